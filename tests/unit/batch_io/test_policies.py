@@ -7,13 +7,13 @@ import re
 from fractions import Fraction
 
 import pytest
+from batch_io_traces import view
 
 import ioopt
 from ioopt.catalog import resolve
-from ioopt.decisions.batch_io import IoPolicy, Limits, Request, View
+from ioopt.decisions.batch_io import IoPolicy, View
 from ioopt.decisions.ordering import nine_digits
 from ioopt.errors import UsageError
-from ioopt.problems.batch_io import Machine
 from ioopt.registry import solvers_for
 from ioopt.registry.policies import io_policy
 from ioopt.solvers.batch_io.set10 import set_of
@@ -21,25 +21,6 @@ from ioopt.solvers.batch_io.set10 import set_of
 
 def policy(name: str, **settings: object) -> IoPolicy:
     return io_policy(name, settings)
-
-
-def machine(storage: float = 10.0, nodes: int = 64, unit: int = 1) -> Machine:
-    return Machine(
-        nodes=nodes, unit_nodes=unit, allocation="flat",
-        node_bytes_per_second=1.0, storage_bytes_per_second=storage,
-    )  # fmt: skip
-
-
-def view(
-    *rows: tuple[int, float, float], now: float = 100, storage: float = 10.0, exact: bool = True
-) -> View:
-    """Requests (nodes, request time, bytes left) with ids 0, 1, ... in FCFS order."""
-    limits = Limits.of(machine(storage), exact)
-    requests = [
-        Request(k, nodes, limits, limits.number(asked), limits.number(left))
-        for k, (nodes, asked, left) in enumerate(rows)
-    ]
-    return View(limits, limits.number(now), sorted(requests, key=lambda request: request.key))
 
 
 def test_peaks_and_sharing() -> None:

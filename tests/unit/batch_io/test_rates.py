@@ -9,29 +9,23 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from batch_io_traces import FLAT
+from batch_io_traces import view as requests_view
 
 import ioopt
-from ioopt.decisions.batch_io import Limits, Rates, Request, View
+from ioopt.decisions.batch_io import Rates, View
 from ioopt.embed import IoArbiter
 from ioopt.errors import InstanceError, UsageError
-from ioopt.problems.batch_io import Machine
 from ioopt.registry.policies import io_policy
 from ioopt.solvers.batch_io.set10 import set_of
 from tests.conftest import ENGINES
 
-NODE = {"unit_nodes": 1, "allocation": "flat", "node_bytes_per_second": 1.0}
 
-
-def view(*rows: tuple[int, float | None, float], storage: float = 10.0, exact: bool = True) -> View:
+def view(*rows: tuple[int, float | None, float], **how: Any) -> View:
     """Requests (nodes, own peak, bytes left) of time 0, 1, ...; now is 100."""
-    machine = Machine(nodes=64, storage_bytes_per_second=storage, **NODE)
-    limits = Limits.of(machine, exact)
-    requests = [
-        Request(k, nodes, limits, limits.number(k), limits.number(left), own)
-        for k, (nodes, own, left) in enumerate(rows)
-    ]
-    limits = limits._replace(own_peaks=any(map(limits.has_own_peak, requests)))
-    return View(limits, limits.number(100), requests)
+    return requests_view(
+        *((nodes, k, left, own) for k, (nodes, own, left) in enumerate(rows)), **how
+    )
 
 
 def rates(name: str, state: View, **settings: Any) -> Rates:
@@ -42,7 +36,7 @@ def trace(jobs: list[dict[str, Any]], storage: float = 6.0, **machine: Any) -> d
     common = {"submit_seconds": 0, "walltime_seconds": 100}
     return {
         "format": "ioopt/batch-io", "version": 1, "name": "rates",
-        "machine": {"nodes": 12, "storage_bytes_per_second": storage, **NODE, **machine},
+        "machine": {"nodes": 12, "storage_bytes_per_second": storage, **FLAT, **machine},
         "jobs": [{"id": k, **common, **job} for k, job in enumerate(jobs, 1)],
     }  # fmt: skip
 
@@ -224,7 +218,7 @@ def test_ideal_times_and_bounds_follow_the_peak() -> None:
 
 def test_one_decision_with_own_peaks_and_interference() -> None:
     # 4 and 5 of 10 under a cap of 10 / 1.25 = 8: times 8/9.
-    machine = {"nodes": 64, "storage_bytes_per_second": 10.0, "interference": 0.25, **NODE}
+    machine = {"nodes": 64, "storage_bytes_per_second": 10.0, "interference": 0.25, **FLAT}
     requests = [
         {"id": k, "nodes": 8, "request_seconds": 0.0, "left_bytes": 5.0, "io_bytes_per_second": own}
         for k, own in ((1, 4.0), (2, 5.0))

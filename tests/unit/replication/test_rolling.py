@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import first
+from random_workflows import random_workflow
 from replication_samples import made
 
 import ioopt
@@ -19,9 +18,6 @@ from ioopt.sim.replication.simulate import noisy_seconds, simulate
 from ioopt.solvers.replication.dispatch import locality
 from ioopt.solvers.replication.online.late_binding import LateBinding
 from ioopt.solvers.replication.online.rolling import Rolling, Settings, policy
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "oracle"))
-from random_workflows import random_workflow
 
 C, D = {"c": (5,)}, {"d": (5,)}
 A, B = {"a": (1, "", "x")}, {"b": (10, "x")}

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import itertools
 import json
-import sys
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, deadline_of_checks, shared_files
+from conftest import deadline_of_checks, shared_files
+from random_replication import random_case
+from random_workflows import random_workflow
 from replication_samples import made
+from workflow_planners import compare, last_ends, named
 
 import ioopt
 from ioopt.errors import OutOfTime, UnsolvableInstanceError
@@ -24,11 +26,6 @@ from ioopt.solvers.replication.greedy.list_scheduler import (
     ListScheduler,
 )
 from ioopt.solvers.replication.greedy.minmin import plan_minmin
-
-sys.path.insert(0, str(ROOT / "tests" / "oracle"))
-from random_replication import random_case
-from random_workflows import random_workflow
-from workflow_planners import compare, last_ends, named
 
 ROWS = {"heft": HEFT, "b-level": B_LEVEL, "ready-min-min": MIN_MIN}
 CASES = [

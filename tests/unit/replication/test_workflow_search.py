@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import random
-import sys
 from typing import Any
 
 import pytest
-from conftest import ROOT, deadline_of_checks
+from conftest import deadline_of_checks
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_workflows import random_workflow
 from replication_samples import made
 
 import ioopt
@@ -31,9 +31,6 @@ from ioopt.solvers.replication.search.flow_deal import (
 from ioopt.solvers.replication.search.line_moves import change, keep, put_back, write_queues
 from ioopt.solvers.replication.search.link_search import Engine, by_replays
 from ioopt.solvers.replication.workflows import PLANNERS
-
-sys.path.insert(0, str(ROOT / "tests" / "oracle"))
-from random_workflows import random_workflow
 
 
 def pairs(count: int, cores: int = 1, disk: int = 150) -> ReplicationProblem:
