@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 from typing import Any
 
 import ioopt
@@ -19,6 +20,23 @@ POLICIES = (
 PRIORITY_POLICIES = tuple(
     name for name in POLICIES if name not in {"base-line", "adaptive", "set-10"}
 )
+
+
+def by_hand(
+    jobs: Iterable[tuple[Any, ...]], machine: dict[str, Any] | None = None, **options: Any
+) -> dict[str, Any]:
+    """Jobs (id, submit, nodes, walltime, [(compute, bytes), ...]) on 8 nodes, storage 4."""
+    rows = [
+        {
+            "id": name, "submit_seconds": submit, "nodes": nodes, "walltime_seconds": wall,
+            "phases": [{"compute_seconds": c, "io_bytes": v} for c, v in phases],
+        }
+        for name, submit, nodes, wall, phases in jobs
+    ]  # fmt: skip
+    return {
+        "format": "ioopt/batch-io", "version": 1, "name": "hand", "options": options, "jobs": rows,
+        "machine": {**FLAT, "nodes": 8, "storage_bytes_per_second": 4, **(machine or {})},
+    }  # fmt: skip
 
 
 def view(*rows: tuple[Any, ...], storage: float = 10.0, exact: bool = True) -> View:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from batch_io_best import least_delay
+from batch_io_traces import by_hand
 from conftest import first
 
 import ioopt
@@ -65,14 +66,8 @@ def test_by_hand() -> None:
 
 def _burst(left: list[int], nodes: list[int]) -> dict[str, Any]:
     """Requests of so many bytes at one instant, of jobs of so many nodes; the storage moves 8 a second."""
-    machine = {"nodes": 64, "unit_nodes": 1, "allocation": "flat", "node_bytes_per_second": 1.0,
-               "storage_bytes_per_second": 8.0}  # fmt: skip
-    jobs = [
-        {"id": k, "submit_seconds": 0.0, "nodes": n, "walltime_seconds": 1e6,
-         "phases": [{"compute_seconds": 0.0, "io_bytes": float(r)}]}
-        for k, (r, n) in enumerate(zip(left, nodes), 1)
-    ]  # fmt: skip
-    return {"format": "ioopt/batch-io", "version": 1, "machine": machine, "jobs": jobs}
+    jobs = [(k, 0, n, 1e6, [(0, r)]) for k, (r, n) in enumerate(zip(left, nodes), 1)]
+    return by_hand(jobs, {"nodes": 64, "storage_bytes_per_second": 8})
 
 
 def test_no_policy_beats_the_best_order() -> None:

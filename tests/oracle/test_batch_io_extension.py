@@ -8,6 +8,7 @@ import pytest
 
 import ioopt
 from tests.batch_io_extension_traces import random_extension
+from tests.batch_io_traces import by_hand
 from tests.conftest import ENGINES
 from tests.oracle.batch_io_compare import RUNS, differences, policy_of
 
@@ -42,19 +43,10 @@ def test_engines_against_the_reference_on_many(engine: str, kind: str, first: in
 def queue_of(nodes: int, options: dict[str, Any], *jobs: tuple[float, int, float, float]) -> Any:
     """Jobs 0, 1, ... of (submit, nodes, walltime, compute) on numbered nodes of a flat machine."""
     rows = [
-        {"id": k, "submit_seconds": submit, "nodes": n, "walltime_seconds": walltime,
-         "phases": [{"compute_seconds": compute, "io_bytes": 0}]}
-        for k, (submit, n, walltime, compute) in enumerate(jobs)
-    ]  # fmt: skip
-    machine = {"nodes": nodes, "unit_nodes": 1, "allocation": "flat", "node_bytes_per_second": 1,
-               "storage_bytes_per_second": 1}  # fmt: skip
-    options = {
-        "backfill": "conservative",
-        "reservation": "nodes",
-        "estimate": "uncongested",
-    } | options
-    return {"format": "ioopt/batch-io", "version": 1, "name": "queue", "machine": machine,
-            "options": options, "jobs": rows}  # fmt: skip
+        (k, submit, n, wall, [(compute, 0)]) for k, (submit, n, wall, compute) in enumerate(jobs)
+    ]
+    how = {"backfill": "conservative", "reservation": "nodes", "estimate": "uncongested", **options}
+    return by_hand(rows, {"nodes": nodes, "storage_bytes_per_second": 1}, **how)
 
 
 def starts(instance: Any, engine: str) -> list[float]:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import ioopt
-from tests.batch_io_traces import POLICIES, random_trace
+from tests.batch_io_traces import POLICIES, by_hand, random_trace
 from tests.conftest import ENGINES, shared_files, worked_case
 from tests.oracle.batch_io_compare import RUNS, differences
 from tests.oracle.batch_io_reference import Reference
@@ -33,17 +33,12 @@ def test_a_long_queue_of_unlike_jobs(allocation: str, queue: str, backfill: str)
     """60 jobs, hardly two alike, of which most wait at once."""
     rng = random.Random(5)
     jobs = [
-        {"id": k, "submit_seconds": rng.randint(0, 9), "nodes": rng.choice([1, 1, 2, 3, 4, 8]),
-         "walltime_seconds": rng.randint(20, 400),
-         "phases": [{"compute_seconds": rng.randint(1, 30), "io_bytes": rng.randint(0, 9)}]}
+        (k, rng.randint(0, 9), rng.choice([1, 1, 2, 3, 4, 8]), rng.randint(20, 400),
+         [(rng.randint(1, 30), rng.randint(0, 9))])
         for k in range(60)
     ]  # fmt: skip
-    machine = {"nodes": 8, "unit_nodes": 1, "allocation": allocation, "node_bytes_per_second": 1,
-               "storage_bytes_per_second": 5}  # fmt: skip
-    instance = {
-        "format": "ioopt/batch-io", "version": 1, "name": "long", "machine": machine, "jobs": jobs,
-        "options": {"queue": queue, "backfill": backfill},
-    }  # fmt: skip
+    machine = {"allocation": allocation, "storage_bytes_per_second": 5}
+    instance = by_hand(jobs, machine, queue=queue, backfill=backfill)
     assert differences(instance, "cons-fcfs", {}, "exact") == []
 
 

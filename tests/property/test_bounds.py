@@ -17,7 +17,7 @@ from ioopt.models.gang.slowdown_bound import mean_slowdown_bound
 from ioopt.problems.batch_io import BatchIoPlan
 from ioopt.problems.gang import GangProblem
 from ioopt.registry import KINDS, solvers_for
-from tests.batch_io_traces import POLICIES, random_trace
+from tests.batch_io_traces import POLICIES, by_hand, random_trace
 
 SEEDS = st.integers(0, 10**9)
 FACTORS = st.just(0.0) | st.floats(1e-9, 2)
@@ -138,17 +138,8 @@ def test_computing_before_and_after_the_bytes_by_hand() -> None:
     The storage ends one at 2 + 4 and the other at 2 + 8 s, and 3 s follow: 9 and 13, mean 11.
     Alone each needs 1 + 2 * (1 + 2) + 3 = 10 s.
     """
-    phases = [
-        {"compute_seconds": 1, "io_bytes": 0}, {"compute_seconds": 1, "io_bytes": 8, "repeat": 2},
-        {"compute_seconds": 3, "io_bytes": 0},
-    ]  # fmt: skip
-    jobs = [
-        {"id": k, "submit_seconds": 0, "nodes": 4, "walltime_seconds": 99, "phases": phases}
-        for k in range(2)
-    ]
-    machine = {"nodes": 8, "unit_nodes": 1, "allocation": "flat", "node_bytes_per_second": 1,
-               "storage_bytes_per_second": 4}  # fmt: skip
-    problem = ioopt.load({"format": "ioopt/batch-io", "machine": machine, "jobs": jobs})
+    phases = [(1, 0), (1, 8), (1, 8), (3, 0)]
+    problem = ioopt.load(by_hand((k, 0, 4, 99, phases) for k in range(2)))
     assert mean_response_bound(problem, BatchIoPlan(policy="fill")) == pytest.approx(11.0)
     assert mean_response_bound(problem, BatchIoPlan(policy="no-congestion")) == pytest.approx(10.0)
 

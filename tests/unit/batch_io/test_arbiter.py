@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 import pytest
+from batch_io_traces import FLAT
 
 import ioopt
 from ioopt.decisions.batch_io import View
@@ -15,10 +16,7 @@ from ioopt.embed import IoArbiter
 from ioopt.errors import InstanceError, UsageError
 from ioopt.registry import solvers_for
 
-MACHINE = {
-    "nodes": 16, "unit_nodes": 1, "allocation": "flat",
-    "node_bytes_per_second": 1.0, "storage_bytes_per_second": 6.0,
-}  # fmt: skip
+MACHINE = {**FLAT, "nodes": 16, "storage_bytes_per_second": 6.0}
 
 
 def two(policy: Any = "fill", **settings: Any) -> IoArbiter:

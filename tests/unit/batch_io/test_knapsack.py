@@ -6,6 +6,7 @@ import random
 from pathlib import Path
 
 import pytest
+from batch_io_traces import FLAT
 from conftest import shared_files
 
 import ioopt
@@ -22,8 +23,7 @@ from ioopt.solvers.batch_io.max_util_program import subset_by_program
 
 REQUESTS = {
     "format": "ioopt/io-requests", "version": 1, "now_seconds": 10.0,
-    "machine": {"nodes": 16, "unit_nodes": 1, "allocation": "flat", "node_bytes_per_second": 1.0,
-                "storage_bytes_per_second": 10.0},
+    "machine": {**FLAT, "nodes": 16, "storage_bytes_per_second": 10.0},
     "requests": [{"id": k, "nodes": n, "request_seconds": float(k), "left_bytes": 5.0}
                  for k, n in enumerate([4, 7, 5, 3], 1)],
 }  # fmt: skip

@@ -5,31 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from batch_io_traces import by_hand as trace
 from conftest import ENGINES
 
 import ioopt
-
-
-def trace(
-    jobs: list[tuple[Any, ...]], machine: dict[str, Any] | None = None, **options: Any
-) -> dict[str, Any]:
-    """Jobs (id, submit, nodes, walltime, [(compute, bytes), ...]) on 8 nodes, storage 4."""
-    return {
-        "format": "ioopt/batch-io", "version": 1, "name": "hand",
-        "machine": {
-            "nodes": 8, "unit_nodes": 1, "allocation": "flat", "node_bytes_per_second": 1,
-            "storage_bytes_per_second": 4,
-        } | (machine or {}),
-        "options": options,
-        "jobs": [
-            {
-                "id": name, "submit_seconds": submit, "nodes": nodes, "walltime_seconds": wall,
-                "phases": [{"compute_seconds": c, "io_bytes": v} for c, v in phases],
-            }
-            for name, submit, nodes, wall, phases in jobs
-        ],
-    }  # fmt: skip
-
 
 WAYS = [{"arithmetic": "exact"}, {"engine": "python"}]
 
