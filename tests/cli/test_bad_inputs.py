@@ -234,7 +234,7 @@ def test_messages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (b"ganged,running,messages\n" + b"1" * 200_000 + b",1,4\n", "not CSV: field larger than"),
         (b"application,ganged,running,messages\n" + b"x" * 5000 + b",1,1,4\n", "4096 characters"),
         (b"ganged,running,messages,quantum,processor\n1,1,4," + b"9" * 5000 + b",0\n", None),
-    ):  # fmt: skip
+    ):
         path.write_bytes(content)
         command = ["import", "messages", str(path), "-o", out]
         if says is None:

@@ -58,7 +58,7 @@ def test_generate_solve_check_simulate_plot_compare(run, tmp_path, kind):
     assert MEASURES.get(kind, set()) <= result["metrics"].keys()
     code, replayed, _ = run(
         "simulate", "in.json", "out.json", "--format", "json", "--timeline", "t.json"
-    )  # fmt: skip
+    )
     assert (tmp_path / "t.json").exists()
     assert code == 0 and json.loads(replayed)["schedule"] == result["schedule"]
     assert run("plot", "out.json", "-o", "out.svg")[0] == 0

@@ -174,9 +174,7 @@ def test_the_next_simulation_starts_with_nothing_of_the_last():
 
 
 def test_what_cannot_run_is_rejected_and_batsim_may_forbid_dynamic_jobs():
-    load = workload(
-        2, [job("big", 0, 3, "io"), job("ok", 0, 2, "io", walltime=-1)], io=pfs(10)
-    )  # fmt: skip
+    load = workload(2, [job("big", 0, 3, "io"), job("ok", 0, 2, "io", walltime=-1)], io=pfs(10))
     decider = BatsimDecider(policy="cons-fcfs", **RATES)
     played = StandIn(load, decider.reply, **PLATFORM, **{"dynamic-jobs-enabled": False})
     jobs = played.play()

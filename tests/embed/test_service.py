@@ -338,9 +338,7 @@ def test_no_more_connections_than_unfinished_lines_fit(tmp_path):
 
 
 def serve_command(*options, **more):
-    return subprocess.Popen(
-        [sys.executable, "-m", "ioopt", "serve", *options], cwd=ROOT, **more
-    )  # fmt: skip
+    return subprocess.Popen([sys.executable, "-m", "ioopt", "serve", *options], cwd=ROOT, **more)
 
 
 def answered(path):

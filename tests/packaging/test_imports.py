@@ -75,7 +75,7 @@ LAYERS = (
     {"explaining", "building"},
     {"embed", "campaign", "advice"},
     {"cli", "__main__", "ioopt"},
-)  # fmt: skip
+)
 LAYER_OF = {room: number for number, rooms in enumerate(LAYERS) for room in rooms}
 PLOT_NEEDS = {"errors", "result", "problems", "timeline", "quantities", "formats"}
 """A picture is drawn from a result, not by a solver."""

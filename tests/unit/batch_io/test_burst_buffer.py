@@ -169,9 +169,7 @@ def test_order_at_one_instant() -> None:
 
 def test_a_kill_drops_what_is_not_written() -> None:
     """Rule 43. Killed at 5: the second write is lost, the first is drained 1-5... and nothing staged out."""
-    problem = instance(
-        job((0, 4), (3, 8), nodes=2, B=12, O=3, wall=5), options={"kill": True}
-    )  # fmt: skip
+    problem = instance(job((0, 4), (3, 8), nodes=2, B=12, O=3, wall=5), options={"kill": True})
     (row,) = run(problem)
     assert row["killed"] and times(row["io"][1]) == (4, 4, None)
     assert streams(row) == [("drain", 1, 1, 5)] and row["released_seconds"] == 5

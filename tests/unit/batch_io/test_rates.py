@@ -95,9 +95,9 @@ def test_readings_of_sharing_evenly() -> None:
     assert rates("base-line", state, share="even-split") == [1, 2, 2]
     assert rates("base-line", state, share="per-application") == [1, 2.5, 2.5]
     # All fit, and still a third of the storage is the most that one gets.
-    assert rates("base-line", view((1, None, 1), (1, None, 1), (4, None, 1)), share="even-split") == [
-        1, 1, Fraction(10, 3)
-    ]  # fmt: skip
+    assert rates(
+        "base-line", view((1, None, 1), (1, None, 1), (4, None, 1)), share="even-split"
+    ) == [1, 1, Fraction(10, 3)]
     jobs = [writer(1, 2), writer(1, 2), writer(4, 10)]
     # 2, 2, 2 of 6: the first two end at 2 with 1 each; the third moved 4, 6 are left at 4.
     assert ends(trace(jobs), "base-line", share="even-split") == [2, 2, 3.5]

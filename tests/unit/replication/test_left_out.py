@@ -67,7 +67,7 @@ def test_the_bound_is_one_of_plans_that_relay() -> None:
         "order": {"n0": ["a"], "n1": ["b"], "n2": ["c"], "n3": [{"copy": "f"}, "d"]},
         "remote": [["f", "n0"]],
         "copies": [["f", "n0", "n3"], ["f", "n3", "n1"], ["f", "n3", "n2"]],
-    }  # fmt: skip
+    }
     found = {"format": "ioopt/result", "instance": problem.name, "family": "replication",
              "solver": "by hand", "status": "feasible", "stop": "finished", "plan": plan}  # fmt: skip
     assert ioopt.check(problem, {**found, "objective": 14.0}) == []

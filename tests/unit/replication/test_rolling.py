@@ -146,9 +146,7 @@ def test_late_binding_by_hand() -> None:
     problem = made([{"holds": ["x"]}, {}], {"x": 40}, tasks, 10, 40)
     first = [(0, 0)]
     late = LateBinding()
-    plan, ran = dispatch(
-        problem, lambda view: first.pop() if first else late(view), prefetch=True
-    )  # fmt: skip
+    plan, ran = dispatch(problem, lambda view: first.pop() if first else late(view), prefetch=True)
     assert ends(ran) == {"c": 5, "p": 11, "q": 8}
     given = {task: (seconds, node) for seconds, _, task, node in plan.dispatches or ()}
     assert given["p"] == (0, "n1") and given["q"] == (5, "n0")
