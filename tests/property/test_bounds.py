@@ -7,6 +7,7 @@ from fractions import Fraction
 from random import Random
 
 import pytest
+from gang_tools import workload
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -44,14 +45,13 @@ def _workload(seed: int) -> GangProblem:
     random = Random(seed)
     nodes = random.choice([2, 4, 8])
     jobs, now = [], 0.0
-    for k in range(random.randint(1, 12)):
+    for _ in range(random.randint(1, 12)):
         now += random.choice([0.0, random.uniform(0, 40)])
         local = random.uniform(1, 100)
         files = random.sample(range(nodes), random.randint(1, nodes))
-        times = {"local_seconds": local, "remote_seconds": local * random.uniform(1, 3)}
-        jobs.append({"id": k, "arrival_seconds": now, "file_nodes": files, **times})
+        jobs.append((now, files, local, local * random.uniform(1, 3)))
     machine = {"nodes": nodes, "levels": random.randint(1, 4), "quantum_seconds": 10}
-    return GangProblem.model_validate({"machine": machine, "jobs": jobs})
+    return ioopt.load(workload(jobs, **machine))
 
 
 @given(SEEDS, st.sampled_from([spec.name for spec in solvers_for("gang")]))
@@ -146,13 +146,8 @@ def test_computing_before_and_after_the_bytes_by_hand() -> None:
 
 def test_two_full_width_jobs_by_hand() -> None:
     """Both fill the machine for 30 s from 0 on: (30 + 60) / 30 / 2 = 1.5, one after the other."""
-    jobs = [
-        {"id": k, "arrival_seconds": 0, "file_nodes": [0, 1], "local_seconds": 30,
-         "remote_seconds": 60}
-        for k in range(2)
-    ]  # fmt: skip
-    machine = {"nodes": 2, "levels": 1, "quantum_seconds": 10}
-    problem = GangProblem.model_validate({"machine": machine, "jobs": jobs})
+    jobs = [(0, [0, 1], 30, 60)] * 2
+    problem = ioopt.load(workload(jobs, nodes=2, levels=1, quantum_seconds=10))
     assert mean_slowdown_bound(problem) == pytest.approx(1.5)
     assert ioopt.solve(problem, "gs").objective == pytest.approx(1.5)
 
