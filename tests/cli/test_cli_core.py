@@ -121,7 +121,6 @@ def test_a_changed_plan_is_caught(run, tmp_path):
 
 BAD = [
     (("solve", "absent.json"), 2, "no such file"),
-    (("solve", "cycle3", "--solver", "minmim"), 2, "did you mean 'minmin'"),
     (("solve", "cycle3", "--solver", "minmin", "--backend", "CBC"), 2, "no backend 'CBC'"),
     (("solve", "cycle3", "--solver", "minmin", "--set", "x=1"), 2, "no setting 'x'"),
     (("solve", "cycle3", "--time-limit", "-1"), 2, "time limit must be more than 0"),

@@ -11,7 +11,6 @@ from conftest import shared_files
 
 import ioopt
 from ioopt.decisions.batch_io import Limits, Request, View
-from ioopt.errors import UsageError
 from ioopt.models.batch_io.max_util import MaxUtilModel
 from ioopt.problems.batch_io import Machine
 from ioopt.registry.policies import io_policy
@@ -60,21 +59,6 @@ def test_by_hand(backend: str) -> None:
 
 
 @pytest.mark.parametrize("backend", ["cp-sat", "CBC"])
-@pytest.mark.parametrize(
-    ("weights", "values", "capacity", "value"),
-    [
-        ([3], [4], 2, 0),
-        ([3], [4], 3, 4),
-        ([0, 0], [1, 2], 0, 3),
-        ([1, 1], [-3, 0], 5, 0),
-        ([2, 2, 2], [3, 3, 3], 5, 6),
-    ],
-)
-def test_edges(backend: str, weights, values, capacity: int, value: int) -> None:
-    assert sum(values[k] for k in solved(backend, weights, values, capacity)) == value
-
-
-@pytest.mark.parametrize("backend", ["cp-sat", "CBC"])
 def test_against_the_oracle(backend: str) -> None:
     rng = random.Random(9)
     for _ in range(25):
@@ -118,19 +102,6 @@ def test_one_decision(name: str) -> None:
     # 10 nodes may transfer: {7, 3} keeps 10 busy, as does no other pair.
     result = ioopt.solve(REQUESTS, solver="cons-max-util", settings={"knapsack": name})
     assert result.violations == () and result.plan["grants"] == {1: 0, 2: 7, 3: 0, 4: 3}
-
-
-def test_the_compiled_engine_has_its_own() -> None:
-    problem = ioopt.load({
-        "format": "ioopt/batch-io", "version": 1, "machine": REQUESTS["machine"],
-        "jobs": [{"id": 1, "submit_seconds": 0.0, "nodes": 1, "walltime_seconds": 9.0,
-                  "phases": [{"compute_seconds": 1.0, "io_bytes": 2.0}]}],
-    })  # fmt: skip
-    settings = {"knapsack": "cp-sat", "engine": "compiled"}
-    with pytest.raises(UsageError, match="policy=cons-max-util"):
-        ioopt.solve(problem, solver="cons-max-util", settings=settings)
-    with pytest.raises(UsageError, match="no setting 'knapsack'"):
-        ioopt.solve(problem, solver="fill", settings={"knapsack": "cp-sat"})
 
 
 def test_sizes_at_which_floating_point_ends() -> None:
