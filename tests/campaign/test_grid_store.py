@@ -101,7 +101,9 @@ def test_rows_are_replaced_not_doubled(tmp_path):
             reader.connection.execute("DELETE FROM runs")
 
 
-def test_an_older_store_is_migrated_and_keeps_its_rows(tmp_path):
+@pytest.fixture
+def first_store(tmp_path):
+    """A store of the first version, from before whole results, with one row."""
     path = tmp_path / "old.sqlite"
     connection = sqlite3.connect(path)
     connection.execute(stores.MIGRATIONS[0])
@@ -113,6 +115,15 @@ def test_an_older_store_is_migrated_and_keeps_its_rows(tmp_path):
     connection.execute(f"INSERT INTO runs VALUES ({marks})", values)
     connection.commit()
     connection.close()
+    return path
+
+
+def test_an_older_store_is_read_as_it_is_and_migrated_where_written(first_store):
+    from ioopt.campaign.report import report_html
+
+    path, before = first_store, first_store.read_bytes()
+    assert "<h2>Failures</h2><p>None.</p>" in report_html([str(path)])
+    assert path.read_bytes() == before
     with Store(str(path)) as store:
         assert store.done() == {"kept"}
         store.put(row("new"), {"plan": 1})
@@ -199,21 +210,6 @@ def test_damage_in_the_middle_of_a_store_is_one_line_and_it_is_left_alone(tmp_pa
         assert "the run store cannot be used" in error and error.count("\n") == 1
     assert path.read_bytes() == before
     assert not (tmp_path / "x.html").exists() and not (tmp_path / "x.csv").exists()
-
-
-def test_a_store_from_before_whole_results_is_read_as_it_is(tmp_path):
-    from ioopt.campaign.report import report_html
-
-    path = tmp_path / "old.sqlite"
-    connection = sqlite3.connect(path)
-    connection.execute(stores.MIGRATIONS[0])
-    connection.execute(f"PRAGMA application_id={stores.APPLICATION_ID}")
-    connection.execute("PRAGMA user_version=1")
-    connection.commit()
-    connection.close()
-    before = path.read_bytes()
-    assert "<h2>Failures</h2><p>None.</p>" in report_html([str(path)])
-    assert path.read_bytes() == before
 
 
 @pytest.mark.parametrize("name", ["h#x.sqlite", "h?mode=rwc.sqlite", "h%23x.sqlite", "h x.sqlite"])

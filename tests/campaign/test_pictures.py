@@ -75,7 +75,7 @@ PICTURES = [
     (("--picture", "default"), ("batch-io", RATES), "bandwidth (GB/s)"),
     (("--picture", "gantt"), ("batch-io", json.dumps({"rates": "no"})), "job"),
     (("--picture", "gantt"), ("gang", PLAIN), "job"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("ending", first(1, [".svg", ".png", ".html"]))

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import glob
 import os
-import subprocess
-import sys
 import threading
 
 import pytest
-from campaign_helpers import ROOT, environment, rows_in
+from campaign_helpers import rows_in, run_study
 
 from ioopt.campaign.pool import Pool
 from ioopt.campaign.runner import run_tasks
@@ -86,33 +84,10 @@ def listening(pids: set[int]) -> set[str]:
     return ours & found
 
 
-ABANDONED = """
-import os, sys
-sys.path.insert(0, {tests!r})
-from ioopt.campaign.store import Store
-from ioopt.campaign.study import open_campaign
-
-put, counted = Store.put, iter(range(1, 99))
-
-def put_and_end(store, *row):
-    put(store, *row)
-    if next(counted) == 5:
-        os._exit(9)
-
-Store.put = put_and_end
-with open_campaign({path!r}, 2) as campaign:
-    campaign.study("x").values("campaign_experiments:overstay", [{{"seed": k}} for k in range(6)])
-"""
-
-
 def test_a_busy_worker_ends_with_its_parent_and_leaves_the_store(tmp_path):
     """Seed 3 computes without end; the client is killed at the fifth row. Standard output of the whole
     ends only when nobody has it any more."""
     path = str(tmp_path / "runs.sqlite")
-    code = ABANDONED.format(tests=str(ROOT / "tests"), path=path)
-    run = subprocess.run(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, env=environment(), timeout=60
-    )
-    assert run.returncode == 9
+    assert run_study(path, "overstay", 6, last=5).returncode == 9
     with Store(path) as store:
         assert len(store.done()) == 5

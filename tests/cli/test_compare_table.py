@@ -7,22 +7,6 @@ import re
 
 import pytest
 
-from ioopt.cli.main import main
-
-
-@pytest.fixture
-def run(capsys, monkeypatch, tmp_path):
-    """Run a command on a terminal of 80 columns; (exit code, standard output, standard error)."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "80")
-
-    def call(*words: str) -> tuple[int, str, str]:
-        code = main(list(words))
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return call
-
 
 def test_a_solver_that_cannot_take_the_instance_does_not_apply(run):
     """rounds4: four tasks on disks of one round; ip-printed plans one round: no word about it."""
@@ -72,10 +56,13 @@ def test_the_reference_has_no_ratio(run):
     assert cells["fill"][1:7] == ["optimal", "3.000", "s", "0", "%", "1.000"]
 
 
-@pytest.mark.parametrize("words", [("solvers",), ("solvers", "--all"), ("instances",),
-                                   ("generate", "batch-io", "--list"), ("solve", "small-8")])  # fmt: skip
+@pytest.mark.parametrize(
+    "words",
+    ["instances solvers", "instances solvers --all", "instances",
+     "instances generate batch-io --list", "solve small-8"],
+)  # fmt: skip
 def test_tables_fit_the_terminal(run, words):
-    code, out, err = run(*words)
+    code, out, err = run(*words.split())
     assert code == 0 and max(map(len, (out + err).splitlines())) <= 80
 
 

@@ -39,6 +39,7 @@ def done(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         (True, 2.5, 2.0, True, []),  # stands ready, and there is time to load it
         (True, 1.9, 1.9, False, []),  # stands ready, but loading would take half of the limit
         (False, 1.9, 1.9, False, []),  # neither time to compile beside
+        (False, 5.0, 2.0, False, ["beside gang"]),
         (False, 59.0, 30.0, False, ["beside gang"]),
         (False, 60.0, 9.0, False, ["beside gang"]),  # compiling takes longer than the work
         (False, 60.0, 10.0, False, [FIRST, "beside gang, gangs within 30 s", LATE]),
