@@ -1,4 +1,4 @@
-"""``ioopt instances`` and ``solvers``: what there is, what is known of it, and what is better."""
+"""``ioopt instances``: what there is, what is known of it, what is better, and what solves it."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -14,17 +14,19 @@ from ioopt.cli.lazy import IooptCommand, IooptGroup
 from ioopt.cli.options import format_option, output_option
 from ioopt.errors import ExitCode, UsageError
 from ioopt.problems.base import Json
-from ioopt.quantities import quantity, title
 from ioopt.registry import SolverSpec, load_target
 from ioopt.registry.types import EXACT
 from ioopt.result import relative_gap
 from ioopt.tables import percent, render, terminal_width
+from ioopt.units import quantity, title
+
+GENERATE = {"generate": ("ioopt.cli.generate:generate", "Make a seeded instance of a family.")}
 
 
-@click.group(cls=IooptGroup, invoke_without_command=True)
+@click.group(cls=IooptGroup, invoke_without_command=True, lazy=GENERATE)
 @click.pass_context
 def instances(context: click.Context) -> None:
-    """The bundled instances, whose names any command takes as FILE; best known plans; schemas."""
+    """Bundled instances, whose names any command takes as FILE; generators, schemas, solvers."""
     if context.invoked_subcommand is None:
         context.invoke(list_)
 
@@ -192,13 +194,13 @@ def json_schema(target: str) -> Json:
 
 EPILOG = """\b
 Examples:
-  ioopt solvers
-  ioopt solvers replication --all
-  ioopt solvers --format json
+  ioopt instances solvers
+  ioopt instances solvers replication --all
+  ioopt instances solvers --format json
 """
 
 
-@click.command(cls=IooptCommand, epilog=EPILOG)
+@instances.command(cls=IooptCommand, epilog=EPILOG)
 @click.argument("name", metavar="[FAMILY]", required=False, shell_complete=options.families)
 @click.option("--family", metavar="F", help="The same as FAMILY: a family or a kind of instance.")
 @click.option("--all", "everything", is_flag=True, help="Variants too (such as cons-fcfs+top).")

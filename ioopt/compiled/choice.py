@@ -80,7 +80,6 @@ KERNELS = {
                _SEARCH + "exact.queue_kernel:search"),
         Kernel("replication", "anneal", _SEARCH + "search.anneal:compile_kernel",
                _SEARCH + "search.anneal_kernel:run"),
-        Kernel("flexgang", "quanta", _CALLS + "compile_quanta", "ioopt.measure.io_kernel:walk"),
         Kernel("flexgang", "laboratory", _CALLS + "compile_laboratory",
                "ioopt.measure.perturbation_kernel:blocking"),
         Kernel("flexgang", "I/O server", _CALLS + "compile_server",

@@ -37,10 +37,10 @@ from ioopt.problems.replication import (
     ReplicationProblem,
     Task,
 )
-from ioopt.quantities import counted
 from ioopt.result import Result
 from ioopt.solvers.replication.greedy.job_data_present import plan_job_data_present
 from ioopt.solving import solve
+from ioopt.units import counted
 
 TaskLike = Task | Mapping[str, object]
 FileLike = File | Mapping[str, object]

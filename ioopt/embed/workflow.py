@@ -27,8 +27,8 @@ from ioopt.formats.native import validate
 from ioopt.options import Deadline
 from ioopt.problems.base import Json
 from ioopt.problems.replication import File, Network, Node, ReplicationProblem, Task
-from ioopt.quantities import counted
 from ioopt.solvers.replication.dispatch import locality
+from ioopt.units import counted
 
 FileLike = Mapping[str, object] | File
 _MAX_NOTES = 100

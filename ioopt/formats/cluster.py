@@ -11,7 +11,7 @@ from ioopt.formats.report import imported
 from ioopt.formats.values import Number, Rate
 from ioopt.problems.base import Json, Record
 from ioopt.problems.replication import LinkModel, ReplicationProblem
-from ioopt.units import format_bytes, parse_bytes
+from ioopt.units import parse_bytes, quantity
 
 
 class Nodes(Record):
@@ -126,9 +126,9 @@ def _assumed(machine: Machine, cores: int, machines: int) -> str:
         "cores": f"{cores} cores each" if cores > 1 else "",
         "disk": f"disk {machine.disk}",
         "speed": f"speed {machine.speed:g}",
-        "remote_rate": f"{format_bytes(machine.remote_rate)}/s from remote storage",
+        "remote_rate": f"{quantity('bytes_per_second', machine.remote_rate)} from remote storage",
         "link": f"link {machine.link}",
-        "replica_rate": f"{format_bytes(machine.replica_rate)}/s between nodes",
+        "replica_rate": f"{quantity('bytes_per_second', machine.replica_rate)} between nodes",
     }
     told = [text for key, text in words.items() if text and key not in machine.stated()]
     why = f"the file's machines ({machines}) are not used" if machines else "the file has none"

@@ -201,8 +201,8 @@ def test_damage_in_the_middle_of_a_store_is_one_line_and_it_is_left_alone(tmp_pa
     (tmp_path / "g.toml").write_text(MINIMAL)
     before = path.read_bytes()
     for words in (
-        ("report", str(path), "-o", str(tmp_path / "x.html")),
-        ("report", str(path), "-o", str(tmp_path / "x.csv")),
+        ("plot", str(path), "-o", str(tmp_path / "x.html")),
+        ("plot", str(path), "-o", str(tmp_path / "x.csv")),
         ("sweep", str(tmp_path / "g.toml"), "--store", str(path), "--resume"),
     ):
         assert main(list(words)) == 2

@@ -97,7 +97,7 @@ def test_stores_are_exported_together(tmp_path):
     other = stored(tmp_path / "more", ROWS)
     for ending, read in ((".csv", pd.read_csv), (".parquet", pd.read_parquet)):
         target = str(tmp_path / f"rows{ending}")
-        assert main(["report", path, other, "-o", target]) == 0
+        assert main(["plot", path, other, "-o", target]) == 0
         table = read(target)
         assert list(table["key"]) == [f"k{k:03}" for k in range(6)]
         assert list(table["value"].dropna()) == [10.0, 20.0, 30.0, 15.0, 7.0]

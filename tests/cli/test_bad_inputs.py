@@ -210,8 +210,10 @@ def test_own_schedules_have_their_form(results: dict[str, Any]) -> None:
         (["solve", "cycle3", "--solver", "adaptiv"], "did you mean 'adaptive', which takes batch-io"),
         (["solve", "cycl3"], "did you mean 'cycle3'?"),
         (["instances", "show", "cycl3"], "did you mean 'cycle3'?"),
-        (["generate", "replication", "--preset", "image-86", "-o", "-"], "did you mean 'image-85'?"),
-        (["generate", "replication", "--preset", "mira-month", "-o", "-"], "is one of batch-io, not"),
+        (["instances", "generate", "replication", "--preset", "image-86", "-o", "-"],
+         "did you mean 'image-85'?"),
+        (["instances", "generate", "replication", "--preset", "mira-month", "-o", "-"],
+         "is one of batch-io, not"),
         (["solve", "cycle3", "--solver", "minmin", "--set", "evction=lru"],
          "did you mean 'eviction'? its settings: "),
         (["compare", "cycle3", "--set", "evction=lru"], "did you mean 'eviction'?"),
@@ -322,13 +324,13 @@ BATSIM = {
             json.dumps(BATSIM),
             "1e+18 or less",
         ),
-        (["batsim-jobs"], "job_id,submission\rtime\n1,2\n", "column 'submission_time' is missing"),
+        (["batsim"], "job_id,submission\rtime\n1,2\n", "column 'submission_time' is missing"),
     ],
 )
 def test_foreign_files_of_impossible_values(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], command: list[str], text: str, says: str
 ) -> None:
-    source = tmp_path / "source.txt"
+    source = tmp_path / f"source.{'csv' if text.startswith('job_id') else 'txt'}"
     source.write_bytes(text.encode())
     line = refused(["import", *command, str(source), "-o", str(tmp_path / "out.json")], capsys)
-    assert "source.txt" in line and says in line and len(line) < 500
+    assert source.name in line and says in line and len(line) < 500

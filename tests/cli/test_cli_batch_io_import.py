@@ -67,7 +67,7 @@ def test_quiet_and_machine_options(run, tmp_path):
         ),
         (("import", "darshan", "a.swf", "-o", "x.json"), "no '# darshan log version' line"),
         (("import", "batsim", "a.swf", "-o", "x.json"), "not complete, valid JSON"),
-        (("export", "batsim-jobs", "cycle3", "r.json", "-o", "x.csv"), "takes batch-io"),
+        (("export", "batsim", "cycle3", "r.json", "-o", "x.csv"), "takes batch-io"),
     ],
 )
 def test_refusals_are_one_line(run, tmp_path, words, what):
@@ -88,7 +88,7 @@ def test_batsim_there_and_back(run, tmp_path):
     code, _, err = run("import", "batsim", "w.json", "-o", "b.json")
     assert code == 0 and "invented rates" in err and "invented platform" in err
     assert run("solve", "b.json", "--solver", "fill", "-o", "r.json")[0] == 0
-    assert run("export", "batsim-jobs", "b.json", "r.json", "-o", "jobs.csv")[0] == 0
+    assert run("export", "batsim", "b.json", "r.json", "-o", "jobs.csv")[0] == 0
     with (tmp_path / "jobs.csv").open() as stream:
         assert {row["job_id"] for row in csv.DictReader(stream)} == {"1", "2"}
     assert run("export", "batsim", "b.json", "-o", "again.json")[0] == 0
@@ -140,7 +140,7 @@ SOURCES = {
         {"nb_res": 4, "jobs": [{"id": 1, "subtime": 0, "res": 2, "profile": "p"}],
          "profiles": {"p": {"type": "delay", "delay": 9}}}
     ),
-    "batsim-jobs": (
+    "batsim jobs.csv": (
         "job_id,submission_time,requested_number_of_resources,requested_time,final_state,"
         "starting_time,finish_time\n1,0,2,60,COMPLETED_SUCCESSFULLY,0,9\n"
     ),
@@ -155,7 +155,7 @@ TOLD = {
     "estee": ("1 tasks are planned with expected durations", "invented machine"),
     "nextflow-trace": ("precedence is unknown", "invented files: one product a task"),
     "batsim": ("reads and writes are one", "invented rates", "invented platform"),
-    "batsim-jobs": ("no I/O", "invented rates"),
+    "batsim jobs.csv": ("no I/O", "invented rates"),
     "messages": ("columns not used: colour",),
 }
 
@@ -163,8 +163,9 @@ TOLD = {
 @pytest.mark.parametrize("words", TOLD)
 def test_every_importer_tells_what_it_changes(run, tmp_path, words):
     name, *options = words.split()
-    (tmp_path / "source").write_text(SOURCES[name])
-    code, _, err = run("import", name, "source", *options, "-o", "made.json")
+    source = options.pop() if words in SOURCES and options else "source"
+    (tmp_path / source).write_text(SOURCES[words if words in SOURCES else name])
+    code, _, err = run("import", name, source, *options, "-o", "made.json")
     assert code == 0
     problem = ioopt.load("made.json")
     told = [text.removeprefix("ioopt: warning: ") for text in err.splitlines()]

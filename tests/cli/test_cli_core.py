@@ -14,7 +14,7 @@ from conftest import ROOT
 from replication_samples import document
 
 from ioopt.cli.listings import json_schema, schema_targets
-from ioopt.cli.main import main
+from ioopt.cli.main import RENAMED, main
 
 
 def test_solve_check_simulate_plot_round_trip(run, tmp_path):
@@ -94,7 +94,9 @@ def test_instances_and_solvers_and_schemas(run, tmp_path):
     assert run("check", "copy.json")[0] == 0
     code, _, err = run("instances", "copy", "cycle3", "-o", "copy.json")
     assert code == 2 and "exists already" in err
-    names = [spec["name"] for spec in json.loads(run("solvers", "--format", "json")[1])]
+    names = [
+        spec["name"] for spec in json.loads(run("instances", "solvers", "--format", "json")[1])
+    ]
     assert {"ip", "minmin", "job-data-present"} <= set(names)
     for name in run("instances", "schema")[1].split():
         assert json.loads(run("instances", "schema", name)[1])["$schema"]
@@ -134,14 +136,14 @@ BAD = [
     (("check", "broken.json"), 2, "broken.json: line 1 column"),
     (("solve", "toobig.json", "--solver", "minmin"), 2, "t0"),
     (("solve", "toobig.json", "--solver", "ip"), 2, "90 bytes"),
-    (("generate", "replicatoin", "-o", "x.json"), 2, "did you mean 'replication'"),
-    (("generate", "replication"), 2, "missing -o FILE"),
+    (("instances", "generate", "replicatoin", "-o", "x.json"), 2, "did you mean 'replication'"),
+    (("instances", "generate", "replication"), 2, "missing -o FILE"),
     (("plot", "broken.json", "-o", "x.bmp"), 2, "a picture's name ends in"),
     (("solve", "cycle3", "--now"), 2, "one decision is made from io-requests, gang-matrix"),
-    (("decide", "cycle3"), 2, "decide is now solve --now"),
     (("instances", "schema", "replicaton"), 2, "did you mean 'replication'"),
-    (("solvers", "--family", "gnag"), 2, "gang"),
-    (("schema", "replication"), 2, "schema is now instances schema"),
+    (("instances", "solvers", "--family", "gnag"), 2, "gang"),
+    (("check", "cycle3", "--explain"), 2, "wants a RESULT"),
+    (("check", "cycle3", "--format", "json"), 2, "belongs to --explain"),
     (("import", "swf", "a.swf", "--node-rate", "1GB/s"), 2, "--node-rate is now --machine node_rate="),
     (("import", "swf", "a.swf", "--machine", "disk=1GB", "-o", "x"), 2, "no key 'disk'; known: nodes"),
     (("simulate", "cycle3", "--policy", "fifo"), 2, "--policy is now --solver"),
@@ -182,7 +184,7 @@ def test_an_interrupted_solve_still_writes_its_best_plan(tmp_path, number):
     """The process is signalled once it has reported its first plan (seen in its log of incumbents)."""
     code = f"""
 import os, signal, sys
-from ioopt.cli.main import main
+from ioopt.cli.main import RENAMED, main
 from ioopt.protocols import Incumbents
 report = Incumbents.report
 def reported(self, plan, objective, bound=None):
@@ -214,7 +216,7 @@ def test_where_nothing_can_be_written_is_said_before_the_work(run, tmp_path, mon
     [
         ("solve", "cycle3", "--solver", "minmin"),
         ("compare", "cycle3", "--solver", "minmin", "--solver", "fifo"),
-        ("generate", "replication", "--preset", "image-85", "--set", "tasks=4"),
+        ("instances", "generate", "replication", "--preset", "image-85", "--set", "tasks=4"),
         ("export", "lp", "cycle3"),
     ],
 )
@@ -224,6 +226,16 @@ def test_output_through_a_link_leaves_the_link(run, command, tmp_path):
     code, _, err = run(*command, "-o", str(link))
     assert code == 0, err
     assert link.is_symlink() and (tmp_path / "real").stat().st_size > 20
+
+
+def test_help_lists_few_commands_and_old_ones_still_answer(run):
+    listed = run("--help")[1].partition("Commands:")[2].partition("Examples:")[0].split("\n  ")
+    names = [line.split()[0] for line in listed[1:] if line.strip()]
+    assert len(names) <= 14 and not {*names} & {*RENAMED}
+    for old, new in RENAMED.items():
+        assert new.split()[0] in names
+        assert run(old, "--help")[2] == f"ioopt: {old} is now {new}\n"
+    assert run("-q", "schema", "replication") == run("instances", "schema", "replication")
 
 
 @pytest.mark.parametrize(("name", "old", "new"), [

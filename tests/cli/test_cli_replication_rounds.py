@@ -25,8 +25,11 @@ def test_import_and_export_wfformat(run, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("generate", "replication", "--preset", "image-58", "-o", "x.json"), "image-85"),
-        (("generate", "replication", "--set", "disk=lots", "-o", "x.json"), "lots"),
+        (
+            ("instances", "generate", "replication", "--preset", "image-58", "-o", "x.json"),
+            "image-85",
+        ),
+        (("instances", "generate", "replication", "--set", "disk=lots", "-o", "x.json"), "lots"),
         (("solve", "cycle3", "--solver", "two-stage", "--set", "thresh=-1"), "thresh"),
         (("solve", "cycle3", "--solver", "hierarchical", "--set", "hierarchy=4:2"), "8 nodes"),
         (("import", "wfformat", "nowhere.json", "-o", "x.json"), "nowhere.json"),

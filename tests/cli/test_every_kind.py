@@ -44,9 +44,9 @@ MEASURES = {
     "kind", [pytest.param(kind, marks=pytest.mark.slow if kind in SLOW else ()) for kind in KINDS]
 )
 def test_generate_solve_check_simulate_plot_compare(run, tmp_path, kind):
-    code, out, _ = run("generate", kind, "--list")
+    code, out, _ = run("instances", "generate", kind, "--list")
     assert code == 0 and "preset" in out
-    made = ("generate", kind, *KINDS[kind].split(), "--seed", "2", "-o")
+    made = ("instances", "generate", kind, *KINDS[kind].split(), "--seed", "2", "-o")
     assert run(*made, "in.json")[0] == 0
     assert run(*made, "-")[1] == (tmp_path / "in.json").read_text()
     assert run("check", "in.json")[0] == 0
@@ -91,7 +91,7 @@ def test_a_spoilt_plan_is_caught(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 
 def test_unknown_names_are_usage_errors(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["generate", "flexible-gang", "--preset", "heavymix", "-o", "-"]) == 2
+    assert main(["instances", "generate", "flexible-gang", "--preset", "heavymix", "-o", "-"]) == 2
     assert "heavy-mix" in capsys.readouterr().err
     assert main(["solve", "flexgang-tiny", "--solver", "flex-exact", "--set", "reranking=1"]) == 2
     assert main(["solve", "flexgang-tiny", "--solver", "strict", "--backend", "HiGHS"]) == 2

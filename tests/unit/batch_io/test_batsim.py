@@ -24,7 +24,6 @@ from ioopt.formats.batsim.workload import (
 )
 from ioopt.formats.io_rule import MachineRule
 from ioopt.problems.batch_io import BurstBuffer
-from ioopt.provenance import warnings_of
 
 PLATFORM = Platform(flops=1e6, network_bytes_per_second=1e6)
 
@@ -116,7 +115,7 @@ def test_mixed_ids_become_text_and_missing_walltimes_the_run_time() -> None:
     assert [job.id for job in made.jobs] == ["a", "7"]
     # 2 nodes could send 62.5 MB/s, the storage takes 8 * 31.25 * 250/1536 = 40.69 MB/s.
     assert made.jobs[1].walltime_seconds == pytest.approx(312.5e6 / 40_690_104.1667)
-    assert any("1 jobs have no walltime" in text for text in warnings_of(made))
+    assert any("1 jobs have no walltime" in text for text in made.warnings)
 
 
 def test_left_out_with_a_warning() -> None:
@@ -128,7 +127,7 @@ def test_left_out_with_a_warning() -> None:
     ]
     made = batch_io_from_batsim(data, "w.json")
     assert [job.id for job in made.jobs] == ["a"]
-    said = " ".join(warnings_of(made))
+    said = " ".join(made.warnings)
     assert "larger than the machine of 8 nodes: big" in said
     assert "only Batsim replays: mpi" in said
 
@@ -137,7 +136,7 @@ def test_without_nb_res_the_largest_job_counts() -> None:
     data = workload({"type": "delay", "delay": 1}, res=5)
     del data["nb_res"]
     made = batch_io_from_batsim(data, "w.json")
-    assert made.machine.nodes == 5 and "no nb_res" in warnings_of(made)[0]
+    assert made.machine.nodes == 5 and "no nb_res" in made.warnings[0]
 
 
 def broken(**changes: Any) -> dict[str, Any]:
@@ -246,7 +245,7 @@ def test_jobs_csv_is_read_as_written(tmp_path) -> None:
     assert [(j.id, j.nodes, j.submit_seconds, j.walltime_seconds) for j in made.jobs] == [
         ("b", 2, 1.0, 60.0), ("a", 2, 3.0, 60.0)
     ]  # fmt: skip
-    assert "1 jobs left out" in warnings_of(made)[0]
+    assert "1 jobs left out" in made.warnings[0]
     again = ioopt.solve(made, "fill").schedule
     assert sorted(row["end_seconds"] for row in again["jobs"]) == sorted(
         row["end_seconds"] for row in schedule["jobs"]

@@ -17,7 +17,6 @@ from ioopt.formats.darshan.io import batch_io_from_darshan, join_logs, phases_of
 from ioopt.formats.darshan.log import DarshanLog, DarshanPhase, find_phases, read_darshan, summarise
 from ioopt.formats.darshan.text import Access, RawLog, parse_text
 from ioopt.formats.io_rule import MachineRule
-from ioopt.provenance import warnings_of
 from ioopt.solving import solve
 
 HEADER = """# darshan log version: 3.41
@@ -326,7 +325,7 @@ def test_logs_become_one_instance() -> None:
     assert made.machine.node_bytes_per_second == pytest.approx(1e10 / 9)
     assert made.machine.storage_bytes_per_second == pytest.approx(1e10 / 4.5)
     assert "raised to what the logs achieved" in made.meta["synthetic"]["rates"]
-    assert made.meta["warnings"] == list(warnings_of(made))
+    assert made.meta["warnings"] == list(made.warnings)
 
 
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.name[:24])
@@ -340,7 +339,7 @@ def test_stated_rates_stay_and_what_is_slower_is_said() -> None:
     rates = MachineRule(node_bytes_per_second=1e9, storage_bytes_per_second=1e9)
     made = batch_io_from_darshan([log(HEADER + write_record(0, 1, 10, 14, 10**10))], machine=rates)
     assert made.machine.storage_bytes_per_second == 1e9
-    assert any("achieved more than the rates of the machine" in text for text in warnings_of(made))
+    assert any("achieved more than the rates of the machine" in text for text in made.warnings)
 
 
 def test_unlike_rates_of_reading_and_writing_are_said() -> None:
@@ -351,7 +350,7 @@ def test_unlike_rates_of_reading_and_writing_are_said() -> None:
     )  # fmt: skip
     found = log(HEADER + both)
     assert (found.read_seconds, found.write_seconds, found.rate) == (1.0, 4.0, 4e8)
-    said = warnings_of(batch_io_from_darshan([found]))
+    said = batch_io_from_darshan([found]).warnings
     assert any(
         "reads came at 1000 MB/s, writes at 250; the job has one rate, 400" in t for t in said
     )

@@ -127,7 +127,7 @@ def test_whole_numbers_may_have_an_exponent(tmp_path):
     assert batch.build().files[-1].bytes == 8_000_000_000
     with pytest.raises(UsageError, match=r"size 8\.5 is not a whole number of bytes"):
         batch.add_file(8.5)
-    command = ["generate", "batch-io", "-o", str(tmp_path / "g.json"), "--set"]
+    command = ["instances", "generate", "batch-io", "-o", str(tmp_path / "g.json"), "--set"]
     assert main([*command, "jobs=1e1"]) == 0
     assert len(ioopt.load(tmp_path / "g.json").jobs) == 10
     with pytest.raises(UsageError, match=r"setting jobs='8.5': must be a whole number"):

@@ -34,7 +34,6 @@ from ioopt.generate.gang.hyper_erlang import (
     sample,
     size_ranges,
 )
-from ioopt.provenance import warnings_of
 from ioopt.sim.gang.table import table_of
 
 MOMENTS = [
@@ -245,8 +244,8 @@ def test_trace_becomes_a_workload(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert [job.size for job in made.jobs] == [2, 4]
     assert [job.arrival_seconds for job in made.jobs] == [0.0, 60.0]
     assert made.times[0][0] == pytest.approx(50.0, abs=0.3)
-    assert any("larger than the machine" in text for text in warnings_of(made))
-    assert any("no time" in text for text in warnings_of(made))
+    assert any("larger than the machine" in text for text in made.warnings)
+    assert any("no time" in text for text in made.warnings)
     source, target = tmp_path / "t.swf", tmp_path / "gang.json"
     source.write_text(SWF)
     call = ["import", "swf", str(source), "--family", "gang", "-o", str(target)]
