@@ -317,6 +317,9 @@ def _useful(terms: Terms, view: JobView, begin: float, end: float) -> tuple[floa
 
     That is compute, and bytes over the peak; a stage-in counts where the job waits for it on its nodes.
     """
+    if begin <= view.start and view.end <= end and not view.killed:
+        work = _ideal(terms, view)
+        return work, work
     staged = [] if terms.ahead else [record for record in view.streams if record.kind == "in"]
     moved = [_moved(record, begin, end) for record in (*staged, *view.requests)]
     ends = {record.phase: record.last for record in view.requests}
@@ -331,13 +334,12 @@ def _useful(terms: Terms, view: JobView, begin: float, end: float) -> tuple[floa
 def _moved(record: RequestView, begin: float, end: float) -> tuple[float, float]:
     """Seconds at the peak that a record moves inside the window: the least and the most.
 
-    The same where it lies inside, or its rates are recorded; else what it cannot, and what it can,
-    have moved outside.
+    The same where its rates are recorded, else what it cannot, and what it can, have moved outside.
     """
-    span, inside = record.last - record.request, _overlap(record.request, record.last, begin, end)
-    if record.rates is not None and (record.finish is None or inside < span):
+    if record.rates is not None:
         done = fsum(_overlap(a, b, begin, end) * rate for a, b, rate in record.rates)
         return done / record.peak, done / record.peak
+    inside = _overlap(record.request, record.last, begin, end)
     work = (record.volume or 0.0) / record.peak
     sure = work if record.finish is not None else 0.0
-    return max(0.0, sure - (span - inside)), min(work, inside)
+    return max(0.0, sure - (record.last - record.request - inside)), min(work, inside)

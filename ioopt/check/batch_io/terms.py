@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ioopt.problems.base import Json
 from ioopt.problems.batch_io import BatchIoPlan, BatchIoProblem, BurstBuffer, Job
@@ -167,10 +167,11 @@ class JobView(NamedTuple):
         return max(self.start, staged[-1]) if staged else self.start
 
 
-def _finite(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, (float, int)) or not math.isfinite(value):
+def _finite(value: Any) -> float:
+    if type(value) not in (float, int) or not math.isfinite(value):
         raise ValueError(f"{value!r} is not a time")
-    return float(value)
+    number: float = value
+    return number
 
 
 def _request(
