@@ -3,10 +3,11 @@
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from statistics import median
 from typing import Any
 
 from ioopt.comparing.measures import COUNTED, Row, spent, standing
-from ioopt.metrics import PairedRatio, median, paired_ratios
+from ioopt.metrics import PairedRatio, paired_ratios
 from ioopt.quantities import column, is_number, is_time, quantity, time_unit, title
 from ioopt.registry import KindSpec, Measure, proof_of, sense_of
 from ioopt.result import relative_gap
