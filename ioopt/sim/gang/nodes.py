@@ -63,24 +63,6 @@ def add_where_free(rows: Sets, sets: Sets, j: int) -> int:
     return -1
 
 
-def add_in_turns(rows: Sets, sets: Sets, keys: list[int], num: int, spans: list[int]) -> None:
-    """:func:`add_where_free` for the first *num* keys in turn until nothing fits, noted in *spans*."""
-    group, tried, levels = keys[:num], [0] * len(sets), len(rows)
-    while group:
-        again = []
-        for j in group:
-            wanted = sets[j]
-            # Rows only fill up: those in which the set found no room stay without.
-            for row in range(tried[j], levels):
-                if not rows[row] & wanted:
-                    rows[row] |= wanted
-                    spans[j] |= 1 << row
-                    tried[j] = row + 1
-                    again.append(j)
-                    break
-        group = again
-
-
 def first_free_but_own(rows: Sets, sets: Sets, j: int, own: Sets, home: int) -> int:
     """The first row that holds none of set *j*, own nodes in the row *home* not counted; or -1."""
     wanted = sets[j]
@@ -88,21 +70,6 @@ def first_free_but_own(rows: Sets, sets: Sets, j: int, own: Sets, home: int) -> 
         if not (taken & ~own[j] if row == home else taken) & wanted:
             return row
     return -1
-
-
-def intersect(rows: Sets, common: Sets) -> None:
-    """Make *common* [0] the nodes that every row holds."""
-    common[0] = rows[0]
-    for taken in rows:
-        common[0] &= taken
-
-
-def free_of(keys: Sequence[int], sets: Sets, taken: Sets, found: list[int]) -> int:
-    """The *keys* whose sets hold none of *taken* [0], into *found*; their number."""
-    avoided = taken[0]
-    free = [j for j in keys if not sets[j] & avoided]
-    found[: len(free)] = free
-    return len(free)
 
 
 def first_to_fit(
