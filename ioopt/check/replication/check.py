@@ -55,7 +55,7 @@ def check(
 
     Objectives: ``additive_seconds`` (13), left out where the plan names unknown items or states no
     moves and has no schedule; ``makespan_seconds``, the end of the last task or copy entry of the
-    schedule. A workflow's ``transfer_bound_seconds`` lies between rule 18 and the makespan.
+    schedule. A workflow's ``transfer_bound_seconds`` lies between workflow rule 18 and it.
     Metrics: ``compute_imbalance`` = largest / mean compute time of a node - 1, and what
     :func:`ioopt.check.replication.metrics.schedule_metrics` recomputes.
     """

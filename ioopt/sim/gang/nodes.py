@@ -92,8 +92,11 @@ def in_row(keys: Sequence[int], spans: Sequence[int], row: int, found: list[int]
 
 def drop(keys: list[int], count: int, j: int) -> None:
     """Take *j* out of the first *count* of the *keys*; those behind it move up."""
-    keys.remove(j)
-    keys.append(0)
+    at = 0
+    while keys[at] != j:
+        at += 1
+    for i in range(at, count - 1):
+        keys[i] = keys[i + 1]
 
 
 def sort_keys(keys: list[int], count: int, value: Sequence[Number], descending: bool) -> None:
@@ -121,24 +124,9 @@ def take_lowest(layers: Sets, k: int, sets: Sets, j: int, most: int) -> int:
     fresh = layers[k] & ~sets[j]
     count = fresh.bit_count()
     if count > most:
-        fresh, count = lowest_bits(fresh, most), most
+        rest, count = fresh, most
+        for _ in range(most):
+            rest &= rest - 1
+        fresh &= ~rest
     sets[j] |= fresh
     return count
-
-
-def lowest_bits(mask: int, count: int) -> int:
-    """The *count* lowest bits of *mask*.
-
-    >>> bin(lowest_bits(0b110101, 2))
-    '0b101'
-    """
-    if count == 0:
-        return 0
-    low, high = 0, mask.bit_length()
-    while high - low > 1:
-        middle = (low + high) // 2
-        if (mask & ((1 << middle) - 1)).bit_count() < count:
-            low = middle
-        else:
-            high = middle
-    return mask & ((1 << high) - 1)

@@ -121,15 +121,6 @@ def in_row(keys: Keys, spans: Keys, row: int, found: Keys) -> int:
     return count
 
 
-def drop(keys: Keys, count: int, j: int) -> None:
-    """Take *j* out of the first *count* of the *keys*; those behind it move up."""
-    at = 0
-    while keys[at] != j:
-        at += 1
-    for i in range(at, count - 1):
-        keys[i] = keys[i + 1]
-
-
 def sort_keys(keys: Keys, count: int, value: NDArray[Any], descending: bool) -> None:
     """Sort the first *count* of the *keys* by their *value*; equal ones keep their order."""
     for i in range(1, count):
