@@ -50,6 +50,12 @@ def run_sweep(config: Path, store: Path, *options: str) -> subprocess.CompletedP
     )
 
 
+def rows_in(reader, columns: tuple[str, ...] = ("key",)) -> list[tuple]:
+    """These columns of all rows that a StoreReader sees, by key."""
+    query = f"SELECT {', '.join(columns)} FROM runs ORDER BY key"
+    return list(reader.connection.execute(query))
+
+
 def stable_rows(store: Path) -> list[tuple]:
     from ioopt.campaign.store import StoreReader
 

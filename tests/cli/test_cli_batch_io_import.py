@@ -95,14 +95,14 @@ def test_refusals_are_one_line(run, tmp_path, words, what):
 
 def test_darshan_and_batsim(run, tmp_path):
     folder = shared_path("data", "darshan")
-    log = next(folder.glob("carns*2.2.6*.parser.txt"))
+    log = folder / "mpi-io-test-dxt-32procs.v3.parser.txt"
     code, _, err = run("import", "darshan", str(log), "-o", "d.json")
-    assert code == 0 and "machine of 4 nodes" in err
+    assert code == 0 and "machine of 32 nodes" in err
     job = ioopt.load("d.json").jobs[0]
-    assert (job.id, job.nodes) == (100, 4)
-    # 64 MiB written, then read, in 1.4 s, the slowest rank's.
-    assert [phase.io_bytes for phase in job.phases] == [67_108_864, 67_108_864, 0]
-    assert job.io_bytes_per_second == pytest.approx(134_217_728 / 1.4, rel=1e-3)
+    assert (job.id, job.nodes) == (4_373_053, 32)
+    # 2 GiB written, then read, in 9.39 s, the slowest rank's.
+    assert [phase.io_bytes for phase in job.phases] == [2_147_487_833, 2_147_483_648, 0]
+    assert job.io_bytes_per_second == pytest.approx(4_294_971_481 / 9.39, rel=1e-3)
     workload = shared_path("data", "batsim-json", "test_workload_pfs0.json")
     code, _, err = run("import", "batsim", str(workload), "-o", "b.json")
     assert code == 0 and "invented rates" in err and "invented platform" in err
@@ -158,10 +158,10 @@ SOURCES = {
     "swf": SWF,
     "darshan": HEADER + write_record(0, 1, 10, 14, 100),
     "wfformat": json.dumps(
-        {"name": "w", "schemaVersion": "1.4", "workflow": {"tasks": [
-            {"name": "a", "files": [], "runtimeInSeconds": 1.0},
-            {"name": "b", "files": [], "runtimeInSeconds": 1.0, "parents": ["a"]},
-        ]}}
+        {"name": "w", "schemaVersion": "1.5", "workflow": {
+            "specification": {"tasks": [{"id": "a"}, {"id": "b", "parents": ["a"]}]},
+            "execution": {"tasks": [{"id": x, "runtimeInSeconds": 1.0} for x in "ab"]},
+        }}
     ),
     "estee": json.dumps({"graph_name": {"0": "g"}, "graph": {"0": '[{"d": 2, "e_d": 3}]'}}),
     "nextflow-trace": "name\trealtime\trchar\twchar\nA\t5s\t1 KB\t2 KB\n",

@@ -69,9 +69,9 @@ def test_bad_input_is_one_line_and_exit_code_2(tmp_path, monkeypatch, capsys, ar
     (tmp_path / "x.json").write_text("older\n")
     (tmp_path / "cut.json").write_text('{"schemaVersion": "1.5", "workflow"')
     flow = {
-        "schemaVersion": "1.4",
+        "schemaVersion": "1.5",
         "name": "f",
-        "workflow": {"tasks": [{"name": "a", "files": []}]},
+        "workflow": {"specification": {"tasks": [{"id": "a"}]}},
     }
     (tmp_path / "flow.json").write_text(json.dumps(flow))
     code, _, err = run(capsys, *arguments)

@@ -7,7 +7,6 @@ import errno
 import io
 import json
 import os
-import queue
 import random
 import resource
 import select
@@ -118,30 +117,6 @@ def test_methods_that_are_not_offered_cannot_be_reached():
     for method in ("__init__", "state", "restore", "_samples"):
         reply = ask(service, op="call", session=session, method=method)
         assert reply["error"]["code"] == "unknown"
-
-
-@pytest.mark.parametrize(
-    ("changes", "threads"),
-    [({}, 0), ({"deadline": None}, 0), ({"deadline": 0.05}, 1), ({"set": {"alpha": 1}}, 1),
-     ({"solver": "json:dumps"}, 1), ({"id": "x" * (1 << 16)}, 1)],
-)  # fmt: skip
-def test_quick_decisions_are_made_without_a_thread(changes, threads, monkeypatch):
-    """A policy of ioopt on a short line; what could take long is asked in a thread that can be left."""
-    started = []
-    monkeypatch.setattr("ioopt.embed.guard._Worker", lambda: started.append(1) or _Answering())
-    ask(Service(), **{"op": "decide", "instance": SNAPSHOT, "solver": "fill"} | changes)
-    assert len(started) == threads
-
-
-class _Answering:
-    """Stands in for the thread of a guard."""
-
-    def __init__(self):
-        self.thread = self.wanted = self
-        self.answers = queue.SimpleQueue()
-
-    def put(self, wanted):
-        self.answers.put((None, "not asked"))
 
 
 def mutated(rng, text):

@@ -1,4 +1,4 @@
-"""WfFormat 1.4 and 1.5: what becomes what, selections, oddities, refusals, and a fuzz of both."""
+"""WfFormat: what becomes what, selections, oddities, refusals, and a fuzz."""
 
 from __future__ import annotations
 
@@ -57,30 +57,6 @@ def v15() -> dict[str, Any]:
     }  # fmt: skip
 
 
-def v14() -> dict[str, Any]:
-    """The same workflow as :func:`v15` in the older shape (parents by name)."""
-    new = v15()["workflow"]
-    sizes = {file["id"]: file["sizeInBytes"] for file in new["specification"]["files"]}
-    tasks = []
-    for task, run in zip(new["specification"]["tasks"], new["execution"]["tasks"]):
-        names = {item["id"]: item["name"] for item in new["specification"]["tasks"]}
-        tasks.append(
-            {
-                "name": task["name"],
-                "id": task["name"].rpartition("_")[2],
-                "parents": [names[parent] for parent in task["parents"]],
-                "runtimeInSeconds": run["runtimeInSeconds"],
-                "command": run.get("command", {}),
-                "files": [
-                    {"link": link, "name": name, "sizeInBytes": sizes[name]}
-                    for link, key in (("input", "inputFiles"), ("output", "outputFiles"))
-                    for name in task[key]
-                ],
-            }
-        )
-    return {"name": "blast", "schemaVersion": "1.4", "workflow": {"tasks": tasks}}
-
-
 def _tasks(problem: ReplicationProblem) -> list[tuple[float, tuple[str, ...]]]:
     return [(task.compute_seconds, task.inputs) for task in problem.tasks]
 
@@ -97,14 +73,6 @@ def test_files_read_become_inputs_and_run_times_compute_seconds():
     }  # fmt: skip
 
 
-def test_version_1_4_says_the_same():
-    old, new = flat(v14(), "old"), flat(v15(), "new")
-    assert _tasks(old) == _tasks(new)
-    assert set(old.files) == set(new.files)
-    assert [task.id for task in old.tasks] == ["split_ID01", "blast_ID02", "blast_ID03", "cat_ID04"]
-
-
-@pytest.mark.parametrize("make", [v14, v15])
 @pytest.mark.parametrize(
     ("select", "chosen"),
     [
@@ -120,9 +88,9 @@ def test_version_1_4_says_the_same():
         ("program=blast_ID03", [2]),
     ],
 )
-def test_select(make, select, chosen):
-    whole = flat(make(), "x")
-    part = flat(make(), "x", select)
+def test_select(select, chosen):
+    whole = flat(v15(), "x")
+    part = flat(v15(), "x", select)
     assert part.tasks == tuple(whole.tasks[k] for k in chosen)
     assert all(part.readers)
 
@@ -242,10 +210,10 @@ def _broken(change) -> dict[str, Any]:
     ("data", "words"),
     [
         ([], "wanted an object, not \\[\\]"),
-        ({}, "wanted 1.4 or 1.5, not None"),
-        ({"schemaVersion": "1.3"}, "wanted 1.4 or 1.5, not '1.3'"),
+        ({}, "wanted 1.5 or 1.6, not None"),
+        ({"schemaVersion": "1.4"}, "not '1.4'; WfCommons' wfcommons-migrate-instance.py"),
         ({"schemaVersion": "1.5"}, "workflow: .*must be an object"),
-        ({"schemaVersion": "1.4", "workflow": {"tasks": []}}, "no tasks"),
+        ({"schemaVersion": "1.5", "workflow": {"specification": {}}}, "no tasks"),
         (_broken(lambda d: _spec(d)["tasks"][1].update(id="s")), "'s' is given twice"),
         (
             _broken(lambda d: _spec(d)["tasks"][1].update(id=7)),
@@ -292,9 +260,8 @@ def _said(problem: ReplicationProblem, words: str) -> list[str]:
     return [text.removeprefix("x: ") for text in problem.meta["warnings"] if words in text]
 
 
-@pytest.mark.parametrize("make", [v14, v15])
-def test_a_workflow_is_kept_whole(make):
-    problem = problem_from_wfformat(make(), "x")
+def test_a_workflow_is_kept_whole():
+    problem = problem_from_wfformat(v15(), "x")
     assert [task.outputs for task in problem.tasks] == [("p1", "p2"), ("o1",), ("o2",), ("all",)]
     assert problem.predecessors == ((), (0,), (0,), (1, 2))
     assert {file.id for file in problem.files if file.keep} == {"all"}
@@ -429,7 +396,7 @@ def test_2000_mutated_workflows_raise_nothing_but_ioopt_errors():
     outcomes = {"read": 0, "refused": 0}
     selections = ("all", "ready", "level=1", "program=blastall")
     for _ in range(1500):
-        data = rng.choice((v14, v15))()
+        data = v15()
         for _ in range(rng.randint(1, 4)):
             _mutate(data, rng)
         try:
