@@ -78,11 +78,13 @@ def judge(
 
 
 def _document(given: Result | Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    if isinstance(given, Result):
-        return given.model_dump(mode="json")
-    if given.get("format") == "ioopt/result" and "solver" in given:
-        return result_from_dict(given, name).model_dump(mode="json")
-    return given if "plan" in given or "schedule" in given else {"plan": given}
+    if isinstance(given, Mapping):
+        if given.get("format") != "ioopt/result" or "solver" not in given:
+            return given if "plan" in given or "schedule" in given else {"plan": given}
+        given = result_from_dict(given, name)
+    # Plan and schedule are plain data already, and long.
+    stated = given.model_dump(mode="json", exclude={"plan", "schedule"})
+    return stated | {"plan": given.plan, "schedule": given.schedule}
 
 
 def _with_link(problem: Any, link: str) -> Any:

@@ -24,24 +24,6 @@ def mean_and_standard_error(values: Sequence[float]) -> tuple[float, float | Non
     return mean, math.sqrt(variance / count)
 
 
-def quantile(values: Sequence[float], share: float) -> float:
-    """Linear quantile (numpy's default) of at least one value.
-
-    >>> quantile([1.0, 2.0, 4.0], 0.75)
-    3.0
-    """
-    ordered = sorted(values)
-    place = share * (len(ordered) - 1)
-    low = math.floor(place)
-    high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
-
-
-def median(values: Sequence[float]) -> float:
-    """Middle value, or the mean of the two middle ones."""
-    return quantile(values, 0.5)
-
-
 class PairedRatio(NamedTuple):
     """Mean over instances of solver / baseline for one metric, with its standard error.
 

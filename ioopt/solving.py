@@ -84,7 +84,8 @@ def result_from_dict(data: object, name: str) -> Result:
 
 def plan_in(given: object) -> object:
     """The plan of a Result or of its dictionary; a bare plan as it is."""
-    given = given.model_dump() if isinstance(given, Result) else given
+    if isinstance(given, Result):
+        return given.plan
     return given["plan"] if isinstance(given, Mapping) and "plan" in given else given
 
 

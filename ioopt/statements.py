@@ -133,8 +133,9 @@ def false_metrics(stated: Mapping[str, Any], report: CheckReport) -> Iterator[Vi
             yield _false("metric", name, text)
         elif name in report.ranges and value is not None:
             low, high = report.ranges[name]
-            slack = RELATIVE * max(abs(low), abs(high)) + report.rounding
-            if not is_number(value) or not low - slack <= value <= high + slack:
+            least = low - RELATIVE * abs(low) - report.rounding
+            most = high + RELATIVE * abs(high) + report.rounding
+            if not is_number(value) or not least <= value <= most:
                 text = f"the result says {_short(value)}, the plan allows {low:g} to {high:g}"
                 yield _false("metric", name, text)
 

@@ -9,8 +9,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ioopt.compiled import compiled
 from ioopt.decisions.gang.rules import RuleNumbers, Rules
 from ioopt.decisions.gang.state import State
@@ -84,38 +82,22 @@ def drawn(problem: GangMatrixProblem, plan: GangMatrixPlan) -> list[str]:
 def in_machine_code(name: str) -> Phase:
     """One phase as machine code on arrays, as a phase on lists."""
     from ioopt.sim.gang import phases
-    from ioopt.sim.gang.compiled import board_arrays, word_sets
-    from ioopt.sim.gang.table import pack_masks
+    from ioopt.sim.gang.compiled import board_arrays, job_arrays
 
     kernel = compiled(phases.__name__, name, whole=True)
 
-    def words(masks: list[int], nodes: int) -> Any:
-        taken = np.array([[mask >> node & 1 for node in range(nodes)] for mask in masks], bool)
-        return pack_masks(taken.reshape(len(masks), nodes))
-
-    def masks(words: Any, nodes: int) -> list[int]:
-        return [sum(int(word) << 64 * w for w, word in enumerate(row)) for row in words]
+    def masks(words: Any) -> list[int]:
+        return [int.from_bytes(row.tobytes(), "little") for row in words]
 
     def phase(board: Board, jobs: Jobs, rules: RuleNumbers, now: Any) -> None:
-        nodes = board.nodes
-        there, table = board_arrays(board), {}
-        for name in ("homes", "filled"):
-            getattr(there, name)[:] = words(getattr(board, name), nodes)
-        for name, value in jobs._asdict().items():
-            if name in ("files", "columns"):
-                table[name] = word_sets(words(value, nodes))
-            elif name in ("packed", "local"):
-                table[name] = np.array(value, np.bool_)
-            else:
-                whole = np.uint32 if name == "home" else np.int64
-                table[name] = np.array(value, whole if name in ("size", "home", "span") else float)
-        kernel(there, Jobs(**table), rules, now)
-        board.homes[:], board.filled[:] = masks(there.homes, nodes), masks(there.filled, nodes)
+        there, table = board_arrays(board), job_arrays(jobs, board.nodes)
+        kernel(there, table, rules, now)
+        board.homes[:], board.filled[:] = masks(there.homes), masks(there.filled)
         for name in ("run", "moved", "tally"):
             getattr(board, name)[:] = getattr(there, name).tolist()
-        jobs.columns[:] = masks(table["columns"].words, nodes)
+        jobs.columns[:] = masks(table.columns)
         for name in ("home", "span", "local"):
-            getattr(jobs, name)[:] = table[name].tolist()
+            getattr(jobs, name)[:] = getattr(table, name).tolist()
 
     return phase
 

@@ -3,10 +3,11 @@
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from statistics import median
 from typing import Any
 
 from ioopt.comparing.measures import COUNTED, Row, spent, standing
-from ioopt.metrics import PairedRatio, median, paired_ratios
+from ioopt.metrics import PairedRatio, paired_ratios
 from ioopt.registry import KindSpec, Measure, proof_of, sense_of
 from ioopt.result import relative_gap
 from ioopt.tables import Form, fitting, percent, render

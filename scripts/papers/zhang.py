@@ -68,7 +68,7 @@ def point(
         migration_seconds=migration, migration_tasks_per_quantum=budget, **preset,
     )  # fmt: skip
     jobs_of, timing = make_table(settings, seed), Timing.of(settings.machine)
-    trajectory = run(jobs_of, timing, POLICIES[policy].rules)
+    trajectory = run(jobs_of.gangs(), timing, POLICIES[policy].rules)
     start, finish = np.array(trajectory.start), np.array(trajectory.finish)
     quantum = float(timing.quantum)
     floor = np.maximum(jobs_of.local, quantum)

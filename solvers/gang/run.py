@@ -89,16 +89,15 @@ def simulate_policy(
         and use_machine_code("gangs", deadline, seconds)
     )
     pace = Pace(deadline, seconds, policy is GS)
+    gangs = gangs_of(problem, settings.arithmetic)
     if not compiled:
-        gangs = gangs_of(problem, settings.arithmetic)
         history = History([problem.jobs[k].id for k in problem.fcfs]) if wanted else None
         engine = GangSimulation(gangs, timing, policy, history)
         return simulation_of(problem, engine.run(pace), history)
     from ioopt.sim.gang.compiled import run
-    from ioopt.sim.gang.table import table_of
 
     assert policy.rules is not None
-    return simulation_of(problem, run(table_of(problem), timing, policy.rules, pace), None)
+    return simulation_of(problem, run(gangs, timing, policy.rules, pace), None)
 
 
 def _is_small(problem: GangProblem) -> bool:

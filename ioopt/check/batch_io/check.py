@@ -4,15 +4,12 @@ Where a job says ``first_node`` its partition is checked too, and where requests
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import pairwise
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import fsum
 from operator import mul, sub
 
-import numpy as np
-
-from ioopt.check.batch_io.columns import Columns, JobView, Mask, Reals, Terms
 from ioopt.check.batch_io.rates import (
+    RELATIVE,
     check_capacity,
     check_grants,
     check_holding,
@@ -22,6 +19,7 @@ from ioopt.check.batch_io.rates import (
     check_totals,
     check_writes,
 )
+from ioopt.check.batch_io.terms import JobView, RequestView, Terms
 from ioopt.problems.base import JobId, Json
 from ioopt.problems.batch_io import BatchIoPlan, BatchIoProblem
 from ioopt.protocols import CheckReport
@@ -45,33 +43,20 @@ def check(
         missing = violation("schedule", problem.name, "there is no schedule.jobs to check")
         return CheckReport((missing,))
     rows = schedule["jobs"]
-    columns, found = _read(terms, rows)
-    views = columns.views
+    views, found = _matched(terms, rows)
     found += _check_storage(terms, schedule.get("storage_bytes_per_second"))
     for view in views:
-        for one in (_times, _walltime, _partition, _numbered):
+        for one in JOB_CHECKS:
             found += one(terms, view)
-    found += _phases(columns)
-    for part in (columns.io, columns.streams):
-        found += [*check_rates(columns, part), *check_grants(columns, part)]
-    late = np.array([view.released != view.end for view in views], dtype=bool)
-    buffered = np.flatnonzero(columns.buffered | (columns.streams.held > 0) | late).tolist()
-    requests = {k: columns.io.views(k) for k in buffered}
-    streams = {k: columns.streams.views(k) for k in buffered}
-    for k in buffered:
-        found += check_streams(terms, views[k], requests[k], streams[k])
-        found += check_space(terms, views[k], requests[k], streams[k])
     if terms.closed:
         found += _check_nodes(terms, views)
         found += _check_starts(views)
     if not found:
-        found += check_totals(columns)
-        found += check_capacity(columns)
-        found += check_writes(terms, [(views[k], requests[k]) for k in buffered])
-        found += check_holding(terms, [(views[k], streams[k]) for k in buffered])
+        for whole in (check_totals, check_capacity, check_writes, check_holding):
+            found += whole(terms, views)
     if found or len(rows) < len(problem.jobs):
         return CheckReport(tuple(found))
-    metrics = metrics_of(columns)
+    metrics = metrics_of(terms, views)
     ranges = {name: metrics.pop(name) for name in list(metrics) if isinstance(metrics[name], tuple)}
     objectives = {"mean_response_seconds": metrics["mean_response_seconds"]}
     rounding = 1e-14 * max((view.end for view in views), default=0.0)
@@ -86,18 +71,6 @@ def _check_storage(terms: Terms, stated: object) -> list[Violation]:
     return [violation("storage-rate", terms.problem.name, text)]
 
 
-def _read(terms: Terms, rows: list[Json]) -> tuple[Columns, list[Violation]]:
-    """The *rows* as arrays; at once where they are the instance's jobs in their order."""
-    jobs = terms.problem.jobs
-    try:
-        if [row["id"] for row in rows] == [job.id for job in jobs]:
-            return Columns(terms, [JobView.of(terms, *pair) for pair in zip(jobs, rows)]), []
-    except UNREADABLE:  # one by one, to say which
-        pass
-    views, found = _matched(terms, rows)
-    return Columns(terms, views), found
-
-
 def _matched(terms: Terms, rows: list[Json]) -> tuple[list[JobView], list[Violation]]:
     """Rows of the schedule with their jobs; rows that cannot be read or matched are violations."""
     found: list[Violation] = []
@@ -108,8 +81,6 @@ def _matched(terms: Terms, rows: list[Json]) -> tuple[list[JobView], list[Violat
             name = row["id"]
             job = by_id.get(name)
             view = JobView.of(terms, job, row) if job is not None else None
-            if view is not None:
-                Columns(terms, [view])
         except UNREADABLE as error:
             text = f"cannot be read ({type(error).__name__}: {error})"
             found.append(violation("schedule", f"jobs[{k}]", text))
@@ -180,65 +151,53 @@ def _numbered(terms: Terms, view: JobView) -> Iterator[Violation]:
         yield violation("allocation", view.job.id, text)
 
 
-def _phases(columns: Columns) -> Iterator[Violation]:
+def _phases(terms: Terms, view: JobView) -> Iterator[Violation]:
     """Rules 3 and 9: each request follows its phase's compute, each phase the one before it."""
-    io, views, due, first = columns.io, columns.views, columns.due, columns.first
-    slack, job = columns.slack[io.owner], io.owner
-    place = first[job] + io.phase
-    inner = np.arange(len(job)) > io.head[job]
-    wrong = (columns.expected != place) | (columns.expected < 0)
-    wrong |= inner & ~np.append(True, io.ended[:-1])[: len(job)]  # the one before never finished
-    broken = np.zeros(len(views), dtype=bool)
-    for k in np.flatnonzero(wrong).tolist():
-        if broken[job[k]]:
+    records, now, name = iter(view.requests), view.began, view.job.id
+    record = next(records, None)
+    for k, (seconds, volume) in enumerate(view.phases):
+        now += seconds
+        if volume <= 0:
             continue
-        broken[job[k]] = True
-        next_, given = columns.expected[k] - first[job[k]], f"phase {io.phase[k]}"
-        text = f"has a request of {given} out of place"
-        if columns.expected[k] >= 0 and columns.expected[k] != place[k]:
-            text = f"wants a request of phase {next_} next, finds {given}"
-        yield violation("phases", views[job[k]].job.id, text)
-    told = ~wrong & ~broken[job]
-    ready = due[np.where(wrong, 0, place)] if len(due) else slack
-    fastest = io.request + io.volume / io.peak
-    early = io.finish < fastest - slack - io.volume / io.peak * 1e-9
-    late = np.abs(io.request - ready) > slack
-    unfinished = ~io.ended & ~columns.killed[job]
-    for k in np.flatnonzero(told & (early | late | unfinished)).tolist():
-        name, phase = views[job[k]].job.id, f"phase {io.phase[k]}"
-        asked, wanted, done = float(io.request[k]), float(ready[k]), float(io.finish[k])
-        if late[k]:
-            text = f"{phase} is requested at {asked!r}, its compute ends at {wanted!r}"
-            yield violation("request", name, text, abs(asked - wanted))
-        if unfinished[k]:
-            yield violation("finish", name, f"{phase} never finishes")
-        if early[k]:
-            least = float(fastest[k])
-            text = f"{phase} finishes at {done!r}; at its peak rate not before {least!r}"
-            yield violation("peak", name, text, least - done)
-    yield from _ends(columns, broken)
+        if record is None or record.phase != k:
+            if view.killed and now >= view.end - view.slack:
+                break
+            given = "nothing" if record is None else f"phase {record.phase}"
+            yield violation("phases", name, f"wants a request of phase {k} next, finds {given}")
+            return
+        if abs(record.request - now) > view.slack:
+            text = f"phase {k} is requested at {record.request!r}, its compute ends at {now!r}"
+            yield violation("request", name, text, abs(record.request - now))
+        now, finish, least = record.last, record.finish, volume / view.peak
+        if finish is None:
+            if not view.killed:
+                yield violation("finish", name, f"phase {k} never finishes")
+            record = next(records, None)
+            break
+        if finish < record.request + least - view.slack - RELATIVE * least:
+            fastest = record.request + least
+            text = f"phase {k} finishes at {finish!r}; at its peak rate not before {fastest!r}"
+            yield violation("peak", name, text, fastest - finish)
+        record = next(records, None)
+    if record is not None:
+        yield violation("phases", name, f"has a request of phase {record.phase} out of place")
+    elif not view.killed and abs(view.end - now) > view.slack:
+        text = f"ends at {view.end!r}, its last phase at {now!r}"
+        yield violation("end", name, text, abs(view.end - now))
 
 
-def _ends(columns: Columns, broken: Mask) -> Iterator[Violation]:
-    """Of jobs whose requests are those of their phases: none is missing, and they end with the last."""
-    io, due, first, last = columns.io, columns.due, columns.first, columns.first[1:] - 1
-    places, before = columns.asking
-    through = np.append(io.ended, True)[np.where(io.held > 0, io.head + io.held - 1, -1)]
-    missing = (io.held < np.diff(before)) & through & ~broken
-    final = np.append(io.finish, np.nan)[np.where(io.held > 0, io.head + io.held - 1, -1)]
-    ends = np.where(columns.volume[last] > 0, final, due[last])
-    off = np.abs(columns.end - ends) > columns.slack
-    off &= ~columns.killed & through & ~broken & ~missing
-    for k in np.flatnonzero(missing | off).tolist():
-        view, now = columns.views[k], float(ends[k])
-        if off[k]:
-            text = f"ends at {view.end!r}, its last phase at {now!r}"
-            yield violation("end", view.job.id, text, abs(view.end - now))
-            continue
-        place = int(places[before[k] + io.held[k]])
-        if not (view.killed and due[place] >= view.end - view.slack):
-            text = f"wants a request of phase {place - first[k]} next, finds nothing"
-            yield violation("phases", view.job.id, text)
+JOB_CHECKS: tuple[Callable[[Terms, JobView], Iterator[Violation]], ...] = (
+    _times,
+    _walltime,
+    _partition,
+    _numbered,
+    _phases,
+    check_rates,
+    check_grants,
+    check_streams,
+    check_space,
+)
+"""What each job is held to by itself."""
 
 
 def _check_nodes(terms: Terms, views: list[JobView]) -> list[Violation]:
@@ -291,17 +250,17 @@ def _check_starts(views: list[JobView]) -> list[Violation]:
     return found
 
 
-def metrics_of(columns: Columns) -> Json:
+def metrics_of(terms: Terms, views: Sequence[JobView]) -> Json:
     """All metrics; ``useful_utilisation`` as limits (least, most) where requests say no rates.
 
     The mean of nothing is 0. Utilisation is None when all jobs are submitted at one instant.
     """
-    terms, views = columns.terms, columns.views
     count = max(1, len(views))
     nodes, submits = [view.nodes for view in views], [view.job.submit_seconds for view in views]
     starts, ends = [view.start for view in views], [view.end for view in views]
     runtimes = [*map(sub, ends, starts)]
-    ideals, delays = _ideals(columns), _delays(columns)
+    ideals = [_ideal(terms, view) for view in views]
+    delays = [_delay(view) for view in views]
     slowdowns = [run / ideal if ideal > 0 else 1.0 for run, ideal in zip(runtimes, ideals)]
     first_submit, last = min(submits, default=0.0), max(submits, default=0.0)
     metrics: Json = {
@@ -326,28 +285,61 @@ def metrics_of(columns: Columns) -> Json:
         return metrics
     held = ((v.nodes, min(v.freed, last) - max(v.start, begin)) for v in views)
     metrics["utilisation"] = fsum(n * span for n, span in held if span > 0) / capacity
-    least, most = (
-        fsum(map(mul, nodes, side.tolist())) / capacity for side in columns.useful(begin, last)
-    )
-    metrics["useful_utilisation"] = least if columns.io.recorded.all() else (least, most)
+    useful = [_useful(terms, view, begin, last) for view in views]
+    least, most = (fsum(map(mul, nodes, side)) / capacity for side in zip(*useful))
+    recorded = all(r.rates is not None for view in views for r in view.requests)
+    metrics["useful_utilisation"] = least if recorded else (least, most)
     return metrics
 
 
-def _ideals(columns: Columns) -> list[float]:
-    """Uncongested seconds of each job, with a stage-in that it waits for on its nodes (rule 48)."""
-    work = (columns.compute + columns.volume / columns.peak[columns.job_of]).tolist()
-    found = [fsum(work[a:b]) for a, b in pairwise(columns.first.tolist())]
-    for j, view in enumerate(columns.views):
-        staged = view.job.stage_in_bytes
-        if staged and not columns.terms.ahead:
-            found[j] += staged / view.stream_peak
-    return found
+def _ideal(terms: Terms, view: JobView) -> float:
+    """Uncongested seconds of a job, with a stage-in that it waits for on its nodes (rule 48)."""
+    staged = view.job.stage_in_bytes
+    work = fsum(seconds + volume / view.peak for seconds, volume in view.phases)
+    return work + (staged / view.stream_peak if staged and not terms.ahead else 0.0)
 
 
-def _delays(columns: Columns) -> list[float]:
-    """Seconds by which the finished requests of each job took longer than at their peak."""
-    io = columns.io
-    late: Reals = io.finish - io.request - io.volume / io.peak
-    delays = np.where(io.ended, late, 0.0).tolist()
-    bounds = zip(io.head.tolist(), (io.head + io.held).tolist())
-    return [fsum(delays[a:b]) for a, b in bounds]
+def _delay(view: JobView) -> float:
+    """Seconds by which the finished requests of a job took longer than at their peak."""
+    return fsum(
+        record.finish - record.request - view.phases[record.phase][1] / view.peak
+        for record in view.requests
+        if record.finish is not None
+    )
+
+
+def _overlap(since: float, until: float, begin: float, end: float) -> float:
+    return max(0.0, min(until, end) - max(since, begin))
+
+
+def _useful(terms: Terms, view: JobView, begin: float, end: float) -> tuple[float, float]:
+    """Least and most seconds of uncongested work of a job inside the window (rule 22).
+
+    That is compute, and bytes over the peak; a stage-in counts where the job waits for it on its nodes.
+    """
+    if begin <= view.start and view.end <= end and not view.killed:
+        work = _ideal(terms, view)
+        return work, work
+    staged = [] if terms.ahead else [record for record in view.streams if record.kind == "in"]
+    moved = [_moved(record, begin, end) for record in (*staged, *view.requests)]
+    ends = {record.phase: record.last for record in view.requests}
+    computing, now = [], view.began
+    for k, (seconds, _) in enumerate(view.phases):
+        computing.append(_overlap(now, min(now + seconds, view.end), begin, end))
+        now = ends.get(k, now + seconds)
+    compute = fsum(computing)
+    return compute + fsum(least for least, _ in moved), compute + fsum(most for _, most in moved)
+
+
+def _moved(record: RequestView, begin: float, end: float) -> tuple[float, float]:
+    """Seconds at the peak that a record moves inside the window: the least and the most.
+
+    The same where its rates are recorded, else what it cannot, and what it can, have moved outside.
+    """
+    if record.rates is not None:
+        done = fsum(_overlap(a, b, begin, end) * rate for a, b, rate in record.rates)
+        return done / record.peak, done / record.peak
+    inside = _overlap(record.request, record.last, begin, end)
+    work = (record.volume or 0.0) / record.peak
+    sure = work if record.finish is not None else 0.0
+    return max(0.0, sure - (record.last - record.request - inside)), min(work, inside)

@@ -4,90 +4,84 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right, insort
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import chain
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ioopt.check.batch_io.columns import (
-    SLACK_SECONDS,
-    Columns,
-    JobView,
-    Mask,
-    Reals,
-    Records,
-    RequestView,
-    Terms,
-)
+from ioopt.check.batch_io.terms import SLACK_SECONDS, JobView, RequestView, Terms
 from ioopt.check.pipes import Load, overloads
 from ioopt.result import Violation, violation
 
 RELATIVE = 1e-9
+Reals = NDArray[np.float64]
 
 
-def check_grants(columns: Columns, part: Records) -> Iterator[Violation]:
+def check_grants(terms: Terms, view: JobView) -> Iterator[Violation]:
     """A first grant lies between request and finish (or the kill), where the first rate begins."""
-    slack, granted = columns.slack[part.owner], ~np.isnan(part.grant)
-    some = np.flatnonzero(part.spans_of)
-    first = np.full(len(part.owner), np.nan)
-    first[some] = part.since[(np.cumsum(part.spans_of) - part.spans_of)[some]]
-    outside = (part.grant < part.request - slack) | (part.grant > part.last + slack)
-    late = np.abs(first - part.grant) > slack
-    bad = np.where(granted, outside | late, part.ended)
-    for k in np.flatnonzero(bad).tolist():
-        name = columns.views[part.owner[k]].job.id
-        text = f"{part.named(k)} is first granted at {float(part.grant[k])!r}, "
-        if not granted[k]:
-            text = f"{part.named(k)} finishes but was never granted"
-        elif outside[k]:
-            text += "outside its request"
-        else:
-            text += f"its first rate begins at {float(first[k])!r}"
-        yield violation("grant", name, text)
+    for record in chain(view.requests, view.streams):
+        grant, text = record.grant, ""
+        if grant is None:
+            if record.finish is not None:
+                text = "finishes but was never granted"
+        elif not record.request - view.slack <= grant <= record.last + view.slack:
+            text = f"is first granted at {grant!r}, outside its request"
+        elif record.rates and abs(record.rates[0][0] - grant) > view.slack:
+            text = f"is first granted at {grant!r}, its first rate begins at {record.rates[0][0]!r}"
+        if text:
+            yield violation("grant", view.job.id, f"{record.named} {text}")
 
 
-def check_rates(columns: Columns, part: Records) -> Iterator[Violation]:
+def check_rates(terms: Terms, view: JobView) -> Iterator[Violation]:
     """Recorded rates: inside the request, one after the other, within the peak, all bytes moved."""
-    terms, of, views = columns.terms, part.record_of, columns.views
-    slack, peak = columns.slack[part.owner], part.peak
-    before = np.append(0.0, part.until[:-1]) if len(of) else part.until
-    head = np.flatnonzero(np.append(True, of[1:] != of[:-1])) if len(of) else of
-    before[head] = part.request[of[head]]
-    misplaced = (part.since < before - slack[of]) | (part.until < part.since)
-    misplaced |= part.until > part.last[of] + slack[of]
-    beyond = (part.rate < 0) | (part.rate > peak[of] * (1 + RELATIVE))
-    for s in np.flatnonzero(misplaced | beyond).tolist():
-        name, what = views[part.owner[of[s]]].job.id, part.named(int(of[s]))
-        since, until, rate = (float(column[s]) for column in (part.since, part.until, part.rate))
-        if misplaced[s]:
-            text = f"{what} has a rate from {since!r} to {until!r}, out of its time"
-            yield violation("rates", name, text)
-        if beyond[s]:
-            most = float(peak[of[s]])
-            yield violation(
-                "peak", name, f"{what} gets {rate!r}, its peak is {most!r}", rate - most
-            )
-    moved = np.bincount(of, (part.until - part.since) * part.rate, len(part.owner))
-    rounding = RELATIVE * part.volume + peak * slack
-    off = (moved > part.volume + rounding) | (part.ended & (moved < part.volume - rounding))
-    for k in np.flatnonzero(part.recorded & off).tolist():
-        done, volume = float(moved[k]), float(part.volume[k])
-        text = f"{part.named(k)} moves {done!r} bytes of {volume!r}"
-        yield violation("bytes", views[part.owner[k]].job.id, text, abs(done - volume))
     whole = (terms.policy or "").startswith("cons-") and not terms.top and not terms.scaled
-    low = (part.rate < peak[of] * (1 - RELATIVE)) & ~np.isnan(part.volume[of])
-    for s in np.flatnonzero(low).tolist() if whole else ():
-        since, rate, most = float(part.since[s]), float(part.rate[s]), float(peak[of[s]])
-        text = f"{part.named(int(of[s]))} gets {rate!r} of its peak {most!r} at {since!r}"
-        yield violation("conservative", views[part.owner[of[s]]].job.id, text, most - rate)
+    name, slack = view.job.id, view.slack
+    for record in chain(view.requests, view.streams):
+        if record.rates is None:
+            continue
+        volume, peak, before, moved = record.volume, record.peak, record.request, 0.0
+        least = peak * (1 - RELATIVE) if whole and volume is not None else 0.0
+        for since, until, rate in record.rates:
+            if since < before - slack or until < since or until > record.last + slack:
+                text = f"{record.named} has a rate from {since!r} to {until!r}, out of its time"
+                yield violation("rates", name, text)
+            if not 0 <= rate <= peak * (1 + RELATIVE):
+                text = f"{record.named} gets {rate!r}, its peak is {peak!r}"
+                yield violation("peak", name, text, rate - peak)
+            if rate < least:
+                text = f"{record.named} gets {rate!r} of its peak {peak!r} at {since!r}"
+                yield violation("conservative", name, text, peak - rate)
+            before = until
+            moved += (until - since) * rate
+        if volume is None:
+            continue
+        rounding = RELATIVE * volume + peak * slack
+        if moved > volume + rounding or (record.finish is not None and moved < volume - rounding):
+            text = f"{record.named} moves {moved!r} bytes of {volume!r}"
+            yield violation("bytes", name, text, abs(moved - volume))
 
 
-def check_totals(columns: Columns) -> list[Violation]:
+def _through_storage(view: JobView) -> Iterator[RequestView]:
+    """The records that cross the storage; of a buffered job those of its streams."""
+    return chain(() if view.stream_peak else view.requests, view.streams)
+
+
+def check_totals(terms: Terms, views: Sequence[JobView]) -> list[Violation]:
     """At no instant do recorded rates exceed what the storage takes of so many requests (rule 29),
     streams the drain rate of a shared buffer (rule 42), and conservative grants congest it (rule 11).
     """
-    terms, (since, until, rate, peak, stream) = columns.terms, columns.spans()
-    if not terms.limited or not len(rate):
+    records = [r for view in views for r in _through_storage(view) if r.rates]
+    if not terms.limited or not records:
         return []
+    spans = chain.from_iterable(record.rates or () for record in records)
+    triples = np.array(list(chain.from_iterable(spans)), dtype=float).reshape(-1, 3)
+    counts = [len(record.rates or ()) for record in records]
+    peak = np.repeat([record.peak for record in records], counts)
+    stream = np.repeat([record.kind != "io" for record in records], counts)
+    moving = triples[:, 2] > 0
+    since, until, rate = triples[moving].T
+    peak, stream = peak[moving], stream[moving]
     time = np.concatenate([since, until])
 
     def running(what: Reals) -> Reals:
@@ -130,7 +124,7 @@ def check_totals(columns: Columns) -> list[Violation]:
     return found
 
 
-def _lasting(time: Reals, broken: Mask) -> Iterator[int]:
+def _lasting(time: Reals, broken: NDArray[np.bool_]) -> Iterator[int]:
     """Where stretches begin over which *broken* holds for longer than rounding explains."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], broken, [False]]).astype(np.int8)))
     for begin, end in zip(edges[::2].tolist(), edges[1::2].tolist()):
@@ -139,34 +133,27 @@ def _lasting(time: Reals, broken: Mask) -> Iterator[int]:
             yield begin
 
 
-def check_capacity(columns: Columns) -> list[Violation]:
+def check_capacity(terms: Terms, views: Sequence[JobView]) -> list[Violation]:
     """Requests without rates that must move more in a span than the storage can."""
-    terms, found = columns.terms, []
-    if not terms.limited or columns.io.recorded.all():
+    if not terms.limited or all(r.rates is not None for view in views for r in view.requests):
         return []
-    loads = []
-    for part, apart in ((columns.io, columns.buffered), (columns.streams, ~columns.buffered)):
-        begin = np.where(np.isnan(part.grant), part.request, part.grant)
-        some = np.flatnonzero(part.ended & ~np.isnan(part.volume) & ~apart[part.owner])
-        for k in some.tolist():
-            times = float(begin[k]), float(part.finish[k]), float(part.volume[k])
-            loads.append(Load(*times, columns.views[part.owner[k]].job.id))
+    found, loads = [], []
+    for view in views:
+        for record in _through_storage(view):
+            if record.finish is not None and record.volume is not None:
+                begin = record.request if record.grant is None else record.grant
+                loads.append(Load(begin, record.finish, record.volume, view.job.id))
     for load, left in overloads(terms.storage, loads, SLACK_SECONDS):
         text = f"cannot finish at {load.end!r}: the storage has {left:.6g} bytes left to move then"
         found.append(violation("storage", load.item, text, left))
     return found
 
 
-Requests = tuple[RequestView, ...]
-
-
-def check_streams(
-    terms: Terms, view: JobView, requests: Requests, streams: Requests
-) -> Iterator[Violation]:
+def check_streams(terms: Terms, view: JobView) -> Iterator[Violation]:
     """Rule 41: stage-in, a drain a finished write, stage-out, the release; each after the other."""
-    name, rest = view.job.id, iter(streams)
+    name, rest = view.job.id, iter(view.streams)
     then = view.start
-    for kind, phase, ready in _expected(view, requests):
+    for kind, phase, ready in _expected(view):
         stream = next(rest, None)
         if stream is None or (stream.kind, stream.phase) != (kind, phase):
             given = "nothing" if stream is None else f"{stream.kind} of phase {stream.phase}"
@@ -192,17 +179,17 @@ def check_streams(
         yield violation("released", name, text, abs(view.released - last))
 
 
-def _expected(view: JobView, requests: Requests) -> Iterator[tuple[str, int, float]]:
+def _expected(view: JobView) -> Iterator[tuple[str, int, float]]:
     """Kind, phase and earliest issue of each stream that a job's records ask for."""
     if not view.stream_peak:
         return
     if view.job.stage_in_bytes:
         yield "in", -1, 0.0
-    for write in requests:
+    for write in view.requests:
         if write.finish is not None:
             yield "drain", write.phase, write.finish
     if view.job.stage_out_bytes and not view.killed:
-        yield "out", view.job.num_phases, view.end
+        yield "out", len(view.phases), view.end
 
 
 def _issued(terms: Terms, view: JobView, stream: RequestView, due: float) -> Iterator[Violation]:
@@ -213,15 +200,13 @@ def _issued(terms: Terms, view: JobView, stream: RequestView, due: float) -> Ite
         yield violation("streams", view.job.id, text, abs(stream.request - due))
 
 
-def check_space(
-    terms: Terms, view: JobView, requests: Requests, streams: Requests
-) -> Iterator[Violation]:
+def check_space(terms: Terms, view: JobView) -> Iterator[Violation]:
     """Rule 40: a write begins when it fits beside what is written and not yet drained."""
     if not view.stream_peak:
         return
-    drained = {stream.phase: stream.finish for stream in streams if stream.kind == "drain"}
+    drained = {stream.phase: stream.finish for stream in view.streams if stream.kind == "drain"}
     before: list[tuple[float, float]] = []  # when each write is drained, in turn, and its bytes
-    for write in requests:
+    for write in view.requests:
         volume, due = write.volume or 0.0, write.request
         before = [item for item in before if item[0] > due]
         held = sum(size for _, size in before)
@@ -240,16 +225,15 @@ def check_space(
             before.append((through, volume))
 
 
-def check_writes(terms: Terms, jobs: list[tuple[JobView, Requests]]) -> list[Violation]:
+def check_writes(terms: Terms, views: Sequence[JobView]) -> list[Violation]:
     """Rules 39 and 40: between grants and finishes the writes that run share the buffer's rate."""
     events: list[tuple[float, int, int, RequestView, JobView]] = []
-    for view, requests in jobs:
-        for write in requests if view.stream_peak else ():
-            last = view.end if write.finish is None else write.finish
-            if write.grant is not None and write.grant < last:
+    for view in views:
+        for write in view.requests if view.stream_peak else ():
+            if write.grant is not None and write.grant < write.last:
                 number = len(events)
                 events.append((write.grant, 1, number, write, view))
-                events.append((last, 0, number, write, view))
+                events.append((write.last, 0, number, write, view))
     events.sort(key=lambda event: event[:3])
     buffer = terms.shared_buffer if terms.limited else None
     running: list[tuple[float, int, JobView]] = []  # by peak per node, as rule 25 walks them
@@ -282,14 +266,14 @@ def check_writes(terms: Terms, jobs: list[tuple[JobView, Requests]]) -> list[Vio
     return found
 
 
-def check_holding(terms: Terms, jobs: list[tuple[JobView, Requests]]) -> list[Violation]:
+def check_holding(terms: Terms, views: Sequence[JobView]) -> list[Violation]:
     """Rule 44: the bytes of a shared buffer that jobs hold never exceed it."""
     buffer = terms.shared_buffer
     if buffer is None or not terms.closed:
         return []
     events: list[tuple[float, int, JobView]] = []
-    for view, streams in jobs:
-        staged = [s.request for s in streams if s.kind == "in"] if terms.ahead else []
+    for view in views:
+        staged = [s.request for s in view.streams if s.kind == "in"] if terms.ahead else []
         since = min([view.start, *staged])
         if view.stream_peak and view.released > since + SLACK_SECONDS:
             events += [(since + view.slack, 1, view), (view.released, 0, view)]

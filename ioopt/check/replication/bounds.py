@@ -4,10 +4,7 @@ Written from the rule alone: nothing of the models is used.
 """
 
 import math
-from collections.abc import Sequence
-from functools import cache
 from graphlib import TopologicalSorter
-from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from ioopt.problems.replication import ReplicationProblem
@@ -57,20 +54,7 @@ def times(problem: ReplicationProblem) -> Times:
     """What comes before, after and in each task at least."""
     tasks, nodes = problem.tasks, problem.nodes
     touched, asked = _touched(problem), _asked(problem)
-    order: list[int] = []
-    waiting = [len(before) for before in problem.predecessors]
-    after: list[list[int]] = [[] for _ in tasks]
-    for k, before in enumerate(problem.predecessors):
-        for p in before:
-            after[p].append(k)
-    free = [k for k, n in enumerate(waiting) if n == 0]
-    while free:
-        k = free.pop()
-        order.append(k)
-        for j in after[k]:
-            waiting[j] -= 1
-            if waiting[j] == 0:
-                free.append(j)
+    order = list(TopologicalSorter(dict(enumerate(problem.predecessors))).static_order())
     work = [
         task.compute_seconds / max(nodes[i].speed for i in problem.hosts[k] or range(len(nodes)))
         for k, task in enumerate(tasks)
@@ -87,8 +71,9 @@ def times(problem: ReplicationProblem) -> Times:
         )
     for k in reversed(order):
         kept = [f for f in problem.outputs[k] if problem.files[f].keep]
-        follows = [work[j] + tail[j] for j in after[k]]
-        tail[k] = max([0.0, *follows, *(reach_seconds(problem, f) for f in kept)])
+        tail[k] = max([tail[k], *(reach_seconds(problem, f) for f in kept)])
+        for p in problem.predecessors[k]:
+            tail[p] = max(tail[p], work[k] + tail[k])
     return Times(start, tail, work)
 
 
@@ -125,19 +110,14 @@ def _sweep(rows: list[tuple[float, float]]) -> float:
 
 
 def links(
-    problem: ReplicationProblem,
-    end: list[float],
-    tail: list[float],
-    work: list[float],
-    sweep: bool = False,
+    problem: ReplicationProblem, end: list[float], tail: list[float], work: list[float]
 ) -> float:
-    """All that must cross a link or a storage's disk; *sweep*: also by what must follow each file."""
+    """All that must cross the remote link, or all private ones, or a storage's disk."""
     network = problem.network
     many = 1 if network.remote_link == "shared" else len(problem.nodes)
     pipes: list[tuple[str | None, float]] = [(None, many * network.remote_bytes_per_second)]
     pipes += [(storage.id, storage.bytes_per_second) for storage in problem.storages]
     touched, first = _touched(problem), _asked(problem)
-    size = cache(lambda f: problem.files[f].bytes)
     best = 0.0
     for name, rate in pipes:
         own = [f for f, file in enumerate(problem.files) if name in (None, file.storage)]
@@ -145,161 +125,14 @@ def links(
         kept = [f for f in own if problem.producer[f] >= 0 and problem.files[f].keep]
         asked = min((first[f] for f in come), default=math.inf)
         made = min((end[problem.producer[f]] for f in kept), default=math.inf)
+        fetching, saving = (
+            sum(problem.files[f].bytes for f in part) / rate for part in (come, kept)
+        )
         if come:
             last = min(work[k] + tail[k] for f in come for k in problem.readers[f])
-            best = max(best, asked + sum(map(size, come)) / rate + last)
-        if sweep:
-            rest = [(max(work[k] + tail[k] for k in problem.readers[f]), size(f)) for f in come]
-            rest.sort(reverse=True)
-            crossed = accumulate(bytes_ for _, bytes_ in rest)
-            ends = (asked + n / rate + after for (after, _), n in zip(rest, crossed, strict=True))
-            best = max(best, *ends, 0.0)
+            best = max(best, asked + fetching + last)
         if kept:
-            best = max(best, made + sum(map(size, kept)) / rate)
+            best = max(best, made + saving)
         if come and kept:
-            best = max(best, min(asked, made) + sum(map(size, come + kept)) / rate)
-    return best
-
-
-Rows = list[list[float]]
-"""By task and kind of node; infinite where the task does not fit."""
-
-
-def transfer_bound(problem: ReplicationProblem) -> float:
-    """The largest of path, cores and links with heads and tails that know transfers, in seconds."""
-    if not problem.tasks:
-        return 0.0
-    plain = times(problem)
-    kinds = {(n.speed, n.cores, n.disk_bytes): i for i, n in enumerate(problem.nodes)}
-    alike = sorted(kinds.values())
-    tasks, nodes = range(len(problem.tasks)), range(len(alike))
-    works = [
-        [problem.tasks[k].compute_seconds / problem.nodes[i].speed
-         if problem.fits(k, i) else math.inf for i in alike]
-        for k in tasks
-    ]  # fmt: skip
-    cores = [problem.nodes[i].cores for i in alike]
-    order = list(TopologicalSorter(dict(enumerate(problem.predecessors))).static_order())
-    heads = _heads(problem, order, works, cores, plain.start)
-    tails = _tails(problem, order, works, cores, plain.work)
-    start = [_least(row, plain.start[k]) for k, row in enumerate(heads)]
-    tail = [_least(row, 0.0) for row in tails]
-    path = max(min(heads[k][i] + works[k][i] + tails[k][i] for i in nodes) for k in tasks)
-    end = [_least([heads[k][i] + works[k][i] for i in nodes], start[k]) for k in tasks]
-    return max(
-        path if path < math.inf else 0.0,
-        area(problem, start, tail),
-        _shared_cores(problem, start, plain.work, tail),
-        links(problem, end, tail, plain.work, sweep=True),
-    )
-
-
-def _shared_cores(
-    problem: ReplicationProblem, start: list[float], quick: list[float], tail: list[float]
-) -> float:
-    """Of the m C + 1 longest tasks on C cores, m + 1 run one after another on some core."""
-    cores = sum(node.cores for node in problem.nodes)
-    order = sorted(range(len(quick)), key=lambda k: -quick[k])
-    best = 0.0
-    for m in range(1, (len(order) - 1) // cores + 1):
-        among = order[: m * cores + 1]
-        row = sum(quick[k] for k in among[-(m + 1) :])
-        best = max(best, min(start[k] for k in among) + row + min(tail[k] for k in among))
-    return best
-
-
-def _least(row: Sequence[float], otherwise: float) -> float:
-    return min(row) if min(row) < math.inf else otherwise
-
-
-def _core_seconds(problem: ReplicationProblem, tasks: set[int], i: int, works: Rows) -> float:
-    """Core-seconds of *tasks* on a node of kind *i*."""
-    return sum(problem.tasks[k].cores * works[k][i] for k in tasks)
-
-
-def _heads(
-    problem: ReplicationProblem,
-    order: list[int],
-    works: Rows,
-    cores: list[int],
-    plain: list[float],
-) -> Rows:
-    """Earliest starts: every producer ran on the node, or its files came over the interface."""
-    rate = problem.network.replica_bytes_per_second
-    heads: Rows = [[] for _ in works]
-    ends = [0.0] * len(works)
-    for k in order:
-        for i in range(len(cores)):
-            head = plain[k] if works[k][i] < math.inf else math.inf
-            choices = []
-            for p in problem.predecessors[k]:
-                files = set(problem.outputs[p]) & set(problem.inputs[k])
-                wire = sum(problem.files[f].bytes for f in files) / rate
-                choices.append((_core_seconds(problem, {p}, i, works) / cores[i], wire))
-                head = max(head, min(heads[p][i] + works[p][i], ends[p] + wire))
-            if choices:
-                before = problem.predecessors[k]
-                first = min(_least(heads[p], 0.0) for p in before)
-                head = max(head, _divided(choices, first, min(ends[p] for p in before)))
-            heads[k].append(head)
-        sums = [head + work for head, work in zip(heads[k], works[k], strict=True)]
-        ends[k] = _least(sums, plain[k])
-    return heads
-
-
-def _tails(
-    problem: ReplicationProblem,
-    order: list[int],
-    works: Rows,
-    cores: list[int],
-    quick: list[float],
-) -> Rows:
-    """What follows: every reader runs on the node too, or the file leaves over the interface."""
-    rate = problem.network.replica_bytes_per_second
-    tails: Rows = [[] for _ in works]
-    least = [0.0] * len(works)
-    for k in reversed(order):
-        for i in range(len(cores)):
-            tail = 0.0 if works[k][i] < math.inf else math.inf
-            choices, here, away = [], [], []
-            counted: set[int] = set()
-            for f in problem.outputs[k]:
-                if problem.files[f].keep:
-                    tail = max(tail, reach_seconds(problem, f))
-                wire, readers = problem.files[f].bytes / rate, set(problem.readers[f])
-                for j in sorted(readers):
-                    after = quick[j] + least[j]
-                    tail = max(tail, min(works[j][i] + tails[j][i], wire + after))
-                    here.append(least[j])
-                    away.append(after)
-                if readers:
-                    new = _core_seconds(problem, readers - counted, i, works) / cores[i]
-                    fit = all(works[j][i] < math.inf for j in readers)
-                    choices.append((new if fit else math.inf, wire))
-                counted |= readers
-            if choices:
-                tail = max(tail, _divided(choices, min(here), min(away)))
-            tails[k].append(tail)
-        least[k] = _least(tails[k], 0.0)
-    return tails
-
-
-def _divided(choices: list[tuple[float, float]], here: float, away: float) -> float:
-    """Least T with every choice in part here, from *here* on, and in part away, from *away* on.
-
-    The two ends cross at one of the breakpoints of the best division, or between two of them.
-    """
-    fixed = sum(wire for cores, wire in choices if cores == math.inf)
-    open_rows = [row for row in choices if row[0] < math.inf]
-    open_rows.sort(key=lambda row: -(row[1] / row[0] if row[0] > 0 else math.inf))
-    points = [(here, away + fixed + sum(wire for _, wire in open_rows))]
-    for cores, wire in open_rows:
-        points.append((points[-1][0] + cores, points[-1][1] - wire))
-    best = max(points[0])
-    for (left_here, left_away), (right_here, right_away) in pairwise(points):
-        best = min(best, max(right_here, right_away))
-        gap_left, gap_right = left_away - left_here, right_away - right_here
-        if gap_left > 0 > gap_right:
-            part = gap_left / (gap_left - gap_right)
-            best = min(best, left_here + part * (right_here - left_here))
+            best = max(best, min(asked, made) + fetching + saving)
     return best

@@ -4,6 +4,7 @@ What is checked follows ``plan.moves`` (see :class:`ioopt.problems.replication.R
 static moves the rules (1)-(8), (21), held files and the forest rule, round by round.
 """
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -54,7 +55,8 @@ def check(
 
     Objectives: ``additive_seconds`` (13), left out where the plan names unknown items or states no
     moves and has no schedule; ``makespan_seconds``, the end of the last task or copy entry of the
-    schedule. Metrics: ``compute_imbalance`` = largest / mean compute time of a node - 1, and what
+    schedule. A workflow's ``transfer_bound_seconds`` lies between workflow rule 18 and it.
+    Metrics: ``compute_imbalance`` = largest / mean compute time of a node - 1, and what
     :func:`ioopt.check.replication.metrics.schedule_metrics` recomputes.
     """
     if isinstance(plan, Mapping):
@@ -73,6 +75,7 @@ def check(
         found.extend(_too_big(problem, reader.assign))
     objectives: dict[str, float] = {}
     metrics: Json = {"compute_imbalance": _compute_imbalance(problem, reader.assign)}
+    ranges: dict[str, tuple[float, float]] = {}
     if plan.rounds is not None:
         metrics["rounds"] = len(plan.rounds)
     if schedule is not None:
@@ -84,6 +87,14 @@ def check(
             found.extend(option_violations(problem, plan, schedule))
             metrics |= schedule_metrics(problem, schedule)
             objectives["makespan_seconds"] = metrics["makespan_seconds"]
+            if problem.is_workflow:
+                # With actual times no bound need hold.
+                most = (
+                    math.inf
+                    if schedule.get("actual_compute_seconds")
+                    else metrics["makespan_seconds"]
+                )
+                ranges["transfer_bound_seconds"] = (metrics["lower_bound_seconds"], most)
     if plan.dispatches is not None:
         queued = {problem.nodes[i].id: queue for i, queue in reader.queues.items()}
         found.extend(dispatch_violations(problem, plan, queued, schedule))
@@ -94,7 +105,7 @@ def check(
         objectives["additive_seconds"] = _additive_seconds(problem, plan, stated)
         metrics["additive_seconds"] = objectives["additive_seconds"]
     rounding = 1e-14 * max(objectives.values(), default=0.0)
-    return CheckReport(tuple(found), objectives, metrics, rounding=rounding)
+    return CheckReport(tuple(found), objectives, metrics, ranges, rounding)
 
 
 def moves_model(plan: ReplicationPlan) -> str:

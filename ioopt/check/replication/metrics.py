@@ -2,7 +2,7 @@
 
 import math
 
-from ioopt.check.replication.bounds import lower_bound, transfer_bound
+from ioopt.check.replication.bounds import lower_bound
 from ioopt.problems.replication import File, ReplicationProblem
 from ioopt.protocols import Metrics, Schedule
 
@@ -38,7 +38,6 @@ def schedule_metrics(problem: ReplicationProblem, schedule: Schedule) -> Metrics
         "spills": spills,
         "products_refetched": again,
         "cores_busy": _cores_busy(problem, schedule, makespan),
-        "transfer_bound_seconds": transfer_bound(problem) if problem.is_workflow else None,
     }
     return {
         "makespan_seconds": makespan,

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
+from ioopt.decisions.gang.state import Gang
 from ioopt.errors import UsageError
 from ioopt.generate import chosen_preset
 from ioopt.problems.base import Json, Record
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
     from ioopt.generate import Array, Sample
-    from ioopt.sim.gang.table import JobTable
 
 LOADS_SECONDS = tuple(round(1632.6 * (1.1 + 0.1 * k), 2) for k in range(9))
 """The nine mean execution times t_e of the paper's load axis."""
@@ -114,6 +115,29 @@ def generate(preset: str | None, settings: Mapping[str, object], seed: int) -> G
     return problem_of(table, chosen.machine, f"{name}-{seed}", meta)
 
 
+@dataclass(frozen=True)
+class JobTable:
+    """Jobs in FCFS order: ``files`` booleans (jobs, nodes), the rest (jobs,); seconds."""
+
+    arrival: Array
+    size: Array
+    files: Array
+    local: Array
+    remote: Array
+
+    def gangs(self) -> list[Gang]:
+        """The jobs as simulators take them, keyed by position."""
+        import numpy as np
+
+        masks = [
+            int.from_bytes(row.tobytes(), "little")
+            for row in np.packbits(self.files, axis=1, bitorder="little")
+        ]
+        columns = (self.local.tolist(), self.remote.tolist(), self.arrival.tolist())
+        rows = zip(self.size.tolist(), masks, *columns, strict=True)
+        return [Gang(key, *row) for key, row in enumerate(rows)]
+
+
 def make_table(settings: Settings, seed: int) -> JobTable:
     """The jobs of a workload as arrays (n jobs in milliseconds for n = 10,000)."""
     import numpy as np
@@ -166,8 +190,6 @@ def assemble(
     *places* and *intensities* are random generators.
     """
     import numpy as np
-
-    from ioopt.sim.gang.table import JobTable
 
     if settings.intensity == "mixed":
         ratio = np.array(INTENSITIES)[intensities.integers(0, 3, len(size))]

@@ -24,6 +24,7 @@ from ioopt.measure.io_server import (
     serve,
     use_compiled,
 )
+from ioopt.metrics import mean_and_standard_error
 from ioopt.options import Deadline
 from ioopt.problems.base import Json
 from ioopt.problems.flexgang.flexible_gang import (
@@ -183,9 +184,7 @@ def pattern_of(problem: FlexibleGangProblem, plan: FlexibleGangPlan) -> Pattern:
 
 def summary(problem: FlexibleGangProblem, runs: Sequence[Measured]) -> Json:
     """Means over *runs*, the standard error of the objective, and the floors."""
-    count = len(runs)
-    objective = fmean([run.objective for run in runs])
-    spread = math.fsum((run.objective - objective) ** 2 for run in runs)
+    objective, error = mean_and_standard_error([run.objective for run in runs])
     per_job = {
         key: {
             name: fmean([getattr(run, key)[name] for run in runs]) for name in getattr(runs[0], key)
@@ -200,7 +199,7 @@ def summary(problem: FlexibleGangProblem, runs: Sequence[Measured]) -> Json:
             floors.append({"job": job.id, "phi": phi, "simulated": got, "kept": kept})
     return {
         "simulated_objective": objective,
-        "simulated_stderr": math.sqrt(spread / (count - 1) / count) if count > 1 else None,
+        "simulated_stderr": error,
         "cpu_utilisation": fmean([run.cpu_utilisation for run in runs]),
         "useful_utilisation": fmean([run.useful_utilisation for run in runs]),
         "io_slowdown": _mean_over_jobs(per_job["slowdown"]),

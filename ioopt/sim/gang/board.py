@@ -46,7 +46,7 @@ class Jobs(NamedTuple):
 
 
 class Board(NamedTuple):
-    """The matrix and the queue; from ``common`` on scratch space.
+    """The matrix and the queue; from ``group`` on scratch space.
 
     ``run`` are the keys of running jobs in start order (rule 10); ``homes`` and ``population`` the nodes and
     their number in each row without replicas, ``filled`` the nodes with them.
@@ -63,9 +63,7 @@ class Board(NamedTuple):
     gone: list[int]
     tally: list[int]
     clock: list[Number]
-    common: Sets
     group: list[int]
-    loose: list[int]
     layers: Sets
     worth: list[Number]
     ascending: list[int]
@@ -105,6 +103,6 @@ def make_board(num_jobs: int, nodes: int, levels: int, zero: Number = 0.0) -> Bo
     tally[BUDGET_SLICE] = -1
     return Board(
         nodes, levels, [0] * room, list(range(num_jobs)), [0] * levels, [0] * levels, [0] * levels,
-        [0] * room, [0] * room, tally, [zero, zero], [0], [0] * room, [0] * room, [0] * (levels + 1),
+        [0] * room, [0] * room, tally, [zero, zero], [0] * room, [0] * (levels + 1),
         [zero] * num_jobs, [0] * levels, [0] * levels,
     )  # fmt: skip

@@ -63,24 +63,6 @@ def add_where_free(rows: Sets, sets: Sets, j: int) -> int:
     return -1
 
 
-def add_in_turns(rows: Sets, sets: Sets, keys: list[int], num: int, spans: list[int]) -> None:
-    """:func:`add_where_free` for the first *num* keys in turn until nothing fits, noted in *spans*."""
-    group, tried, levels = keys[:num], [0] * len(sets), len(rows)
-    while group:
-        again = []
-        for j in group:
-            wanted = sets[j]
-            # Rows only fill up: those in which the set found no room stay without.
-            for row in range(tried[j], levels):
-                if not rows[row] & wanted:
-                    rows[row] |= wanted
-                    spans[j] |= 1 << row
-                    tried[j] = row + 1
-                    again.append(j)
-                    break
-        group = again
-
-
 def first_free_but_own(rows: Sets, sets: Sets, j: int, own: Sets, home: int) -> int:
     """The first row that holds none of set *j*, own nodes in the row *home* not counted; or -1."""
     wanted = sets[j]
@@ -88,21 +70,6 @@ def first_free_but_own(rows: Sets, sets: Sets, j: int, own: Sets, home: int) -> 
         if not (taken & ~own[j] if row == home else taken) & wanted:
             return row
     return -1
-
-
-def intersect(rows: Sets, common: Sets) -> None:
-    """Make *common* [0] the nodes that every row holds."""
-    common[0] = rows[0]
-    for taken in rows:
-        common[0] &= taken
-
-
-def free_of(keys: Sequence[int], sets: Sets, taken: Sets, found: list[int]) -> int:
-    """The *keys* whose sets hold none of *taken* [0], into *found*; their number."""
-    avoided = taken[0]
-    free = [j for j in keys if not sets[j] & avoided]
-    found[: len(free)] = free
-    return len(free)
 
 
 def first_to_fit(
@@ -125,8 +92,11 @@ def in_row(keys: Sequence[int], spans: Sequence[int], row: int, found: list[int]
 
 def drop(keys: list[int], count: int, j: int) -> None:
     """Take *j* out of the first *count* of the *keys*; those behind it move up."""
-    keys.remove(j)
-    keys.append(0)
+    at = 0
+    while keys[at] != j:
+        at += 1
+    for i in range(at, count - 1):
+        keys[i] = keys[i + 1]
 
 
 def sort_keys(keys: list[int], count: int, value: Sequence[Number], descending: bool) -> None:
@@ -154,24 +124,9 @@ def take_lowest(layers: Sets, k: int, sets: Sets, j: int, most: int) -> int:
     fresh = layers[k] & ~sets[j]
     count = fresh.bit_count()
     if count > most:
-        fresh, count = lowest_bits(fresh, most), most
+        rest, count = fresh, most
+        for _ in range(most):
+            rest &= rest - 1
+        fresh &= ~rest
     sets[j] |= fresh
     return count
-
-
-def lowest_bits(mask: int, count: int) -> int:
-    """The *count* lowest bits of *mask*.
-
-    >>> bin(lowest_bits(0b110101, 2))
-    '0b101'
-    """
-    if count == 0:
-        return 0
-    low, high = 0, mask.bit_length()
-    while high - low > 1:
-        middle = (low + high) // 2
-        if (mask & ((1 << middle) - 1)).bit_count() < count:
-            low = middle
-        else:
-            high = middle
-    return mask & ((1 << high) - 1)

@@ -18,7 +18,6 @@ from ioopt.sim.gang.board import BUDGET, HEAD, MOVED, RUNNING, SLOTS, TAIL, TASK
 from ioopt.sim.gang.nodes import (
     Sets,
     add,
-    add_in_turns,
     add_where_free,
     assign,
     clear,
@@ -27,8 +26,6 @@ from ioopt.sim.gang.nodes import (
     find_layers,
     first_free_but_own,
     first_to_fit,
-    free_of,
-    intersect,
     is_free,
     num_outside,
     num_rows,
@@ -123,17 +120,12 @@ def compact(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number) -> None:
 def move_one(board: Board, jobs: Jobs) -> bool:
     """The first feasible move of CompactMatrix, made; False when there is none."""
     population, ascending, descending = board.population, board.ascending, board.descending
-    intersect(board.homes, board.common)
     running = board.run[: board.tally[RUNNING]]
-    num = free_of(running, jobs.columns, board.common, board.group)
-    if num == 0:
-        return False
     for row in range(board.levels):
         ascending[row] = row
         descending[row] = row
     sort_keys(ascending, board.levels, population, False)
     sort_keys(descending, board.levels, population, True)
-    loose = board.group[:num]
     for source in ascending:
         if population[source] == 0:
             continue
@@ -142,7 +134,7 @@ def move_one(board: Board, jobs: Jobs) -> bool:
                 break
             if target == source or population[target] == board.nodes:
                 continue
-            j = first_to_fit(loose, jobs.home, source, jobs.columns, board.homes, target)
+            j = first_to_fit(running, jobs.home, source, jobs.columns, board.homes, target)
             if j >= 0:
                 take_out(board, jobs, j)
                 put(board, jobs, j, target)
@@ -277,16 +269,14 @@ def add_replicas(board: Board, jobs: Jobs, rules: RuleNumbers) -> None:
     """
     running, group, local = board.run[: board.tally[RUNNING]], board.group, jobs.local
     filled, columns, span = board.filled, jobs.columns, jobs.span
-    intersect(filled, board.common)
-    loose = board.loose[: free_of(running, columns, board.common, board.loose)]
     for turn in range(2 if rules.local_first else 1):
         num = 0
-        for j in loose:
+        for j in running:
             if not rules.local_first or local[j] == (turn == 0):
                 group[num] = j
                 num += 1
         if rules.weight == UNWEIGHTED:
-            add_in_turns(filled, columns, group, num, span)
+            add_in_turns(board, jobs, num)
             continue
         sort_by_worth(board, jobs, rules, num)
         for j in group[:num]:
@@ -294,3 +284,16 @@ def add_replicas(board: Board, jobs: Jobs, rules: RuleNumbers) -> None:
             while row >= 0:
                 span[j] |= 1 << row
                 row = add_where_free(filled, columns, j)
+
+
+def add_in_turns(board: Board, jobs: Jobs, num: int) -> None:
+    """A replica of each of the first *num* of the group in turn, until nothing fits."""
+    while num > 0:
+        found = 0
+        for j in board.group[:num]:
+            row = add_where_free(board.filled, jobs.columns, j)
+            if row >= 0:
+                jobs.span[j] |= 1 << row
+                board.group[found] = j
+                found += 1
+        num = found

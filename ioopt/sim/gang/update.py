@@ -242,7 +242,7 @@ class StandingBoard:
         for column, more in zip(self.jobs, make_jobs([NOBODY] * count, Rules(ADAPTIVE))):
             column.extend(more)
         board = self.board
-        for keys in (board.run, board.queue, board.moved, board.gone, board.group, board.loose):
+        for keys in (board.run, board.queue, board.moved, board.gone, board.group):
             keys.extend([0] * count)
         board.worth.extend([0.0] * count)
 

@@ -3,7 +3,7 @@
 Nothing here may allocate an array: it is compiled without reference counts.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numba import types
@@ -11,15 +11,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 Words = NDArray[np.uint64]
-Keys = NDArray[np.uint32]
-
-
-class WordSets(NamedTuple):
-    """Sets by key: (keys, words), and the bounds of the words that each touches."""
-
-    words: Words
-    low: NDArray[np.int64]
-    high: NDArray[np.int64]
+Keys = NDArray[np.int64]
 
 
 @intrinsic
@@ -32,16 +24,16 @@ def popcount(typing_context: Any, word: Any) -> Any:
     return types.int64(types.uint64), generate
 
 
-def add(rows: Words, row: int, sets: WordSets, j: int) -> None:
+def add(rows: Words, row: int, sets: Words, j: int) -> None:
     """Put the nodes of set *j* into *row*."""
-    for w in range(sets.low[j], sets.high[j]):
-        rows[row, w] |= sets.words[j, w]
+    for w in range(sets.shape[1]):
+        rows[row, w] |= sets[j, w]
 
 
-def remove(rows: Words, row: int, sets: WordSets, j: int) -> None:
+def remove(rows: Words, row: int, sets: Words, j: int) -> None:
     """Take the nodes of set *j* out of *row*."""
-    for w in range(sets.low[j], sets.high[j]):
-        rows[row, w] &= ~sets.words[j, w]
+    for w in range(sets.shape[1]):
+        rows[row, w] &= ~sets[j, w]
 
 
 def copy_rows(rows: Words, to: Words) -> None:
@@ -51,28 +43,25 @@ def copy_rows(rows: Words, to: Words) -> None:
             to[row, w] = rows[row, w]
 
 
-def assign(sets: WordSets, j: int, source: WordSets) -> None:
+def assign(sets: Words, j: int, source: Words) -> None:
     """Make set *j* that of *source*."""
-    clear(sets, j)
-    for w in range(source.low[j], source.high[j]):
-        sets.words[j, w] = source.words[j, w]
-    sets.low[j] = source.low[j]
-    sets.high[j] = source.high[j]
+    for w in range(sets.shape[1]):
+        sets[j, w] = source[j, w]
 
 
-def equal(sets: WordSets, others: WordSets, j: int) -> bool:
+def equal(sets: Words, others: Words, j: int) -> bool:
     """Whether both sets *j* are the same."""
     differing = np.uint64(0)
-    for w in range(sets.words.shape[1]):
-        differing |= sets.words[j, w] ^ others.words[j, w]
+    for w in range(sets.shape[1]):
+        differing |= sets[j, w] ^ others[j, w]
     return not differing
 
 
-def num_outside(sets: WordSets, others: WordSets, j: int) -> int:
+def num_outside(sets: Words, others: Words, j: int) -> int:
     """Number of nodes in set *j* that are not in that of *others*."""
     count = 0
-    for w in range(sets.low[j], sets.high[j]):
-        count += popcount(sets.words[j, w] & ~others.words[j, w])
+    for w in range(sets.shape[1]):
+        count += popcount(sets[j, w] & ~others[j, w])
     return count
 
 
@@ -81,15 +70,15 @@ def num_rows(span: int) -> int:
     return popcount(np.uint64(span))
 
 
-def is_free(rows: Words, row: int, sets: WordSets, j: int) -> bool:
+def is_free(rows: Words, row: int, sets: Words, j: int) -> bool:
     """Whether *row* holds none of the nodes of set *j*."""
     taken = np.uint64(0)
-    for w in range(sets.low[j], sets.high[j]):
-        taken |= rows[row, w] & sets.words[j, w]
+    for w in range(sets.shape[1]):
+        taken |= rows[row, w] & sets[j, w]
     return not taken
 
 
-def add_where_free(rows: Words, sets: WordSets, j: int) -> int:
+def add_where_free(rows: Words, sets: Words, j: int) -> int:
     """Put set *j* into the first row that holds none of its nodes; that row, or -1 for none."""
     for row in range(rows.shape[0]):
         if is_free(rows, row, sets, j):
@@ -98,55 +87,21 @@ def add_where_free(rows: Words, sets: WordSets, j: int) -> int:
     return -1
 
 
-def add_in_turns(
-    rows: Words, sets: WordSets, keys: Keys, num: int, spans: NDArray[np.int64]
-) -> None:
-    """:func:`add_where_free` for the first *num* keys in turn until nothing fits, noted in *spans*."""
-    while num > 0:
-        found = 0
-        for j in keys[:num]:
-            row = add_where_free(rows, sets, j)
-            if row >= 0:
-                spans[j] |= 1 << row
-                keys[found] = j
-                found += 1
-        num = found
-
-
-def first_free_but_own(rows: Words, sets: WordSets, j: int, own: WordSets, home: int) -> int:
+def first_free_but_own(rows: Words, sets: Words, j: int, own: Words, home: int) -> int:
     """The first row that holds none of set *j*, own nodes in the row *home* not counted; or -1."""
     for row in range(rows.shape[0]):
         taken = np.uint64(0)
-        for w in range(sets.low[j], sets.high[j]):
-            wanted = sets.words[j, w]
+        for w in range(sets.shape[1]):
+            wanted = sets[j, w]
             if row == home:
-                wanted &= ~own.words[j, w]
+                wanted &= ~own[j, w]
             taken |= rows[row, w] & wanted
         if not taken:
             return row
     return -1
 
 
-def intersect(rows: Words, common: Words) -> None:
-    """Make *common* [0] the nodes that every row holds."""
-    for w in range(rows.shape[1]):
-        word = rows[0, w]
-        for row in range(1, rows.shape[0]):
-            word &= rows[row, w]
-        common[0, w] = word
-
-
-def free_of(keys: Keys, sets: WordSets, taken: Words, found: Keys) -> int:
-    """The *keys* whose sets hold none of *taken* [0], into *found*; their number."""
-    count = 0
-    for j in keys:
-        if is_free(taken, 0, sets, j):
-            found[count] = j
-            count += 1
-    return count
-
-
-def first_to_fit(keys: Keys, homes: Keys, home: int, sets: WordSets, rows: Words, row: int) -> int:
+def first_to_fit(keys: Keys, homes: Keys, home: int, sets: Words, rows: Words, row: int) -> int:
     """The first of the *keys* at *home* whose set is free in *row*, -1 when there is none."""
     found = -1
     for j in keys:
@@ -156,7 +111,7 @@ def first_to_fit(keys: Keys, homes: Keys, home: int, sets: WordSets, rows: Words
     return found
 
 
-def in_row(keys: Keys, spans: NDArray[np.int64], row: int, found: Keys) -> int:
+def in_row(keys: Keys, spans: Keys, row: int, found: Keys) -> int:
     """The *keys* whose *spans* hold *row*, into *found*; their number."""
     count = 0
     for j in keys:
@@ -164,15 +119,6 @@ def in_row(keys: Keys, spans: NDArray[np.int64], row: int, found: Keys) -> int:
             found[count] = j
             count += 1
     return count
-
-
-def drop(keys: Keys, count: int, j: int) -> None:
-    """Take *j* out of the first *count* of the *keys*; those behind it move up."""
-    at = 0
-    while keys[at] != j:
-        at += 1
-    for i in range(at, count - 1):
-        keys[i] = keys[i + 1]
 
 
 def sort_keys(keys: Keys, count: int, value: NDArray[Any], descending: bool) -> None:
@@ -204,19 +150,17 @@ def find_layers(rows: Words, row: int, nodes: int, layers: Words) -> None:
                     layers[k + 1, w] |= layers[k, w] & ~rows[other, w]
 
 
-def clear(sets: WordSets, j: int) -> None:
+def clear(sets: Words, j: int) -> None:
     """Empty set *j*."""
-    for w in range(sets.low[j], sets.high[j]):
-        sets.words[j, w] = 0
-    sets.low[j] = sets.words.shape[1]
-    sets.high[j] = 0
+    for w in range(sets.shape[1]):
+        sets[j, w] = 0
 
 
-def take_lowest(layers: Words, k: int, sets: WordSets, j: int, most: int) -> int:
+def take_lowest(layers: Words, k: int, sets: Words, j: int, most: int) -> int:
     """Add to set *j* the lowest nodes of layer *k* that it lacks, at most *most*; their number."""
     count = 0
     for w in range(layers.shape[1]):
-        fresh = layers[k, w] & ~sets.words[j, w]
+        fresh = layers[k, w] & ~sets[j, w]
         if fresh == 0:
             continue
         here = popcount(fresh)
@@ -228,8 +172,6 @@ def take_lowest(layers: Words, k: int, sets: WordSets, j: int, most: int) -> int
             for _ in range(here):
                 rest &= rest - np.uint64(1)
             fresh &= ~rest
-        sets.words[j, w] |= fresh
-        sets.low[j] = min(sets.low[j], w)
-        sets.high[j] = max(sets.high[j], w + 1)
+        sets[j, w] |= fresh
         count += here
     return count

@@ -150,7 +150,7 @@ def make_room(
     """
     short = st.used[i] + size - inst.disk[i]
     limited = aside or st.idle[i] < inst.cores[plan.entry[st.head[i]]]
-    if plan.growing and open_question(inst, plan, st, i, limited, short):
+    if plan.growing and open_question(inst, plan, st, i, limited):
         return False
     count, freeable = list_victims(inst, st, i, limited, False)
     if freeable < short:
@@ -210,109 +210,26 @@ def has_loose_reader(inst: Instance, plan: Queues, st: State, f: int) -> bool:
     return bool(loose > 0)
 
 
-def key_range(
-    inst: Instance, plan: Queues, st: State, i: int, f: int, risky: bool
-) -> tuple[float, float]:
-    """Least and largest key that *f* can have on node *i*, however the growing queues go on."""
-    near = distance_to_use(inst, st, i, f)
-    far = near
-    own = st.nxt[i * inst.num_files + f] != NO_PLACE
-    mine = own
-    if plan.policy == 0 and not own and st.need[f] > 0 and has_loose_reader(inst, plan, st, f):
-        if is_open(plan, st, i) >= 0:
-            far = UNASSIGNED
-            mine = True
-        for j in range(inst.num_nodes):
-            places = is_open(plan, st, j)
-            if 0 <= places < near:
-                near = places
-    if risky and plan.policy == 0:
-        return -float(far), -float(near)
-    if plan.policy != 0 or st.need[f] == 0:
-        key = victim_key(inst, plan, st, i, f)
-        return key, key
-    least = 3.0
-    most = 3.0
-    if st.copies[f] > 1:
-        least = 2.0 if own else 1.0
-        most = 2.0 if mine else 1.0
-    return least * CLASS_STEP - far, most * CLASS_STEP - near
+def open_question(inst: Instance, plan: Queues, st: State, i: int, limited: bool) -> bool:
+    """Whether making room on node *i* may depend on how the growing queues go on; notes it in WANTED.
 
-
-def open_question(
-    inst: Instance, plan: Queues, st: State, i: int, limited: bool, short: int
-) -> bool:
-    """Whether making room on node *i* depends on how the growing queues go on; notes it in WANTED."""
-    if not depends(inst, plan, st, i, limited, short):
+    It may where a file that could leave has a reader in no queue yet: other than by the next use
+    files are ordered, and may leave beside a head that waits for cores, whoever reads them.
+    """
+    if plan.policy != 0 and not limited:
         return False
-    if st.counters[WANTED] == 0:
-        j = i
-        if is_open(plan, st, i) < 0:
-            j = 0
-            while is_open(plan, st, j) < 0:
-                j += 1
-        st.counters[WANTED] = j + 1
-    return True
-
-
-def depends(inst: Instance, plan: Queues, st: State, i: int, limited: bool, short: int) -> bool:
-    """Whether which files make room for *short* bytes on node *i* is not settled yet."""
-    maybe = False
-    if limited and is_open(plan, st, i) >= 0:
-        for s in range(st.num_residents[i]):
-            f = st.residents[i * inst.num_files + s]
-            x = i * inst.num_files + f
-            spare = st.has[x] == 1 and st.pin[x] == 0 and st.copies[f] > 1
-            unread = st.need[f] > 0 and st.nxt[x] == NO_PLACE
-            if spare and unread and has_loose_reader(inst, plan, st, f):
-                maybe = True
-    count, freeable = list_victims(inst, st, i, limited, False)
-    if maybe:
-        # Dead files go first under farthest-next-use, whatever else may go.
-        dead = 0
-        for v in range(count):
-            if st.need[st.victims[v]] == 0:
-                dead += inst.size[st.victims[v]]
-        return plan.policy != 0 or dead < short
-    if freeable >= short:
-        return not settled(inst, plan, st, i, count, short, False)
-    if inst.plain or st.counters[REQUEST] >= 0:
-        return False
-    short -= freeable
-    count, freeable = list_victims(inst, st, i, limited, True)
-    return freeable >= short and not settled(inst, plan, st, i, count, 0, True)
-
-
-def settled(
-    inst: Instance, plan: Queues, st: State, i: int, count: int, short: int, risky: bool
-) -> bool:
-    """Whether it is known which of ``st.victims`` go until *short* bytes are free, or which is first."""
-    left = 0
-    for v in range(count):
-        left += inst.size[st.victims[v]]
-    while short > 0 or risky:
-        best = 0
-        least = inst.size[st.victims[0]]
-        top = key_range(inst, plan, st, i, st.victims[0], risky)[1]
-        for v in range(1, count):
-            f = st.victims[v]
-            most = key_range(inst, plan, st, i, f, risky)[1]
-            least = min(least, inst.size[f])
-            if most < top or (most == top and f < st.victims[best]):
-                best = v
-                top = most
-        if not risky and left - least < short:
-            return True  # all of them go
-        f = st.victims[best]
-        for v in range(count):
-            if v != best:
-                low = key_range(inst, plan, st, i, st.victims[v], risky)[0]
-                if low < top or (low == top and st.victims[v] < f):
-                    return False
-        if risky:
+    for s in range(st.num_residents[i]):
+        f = st.residents[i * inst.num_files + s]
+        x = i * inst.num_files + f
+        if st.has[x] != 1 or st.pin[x] > 0 or st.need[f] == 0:
+            continue
+        if has_loose_reader(inst, plan, st, f):
+            if st.counters[WANTED] == 0:
+                j = i
+                if is_open(plan, st, i) < 0:
+                    j = 0
+                    while is_open(plan, st, j) < 0:
+                        j += 1
+                st.counters[WANTED] = j + 1
             return True
-        short -= inst.size[f]
-        left -= inst.size[f]
-        count -= 1
-        st.victims[best] = st.victims[count]
-    return True
+    return False

@@ -2,6 +2,8 @@
 
 from bisect import bisect_left, insort
 from collections.abc import Collection, Mapping, Sequence
+from graphlib import TopologicalSorter
+from heapq import heappop, heappush
 from typing import Any, Literal
 
 from ioopt.compiled import compiled
@@ -132,15 +134,11 @@ class _Run(DispatchView):
         self.owner = [-1] * len(problem.tasks)
         self.ready: list[int] = []
         self._readers: dict[int, set[int]] = {}
-        self._missing = [len(before) for before in problem.predecessors]
-        self._after: list[list[int]] = [[] for _ in problem.tasks]
-        for k, before in enumerate(problem.predecessors):
-            for p in before:
-                self._after[p].append(k)
-        release = [task.release_seconds for task in problem.tasks]
-        self._by_release = sorted(range(len(release)), key=release.__getitem__)
-        self._arrived = [False] * len(release)
-        self._seen = self._ended = 0
+        self._waits = TopologicalSorter(dict(enumerate(problem.predecessors)))
+        self._waits.prepare()
+        self._release = [task.release_seconds for task in problem.tasks]
+        self._to_arrive: list[tuple[float, int]] = []
+        self._ended, self._instant = 0, -1.0
         self._times: dict[int, list[float]] = {}
         self.now, self.round = 0.0, 0
 
@@ -182,27 +180,17 @@ class _Run(DispatchView):
         )
         self.now, self.round = float(self.state.clock[0]), int(self.state.counters[ROUND])
         self._times.clear()
-        ended = int(self.state.counters[ENDED])
-        for place in range(self._ended, ended):
-            for k in self._after[self.state.finished[place]]:
-                self._missing[k] -= 1
-                if self._missing[k] == 0 and self._arrived[k]:
-                    self._now_ready(k)
+        ended, self._instant = int(self.state.counters[ENDED]), float(self.state.clock[2])
+        self._waits.done(*map(int, self.state.finished[self._ended : ended]))
         self._ended = ended
-        while self._seen < len(self._by_release):
-            k = self._by_release[self._seen]
-            if self.problem.tasks[k].release_seconds > self.state.clock[2]:
-                break
-            self._seen += 1
-            self._arrived[k] = True
-            if self._missing[k] == 0:
-                self._now_ready(k)
+        for k in self._waits.get_ready():
+            heappush(self._to_arrive, (self._release[k], k))
+        while self._to_arrive and self._to_arrive[0][0] <= self._instant:
+            _, k = heappop(self._to_arrive)
+            insort(self.ready, k)
+            for f in self.problem.inputs[k]:
+                self._readers.setdefault(f, set()).add(k)
         return makespan, code
-
-    def _now_ready(self, k: int) -> None:
-        insort(self.ready, k)
-        for f in self.problem.inputs[k]:
-            self._readers.setdefault(f, set()).add(k)
 
     def _assign(self, k: int, i: int) -> None:
         self.record.append((self.now, self.round, k, i))
@@ -235,11 +223,11 @@ class _Run(DispatchView):
 
     def released(self) -> Sequence[int]:
         """All tasks that have arrived."""
-        return [k for k, there in enumerate(self._arrived) if there]
+        return [k for k, release in enumerate(self._release) if release <= self._instant]
 
     def task(self, k: int) -> Task:
         """A task that has arrived."""
-        if not self._arrived[k]:
+        if self._release[k] > self._instant:
             raise KeyError(k)
         return self.problem.tasks[k]
 

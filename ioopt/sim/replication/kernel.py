@@ -12,7 +12,6 @@ the nodes until nothing changes. In workflows tasks also write files, take cores
 from ioopt.sim.replication.disk import NO_PLACE, evict, make_room, settle_in
 from ioopt.sim.replication.moves import (
     arrive,
-    made_to_keep,
     share_out,
     stage,
     start_save,
@@ -102,7 +101,8 @@ def finish_task(inst: Instance, plan: Queues, st: State, log: Log, core: int, no
         st.copies[f] = 1
         st.last_use[i * files + f] = now
         if inst.keep[f]:
-            made_to_keep(inst, st, i, f, now)
+            st.made[f] = now
+            st.waiting[i] += 1
     for c in range(inst.core_ptr[i], inst.core_ptr[i + 1]):
         if st.running[c] == e:
             st.running[c] = -1

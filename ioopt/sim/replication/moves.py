@@ -27,7 +27,6 @@ from ioopt.sim.replication.state import (
     SAVING,
     SPILLS,
     TRANSFERS,
-    UNSAVED,
     WANTED,
     Instance,
     Log,
@@ -254,13 +253,12 @@ def start_save(inst: Instance, plan: Queues, st: State, log: Log, i: int, now: f
     files = inst.num_files
     f = st.counters[REQUEST]
     if f < 0:
-        place = 0
-        while st.has[i * files + st.unsaved[place]] != 1:
-            place += 1
-        f = st.unsaved[place]
+        f = oldest_to_keep(inst, st, i)
     if inst.keep[f]:
-        no_longer_waiting(inst, st, f)
         st.counters[OWED] -= inst.size[f]
+        for j in range(inst.num_nodes):
+            if st.has[j * files + f] == 1:
+                st.waiting[j] -= 1
     else:
         st.counters[SPILLS] += 1
     st.pin[i * files + f] += 1
@@ -271,29 +269,16 @@ def start_save(inst: Instance, plan: Queues, st: State, log: Log, i: int, now: f
     set_off(inst, st, log, inst.num_nodes + i, f, i, -1, now)
 
 
-def no_longer_waiting(inst: Instance, st: State, f: int) -> None:
-    """Take *f*, whose save begins, off the list of products to keep."""
-    place = 0
-    while st.unsaved[place] != f:
-        place += 1
-    st.counters[UNSAVED] -= 1
-    for q in range(place, st.counters[UNSAVED]):
-        st.unsaved[q] = st.unsaved[q + 1]
-    for j in range(inst.num_nodes):
-        if st.has[j * inst.num_files + f] == 1:
-            st.waiting[j] -= 1
-
-
-def made_to_keep(inst: Instance, st: State, i: int, f: int, now: float) -> None:
-    """Node *i* has made *f*, a product to keep: it waits behind older ones, then by its index."""
-    st.made[f] = now
-    place = st.counters[UNSAVED]
-    while place > 0 and st.made[st.unsaved[place - 1]] == now and st.unsaved[place - 1] > f:
-        st.unsaved[place] = st.unsaved[place - 1]
-        place -= 1
-    st.unsaved[place] = f
-    st.counters[UNSAVED] += 1
-    st.waiting[i] += 1
+def oldest_to_keep(inst: Instance, st: State, i: int) -> int:
+    """Of the products to keep that node *i* holds unsaved the one made first, ties by its index."""
+    best = -1
+    for s in range(st.num_residents[i]):
+        f = st.residents[i * inst.num_files + s]
+        if inst.keep[f] and st.saved[f] == 0 and st.has[i * inst.num_files + f] == 1:
+            earlier = best < 0 or st.made[f] < st.made[best]
+            if earlier or (st.made[f] == st.made[best] and f < best):
+                best = f
+    return int(best)
 
 
 def share_out(inst: Instance, st: State, now: float) -> None:

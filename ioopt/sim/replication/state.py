@@ -106,8 +106,8 @@ class State(NamedTuple):
     each input. ``need``, ``freq``: unstarted readers, unfinished tasks. ``copies``, ``flying``:
     complete, on their way. ``residents`` lists a node's files and ``seat`` where each stands.
     ``saved``: 0 not on remote storage, 1 on its way there, 2 there. ``made``: when a product was.
-    ``unsaved`` lists the products to keep whose save has not begun, the oldest first, ``waiting``
-    how many of them a node holds. One value a core: ``running`` (the entry, -1 none), ``run_end``
+    ``waiting``: how many products to keep whose save has not begun a node holds.
+    One value a core: ``running`` (the entry, -1 none), ``run_end``
     (at its first core alone, else infinite), ``idle_since``. One value a flow, first one incoming
     transfer a node, then all saves: ``recv`` (the file, -1 none) to ``slot``; ``source`` and
     ``target`` are nodes, -1 the remote storage. ``finished``
@@ -136,7 +136,6 @@ class State(NamedTuple):
     idle_since: Floats
     saved: Ints
     made: Floats
-    unsaved: Ints
     waiting: Ints
     finished: Ints
     recv: Ints
@@ -179,9 +178,9 @@ class Log(NamedTuple):
 OPENED, ENDED, TRANSFERS, EVICTIONS, CHANGED, REMOTE_BYTES, REPLICA_BYTES, REMOTE_COUNT, OWED = (
     range(9)
 )
-BEGUN, REQUEST, UNSAVED, KEEP_LEFT, SAVING, SAVES, SAVED_BYTES, SPILLS, REFETCHED = range(9, 18)
-ARRIVED, ROUND, WANTED = 18, 19, 20
-NUM_COUNTERS = 21
+BEGUN, REQUEST, KEEP_LEFT, SAVING, SAVES, SAVED_BYTES, SPILLS, REFETCHED = range(9, 17)
+ARRIVED, ROUND, WANTED = 17, 18, 19
+NUM_COUNTERS = 20
 OPEN, CLOSED = -1, -2
 
 
@@ -332,7 +331,7 @@ def new_state(inst: Instance, num_rounds: int = 1, compiled: bool = True) -> Sta
         follow=ints(len(inst.files)), need=ints(files), freq=ints(files), copies=ints(files),
         flying=ints(files), num_residents=ints(nodes), used=longs(nodes), head=longs(nodes),
         staged=longs(nodes), idle=longs(nodes), running=longs(cores), run_end=floats(cores),
-        idle_since=floats(cores), saved=ints(files), made=floats(files), unsaved=longs(files),
+        idle_since=floats(cores), saved=ints(files), made=floats(files),
         waiting=longs(nodes), finished=longs(len(inst.cores)), recv=longs(flows),
         source=longs(flows), target=longs(flows), left=floats(flows), rate=floats(flows), since=floats(flows),
         due=floats(flows), slot=longs(flows), round_left=longs(num_rounds),

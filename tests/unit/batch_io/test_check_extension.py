@@ -173,9 +173,10 @@ def test_streams_above_the_drain_rate() -> None:
         begin = stream["request_seconds"]
         stream.update(finish_seconds=begin + size / 2, rates=[[begin, begin + size / 2, 2]])
     problem = ioopt.load(two)
-    columns, found = batch_io._read(batch_io.Terms.of(problem, None), schedule["jobs"])
+    terms = batch_io.Terms.of(problem, None)
+    views, found = batch_io._matched(terms, schedule["jobs"])
     assert not found
-    lies = batch_io.check_totals(columns)
+    lies = batch_io.check_totals(terms, views)
     assert {item.rule for item in lies} == {"drain"}
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from ioopt.comparing import parse_solver
 from ioopt.comparing.measures import add_ratios
-from ioopt.metrics import mean_and_standard_error, median, paired_ratios, quantile
+from ioopt.metrics import mean_and_standard_error, paired_ratios
 from ioopt.registry import KINDS, measure_of
 from ioopt.tables import render
 from ioopt.timeline import Interval, Timeline
@@ -19,11 +19,6 @@ def test_standard_error_by_hand():
     assert mean_and_standard_error([4.0]) == (4.0, None)
     with pytest.raises(ValueError, match="no values"):
         mean_and_standard_error([])
-
-
-def test_quantiles_are_linear():
-    assert [quantile([0, 10], share) for share in (0, 0.25, 1)] == [0, 2.5, 10]
-    assert median([5, 1, 3]) == 3
 
 
 REPLICATION = KINDS["replication"]

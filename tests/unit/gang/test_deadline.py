@@ -58,12 +58,12 @@ def test_the_compiled_engine_stops_and_looking_changes_nothing() -> None:
     gang_compiled: Any = pytest.importorskip("ioopt.sim.gang.compiled")
     # Every job takes a step to finish: two calls and more.
     settings = BluePacificLike(jobs=2 * gang_compiled.STEPS_PER_CALL)
-    table, timing = make_table(settings, 0), Timing.of(settings.machine)
+    gangs, timing = make_table(settings, 0).gangs(), Timing.of(settings.machine)
     for looks in (0, 1):
         with pytest.raises(OutOfTime, match=f"of {settings.jobs} jobs finished"):
-            gang_compiled.run(table, timing, POLICY.rules, pace=open_for(looks))
-    free = gang_compiled.run(table, timing, POLICY.rules)
-    watched = gang_compiled.run(table, timing, POLICY.rules, pace=open_for(10**9))
+            gang_compiled.run(gangs, timing, POLICY.rules, pace=open_for(looks))
+    free = gang_compiled.run(gangs, timing, POLICY.rules)
+    watched = gang_compiled.run(gangs, timing, POLICY.rules, pace=open_for(10**9))
     assert (free.start, free.finish, free.occupied) == (
         watched.start,
         watched.finish,

@@ -12,6 +12,7 @@ import pytest
 from conftest import ROOT, present, shared_path
 
 from ioopt.cli.main import main
+from ioopt.decisions.gang.state import gangs_of
 from ioopt.errors import UsageError
 from ioopt.formats.swf.log import parse_swf, read_swf
 from ioopt.generate.gang.from_swf import gang_from_swf
@@ -34,7 +35,6 @@ from ioopt.generate.gang.hyper_erlang import (
     sample,
     size_ranges,
 )
-from ioopt.sim.gang.table import table_of
 
 MOMENTS = [
     ("nasa-ipsc-1993.moments.csv", "NASA-iPSC-1993-3.1-cln.swf"),
@@ -109,9 +109,8 @@ def test_placements(placement: Any) -> None:
 
 def test_generated_problem_is_the_table() -> None:
     problem = generate(None, {"jobs": "50", "intensity": "mixed"}, 4)
-    table, again = make_table(BluePacificLike(jobs=50, intensity="mixed"), 4), table_of(problem)
-    for name in ("arrival", "size", "files", "local", "remote"):
-        assert (getattr(table, name) == getattr(again, name)).all(), name
+    table = make_table(BluePacificLike(jobs=50, intensity="mixed"), 4)
+    assert table.gangs() == gangs_of(problem)
     assert generate(None, {"jobs": "50", "intensity": "mixed"}, 4) == problem
     assert generate(None, {"jobs": "50", "intensity": "mixed"}, 5) != problem
 
