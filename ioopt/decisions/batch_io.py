@@ -194,10 +194,8 @@ class IoPolicy:
 
     ``full_when_fits`` says that it grants every peak whenever all peaks together fit, so that it
     need not be asked; ``top`` and ``power`` (in exact runs; else 1) reach it in its view;
-    ``weigh(nodes, iteration)`` gives the ``weight`` of each job's requests. With ``lane``, of the
-    same arguments, only the first request of each lane, in FCFS order, is granted anything, and how
-    much depends on these first requests alone, not on time. ``needs_start``: it looks at the
-    starts of jobs; one that ``tabulates`` needs the room of rule 26. ``believes`` gives the
+    ``weigh(nodes, iteration)`` gives the ``weight`` of each job's requests. ``needs_start``: it
+    looks at the starts of jobs; one that ``tabulates`` needs the room of rule 26. ``believes`` gives the
     ``belief`` of a request: told the job's id, how many requests it finished, the true size, and the
     mean sizes of the job's requests and of those finished (0: none).
     """
@@ -208,7 +206,6 @@ class IoPolicy:
     top: bool = False
     power: int = 1
     weigh: Callable[[int, Number], Number] | None = None
-    lane: Callable[[int, Number], int] | None = None
     needs_start: bool = False
     tabulates: bool = False
     believes: Callable[[Any, int, float, float, float], float] | None = None

@@ -19,7 +19,7 @@ from ioopt.errors import UsageError
 from ioopt.formats.native import validate
 from ioopt.problems.batch_io import Machine, QueueOptions
 from ioopt.quantities import counted
-from ioopt.sim.batch_io.agenda import enter_machine
+from ioopt.sim.batch_io.agenda import take_slot
 from ioopt.sim.batch_io.engine import run_queue
 from ioopt.sim.batch_io.state import COMPUTING, NOBODY, Clock, Tables, tables_of
 from ioopt.sim.batch_io.trace import Trace
@@ -146,5 +146,6 @@ class BatchCluster:
                 continue
             record.start, record.status = job.start, COMPUTING
             occupy(tables, clock, record, job.units[0])
-            enter_machine(tables, clock, record)
+            take_slot(tables, clock.num_running, record)
+            clock.num_running += 1
         return tables, clock

@@ -7,19 +7,18 @@ One text for plain Python and for numba: see :mod:`ioopt.sim.batch_io.state`.
 """
 
 import math
-from math import ulp
 
 from ioopt.compiled import apart
 from ioopt.decisions.batch_io import GrantFunction
-from ioopt.decisions.ordering import TIME_TOLERANCE_SECONDS, TIME_TOLERANCE_ULPS, Number
-from ioopt.sim.batch_io.agenda import collect, next_target, next_time, overdue
+from ioopt.decisions.ordering import Number
+from ioopt.sim.batch_io.agenda import collect, next_time, overdue
 from ioopt.sim.batch_io.boxes import OVERDUE_SECONDS, passed, tolerance
 from ioopt.sim.batch_io.buffer import has_room, units_held
 from ioopt.sim.batch_io.jobs import end_write, finish, go_on, kill, start
 from ioopt.sim.batch_io.plans import boxed_pass
 from ioopt.sim.batch_io.state import ENDED, TRANSFERRING, WRITING, Clock, Tables
 from ioopt.sim.batch_io.storage import apply_decision, set_clock
-from ioopt.sim.batch_io.streams import next_write, set_write_rates, stage_ahead
+from ioopt.sim.batch_io.streams import set_write_rates, stage_ahead
 from ioopt.sim.batch_io.waiting import (
     arrive,
     block_free_from,
@@ -182,75 +181,70 @@ def reserve_block(run: Tables, clock: Clock, units: int, ready: Number) -> tuple
 
 def advance(run: Tables, clock: Clock, decide: GrantFunction, instants: int) -> bool:
     """Step at most that many instants; False when nothing is left to happen."""
-    exact, shared, arrivals, jobs = run.limits.exact, run.shared, run.arrivals, run.jobs
-    kills, event, record, due, buffered = run.kill, run.event, run.record, run.due, run.buffered
-    slack = 0.0
     for _ in range(instants):
-        if record and clock.num_spans > run.span_room:
+        if run.record and clock.num_spans > run.span_room:
             return True
-        instant = next_time(run, clock)
-        if shared and clock.rho > 0:
-            # Hot: compared, as min() would be slower.
-            reached = clock.since + (next_target(run, clock) - clock.turned) / clock.rho
-            if reached < instant:
-                instant = reached
-        if buffered:
-            instant = min(instant, next_write(run, clock))
-        arrival = arrivals[clock.arrived]
-        if arrival < instant:
-            instant = arrival
+        arrival = run.arrivals[clock.arrived]
+        instant = min(next_time(run, clock), arrival)
         if instant == math.inf:
             return False
-        # Hot: the tolerance of rule 2 is written out instead of called.
-        until = instant
-        if not exact:
-            until = instant + (TIME_TOLERANCE_SECONDS + TIME_TOLERANCE_ULPS * ulp(instant))
-        if arrival <= until:
-            # Arrivals are exact inputs: the last that is one instant with it sets the time.
-            k = clock.arrived
-            while arrivals[k] <= until:
-                instant = max(instant, arrivals[k])
-                k += 1
-            until = instant
-            if not exact:
-                until = instant + (TIME_TOLERANCE_SECONDS + TIME_TOLERANCE_ULPS * ulp(instant))
-        clock.now, clock.until = instant, until
-        clock.events += 1
-        while True:
-            clock.more = 0
-            if shared:
-                set_clock(run, clock)
-                slack = clock.rho * (until - instant)
-            for k in range(collect(run, clock, slack)):
-                job = jobs[due[k]]
-                if job.status == TRANSFERRING:
-                    finish(run, clock, job)
-                elif job.status == WRITING:
-                    end_write(run, clock, job)
-                else:
-                    go_on(run, clock, job)
-                if event and clock.queue_changed:
-                    look(run, clock)
-            if not clock.more:
-                break
-        if kills:
-            for k in range(overdue(run, clock)):
-                job = jobs[due[k]]
-                if job.status != ENDED:
-                    kill(run, clock, job)
-                    if event:
-                        look(run, clock)
-        if arrival <= instant:
+        open_instant(run, clock, instant)
+        end_due(run, clock)
+        if run.kill:
+            kill_overdue(run, clock)
+        if arrival <= clock.now:
             take_arrivals(run, clock)
         if clock.queue_changed:
             look(run, clock)
-        if buffered and clock.writes_changed:
+        if clock.writes_changed:
             set_write_rates(run, clock)
         if clock.changed:
             clock.changed = 0
             clock.decisions += 1
             apply_decision(run, clock, decide)
     return True
+
+
+def open_instant(run: Tables, clock: Clock, instant: Number) -> None:
+    """It is *instant*, or the last arrival that is one instant with it: these are exact inputs."""
+    until = instant + tolerance(run, instant)
+    k = clock.arrived
+    while run.arrivals[k] <= until:
+        instant = max(instant, run.arrivals[k])
+        k += 1
+    clock.now, clock.until = instant, instant + tolerance(run, instant)
+    clock.events += 1
+
+
+def end_due(run: Tables, clock: Clock) -> None:
+    """End the requests, writes and computes that are due, until none of what follows is due too."""
+    slack = 0.0
+    clock.more = 1
+    while clock.more:
+        clock.more = 0
+        if run.shared:
+            set_clock(run, clock)
+            slack = clock.rho * (clock.until - clock.now)
+        for k in range(collect(run, clock, slack)):
+            job = run.jobs[run.due[k]]
+            if job.status == TRANSFERRING:
+                finish(run, clock, job)
+            elif job.status == WRITING:
+                end_write(run, clock, job)
+            else:
+                go_on(run, clock, job)
+            if run.event and clock.queue_changed:
+                look(run, clock)
+
+
+def kill_overdue(run: Tables, clock: Clock) -> None:
+    """Kill the jobs whose walltime is over."""
+    for k in range(overdue(run, clock)):
+        job = run.jobs[run.due[k]]
+        if job.status != ENDED:
+            kill(run, clock, job)
+            if run.event:
+                look(run, clock)
 
 
 def take_arrivals(run: Tables, clock: Clock) -> None:

@@ -108,7 +108,7 @@ def machine_code(grant: Callable[..., None], tables: Tables, clock: Clock) -> tu
 
     from ioopt.compiled.references import Reference, handed_on
 
-    kinds = [*map(handed_on, typeof(view_of(tables, clock, 0)))]
+    kinds = [*map(handed_on, typeof(view_of(tables, clock)))]
     called = types.void(Reference(types.NamedTuple(kinds, KernelView)), typeof(tables.rates))
     parts: tuple[tuple[Any, Any], ...] = (
         (kernel, called),

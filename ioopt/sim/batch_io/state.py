@@ -23,8 +23,8 @@ from ioopt.sim.batch_io.trace import Buffered, Trace, beliefs_of, stages_early
 WAITING, COMPUTING, WRITING, TRANSFERRING, ENDED, STAGING = 0, 1, 2, 3, 4, 5
 NOBODY = -1
 JOB_NUMBERS = (
-    "job", "id", "status", "place", "last_place", "granted", "lane", "before", "behind", "units",
-    "nodes", "asked_nodes", "block", "killed", "slot",
+    "job", "id", "status", "place", "last_place", "granted", "units", "nodes",
+    "asked_nodes", "block", "killed", "slot",
 )  # fmt: skip
 """Whole numbers of a job."""
 JOB_AMOUNTS = (
@@ -35,7 +35,7 @@ JOB_AMOUNTS = (
 """Times, bytes and rates of a job."""
 CLOCK_NUMBERS = (
     "arrived", "ended", "waiting", "free", "outstanding", "load", "num_fresh", "nodes", "changed",
-    "queue_changed", "crowded", "stale", "more", "events", "decisions", "num_running", "num_spans",
+    "queue_changed", "crowded", "more", "events", "decisions", "num_running", "num_spans",
     "lined_up", "freed", "steps", "num_writing", "writes_changed", "num_streams", "num_tails",
     "num_ahead", "holders",
 )  # fmt: skip
@@ -43,7 +43,7 @@ CLOCK_AMOUNTS = (
     "now", "until", "useful", "turned", "since", "rho", "weight", "held", "held_ahead",
 )  # fmt: skip
 BEGINNING = {
-    "block": NOBODY, "before": NOBODY, "behind": NOBODY, "start": math.nan, "end": math.nan,
+    "block": NOBODY, "start": math.nan, "end": math.nan,
     "requested": math.nan, "anchor": math.nan, "began": math.nan, "due": math.nan,
     "box_start": -math.inf, "box_end": -math.inf,
 }  # fmt: skip
@@ -55,10 +55,9 @@ class Job(Request):
 
     ``base`` bytes were left at ``anchor``, and its ``rate`` held since: it is ``due`` then.
     ``place`` is that of the job's phase in the trace, ``last_place`` where its phases end,
-    ``began`` when it last began to compute. ``before`` and ``behind`` are its neighbours in its
-    ``lane``; ``slot`` is its place in ``running``; ``asked_nodes`` are those that the user asked for;
-    ``block`` is the first unit (-1: flat). Its box of ``length`` seconds is from ``box_start`` to
-    ``box_end`` (:mod:`~ioopt.sim.batch_io.boxes`).
+    ``began`` when it last began to compute; ``slot`` is its place in ``running``; ``asked_nodes``
+    are those that the user asked for; ``block`` is the first unit (-1: flat). Its box of ``length``
+    seconds is from ``box_start`` to ``box_end`` (:mod:`~ioopt.sim.batch_io.boxes`).
     """
 
     __slots__ = tuple(
@@ -262,9 +261,6 @@ class Tables(NamedTuple):
     believes: bool
     top: bool
     power: int
-    num_lanes: int
-    first: Box
-    last: Box
     record: bool
     span_room: int
     spans: Box
@@ -345,7 +341,7 @@ def tables_of(
 
     volume = box([*trace.volume, *[zero] * (places - trace.num_phases)], real=True)
     order, arrivals = _arrivals(trace, starts)
-    lanes, spans = _set_lanes(policy, jobs), 1 << 60
+    spans = 1 << 60
     table: list[Box] = [*bit_table(limits, most), Growing(), Growing()]
     if fast:
         spans = max(1 << 16, 8 * records) + 4096 if record else 1
@@ -363,8 +359,7 @@ def tables_of(
         window_first=limits.number(trace.window[0]), window_last=limits.number(trace.window[1]),
         ignores_limit=policy.ignores_limit, full_when_fits=policy.full_when_fits,
         shared=policy.by_clock(limits), believes=policy.believes is not None, top=policy.top,
-        power=policy.power_for(limits), num_lanes=lanes, first=box([NOBODY] * lanes),
-        last=box([NOBODY] * lanes), record=record,
+        power=policy.power_for(limits), record=record,
         # An instant ends at most the spans of all jobs, once a leave and once a decision.
         span_room=spans - 4 * (records + 64) if record else 1,
         spans=np.empty((4, spans)) if fast else [Growing() for _ in range(4)],
@@ -409,12 +404,3 @@ def _arrivals(trace: Trace, starts: Starts | None) -> tuple[Sequence[int], list[
         return range(len(trace)), [*trace.submit, math.inf]
     jobs = sorted(range(len(trace)), key=lambda j: (starts[0][j], j))
     return jobs, [*(starts[0][j] for j in jobs), math.inf]
-
-
-def _set_lanes(policy: IoPolicy, jobs: Sequence[Job]) -> int:
-    """Give every job its lane; how many there are (0: the policy has none)."""
-    numbers: dict[int, int] = {}
-    if policy.lane:
-        for job in jobs:
-            job.lane = numbers.setdefault(policy.lane(job.nodes, job.iteration), len(numbers))
-    return len(numbers)

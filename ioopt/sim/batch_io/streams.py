@@ -8,10 +8,8 @@ One text for plain Python and for numba: see :mod:`ioopt.sim.batch_io.state`.
 
 from __future__ import annotations
 
-import math
-
 from ioopt.decisions.ordering import Number
-from ioopt.sim.batch_io.agenda import close_stream, open_stream
+from ioopt.sim.batch_io.agenda import leave_slot, take_slot
 from ioopt.sim.batch_io.buffer import (
     AHEAD,
     NONE,
@@ -43,7 +41,6 @@ def issue_write(run: Tables, clock: Clock, job: Job, place: int) -> None:
     job.volume = job.base = run.volume[place]
     job.requested = job.anchor = run.asked[place] = clock.now
     job.rate = job.granted = 0
-    job.due = math.inf
     clock.num_writing = add(run.buffer.writing, clock.num_writing, job.job)
     clock.writes_changed = 1
 
@@ -54,16 +51,6 @@ def drop_write(run: Tables, clock: Clock, job: Job) -> None:
     job.rate = 0
     clock.num_writing = drop(run.buffer.writing, clock.num_writing, job.job)
     clock.writes_changed = 1
-
-
-def next_write(run: Tables, clock: Clock) -> Number:
-    """When the first write will be done."""
-    time = math.inf
-    for k in range(clock.num_writing):
-        due = run.jobs[run.buffer.writing[k]].due
-        if due < time:
-            time = due
-    return time
 
 
 def set_write_rates(run: Tables, clock: Clock) -> None:
@@ -145,14 +132,16 @@ def issue_stream(run: Tables, clock: Clock, j: int, place: int, volume: Number) 
     run.volume[place] = volume
     stream.start = clock.now
     stream.ideal_so_far = 0
-    open_stream(run, clock, stream)
+    take_slot(run, run.buffer.jobs + clock.num_streams, stream)
+    clock.num_streams += 1
     issue(run, clock, stream, place)
 
 
 def end_stream(run: Tables, clock: Clock, stream: Job) -> None:
     """The stream *stream* is done, or dropped."""
     leave(run, clock, stream)
-    close_stream(run, clock, stream)
+    clock.num_streams -= 1
+    leave_slot(run, stream, run.buffer.jobs + clock.num_streams)
     stream.status = WAITING
     stream.base = stream.volume = stream.rate = stream.rate * 0
 
