@@ -45,6 +45,12 @@ def test_by_hand(backend: str) -> None:
     assert solved(backend, [6, 4, 7, 3], [8, 5, 9, 3], 10) == (0, 1)
 
 
+def test_sizes_at_which_floating_point_ends() -> None:
+    # Floating point cannot tell the two apart; both are within the capacity.
+    sizes = [10**10, 10**10 - 1]
+    assert solved("cp-sat", sizes, sizes, 10**10) in ((0,), (1,))
+
+
 @pytest.mark.parametrize("backend", ["cp-sat", "CBC"])
 @pytest.mark.parametrize(
     ("weights", "values", "capacity", "value"),
