@@ -280,9 +280,9 @@ def place_by_level(view: KernelView, size: int, k: int, weight: Number) -> int:
     return size
 
 
-def share_out(view: KernelView, rates: Box, size: int) -> None:
-    """The storage for *size* requests in ``order``, by weight, none above its peak (rule 25)."""
-    left, whole = view.limits.storage, view.limits.storage * 0
+def share_out(view: KernelView, rates: Box, size: int, left: Number) -> None:
+    """Share *left* among *size* requests in ``order``, by weight, none above its peak (rule 25)."""
+    whole = left * 0
     for q in range(size):
         whole += view.sizes[view.order[q]]
     for q in range(size):
@@ -304,7 +304,7 @@ def share_by_nodes(view: KernelView, rates: Box) -> None:
         if limits.own_peaks:
             place_by_level(view, k, k, request.nodes)
     if limits.own_peaks:
-        share_out(view, rates, view.size)
+        share_out(view, rates, view.size, limits.storage)
     elif limits.node_rate * nodes > limits.storage:
         rho = limits.storage / nodes
         for k in range(view.size):

@@ -2,8 +2,6 @@
 
 What is due next is found by reading the times of all running jobs in one piece, which at the sizes of
 real machines is cheaper than a heap. Times and targets stand by the ``slot`` of a job in ``running``.
-
-One text for plain Python and for numba: see :mod:`ioopt.sim.batch_io.state`.
 """
 
 import math

@@ -6,8 +6,6 @@ free from ``step_times[k]`` on, now being the first time and infinity the end of
 [s, e) of a job has its ends at steps; -infinity says that it has none. Times within the tolerance of
 rule 2 are one step, so that no sliver of time stands in the way. Bytes count where ``w.buffer.shared`` says
 so (:func:`bytes_of`); which units are free where they are numbered follows from the boxes themselves.
-
-One text for plain Python and for numba: see :mod:`ioopt.sim.batch_io.state`.
 """
 
 import math
@@ -35,6 +33,12 @@ def passed(run: Tables, clock: Clock) -> Number:
     return clock.now + tolerance(run, clock.now)
 
 
+def predicted_end(run: Tables, clock: Clock, job: Job) -> Number:
+    """When *job*, which runs, is predicted to end: with its walltime, later where that has passed."""
+    end = job.start + job.walltime
+    return end if end > passed(run, clock) else clock.now + OVERDUE_SECONDS
+
+
 def bytes_of(run: Tables, job: Job) -> Number:
     """Bytes of the burst buffer that the box of *job* takes (rule 44)."""
     return run.buffer.size[job.job] if run.buffer.shared else 0
@@ -44,16 +48,12 @@ def bytes_of(run: Tables, job: Job) -> Number:
 def lay_out(run: Tables, clock: Clock) -> None:
     """Make the profile of the running jobs and of the boxes of those in ``line``.
 
-    The box of a running job ends when its walltime does; later where that has passed. Bytes are added
-    in the order of time, so that both engines round alike.
+    Bytes are added in the order of time, so that both engines round alike.
     """
     jobs, now, free, room, count = run.jobs, clock.now, run.total, run.buffer.capacity, 0
-    limit = passed(run, clock)
     for k in range(clock.num_running):
         job = jobs[run.running[k]]
-        end = job.start + job.walltime
-        job.box_start = now
-        job.box_end = end if end > limit else now + OVERDUE_SECONDS
+        job.box_start, job.box_end = now, predicted_end(run, clock, job)
         free -= job.units
         mark(run, count, 2 * job.job + 1, job.box_end)
         count += 1

@@ -1,7 +1,4 @@
-"""What a running job does: its phases one after the other (rules 1, 3 and 21).
-
-One text for plain Python and for numba: see :mod:`ioopt.sim.batch_io.state`.
-"""
+"""What a running job does: its phases one after the other (rules 1, 3 and 21)."""
 
 from ioopt.sim.batch_io.agenda import leave_slot, take_slot
 from ioopt.sim.batch_io.buffer import STAGED, STAGING_IN

@@ -1,7 +1,4 @@
-"""Passes of the queue that give waiting jobs boxes: rules 32 to 34 and 47.
-
-One text for plain Python and for numba: see :mod:`ioopt.sim.batch_io.state`.
-"""
+"""Passes of the queue that give waiting jobs boxes: rules 32 to 34 and 47."""
 
 import math
 

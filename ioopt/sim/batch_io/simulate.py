@@ -108,7 +108,7 @@ def machine_code(grant: Callable[..., None], tables: Tables, clock: Clock) -> tu
 
     from ioopt.compiled.references import Reference, handed_on
 
-    kinds = [*map(handed_on, typeof(view_of(tables, clock)))]
+    kinds = [*map(handed_on, typeof(view_of(tables, clock, tables.out, 0)))]
     called = types.void(Reference(types.NamedTuple(kinds, KernelView)), typeof(tables.rates))
     parts: tuple[tuple[Any, Any], ...] = (
         (kernel, called),

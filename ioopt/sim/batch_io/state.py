@@ -128,12 +128,8 @@ def jobs_of(trace: Trace, policy: IoPolicy, starts: Starts | None = None) -> lis
 
 def records_of(jobs: Sequence[Job]) -> Box:
     """*jobs* as records of one array."""
-    import numpy as np
-
-    kinds = [(JOB_NUMBERS, np.int64), (JOB_AMOUNTS, np.float64)]
-    fields = [(name, kind) for names, kind in kinds for name in names]
-    records = np.zeros(len(jobs), np.dtype(fields, align=True))
-    for name, _ in fields:
+    records = _records(len(jobs), JOB_NUMBERS, JOB_AMOUNTS)
+    for name in records.dtype.names:
         records[name] = [getattr(job, name) for job in jobs]
     return records
 
@@ -142,9 +138,14 @@ def clock_record() -> Clock:
     """A clock at 0 as a record."""
     import numpy as np
 
-    kinds = [(CLOCK_NUMBERS, np.int64), (CLOCK_AMOUNTS, np.float64)]
-    kind = np.dtype([(name, kind) for names, kind in kinds for name in names], align=True)
-    return np.zeros(1, kind).view(np.recarray)[0]
+    return _records(1, CLOCK_NUMBERS, CLOCK_AMOUNTS).view(np.recarray)[0]
+
+
+def _records(count: int, numbers: Sequence[str], amounts: Sequence[str]) -> Box:
+    import numpy as np
+
+    kinds = [(name, np.int64) for name in numbers] + [(name, np.float64) for name in amounts]
+    return np.zeros(count, np.dtype(kinds, align=True))
 
 
 WORD = 62
@@ -159,7 +160,8 @@ class Buffer(NamedTuple):
     nodes are held to the release. ``size``, ``load_in`` and ``load_out`` are B, I and O.
     ``undrained`` bytes are written and not drained, of phases from the place ``drained`` to
     ``written``. ``stage`` says how far staging is; ``held`` who holds
-    bytes. ``writing``, ``tails`` (ended, not released) and ``ahead`` (waiting, holding) list jobs.
+    bytes. ``writing`` (and ``active`` of these), ``tails`` (ended, not released) and ``ahead``
+    (waiting, holding) list jobs.
     """
 
     jobs: int
@@ -184,8 +186,7 @@ class Buffer(NamedTuple):
     writing: Box
     tails: Box
     ahead: Box
-    order: Box
-    levels: Box
+    active: Box
 
 
 NO_BUFFER = BurstBuffer(
@@ -211,7 +212,7 @@ def buffer_of(trace: Trace, ignores_limit: bool, box: Callable[..., Box]) -> Buf
         load_in=box(asked.load_in, real=True), load_out=box(asked.load_out, real=True),
         undrained=box(zeros, real=True), drained=box(places), written=box(places),
         stage=box(none), held=box(none), released=box(zeros, real=True), writing=box(none),
-        tails=box(none), ahead=box(none), order=box(none), levels=box(zeros, real=True),
+        tails=box(none), ahead=box(none), active=box(none),
     )  # fmt: skip
 
 

@@ -5,13 +5,11 @@ which it will finish, and a decision touches the outstanding requests only while
 Where everybody shares by nodes (rule 7), every node moves the same number of bytes: one virtual clock
 counts them since the storage was last idle, and neither an event nor a decision touches any request
 but its own.
-
-One text for plain Python and for numba: see :mod:`ioopt.sim.batch_io.state`.
 """
 
 import math
 
-from ioopt.compiled import by_reference
+from ioopt.compiled import Box, by_reference
 from ioopt.decisions.batch_io import GrantFunction, KernelView, slow_down
 from ioopt.decisions.ordering import Number
 from ioopt.sim.batch_io.buffer import date_streams, limit_streams
@@ -140,7 +138,7 @@ def ask_and_set(run: Tables, clock: Clock, decide: GrantFunction) -> None:
     jobs, out, rates, count = run.jobs, run.out, run.rates, clock.outstanding
     for k in range(count):
         rates[k] = run.limits.storage * 0
-    decide(by_reference(view_of(run, clock)), rates)
+    decide(by_reference(view_of(run, clock, out, count)), rates)
     if run.buffered and run.buffer.shared:
         limit_streams(run, count)
     if run.limits.interference > 0:
@@ -244,10 +242,10 @@ def remove(run: Tables, count: int, job: Job) -> None:
         run.out[place] = run.out[place + 1]
 
 
-def view_of(run: Tables, clock: Clock) -> KernelView:
-    """What the policy sees, and its room to work in."""
+def view_of(run: Tables, clock: Clock, out: Box, count: int) -> KernelView:
+    """What a policy sees of the first *count* of *out*, and its room to work in."""
     return KernelView(
-        run.jobs, run.out, clock.outstanding, clock.now, run.limits, run.top, run.power, run.keys, run.order,
+        run.jobs, out, count, clock.now, run.limits, run.top, run.power, run.keys, run.order,
         run.depths, run.sizes, run.finishes, run.bits, run.width, run.loads, run.values, run.rows,
     )  # fmt: skip
 
