@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from ioopt.compiled import Box
 from ioopt.decisions.ordering import FIT_TOLERANCE, Number, sort_places
-from ioopt.problems.batch_io import Machine
+from ioopt.problems.batch_io import IoRequest, Machine
 from ioopt.units import exact
 
 
@@ -114,6 +114,25 @@ class Request:
         self.iteration: Number = left / self.peak
         self.belief = left
         self.weight: Number = 0
+
+    @classmethod
+    def of(cls, item: IoRequest, machine: Machine, limits: Limits) -> Request:
+        """The request of a snapshot, in the arithmetic of *limits*."""
+        nodes, number = machine.allocated_nodes(item.nodes), limits.number
+        made = cls(
+            item.id, nodes, limits, number(item.request_seconds), number(item.left_bytes),
+            item.io_bytes_per_second,
+        )  # fmt: skip
+        made.moved = number(item.moved_bytes)
+        if item.start_seconds is not None:
+            made.start = number(item.start_seconds)
+        made.compute_so_far = number(item.compute_seconds_so_far or 0)
+        made.ideal_so_far = number(item.ideal_io_seconds_so_far or 0)
+        transfer = (made.left + made.moved) / made.peak
+        made.iteration = made.compute_so_far + made.ideal_so_far + transfer
+        if item.iteration_seconds is not None:
+            made.iteration = number(item.iteration_seconds)
+        return made
 
     @property
     def key(self) -> tuple[Number, Any]:

@@ -218,30 +218,11 @@ def view_of(
     Raises InstanceError when *policy* needs the start of a job and its request does not say it.
     """
     limits = Limits.of(problem.machine, use_exact)
-    number = limits.number
-    needs = policy is not None and policy.needs_start
-    requests = []
     for item in problem.requests:
-        nodes = problem.machine.allocated_nodes(item.nodes)
-        request = Request(
-            item.id, nodes, limits, number(item.request_seconds), number(item.left_bytes),
-            item.io_bytes_per_second,
-        )  # fmt: skip
-        request.moved = number(item.moved_bytes)
-        if needs and item.start_seconds is None:
+        if policy is not None and policy.needs_start and item.start_seconds is None:
             raise InstanceError(f"request {item.id!r}: cons-min-aggr-sld needs start_seconds")
-        if item.start_seconds is not None:
-            request.start = number(item.start_seconds)
-        request.compute_so_far = number(item.compute_seconds_so_far or 0)
-        request.ideal_so_far = number(item.ideal_io_seconds_so_far or 0)
-        transfer = (request.left + request.moved) / request.peak
-        request.iteration = (
-            number(item.iteration_seconds)
-            if item.iteration_seconds is not None
-            else request.compute_so_far + request.ideal_so_far + transfer
-        )
-        requests.append(request)
+    requests = [Request.of(item, problem.machine, limits) for item in problem.requests]
     requests.sort(key=lambda request: request.key)
     if any(map(limits.has_own_peak, requests)):
         limits = limits._replace(own_peaks=True)
-    return View(limits, number(problem.now_seconds), requests)
+    return View(limits, limits.number(problem.now_seconds), requests)

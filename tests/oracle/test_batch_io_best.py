@@ -62,7 +62,7 @@ def test_by_hand() -> None:
     assert least_delay([(chain.begin, chain.steps) for chain in chains]) == pytest.approx(3.0)
 
 
-@pytest.mark.parametrize("backend", ["HiGHS", "CBC", "CP-SAT"])
+@pytest.mark.parametrize("backend", ["HiGHS", "CBC"])
 def test_the_plan_is_replayed_and_no_policy_is_better(backend: str) -> None:
     problem = ioopt.load("two-writers")
     found = ioopt.solve(problem, "io-exact", backend=backend)
