@@ -13,12 +13,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ioopt.compiled import Box
+from ioopt.compiled import Box, boxes
 from ioopt.decisions.ordering import FIT_TOLERANCE, Number, sort_places
 from ioopt.problems.batch_io import IoRequest, Machine
 from ioopt.units import exact
+
+if TYPE_CHECKING:
+    from ioopt.compiled import Floats, Ints
 
 
 class Limits(NamedTuple):
@@ -165,23 +168,23 @@ class KernelView(NamedTuple):
     ``width`` units of the storage a word, ``loads``, ``values`` and ``rows`` that of rule 26.
     """
 
-    jobs: Box
-    out: Box
+    jobs: Sequence[Request]
+    out: Ints
     size: int
     now: Number
     limits: Limits
     top: bool
     power: int
-    keys: Box
-    order: Box
-    depths: Box
-    sizes: Box
-    finishes: Box
-    bits: Box
+    keys: Floats
+    order: Ints
+    depths: Floats
+    sizes: Floats
+    finishes: Floats
+    bits: Ints
     width: int
-    loads: Box
-    values: Box
-    rows: Box
+    loads: Floats
+    values: Ints
+    rows: Ints
 
 
 class Growing(list[Number]):
@@ -194,7 +197,7 @@ class Growing(list[Number]):
             super().__setitem__(k, value)
 
 
-def bit_table(limits: Limits, requests: int) -> tuple[list[list[int]], int]:
+def bit_table(limits: Limits, requests: int) -> tuple[Box, int]:
     """The table of rule 12 for so many requests in plain Python, whose words hold any number of units."""
     return [[0] for _ in range(requests + 1)], limits.capacity_units + 1
 
@@ -277,11 +280,14 @@ class IoPolicy:
             for request in requests:
                 request.weight = self.weigh(request.nodes, request.iteration)
         rates: Rates = [zero] * size
-        keys, depths, sizes, finishes = ([zero] * (size + 1) for _ in range(4))
+        box, zeros = boxes(False), [zero] * (size + 1)
+        loads: Box = Growing()
+        values: Box = Growing()
         bits, width = bit_table(limits, size)
         room = KernelView(
-            requests, range(size), size, view.now, limits, self.top, self.power_for(limits), keys,
-            [0] * size, depths, sizes, finishes, bits, width, Growing(), Growing(), [0] * (size + 2),
+            requests, box(range(size)), size, view.now, limits, self.top, self.power_for(limits),
+            box(zeros), box([0] * size), box(zeros), box(zeros), box(zeros), bits, width, loads, values,
+            box([0] * (size + 2)),
         )  # fmt: skip
         self.grant(room, rates)
         return rates

@@ -87,7 +87,7 @@ def take_slot(run: Tables, slot: int, job: Job) -> None:
 
 def leave_slot(run: Tables, job: Job, last: int) -> None:
     """*job* is over; what stands in the slot *last* takes its slot."""
-    slot = job.slot
+    slot = int(job.slot)
     run.running[slot] = run.running[last]
     run.jobs[run.running[slot]].slot = slot
     run.times[slot], run.targets[slot] = run.times[last], run.targets[last]

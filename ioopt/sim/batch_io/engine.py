@@ -255,7 +255,7 @@ def kill_overdue(run: Tables, clock: Clock) -> None:
 def take_arrivals(run: Tables, clock: Clock) -> None:
     """Put the jobs of this instant into the queue; in open loop, start them."""
     while run.arrivals[clock.arrived] <= clock.now:
-        job = run.jobs[run.arrival_jobs[clock.arrived]]
+        job = run.jobs[run.arrival_jobs[int(clock.arrived)]]
         clock.arrived += 1
         clock.queue_changed = 1
         if run.closed:

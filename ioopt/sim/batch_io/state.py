@@ -19,6 +19,9 @@ from ioopt.problems.base import Json
 from ioopt.problems.batch_io import BurstBuffer, Machine, QueueOptions
 from ioopt.sim.batch_io.trace import Buffered, Trace, beliefs_of, stages_early
 
+if TYPE_CHECKING:
+    from ioopt.compiled import Floats, Ints
+
 # Of what is due at one instant, the higher has its turn first (rules 1 and 43).
 WAITING, COMPUTING, WRITING, TRANSFERRING, ENDED, STAGING = 0, 1, 2, 3, 4, 5
 NOBODY = -1
@@ -174,19 +177,19 @@ class Buffer(NamedTuple):
     rate: Number
     drain: Number
     slack: Number
-    size: Box
-    load_in: Box
-    load_out: Box
-    undrained: Box
-    drained: Box
-    written: Box
-    stage: Box
-    held: Box
-    released: Box
-    writing: Box
-    tails: Box
-    ahead: Box
-    active: Box
+    size: Floats
+    load_in: Floats
+    load_out: Floats
+    undrained: Floats
+    drained: Ints
+    written: Ints
+    stage: Ints
+    held: Ints
+    released: Floats
+    writing: Ints
+    tails: Ints
+    ahead: Ints
+    active: Ints
 
 
 NO_BUFFER = BurstBuffer(
@@ -244,16 +247,16 @@ class Tables(NamedTuple):
     plan_depth: int
     plan_power: int
     plan_evaluations: int
-    jobs: Box
-    compute: Box
-    volume: Box
-    belief: Box
-    asked: Box
-    grant: Box
-    finish: Box
+    jobs: Sequence[Job]
+    compute: Floats
+    volume: Floats
+    belief: Floats
+    asked: Floats
+    grant: Floats
+    finish: Floats
     closed: bool
-    arrival_jobs: Box
-    arrivals: Box
+    arrival_jobs: Ints
+    arrivals: Floats
     window_first: Number
     window_last: Number
     ignores_limit: bool
@@ -266,44 +269,44 @@ class Tables(NamedTuple):
     span_room: int
     spans: Box
     # Jobs that run, by slot, and what is due of them: see ioopt.sim.batch_io.agenda.
-    running: Box
-    times: Box
-    targets: Box
-    due: Box
+    running: Ints
+    times: Floats
+    targets: Floats
+    due: Ints
     # Requests: see ioopt.sim.batch_io.storage and ioopt.decisions.batch_io.KernelView.
-    out: Box
-    fresh: Box
-    rates: Box
-    keys: Box
-    order: Box
-    depths: Box
-    sizes: Box
-    finishes: Box
-    bits: Box
+    out: Ints
+    fresh: Ints
+    rates: Floats
+    keys: Floats
+    order: Ints
+    depths: Floats
+    sizes: Floats
+    finishes: Floats
+    bits: Ints
     width: int
-    loads: Box
-    values: Box
-    rows: Box
+    loads: Floats
+    values: Ints
+    rows: Ints
     # The queue and the units: see ioopt.sim.batch_io.waiting.
-    line: Box
-    line_all: Box
-    busy: Box
-    free_from: Box
+    line: Ints
+    line_all: Ints
+    busy: Ints
+    free_from: Floats
     # Boxes: see ioopt.sim.batch_io.boxes.
-    marks: Box
-    mark_times: Box
-    step_times: Box
-    step_free: Box
-    step_room: Box
-    saved_steps: Box
-    saved_times: Box
-    saved_free: Box
-    saved_room: Box
-    trial: Box
-    best: Box
-    taken: Box
-    in_use: Box
-    chosen: Box
+    marks: Ints
+    mark_times: Floats
+    step_times: Floats
+    step_free: Ints
+    step_room: Floats
+    saved_steps: Ints
+    saved_times: Floats
+    saved_free: Ints
+    saved_room: Floats
+    trial: Ints
+    best: Ints
+    taken: Ints
+    in_use: Ints
+    chosen: Ints
     buffered: bool
     buffer: Buffer
 
