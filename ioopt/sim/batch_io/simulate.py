@@ -70,7 +70,6 @@ def simulate_trace(
         **columns, units=_units(tables) if tables.closed else None,
         useful=clock.useful if trace.limits.exact else float(clock.useful),
         events=int(clock.events), decisions=int(clock.decisions),
-        engine="compiled" if fast else "python",
     )  # fmt: skip
     if record_rates:
         found: Spans = spans

@@ -311,6 +311,11 @@ class Tables(NamedTuple):
     buffer: Buffer
 
 
+PLACES_OF_JOBS = ("running", "due", "out", "fresh", "order", "rows", "line", "line_all")
+NUMBERS_OF_JOBS = ("rates", "keys", "depths", "sizes", "finishes")
+"""Tables with room for every job, whole numbers and real ones."""
+
+
 def tables_of(
     trace: Trace,
     policy: IoPolicy,
@@ -323,14 +328,13 @@ def tables_of(
     jobs, terms = jobs_of(trace, policy, starts), _terms(machine, trace.options)
     records, places, closed = len(jobs), trace.num_places, starts is None
     zero, units = limits.number(0), machine.units if terms["partition"] else 0
-    most, most_units = trace.most_at_once(closed)
     boxed = len(trace) if terms["boxed"] else 0
     words = -(-machine.units // WORD) if terms["numbered"] else 0
-    # Each job marks two ends at most, and opens one more step when it is fitted and when it starts.
-    steps = 4 * boxed + 8
-
+    spans = 1 << 60
     if fast:
         import numpy as np
+
+        spans = max(1 << 16, 8 * records) + 4096 if record else 1
 
     def whole(count: int) -> Box:
         return box([0] * count)
@@ -343,17 +347,12 @@ def tables_of(
             return np.full((count, length), value)
         return [[value] * length for _ in range(count)]
 
+    # Each job marks two ends at most, and opens one more step when it is fitted and when it starts.
+    steps = 4 * boxed + 8
+    saved = steps if terms["search"] else 1
     volume = box([*trace.volume, *[zero] * (places - trace.num_phases)], real=True)
     order, arrivals = _arrivals(trace, starts)
-    spans = 1 << 60
-    table: list[Box] = [*bit_table(limits, most), Growing(), Growing()]
-    if fast:
-        spans = max(1 << 16, 8 * records) + 4096 if record else 1
-        states = trace.most_states(closed) if policy.tabulates and limits.own_peaks else 0
-        # Memory that is never touched costs nothing: few runs have as many requests at once.
-        parts = min(most_units, limits.capacity_units) // WORD + 1
-        table = [np.empty((most + 1, parts), np.int64), WORD, np.empty(states)]
-        table.append(np.empty(states, np.int64))
+    bits, width, loads, values = _knapsack_room(trace, policy, closed, fast)
     return Tables(
         limits=limits, total=machine.units, **terms, jobs=records_of(jobs) if fast else jobs,
         compute=box(trace.compute, real=True), volume=volume,
@@ -367,22 +366,33 @@ def tables_of(
         # An instant ends at most the spans of all jobs, once a leave and once a decision.
         span_room=spans - 4 * (records + 64) if record else 1,
         spans=np.empty((4, spans)) if fast else [Growing() for _ in range(4)],
-        running=whole(records + 2), times=real(records + 1, math.inf),
-        targets=real(records + 1, math.inf), due=whole(records + 2), out=whole(records + 2),
-        fresh=whole(records + 2), rates=real(records + 1),
-        keys=real(records + 1), order=whole(records + 2), depths=real(records + 1),
-        sizes=real(records + 1), finishes=real(records + 1), bits=table[0], width=table[1],
-        loads=table[2], values=table[3], rows=whole(records + 2), line=whole(records + 2),
-        line_all=whole(records + 1), busy=whole(units), free_from=real(units), marks=whole(2 * boxed + 2),
-        mark_times=real(2 * boxed + 2), step_times=real(steps), step_free=whole(steps),
-        step_room=real(steps), saved_steps=whole(2),
-        saved_times=rows(2, steps if terms["search"] else 1, zero),
-        saved_free=rows(2, steps if terms["search"] else 1, 0),
-        saved_room=rows(2, steps if terms["search"] else 1, zero), trial=whole(boxed),
-        best=whole(boxed), taken=whole(words), in_use=whole(words),
+        times=real(records + 1, math.inf), targets=real(records + 1, math.inf),
+        **{name: whole(records + 2) for name in PLACES_OF_JOBS},
+        **{name: real(records + 1) for name in NUMBERS_OF_JOBS},
+        bits=bits, width=width, loads=loads, values=values, busy=whole(units), free_from=real(units),
+        marks=whole(2 * boxed + 2), mark_times=real(2 * boxed + 2),
+        step_times=real(steps), step_free=whole(steps), step_room=real(steps), saved_steps=whole(2),
+        saved_times=rows(2, saved, zero), saved_free=rows(2, saved, 0), saved_room=rows(2, saved, zero),
+        trial=whole(boxed), best=whole(boxed), taken=whole(words), in_use=whole(words),
         chosen=rows(boxed, 0 if terms["partition"] else words, 0),
         buffered=trace.buffered is not None, buffer=buffer_of(trace, policy.ignores_limit, box),
     )  # fmt: skip
+
+
+def _knapsack_room(
+    trace: Trace, policy: IoPolicy, closed: bool, fast: bool
+) -> tuple[Box, int, Box, Box]:
+    """``bits``, ``width``, ``loads`` and ``values`` of :class:`~ioopt.decisions.batch_io.KernelView`."""
+    limits, (most, most_units) = trace.limits, trace.most_at_once(closed)
+    if not fast:
+        return *bit_table(limits, most), Growing(), Growing()
+    import numpy as np
+
+    states = trace.most_states(closed) if policy.tabulates and limits.own_peaks else 0
+    # Memory that is never touched costs nothing: few runs have as many requests at once.
+    parts = min(most_units, limits.capacity_units) // WORD + 1
+    bits = np.empty((most + 1, parts), np.int64)
+    return bits, WORD, np.empty(states), np.empty(states, np.int64)
 
 
 def _terms(machine: Machine, options: QueueOptions) -> Json:
