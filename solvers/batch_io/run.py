@@ -51,22 +51,23 @@ def solve(problem: BatchIoProblem | IoRequestsProblem, request: SolveRequest) ->
     known_elsewhere = {*BatchIoPlan.model_fields, *Settings.model_fields}
     own = settings.model_dump(exclude=known_elsewhere, exclude_defaults=True)
     plan = BatchIoPlan(**known, settings=own or None)
-    rates: Recording = "no" if request.trials else settings.rates
-    how = settings.arithmetic, settings.engine, rates, request.trials
-    stop, late = StopReason.FINISHED, ""
-    try:
-        simulation, notes = _simulate(problem, plan, policy, *how, request.deadline)
-    except OutOfTime as error:
-        late, stop = f"{settings.policy}: {error}", StopReason.FALLBACK
-        if policy is BASE_LINE:
-            return Outcome(None, stop=StopReason.TIME, notes=(late,))
-        plan = BatchIoPlan(policy=BASE_LINE.name, ef=plan.ef, loop=plan.loop)
+    stop, notes, answers = StopReason.FINISHED, tuple[str, ...](), policy
+    simulation: Simulation | None = None
+    while simulation is None:
         try:
-            simulation, notes = _simulate(problem, plan, BASE_LINE, *how, request.deadline)
-        except OutOfTime as last:
-            told = f"{BASE_LINE.name}: {last}"
-            return Outcome(None, stop=StopReason.TIME, notes=(late, told))
-        notes = (f"{late}; answered by {BASE_LINE.name}", *notes)
+            simulation = simulate(
+                problem, plan, answers, arithmetic=settings.arithmetic, engine=settings.engine,
+                rates="no" if request.trials else settings.rates, trials=request.trials,
+                deadline=request.deadline,
+            )  # fmt: skip
+        except OutOfTime as error:
+            notes = (*notes, f"{plan.policy}: {error}")
+            if answers is BASE_LINE:
+                return Outcome(None, stop=StopReason.TIME, notes=notes)
+            stop, answers = StopReason.FALLBACK, BASE_LINE
+            plan = BatchIoPlan(policy=BASE_LINE.name, ef=plan.ef, loop=plan.loop)
+    if stop is StopReason.FALLBACK:
+        notes = (f"{notes[0]}; answered by {BASE_LINE.name}",)
     if request.trials:
         return Outcome(plan, stop=stop, simulation=simulation, notes=notes, trial=True)
     if plan.policy == "set-10":
@@ -97,21 +98,14 @@ def simulate(
     arithmetic: Literal["float", "exact"] = "float",
     engine: Engine = "auto",
     rates: Recording = "auto",
+    trials: int = 0,
+    deadline: Deadline | None = None,
 ) -> Simulation:
-    """Replay *plan*, whose policy is given. The options are those of :class:`Settings`."""
-    return _simulate(problem, plan, policy, arithmetic, engine, rates, 0, Deadline(None))[0]
+    """Replay *plan*, whose policy is given. The options are those of :class:`Settings`.
 
-
-def _simulate(
-    problem: BatchIoProblem,
-    plan: BatchIoPlan,
-    policy: IoPolicy,
-    arithmetic: str,
-    engine: Engine,
-    rates: Recording,
-    trials: int,
-    deadline: Deadline,
-) -> tuple[Simulation, tuple[str, ...]]:
+    One of *trials* runs has no timeline. Raises what :func:`run_trace` raises.
+    """
+    deadline = deadline or Deadline(None)
     trace = Trace.of(problem, plan.ef, arithmetic == "exact")
     phases, limit = trace.num_phases, deadline.limit_seconds
     most = RATES_UP_TO_PHASES
@@ -133,7 +127,7 @@ def _simulate(
     notes = []
     if not record and rates == "auto":
         notes.append(f"{phases} phases: rates not recorded (--set rates=yes), so checked in part")
-    return Simulation(schedule_of(trace, run), metrics, timeline), tuple(notes)
+    return Simulation(schedule_of(trace, run), metrics, timeline, tuple(notes))
 
 
 def run_trace(
