@@ -62,7 +62,7 @@ class BatchCluster:
         options: QueueOptions = validate(
             QueueOptions, {"queue": queue, "backfill": backfill}, "options"
         )
-        if options.queue == "plan" or options.backfill == "conservative":
+        if options.plans:
             raise UsageError(
                 f"queue={queue}, backfill={backfill}: a live queue plans no boxes; it knows wfp, fcfs and "
                 "sjf, easy and none"
