@@ -189,37 +189,31 @@ def mark(run: Tables, k: int, code: int, time: Number) -> None:
 
 def open_step(run: Tables, clock: Clock, at: int, time: Number) -> None:
     """A step begins at *time* as number *at*, with what is free in the one before."""
-    times, free = run.step_times, run.step_free
+    times, free, room = run.step_times, run.step_free, run.step_room
     for k in range(clock.steps, at, -1):
-        times[k] = times[k - 1]
-    for k in range(clock.steps, at, -1):
-        free[k] = free[k - 1]
-    times[at], free[at] = time, free[at - 1]
-    if run.buffer.shared:
-        for k in range(clock.steps, at, -1):
-            run.step_room[k] = run.step_room[k - 1]
-        run.step_room[at] = run.step_room[at - 1]
+        times[k], free[k], room[k] = times[k - 1], free[k - 1], room[k - 1]
+    times[at], free[at], room[at] = time, free[at - 1], room[at - 1]
     clock.steps += 1
 
 
 @apart
-def save_steps(run: Tables, clock: Clock, slot: int) -> None:
-    """Keep the profile in *slot* 0 or 1."""
-    run.saved_steps[slot] = clock.steps
+def save_steps(run: Tables, clock: Clock) -> None:
+    """Keep the profile."""
+    clock.saved_steps = clock.steps
     for k in range(clock.steps):
-        run.saved_times[slot][k] = run.step_times[k]
-        run.saved_free[slot][k] = run.step_free[k]
-        run.saved_room[slot][k] = run.step_room[k]
+        run.saved_times[k] = run.step_times[k]
+        run.saved_free[k] = run.step_free[k]
+        run.saved_room[k] = run.step_room[k]
 
 
 @apart
-def load_steps(run: Tables, clock: Clock, slot: int) -> None:
-    """Go back to the profile kept in *slot*."""
-    clock.steps = run.saved_steps[slot]
+def load_steps(run: Tables, clock: Clock) -> None:
+    """Go back to the profile that was kept."""
+    clock.steps = clock.saved_steps
     for k in range(clock.steps):
-        run.step_times[k] = run.saved_times[slot][k]
-        run.step_free[k] = run.saved_free[slot][k]
-        run.step_room[k] = run.saved_room[slot][k]
+        run.step_times[k] = run.saved_times[k]
+        run.step_free[k] = run.saved_free[k]
+        run.step_room[k] = run.saved_room[k]
 
 
 def note_taken(run: Tables, job: Job, start: Number, stop: Number) -> None:

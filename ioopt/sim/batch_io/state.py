@@ -40,7 +40,7 @@ CLOCK_NUMBERS = (
     "arrived", "ended", "waiting", "free", "outstanding", "load", "num_fresh", "nodes", "changed",
     "queue_changed", "crowded", "more", "events", "decisions", "num_running", "num_spans",
     "lined_up", "freed", "steps", "num_writing", "writes_changed", "num_streams", "num_tails",
-    "num_ahead", "holders",
+    "num_ahead", "holders", "saved_steps",
 )  # fmt: skip
 CLOCK_AMOUNTS = (
     "now", "until", "useful", "turned", "since", "rho", "weight", "held", "held_ahead",
@@ -298,7 +298,6 @@ class Tables(NamedTuple):
     step_times: Floats
     step_free: Ints
     step_room: Floats
-    saved_steps: Ints
     saved_times: Floats
     saved_free: Ints
     saved_room: Floats
@@ -371,9 +370,9 @@ def tables_of(
         **{name: real(records + 1) for name in NUMBERS_OF_JOBS},
         bits=bits, width=width, loads=loads, values=values, busy=whole(units), free_from=real(units),
         marks=whole(2 * boxed + 2), mark_times=real(2 * boxed + 2),
-        step_times=real(steps), step_free=whole(steps), step_room=real(steps), saved_steps=whole(2),
-        saved_times=rows(2, saved, zero), saved_free=rows(2, saved, 0), saved_room=rows(2, saved, zero),
-        trial=whole(boxed), best=whole(boxed), taken=whole(words), in_use=whole(words),
+        step_times=real(steps), step_free=whole(steps), step_room=real(steps), saved_times=real(saved),
+        saved_free=whole(saved), saved_room=real(saved), trial=whole(boxed),
+        best=whole(boxed), taken=whole(words), in_use=whole(words),
         chosen=rows(boxed, 0 if terms["partition"] else words, 0),
         buffered=trace.buffered is not None, buffer=buffer_of(trace, policy.ignores_limit, box),
     )  # fmt: skip
