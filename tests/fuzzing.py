@@ -76,7 +76,7 @@ def all_readers() -> list[Reader]:
     """Every reader of the project."""
     swf = ["KTH-SP2-1996-2.1-cln.first20000.swf", "NASA-iPSC-1993-3.1-cln.swf",
            "HPC2N-2002-excerpt-alea.swf", "lublin_256.swf", "cqsim-test.swf"]  # fmt: skip
-    darshan = ["carns_mpi-io-test-ppc32-2.2.6_id100_1-1-169-3365979776611785968_1.v2.parser.txt",
+    darshan = ["mpi-io-test-dxt-32procs.v3.parser.txt",
                "edison-vpicio-2048procs.v3.parser.txt", "empty.v3.parser.txt"]  # fmt: skip
     write = lambda *words: lambda path, out: ["import", *words, path, "-o", out]  # noqa: E731
     readers = [reader for kind in INSTANCES for reader in _of_kind(kind)]

@@ -148,9 +148,6 @@ def metric_of(rows: pd.DataFrame) -> str:
     return str(rows["measure"].iloc[0])
 
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 MAX_FAILURES = 200
 
 

@@ -10,7 +10,7 @@ import click
 
 from ioopt.cli.lazy import IooptCommand
 from ioopt.cli.options import PATH, counting, measure_option, output_option
-from ioopt.errors import BackendMissingError, ExitCode, UsageError, missing
+from ioopt.errors import ExitCode, UsageError, missing
 
 EPILOG = """\b
 Examples:
@@ -94,7 +94,7 @@ def report(
     store: tuple[str, ...], output: str, timelines: int, runs: tuple[str, ...], measure: str | None
 ) -> int:
     """Merge the stores and write tables and pictures; the stores are opened read-only."""
-    from ioopt.formats.native import reading, replacing, write_text
+    from ioopt.formats.native import reading, write_bytes, write_text
 
     ending = Path(output).suffix.lower()
     if ending == ".html":
@@ -107,16 +107,14 @@ def report(
         from ioopt.campaign.frame import read_frame
 
         frame = read_frame(store, measure)
-        with replacing(output, "wb") as stream:
-            if ending == ".csv":
-                frame.to_csv(stream, index=False)
-            else:
-                try:
-                    frame.to_parquet(stream, index=False)
-                except ImportError:
-                    raise BackendMissingError(
-                        "Parquet needs pyarrow: python -m pip install 'ioopt[campaign]'"
-                    ) from None
+        if ending == ".csv":
+            content = frame.to_csv(index=False).encode()
+        else:
+            try:
+                content = frame.to_parquet(index=False)
+            except ImportError:
+                raise missing("pyarrow", "a report in Parquet") from None
+        write_bytes(output, content)
     else:
         raise UsageError(f"{output}: a report's name ends in .html, .csv or .parquet")
     return ExitCode.ANSWER

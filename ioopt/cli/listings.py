@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -74,14 +75,14 @@ def show(name: str) -> int:
 @output_option(text="Where to (default: its own file name in this folder).")
 def copy(name: str, output: str | None) -> int:
     """Copy the file of NAME; an existing file is not overwritten."""
-    from ioopt.formats.native import read_bytes, replacing
+    from ioopt.formats.native import read_bytes, write_bytes
 
     source = bundled(name)["path"]
     target = output or os.path.basename(source)
     if os.path.exists(target):
         raise UsageError(f"{target}: exists already; choose another name with -o")
-    with open(source, "rb") as stream, replacing(target, "wb") as out:
-        out.write(read_bytes(source) if target.endswith(".gz") else stream.read())
+    packed = target.endswith(".gz")  # it is packed again as it is written
+    write_bytes(target, read_bytes(source) if packed else Path(source).read_bytes())
     click.echo(target)
     return ExitCode.ANSWER
 

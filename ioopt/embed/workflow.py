@@ -383,8 +383,6 @@ class WorkflowDispatcher(LiveView):
         return f"task {pair[0]} on node {pair[1]}, where it may not start"
 
     def _give(self, k: int, i: int) -> Placement:
-        if k not in self.ready:
-            raise ValueError(f"task {k} is not ready")
         missing = [f for f in self.inputs(k) if f not in self._holds[i]]
         stage = tuple((self._files[f].id, self._holder(f)) for f in missing)
         self.give(k, i)

@@ -20,15 +20,16 @@ def check_target(target: str) -> str:
 
 def save(axes: Any, target: str) -> None:
     """Write the figure of *axes* to *target* in the form of its ending; renamed when complete."""
-    from ioopt.formats.native import replacing
+    from ioopt.formats.native import write_bytes
 
     ending = check_target(target)
-    figure = axes.figure
-    with replacing(target, "wb") as stream:
-        if ending == ".html":
-            stream.write(_page(figure, Path(target).stem).encode())
-        else:
-            figure.savefig(stream, format=ending[1:], bbox_inches="tight", dpi=150)
+    if ending == ".html":
+        content = _page(axes.figure, Path(target).stem).encode()
+    else:
+        out = io.BytesIO()
+        axes.figure.savefig(out, format=ending[1:], bbox_inches="tight", dpi=150)
+        content = out.getvalue()
+    write_bytes(target, content)
 
 
 def svg_text(figure: Any) -> str:

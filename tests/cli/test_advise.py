@@ -12,24 +12,10 @@ import pytest
 from conftest import shared_path
 
 from ioopt.advice import page, study
-from ioopt.cli.main import main
 from ioopt.formats.io_rule import IoRule
 from ioopt.formats.swf.log import parse_swf
 
 DAY = 86400
-
-
-@pytest.fixture
-def run(capsys, monkeypatch, tmp_path):
-    """Run a command in an empty folder; returns (exit code, standard output, standard error)."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*words: str) -> tuple[int, str, str]:
-        code = main(list(words))
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return call
 
 
 def log(days: int = 30) -> str:

@@ -7,22 +7,6 @@ import re
 
 import pytest
 
-from ioopt.cli.main import main
-
-
-@pytest.fixture
-def run(capsys, monkeypatch, tmp_path):
-    """Run a command on a terminal of 80 columns; (exit code, standard output, standard error)."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "80")
-
-    def call(*words: str) -> tuple[int, str, str]:
-        code = main(list(words))
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return call
-
 
 def test_a_solver_that_cannot_take_the_instance_does_not_apply(run):
     """rounds4: four tasks on disks of one round; ip-printed plans one round: no word about it."""

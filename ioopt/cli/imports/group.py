@@ -9,7 +9,7 @@ _LOGS, _FLOWS = "ioopt.cli.imports.logs:import_", "ioopt.cli.imports.workflows:i
 COMMANDS = {
     "swf": (_LOGS + "swf", "Batch traces in the Standard Workload Format."),
     "darshan": (_LOGS + "darshan", "Darshan logs and darshan-parser text."),
-    "wfformat": (_FLOWS + "wfformat", "Workflows in WfFormat 1.4 or 1.5."),
+    "wfformat": (_FLOWS + "wfformat", "Workflows in WfFormat 1.5 or 1.6."),
     "estee": (_FLOWS + "estee", "Task graphs of Estee."),
     "nextflow-trace": (
         _FLOWS + "nextflow_trace",

@@ -155,7 +155,7 @@ def import_darshan(
     """Make a batch-io instance of Darshan logs; those of one job are joined.
 
     SOURCE is a binary log of Darshan 3.x (needs the package darshan), the output of darshan-parser
-    2.x or 3.x (also .gz or -), which has neither traces nor heatmaps, or a folder of them.
+    3.x (also .gz or -), which has neither traces nor heatmaps, or a folder of them.
     """
     from ioopt.formats.darshan.io import batch_io_from_darshan, read_darshan_logs
 

@@ -220,13 +220,3 @@ def test_results_on_synthetic_io_carry_a_note() -> None:
 def test_refused(make) -> None:
     with pytest.raises(UsageError, match=r"must be|should be"):
         make()
-
-
-@pytest.mark.parametrize("file", ["KTH-SP2-1996-2.1-cln.first20000", "NASA-iPSC-1993-3.1-cln",
-                                  "RICC-2010-2.first20000", "HPC2N-2002-excerpt-alea",
-                                  "lublin_256"])  # fmt: skip
-def test_real_traces(file: str) -> None:
-    log = read_swf(shared_path("data", "swf", f"{file}.swf"))
-    problem = batch_io_from_swf(log)
-    assert len(problem.jobs) == len(log.usable_jobs()[0])
-    assert sum(p.io_bytes for job in problem.jobs for p in job.phases) > 0

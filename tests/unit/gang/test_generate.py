@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import shared_path
+from conftest import ROOT, present, shared_path
 
 from ioopt.cli.main import main
 from ioopt.errors import UsageError
@@ -142,7 +142,7 @@ def moments_of(fitted: HyperErlang) -> list[float]:
     return out
 
 
-@pytest.mark.parametrize(("table", "log"), MOMENTS)
+@pytest.mark.parametrize(("table", "log"), present("data/workload-models", MOMENTS))
 def test_fits_match_the_moments_of_real_logs(table: str, log: str) -> None:
     with open(shared_path("data", "workload-models", table), newline="") as stream:
         rows = list(csv.DictReader(stream))
@@ -187,7 +187,7 @@ def test_sampled_fits_have_the_moments() -> None:
 
 
 def test_jobs_like_those_of_a_log() -> None:
-    log = shared_path("data", "swf", MOMENTS[0][1])
+    log = ROOT / "docs" / "samples" / "cluster.swf"
     fits = fit_trace(read_swf(log))
     size, _, arrival = sample(fits, 20_000, 128, np.random.default_rng(1))
     assert (np.diff(arrival) >= 0).all()

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from replication_samples import made
 
 import ioopt
 from ioopt.formats.trace_events import trace_events
@@ -17,18 +18,11 @@ from ioopt.sim.replication.simulate import simulate
 @pytest.fixture
 def chain() -> ReplicationProblem:
     """On a: 10 bytes come (0-10 s), make 20 more (10-15 s, two cores); b copies and reads them."""
-    return ReplicationProblem.model_validate(
-        {
-            "network": {"remote_bytes_per_second": 1, "replica_bytes_per_second": 10},
-            "nodes": [{"id": "a", "cores": 2, "disk_bytes": 30}, {"id": "b"}],
-            "files": [{"id": "raw", "bytes": 10}, {"id": "made", "bytes": 20}],
-            "tasks": [
-                {"id": "make", "compute_seconds": 5, "inputs": ["raw"], "outputs": ["made"], "cores": 2},
-                {"id": "read", "compute_seconds": 3, "inputs": ["made"]},
-                {"id": "aside", "compute_seconds": 1},
-            ],
-        }
-    )  # fmt: skip
+    tasks = {
+        "make": (5, ["raw"], ["made"], {"cores": 2}), "read": (3, ["made"]), "aside": (1,),
+    }  # fmt: skip
+    nodes = [{"id": "a", "cores": 2, "disk_bytes": 30}, {"id": "b"}]
+    return made(nodes, {"raw": 10, "made": 20}, tasks, 1, 10)
 
 
 PLAN = ReplicationPlan(order={"a": ("make", "aside"), "b": ("read",)})
