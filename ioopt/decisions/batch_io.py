@@ -13,12 +13,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ioopt.compiled import Box
+from ioopt.compiled import Box, boxes
 from ioopt.decisions.ordering import FIT_TOLERANCE, Number, sort_places
-from ioopt.problems.batch_io import Machine
+from ioopt.problems.batch_io import IoRequest, Machine
 from ioopt.units import exact
+
+if TYPE_CHECKING:
+    from ioopt.compiled import Floats, Ints
 
 
 class Limits(NamedTuple):
@@ -115,6 +118,25 @@ class Request:
         self.belief = left
         self.weight: Number = 0
 
+    @classmethod
+    def of(cls, item: IoRequest, machine: Machine, limits: Limits) -> Request:
+        """The request of a snapshot, in the arithmetic of *limits*."""
+        nodes, number = machine.allocated_nodes(item.nodes), limits.number
+        made = cls(
+            item.id, nodes, limits, number(item.request_seconds), number(item.left_bytes),
+            item.io_bytes_per_second,
+        )  # fmt: skip
+        made.moved = number(item.moved_bytes)
+        if item.start_seconds is not None:
+            made.start = number(item.start_seconds)
+        made.compute_so_far = number(item.compute_seconds_so_far or 0)
+        made.ideal_so_far = number(item.ideal_io_seconds_so_far or 0)
+        transfer = (made.left + made.moved) / made.peak
+        made.iteration = made.compute_so_far + made.ideal_so_far + transfer
+        if item.iteration_seconds is not None:
+            made.iteration = number(item.iteration_seconds)
+        return made
+
     @property
     def key(self) -> tuple[Number, Any]:
         """What requests are ordered by, first come first served (rule 10)."""
@@ -146,23 +168,23 @@ class KernelView(NamedTuple):
     ``width`` units of the storage a word, ``loads``, ``values`` and ``rows`` that of rule 26.
     """
 
-    jobs: Box
-    out: Box
+    jobs: Sequence[Request]
+    out: Ints
     size: int
     now: Number
     limits: Limits
     top: bool
     power: int
-    keys: Box
-    order: Box
-    depths: Box
-    sizes: Box
-    finishes: Box
-    bits: Box
+    keys: Floats
+    order: Ints
+    depths: Floats
+    sizes: Floats
+    finishes: Floats
+    bits: Ints
     width: int
-    loads: Box
-    values: Box
-    rows: Box
+    loads: Floats
+    values: Ints
+    rows: Ints
 
 
 class Growing(list[Number]):
@@ -175,7 +197,7 @@ class Growing(list[Number]):
             super().__setitem__(k, value)
 
 
-def bit_table(limits: Limits, requests: int) -> tuple[list[list[int]], int]:
+def bit_table(limits: Limits, requests: int) -> tuple[Box, int]:
     """The table of rule 12 for so many requests in plain Python, whose words hold any number of units."""
     return [[0] for _ in range(requests + 1)], limits.capacity_units + 1
 
@@ -194,10 +216,8 @@ class IoPolicy:
 
     ``full_when_fits`` says that it grants every peak whenever all peaks together fit, so that it
     need not be asked; ``top`` and ``power`` (in exact runs; else 1) reach it in its view;
-    ``weigh(nodes, iteration)`` gives the ``weight`` of each job's requests. With ``lane``, of the
-    same arguments, only the first request of each lane, in FCFS order, is granted anything, and how
-    much depends on these first requests alone, not on time. ``needs_start``: it looks at the
-    starts of jobs; one that ``tabulates`` needs the room of rule 26. ``believes`` gives the
+    ``weigh(nodes, iteration)`` gives the ``weight`` of each job's requests. ``needs_start``: it
+    looks at the starts of jobs; one that ``tabulates`` needs the room of rule 26. ``believes`` gives the
     ``belief`` of a request: told the job's id, how many requests it finished, the true size, and the
     mean sizes of the job's requests and of those finished (0: none).
     """
@@ -208,7 +228,6 @@ class IoPolicy:
     top: bool = False
     power: int = 1
     weigh: Callable[[int, Number], Number] | None = None
-    lane: Callable[[int, Number], int] | None = None
     needs_start: bool = False
     tabulates: bool = False
     believes: Callable[[Any, int, float, float, float], float] | None = None
@@ -261,11 +280,14 @@ class IoPolicy:
             for request in requests:
                 request.weight = self.weigh(request.nodes, request.iteration)
         rates: Rates = [zero] * size
-        keys, depths, sizes, finishes = ([zero] * (size + 1) for _ in range(4))
+        box, zeros = boxes(False), [zero] * (size + 1)
+        loads: Box = Growing()
+        values: Box = Growing()
         bits, width = bit_table(limits, size)
         room = KernelView(
-            requests, range(size), size, view.now, limits, self.top, self.power_for(limits), keys,
-            [0] * size, depths, sizes, finishes, bits, width, Growing(), Growing(), [0] * (size + 2),
+            requests, box(range(size)), size, view.now, limits, self.top, self.power_for(limits),
+            box(zeros), box([0] * size), box(zeros), box(zeros), box(zeros), bits, width, loads, values,
+            box([0] * (size + 2)),
         )  # fmt: skip
         self.grant(room, rates)
         return rates
@@ -283,9 +305,9 @@ def place_by_level(view: KernelView, size: int, k: int, weight: Number) -> int:
     return size
 
 
-def share_out(view: KernelView, rates: Box, size: int) -> None:
-    """The storage for *size* requests in ``order``, by weight, none above its peak (rule 25)."""
-    left, whole = view.limits.storage, view.limits.storage * 0
+def share_out(view: KernelView, rates: Box, size: int, left: Number) -> None:
+    """Share *left* among *size* requests in ``order``, by weight, none above its peak (rule 25)."""
+    whole = left * 0
     for q in range(size):
         whole += view.sizes[view.order[q]]
     for q in range(size):
@@ -307,7 +329,7 @@ def share_by_nodes(view: KernelView, rates: Box) -> None:
         if limits.own_peaks:
             place_by_level(view, k, k, request.nodes)
     if limits.own_peaks:
-        share_out(view, rates, view.size)
+        share_out(view, rates, view.size, limits.storage)
     elif limits.node_rate * nodes > limits.storage:
         rho = limits.storage / nodes
         for k in range(view.size):

@@ -51,13 +51,8 @@ def nine_digits(value: float) -> float:
     return value
 
 
-def rounded(key: float) -> float:
-    """:func:`nine_digits` for keys of either sign."""
-    return math.copysign(nine_digits(abs(key)), key)
-
-
 def ascending(keys: Sequence[Number], use_exact: bool) -> list[int]:
-    """Positions by key, ties by position; float keys at nine digits (rule 2 of batch I/O).
+    """Positions by key, 0 or more, ties by position; floats at nine digits (rule 2 of batch I/O).
 
     Only keys close to each other can round to the same nine digits, so the others are not rounded.
 
@@ -72,7 +67,7 @@ def ascending(keys: Sequence[Number], use_exact: bool) -> list[int]:
         key = keys[k]
         if key != before:
             if not key - before > CLOSE * abs(before):
-                near = [rounded(key) for key in keys]
+                near = [nine_digits(key) for key in keys]
                 return sorted(range(len(keys)), key=near.__getitem__)
             before = key
     return order

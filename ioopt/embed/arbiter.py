@@ -134,16 +134,9 @@ class IoArbiter:
             raise InstanceError(f"request {id!r} is outstanding already; finish it first")
         if self._requests and isinstance(id, str) != isinstance(self._requests[0].id, str):
             raise InstanceError(f"request {id!r}: ids are numbers or text, not both")
-        held = self.machine.allocated_nodes(nodes)
-        new = Request(id, held, self._limits, float(now), float(size), io_bytes_per_second)
+        new = Request.of(item, self.machine, self._limits)
         if self._limits.has_own_peak(new):
             self._own.add(id)
-        new.moved = 0.0
-        new.start = float(now if start_seconds is None else start_seconds)
-        new.compute_so_far = float(compute_seconds_so_far)
-        new.ideal_so_far = float(ideal_io_seconds_so_far)
-        known = new.compute_so_far + new.ideal_so_far + new.left / new.peak
-        new.iteration = float(iteration_seconds or known)
         if self._policy.believes:
             mean = float(size if mean_bytes is None else mean_bytes)
             done, before = int(self._finished.weight(id)), self._finished.mean(id, 0.0)

@@ -18,7 +18,7 @@ from ioopt.decisions.batch_io import IoPolicy, Limits
 from ioopt.errors import UsageError
 from ioopt.formats.native import validate
 from ioopt.problems.batch_io import Machine, QueueOptions
-from ioopt.sim.batch_io.agenda import enter_machine
+from ioopt.sim.batch_io.agenda import take_slot
 from ioopt.sim.batch_io.engine import run_queue
 from ioopt.sim.batch_io.state import COMPUTING, NOBODY, Clock, Tables, tables_of
 from ioopt.sim.batch_io.trace import Trace
@@ -62,7 +62,7 @@ class BatchCluster:
         options: QueueOptions = validate(
             QueueOptions, {"queue": queue, "backfill": backfill}, "options"
         )
-        if options.queue == "plan" or options.backfill == "conservative":
+        if options.plans:
             raise UsageError(
                 f"queue={queue}, backfill={backfill}: a live queue plans no boxes; it knows wfp, fcfs and "
                 "sjf, easy and none"
@@ -146,5 +146,6 @@ class BatchCluster:
                 continue
             record.start, record.status = job.start, COMPUTING
             occupy(tables, clock, record, job.units[0])
-            enter_machine(tables, clock, record)
+            take_slot(tables, clock.num_running, record)
+            clock.num_running += 1
         return tables, clock

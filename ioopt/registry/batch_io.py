@@ -99,7 +99,7 @@ SOLVERS: tuple[SolverSpec, ...] = (
         "io-exact", ("batch-io",), _AT + "exact:solve",
         "the least I/O delay for given starts, up to 30 requests: what being online costs", "ours",
         _AT + "exact:ExactSettings", _AT + "exact:policy", fixed={"policy": "io-exact", "top": False},
-        abilities={EXACT, BOUND, THREADS}, backends=("HiGHS", "CBC", "CP-SAT"),
+        abilities={EXACT, BOUND, THREADS}, backends=("HiGHS", "CBC"),
     ),
 )  # fmt: skip
 """One row a policy: its name, its file, and what is said of it."""

@@ -14,12 +14,8 @@ not after q
 
 W is 0 up to the issue and v_i from the finish on. An order that windows or a chain fix has no b_pq, and
 its rows stand only where no third point is known to lie between.
-
-With ``unit`` all amounts are whole multiples of it and every row leaves room for rounding down: any
-schedule, rounded down, keeps them, so that the optimum is a bound of all schedules (for CP-SAT).
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -42,9 +38,6 @@ class Point(NamedTuple):
     begins: int | None = None
 
 
-WHOLE = 1_000_000
-"""Factors of whole rows are so many times the real ones."""
-
 Linear = dict[int, float]
 """Factors by variable; -1 is the constant."""
 
@@ -52,11 +45,9 @@ Linear = dict[int, float]
 class IoOrderModel:
     """The program; ``most`` is the total delay of a schedule that is known."""
 
-    def __init__(
-        self, chains: Sequence[Chain], most: float, least: float = 0.0, unit: float | None = None
-    ) -> None:
+    def __init__(self, chains: Sequence[Chain], most: float, least: float = 0.0) -> None:
         self.program = Program("io_order")
-        self.chains, self.most, self.unit = chains, most, unit
+        self.chains, self.most = chains, most
         self.ideal = 0.0
         self.finish: dict[int, int] = {}
         self.points: list[Point] = []
@@ -64,10 +55,8 @@ class IoOrderModel:
             self._chain(j, chain)
         lasts = [*self.finish.values()]
         self.program.objective = dict.fromkeys(lasts, 1)
-        self.program.add(
-            "total", [(at, 1) for at in lasts],
-            self._down(self.ideal + least) - (len(lasts) if unit else 0), self._up(self.ideal + most),
-        )  # fmt: skip
+        total = [(at, 1) for at in lasts]
+        self.program.add("total", total, self.ideal + least, self.ideal + most)
         self.moved = [self._amounts(p) for p in range(len(self.points))]
         self._orders()
 
@@ -77,7 +66,7 @@ class IoOrderModel:
         self.points.append(Point(None, early, early, early, j, 0, None, 0))
         for k, step in enumerate(chain.steps):
             early += step.amount / step.share
-            at = self._variable(f"t_{j}_{k}", early, early + self.most)
+            at = self.program.real(f"t_{j}_{k}", early, early + self.most)
             place, following = self.points[-1].place + 1, k + 1 if k < last else None
             late, joined = early + self.most, following if not step.after else None
             self.points.append(Point(at, 0.0, early, late, j, place, k, joined))
@@ -89,19 +78,6 @@ class IoOrderModel:
                 )
         self.finish[j] = at
         self.ideal += early - chain.steps[-1].after
-
-    def _variable(self, name: str, least: float, most: float) -> int:
-        if self.unit:
-            return self.program.whole(
-                name, math.floor(least / self.unit), math.ceil(most / self.unit)
-            )
-        return self.program.real(name, least, most)
-
-    def _down(self, amount: float) -> Number:
-        return math.floor(amount / self.unit) if self.unit else amount
-
-    def _up(self, amount: float) -> Number:
-        return math.ceil(amount / self.unit) if self.unit else amount
 
     def _amounts(self, p: int) -> dict[tuple[int, int], Linear]:
         """W_ip of each request that some point may see half done."""
@@ -119,7 +95,7 @@ class IoOrderModel:
                 elif point.early >= late_done:
                     found[j, k] = whole
                 else:
-                    at = self._variable(f"W_{j}_{k}_{p}", 0.0, step.amount)
+                    at = self.program.real(f"W_{j}_{k}_{p}", 0.0, step.amount)
                     found[j, k] = {at: 1.0}
                 place += 1 + (step.after > 0 and k + 1 < len(chain.steps))
                 early = done + step.after
@@ -173,28 +149,14 @@ class IoOrderModel:
     ) -> None:  # fmt: skip
         """factor x more - less >= 0, or at least -slack where *order* says otherwise."""
         left = _less({at: factor * value for at, value in more.items()}, less)
-        right: Number = -left.pop(-1, 0.0)
+        right = -left.pop(-1, 0.0)
         terms: list[Term] = [(at, value) for at, value in left.items() if value]
-        room: Number = slack
-        if self.unit:
-            # Amounts are at least 0: factors that are rounded up and amounts rounded down keep the row.
-            terms = [(at, math.ceil(value * WHOLE)) for at, value in terms]
-            lost = sum(value for _, value in terms if value > 0)
-            right = math.floor(right / self.unit * WHOLE) - lost
-            room = math.ceil(slack / self.unit * WHOLE) + lost
         if order is not None:
             at, forward = order
-            terms.append((at, -room if forward else room))
-            right -= room if forward else 0
+            terms.append((at, -slack if forward else slack))
+            right -= slack if forward else 0
         if terms:
             self.program.add(name, terms, right)
-
-    def keep_order(self, other: "IoOrderModel", values: Mapping[int, Number]) -> None:
-        """Fix the order to that of a solution of *other*, a model of the same jobs."""
-        chosen = {item.name: values[at] for at, item in enumerate(other.program.variables)}
-        for at, item in enumerate(self.program.variables):
-            if item.nature == "whole":
-                self.program.hold(at, chosen[item.name], chosen[item.name])
 
     def rates(self, values: Mapping[int, Number]) -> list[dict[tuple[int, int], float]]:
         """Shares of the storage of all outstanding requests (chain, place), span by span, of a solution."""

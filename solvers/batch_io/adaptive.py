@@ -155,7 +155,7 @@ def share_played(view: KernelView, rates: Box) -> None:
                 continue
             room = view.limits.storage * 0
         size += 1
-    share_out(view, rates, size)
+    share_out(view, rates, size, view.limits.storage)
 
 
 def play(
@@ -180,7 +180,7 @@ def play(
             start, known = now, True
         if busy == 0:
             break
-        share_out(view, speeds, size)
+        share_out(view, speeds, size, storage)
         for q in range(size):
             k = order[q]
             if left[k] > 0 and (step == 0 or left[k] / speeds[k] < step):

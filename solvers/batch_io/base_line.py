@@ -19,7 +19,7 @@ def per_application(view: KernelView, rates: Box) -> None:
     """Everybody shares evenly, one application like the other, none above its peak (Section IV.D)."""
     for k in range(view.size):
         place_by_level(view, k, k, 1)
-    share_out(view, rates, view.size)
+    share_out(view, rates, view.size, view.limits.storage)
 
 
 def even_split(view: KernelView, rates: Box) -> None:

@@ -1,15 +1,12 @@
 """The best I/O of a small trace whose starts are given (ours): what an online policy is measured by.
 
 The orders of all issues and finishes are searched by an integer program
-(:mod:`ioopt.models.batch_io.io_order`), on HiGHS or CBC in real numbers. On CP-SAT, which counts in whole
-numbers, it is the relaxation that rounding leaves: that proves the bound, and its order is timed again by a
-linear program. The plan keeps the rates of every set of outstanding requests, so that it is replayed as any
-policy is; where the search finds nothing, it is the best policy's.
+(:mod:`ioopt.models.batch_io.io_order`) on HiGHS or CBC. The plan keeps the rates of every set of outstanding
+requests, so that it is replayed as any policy is; where the search finds nothing, it is the best policy's.
 """
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from pydantic import Field
@@ -24,9 +21,7 @@ from ioopt.problems.batch_io import BatchIoPlan, BatchIoProblem, Loop
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
 from ioopt.sim.batch_io.trace import Trace
-from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
-from ioopt.solvers.backends.cpsat_program import NAME as CPSAT
-from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
+from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.pulp_program import solve_by_pulp
 from ioopt.solvers.batch_io import adaptive, base_line, fill
 from ioopt.solvers.batch_io.run import run_trace, simulate
@@ -34,8 +29,6 @@ from ioopt.solvers.batch_io.settings import EstimateSettings, Settings
 
 MOST_REQUESTS = 30
 MANY_JOBS = 1000
-UNITS_OF_DELAY = 10_000
-"""Whole units in the delay of the best policy, for CP-SAT."""
 PRICE_ROUNDS, SHORT_SECONDS = 60, 5.0
 """Rounds of ascent of the bound by prices; under a shorter limit as few as ``solve`` makes elsewhere."""
 TOLERANCE = 1e-6
@@ -77,10 +70,12 @@ def solve(problem: BatchIoProblem, request: SolveRequest) -> Outcome:
         least = delay_bound(chains, known, PRICE_ROUNDS, WORK if short else math.inf)
         stop = StopReason.TIME
         if deadline.remaining() > 0:
-            model, answer = _search(chains, known, least, request)
+            model = IoOrderModel(chains, known * (1 + TOLERANCE), least)
+            limits = BackendLimits.of(request)
+            answer = solve_by_pulp(model.program, request.options.backend, limits)
             stop = answer.stop
             if answer.bound is not None:
-                least = max(least, min(known, answer.bound))
+                least = max(least, min(known, answer.bound - model.ideal))
             if answer.found:
                 rows = _rows(trace, chains, problem, model.rates(answer.values))
     plan = BatchIoPlan(policy="io-exact", ef=settings.ef, loop="open", settings={"rows": rows})
@@ -121,27 +116,6 @@ def _require_small(problem: BatchIoProblem, settings: ExactSettings) -> None:
 
 def _delay(trace: Trace, run: Any) -> float:
     return float(sum(run.end[j] - run.start[j] - trace.ideal[j] for j in range(len(trace))))
-
-
-def _search(
-    chains: Sequence[Chain], known: float, least: float, request: SolveRequest
-) -> tuple[IoOrderModel, BackendAnswer]:
-    """The model and its answer, whose objective and bound are delays."""
-    most = known * (1 + TOLERANCE)
-    model = IoOrderModel(chains, most, least)
-    if request.options.backend != CPSAT:
-        answer = solve_by_pulp(model.program, request.options.backend, BackendLimits.of(request))
-        bound = None if answer.bound is None else answer.bound - model.ideal
-        return model, replace(answer, bound=bound)
-    unit = known / UNITS_OF_DELAY
-    whole = IoOrderModel(chains, most, least, unit)
-    answer = solve_by_cpsat(whole.program, BackendLimits.of(request))
-    bound = None if answer.bound is None else answer.bound * unit - model.ideal
-    if not answer.found:
-        return model, replace(answer, bound=bound)
-    model.keep_order(whole, answer.values)
-    timed = solve_by_pulp(model.program, "HiGHS", BackendLimits())
-    return model, replace(timed, bound=bound, stop=answer.stop)
 
 
 def _rows(

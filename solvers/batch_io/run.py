@@ -51,22 +51,23 @@ def solve(problem: BatchIoProblem | IoRequestsProblem, request: SolveRequest) ->
     known_elsewhere = {*BatchIoPlan.model_fields, *Settings.model_fields}
     own = settings.model_dump(exclude=known_elsewhere, exclude_defaults=True)
     plan = BatchIoPlan(**known, settings=own or None)
-    rates: Recording = "no" if request.trials else settings.rates
-    how = settings.arithmetic, settings.engine, rates, request.trials
-    stop, late = StopReason.FINISHED, ""
-    try:
-        simulation, notes = _simulate(problem, plan, policy, *how, request.deadline)
-    except OutOfTime as error:
-        late, stop = f"{settings.policy}: {error}", StopReason.FALLBACK
-        if policy is BASE_LINE:
-            return Outcome(None, stop=StopReason.TIME, notes=(late,))
-        plan = BatchIoPlan(policy=BASE_LINE.name, ef=plan.ef, loop=plan.loop)
+    stop, notes, answers = StopReason.FINISHED, tuple[str, ...](), policy
+    simulation: Simulation | None = None
+    while simulation is None:
         try:
-            simulation, notes = _simulate(problem, plan, BASE_LINE, *how, request.deadline)
-        except OutOfTime as last:
-            told = f"{BASE_LINE.name}: {last}"
-            return Outcome(None, stop=StopReason.TIME, notes=(late, told))
-        notes = (f"{late}; answered by {BASE_LINE.name}", *notes)
+            simulation = simulate(
+                problem, plan, answers, arithmetic=settings.arithmetic, engine=settings.engine,
+                rates="no" if request.trials else settings.rates, trials=request.trials,
+                deadline=request.deadline,
+            )  # fmt: skip
+        except OutOfTime as error:
+            notes = (*notes, f"{plan.policy}: {error}")
+            if answers is BASE_LINE:
+                return Outcome(None, stop=StopReason.TIME, notes=notes)
+            stop, answers = StopReason.FALLBACK, BASE_LINE
+            plan = BatchIoPlan(policy=BASE_LINE.name, ef=plan.ef, loop=plan.loop)
+    if stop is StopReason.FALLBACK:
+        notes = (f"{notes[0]}; answered by {BASE_LINE.name}",)
     if request.trials:
         return Outcome(plan, stop=stop, simulation=simulation, notes=notes, trial=True)
     if plan.policy == "set-10":
@@ -97,21 +98,14 @@ def simulate(
     arithmetic: Literal["float", "exact"] = "float",
     engine: Engine = "auto",
     rates: Recording = "auto",
+    trials: int = 0,
+    deadline: Deadline | None = None,
 ) -> Simulation:
-    """Replay *plan*, whose policy is given. The options are those of :class:`Settings`."""
-    return _simulate(problem, plan, policy, arithmetic, engine, rates, 0, Deadline(None))[0]
+    """Replay *plan*, whose policy is given. The options are those of :class:`Settings`.
 
-
-def _simulate(
-    problem: BatchIoProblem,
-    plan: BatchIoPlan,
-    policy: IoPolicy,
-    arithmetic: str,
-    engine: Engine,
-    rates: Recording,
-    trials: int,
-    deadline: Deadline,
-) -> tuple[Simulation, tuple[str, ...]]:
+    One of *trials* runs has no timeline. Raises what :func:`run_trace` raises.
+    """
+    deadline = deadline or Deadline(None)
     trace = Trace.of(problem, plan.ef, arithmetic == "exact")
     phases, limit = trace.num_phases, deadline.limit_seconds
     most = RATES_UP_TO_PHASES
@@ -133,7 +127,7 @@ def _simulate(
     notes = []
     if not record and rates == "auto":
         notes.append(f"{phases} phases: rates not recorded (--set rates=yes), so checked in part")
-    return Simulation(schedule_of(trace, run), metrics, timeline), tuple(notes)
+    return Simulation(schedule_of(trace, run), metrics, timeline, tuple(notes))
 
 
 def run_trace(
@@ -218,30 +212,11 @@ def view_of(
     Raises InstanceError when *policy* needs the start of a job and its request does not say it.
     """
     limits = Limits.of(problem.machine, use_exact)
-    number = limits.number
-    needs = policy is not None and policy.needs_start
-    requests = []
     for item in problem.requests:
-        nodes = problem.machine.allocated_nodes(item.nodes)
-        request = Request(
-            item.id, nodes, limits, number(item.request_seconds), number(item.left_bytes),
-            item.io_bytes_per_second,
-        )  # fmt: skip
-        request.moved = number(item.moved_bytes)
-        if needs and item.start_seconds is None:
+        if policy is not None and policy.needs_start and item.start_seconds is None:
             raise InstanceError(f"request {item.id!r}: cons-min-aggr-sld needs start_seconds")
-        if item.start_seconds is not None:
-            request.start = number(item.start_seconds)
-        request.compute_so_far = number(item.compute_seconds_so_far or 0)
-        request.ideal_so_far = number(item.ideal_io_seconds_so_far or 0)
-        transfer = (request.left + request.moved) / request.peak
-        request.iteration = (
-            number(item.iteration_seconds)
-            if item.iteration_seconds is not None
-            else request.compute_so_far + request.ideal_so_far + transfer
-        )
-        requests.append(request)
+    requests = [Request.of(item, problem.machine, limits) for item in problem.requests]
     requests.sort(key=lambda request: request.key)
     if any(map(limits.has_own_peak, requests)):
         limits = limits._replace(own_peaks=True)
-    return View(limits, number(problem.now_seconds), requests)
+    return View(limits, limits.number(problem.now_seconds), requests)

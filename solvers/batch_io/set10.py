@@ -70,11 +70,6 @@ def weigh(nodes: int, iteration: Number) -> Number:
     return base ** -set_of(iteration) if iteration else iteration
 
 
-def lane(nodes: int, iteration: Number) -> int:
-    """Of each set the first request alone is granted anything."""
-    return set_of(iteration) if iteration else 0
-
-
 def policy(how: Settings) -> IoPolicy:
     """Set-10."""
-    return IoPolicy("set-10", set_10, full_when_fits=False, weigh=weigh, lane=lane)
+    return IoPolicy("set-10", set_10, full_when_fits=False, weigh=weigh)

@@ -89,7 +89,7 @@ def test_fill_is_the_best_order_for_equal_nodes() -> None:
     assert three == pytest.approx(least_delay([(0.0, [(r / 8, 1.0, 0.0)]) for r in (40, 5, 17)]))
 
 
-@pytest.mark.parametrize("backend", ["HiGHS", "CBC", "CP-SAT"])
+@pytest.mark.parametrize("backend", ["HiGHS", "CBC"])
 def test_the_plan_is_replayed_and_no_policy_is_better(backend: str) -> None:
     problem = ioopt.load("two-writers")
     found = ioopt.solve(problem, "io-exact", backend=backend)

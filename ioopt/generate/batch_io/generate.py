@@ -104,11 +104,6 @@ class IoSetsSettings(Record):
     stress: float = Field(0.8, gt=0)
     horizon_seconds: float = Field(20_000.0, gt=0)
 
-    def iteration_seconds(self) -> tuple[float, float, float]:
-        """Mean iteration of the three classes."""
-        first = self.mean_seconds
-        return first, first * self.ratio, first * self.ratio**2
-
 
 class SmallSettings(Record):
     """A few jobs with small whole numbers on ``nodes`` nodes of 1 byte per second."""
@@ -221,9 +216,8 @@ def _io_sets(settings: IoSetsSettings, rng: random.Random) -> BatchIoProblem:
     iterates until the horizon. Its share of I/O is drawn, all scaled to add up to ``stress``.
     """
     lengths = []
-    for count, mean in zip(
-        (settings.high, settings.medium, settings.low), settings.iteration_seconds()
-    ):
+    for k, count in enumerate((settings.high, settings.medium, settings.low)):
+        mean = settings.mean_seconds * settings.ratio**k
         lengths += [_positive_gauss(mean, settings.spread * mean, rng) for _ in range(count)]
     if not lengths:
         raise UsageError("preset io-sets: no application; set high, medium or low above 0")

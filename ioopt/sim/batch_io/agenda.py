@@ -2,8 +2,6 @@
 
 What is due next is found by reading the times of all running jobs in one piece, which at the sizes of
 real machines is cheaper than a heap. Times and targets stand by the ``slot`` of a job in ``running``.
-
-One text for plain Python and for numba: see :mod:`ioopt.sim.batch_io.state`.
 """
 
 import math
@@ -12,37 +10,19 @@ from ioopt.decisions.ordering import Number, least
 from ioopt.sim.batch_io.state import COMPUTING, Clock, Job, Tables
 
 
-def set_compute(run: Tables, clock: Clock, job: Job, time: Number) -> None:
-    """The compute of *job* will end."""
-    job.due = time
-    run.times[job.slot] = time
-
-
-def set_finish(run: Tables, clock: Clock, job: Job) -> None:
-    """The request of *job* will finish when it is ``due``."""
-    run.times[job.slot] = job.due
-
-
-def set_target(run: Tables, clock: Clock, job: Job, target: Number) -> None:
-    """The request of *job* will finish when the clock of shared storage comes to *target*."""
-    run.targets[job.slot] = target
-
-
 def next_time(run: Tables, clock: Clock) -> Number:
-    """The earliest time of those set, or at which a walltime is over; infinity: there is none."""
+    """The earliest time of those set or targeted, or at which a walltime is over; infinity: none."""
     time = least(run.times, 0, clock.num_running)
     if clock.num_streams:
         time = min(time, least(run.times, run.buffer.jobs, clock.num_streams))
+    if run.shared and clock.rho > 0:
+        target = least(run.targets, 0, clock.num_running)
+        time = min(time, clock.since + (target - clock.turned) / clock.rho)
     if run.kill:
         for k in range(clock.num_running):
             job = run.jobs[run.running[k]]
             time = min(time, job.start + job.walltime)
     return time
-
-
-def next_target(run: Tables, clock: Clock) -> Number:
-    """The least target that the clock has to reach."""
-    return least(run.targets, 0, clock.num_running)
 
 
 def collect(run: Tables, clock: Clock, slack: Number) -> int:
@@ -53,18 +33,12 @@ def collect(run: Tables, clock: Clock, slack: Number) -> int:
             put_due(run, found, run.running[k])
             times[k] = targets[k] = math.inf
             found += 1
-    if run.buffered:
-        first = run.buffer.jobs
-        for k in range(first, first + clock.num_streams):
-            if times[k] <= until:
-                put_due(run, found, run.running[k])
-                times[k] = math.inf
-                found += 1
-        for k in range(clock.num_writing):
-            job = run.jobs[run.buffer.writing[k]]
-            if job.due <= until:
-                put_due(run, found, job.job)
-                found += 1
+    first = run.buffer.jobs
+    for k in range(first, first + clock.num_streams):
+        if times[k] <= until:
+            put_due(run, found, run.running[k])
+            times[k] = math.inf
+            found += 1
     return found
 
 
@@ -105,35 +79,16 @@ def overdue(run: Tables, clock: Clock) -> int:
     return found
 
 
-def enter_machine(run: Tables, clock: Clock, job: Job) -> None:
-    """*job* starts, in the next slot."""
-    job.slot = clock.num_running
-    run.running[job.slot] = job.job
-    clock.num_running += 1
+def take_slot(run: Tables, slot: int, job: Job) -> None:
+    """*job*, or a stream of one, takes *slot*."""
+    job.slot = slot
+    run.running[slot] = job.job
 
 
-def leave_machine(run: Tables, clock: Clock, job: Job) -> None:
-    """*job* has ended; the last running job takes its slot."""
-    clock.num_running -= 1
-    slot, last = job.slot, clock.num_running
+def leave_slot(run: Tables, job: Job, last: int) -> None:
+    """*job* is over; what stands in the slot *last* takes its slot."""
+    slot = int(job.slot)
     run.running[slot] = run.running[last]
     run.jobs[run.running[slot]].slot = slot
     run.times[slot], run.targets[slot] = run.times[last], run.targets[last]
     run.times[last] = run.targets[last] = math.inf
-
-
-def open_stream(run: Tables, clock: Clock, stream: Job) -> None:
-    """The stream *stream* takes the next slot behind those of jobs."""
-    stream.slot = run.buffer.jobs + clock.num_streams
-    run.running[stream.slot] = stream.job
-    clock.num_streams += 1
-
-
-def close_stream(run: Tables, clock: Clock, stream: Job) -> None:
-    """The stream *stream* is over; the last one takes its slot."""
-    clock.num_streams -= 1
-    slot, last = stream.slot, run.buffer.jobs + clock.num_streams
-    run.running[slot] = run.running[last]
-    run.jobs[run.running[slot]].slot = slot
-    run.times[slot] = run.times[last]
-    run.times[last] = math.inf

@@ -6,8 +6,6 @@ free from ``step_times[k]`` on, now being the first time and infinity the end of
 [s, e) of a job has its ends at steps; -infinity says that it has none. Times within the tolerance of
 rule 2 are one step, so that no sliver of time stands in the way. Bytes count where ``w.buffer.shared`` says
 so (:func:`bytes_of`); which units are free where they are numbered follows from the boxes themselves.
-
-One text for plain Python and for numba: see :mod:`ioopt.sim.batch_io.state`.
 """
 
 import math
@@ -35,6 +33,12 @@ def passed(run: Tables, clock: Clock) -> Number:
     return clock.now + tolerance(run, clock.now)
 
 
+def predicted_end(run: Tables, clock: Clock, job: Job) -> Number:
+    """When *job*, which runs, is predicted to end: with its walltime, later where that has passed."""
+    end = job.start + job.walltime
+    return end if end > passed(run, clock) else clock.now + OVERDUE_SECONDS
+
+
 def bytes_of(run: Tables, job: Job) -> Number:
     """Bytes of the burst buffer that the box of *job* takes (rule 44)."""
     return run.buffer.size[job.job] if run.buffer.shared else 0
@@ -44,16 +48,12 @@ def bytes_of(run: Tables, job: Job) -> Number:
 def lay_out(run: Tables, clock: Clock) -> None:
     """Make the profile of the running jobs and of the boxes of those in ``line``.
 
-    The box of a running job ends when its walltime does; later where that has passed. Bytes are added
-    in the order of time, so that both engines round alike.
+    Bytes are added in the order of time, so that both engines round alike.
     """
     jobs, now, free, room, count = run.jobs, clock.now, run.total, run.buffer.capacity, 0
-    limit = passed(run, clock)
     for k in range(clock.num_running):
         job = jobs[run.running[k]]
-        end = job.start + job.walltime
-        job.box_start = now
-        job.box_end = end if end > limit else now + OVERDUE_SECONDS
+        job.box_start, job.box_end = now, predicted_end(run, clock, job)
         free -= job.units
         mark(run, count, 2 * job.job + 1, job.box_end)
         count += 1
@@ -189,37 +189,31 @@ def mark(run: Tables, k: int, code: int, time: Number) -> None:
 
 def open_step(run: Tables, clock: Clock, at: int, time: Number) -> None:
     """A step begins at *time* as number *at*, with what is free in the one before."""
-    times, free = run.step_times, run.step_free
+    times, free, room = run.step_times, run.step_free, run.step_room
     for k in range(clock.steps, at, -1):
-        times[k] = times[k - 1]
-    for k in range(clock.steps, at, -1):
-        free[k] = free[k - 1]
-    times[at], free[at] = time, free[at - 1]
-    if run.buffer.shared:
-        for k in range(clock.steps, at, -1):
-            run.step_room[k] = run.step_room[k - 1]
-        run.step_room[at] = run.step_room[at - 1]
+        times[k], free[k], room[k] = times[k - 1], free[k - 1], room[k - 1]
+    times[at], free[at], room[at] = time, free[at - 1], room[at - 1]
     clock.steps += 1
 
 
 @apart
-def save_steps(run: Tables, clock: Clock, slot: int) -> None:
-    """Keep the profile in *slot* 0 or 1."""
-    run.saved_steps[slot] = clock.steps
+def save_steps(run: Tables, clock: Clock) -> None:
+    """Keep the profile."""
+    clock.saved_steps = clock.steps
     for k in range(clock.steps):
-        run.saved_times[slot][k] = run.step_times[k]
-        run.saved_free[slot][k] = run.step_free[k]
-        run.saved_room[slot][k] = run.step_room[k]
+        run.saved_times[k] = run.step_times[k]
+        run.saved_free[k] = run.step_free[k]
+        run.saved_room[k] = run.step_room[k]
 
 
 @apart
-def load_steps(run: Tables, clock: Clock, slot: int) -> None:
-    """Go back to the profile kept in *slot*."""
-    clock.steps = run.saved_steps[slot]
+def load_steps(run: Tables, clock: Clock) -> None:
+    """Go back to the profile that was kept."""
+    clock.steps = clock.saved_steps
     for k in range(clock.steps):
-        run.step_times[k] = run.saved_times[slot][k]
-        run.step_free[k] = run.saved_free[slot][k]
-        run.step_room[k] = run.saved_room[slot][k]
+        run.step_times[k] = run.saved_times[k]
+        run.step_free[k] = run.saved_free[k]
+        run.step_room[k] = run.saved_room[k]
 
 
 def note_taken(run: Tables, job: Job, start: Number, stop: Number) -> None:

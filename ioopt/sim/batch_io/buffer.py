@@ -3,8 +3,6 @@
 Job j of n has a second record, ``jobs[n + j]``: its stream, the request by which the buffer moves
 bytes of j to or from the storage (rule 41). Streams have places of their own behind those of all
 phases: stage-in, a drain a phase, stage-out.
-
-One text for plain Python and for numba: see :mod:`ioopt.sim.batch_io.state`.
 """
 
 from __future__ import annotations

@@ -2,24 +2,21 @@
 
 It owns time and feasibility, the policy decides who transfers. The cost of an instant depends on what
 is outstanding and waiting then, not on the length of the trace.
-
-One text for plain Python and for numba: see :mod:`ioopt.sim.batch_io.state`.
 """
 
 import math
-from math import ulp
 
 from ioopt.compiled import apart
 from ioopt.decisions.batch_io import GrantFunction
-from ioopt.decisions.ordering import TIME_TOLERANCE_SECONDS, TIME_TOLERANCE_ULPS, Number
-from ioopt.sim.batch_io.agenda import collect, next_target, next_time, overdue
-from ioopt.sim.batch_io.boxes import OVERDUE_SECONDS, passed, tolerance
+from ioopt.decisions.ordering import Number
+from ioopt.sim.batch_io.agenda import collect, next_time, overdue
+from ioopt.sim.batch_io.boxes import tolerance
 from ioopt.sim.batch_io.buffer import has_room, units_held
 from ioopt.sim.batch_io.jobs import end_write, finish, go_on, kill, start
 from ioopt.sim.batch_io.plans import boxed_pass
-from ioopt.sim.batch_io.state import ENDED, TRANSFERRING, WRITING, Clock, Tables
+from ioopt.sim.batch_io.state import ENDED, TRANSFERRING, WRITING, Clock, Job, Tables
 from ioopt.sim.batch_io.storage import apply_decision, set_clock
-from ioopt.sim.batch_io.streams import next_write, set_write_rates, stage_ahead
+from ioopt.sim.batch_io.streams import set_write_rates, stage_ahead
 from ioopt.sim.batch_io.waiting import (
     arrive,
     block_free_from,
@@ -51,75 +48,85 @@ def run_queue(run: Tables, clock: Clock) -> None:
 def batch_pass(run: Tables, clock: Clock) -> bool:
     """One pass over the queue; True when a job that it started ended at once (rules 19 and 20).
 
-    A pass that can start nothing is left at once; the reservation is made when somebody asks. What
-    of one length finds no units rules out what is larger: aligned blocks nest.
+    A pass that can start nothing is left at once.
     """
     least = smallest(run, clock)
     if find_place(run, clock, least, 0, 0) < 0:
         return False
     line_up(run, clock)
-    jobs, now, again, promised, reserved = run.jobs, clock.now, False, 0, False
-    until, extra, avoid, length = now, 0, 0, 0
-    head, spare, buffered = 0, now * 0, run.buffered
-    no_short, no_long = run.total + 1, run.total + 1
-    turn = 0
+    again, turn = False, 0
     while turn < clock.lined_up and clock.free >= least:
-        job = jobs[run.line[turn]]
+        job = run.jobs[run.line[turn]]
+        place = find_place(run, clock, job.units, 0, 0) if has_room(run, clock, job.job) else -1
+        if place < 0:
+            if run.easy:
+                again = backfill(run, clock, turn, least) or again
+            break
+        again = begin(run, clock, job, place) or again
         turn += 1
-        units = job.units
-        if not promised:
-            place = -1
-            if not buffered or has_room(run, clock, job.job):
-                place = find_place(run, clock, units, 0, 0)
-            if place < 0:
-                if not run.easy:
-                    break
-                promised, head = units, job.job
-                if run.short_behind:
-                    line_up_rest(run, clock, turn)
-                continue
-        else:
-            if units > clock.free or (buffered and not has_room(run, clock, job.job)):
-                continue
-            if not reserved:
-                reserved = True
-                ready = bytes_ready(run, clock, head) if buffered else now
-                if run.partition:
-                    until, avoid = reserve_block(run, clock, promised, ready)
-                    length = promised
-                else:
-                    until, extra = reserve_flat(run, clock, promised, ready)
-                until += tolerance(run, until)
-                if buffered:
-                    spare = spare_bytes(run, clock, head, until)
-            short = now + job.length <= until
-            if buffered and not short and run.buffer.shared and run.buffer.size[job.job] > spare:
-                continue
-            if units >= (no_short if short else no_long):
-                continue
-            if short:
-                place = find_place(run, clock, units, 0, 0)
-            elif run.partition:
-                place = find_place(run, clock, units, avoid, length)
-            else:
-                place = 0 if units <= extra else -1
-            if place < 0:
-                if short:
-                    no_short = units
-                else:
-                    no_long = units
-                continue
-            if not short and not run.partition and not buffered:
-                extra -= units
-        free, held = clock.free, clock.held
-        occupy(run, clock, job, place)
-        start(run, clock, job)
-        if buffered and reserved and not short:
-            # What was given back at once is not used up (rule 46).
-            extra -= free - clock.free
-            spare -= clock.held - held
-        again = again or job.status == ENDED
     close_pass(run, clock)
+    return again
+
+
+def begin(run: Tables, clock: Clock, job: Job, place: int) -> bool:
+    """Start *job* at *place*; True: it ended at once."""
+    occupy(run, clock, job, place)
+    start(run, clock, job)
+    return job.status == ENDED
+
+
+@apart
+def backfill(run: Tables, clock: Clock, turn: int, least: int) -> bool:
+    """Start what leaves the reservation of the job at *turn* alone; True: one ended at once.
+
+    Nobody needs less than the *least* units. The reservation is made when somebody asks. What of one
+    length finds no units rules out what is larger: aligned blocks nest.
+    """
+    head, now, again, reserved = run.jobs[run.line[turn]], clock.now, False, False
+    until, extra, avoid, length, spare = now, 0, 0, 0, now * 0
+    no_short, no_long = run.total + 1, run.total + 1
+    if run.short_behind:
+        line_up_rest(run, clock, turn + 1)
+    while turn + 1 < clock.lined_up and clock.free >= least:
+        turn += 1
+        job = run.jobs[run.line[turn]]
+        units = job.units
+        if units > clock.free or not has_room(run, clock, job.job):
+            continue
+        if not reserved:
+            reserved = True
+            ready = bytes_ready(run, clock, head.job)
+            if run.partition:
+                until, avoid = reserve_block(run, clock, head.units, ready)
+                length = head.units
+            else:
+                until, extra = reserve_flat(run, clock, head.units, ready)
+            until += tolerance(run, until)
+            spare = spare_bytes(run, clock, head.job, until)
+        short = now + job.length <= until
+        if not short and run.buffer.shared and run.buffer.size[job.job] > spare:
+            continue
+        if units >= (no_short if short else no_long):
+            continue
+        if short:
+            place = find_place(run, clock, units, 0, 0)
+        elif run.partition:
+            place = find_place(run, clock, units, avoid, length)
+        else:
+            place = 0 if units <= extra else -1
+        if place < 0:
+            if short:
+                no_short = units
+            else:
+                no_long = units
+            continue
+        free, held = clock.free, clock.held
+        again = begin(run, clock, job, place) or again
+        if not short:
+            if run.buffered:  # what was given back at once is not used up (rule 46)
+                units = free - clock.free
+            extra -= units
+            spare -= clock.held - held
     return again
 
 
@@ -127,9 +134,7 @@ def bytes_ready(run: Tables, clock: Clock, j: int) -> Number:
     """When the buffer is predicted to have the bytes of job *j* (rule 46)."""
     buffer, time = run.buffer, clock.now
     held = clock.held
-    for turn in range(
-        line_up_ends(run, clock, passed(run, clock), time + OVERDUE_SECONDS) if buffer.shared else 0
-    ):
+    for turn in range(line_up_ends(run, clock) if buffer.shared else 0):
         if held + buffer.size[j] <= buffer.capacity * buffer.slack:
             break
         time, other = next_end(run, clock, turn)
@@ -139,11 +144,11 @@ def bytes_ready(run: Tables, clock: Clock, j: int) -> Number:
 
 def spare_bytes(run: Tables, clock: Clock, j: int, until: Number) -> Number:
     """Bytes that are predicted to be free *until* then beside those of job *j*."""
-    buffer, now = run.buffer, clock.now
+    buffer, spare = run.buffer, clock.now * 0
+    if not buffer.shared:
+        return spare
     spare = buffer.capacity * buffer.slack - clock.held - buffer.size[j]
-    for turn in range(
-        line_up_ends(run, clock, passed(run, clock), now + OVERDUE_SECONDS) if buffer.shared else 0
-    ):
+    for turn in range(line_up_ends(run, clock)):
         end, other = next_end(run, clock, turn)
         if end > until:
             break
@@ -153,8 +158,8 @@ def spare_bytes(run: Tables, clock: Clock, j: int, until: Number) -> Number:
 
 def reserve_flat(run: Tables, clock: Clock, units: int, ready: Number) -> tuple[Number, int]:
     """(time from *ready* on at which enough units are free, units free beside the request then)."""
-    free, time, now = clock.free, ready, clock.now
-    for turn in range(line_up_ends(run, clock, passed(run, clock), now + OVERDUE_SECONDS)):
+    free, time = clock.free, ready
+    for turn in range(line_up_ends(run, clock)):
         end, j = next_end(run, clock, turn)
         if free >= units and end > time + tolerance(run, time):
             break
@@ -169,8 +174,7 @@ def reserve_block(run: Tables, clock: Clock, units: int, ready: Number) -> tuple
 
     Ties: lowest start.
     """
-    now = clock.now
-    line_up_units(run, clock, passed(run, clock), now + OVERDUE_SECONDS)
+    line_up_units(run, clock)
     best, best_place, sooner = ready, 0, math.inf
     for place in range(0, run.total - units + 1, units):
         time = max(ready, block_free_from(run, clock, place, units))
@@ -182,69 +186,22 @@ def reserve_block(run: Tables, clock: Clock, units: int, ready: Number) -> tuple
 
 def advance(run: Tables, clock: Clock, decide: GrantFunction, instants: int) -> bool:
     """Step at most that many instants; False when nothing is left to happen."""
-    exact, shared, arrivals, jobs = run.limits.exact, run.shared, run.arrivals, run.jobs
-    kills, event, record, due, buffered = run.kill, run.event, run.record, run.due, run.buffered
-    slack = 0.0
     for _ in range(instants):
-        if record and clock.num_spans > run.span_room:
+        if run.record and clock.num_spans > run.span_room:
             return True
-        instant = next_time(run, clock)
-        if shared and clock.rho > 0:
-            # Hot: compared, as min() would be slower.
-            reached = clock.since + (next_target(run, clock) - clock.turned) / clock.rho
-            if reached < instant:
-                instant = reached
-        if buffered:
-            instant = min(instant, next_write(run, clock))
-        arrival = arrivals[clock.arrived]
-        if arrival < instant:
-            instant = arrival
+        arrival = run.arrivals[clock.arrived]
+        instant = min(next_time(run, clock), arrival)
         if instant == math.inf:
             return False
-        # Hot: the tolerance of rule 2 is written out instead of called.
-        until = instant
-        if not exact:
-            until = instant + (TIME_TOLERANCE_SECONDS + TIME_TOLERANCE_ULPS * ulp(instant))
-        if arrival <= until:
-            # Arrivals are exact inputs: the last that is one instant with it sets the time.
-            k = clock.arrived
-            while arrivals[k] <= until:
-                instant = max(instant, arrivals[k])
-                k += 1
-            until = instant
-            if not exact:
-                until = instant + (TIME_TOLERANCE_SECONDS + TIME_TOLERANCE_ULPS * ulp(instant))
-        clock.now, clock.until = instant, until
-        clock.events += 1
-        while True:
-            clock.more = 0
-            if shared:
-                set_clock(run, clock)
-                slack = clock.rho * (until - instant)
-            for k in range(collect(run, clock, slack)):
-                job = jobs[due[k]]
-                if job.status == TRANSFERRING:
-                    finish(run, clock, job)
-                elif job.status == WRITING:
-                    end_write(run, clock, job)
-                else:
-                    go_on(run, clock, job)
-                if event and clock.queue_changed:
-                    look(run, clock)
-            if not clock.more:
-                break
-        if kills:
-            for k in range(overdue(run, clock)):
-                job = jobs[due[k]]
-                if job.status != ENDED:
-                    kill(run, clock, job)
-                    if event:
-                        look(run, clock)
-        if arrival <= instant:
+        open_instant(run, clock, instant)
+        end_due(run, clock)
+        if run.kill:
+            kill_overdue(run, clock)
+        if arrival <= clock.now:
             take_arrivals(run, clock)
         if clock.queue_changed:
             look(run, clock)
-        if buffered and clock.writes_changed:
+        if clock.writes_changed:
             set_write_rates(run, clock)
         if clock.changed:
             clock.changed = 0
@@ -253,10 +210,52 @@ def advance(run: Tables, clock: Clock, decide: GrantFunction, instants: int) -> 
     return True
 
 
+def open_instant(run: Tables, clock: Clock, instant: Number) -> None:
+    """It is *instant*, or the last arrival that is one instant with it: these are exact inputs."""
+    until = instant + tolerance(run, instant)
+    k = clock.arrived
+    while run.arrivals[k] <= until:
+        instant = max(instant, run.arrivals[k])
+        k += 1
+    clock.now, clock.until = instant, instant + tolerance(run, instant)
+    clock.events += 1
+
+
+def end_due(run: Tables, clock: Clock) -> None:
+    """End the requests, writes and computes that are due, until none of what follows is due too."""
+    slack = 0.0
+    clock.more = 1
+    while clock.more:
+        clock.more = 0
+        if run.shared:
+            set_clock(run, clock)
+            slack = clock.rho * (clock.until - clock.now)
+        for k in range(collect(run, clock, slack)):
+            job = run.jobs[run.due[k]]
+            if job.status == TRANSFERRING:
+                finish(run, clock, job)
+            elif job.status == WRITING:
+                end_write(run, clock, job)
+            else:
+                go_on(run, clock, job)
+            if run.event and clock.queue_changed:
+                look(run, clock)
+
+
+def kill_overdue(run: Tables, clock: Clock) -> None:
+    """Kill the jobs whose walltime is over."""
+    for k in range(overdue(run, clock)):
+        job = run.jobs[run.due[k]]
+        if job.status != ENDED:
+            kill(run, clock, job)
+            if run.event:
+                look(run, clock)
+
+
 def take_arrivals(run: Tables, clock: Clock) -> None:
     """Put the jobs of this instant into the queue; in open loop, start them."""
     while run.arrivals[clock.arrived] <= clock.now:
-        job = run.jobs[run.arrival_jobs[clock.arrived]]
+        job = run.jobs[run.arrival_jobs[int(clock.arrived)]]
         clock.arrived += 1
         clock.queue_changed = 1
         if run.closed:

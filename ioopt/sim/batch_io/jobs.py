@@ -1,9 +1,6 @@
-"""What a running job does: its phases one after the other (rules 1, 3 and 21).
+"""What a running job does: its phases one after the other (rules 1, 3 and 21)."""
 
-One text for plain Python and for numba: see :mod:`ioopt.sim.batch_io.state`.
-"""
-
-from ioopt.sim.batch_io.agenda import enter_machine, leave_machine, set_compute
+from ioopt.sim.batch_io.agenda import leave_slot, take_slot
 from ioopt.sim.batch_io.buffer import STAGED, STAGING_IN
 from ioopt.sim.batch_io.state import (
     COMPUTING,
@@ -31,14 +28,15 @@ from ioopt.sim.batch_io.waiting import vacate
 def start(run: Tables, clock: Clock, job: Job) -> None:
     """Start *job* now."""
     job.start = clock.now
-    enter_machine(run, clock, job)
-    if not run.buffered or not has_buffer(run, job) or open_buffer(run, clock, job):
+    take_slot(run, clock.num_running, job)
+    clock.num_running += 1
+    if not has_buffer(run, job) or open_buffer(run, clock, job):
         begin_phase(run, clock, job, job.place)
 
 
 def has_buffer(run: Tables, job: Job) -> bool:
     """Whether *job* writes to the burst buffer (rule 38)."""
-    return bool(run.buffer.size[job.job] > 0)
+    return run.buffered and bool(run.buffer.size[job.job] > 0)
 
 
 def begin_phase(run: Tables, clock: Clock, job: Job, place: int) -> None:
@@ -54,13 +52,10 @@ def begin_phase(run: Tables, clock: Clock, job: Job, place: int) -> None:
             end = clock.now + seconds
             if end <= clock.until:
                 clock.more = 1
-            set_compute(run, clock, job, end)
+            job.due = run.times[job.slot] = end
             return
         if run.volume[place] > 0:
-            if run.buffered:
-                ask_for(run, clock, job, place)
-            else:
-                issue(run, clock, job, place)
+            ask_for(run, clock, job, place)
             return
         place += 1
     end_job(run, clock, job)
@@ -79,10 +74,7 @@ def go_on(run: Tables, clock: Clock, job: Job) -> None:
     place = job.place
     use(run, clock, job.began, clock.now, job.nodes)
     if run.volume[place] > 0:
-        if run.buffered:
-            ask_for(run, clock, job, place)
-        else:
-            issue(run, clock, job, place)
+        ask_for(run, clock, job, place)
     else:
         begin_phase(run, clock, job, place + 1)
 
@@ -137,11 +129,11 @@ def end_job(run: Tables, clock: Clock, job: Job) -> None:
     job.status = ENDED
     clock.ended += 1
     clock.queue_changed = clock.freed = 1
-    leave_machine(run, clock, job)
+    clock.num_running -= 1
+    leave_slot(run, job, clock.num_running)
     if run.buffered:
         run.buffer.released[job.job] = clock.now
-        if has_buffer(run, job):
-            end_buffered(run, clock, job)
-            return
-    if run.closed:
+    if has_buffer(run, job):
+        end_buffered(run, clock, job)
+    elif run.closed:
         vacate(run, clock, job)

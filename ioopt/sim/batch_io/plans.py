@@ -1,7 +1,4 @@
-"""Passes of the queue that give waiting jobs boxes: rules 32 to 34 and 47.
-
-One text for plain Python and for numba: see :mod:`ioopt.sim.batch_io.state`.
-"""
+"""Passes of the queue that give waiting jobs boxes: rules 32 to 34 and 47."""
 
 import math
 
@@ -171,14 +168,14 @@ def search_pass(run: Tables, clock: Clock) -> bool:
     for turn in range(first):
         job = run.jobs[run.line[turn]]
         put(run, clock, job, first_fit(run, clock, job), job.length)
-    save_steps(run, clock, 0)
+    save_steps(run, clock)
     for k in range(count):
         run.trial[k] = run.best[k] = run.line[first + k]
     if count <= FEW:
         permute(run, clock, count)
     else:
         exchange(run, clock, count)
-    fit_rest(run, clock, 0, 0, count, clock.now * 0, math.inf)
+    fit_trial(run, clock, count, math.inf)
     again = False
     for turn in range(clock.lined_up):
         job = run.jobs[run.best[turn - first] if turn >= first else run.line[turn]]
@@ -188,28 +185,22 @@ def search_pass(run: Tables, clock: Clock) -> bool:
 
 
 @apart
-def fit_rest(
-    run: Tables, clock: Clock, slot: int, begun: int, count: int, score: Number, limit: Number
-) -> Number:
-    """*score* with the waits of ``trial`` from *begun* on, on the profile in *slot*; up to *limit*."""
-    load_steps(run, clock, slot)
-    for k in range(begun, count):
+def fit_trial(run: Tables, clock: Clock, count: int, limit: Number) -> Number:
+    """Give the *count* jobs of ``trial`` their boxes; their waits to the power of the plan, up to *limit*."""
+    load_steps(run, clock)
+    for k in range(count):
         drop(run.jobs[run.trial[k]])
-    for k in range(begun, count):
-        score += fit_next(run, clock, run.jobs[run.trial[k]])
+    score = clock.now * 0
+    for k in range(count):
+        job = run.jobs[run.trial[k]]
+        put(run, clock, job, first_fit(run, clock, job), job.length)
+        wait = power = job.box_start - job.submit
+        for _ in range(run.plan_power - 1):
+            power *= wait
+        score += power
         if score >= limit:
             break
     return score
-
-
-@apart
-def fit_next(run: Tables, clock: Clock, job: Job) -> Number:
-    """Give *job* its box; its wait to the power of the plan."""
-    put(run, clock, job, first_fit(run, clock, job), job.length)
-    wait = power = job.box_start - job.submit
-    for _ in range(run.plan_power - 1):
-        power *= wait
-    return power
 
 
 def below(run: Tables, score: Number) -> Number:
@@ -226,8 +217,7 @@ def keep_trial(run: Tables, count: int) -> None:
 @apart
 def permute(run: Tables, clock: Clock, count: int) -> None:
     """All orders of *count* jobs, lexicographic by (submission, id)."""
-    zero = clock.now * 0
-    limit = below(run, fit_rest(run, clock, 0, 0, count, zero, math.inf))
+    limit = below(run, fit_trial(run, clock, count, math.inf))
     while True:
         k = count - 2
         while k >= 0 and run.trial[k] > run.trial[k + 1]:
@@ -240,7 +230,7 @@ def permute(run: Tables, clock: Clock, count: int) -> None:
         swap(run, k, other)
         for step in range((count - 1 - k) // 2):
             swap(run, k + 1 + step, count - 1 - step)
-        score = fit_rest(run, clock, 0, 0, count, zero, limit)
+        score = fit_trial(run, clock, count, limit)
         if score < limit:
             limit = below(run, score)
             keep_trial(run, count)
@@ -257,14 +247,11 @@ def swap(run: Tables, a: int, b: int) -> None:
 
 @apart
 def exchange(run: Tables, clock: Clock, count: int) -> None:
-    """Sorted orders, then exchanges of two positions of the best, as long as they help.
-
-    What stands before the first of the two positions is fitted once for all of the second.
-    """
-    zero, limit, used = clock.now * 0, clock.now * 0 + math.inf, 0
+    """Sorted orders, then exchanges of two positions of the best, as long as they help."""
+    limit, used = clock.now * 0 + math.inf, 0
     for sort in range(min(SORTS, run.plan_evaluations)):
         sort_trial(run, count, sort)
-        score = fit_rest(run, clock, 0, 0, count, zero, limit)
+        score = fit_trial(run, clock, count, limit)
         used += 1
         if score < limit:
             limit = below(run, score)
@@ -274,26 +261,17 @@ def exchange(run: Tables, clock: Clock, count: int) -> None:
     gained = True
     while gained and used < run.plan_evaluations:
         gained = False
-        before = zero
-        load_steps(run, clock, 0)
         for a in range(count - 1):
-            if used == run.plan_evaluations:
-                break
-            save_steps(run, clock, 1)
             for b in range(a + 1, count):
                 if used == run.plan_evaluations:
                     break
                 swap(run, a, b)
-                score = fit_rest(run, clock, 1, a, count, before, limit)
+                score = fit_trial(run, clock, count, limit)
                 used += 1
                 if score < limit:
                     limit, gained = below(run, score), True
                 else:
                     swap(run, a, b)
-            load_steps(run, clock, 1)
-            for k in range(a, count):
-                drop(run.jobs[run.trial[k]])
-            before += fit_next(run, clock, run.jobs[run.trial[a]])
     keep_trial(run, count)
 
 

@@ -54,20 +54,22 @@ def simulate_trace(
             pace.look(int(clock.arrived), int(clock.ended), jobs)
     if clock.outstanding:
         raise SimulationError(f"{policy.name}: {clock.outstanding} request(s) never get bandwidth")
-    names = "start", "end", "killed", "block"
-    times = tables.asked, tables.grant, tables.finish, tables.buffer.released
+    columns: dict[str, Box] = {
+        "request": tables.asked, "grant": tables.grant, "finish": tables.finish,
+        "released": tables.buffer.released,
+    }  # fmt: skip
+    records: Box = tables.jobs
+    for name in ("start", "end", "killed", "block"):
+        if fast:
+            columns[name] = records[name][:jobs]
+        else:
+            columns[name] = [getattr(job, name) for job in records[:jobs]]
     if fast:
-        columns = {name: tables.jobs[name][:jobs].tolist() for name in names}
-        times = tuple(column.tolist() for column in times)
-    else:
-        columns = {name: [getattr(job, name) for job in tables.jobs[:jobs]] for name in names}
-    request, granted, finish, released = times
+        columns = {name: column.tolist() for name, column in columns.items()}
     run = Run(
-        **columns, released=released, request=request,
-        grant=granted, finish=finish, units=_units(tables) if tables.closed else None,
+        **columns, units=_units(tables) if tables.closed else None,
         useful=clock.useful if trace.limits.exact else float(clock.useful),
         events=int(clock.events), decisions=int(clock.decisions),
-        engine="compiled" if fast else "python",
     )  # fmt: skip
     if record_rates:
         found: Spans = spans
@@ -108,7 +110,7 @@ def machine_code(grant: Callable[..., None], tables: Tables, clock: Clock) -> tu
 
     from ioopt.compiled.references import Reference, handed_on
 
-    kinds = [*map(handed_on, typeof(view_of(tables, clock, 0)))]
+    kinds = [*map(handed_on, typeof(view_of(tables, clock, tables.out, 0)))]
     called = types.void(Reference(types.NamedTuple(kinds, KernelView)), typeof(tables.rates))
     parts: tuple[tuple[Any, Any], ...] = (
         (kernel, called),

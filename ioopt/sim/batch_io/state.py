@@ -19,12 +19,15 @@ from ioopt.problems.base import Json
 from ioopt.problems.batch_io import BurstBuffer, Machine, QueueOptions
 from ioopt.sim.batch_io.trace import Buffered, Trace, beliefs_of, stages_early
 
+if TYPE_CHECKING:
+    from ioopt.compiled import Floats, Ints
+
 # Of what is due at one instant, the higher has its turn first (rules 1 and 43).
 WAITING, COMPUTING, WRITING, TRANSFERRING, ENDED, STAGING = 0, 1, 2, 3, 4, 5
 NOBODY = -1
 JOB_NUMBERS = (
-    "job", "id", "status", "place", "last_place", "granted", "lane", "before", "behind", "units",
-    "nodes", "asked_nodes", "block", "killed", "slot",
+    "job", "id", "status", "place", "last_place", "granted", "units", "nodes",
+    "asked_nodes", "block", "killed", "slot",
 )  # fmt: skip
 """Whole numbers of a job."""
 JOB_AMOUNTS = (
@@ -35,15 +38,15 @@ JOB_AMOUNTS = (
 """Times, bytes and rates of a job."""
 CLOCK_NUMBERS = (
     "arrived", "ended", "waiting", "free", "outstanding", "load", "num_fresh", "nodes", "changed",
-    "queue_changed", "crowded", "stale", "more", "events", "decisions", "num_running", "num_spans",
+    "queue_changed", "crowded", "more", "events", "decisions", "num_running", "num_spans",
     "lined_up", "freed", "steps", "num_writing", "writes_changed", "num_streams", "num_tails",
-    "num_ahead", "holders",
+    "num_ahead", "holders", "saved_steps",
 )  # fmt: skip
 CLOCK_AMOUNTS = (
     "now", "until", "useful", "turned", "since", "rho", "weight", "held", "held_ahead",
 )  # fmt: skip
 BEGINNING = {
-    "block": NOBODY, "before": NOBODY, "behind": NOBODY, "start": math.nan, "end": math.nan,
+    "block": NOBODY, "start": math.nan, "end": math.nan,
     "requested": math.nan, "anchor": math.nan, "began": math.nan, "due": math.nan,
     "box_start": -math.inf, "box_end": -math.inf,
 }  # fmt: skip
@@ -55,10 +58,9 @@ class Job(Request):
 
     ``base`` bytes were left at ``anchor``, and its ``rate`` held since: it is ``due`` then.
     ``place`` is that of the job's phase in the trace, ``last_place`` where its phases end,
-    ``began`` when it last began to compute. ``before`` and ``behind`` are its neighbours in its
-    ``lane``; ``slot`` is its place in ``running``; ``asked_nodes`` are those that the user asked for;
-    ``block`` is the first unit (-1: flat). Its box of ``length`` seconds is from ``box_start`` to
-    ``box_end`` (:mod:`~ioopt.sim.batch_io.boxes`).
+    ``began`` when it last began to compute; ``slot`` is its place in ``running``; ``asked_nodes``
+    are those that the user asked for; ``block`` is the first unit (-1: flat). Its box of ``length``
+    seconds is from ``box_start`` to ``box_end`` (:mod:`~ioopt.sim.batch_io.boxes`).
     """
 
     __slots__ = tuple(
@@ -129,12 +131,8 @@ def jobs_of(trace: Trace, policy: IoPolicy, starts: Starts | None = None) -> lis
 
 def records_of(jobs: Sequence[Job]) -> Box:
     """*jobs* as records of one array."""
-    import numpy as np
-
-    kinds = [(JOB_NUMBERS, np.int64), (JOB_AMOUNTS, np.float64)]
-    fields = [(name, kind) for names, kind in kinds for name in names]
-    records = np.zeros(len(jobs), np.dtype(fields, align=True))
-    for name, _ in fields:
+    records = _records(len(jobs), JOB_NUMBERS, JOB_AMOUNTS)
+    for name in records.dtype.names:
         records[name] = [getattr(job, name) for job in jobs]
     return records
 
@@ -143,9 +141,14 @@ def clock_record() -> Clock:
     """A clock at 0 as a record."""
     import numpy as np
 
-    kinds = [(CLOCK_NUMBERS, np.int64), (CLOCK_AMOUNTS, np.float64)]
-    kind = np.dtype([(name, kind) for names, kind in kinds for name in names], align=True)
-    return np.zeros(1, kind).view(np.recarray)[0]
+    return _records(1, CLOCK_NUMBERS, CLOCK_AMOUNTS).view(np.recarray)[0]
+
+
+def _records(count: int, numbers: Sequence[str], amounts: Sequence[str]) -> Box:
+    import numpy as np
+
+    kinds = [(name, np.int64) for name in numbers] + [(name, np.float64) for name in amounts]
+    return np.zeros(count, np.dtype(kinds, align=True))
 
 
 WORD = 62
@@ -160,7 +163,8 @@ class Buffer(NamedTuple):
     nodes are held to the release. ``size``, ``load_in`` and ``load_out`` are B, I and O.
     ``undrained`` bytes are written and not drained, of phases from the place ``drained`` to
     ``written``. ``stage`` says how far staging is; ``held`` who holds
-    bytes. ``writing``, ``tails`` (ended, not released) and ``ahead`` (waiting, holding) list jobs.
+    bytes. ``writing`` (and ``active`` of these), ``tails`` (ended, not released) and ``ahead``
+    (waiting, holding) list jobs.
     """
 
     jobs: int
@@ -173,20 +177,19 @@ class Buffer(NamedTuple):
     rate: Number
     drain: Number
     slack: Number
-    size: Box
-    load_in: Box
-    load_out: Box
-    undrained: Box
-    drained: Box
-    written: Box
-    stage: Box
-    held: Box
-    released: Box
-    writing: Box
-    tails: Box
-    ahead: Box
-    order: Box
-    levels: Box
+    size: Floats
+    load_in: Floats
+    load_out: Floats
+    undrained: Floats
+    drained: Ints
+    written: Ints
+    stage: Ints
+    held: Ints
+    released: Floats
+    writing: Ints
+    tails: Ints
+    ahead: Ints
+    active: Ints
 
 
 NO_BUFFER = BurstBuffer(
@@ -212,7 +215,7 @@ def buffer_of(trace: Trace, ignores_limit: bool, box: Callable[..., Box]) -> Buf
         load_in=box(asked.load_in, real=True), load_out=box(asked.load_out, real=True),
         undrained=box(zeros, real=True), drained=box(places), written=box(places),
         stage=box(none), held=box(none), released=box(zeros, real=True), writing=box(none),
-        tails=box(none), ahead=box(none), order=box(none), levels=box(zeros, real=True),
+        tails=box(none), ahead=box(none), active=box(none),
     )  # fmt: skip
 
 
@@ -244,16 +247,16 @@ class Tables(NamedTuple):
     plan_depth: int
     plan_power: int
     plan_evaluations: int
-    jobs: Box
-    compute: Box
-    volume: Box
-    belief: Box
-    asked: Box
-    grant: Box
-    finish: Box
+    jobs: Sequence[Job]
+    compute: Floats
+    volume: Floats
+    belief: Floats
+    asked: Floats
+    grant: Floats
+    finish: Floats
     closed: bool
-    arrival_jobs: Box
-    arrivals: Box
+    arrival_jobs: Ints
+    arrivals: Floats
     window_first: Number
     window_last: Number
     ignores_limit: bool
@@ -262,53 +265,54 @@ class Tables(NamedTuple):
     believes: bool
     top: bool
     power: int
-    num_lanes: int
-    first: Box
-    last: Box
     record: bool
     span_room: int
     spans: Box
     # Jobs that run, by slot, and what is due of them: see ioopt.sim.batch_io.agenda.
-    running: Box
-    times: Box
-    targets: Box
-    due: Box
+    running: Ints
+    times: Floats
+    targets: Floats
+    due: Ints
     # Requests: see ioopt.sim.batch_io.storage and ioopt.decisions.batch_io.KernelView.
-    out: Box
-    fresh: Box
-    rates: Box
-    keys: Box
-    order: Box
-    depths: Box
-    sizes: Box
-    finishes: Box
-    bits: Box
+    out: Ints
+    fresh: Ints
+    rates: Floats
+    keys: Floats
+    order: Ints
+    depths: Floats
+    sizes: Floats
+    finishes: Floats
+    bits: Ints
     width: int
-    loads: Box
-    values: Box
-    rows: Box
+    loads: Floats
+    values: Ints
+    rows: Ints
     # The queue and the units: see ioopt.sim.batch_io.waiting.
-    line: Box
-    line_all: Box
-    busy: Box
-    free_from: Box
+    line: Ints
+    line_all: Ints
+    busy: Ints
+    free_from: Floats
     # Boxes: see ioopt.sim.batch_io.boxes.
-    marks: Box
-    mark_times: Box
-    step_times: Box
-    step_free: Box
-    step_room: Box
-    saved_steps: Box
-    saved_times: Box
-    saved_free: Box
-    saved_room: Box
-    trial: Box
-    best: Box
-    taken: Box
-    in_use: Box
-    chosen: Box
+    marks: Ints
+    mark_times: Floats
+    step_times: Floats
+    step_free: Ints
+    step_room: Floats
+    saved_times: Floats
+    saved_free: Ints
+    saved_room: Floats
+    trial: Ints
+    best: Ints
+    taken: Ints
+    in_use: Ints
+    chosen: Ints
     buffered: bool
     buffer: Buffer
+
+
+PLACES_OF_JOBS = ("running", "due", "out", "fresh", "order", "rows", "line", "line_all")
+NUMBERS_OF_JOBS = ("rates", "keys", "depths", "sizes", "finishes")
+"""Tables with room for every job, whole numbers and real ones."""
 
 
 def tables_of(
@@ -323,14 +327,13 @@ def tables_of(
     jobs, terms = jobs_of(trace, policy, starts), _terms(machine, trace.options)
     records, places, closed = len(jobs), trace.num_places, starts is None
     zero, units = limits.number(0), machine.units if terms["partition"] else 0
-    most, most_units = trace.most_at_once(closed)
     boxed = len(trace) if terms["boxed"] else 0
     words = -(-machine.units // WORD) if terms["numbered"] else 0
-    # Each job marks two ends at most, and opens one more step when it is fitted and when it starts.
-    steps = 4 * boxed + 8
-
+    spans = 1 << 60
     if fast:
         import numpy as np
+
+        spans = max(1 << 16, 8 * records) + 4096 if record else 1
 
     def whole(count: int) -> Box:
         return box([0] * count)
@@ -343,17 +346,12 @@ def tables_of(
             return np.full((count, length), value)
         return [[value] * length for _ in range(count)]
 
+    # Each job marks two ends at most, and opens one more step when it is fitted and when it starts.
+    steps = 4 * boxed + 8
+    saved = steps if terms["search"] else 1
     volume = box([*trace.volume, *[zero] * (places - trace.num_phases)], real=True)
     order, arrivals = _arrivals(trace, starts)
-    lanes, spans = _set_lanes(policy, jobs), 1 << 60
-    table: list[Box] = [*bit_table(limits, most), Growing(), Growing()]
-    if fast:
-        spans = max(1 << 16, 8 * records) + 4096 if record else 1
-        states = trace.most_states(closed) if policy.tabulates and limits.own_peaks else 0
-        # Memory that is never touched costs nothing: few runs have as many requests at once.
-        parts = min(most_units, limits.capacity_units) // WORD + 1
-        table = [np.empty((most + 1, parts), np.int64), WORD, np.empty(states)]
-        table.append(np.empty(states, np.int64))
+    bits, width, loads, values = _knapsack_room(trace, policy, closed, fast)
     return Tables(
         limits=limits, total=machine.units, **terms, jobs=records_of(jobs) if fast else jobs,
         compute=box(trace.compute, real=True), volume=volume,
@@ -363,27 +361,37 @@ def tables_of(
         window_first=limits.number(trace.window[0]), window_last=limits.number(trace.window[1]),
         ignores_limit=policy.ignores_limit, full_when_fits=policy.full_when_fits,
         shared=policy.by_clock(limits), believes=policy.believes is not None, top=policy.top,
-        power=policy.power_for(limits), num_lanes=lanes, first=box([NOBODY] * lanes),
-        last=box([NOBODY] * lanes), record=record,
+        power=policy.power_for(limits), record=record,
         # An instant ends at most the spans of all jobs, once a leave and once a decision.
         span_room=spans - 4 * (records + 64) if record else 1,
         spans=np.empty((4, spans)) if fast else [Growing() for _ in range(4)],
-        running=whole(records + 2), times=real(records + 1, math.inf),
-        targets=real(records + 1, math.inf), due=whole(records + 2), out=whole(records + 2),
-        fresh=whole(records + 2), rates=real(records + 1),
-        keys=real(records + 1), order=whole(records + 2), depths=real(records + 1),
-        sizes=real(records + 1), finishes=real(records + 1), bits=table[0], width=table[1],
-        loads=table[2], values=table[3], rows=whole(records + 2), line=whole(records + 2),
-        line_all=whole(records + 1), busy=whole(units), free_from=real(units), marks=whole(2 * boxed + 2),
-        mark_times=real(2 * boxed + 2), step_times=real(steps), step_free=whole(steps),
-        step_room=real(steps), saved_steps=whole(2),
-        saved_times=rows(2, steps if terms["search"] else 1, zero),
-        saved_free=rows(2, steps if terms["search"] else 1, 0),
-        saved_room=rows(2, steps if terms["search"] else 1, zero), trial=whole(boxed),
+        times=real(records + 1, math.inf), targets=real(records + 1, math.inf),
+        **{name: whole(records + 2) for name in PLACES_OF_JOBS},
+        **{name: real(records + 1) for name in NUMBERS_OF_JOBS},
+        bits=bits, width=width, loads=loads, values=values, busy=whole(units), free_from=real(units),
+        marks=whole(2 * boxed + 2), mark_times=real(2 * boxed + 2),
+        step_times=real(steps), step_free=whole(steps), step_room=real(steps), saved_times=real(saved),
+        saved_free=whole(saved), saved_room=real(saved), trial=whole(boxed),
         best=whole(boxed), taken=whole(words), in_use=whole(words),
         chosen=rows(boxed, 0 if terms["partition"] else words, 0),
         buffered=trace.buffered is not None, buffer=buffer_of(trace, policy.ignores_limit, box),
     )  # fmt: skip
+
+
+def _knapsack_room(
+    trace: Trace, policy: IoPolicy, closed: bool, fast: bool
+) -> tuple[Box, int, Box, Box]:
+    """``bits``, ``width``, ``loads`` and ``values`` of :class:`~ioopt.decisions.batch_io.KernelView`."""
+    limits, (most, most_units) = trace.limits, trace.most_at_once(closed)
+    if not fast:
+        return *bit_table(limits, most), Growing(), Growing()
+    import numpy as np
+
+    states = trace.most_states(closed) if policy.tabulates and limits.own_peaks else 0
+    # Memory that is never touched costs nothing: few runs have as many requests at once.
+    parts = min(most_units, limits.capacity_units) // WORD + 1
+    bits = np.empty((most + 1, parts), np.int64)
+    return bits, WORD, np.empty(states), np.empty(states, np.int64)
 
 
 def _terms(machine: Machine, options: QueueOptions) -> Json:
@@ -409,12 +417,3 @@ def _arrivals(trace: Trace, starts: Starts | None) -> tuple[Sequence[int], list[
         return range(len(trace)), [*trace.submit, math.inf]
     jobs = sorted(range(len(trace)), key=lambda j: (starts[0][j], j))
     return jobs, [*(starts[0][j] for j in jobs), math.inf]
-
-
-def _set_lanes(policy: IoPolicy, jobs: Sequence[Job]) -> int:
-    """Give every job its lane; how many there are (0: the policy has none)."""
-    numbers: dict[int, int] = {}
-    if policy.lane:
-        for job in jobs:
-            job.lane = numbers.setdefault(policy.lane(job.nodes, job.iteration), len(numbers))
-    return len(numbers)

@@ -4,17 +4,14 @@ Progress is lazy. A request keeps its bytes left at the last change of its own r
 which it will finish, and a decision touches the outstanding requests only while they do not all fit.
 Where everybody shares by nodes (rule 7), every node moves the same number of bytes: one virtual clock
 counts them since the storage was last idle, and neither an event nor a decision touches any request
-but its own. Where only the first of each lane transfers (rule 16), only first ones are looked at.
-
-One text for plain Python and for numba: see :mod:`ioopt.sim.batch_io.state`.
+but its own.
 """
 
 import math
 
-from ioopt.compiled import by_reference
+from ioopt.compiled import Box, by_reference
 from ioopt.decisions.batch_io import GrantFunction, KernelView, slow_down
 from ioopt.decisions.ordering import Number
-from ioopt.sim.batch_io.agenda import set_finish, set_target
 from ioopt.sim.batch_io.buffer import date_streams, limit_streams
 from ioopt.sim.batch_io.state import NOBODY, STAGING, TRANSFERRING, Clock, Job, Tables
 
@@ -42,7 +39,7 @@ def issue(run: Tables, clock: Clock, job: Job, place: int) -> None:
         nodes = job.nodes
         clock.nodes += nodes
         clock.weight += nodes * nodes / job.peak
-        set_target(run, clock, job, clock.turned + volume / nodes)
+        run.targets[job.slot] = clock.turned + volume / nodes
         return
     job.requested = job.anchor = now
     job.base = job.left = volume
@@ -50,11 +47,8 @@ def issue(run: Tables, clock: Clock, job: Job, place: int) -> None:
     job.belief = belief if belief >= 0 else volume
     job.moved = job.rate = 0
     job.granted = 0
-    if run.num_lanes:
-        join_lane(run, clock, job)
-    else:
-        clock.load += job.units
-        enter(run, clock.outstanding - 1, job)
+    clock.load += job.units
+    enter(run, clock.outstanding - 1, job)
 
 
 def leave(run: Tables, clock: Clock, job: Job) -> None:
@@ -69,11 +63,8 @@ def leave(run: Tables, clock: Clock, job: Job) -> None:
             clock.turned = clock.weight = clock.turned * 0
         return
     settle(run, clock, job)
-    if run.num_lanes:
-        leave_lane(run, clock, job)
-    else:
-        clock.load -= job.units
-        remove(run, clock.outstanding, job)
+    clock.load -= job.units
+    remove(run, clock.outstanding, job)
     clock.outstanding -= 1
 
 
@@ -81,19 +72,14 @@ def apply_decision(run: Tables, clock: Clock, decide: GrantFunction) -> None:
     """One decision (rule 9)."""
     if run.shared:
         set_rho(run, clock)
-    elif run.num_lanes:
-        if clock.stale:
-            clock.stale = 0
-            ask_and_set(run, clock, decide, gather_first(run))
+    elif run.ignores_limit or (run.full_when_fits and all_fit(run, clock)):
+        grant_peaks(run, clock)
     else:
-        if run.ignores_limit or (run.full_when_fits and all_fit(run, clock)):
-            grant_peaks(run, clock)
-        else:
-            clock.crowded = 1
-            update_progress(run, clock)
-            if run.buffered:
-                date_streams(run, clock)
-            ask_and_set(run, clock, decide, clock.outstanding)
+        clock.crowded = 1
+        update_progress(run, clock)
+        if run.buffered:
+            date_streams(run, clock)
+        ask_and_set(run, clock, decide)
     clock.num_fresh = 0
 
 
@@ -120,7 +106,6 @@ def grant_peaks(run: Tables, clock: Clock) -> None:
             job = jobs[run.out[k]]
             if job.rate != job.peak:
                 change(run, clock, job, job.peak)
-                set_finish(run, clock, job)
         return
     for k in range(clock.num_fresh):
         job = jobs[run.fresh[k]]
@@ -129,8 +114,7 @@ def grant_peaks(run: Tables, clock: Clock) -> None:
             job.rate = job.peak
             job.granted = 1
             run.grant[job.place] = now
-            job.due = now + job.base / job.peak
-            set_finish(run, clock, job)
+            job.due = run.times[job.slot] = now + job.base / job.peak
 
 
 def update_progress(run: Tables, clock: Clock) -> None:
@@ -146,24 +130,23 @@ def update_progress(run: Tables, clock: Clock) -> None:
             job.left = max(job.belief - job.moved, now * 0)
 
 
-def ask_and_set(run: Tables, clock: Clock, decide: GrantFunction, count: int) -> None:
-    """Let the policy decide about the *count* requests in ``out``, and set what it changes."""
-    ask(run, clock, decide, count)
-    throttle(run, clock, count)
-    jobs, out, rates = run.jobs, run.out, run.rates
+def ask_and_set(run: Tables, clock: Clock, decide: GrantFunction) -> None:
+    """Let the policy decide about the outstanding requests, and set what it changes.
+
+    The storage may give less (rules 29 and 42), of which the policy knows nothing.
+    """
+    jobs, out, rates, count = run.jobs, run.out, run.rates, clock.outstanding
+    for k in range(count):
+        rates[k] = run.limits.storage * 0
+    decide(by_reference(view_of(run, clock, out, count)), rates)
+    if run.buffered and run.buffer.shared:
+        limit_streams(run, count)
+    if run.limits.interference > 0:
+        slow_down(rates, count, run.limits.storage, run.limits.interference)
     for k in range(count):
         job = jobs[out[k]]
         if job.rate != rates[k]:
             change(run, clock, job, rates[k])
-            set_finish(run, clock, job)
-
-
-def throttle(run: Tables, clock: Clock, count: int) -> None:
-    """What the storage makes of the ``rates`` that the policy chose, which knows nothing of it."""
-    if run.buffered and run.buffer.shared:
-        limit_streams(run, count)
-    if run.limits.interference > 0:
-        slow_down(run.rates, count, run.limits.storage, run.limits.interference)
 
 
 def change(run: Tables, clock: Clock, job: Job, rate: Number) -> None:
@@ -177,6 +160,7 @@ def change(run: Tables, clock: Clock, job: Job, rate: Number) -> None:
             run.grant[job.place] = clock.now
     else:
         job.due = math.inf
+    run.times[job.slot] = job.due
 
 
 def settle(run: Tables, clock: Clock, job: Job) -> None:
@@ -231,52 +215,6 @@ def set_rho(run: Tables, clock: Clock) -> None:
             note_span(run, clock, NOBODY, now, now, rho)
 
 
-def join_lane(run: Tables, clock: Clock, job: Job) -> None:
-    """Put *job* into its lane, in FCFS order (rule 10)."""
-    jobs = run.jobs
-    before, behind = run.last[job.lane], NOBODY
-    while before != NOBODY and jobs[before].requested == job.requested and jobs[before].id > job.id:
-        behind = before
-        before = jobs[before].before
-    job.before, job.behind = before, behind
-    if behind == NOBODY:
-        run.last[job.lane] = job.job
-    else:
-        jobs[behind].before = job.job
-    if before != NOBODY:
-        jobs[before].behind = job.job
-        return
-    run.first[job.lane] = job.job
-    clock.stale = 1
-    if behind != NOBODY and jobs[behind].rate > 0:
-        # Both were issued at this very time, so the former first has moved nothing yet.
-        change(run, clock, jobs[behind], clock.rho * 0)
-        set_finish(run, clock, jobs[behind])
-
-
-def leave_lane(run: Tables, clock: Clock, job: Job) -> None:
-    """Take *job* out of its lane."""
-    if job.behind == NOBODY:
-        run.last[job.lane] = job.before
-    else:
-        run.jobs[job.behind].before = job.before
-    if job.before == NOBODY:
-        run.first[job.lane] = job.behind
-        clock.stale = 1
-    else:
-        run.jobs[job.before].behind = job.behind
-
-
-def gather_first(run: Tables) -> int:
-    """Put the first of each lane into ``out``, in FCFS order; how many there are."""
-    count = 0
-    for lane in range(run.num_lanes):
-        if run.first[lane] != NOBODY:
-            enter(run, count, run.jobs[run.first[lane]])
-            count += 1
-    return count
-
-
 def forget(run: Tables, place: int) -> None:
     """Nothing is known of the request at *place*."""
     run.asked[place] = run.grant[place] = run.finish[place] = math.nan
@@ -304,17 +242,10 @@ def remove(run: Tables, count: int, job: Job) -> None:
         run.out[place] = run.out[place + 1]
 
 
-def ask(run: Tables, clock: Clock, decide: GrantFunction, count: int) -> None:
-    """Put the rates of the *count* jobs of ``out`` under the policy into ``rates``."""
-    for k in range(count):
-        run.rates[k] = run.limits.storage * 0
-    decide(by_reference(view_of(run, clock, count)), run.rates)
-
-
-def view_of(run: Tables, clock: Clock, count: int) -> KernelView:
-    """What the policy sees of the first *count* of ``out``, and its room to work in."""
+def view_of(run: Tables, clock: Clock, out: Box, count: int) -> KernelView:
+    """What a policy sees of the first *count* of *out*, and its room to work in."""
     return KernelView(
-        run.jobs, run.out, count, clock.now, run.limits, run.top, run.power, run.keys, run.order,
+        run.jobs, out, count, clock.now, run.limits, run.top, run.power, run.keys, run.order,
         run.depths, run.sizes, run.finishes, run.bits, run.width, run.loads, run.values, run.rows,
     )  # fmt: skip
 

@@ -2,16 +2,13 @@
 
 A job that has bytes in the buffer writes its phases there; its stream, at most one request at a
 time, stages in, drains what was written, and stages out.
-
-One text for plain Python and for numba: see :mod:`ioopt.sim.batch_io.state`.
 """
 
 from __future__ import annotations
 
-import math
-
+from ioopt.decisions.batch_io import place_by_level, share_out
 from ioopt.decisions.ordering import Number
-from ioopt.sim.batch_io.agenda import close_stream, open_stream
+from ioopt.sim.batch_io.agenda import leave_slot, take_slot
 from ioopt.sim.batch_io.buffer import (
     AHEAD,
     NONE,
@@ -33,7 +30,7 @@ from ioopt.sim.batch_io.state import (
     Job,
     Tables,
 )
-from ioopt.sim.batch_io.storage import change, forget, issue, leave, settle
+from ioopt.sim.batch_io.storage import change, forget, issue, leave, settle, view_of
 from ioopt.sim.batch_io.waiting import line_up_all, vacate
 
 
@@ -43,7 +40,6 @@ def issue_write(run: Tables, clock: Clock, job: Job, place: int) -> None:
     job.volume = job.base = run.volume[place]
     job.requested = job.anchor = run.asked[place] = clock.now
     job.rate = job.granted = 0
-    job.due = math.inf
     clock.num_writing = add(run.buffer.writing, clock.num_writing, job.job)
     clock.writes_changed = 1
 
@@ -56,42 +52,25 @@ def drop_write(run: Tables, clock: Clock, job: Job) -> None:
     clock.writes_changed = 1
 
 
-def next_write(run: Tables, clock: Clock) -> Number:
-    """When the first write will be done."""
-    time = math.inf
-    for k in range(clock.num_writing):
-        due = run.jobs[run.buffer.writing[k]].due
-        if due < time:
-            time = due
-    return time
-
-
 def set_write_rates(run: Tables, clock: Clock) -> None:
     """Active writes share the buffer's rate by nodes, none above its peak (rules 25 and 40)."""
     buffer, jobs = run.buffer, run.jobs
-    clock.writes_changed = active = nodes = 0
+    clock.writes_changed = active = 0
     total = buffer.rate * 0
     for k in range(clock.num_writing):
         job = jobs[buffer.writing[k]]
-        if job.volume + buffer.undrained[job.job] > buffer.size[job.job] * buffer.slack:
-            continue
-        total += job.peak
-        nodes += job.nodes
-        buffer.levels[active] = level = job.peak / job.nodes
-        at = active
-        while at > 0 and buffer.levels[at - 1] > level:
-            buffer.levels[at], buffer.order[at] = buffer.levels[at - 1], buffer.order[at - 1]
-            at -= 1
-        buffer.levels[at], buffer.order[at] = level, job.job
-        active += 1
-    left, crowded = buffer.rate, not buffer.alone and total > buffer.rate
+        if job.volume + buffer.undrained[job.job] <= buffer.size[job.job] * buffer.slack:
+            total += job.peak
+            active = add(buffer.active, active, job.job)
+    view = view_of(run, clock, buffer.active, active)
     for k in range(active):
-        job = jobs[buffer.order[k]]
-        rate = job.peak
-        if crowded:
-            rate = min(rate, job.nodes * left / nodes)
-            left -= rate
-            nodes -= job.nodes
+        place_by_level(view, k, k, jobs[buffer.active[k]].nodes)
+    share_out(view, run.rates, active, buffer.rate)
+    crowded = not buffer.alone and total > buffer.rate
+    for q in range(active):
+        k = view.order[q]
+        job = jobs[buffer.active[k]]
+        rate = run.rates[k] if crowded else job.peak
         if job.rate != rate:
             change(run, clock, job, rate)
 
@@ -145,14 +124,16 @@ def issue_stream(run: Tables, clock: Clock, j: int, place: int, volume: Number) 
     run.volume[place] = volume
     stream.start = clock.now
     stream.ideal_so_far = 0
-    open_stream(run, clock, stream)
+    take_slot(run, run.buffer.jobs + clock.num_streams, stream)
+    clock.num_streams += 1
     issue(run, clock, stream, place)
 
 
 def end_stream(run: Tables, clock: Clock, stream: Job) -> None:
     """The stream *stream* is done, or dropped."""
     leave(run, clock, stream)
-    close_stream(run, clock, stream)
+    clock.num_streams -= 1
+    leave_slot(run, stream, run.buffer.jobs + clock.num_streams)
     stream.status = WAITING
     stream.base = stream.volume = stream.rate = stream.rate * 0
 

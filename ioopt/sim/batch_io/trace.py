@@ -298,5 +298,3 @@ class Run:
     rates: Spans | None = None
     events: int = 0
     decisions: int = 0
-    engine: str = "python"
-    notes: list[str] = field(default_factory=list)

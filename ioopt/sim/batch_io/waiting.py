@@ -1,10 +1,8 @@
-"""The jobs that wait, in the order of the queue, and the units of the machine.
-
-One text for plain Python and for numba: see :mod:`ioopt.sim.batch_io.state`.
-"""
+"""The jobs that wait, in the order of the queue, and the units of the machine."""
 
 from ioopt.compiled import Box, apart
 from ioopt.decisions.ordering import Number, below, close, sort_by
+from ioopt.sim.batch_io.boxes import predicted_end
 from ioopt.sim.batch_io.buffer import release_time
 from ioopt.sim.batch_io.state import WAITING, Clock, Job, Tables
 
@@ -153,13 +151,11 @@ def find_place(run: Tables, clock: Clock, units: int, avoid: int, length: int) -
     return -1
 
 
-def line_up_ends(run: Tables, clock: Clock, passed: Number, late: Number) -> int:
-    """Order the running jobs by their predicted ends, *late* once *passed*; how many."""
+def line_up_ends(run: Tables, clock: Clock) -> int:
+    """Order the running jobs by their predicted ends, and those not released; how many."""
     count = clock.num_running + clock.num_tails
     for k in range(clock.num_running):
-        job = run.jobs[run.running[k]]
-        end = job.start + job.walltime
-        run.keys[k] = end if end > passed else late
+        run.keys[k] = predicted_end(run, clock, run.jobs[run.running[k]])
         run.order[k] = k
     for k in range(clock.num_running, count):
         run.keys[k] = release_time(run, clock, run.buffer.tails[k - clock.num_running])
@@ -175,15 +171,15 @@ def next_end(run: Tables, clock: Clock, turn: int) -> tuple[Number, int]:
     return run.keys[place], run.buffer.tails[tail] if tail >= 0 else run.running[place]
 
 
-def line_up_units(run: Tables, clock: Clock, passed: Number, late: Number) -> None:
-    """Predict from when on each unit is free, *late* where the end has *passed*."""
+def line_up_units(run: Tables, clock: Clock) -> None:
+    """Predict from when on each unit is free."""
     for unit in range(run.total):
         run.free_from[unit] = clock.now
     for k in range(clock.num_running):
         job = run.jobs[run.running[k]]
-        end = job.start + job.walltime
+        end = predicted_end(run, clock, job)
         for unit in range(job.block, job.block + job.units):
-            run.free_from[unit] = end if end > passed else late
+            run.free_from[unit] = end
     for k in range(clock.num_tails if run.buffer.keeps else 0):
         job = run.jobs[run.buffer.tails[k]]
         for unit in range(job.block, job.block + job.units):

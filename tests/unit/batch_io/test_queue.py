@@ -146,10 +146,10 @@ def test_metrics_of_a_delayed_pair() -> None:
     assert metrics["useful_utilisation"] == pytest.approx(0.5)
 
 
-def test_a_request_issued_at_the_same_time_may_take_the_lead_of_a_lane() -> None:
+def test_a_request_issued_at_the_same_time_may_go_first_of_its_set() -> None:
     """4 B/s, 2 nodes and 2 bytes a request: a first one takes 1 s alone."""
     from ioopt.registry.policies import io_policy
-    from ioopt.sim.batch_io.agenda import enter_machine, leave_machine, next_time
+    from ioopt.sim.batch_io.agenda import leave_slot, next_time, take_slot
     from ioopt.sim.batch_io.state import TRANSFERRING, Clock, tables_of
     from ioopt.sim.batch_io.storage import apply_decision, issue, leave
     from ioopt.sim.batch_io.trace import Trace
@@ -158,10 +158,10 @@ def test_a_request_issued_at_the_same_time_may_take_the_lead_of_a_lane() -> None
     rule = io_policy("set-10")
     w, m = tables_of(jobs, rule), Clock()
     late, early, middle = (w.jobs[k] for k in (3, 1, 2))
-    assert w.num_lanes == 1
     m.now = 5.0
     for r in (late, early, middle):
-        enter_machine(w, m, r)
+        take_slot(w, m.num_running, r)
+        m.num_running += 1
         issue(w, m, r, r.place)
         apply_decision(w, m, rule.grant)
     assert (late.rate, early.rate, middle.rate, m.outstanding) == (0, 2.0, 0, 3)
@@ -173,5 +173,6 @@ def test_a_request_issued_at_the_same_time_may_take_the_lead_of_a_lane() -> None
     m.now = 6.5
     leave(w, m, late)
     apply_decision(w, m, rule.grant)
-    leave_machine(w, m, early)  # its job would have gone on
+    m.num_running -= 1
+    leave_slot(w, early, m.num_running)  # its job would have gone on
     assert next_time(w, m) == 7.0
