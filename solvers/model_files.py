@@ -23,7 +23,7 @@ from ioopt.problems.base import Record
 from ioopt.problems.flexgang.flexible_gang import FlexibleGangProblem
 from ioopt.problems.flexgang.quantum_selection import QuantumSelectionProblem
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
-from ioopt.solvers.backends.pulp_program import PulpProgram
+from ioopt.solvers.backends.pulp_program import to_pulp
 
 _NUMBER = re.compile(r"[-+]?[0-9.]+([eE][-+]?[0-9]+)?")
 
@@ -126,7 +126,7 @@ def write_model(program: Program, path: str | os.PathLike[str], form: str | None
         raise UsageError(
             f"{path}: a model is written as .lp or .mps, not {chosen or 'no ending'!r}"
         )
-    lp = PulpProgram.of(program).lp
+    lp, _ = to_pulp(program.in_seconds())
     with tempfile.TemporaryDirectory(prefix="ioopt-export-") as folder:
         draft = Path(folder, f"model.{chosen}")
         if chosen == "lp":

@@ -27,7 +27,7 @@ from ioopt.sim.batch_io.trace import Trace
 from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
 from ioopt.solvers.backends.cpsat_program import NAME as CPSAT
 from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
-from ioopt.solvers.backends.pulp_program import solve_by_pulp
+from ioopt.solvers.backends.solve import solve_program
 from ioopt.solvers.batch_io import adaptive, base_line, fill
 from ioopt.solvers.batch_io.run import run_trace, simulate
 from ioopt.solvers.batch_io.settings import EstimateSettings, Settings
@@ -130,7 +130,7 @@ def _search(
     most = known * (1 + TOLERANCE)
     model = IoOrderModel(chains, most, least)
     if request.options.backend != CPSAT:
-        answer = solve_by_pulp(model.program, request.options.backend, BackendLimits.of(request))
+        answer = solve_program(model.program, request.options.backend, BackendLimits.of(request))
         bound = None if answer.bound is None else answer.bound - model.ideal
         return model, replace(answer, bound=bound)
     unit = known / UNITS_OF_DELAY
@@ -140,7 +140,7 @@ def _search(
     if not answer.found:
         return model, replace(answer, bound=bound)
     model.keep_order(whole, answer.values)
-    timed = solve_by_pulp(model.program, "HiGHS", BackendLimits())
+    timed = solve_program(model.program, "HiGHS", BackendLimits())
     return model, replace(timed, bound=bound, stop=answer.stop)
 
 

@@ -33,7 +33,7 @@ from ioopt.sim.gang.update import with_replicas
 from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.cpsat_program import NAME as CPSAT
 from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
-from ioopt.solvers.backends.pulp_program import solve_by_pulp
+from ioopt.solvers.backends.solve import solve_program
 from ioopt.solvers.gang import index, run
 from ioopt.solvers.gang.bound import PARAMETERS, upper_bound
 from ioopt.solvers.gang.exact_layout import Placed, lay_out, spans_of, state_with, with_columns
@@ -239,7 +239,7 @@ class ExactPolicy:
             limits = replace(limits, work=self.settings.limit or EVENT_LIMIT)
             answer = solve_by_cpsat(program, limits, begin, parameters=PARAMETERS)
         else:
-            answer = solve_by_pulp(program, self.backend, limits, begin)
+            answer = solve_program(program, self.backend, limits, begin)
         if not answer.found:
             # CP-SAT stopped in presolve states a bound of 0 that means nothing.
             return None, float("inf")
