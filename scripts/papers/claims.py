@@ -23,7 +23,7 @@ from ioopt.campaign.study import Study
 from ioopt.metrics import mean_interval
 
 REPRODUCED, PARTLY, NOT = "reproduced", "partly", "not reproduced"
-UNDECIDED, NOT_RUN = "undecided", "not run"
+UNDECIDED = "undecided"
 _studies: list[Study] = []
 
 

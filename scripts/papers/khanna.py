@@ -18,7 +18,6 @@ from typing import Any, cast
 
 from papers.claims import (
     NOT,
-    NOT_RUN,
     REPRODUCED,
     UNDECIDED,
     Claim,
@@ -185,11 +184,6 @@ def falling_gain(
         for preset, (mean, _, high) in zip(presets, gains, strict=True)
     )
     return ours, verdict(falls and gains[0][1] > 0)
-
-
-def testbed(lab: Laboratory, link: LinkModel) -> Found:
-    """What cannot be run."""
-    return "the testbed is not available", NOT_RUN
 
 
 def scheduling(lab: Laboratory, link: LinkModel, set: Mapping[str, Any], hierarchy: str) -> Found:
