@@ -9,7 +9,8 @@ import sys
 import time
 from typing import NamedTuple, TypedDict
 
-LEAST_SECONDS = 0.001
+LEAST_SECONDS = 1e-6
+"""Of a limit that has passed: 0 may be none."""
 
 
 class Job(TypedDict):
