@@ -24,6 +24,8 @@ from ioopt.metrics import mean_interval
 
 REPRODUCED, PARTLY, NOT = "reproduced", "partly", "not reproduced"
 UNDECIDED = "undecided"
+Found = tuple[str, str]
+"""Our figure and the verdict."""
 _studies: list[Study] = []
 
 

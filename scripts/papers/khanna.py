@@ -21,6 +21,7 @@ from papers.claims import (
     REPRODUCED,
     UNDECIDED,
     Claim,
+    Found,
     Picture,
     computed,
     mean_and_error,
@@ -143,10 +144,6 @@ def ratios(
 
 
 ORDER = ("two-stage", "job-data-present", "minmin")
-
-
-Found = tuple[str, str]
-"""Our figure and the verdict."""
 
 
 def ordered(

@@ -14,7 +14,7 @@ from statistics import fmean
 from typing import Any, Literal
 
 from papers import lee_gangedness, lee_perturbations
-from papers.claims import Claim, Picture, computed, stated, table, values_of, verdict
+from papers.claims import Claim, Found, Picture, computed, stated, table, values_of, verdict
 
 import ioopt
 from ioopt.generate.flexgang import flexible_gang
@@ -41,8 +41,6 @@ POLICIES = ("strict", "strict-fill", "greedy", "k0", "exact")
 Measured = dict[tuple[float, float], TwoJobMeasures]
 Curves = dict[float, list[float]]
 Measure = Literal["slowdown", "fragmentation"]
-Found = tuple[str, str]
-"""Our figure and the verdict."""
 
 
 @dataclass(frozen=True)

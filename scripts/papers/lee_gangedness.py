@@ -19,7 +19,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from papers.claims import values_of, verdict
+from papers.claims import Found, values_of, verdict
 from papers.lee_perturbations import measured
 
 from ioopt.generate.flexgang.message_counts import TABLE_3, message_samples
@@ -36,9 +36,6 @@ from ioopt.problems.flexgang.perturbation import (
     PerturbationProblem,
     Workpile,
 )
-
-Found = tuple[str, str]
-"""Our figure and the verdict."""
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from papers.claims import (
     Claim,
+    Found,
     Picture,
     computed,
     mean_and_error,
@@ -110,8 +111,6 @@ class Runs:
 
 LAST = 8
 """Position of the highest load (t_e = 3102 s, the paper's 3000) among the nine."""
-Found = tuple[str, str]
-"""Our figure and the verdict."""
 
 
 class Gain(NamedTuple):
