@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import subprocess
 import tempfile
 import threading
 import time
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from ioopt.errors import BackendFailureError
 from ioopt.solvers.backends.answer import CANCEL_GLANCE_SECONDS, BackendLimits
@@ -17,7 +20,10 @@ _TERMINATE_SECONDS = 0.4
 
 
 def run_child(
-    command: list[str], limits: BackendLimits, cancel: threading.Event | None = None
+    command: list[str],
+    limits: BackendLimits,
+    cancel: threading.Event | None = None,
+    environment: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[str, bool]:
     """Run a solver to its end; its output, and whether it was cut off before it could finish.
 
@@ -27,8 +33,9 @@ def run_child(
     limit = None if limits.seconds is None else time.monotonic() + limits.seconds + GRACE_SECONDS
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
         child = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
-        )
+            command, env={**os.environ, **environment},
+            stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+        )  # fmt: skip
         late = False
         try:
             while child.poll() is None and not late:

@@ -19,7 +19,6 @@ from ioopt.result import Status, StopReason
 from ioopt.solvers.backends import mathopt_program, pulp_program, solve
 from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits, judged, run_interruptibly
 from ioopt.solvers.backends.cpsat_program import load_cp_model, solve_cpsat
-from ioopt.solvers.backends.mathopt_run import Found
 from ioopt.solvers.backends.solve import solve_program
 
 NAMES = [
@@ -100,7 +99,7 @@ def test_stopped_early_is_feasible_not_optimal(backend: str, one_node: None) -> 
 def test_highs_stopped_by_its_clock_is_not_optimal() -> None:
     answer = solve_program(knapsack(60, 5, 2), "HiGHS", BackendLimits(seconds=1e-6))
     assert answer.stop is StopReason.TIME and answer.status is not Status.OPTIMAL
-    ended = mathopt_program.mathopt_status("HiGHS", Found("NO_SOLUTION_FOUND", "TIME", "", {}, 0.0))
+    ended = mathopt_program.mathopt_status("HiGHS", "NO_SOLUTION_FOUND", "TIME", "")
     assert ended == (Status.UNKNOWN, StopReason.TIME)
 
 
@@ -184,7 +183,7 @@ def test_log_is_written(tmp_path: Path) -> None:
 
 def test_unknown_statuses_raise() -> None:
     with pytest.raises(BackendFailureError, match="SCIP answered NUMERICAL_ERROR: ill"):
-        mathopt_program.mathopt_status("SCIP", Found("NUMERICAL_ERROR", "", "ill", {}, 0.0))
+        mathopt_program.mathopt_status("SCIP", "NUMERICAL_ERROR", None, "ill")
     with pytest.raises(BackendFailureError, match="Bored"):
         pulp_program.cbc_status("Bored - objective value 1")
     with pytest.raises(BackendFailureError, match="difficulties"):
