@@ -307,7 +307,7 @@ class Search:
         self._take(model, answer, "ortools", upper)
 
     def run_highs(self, backend: str = "HiGHS", cancel: threading.Event | None = None) -> None:
-        """One run of a PuLP backend on the same model."""
+        """One run of a floating-point backend on the same model."""
         model = self.model(None)
         start = None if self.moves is None else model.hint(self.moves)
         answer = solve_program(
