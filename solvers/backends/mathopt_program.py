@@ -32,8 +32,7 @@ from ioopt.solvers.backends.answer import (
 from ioopt.solvers.backends.child import run_child
 
 if TYPE_CHECKING:
-    from ortools.math_opt.model_pb2 import ModelProto
-    from ortools.math_opt.python.mathopt import SolveParameters
+    from ortools.math_opt.python.mathopt import Model, SolveParameters, Variable
 
 APART_TERMS = 30_000
 """Coefficients from which a run has a process of its own, where a time limit is set."""
@@ -105,10 +104,10 @@ def run(
             f"backends HiGHS and SCIP need the package ortools ({error}); "
             "pip install 'ortools>=9.12,<9.16'"
         ) from None
-    model = mathopt.Model.from_model_proto(to_mathopt(program))
+    model, columns = to_mathopt(program)
     given = mathopt.ModelSolveParameters()
     if start:
-        hint = {model.get_variable(at): value for at, value in start.items()}
+        hint = {columns[at]: value for at, value in start.items()}
         given.solution_hints.append(mathopt.SolutionHint(variable_values=hint))
     how = _parameters(solver, limits.after(time.monotonic() - begun))
     kind = mathopt.SolverType.HIGHS if solver == "HiGHS" else mathopt.SolverType.GSCIP
@@ -132,7 +131,7 @@ def run(
         stop = StopReason.GAP
     values: dict[int, float] = {}
     if result.has_primal_feasible_solution():
-        values = {column.id: float(value) for column, value in result.variable_values().items()}
+        values = dict(enumerate(map(float, result.variable_values(columns))))
     bound = end.objective_bounds.dual_bound
     integer = any(variable.nature == "whole" for variable in program.variables)
     return BackendAnswer(
@@ -161,33 +160,25 @@ def _parameters(solver: str, limits: BackendLimits) -> SolveParameters:
 
 
 @collector_paused()
-def to_mathopt(program: Program) -> ModelProto:
-    """The program as MathOpt's message, with the same positions and without names."""
-    from ortools.math_opt import model_pb2
+def to_mathopt(program: Program) -> tuple[Model, list[Variable]]:
+    """The program as a MathOpt model without names, and its variables by position."""
+    from ortools.math_opt.python import mathopt
 
-    model = model_pb2.ModelProto()
-    columns, rows, matrix = (
-        model.variables,
-        model.linear_constraints,
-        model.linear_constraint_matrix,
-    )
-    columns.ids.extend(range(len(program.variables)))
-    columns.lower_bounds.extend(float(item.least) for item in program.variables)
-    columns.upper_bounds.extend(_or(item.most, math.inf) for item in program.variables)
-    columns.integers.extend(item.nature == "whole" for item in program.variables)
-    rows.ids.extend(range(len(program.rows)))
-    rows.lower_bounds.extend(_or(row.least, -math.inf) for row in program.rows)
-    rows.upper_bounds.extend(_or(row.most, math.inf) for row in program.rows)
-    for at, row in enumerate(program.rows):
-        terms = sorted((column, float(factor)) for column, factor in row.terms if factor)
-        matrix.row_ids.extend([at] * len(terms))
-        matrix.column_ids.extend(column for column, _ in terms)
-        matrix.coefficients.extend(factor for _, factor in terms)
-    model.objective.maximize = program.maximise
-    goal = sorted((at, float(factor)) for at, factor in program.objective.items() if factor)
-    model.objective.linear_coefficients.ids.extend(at for at, _ in goal)
-    model.objective.linear_coefficients.values.extend(factor for _, factor in goal)
-    return model
+    model: Model = mathopt.Model()
+    columns = [
+        model.add_variable(
+            lb=float(item.least), ub=_or(item.most, math.inf), is_integer=item.nature == "whole"
+        )
+        for item in program.variables
+    ]
+    for row in program.rows:
+        made = model.add_linear_constraint(lb=_or(row.least, -math.inf), ub=_or(row.most, math.inf))
+        for at, factor in row.terms:
+            made.set_coefficient(columns[at], float(factor))
+    model.objective.is_maximize = program.maximise
+    for at, factor in program.objective.items():
+        model.objective.set_linear_coefficient(columns[at], float(factor))
+    return model, columns
 
 
 def _or(limit: float | None, none: float) -> float:
