@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any, Self
 from ioopt.errors import InstanceError, UsageError
 from ioopt.options import suggest
 from ioopt.problems.base import Json
-from ioopt.quantities import counted
 from ioopt.solving import load
-from ioopt.units import parse_bytes, parse_rate, parse_seconds
+from ioopt.units import counted, parse_bytes, parse_rate, parse_seconds
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -72,7 +72,7 @@ def judge(
     report = check_plan(kind, problem, plan, schedule)
     left = unjudged(kind, data, report)
     if left and plan is not None and not report.violations and kind.simulate is not None:
-        report = _replayed(kind, problem, plan, schedule, report)
+        report = replayed(kind, problem, plan, schedule, report)
         left = unjudged(kind, data, report)
     return [*report.violations, *false_statements(kind, problem, data, report)], left
 
@@ -93,7 +93,7 @@ def _with_link(problem: Any, link: str) -> Any:
     return problem.model_copy(update={"network": changed})
 
 
-def _replayed(
+def replayed(
     kind: KindSpec, problem: Any, plan: Any, schedule: Json | None, report: CheckReport
 ) -> CheckReport:
     """*report* with what a replay of the plan tells beside it, where a replay is called for."""

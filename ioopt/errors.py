@@ -92,6 +92,7 @@ EXTRAS = {
     "zmq": "batsim",
     "snakemake": "embed",
     "darshan": "darshan",
+    "tornado": "http",
 }
 """Packages that some commands need beyond the base install -> the extra that brings them."""
 

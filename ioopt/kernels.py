@@ -16,23 +16,14 @@ def compile_batch_io() -> None:
     compile_for(io_policy(row.name) for row in solvers_for("batch-io") if row.policy)
 
 
-def compile_quanta() -> None:
-    """Compile the event simulator of quanta."""
-    from ioopt.measure.quantum_model import simulate_point
-
-    problem = load(resolve("quantum-ties"))
-    short = problem.model_copy(update={"horizon_seconds": 1.0})
-    simulate_point(short, problem.points[0], engine="compiled")
-
-
 def compile_laboratory() -> None:
     """Compile the laboratory, an application of each sort."""
-    from ioopt.measure.laboratory import run_times
+    from ioopt.measure.laboratory import Laboratory
 
     for name in ("perturbation-table-1", "perturbation-blocking"):
         problem = load(resolve(name))
         for app in problem.applications:
-            run_times(problem, app, problem.environments[0], 1, 0, engine="compiled")
+            Laboratory(problem, fast=True).times(app, problem.environments[0], 1, 0)
 
 
 def compile_server() -> None:

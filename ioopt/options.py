@@ -99,10 +99,7 @@ class Deadline:
         return Deadline(min(seconds, self.remaining()), self.clock)
 
 
-NOW = {
-    "compile": "doctor --compile", "decide": "solve --now", "schema": "instances schema",
-    "submit": "instances submit", "--policy": "--solver",
-} | {
+NOW = {"--policy": "--solver"} | {
     f"--{name.replace('_', '-')}": f"--machine {name}=..."
     for name in (
         "nodes", "processors_per_node", "unit_nodes", "allocation", "node_rate", "storage_rate",
@@ -110,12 +107,12 @@ NOW = {
         "cores", "disk", "remote_rate", "replica_rate", "link", "speed",
     )
 }  # fmt: skip
-"""Names of 0.2 that have others now: each answers for one version with a line that says which."""
+"""Options of 0.2 that have other names now: each answers for one version with a line that says which."""
 
 
-def refuse_old(name: str, known: Iterable[str] | None = None) -> None:
-    """Raise UsageError for a name of :data:`NOW`, of an option where the new one is *known* too."""
-    if name in NOW and (known is None or NOW[name].split()[0] in known):
+def refuse_old(name: str, known: Iterable[str]) -> None:
+    """Raise UsageError for an option of :data:`NOW` where the new one is *known*."""
+    if name in NOW and NOW[name].split()[0] in known:
         raise UsageError(f"{name} is now {NOW[name]}")
 
 

@@ -115,7 +115,7 @@ def _last_end(result: Result) -> float:
 def save_result(result: Result, path: str) -> None:
     """Write a result as JSON, or its picture, by the ending of *path*."""
     from ioopt.formats.native import dump_json, write_text
-    from ioopt.plot.save import save
+    from ioopt.plot.page import save
 
     if path.removesuffix(".gz").endswith(".json"):
         write_text(path, dump_json(result.to_dict()))
@@ -125,7 +125,7 @@ def save_result(result: Result, path: str) -> None:
 
 def small_svg(result: Result) -> str:
     """The Gantt chart as SVG for a notebook; nothing where there is none to draw."""
-    from ioopt.plot.save import svg_text
+    from ioopt.plot.page import svg_text
 
     try:
         figure = draw_result(result, gantt_of(result)).figure

@@ -10,8 +10,8 @@ from typing import Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from ioopt.problems.base import Json
-from ioopt.quantities import column, is_number, quantity, show, title
 from ioopt.tables import percent, render, terminal_width
+from ioopt.units import column, is_number, quantity, show, title
 
 FormT = TypeVar("FormT", bound=BaseModel)
 SHOWN_LEAVES = 16

@@ -5,6 +5,7 @@ metrics from its simulator, and a solver that fails is replaced by the kind's fa
 """
 
 import os
+import platform
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -24,7 +25,6 @@ from ioopt.protocols import (
     SolveRequest,
     SolverFunction,
 )
-from ioopt.provenance import synthetic_notes, versions
 from ioopt.registry import (
     KindSpec,
     SolverSpec,
@@ -37,6 +37,7 @@ from ioopt.registry import (
 from ioopt.result import Result, Status, StopReason, plan_dict, relative_gap
 from ioopt.statements import false_metrics, past_bound, proves
 from ioopt.units import parse_seconds
+from ioopt.version import __version__
 
 SOLVER_TOLERANCE = 1e-6
 """Absolute tolerance of the backends: what a bound may be off without being wrong."""
@@ -190,7 +191,7 @@ def solve(
         request = replace(request, settings=registry.settings_for(spec, settings or {}))
         outcome, notes = _run(kind, spec, problem, request)
         notes = [f"{error}; answered by {spec.name}", *notes]
-    return _result(kind, spec, problem, request, outcome, [*notes, *synthetic_notes(problem)])
+    return _result(kind, spec, problem, request, outcome, [*notes, *problem.synthetic_notes])
 
 
 def _run(
@@ -261,7 +262,8 @@ def _result(
         "solve_seconds": seconds - (build or 0.0),
         "seed": request.options.seed,
         "options": request.stated(),
-        "versions": versions() | dict(outcome.versions),
+        "versions": {"ioopt": __version__, "python": platform.python_version()}
+        | dict(outcome.versions),
         "objective_name": outcome.objective_name or kind.objective_name,
         "bound": outcome.bound,
         "measure": measure_of(kind, request.measure).name,

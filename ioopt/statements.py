@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ioopt.protocols import CheckReport
-from ioopt.quantities import is_number
 from ioopt.registry import KindSpec
 from ioopt.result import OPTIMAL_RELATIVE_GAP, Status, Violation, relative_gap
+from ioopt.units import is_number
 
 RELATIVE = 1e-6
 """Two numbers are the same within this part of the larger one (and what the report calls rounding)."""

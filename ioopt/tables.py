@@ -12,7 +12,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from ioopt.quantities import show
+from ioopt.units import show
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -1,12 +1,14 @@
-"""Units: parsing of sizes, times and rates that people type, and exact scaling to integers.
+"""Units: reading sizes, times and rates that people type, exact integers, figures as people read them.
 
 Sizes are bytes, times seconds, rates bytes per second; 1 MB is 10^6 bytes, 1 MiB is 2^20. ``B`` is
-bytes and ``b`` bits, everywhere: 100 Mb/s is 12.5 MB/s.
+bytes and ``b`` bits, everywhere: 100 Mb/s is 12.5 MB/s. Figures are shown in the unit that their
+name implies, sized to the values, with four digits and no noise.
 """
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -148,15 +150,154 @@ def parse_any(text: str) -> tuple[float, str] | None:
     return None
 
 
-def format_bytes(count: float) -> str:
-    """Render a size for people, decimal units, three significant digits.
+Unit = tuple[float, str]
+"""How much of the basic unit it is, and its name."""
+NOISE = 1e-9
+"""Seconds, bytes and shares below this are rounding, and shown as 0."""
+_TIMES = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"), (1e-3, "ms"), (1e-6, "us"))
+_TWO_UNITS = ("d", "h", "min")
+"""Units that are used from two of them on: 90 s, not 1.5 min."""
+_BYTES = tuple(
+    (1000.0**k, unit) for k, unit in zip(range(5, -1, -1), ("PB", "TB", "GB", "MB", "kB", "B"))
+)
+_SECONDS_TOO = ("node_weighted_io_delay",)
+_PLAIN = ((1.0, ""),)
 
-    >>> format_bytes(25_000_000_000)
-    '25 GB'
+
+def counted(count: int, noun: str) -> str:
+    """A count with its noun, which takes an s in the plural.
+
+    >>> counted(1, "file"), counted(2, "task")
+    ('1 file', '2 tasks')
     """
-    size, unit = float(count), "B"
-    for unit in ("B", "kB", "MB", "GB", "TB", "PB"):
-        if abs(size) < 1000 or unit == "PB":
-            break
-        size /= 1000
-    return f"{size:.3g} {unit}" if abs(size) < 1000 else f"{size:.0f} {unit}"
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def title(name: str) -> str:
+    """A metric's name as a heading, without the unit, which the values have.
+
+    >>> title("mean_response_seconds"), title("remote_bytes"), title("cpu_utilisation")
+    ('mean response', 'remote bytes', 'cpu utilisation')
+    """
+    return name.removesuffix("_seconds").removesuffix("_per_second").replace("_", " ")
+
+
+def column(name: str, values: Sequence[Any], unit: Unit | None = None) -> list[str | None]:
+    """The values of one metric in one unit (:func:`unit_for`) with the same decimals; None stays None.
+
+    >>> column("makespan_seconds", [552.752, 1350.15, None])
+    ['9.21 min', '22.50 min', None]
+    >>> column("io_delay_seconds", [-8e-11]), column("gap_share", [0.12345])
+    (['0 s'], ['0.123'])
+    """
+    numbers = [abs(value) for value in values if is_number(value) and math.isfinite(value)]
+    largest = max(numbers, default=0.0)
+    units = _units(name)
+    counts = units == _PLAIN and all(
+        isinstance(value, int) for value in values if value is not None
+    )
+    if counts and largest < 1e15:
+        return [None if value is None else show(value) for value in values]
+    scale, mark = unit or unit_for(name, largest)
+    after = f" {mark}" if mark else ""
+    shown = [
+        _number(x / scale, largest / scale) + after if is_number(x) else show(x) for x in values
+    ]
+    return [None if value is None else text for value, text in zip(values, shown)]
+
+
+def quantity(name: str, value: Any, *beside: Any, unit: Unit | None = None) -> str:
+    """One metric with its unit, the one of *beside* where it is read beside those.
+
+    >>> quantity("makespan_seconds", 9.748), quantity("remote_bytes", 64000000)
+    ('9.748 s', '64 MB')
+    >>> quantity("utilisation", 0.94), quantity("mean_slowdown", 1.5), quantity("evictions", 3)
+    ('94 %', '1.5', '3')
+    >>> quantity("wait_seconds", 91.5), quantity("wait_seconds", 91.5, 140)
+    ('91.5 s', '1.525 min')
+    """
+    text = column(name, [value, *beside], unit)[0]
+    if text is None:
+        return "-"
+    number, space, mark = text.partition(" ")
+    if "." in number and "e" not in number:
+        number = number.rstrip("0").rstrip(".")
+    return number + space + mark
+
+
+def show(value: Any) -> str:
+    """A cell: six significant digits for fractions, ``-`` for unknown, never more than 15 digits.
+
+    >>> show(5.184), show(None), show(1234567), show(0.00001), show(-8e-11), show(10**300)
+    ('5.184', '-', '1234567', '1e-05', '0', '1.00000e+300')
+    """
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return str(value) if abs(value) < 10**15 else f"{Decimal(value):.5e}"
+    if isinstance(value, float):
+        if abs(value) < NOISE:
+            return "0"
+        if value.is_integer() and abs(value) < 1e15:
+            return str(int(value))
+        return f"{value:.6g}" if abs(value) < 1e6 or abs(value) >= 1e15 else f"{value:.1f}"
+    return str(value)
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a number; a switch is none."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _units(name: str) -> tuple[tuple[float, str], ...]:
+    if name.endswith("bytes_per_second"):
+        return tuple((scale, unit + "/s") for scale, unit in _BYTES)
+    if name.endswith("bytes"):
+        return _BYTES
+    if name.endswith("seconds") or name in _SECONDS_TOO:
+        return _TIMES
+    return ((0.01, "%"),) if name.endswith(("utilisation", "_gap")) else _PLAIN
+
+
+def unit_for(name: str, largest: float) -> Unit:
+    """(seconds, bytes or such that it has, its name) of the unit in which *largest* is easily read.
+
+    >>> unit_for("makespan_seconds", 7200), unit_for("storage_bytes_per_second", 2.5e11)
+    ((3600.0, 'h'), (1000000000.0, 'GB/s'))
+    """
+    units = _units(name)
+    scale, unit = (1.0, "s") if units == _TIMES else units[-1]
+    if largest >= NOISE:
+        for scale, unit in units:
+            if largest >= scale * (2 if unit in _TWO_UNITS else 1):
+                break
+    return scale, unit
+
+
+def is_time(name: str) -> bool:
+    """Whether a metric is a time."""
+    return _units(name) is _TIMES
+
+
+def time_unit(seconds: Sequence[float]) -> Unit:
+    """One unit for all times of a table: seconds up to 9,999 of them, so that short ones read too.
+
+    >>> time_unit([56.0, 120.667]), time_unit([60.0, 90_000.0]), time_unit([0.004])
+    ((1.0, 's'), (60.0, 'min'), (0.001, 'ms'))
+    """
+    largest = max(map(abs, seconds), default=0.0)
+    if largest < 1:
+        return unit_for("seconds", largest)
+    return next(unit for unit in reversed(_TIMES[:4]) if largest < 1e4 * unit[0] or unit[1] == "d")
+
+
+def _number(value: float, largest: float) -> str:
+    if largest < NOISE:
+        return "0"
+    if not math.isfinite(value) or largest >= 1e7 or largest < 1e-2:
+        return f"{value:.4g}"
+    decimals = min(3, max(0, 3 - math.floor(math.log10(largest))))
+    text = f"{value:.{decimals}f}"
+    return text.removeprefix("-") if float(text) == 0 else text

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 from typing import Any
 
 import ioopt
-from ioopt.problems.batch_io import BatchIoProblem
+from ioopt.decisions.batch_io import Limits, Request, View
+from ioopt.problems.batch_io import BatchIoProblem, Machine
+
+FLAT = {"unit_nodes": 1, "allocation": "flat", "node_bytes_per_second": 1.0}
 
 POLICIES = (
     "no-congestion", "base-line", "cons-fcfs", "cons-fcfs+top", "cons-max-util",
@@ -16,6 +20,34 @@ POLICIES = (
 PRIORITY_POLICIES = tuple(
     name for name in POLICIES if name not in {"base-line", "adaptive", "set-10"}
 )
+
+
+def by_hand(
+    jobs: Iterable[tuple[Any, ...]], machine: dict[str, Any] | None = None, **options: Any
+) -> dict[str, Any]:
+    """Jobs (id, submit, nodes, walltime, [(compute, bytes), ...]) on 8 nodes, storage 4."""
+    rows = [
+        {
+            "id": name, "submit_seconds": submit, "nodes": nodes, "walltime_seconds": wall,
+            "phases": [{"compute_seconds": c, "io_bytes": v} for c, v in phases],
+        }
+        for name, submit, nodes, wall, phases in jobs
+    ]  # fmt: skip
+    return {
+        "format": "ioopt/batch-io", "version": 1, "name": "hand", "options": options, "jobs": rows,
+        "machine": {**FLAT, "nodes": 8, "storage_bytes_per_second": 4, **(machine or {})},
+    }  # fmt: skip
+
+
+def view(*rows: tuple[Any, ...], storage: float = 10.0, exact: bool = True) -> View:
+    """What a policy sees at 100 s of requests 0, 1, ..: nodes, time asked, bytes left and own peak."""
+    limits = Limits.of(Machine(nodes=64, storage_bytes_per_second=storage, **FLAT), exact)
+    requests = [
+        Request(k, nodes, limits, limits.number(asked), limits.number(left), *own)
+        for k, (nodes, asked, left, *own) in enumerate(rows)
+    ]
+    limits = limits._replace(own_peaks=any(map(limits.has_own_peak, requests)))
+    return View(limits, limits.number(100), sorted(requests, key=lambda request: request.key))
 
 
 def random_trace(seed: int, jobs: int = 12) -> BatchIoProblem:

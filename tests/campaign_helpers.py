@@ -50,6 +50,46 @@ def run_sweep(config: Path, store: Path, *options: str) -> subprocess.CompletedP
     )
 
 
+def rows_in(reader, columns: tuple[str, ...] = ("key",)) -> list[tuple]:
+    """These columns of all rows that a StoreReader sees, by key."""
+    query = f"SELECT {', '.join(columns)} FROM runs ORDER BY key"
+    return list(reader.connection.execute(query))
+
+
+STUDY = """
+import os, sys
+from ioopt.campaign.store import Store
+from ioopt.campaign.study import open_campaign
+
+path, function, count, last = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+put, counted = Store.put, iter(range(1, 99))
+
+def put_and_end(store, *row):
+    put(store, *row)
+    if next(counted) == last:
+        os._exit(9)
+
+Store.put = put_and_end
+with open_campaign(path, 2) as campaign:
+    study = campaign.study("killed")
+    settings = [{"seed": seed} for seed in range(count)]
+    found = study.values(f"campaign_experiments:{function}", settings)
+    print(study.num_run, sum(row["value"] for row in found))
+"""
+
+
+def run_study(
+    store: str, function: str, count: int, last: int = 0
+) -> subprocess.CompletedProcess[str]:
+    """A study of *count* seeds by two workers; its process ends without farewell at row *last*."""
+    command = [sys.executable, "-c", STUDY, store, function, str(count), str(last)]
+    folders = os.pathsep.join((str(ROOT), str(ROOT / "tests")))
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=600,
+        env=os.environ | {"PYTHONPATH": folders},
+    )  # fmt: skip
+
+
 def stable_rows(store: Path) -> list[tuple]:
     from ioopt.campaign.store import StoreReader
 

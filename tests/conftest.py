@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
 from ioopt import options
+from ioopt.cli.main import main
 from ioopt.compiled import choice
 from ioopt.options import Deadline
 from ioopt.solvers.backends import cpsat_program, mathopt_program, pulp_program
@@ -89,6 +90,11 @@ def shared_files(folder: str, pattern: str = "*.json") -> list[Path]:
     return next((found for r in roots if (found := sorted((r / folder).glob(pattern)))), [])
 
 
+def present(folder: str, rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Those of *rows* whose first item is a file here: large logs of others are no part of the project."""
+    return [row for row in rows if shared_files(folder, row[0])]
+
+
 def worked_case(path: Path) -> Any:
     """A worked case of batch I/O, without the policies that are gone: copies elsewhere have them."""
     case = json.loads(path.read_text())
@@ -100,6 +106,23 @@ def worked_case(path: Path) -> Any:
 def a_library_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> None:
     """What tests and the pages' examples hand in never reaches the checkout's library."""
     os.environ["IOOPT_LIBRARY"] = str(tmp_path_factory.mktemp("library"))
+
+
+@pytest.fixture
+def run(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Callable[..., tuple[int, str, str]]:
+    """Run a command in an empty folder, 80 columns wide: exit code, standard output and error."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def call(*words: object) -> tuple[int, str, str]:
+        capsys.readouterr()
+        code = main([str(word) for word in words])
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return call
 
 
 LOOK_SECONDS = 2.0**-6

@@ -76,7 +76,7 @@ def all_readers() -> list[Reader]:
     """Every reader of the project."""
     swf = ["KTH-SP2-1996-2.1-cln.first20000.swf", "NASA-iPSC-1993-3.1-cln.swf",
            "HPC2N-2002-excerpt-alea.swf", "lublin_256.swf", "cqsim-test.swf"]  # fmt: skip
-    darshan = ["carns_mpi-io-test-ppc32-2.2.6_id100_1-1-169-3365979776611785968_1.v2.parser.txt",
+    darshan = ["mpi-io-test-dxt-32procs.v3.parser.txt",
                "edison-vpicio-2048procs.v3.parser.txt", "empty.v3.parser.txt"]  # fmt: skip
     write = lambda *words: lambda path, out: ["import", *words, path, "-o", out]  # noqa: E731
     readers = [reader for kind in INSTANCES for reader in _of_kind(kind)]
@@ -87,7 +87,7 @@ def all_readers() -> list[Reader]:
                (write("swf"), write("swf", "--family", "gang")), 8),
         Reader("darshan", data("darshan", darshan, 450), mutate_text, (write("darshan"),), 4),
         Reader("batsim", batsim, mutate_json, (write("batsim"),), 4),
-        Reader("batsim-jobs", batsim_jobs, mutate_text, (write("batsim-jobs"),), 4),
+        Reader("batsim-jobs", batsim_jobs, mutate_text, (write("batsim"),), 4, ending=".csv"),
         Reader("wfformat", data("wfformat", ["helloworld-forkjoin-10-chameleon.json"]),
                mutate_json, (write("wfformat"), write("wfformat", "--flatten")), 4),
         Reader("estee", estee_graphs, mutate_json,
@@ -102,9 +102,9 @@ def all_readers() -> list[Reader]:
         Reader("sweep", lambda: [CONFIG], mutate_text,
                (lambda p, o: ["sweep", p, "--store", o + ".sqlite", "--dry-run"],), 4),
         Reader("store reported", stores, mutate_store,
-               (lambda p, o: ["report", p, "-o", o + ".html"],), 0.1),
+               (lambda p, o: ["plot", p, "-o", o + ".html"],), 0.1),
         Reader("store listed", stores, mutate_store,
-               (lambda p, o: ["report", p, "-o", o + ".csv"],
+               (lambda p, o: ["plot", p, "-o", o + ".csv"],
                 lambda p, o: ["plot", p, "--picture", "gantt", "-o", o + ".svg"],
                 lambda p, o: ["plot", p, "-o", o + ".svg"]), 0.5),
         Reader("serve", conversations, mutate_messages, direct=serve_lines, weight=8),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,18 @@ from ioopt.solvers.gang.policy import ADAPTIVE_IOGS, GS, IOGS, MIGRATE_IOGS
 
 POLICIES = {policy.name: policy for policy in (GS, IOGS, ADAPTIVE_IOGS, MIGRATE_IOGS)}
 CASE_NAMES = {"GS": "gs", "IOGS": "iogs", "ADAPT": "adaptive-iogs", "MIGRATE": "migrate-iogs"}
+
+
+def workload(
+    jobs: Iterable[tuple[float, Sequence[int], float, float]], **machine: Any
+) -> dict[str, Any]:
+    """Jobs 0, 1, ..: arrival, file nodes, local and remote seconds; slices of 100 s unless said."""
+    rows = [
+        {"id": k, "arrival_seconds": at, "file_nodes": files, "local_seconds": local,
+         "remote_seconds": remote}
+        for k, (at, files, local, remote) in enumerate(jobs)
+    ]  # fmt: skip
+    return {"format": "ioopt/gang", "machine": {"quantum_seconds": 100.0, **machine}, "jobs": rows}
 
 
 def phase_case(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -3,8 +3,44 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable, Mapping
+from typing import Any
 
+import ioopt
 from ioopt.problems.replication import ReplicationProblem
+
+ROW = ("compute_seconds", "inputs", "outputs")
+
+
+def document(
+    nodes: int | Iterable[Mapping[str, Any]],
+    files: Mapping[str, int],
+    tasks: Mapping[str, tuple[Any, ...]],
+    remote: float = 10,
+    replica: float = 100,
+) -> dict[str, Any]:
+    """An instance: nodes n0, n1, .. as a number or rows; files in bytes; rates in bytes a second.
+
+    A task is its seconds, what it reads, what it writes (files of one letter may be one word), and
+    what else its row says.
+    """
+    rows = [{}] * nodes if isinstance(nodes, int) else nodes
+    listed = []
+    for name, task in tasks.items():
+        row: dict[str, Any] = dict(zip(ROW, (task[0], *map(list, task[1:3])), strict=False))
+        listed.append({"id": name, **row, **(task[3] if len(task) > 3 else {})})
+    return {
+        "format": "ioopt/replication", "version": 1, "name": "made",
+        "network": {"remote_bytes_per_second": remote, "replica_bytes_per_second": replica},
+        "nodes": [{"id": f"n{i}", **row} for i, row in enumerate(rows)],
+        "files": [{"id": name, "bytes": size} for name, size in files.items()], "tasks": listed,
+    }  # fmt: skip
+
+
+def made(*parts: Any, **rates: float) -> ReplicationProblem:
+    """The problem of :func:`document`."""
+    problem: ReplicationProblem = ioopt.load(document(*parts, **rates))
+    return problem
 
 
 def tiny(

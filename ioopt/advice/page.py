@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from ioopt.advice.study import DELAY, EVERYBODY, HEAVY, IDEAL, LARGE, RESPONSE, TOP_SHARE, WORTH
 from ioopt.problems.base import Json
-from ioopt.quantities import column, quantity
 from ioopt.tables import render
+from ioopt.units import column, quantity
 
 UNLIKE = 2.0
 """Mean waits that differ by more are said."""

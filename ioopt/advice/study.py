@@ -25,7 +25,6 @@ from ioopt.formats.swf.io import batch_io_from_swf
 from ioopt.formats.swf.log import SwfTrace
 from ioopt.formats.swf.pairing import matched
 from ioopt.problems.base import Json
-from ioopt.provenance import warnings_of
 from ioopt.solving import solve
 
 if TYPE_CHECKING:
@@ -179,7 +178,7 @@ def advise(
         ],
         "draws": question.draws, "seed": question.io.seed, "resamples": question.resamples,
         "warnings": [
-            text.removeprefix(f"{question.trace.name}: ") for text in warnings_of(problem)
+            text.removeprefix(f"{question.trace.name}: ") for text in problem.warnings
         ],
     }  # fmt: skip
 

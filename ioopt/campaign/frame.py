@@ -7,12 +7,11 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from ioopt.campaign.store import COLUMNS, FAILED, StoreReader, clearly
+from ioopt.campaign.store import COLUMNS, FAILED, TYPES, StoreReader, clearly
 from ioopt.comparing.measures import COUNTED, standing
 from ioopt.errors import InstanceError
 from ioopt.formats.native import shown
-from ioopt.problems.base import Json
-from ioopt.provenance import SYNTHETIC_IO
+from ioopt.problems.base import SYNTHETIC_IO, Json
 from ioopt.registry import KINDS, SOLVERS, Measure, measures_of, proof_of
 from ioopt.registry.types import BOUND, REFERENCE
 from ioopt.result import OPTIMAL_RELATIVE_GAP, TINY
@@ -25,8 +24,6 @@ REPEATED = ["instance", "digest", "family", "kind", "solver", "settings", "label
             "stop", "objective_name", "machine", "versions"]  # fmt: skip
 UNSHOWN = ("bound", "gap", "simulate_seconds", "metrics", "notes", "versions")
 PLAIN = [*(name for name in COLUMNS if name not in UNSHOWN), "versions"]
-NUMERIC = ("seed", "repeat", "objective", "bound", "build_seconds", "solve_seconds",
-           "violations", "value", "synthetic_io")  # fmt: skip
 OBJECTS = ("settings", "labels", "versions")
 """Columns of JSON objects."""
 NUMBERS = ("numbers", "integer", "floating", "mixed-integer-float", "empty")
@@ -75,7 +72,7 @@ def require_sound(rows: pd.DataFrame, path: str) -> None:
     import pandas as pd
 
     for name in rows:
-        wanted = NUMBERS if name in NUMERIC else TEXT
+        wanted = TEXT if TYPES.get(name) == "TEXT" else NUMBERS
         if pd.api.types.infer_dtype(rows[name], skipna=True) not in wanted:
             raise InstanceError(
                 f"{path}: the run store is damaged: not all of {name} is {wanted[0]}"

@@ -13,8 +13,8 @@ from typing import Any, Literal
 from pydantic import Field
 
 from ioopt import catalog, registry
-from ioopt.checking import judge
-from ioopt.errors import InstanceError, SimulationError, UsageError
+from ioopt.checking import judge, replayed
+from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.native import dump_json, read_json, validate, write_text
 from ioopt.options import suggest
 from ioopt.problems.base import Json, Problem, Record
@@ -22,7 +22,7 @@ from ioopt.protocols import CheckReport
 from ioopt.registry import measure_of
 from ioopt.registry.types import REFERENCE
 from ioopt.result import OPTIMAL_RELATIVE_GAP, Violation
-from ioopt.solving import check_plan, load, plan_in, plan_of, simulate
+from ioopt.solving import check_plan, load, plan_in, plan_of
 from ioopt.statements import past_bound, true_objective
 from ioopt.version import __version__
 
@@ -144,17 +144,9 @@ def report_of(problem: Problem, plan: object) -> CheckReport:
     """What the checker says of a plan and of its replay, and their measures."""
     kind = registry.kind_of_problem(problem)
     plan = plan_of(kind, plan)
-    schedule: Json | None = None
-    metrics: Mapping[str, Any] = {}
-    if kind.simulate is not None:
-        try:
-            replay = simulate(problem, plan)
-        except SimulationError as error:
-            broken = Violation(rule="replay", item=problem.name, message=str(error))
-            return CheckReport((broken,))
-        schedule, metrics = replay.schedule, replay.metrics
-    report = check_plan(kind, problem, plan, schedule)
-    return CheckReport(report.violations, report.objectives, {**metrics, **report.metrics})
+    if kind.simulate is None:
+        return check_plan(kind, problem, plan, None)
+    return replayed(kind, problem, plan, None, CheckReport(()))
 
 
 def submit(

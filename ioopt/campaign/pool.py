@@ -12,11 +12,10 @@ import os
 import signal
 import threading
 from collections import deque
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ProcessPoolExecutor, wait
 from contextlib import suppress
 from multiprocessing import connection
-from typing import cast
 
 from ioopt.campaign.grid import Source
 from ioopt.campaign.store import packed
@@ -27,13 +26,13 @@ Packed = tuple[Row, bytes | None]
 """A row, and the whole result where that is kept, as the store has it."""
 
 MEMORY_SECONDS = 0.1
-"""How often the memory of busy workers is looked at, where it is limited."""
+"""How often a worker looks at the memory it uses, where that is limited."""
 
 
 class Pool:
     """At most *workers* processes, started as they are needed. Use as a context manager.
 
-    One that uses more than *memory_bytes* is ended, as if it had died by itself; raises
+    One that uses more than *memory_bytes* ends, as if it had died by itself; raises
     BackendMissingError where that cannot be watched.
     """
 
@@ -54,30 +53,26 @@ class Pool:
             worker.end()
         self._workers.clear()
 
-    def start(self, most: int) -> None:
-        """Have *most* workers, no more than the pool may have."""
-        while len(self._workers) < min(most, self._count):
-            self._workers.append(_Worker())
-
     def answers(
         self, tasks: Sequence[Task], sources: Mapping[str, Source]
     ) -> Iterator[tuple[Task, Packed | None]]:
         """Every task with what came of it, None when its worker died, in the order of the answers."""
-        pending = deque(
-            sorted(tasks, key=lambda task: task.source)
-        )  # whoever has one goes on with it
+        # by instance, since a worker keeps the one that it read last
+        pending = deque(sorted(tasks, key=lambda task: task.source))
         busy: dict[Future[Packed], tuple[_Worker, Task]] = {}
 
         def deal() -> None:
-            self.start(len(pending) + len(busy))
+            while len(self._workers) < min(self._count, len(pending) + len(busy)):
+                self._workers.append(_Worker(self._memory_bytes))
             for worker in {*self._workers} - {worker for worker, _ in busy.values()}:
                 if pending:
                     task = pending.popleft()
-                    busy[worker.give(task, sources)] = worker, task
+                    busy[worker.give(task, sources.get(task.source))] = worker, task
 
         deal()
         while busy:
-            heard = [(future, *busy.pop(future)) for future in self._done(busy)]
+            done = wait(busy, return_when=FIRST_COMPLETED).done
+            heard = [(future, *busy.pop(future)) for future in done]
             for future, worker, _ in heard:
                 if future.exception() is not None:
                     self._workers.remove(worker)
@@ -86,33 +81,19 @@ class Pool:
             for future, _, task in heard:
                 yield task, None if future.exception() is not None else future.result()
 
-    def _done(
-        self, busy: Mapping[Future[Packed], tuple[_Worker, Task]]
-    ) -> Collection[Future[Packed]]:
-        """Some that have answered or died; waits for one."""
-        if self._memory_bytes is None:
-            return wait(busy, return_when=FIRST_COMPLETED).done
-        while not (done := wait(busy, MEMORY_SECONDS, FIRST_COMPLETED).done):
-            for worker, _ in busy.values():
-                if worker.memory_bytes() > self._memory_bytes:
-                    worker.kill()
-        return done
-
 
 class _Worker:
-    """One process, and the instance that it has."""
+    """One process."""
 
-    def __init__(self) -> None:
+    def __init__(self, memory_bytes: int | None) -> None:
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload([__name__, "ioopt.solving"])
-        self._executor = ProcessPoolExecutor(1, context, _begin, (dict(os.environ),))
-        self._pid = self._executor.submit(os.getpid)
-        self._source: str | None = None
+        given = dict(os.environ), memory_bytes
+        self._executor = ProcessPoolExecutor(1, context, _begin, given)
+        self.pid = self._executor.submit(os.getpid)
 
-    def give(self, task: Task, sources: Mapping[str, Source]) -> Future[Packed]:
-        """Hand over a task, with its instance unless the one before was of the same."""
-        source = sources[task.source] if task.source and task.source != self._source else None
-        self._source = task.source or self._source
+    def give(self, task: Task, source: Source | None) -> Future[Packed]:
+        """Hand over a task, with its instance."""
         try:
             return self._executor.submit(_serve, task, source)
         except BrokenExecutor as error:  # it died while it was idle
@@ -120,51 +101,41 @@ class _Worker:
             broken.set_exception(error)
             return broken
 
-    def memory_bytes(self) -> int:
-        """Memory that its process has in use."""
-        import psutil
-
-        try:
-            return cast(int, psutil.Process(self._pid.result()).memory_info().rss)
-        except (psutil.Error, BrokenExecutor):
-            return 0
-
-    def kill(self) -> None:
+    def end(self) -> None:
         """End the process, whatever it does."""
         with suppress(BrokenExecutor, ProcessLookupError):
-            os.kill(self._pid.result(), signal.SIGKILL)
-
-    def end(self) -> None:
-        """End the process, and what watches it."""
-        self.kill()
+            os.kill(self.pid.result(), signal.SIGKILL)
         self._executor.shutdown(cancel_futures=True)
 
 
-def _begin(environment: dict[str, str]) -> None:
-    """In a new process: its parent's environment, what it leaves to that, and that it ends with it."""
+def _begin(environment: dict[str, str], memory_bytes: int | None) -> None:
+    """In a new process: its parent's environment, what it leaves to that, and when it ends."""
     os.environ.update(environment)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all: the parent decides
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     for library in ("OMP", "OPENBLAS", "MKL"):  # workers share the cores already
         os.environ.setdefault(f"{library}_NUM_THREADS", "1")
     gc.set_threshold(200_000, 20, 100)  # as the command line does, and for its reason
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=_watch, args=(memory_bytes,), daemon=True).start()
 
 
-def _end_with_parent() -> None:
+def _watch(memory_bytes: int | None) -> None:
+    """End this process with its parent, or when it uses more than *memory_bytes*."""
     parent = multiprocessing.parent_process()
     assert parent is not None
-    connection.wait([parent.sentinel])
+    if memory_bytes is None:
+        connection.wait([parent.sentinel])
+    else:
+        import psutil
+
+        own = psutil.Process()
+        while not connection.wait([parent.sentinel], MEMORY_SECONDS):
+            if own.memory_info().rss > memory_bytes:
+                break
     os._exit(0)
 
 
-_instance: list[Source] = []
-"""The instance that this process was given last."""
-
-
-def _serve(task: Task, given: Source | None) -> Packed:
+def _serve(task: Task, source: Source | None) -> Packed:
     """One task in, its row out."""
-    if given is not None:
-        _instance[:] = [given]
-    row, document = perform(task, _instance[0] if task.source else None)
+    row, document = perform(task, source)
     return row, None if document is None else packed(document)

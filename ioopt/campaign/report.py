@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Any
 from ioopt.campaign import frame as frames
 from ioopt.campaign.store import FAILED, StoreReader
 from ioopt.campaign.work import FAMILY
-from ioopt.comparing.measures import COUNTED, NOT_APPLICABLE
+from ioopt.comparing.measures import COUNTED, NOT_APPLICABLE, synthetic_footnote
 from ioopt.comparing.picture import RATIO_TITLE, plot_ratios
 from ioopt.errors import UsageError
 from ioopt.pictures import DEFAULT, draw_result, drawn, result_to_draw
 from ioopt.plot.page import NO_PICTURES, can_draw, figure, page, table
-from ioopt.provenance import synthetic_footnote
-from ioopt.quantities import column, quantity, title
 from ioopt.registry import KINDS
 from ioopt.result import Result
 from ioopt.tables import percent
+from ioopt.units import column, quantity, title
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -147,9 +146,6 @@ def metric_of(rows: pd.DataFrame) -> str:
     """The metric that rows of one kind are compared by."""
     return str(rows["measure"].iloc[0])
 
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MAX_FAILURES = 200
 

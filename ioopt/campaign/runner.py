@@ -57,7 +57,6 @@ def open_workers(
     """So many processes of this machine, or the workers of the dask scheduler at *scheduler*."""
     if scheduler is None:
         with Pool(workers, None if memory_limit is None else parse_bytes(memory_limit)) as pool:
-            pool.start(workers)  # before a progress bar has its thread
             yield pool
         return
     import dask

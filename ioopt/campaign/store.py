@@ -12,11 +12,10 @@ import re
 import sqlite3
 import time
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
-from weakref import WeakSet
 
 from ioopt.errors import BackendMissingError, InstanceError, UsageError
 from ioopt.formats.native import MAX_STREAM_BYTES
@@ -32,8 +31,7 @@ class Owner:
     """The lock of the one sweep that writes to a store: a file beside it that says who that is.
 
     The system lets go of it when the process ends, however that happens. Not the store itself: to
-    close it after looking would end the locks that SQLite holds on it. Forked processes do not
-    have it, for one that outlives the sweep would keep the store.
+    close it after looking would end the locks that SQLite holds on it.
     """
 
     def __init__(self, path: str) -> None:
@@ -66,13 +64,6 @@ class Owner:
         who = f"a sweep (process {os.getpid()} on {platform.node()}, since {moment})"
         os.ftruncate(self._handle, 0)
         os.write(self._handle, who.encode())
-        _OWNERS.add(self)
-
-    def forget(self) -> None:
-        """In a forked process: close the lock, which stays its parent's."""
-        if self._handle >= 0:
-            os.close(self._handle)
-            self._handle = -1
 
     def _still_there(self) -> bool:
         """Whether the lock file at the path is still the one that is open here."""
@@ -83,22 +74,8 @@ class Owner:
 
     def release(self) -> None:
         """Let the next sweep have the store."""
-        if self._handle >= 0:
-            os.unlink(self.path)  # before the lock goes: whoever waits sees that it is not there
-            os.close(self._handle)
-            self._handle = -1
-
-
-_OWNERS: WeakSet[Owner] = WeakSet()
-
-
-def _forget_all() -> None:
-    for owner in _OWNERS:
-        owner.forget()
-
-
-if hasattr(os, "register_at_fork"):  # Windows does not fork
-    os.register_at_fork(after_in_child=_forget_all)
+        os.unlink(self.path)  # before the lock goes: whoever waits sees that it is not there
+        os.close(self._handle)
 
 
 APPLICATION_ID = 0x696F6F70
@@ -127,8 +104,9 @@ MIGRATIONS = (
 
 WITH_RESULTS = 2
 """Version from which a store has whole results."""
-COLUMNS = tuple(re.findall(r"(\w+) (?:TEXT|INTEGER|REAL)", MIGRATIONS[0]))
-"""Names of the columns of ``runs``."""
+TYPES = dict(re.findall(r"(\w+) (TEXT|INTEGER|REAL)", MIGRATIONS[0]))
+"""Columns of ``runs`` -> their types."""
+COLUMNS = tuple(TYPES)
 JSON_COLUMNS = ("settings", "labels", "metrics", "notes", "versions")
 FAILED = "failed"
 """Status of a point whose worker died or whose solver raised: it has no result."""
@@ -331,18 +309,6 @@ class StoreReader:
 
     def __exit__(self, *exc: object) -> None:
         self.connection.close()
-
-    def rows(self, columns: Iterable[str] = COLUMNS) -> Iterator[tuple[Any, ...]]:
-        """All rows, ordered by key; JSON columns are text as stored."""
-        names = ", ".join(columns)
-        query = f"SELECT {names} FROM runs ORDER BY key"
-        with clearly(self.path), closing(self.connection.execute(query)) as cursor:
-            yield from cursor
-
-    def count(self) -> int:
-        """Number of points stored."""
-        found: int = self.connection.execute("SELECT count(*) FROM runs").fetchone()[0]
-        return found
 
     def document(self, key: str) -> Json | None:
         """The whole result of a point whose schedule was kept."""

@@ -120,7 +120,7 @@ def _words(context: click.Context) -> dict[str, list[str]]:
 
 
 def _commands(log: str, words: dict[str, list[str]], question: Question, advice: Json) -> list[str]:
-    """What to type for the instances and comparisons that the advice rests on, and for itself."""
+    """What to type for the instance and the comparison that the advice rests on, and for itself."""
     from ioopt.formats.report import file_name
 
     stem = file_name(log).removesuffix(".gz").removesuffix(".swf")
@@ -131,36 +131,14 @@ def _commands(log: str, words: dict[str, list[str]], question: Question, advice:
         if name in known and name != "output"
         for word in typed
     ]
-    cells = advice["sensitivity"]
-    fractions = ",".join(str(each) for each in sorted({cell["io_fraction"] for cell in cells}))
-    rates = sorted({cell["storage_bytes_per_second"] for cell in cells})
     compared = [f"--solver={name}" for name in (advice["baseline"], *question.solvers)]
     limit = ["--time-limit", "600", "--baseline", advice["baseline"]]
-    make = ["ioopt", "import", "swf", log, *shared]
-    lines = [
-        [*make, "--io-fraction", str(question.io.fraction), "-o", f"{stem}.json"],
-        ["ioopt", "compare", f"{stem}.json", *compared, *limit],
-    ]
-    sets = [f"{stem}-storage{place}" for place in range(1, len(rates) + 1)]
-    for name, rate in zip(sets, rates):
-        lines.append(
-            [
-                *make,
-                "--machine",
-                f"storage_rate={rate}B/s",
-                "--io-fraction",
-                fractions,
-                "-o",
-                f"{name}.json",
-            ]
-        )
+    make = ["ioopt", "import", "swf", log, *shared, "--io-fraction", str(question.io.fraction)]
     asked = [
         word for name, typed in words.items() if name not in ("output", "form") for word in typed
     ]
-    pairs = ["--solver", advice["baseline"], "--solver", advice["best"], *limit]
-    globs = " ".join(f"{shlex.quote(name)}*.json" for name in sets)
     return [
-        *(shlex.join(line) for line in lines),
-        f"ioopt compare {globs} {shlex.join(pairs)}",
+        shlex.join([*make, "-o", f"{stem}.json"]),
+        shlex.join(["ioopt", "compare", f"{stem}.json", *compared, *limit]),
         shlex.join(["ioopt", "advise", log, *asked, "-o", f"{stem}.html"]),
     ]

@@ -1,12 +1,15 @@
-"""``ioopt check``: is the instance valid, is the plan feasible, is what it states true?"""
+"""``ioopt check``: is the instance valid, is the plan feasible, is what it states true, and why is it so?"""
+
+from dataclasses import asdict
 
 import click
 
 from ioopt import registry
-from ioopt.cli.lazy import IooptCommand
-from ioopt.cli.options import PATH, file_argument, read_result
-from ioopt.errors import ExitCode
-from ioopt.formats.native import reading
+from ioopt.cli.lazy import IooptCommand, Seconds
+from ioopt.cli.options import PATH, file_argument, format_option, read_result, watching
+from ioopt.errors import ExitCode, UsageError
+from ioopt.formats.native import dump_json, reading
+from ioopt.problems.base import Problem
 from ioopt.solving import load
 
 EPILOG = """\b
@@ -14,6 +17,7 @@ Examples:
   ioopt check image.json
   ioopt check image.json result.json
   ioopt check image.json replay.json --link per-node
+  ioopt check flow-groups result.json --explain --time-limit 10
 """
 
 
@@ -22,7 +26,15 @@ Examples:
 @click.argument("result", required=False, type=PATH)
 @click.option("--link", type=click.Choice(["shared", "per-node"]),
               help="Judge a schedule that was made with this remote link.")  # fmt: skip
-def check(file: str, result: str | None, link: str | None) -> int:
+@click.option("--explain", "explaining", is_flag=True,
+              help="Say why a sound plan is as it is: times, waste, bound, the resource that would "
+              "help most. Its solver runs again, once as it is and once for 10 % more of each.")  # fmt: skip
+@click.option("--time-limit", type=Seconds(), default=5.0, metavar="S",
+              help="With --explain: seconds for each of these runs.")  # fmt: skip
+@format_option("table", "json")
+def check(
+    file: str, result: str | None, link: str | None, explaining: bool, time_limit: float, form: str
+) -> int:
     """Check FILE; with RESULT also its plan, its schedule and everything it states.
 
     One line a violation. Metrics that nothing recomputes are named on standard error.
@@ -30,13 +42,18 @@ def check(file: str, result: str | None, link: str | None) -> int:
     from ioopt.checking import judge, require_servable
 
     problem = load(file)
+    if explaining:
+        if result is None:
+            raise UsageError("--explain wants a RESULT of FILE")
+        return _explain(problem, result, time_limit, form)
+    if form != "table":
+        raise UsageError(f"--format {form} belongs to --explain")
     require_servable(problem)
     if result is None:
-        form = registry.format_of_problem(problem).format
-        click.echo(f"{file}: valid {form} instance {problem.name!r}")
+        kind = registry.format_of_problem(problem).format
+        click.echo(f"{file}: valid {kind} instance {problem.name!r}")
         return ExitCode.ANSWER
-    kind = registry.kind_of_problem(problem)
-    data = read_result(result, kind)
+    data = read_result(result, registry.kind_of_problem(problem))
     with reading(result):
         found, left = judge(problem, data, result, link)
     for violation in found:
@@ -46,4 +63,31 @@ def check(file: str, result: str | None, link: str | None) -> int:
     if found:
         return ExitCode.VIOLATIONS
     click.echo(f"{result}: no violation")
+    return ExitCode.ANSWER
+
+
+def _explain(problem: Problem, result: str, time_limit: float, form: str) -> int:
+    """Five sentences on a plan, and what a little more of each resource would bring."""
+    from ioopt.explaining import explain
+    from ioopt.pictures import result_to_draw
+    from ioopt.tables import render, terminal_width
+    from ioopt.units import column, title
+
+    solved = result_to_draw(read_result(result, registry.kind_of_problem(problem)), result)
+    with watching(f"{problem.name}: one solve a resource", None):
+        found = explain(problem, solved, time_limit=time_limit)
+    if form == "json":
+        click.echo(dump_json(asdict(found)), nl=False)
+        return ExitCode.ANSWER
+    for sentence in found.sentences:
+        # A number stays beside its percent sign.
+        text = click.wrap_text(sentence.replace(" %", "\0%"), terminal_width())
+        click.echo(text.replace("\0%", " %"))
+    values = column(
+        found.measure, [row for knob in found.knobs for row in (knob.value, knob.bound)]
+    )
+    names = [knob.resource or "(as it is)" for knob in found.knobs]
+    headers = ("10 % more of", title(found.measure), "bound")
+    rows = list(zip(names, values[::2], values[1::2]))
+    click.echo(f"\n{render(headers, rows)}", nl=False)
     return ExitCode.ANSWER

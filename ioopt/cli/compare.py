@@ -10,10 +10,9 @@ from ioopt.cli import options
 from ioopt.cli.lazy import IooptCommand, quiet
 from ioopt.cli.options import watching
 from ioopt.comparing import compare_rows, default_solvers, interrupted
-from ioopt.comparing.measures import Row
+from ioopt.comparing.measures import Row, synthetic_footnote
 from ioopt.errors import ExitCode, UsageError
-from ioopt.problems.base import Json
-from ioopt.provenance import SYNTHETIC_IO, rests_on_synthetic_io, synthetic_footnote
+from ioopt.problems.base import SYNTHETIC_IO, Json
 from ioopt.registry import KindSpec, Measure, measure_of
 from ioopt.result import Status
 from ioopt.solving import load
@@ -126,8 +125,11 @@ def _render(
         parts.append(text.summary_text(rows, measure, shape, width))
     if baseline is not None:
         parts.append(text.baseline_text(ratios, baseline, shape, width))
-    made = [row["instance"] for row in rows if rests_on_synthetic_io(row["notes"])]
-    footnote = synthetic_footnote(made)
+    footnote = synthetic_footnote(
+        row["instance"]
+        for row in rows
+        if any(note.startswith(SYNTHETIC_IO) for note in row["notes"])
+    )
     if footnote:
         parts.append((footnote if width is None else fill(footnote, width)) + "\n")
     return "\n".join(parts)
@@ -135,7 +137,7 @@ def _render(
 
 def _draw(rows: list[Row], measure: Measure, baseline: str | None, target: str) -> None:
     from ioopt.comparing.picture import plot_comparison
-    from ioopt.plot.save import save
+    from ioopt.plot.page import save
 
     save(plot_comparison(rows, measure.name, baseline), target)
 

@@ -14,7 +14,7 @@ from ioopt.solving import load
 MODELS = ("replication", "flexible-gang", "quantum-selection")
 
 
-@click.group(cls=IooptGroup)
+@click.group(cls=IooptGroup, renamed={"batsim-jobs": "batsim"})
 def export_group() -> None:
     """Write the integer program of an instance, or the instance itself, for other programs."""
 
@@ -37,30 +37,21 @@ _model("lp")
 _model("mps")
 
 
-@export_group.command(name="batsim", help="A batch-io instance as a Batsim workload.")
-@file_argument()
-@output_option(required=True)
-def batsim(file: str, output: str) -> int:
-    """Write the workload and its profiles as JSON."""
-    from ioopt.formats.batsim.workload import export_batsim
-    from ioopt.formats.native import dump_json, write_text
-
-    write_text(output, dump_json(export_batsim(_of_kind(file, "batsim", "batch-io"))))
-    return ExitCode.ANSWER
-
-
 @export_group.command(
-    name="batsim-jobs", help="The jobs of a batch-io RESULT as Batsim's _jobs.csv."
+    name="batsim", help="A batch-io instance as a Batsim workload, or a result's jobs as CSV."
 )
 @file_argument()
-@click.argument("result", metavar="RESULT", type=PATH)
+@click.argument("result", metavar="[RESULT]", required=False, type=PATH)
 @output_option(required=True)
-def batsim_jobs(file: str, result: str, output: str) -> int:
-    """Write the CSV that Batsim would write for the schedule in RESULT."""
-    from ioopt.formats.batsim.workload import jobs_csv
-    from ioopt.formats.native import reading, write_text
+def batsim(file: str, result: str | None, output: str) -> int:
+    """Write the workload and its profiles as JSON; of a RESULT the _jobs.csv that Batsim would write."""
+    from ioopt.formats.batsim.workload import export_batsim, jobs_csv
+    from ioopt.formats.native import dump_json, reading, write_text
 
-    problem = _of_kind(file, "batsim-jobs", "batch-io")
+    problem = _of_kind(file, "batsim", "batch-io")
+    if result is None:
+        write_text(output, dump_json(export_batsim(problem)))
+        return ExitCode.ANSWER
     schedule = _schedule(result, problem)
     with reading(result):
         text = jobs_csv(problem, schedule)

@@ -1,4 +1,4 @@
-"""``ioopt generate``: seeded instances of a family."""
+"""``ioopt instances generate``: seeded instances of a family."""
 
 import click
 
@@ -11,9 +11,9 @@ from ioopt.registry import generate as make
 
 EPILOG = """\b
 Examples:
-  ioopt generate replication --list
-  ioopt generate replication --preset image-85 --seed 3 -o image.json
-  ioopt generate replication --preset ppa --set tasks=2000 --set nodes=32 -o ppa.json.gz
+  ioopt instances generate replication --list
+  ioopt instances generate replication --preset image-85 --seed 3 -o image.json
+  ioopt instances generate replication --preset ppa --set tasks=2000 --set nodes=32 -o ppa.json.gz
 """
 
 
@@ -21,8 +21,7 @@ Examples:
 @click.argument("family", shell_complete=options.families)
 @click.option("--preset", metavar="NAME", help="A named workload; see --list.",
               shell_complete=options.presets)  # fmt: skip
-@set_option("A setting of the preset; may be given again.",
-            shell_complete=options.preset_settings)  # fmt: skip
+@set_option("A setting of the preset; may be given again.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N")
 @click.option("--list", "listing", is_flag=True, help="List presets and their settings.")
 @output_option(text="Where to write the instance (- for standard output; .gz is compressed).")

@@ -68,16 +68,21 @@ def verbosity() -> int:
 class IooptGroup(click.Group):
     """A group whose commands are ``name -> (module:command, one-line help)``, imported on use.
 
-    The listing in ``--help`` comes from the table, so that it loads no command at all.
+    The listing in ``--help`` comes from the table, so that it loads no command at all. ``renamed``
+    are old names and the words that stand for them now: they answer for one version, with a line.
     """
 
     command_class = IooptCommand
 
     def __init__(
-        self, *args: Any, lazy: Mapping[str, tuple[str, str]] | None = None, **kwargs: Any
+        self,
+        *args: Any,
+        lazy: Mapping[str, tuple[str, str]] | None = None,
+        renamed: Mapping[str, str] | None = None,
+        **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
-        self._lazy = dict(lazy or {})
+        self._lazy, self._renamed = dict(lazy or {}), renamed or {}
         self.params.extend(IooptCommand(None).params)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -104,8 +109,11 @@ class IooptGroup(click.Group):
         """Like click's, with the nearest name in the message for an unknown command."""
         name = click.utils.make_str(args[0])
         known = self.list_commands(ctx)
-        if ctx.parent is None:
-            refuse_old(name)
+        if now := self._renamed.get(name):
+            if not (quiet() or ctx.resilient_parsing):
+                click.echo(f"ioopt: {name} is now {now}", err=True)
+            name, *more = now.split()
+            args = [name, *more, *args[1:]]
         if name not in known and not name.startswith("-"):
             raise click.UsageError(f"no command {name!r}; {suggest(name, known)}", ctx)
         return super().resolve_command(ctx, args)

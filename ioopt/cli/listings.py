@@ -1,7 +1,8 @@
-"""``ioopt instances`` and ``solvers``: what there is, what is known of it, and what is better."""
+"""``ioopt instances``: what there is, what is known of it, what is better, and what solves it."""
 
 import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -13,17 +14,19 @@ from ioopt.cli.lazy import IooptCommand, IooptGroup
 from ioopt.cli.options import format_option, output_option
 from ioopt.errors import ExitCode, UsageError
 from ioopt.problems.base import Json
-from ioopt.quantities import quantity, title
 from ioopt.registry import SolverSpec, load_target
 from ioopt.registry.types import EXACT
 from ioopt.result import relative_gap
 from ioopt.tables import percent, render, terminal_width
+from ioopt.units import quantity, title
+
+GENERATE = {"generate": ("ioopt.cli.generate:generate", "Make a seeded instance of a family.")}
 
 
-@click.group(cls=IooptGroup, invoke_without_command=True)
+@click.group(cls=IooptGroup, invoke_without_command=True, lazy=GENERATE)
 @click.pass_context
 def instances(context: click.Context) -> None:
-    """The bundled instances, whose names any command takes as FILE; best known plans; schemas."""
+    """Bundled instances, whose names any command takes as FILE; generators, schemas, solvers."""
     if context.invoked_subcommand is None:
         context.invoke(list_)
 
@@ -74,14 +77,14 @@ def show(name: str) -> int:
 @output_option(text="Where to (default: its own file name in this folder).")
 def copy(name: str, output: str | None) -> int:
     """Copy the file of NAME; an existing file is not overwritten."""
-    from ioopt.formats.native import read_bytes, replacing
+    from ioopt.formats.native import read_bytes, write_bytes
 
     source = bundled(name)["path"]
     target = output or os.path.basename(source)
     if os.path.exists(target):
         raise UsageError(f"{target}: exists already; choose another name with -o")
-    with open(source, "rb") as stream, replacing(target, "wb") as out:
-        out.write(read_bytes(source) if target.endswith(".gz") else stream.read())
+    packed = target.endswith(".gz")  # it is packed again as it is written
+    write_bytes(target, read_bytes(source) if packed else Path(source).read_bytes())
     click.echo(target)
     return ExitCode.ANSWER
 
@@ -191,13 +194,13 @@ def json_schema(target: str) -> Json:
 
 EPILOG = """\b
 Examples:
-  ioopt solvers
-  ioopt solvers replication --all
-  ioopt solvers --format json
+  ioopt instances solvers
+  ioopt instances solvers replication --all
+  ioopt instances solvers --format json
 """
 
 
-@click.command(cls=IooptCommand, epilog=EPILOG)
+@instances.command(cls=IooptCommand, epilog=EPILOG)
 @click.argument("name", metavar="[FAMILY]", required=False, shell_complete=options.families)
 @click.option("--family", metavar="F", help="The same as FAMILY: a family or a kind of instance.")
 @click.option("--all", "everything", is_flag=True, help="Variants too (such as cons-fcfs+top).")

@@ -18,26 +18,36 @@ COMMANDS = {
     "solve": ("ioopt.cli.solve:solve", "Solve one instance with one solver."),
     "compare": ("ioopt.cli.compare:compare", "Run several solvers and print one table."),
     "simulate": ("ioopt.cli.simulate:simulate", "Replay a plan on the timeline simulator."),
-    "check": ("ioopt.cli.check:check", "Check an instance, or a plan against it."),
-    "explain": ("ioopt.cli.explain:explain", "Say why a plan is as it is and what would help."),
-    "generate": ("ioopt.cli.generate:generate", "Make a seeded instance of a family."),
+    "check": ("ioopt.cli.check:check", "Check an instance, or a plan against it; explain it."),
     "import": ("ioopt.cli.imports.group:group", "Make an instance from traces, logs or workflows."),
     "export": ("ioopt.cli.export:export_group", "Write a model or an instance for other programs."),
-    "plot": ("ioopt.cli.plot:plot", "Draw a result or a comparison."),
+    "plot": ("ioopt.cli.plot:plot", "Draw a result or a comparison; report on run stores."),
     "advise": ("ioopt.cli.advise:advise", "Say which I/O policy would help the jobs of a log."),
     "measure": ("ioopt.cli.measure:measure", "Measure where nothing is to be decided."),
-    "sweep": ("ioopt.cli.campaign:sweep", "Run a grid of instances and solvers into a store."),
-    "report": ("ioopt.cli.campaign:report", "Turn run stores into one HTML report."),
+    "sweep": ("ioopt.cli.sweep:sweep", "Run a grid of instances and solvers into a store."),
     "serve": ("ioopt.cli.serve:serve", "Answer decisions over a pipe or a socket."),
     "doctor": ("ioopt.cli.doctor:doctor", "List what is installed here and what is missing."),
-    "instances": ("ioopt.cli.listings:instances", "Bundled instances, best known plans, schemas."),
-    "solvers": ("ioopt.cli.listings:solvers", "List the solvers and what they can do."),
+    "instances": (
+        "ioopt.cli.listings:instances",
+        "List or generate instances; list their solvers.",
+    ),
 }
+RENAMED = {
+    "compile": "doctor --compile",
+    "decide": "solve --now",
+    "explain": "check --explain",
+    "generate": "instances generate",
+    "report": "plot",
+    "schema": "instances schema",
+    "solvers": "instances solvers",
+    "submit": "instances submit",
+}
+"""Commands of 0.2 -> what stands for them now."""
 
 EPILOG = """\b
 Examples:
   ioopt compare cycle3
-  ioopt generate replication --preset image-85 --set disk=unlimited --seed 1 -o image.json
+  ioopt instances generate replication --preset image-85 --set disk=unlimited --seed 1 -o image.json
   ioopt solve image.json --solver ip --time-limit 30 -o result.json
   ioopt check image.json result.json
   ioopt plot result.json -o gantt.png
@@ -52,6 +62,7 @@ Exit codes: 0 answer, 1 internal error, 2 usage or invalid input, 3 proven infea
 @click.group(
     cls=IooptGroup,
     lazy=COMMANDS,
+    renamed=RENAMED,
     epilog=EPILOG,
     context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
 )

@@ -11,10 +11,10 @@ from ioopt.cli.lazy import IooptCommand, Seconds, quiet, set_option
 from ioopt.cli.options import PATH
 from ioopt.errors import ExitCode, UsageError
 from ioopt.options import DEFAULT_TIME_LIMIT_SECONDS, Deadline, parse_settings
-from ioopt.quantities import column, quantity, title
 from ioopt.registry import MeasuredKind, load_target
 from ioopt.solving import load
 from ioopt.tables import render, say, terminal_width
+from ioopt.units import column, quantity, title
 
 EPILOG = """\b
 Examples:
@@ -46,7 +46,7 @@ def measure(
 ) -> int:
     """Measure FILE: a quantum-model, perturbation or message-counts instance."""
     from ioopt.formats.native import dump_json, write_text
-    from ioopt.plot.save import check_target, save
+    from ioopt.plot.page import check_target, save
 
     if picture is not None:
         check_target(picture)

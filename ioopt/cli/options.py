@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
@@ -19,9 +19,8 @@ from ioopt.compiled import choice
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.native import check_writable, read_json, shown, validate
 from ioopt.options import DEFAULT_TIME_LIMIT_SECONDS
-from ioopt.problems.base import Json
 from ioopt.protocols import Incumbents
-from ioopt.registry import KindSpec, load_target
+from ioopt.registry import KindSpec
 from ioopt.registry.types import THREADS
 from ioopt.result import Result
 from ioopt.solving import require_form
@@ -67,37 +66,23 @@ def watching(title: str, limit: float | None) -> Iterator[Callable[[Incumbents],
     if quiet() or not sys.stderr.isatty():
         yield None
         return
-    latest: list[Incumbents] = []
-    done = threading.Event()
-    worker = threading.Thread(target=_draw, args=(title, limit, latest, done), daemon=True)
-    worker.start()
+    bar = _bar("TimeElapsedColumn", transient=True)
+    task = bar.add_task(title, total=limit, state="building")
+    patience = threading.Timer(PATIENCE_SECONDS, bar.start)
+    patience.start()
     try:
-        yield lambda incumbents: latest.__setitem__(slice(None), [incumbents])
+        yield lambda found: bar.update(
+            task, completed=found.deadline.elapsed(), state=_state(found)
+        )
     finally:
-        done.set()
-        worker.join()
+        patience.cancel()
+        patience.join()
+        bar.stop()
 
 
-def _draw(title: str, limit: float | None, latest: list[Incumbents], done: threading.Event) -> None:
-    """The bar, from a thread of its own: it appears once the work has gone on for a second."""
-    if done.wait(PATIENCE_SECONDS):
-        return
-    with _bar("TimeElapsedColumn", transient=True) as bar:
-        task = bar.add_task(title, total=limit, completed=PATIENCE_SECONDS, state="")
-        while not done.wait(0.2):
-            bar.update(task, advance=0.2, state=_state(latest))
-
-
-def _state(latest: list[Incumbents]) -> str:
-    if not latest:
-        return "building"
-    objective, bound = latest[0].objective, latest[0].bound
-    text = "" if objective is None else f"best {objective:.6g}"
-    return text if bound is None else f"{text}, bound {bound:.6g}"
-
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
+def _state(found: Incumbents) -> str:
+    text = "" if found.objective is None else f"best {found.objective:.6g}"
+    return text if found.bound is None else f"{text}, bound {found.bound:.6g}"
 
 
 PATH = click.Path()
@@ -160,42 +145,6 @@ def presets(context: click.Context) -> dict[str, str]:
     return {name: row.kind for row in kinds for name in row.presets}
 
 
-def _assignments(classes: Iterable[type[BaseModel]]) -> dict[str, str]:
-    """KEY= of every field, with its values where there are only so many."""
-    return {
-        f"{key}={value}": "" if field.is_required() else f"default: {field.default}"
-        for cls in classes
-        for key, field in cls.model_fields.items()
-        for value in _choices(field.annotation) or ("",)
-    }
-
-
-def _choices(annotation: object) -> list[str]:
-    if annotation is bool:
-        return ["true", "false"]
-    if get_origin(annotation) is Literal:
-        return [str(value) for value in get_args(annotation)]
-    return [value for part in get_args(annotation) for value in _choices(part)]
-
-
-@_completing
-def solver_settings(context: click.Context) -> dict[str, str]:
-    """Settings of the solvers named before, else of the default of the bundled instance."""
-    kinds = _kinds(context)
-    named = {context.params.get("solver"), *context.params.get("solvers", ())} - {None}
-    named = named or {registry.KINDS[kind].default_solver for kind in kinds}
-    rows = [row for row in registry.SOLVERS if row.name in named and kinds <= {*row.kinds}]
-    return _assignments(load_target(row.settings) for row in rows if row.settings)
-
-
-@_completing
-def preset_settings(context: click.Context) -> dict[str, str]:
-    """Settings of the preset named before."""
-    preset = context.params.get("preset") or ""
-    tables = [row.presets for row in registry.FORMATS.values()]
-    return _assignments(table[preset] for table in tables if preset in table)
-
-
 def _target(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
     """A file to be written: one that cannot be is refused at once, not after the work."""
     if value is not None and value != "-":
@@ -216,10 +165,10 @@ def solver_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--time-limit", type=Seconds(), default=DEFAULT_TIME_LIMIT_SECONDS, metavar="S",
                      help="Seconds for the whole solve, model building included."),
         click.option("--threads", type=int, default=1, metavar="N",
-                     help="Threads, for solvers with that ability (`ioopt solvers`)."),
+                     help="Threads, for solvers with that ability (`ioopt instances solvers`)."),
         click.option("--seed", type=int, default=0, metavar="N", help="Seed of everything random."),
         click.option("--gap", type=float, metavar="R", help="Stop at this relative gap."),
-        set_option("A setting of the solver; may be given again.", shell_complete=solver_settings),
+        set_option("A setting of the solver; may be given again."),
         click.option("--log", metavar="FILE", type=PATH, callback=_target,
                      help="File to which the backend's log is appended."),
     )(gathered)  # fmt: skip
@@ -260,24 +209,18 @@ def read_result(source: str, kind: KindSpec | None = None) -> Mapping[str, Any]:
             raise InstanceError(f"{source}: {given} holds neither a plan nor a schedule")
         data = {"plan": data}
     if kind is not None:
-        whole = data.get("format") == "ioopt/result" and "solver" in data
-        form = Result if whole else partial_result()
-        data = {**data, **validate(form, data, source).model_dump(mode="json", exclude_unset=True)}
+        told: Mapping[str, Any] = data
+        if data.get("format") != "ioopt/result" or "solver" not in data:
+            parts = Result.model_fields.keys() - {"format", "version"}
+            told = UNTOLD | {key: data[key] for key in parts if data.get(key) is not None}
+        found = validate(Result, told, source).model_dump(mode="json", exclude_unset=True)
+        data = {**data, **{key: value for key, value in found.items() if key in data}}
         require_form(kind, data, source)
     return data
 
 
-def partial_result() -> type[BaseModel]:
-    """A result of which any part may be missing and to which anything may be added."""
-    from pydantic import ConfigDict, create_model
-
-    fields: Json = {name: item.annotation for name, item in Result.model_fields.items()}
-    parts: Json = {
-        name: (annotation | None, None)
-        for name, annotation in fields.items()
-        if name not in ("format", "version")
-    }
-    return create_model("Result", __config__=ConfigDict(extra="ignore"), **parts)
+UNTOLD = {"instance": "-", "family": "-", "solver": "-", "status": "unknown", "stop": "finished"}
+"""What a whole result has and a part of one may lack."""
 
 
 def file_argument(**options: Any) -> Callable[[F], F]:
@@ -304,7 +247,7 @@ library_option = click.option(
 
 
 def output_option(required: bool = False, text: str = "Where to write.") -> Callable[[F], F]:
-    """-o FILE; a failure leaves an older file as it was (see :func:`ioopt.formats.native.replacing`)."""
+    """-o FILE; a failure leaves an older file as it was (see :func:`ioopt.formats.native.write_bytes`)."""
     return click.option(
         "-o", "--output", metavar="FILE", type=PATH, required=required, callback=_target, help=text
     )

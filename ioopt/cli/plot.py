@@ -1,15 +1,16 @@
-"""``ioopt plot``: the picture that fits a result or a comparison, or one picture of a run store."""
+"""``ioopt plot``: the picture that fits a result or a comparison; of run stores a report, or one picture."""
 
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import click
 
 from ioopt import registry
 from ioopt.cli.lazy import IooptCommand
-from ioopt.cli.options import PATH, output_option
-from ioopt.errors import ExitCode, InstanceError, UsageError
+from ioopt.cli.options import PATH, measure_option, output_option
+from ioopt.errors import ExitCode, InstanceError, UsageError, missing
 
 EPILOG = """\b
 Examples:
@@ -18,54 +19,70 @@ Examples:
   ioopt plot minmin.json ours.json -o beside.png     (Gantt charts on one scale)
   ioopt plot replay.json -o replay.png          (of `ioopt simulate -o`)
   ioopt plot comparison.json -o bars.html
+  ioopt plot runs.sqlite -o report.html
+  ioopt plot monday.sqlite tuesday.sqlite -o runs.csv
+  ioopt plot runs.sqlite -o runs.html --run 3fa1 --run 90c2    (draw the schedules of these runs)
   ioopt plot runs.sqlite --picture profile -o profile.svg
-  ioopt plot runs.sqlite --picture ratios -o ratios.png
   ioopt plot runs.sqlite --picture against --label tasks -o load.png
-  ioopt plot runs.sqlite --picture gantt --run 3fa1 -o gantt.html
 """
 SQLITE = b"SQLite format 3\x00"
+REPORTS = (".html", ".csv", ".parquet")
 
 
 @click.command(cls=IooptCommand, epilog=EPILOG)
-@click.argument("results", metavar="RESULT...|RUNS.sqlite", nargs=-1, required=True, type=PATH)
-@output_option(required=True, text="OUT.png, .svg, .pdf or .html.")
+@click.argument("sources", metavar="RESULT...|RUNS.sqlite...", nargs=-1, required=True, type=PATH)
+@output_option(required=True, text="OUT.png, .svg, .pdf or .html; of stores also .csv or .parquet.")
 @click.option("--picture", metavar="NAME",
-              help="Of a result: default or gantt. Of a store: profile (default), ratios, against, "
-              "or one of a stored run.")  # fmt: skip
-@click.option("--kind", metavar="KIND", help="Of a store: the kind of instance.")
-@click.option("--label", metavar="SETTING", help="Of a store: the swept setting of `against`.")
-@click.option("--run", metavar="KEY", help="Of a store: the run, by the beginning of its key.")
-@click.option("--measure", metavar="NAME", help="Of a store: what its runs are compared by.")
+              help="Of a result: default or gantt. Of stores: profile, ratios, against, or one of a "
+              "stored run; without it .html is a report of all.")  # fmt: skip
+@click.option("--kind", metavar="KIND", help="Of stores: the kind of instance.")
+@click.option("--label", metavar="SETTING", help="Of stores: the swept setting of `against`.")
+@click.option("--run", "runs", multiple=True, metavar="KEY",
+              help="Of stores: draw this run (the beginning of its key; repeatable).")  # fmt: skip
+@click.option("--timelines", type=click.IntRange(min=0), default=4, metavar="N",
+              help="How many stored schedules a report draws.")  # fmt: skip
+@measure_option("the runs of stores are compared by")
 def plot(
-    results: tuple[str, ...],
+    sources: tuple[str, ...],
     output: str,
     picture: str | None,
     kind: str | None,
     label: str | None,
-    run: str | None,
+    runs: tuple[str, ...],
+    timelines: int,
     measure: str | None,
 ) -> int:
     """Draw RESULT: a Gantt chart, bandwidth, matrix or bars, whatever fits its family.
 
-    Of several results: their Gantt charts on one scale of time. Of a run store: one picture of its
-    report.
+    Of several results: their Gantt charts on one scale of time. Of run stores, merged and opened
+    read-only: tables and pictures as one page, all rows as a table, or one picture.
     """
     from ioopt.formats.native import read_json, reading
-    from ioopt.plot.save import check_target, save
+    from ioopt.plot.page import check_target, save
 
+    stores = all(map(_is_store, sources))
+    if stores and picture is None and Path(output).suffix.lower() in REPORTS:
+        return _report(sources, output, runs, timelines, measure)
     check_target(output)
-    if len(results) > 1:
-        return _beside(results, output, [picture, kind, label, run, measure])
-    (result,) = results
-    if _is_store(result):
+    if stores:
         from ioopt.campaign.report import PROFILE, draw_store
 
-        with reading(result):
-            axes = draw_store([result], picture or PROFILE, kind, label, run, measure)
+        with reading(", ".join(sources)):
+            run = runs[0] if runs else None
+            axes = draw_store(sources, picture or PROFILE, kind, label, run, measure)
         save(axes, output)
         return ExitCode.ANSWER
-    if kind or label or run or measure:
-        raise UsageError(f"{result}: --kind, --label, --run and --measure belong to run stores")
+    if kind or label or runs or measure:
+        names = ", ".join(sources)
+        raise UsageError(f"{names}: --kind, --label, --run and --measure belong to run stores")
+    if len(sources) > 1:
+        from ioopt.pictures import draw_beside, result_to_draw
+
+        if picture is not None:
+            raise UsageError("several results are drawn as Gantt charts; leave out --picture")
+        save(draw_beside([result_to_draw(read_json(name), name) for name in sources]), output)
+        return ExitCode.ANSWER
+    (result,) = sources
     data = read_json(result)
     if not isinstance(data, Mapping):
         raise InstanceError(f"{result}: a result is a JSON object, not {type(data).__name__}")
@@ -75,15 +92,35 @@ def plot(
     return ExitCode.ANSWER
 
 
-def _beside(names: tuple[str, ...], output: str, options: list[str | None]) -> int:
-    """Draw the Gantt charts of several results."""
-    from ioopt.formats.native import read_json
-    from ioopt.pictures import draw_beside, result_to_draw
-    from ioopt.plot.save import save
+def _report(
+    stores: tuple[str, ...],
+    output: str,
+    runs: tuple[str, ...],
+    timelines: int,
+    measure: str | None,
+) -> int:
+    """Write the tables and pictures of the stores as a page, or their rows as a table."""
+    from ioopt.formats.native import reading, write_bytes, write_text
 
-    if any(options):
-        raise UsageError("several results are drawn as Gantt charts; leave out the other options")
-    save(draw_beside([result_to_draw(read_json(name), name) for name in names]), output)
+    ending = Path(output).suffix.lower()
+    if ending == ".html":
+        from ioopt.campaign.report import report_html
+
+        with reading(", ".join(stores)):
+            page = report_html(stores, timelines, runs, measure)
+        write_text(output, page)
+        return ExitCode.ANSWER
+    from ioopt.campaign.frame import read_frame
+
+    frame = read_frame(stores, measure)
+    try:
+        if ending == ".csv":
+            content = frame.to_csv(index=False).encode()
+        else:
+            content = frame.to_parquet(index=False)
+    except ImportError:
+        raise missing("pyarrow", "a report in Parquet") from None
+    write_bytes(output, content)
     return ExitCode.ANSWER
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -13,14 +13,10 @@ from ioopt.cli.options import PATH
 from ioopt.errors import ExitCode, UsageError
 from ioopt.problems.base import Json
 from ioopt.protocols import Metrics, Simulation
-from ioopt.quantities import quantity, title
-from ioopt.registry import KindSpec
 from ioopt.solving import load, plan_of
 from ioopt.solving import simulate as replay
 from ioopt.tables import render, terminal_width
-
-if TYPE_CHECKING:
-    from ioopt.problems.replication import ReplayOptions
+from ioopt.units import quantity, title
 
 DISPATCHERS = ("fifo", "locality", "ready-min-min", "rolling")
 EPILOG = """\b
@@ -73,17 +69,22 @@ def simulate(
     Of a replication plan only `plan.order` and `plan.eviction` are needed.
     """
     from ioopt.formats.native import dump_json, reading, write_text
+    from ioopt.options import parse_settings
+    from ioopt.problems.replication import ReplayOptions
 
     problem = load(file)
     kind = registry.kind_of_problem(problem)
-    if link is not None and kind.family != "replication":
-        raise UsageError(f"--link belongs to replication instances, and {file} is {kind.kind}")
+    asked = {"--link": link, "--actual-noise": sigma, "--actual": actual, "--solver": solver,
+             "--set": settings or None}  # fmt: skip
+    for name, value in asked.items():
+        if value is not None and kind.family != "replication":
+            raise UsageError(f"{name} belongs to replication instances, and {file} is {kind.kind}")
     how: Json = {"link": link} if link else {}
-    how |= _actual(problem, kind, sigma, seed, actual)
+    how |= _actual(problem, sigma, seed, actual)
     if (result is None) == (solver is None):
         raise UsageError("give either the RESULT to replay or a --solver to dispatch by")
     decided: Mapping[str, Any] = {}
-    beyond = _beyond(kind, settings)
+    beyond = parse_settings(ReplayOptions, settings, "simulate")
     if result is not None:
         plan = plan_of(kind, options.read_result(result, kind).get("plan"), result)
         if ("actual" in how or settings) and getattr(plan, "dispatches", None) is not None:
@@ -99,7 +100,7 @@ def simulate(
         from ioopt.sim.replication.dispatch import dispatch
 
         with reading(file):
-            policy_of = _dispatcher(kind, solver)
+            policy_of = registry.load_target(registry.solver(solver, kind).policy or "")(None)
             made, replayed = dispatch(problem, policy_of, prefetch=prefetch, options=beyond, **how)
         decided = {"solver": solver, "plan": made.to_dict()}
     document = {
@@ -116,17 +117,13 @@ def simulate(
     return ExitCode.ANSWER
 
 
-def _actual(
-    problem: Any, kind: KindSpec, sigma: float | None, seed: int, source: str | None
-) -> Json:
+def _actual(problem: Any, sigma: float | None, seed: int, source: str | None) -> Json:
     """The option that replaces compute times, where one is asked for."""
     from ioopt.formats.native import read_json
     from ioopt.sim.replication.simulate import noisy_seconds
 
     if sigma is None and source is None:
         return {}
-    if kind.family != "replication":
-        raise UsageError(f"actual compute times belong to replication instances, not {kind.kind}")
     if source is None:
         return {"actual": noisy_seconds(problem, sigma or 0.0, seed)}
     if sigma is not None:
@@ -136,23 +133,6 @@ def _actual(
     if not good:
         raise UsageError(f"{source}: wanted an object of compute seconds by task")
     return {"actual": times}
-
-
-def _beyond(kind: KindSpec, settings: Mapping[str, str]) -> "ReplayOptions":
-    """The options that ``--set`` names."""
-    from ioopt.options import parse_settings
-    from ioopt.problems.replication import ReplayOptions
-
-    if settings and kind.kind != "replication":
-        raise UsageError(f"--set belongs to replication instances, and this is {kind.kind}")
-    return parse_settings(ReplayOptions, settings, "simulate")
-
-
-def _dispatcher(kind: KindSpec, name: str | None) -> Any:
-    if kind.family != "replication":
-        raise UsageError(f"--solver belongs to replication instances, not {kind.kind}")
-    row = registry.solver(name, kind)
-    return registry.load_target(row.policy or "")(None)
 
 
 def _table(metrics: Metrics) -> str:

@@ -27,7 +27,7 @@ Examples:
 
 @click.command(cls=IooptCommand, epilog=EPILOG)
 @options.file_argument()
-@options.solver_option(text="See `ioopt solvers`; default: the kind's own.")
+@options.solver_option(text="See `ioopt instances solvers`; default: the kind's own.")
 @options.solver_options
 @click.option("--measure", metavar="NAME",
               help="What to optimise where the solver can; default: its own objective.")  # fmt: skip

@@ -7,7 +7,7 @@ another objective is a metric (:func:`ioopt.registry.proof_of`).
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ioopt.problems.base import Json
+from ioopt.problems.base import SYNTHETIC_IO, Json
 from ioopt.registry import Measure
 from ioopt.result import OPTIMAL_RELATIVE_GAP, Status, StopReason, relative_gap
 
@@ -79,3 +79,11 @@ def spent(row: Mapping[str, Any]) -> float | None:
     """Seconds of building and solving."""
     known = [row[part] for part in ("build_seconds", "solve_seconds") if row[part] is not None]
     return max(0.0, sum(known)) if known else None
+
+
+def synthetic_footnote(instances: Iterable[str]) -> str:
+    """The line under a table of results, some of them of these *instances*; empty for none."""
+    names = ", ".join(dict.fromkeys(instances))
+    if not names:
+        return ""
+    return f"{SYNTHETIC_IO} in {names}: these figures depend on it (see meta.synthetic)."

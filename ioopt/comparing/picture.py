@@ -10,9 +10,9 @@ from ioopt.metrics import mean_interval, ratios_to
 from ioopt.plot.layout import label_axis, legend_beside, new_axes, shortened, unit_for
 from ioopt.plot.palette import BOUND, EXACT, HEURISTIC, LIMIT, OTHERS, series
 from ioopt.problems.base import Json
-from ioopt.quantities import title
 from ioopt.registry import sense_of
 from ioopt.registry.types import EXACT as PROVES
+from ioopt.units import title
 
 Row = Mapping[str, Any]
 PROVEN = "proven bound"

@@ -7,10 +7,10 @@ from typing import Any
 
 from ioopt.comparing.measures import COUNTED, Row, spent, standing
 from ioopt.metrics import PairedRatio, median, paired_ratios
-from ioopt.quantities import column, is_number, is_time, quantity, time_unit, title
 from ioopt.registry import KindSpec, Measure, proof_of, sense_of
 from ioopt.result import relative_gap
 from ioopt.tables import Form, fitting, percent, render
+from ioopt.units import column, is_number, is_time, quantity, time_unit, title
 
 ESSENTIAL = 5
 """Columns that are always there: solver, status, the measure, gap, ratio."""

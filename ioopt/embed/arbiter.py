@@ -35,9 +35,9 @@ from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.native import validate
 from ioopt.problems.base import LARGEST, Json
 from ioopt.problems.batch_io import IoRequest, Machine
-from ioopt.quantities import counted
 from ioopt.registry.policies import io_policy
 from ioopt.solvers.batch_io.base_line import BASE_LINE
+from ioopt.units import counted
 
 _KEY = attrgetter("key")
 _SLACK = 1 + 1e-9

@@ -18,12 +18,12 @@ from ioopt.decisions.batch_io import IoPolicy, Limits
 from ioopt.errors import UsageError
 from ioopt.formats.native import validate
 from ioopt.problems.batch_io import Machine, QueueOptions
-from ioopt.quantities import counted
 from ioopt.sim.batch_io.agenda import enter_machine
 from ioopt.sim.batch_io.engine import run_queue
 from ioopt.sim.batch_io.state import COMPUTING, NOBODY, Clock, Tables, tables_of
 from ioopt.sim.batch_io.trace import Trace
 from ioopt.sim.batch_io.waiting import arrive, occupy
+from ioopt.units import counted
 
 
 @dataclass(eq=False)

@@ -29,11 +29,11 @@ from ioopt.errors import UsageError
 from ioopt.formats.native import validate
 from ioopt.problems.base import LARGEST, Json
 from ioopt.problems.gang import Machine, mask_of, nodes_of
-from ioopt.quantities import counted
 from ioopt.registry.policies import gang_policy
 from ioopt.sim.gang.board import BUDGET
 from ioopt.sim.gang.update import Memory, StandingBoard
 from ioopt.solvers.gang.policy import MIGRATE_IOGS as GREEDY
+from ioopt.units import counted
 
 JobId = int | str
 _MAX_NOTES = 100

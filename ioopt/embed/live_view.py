@@ -6,7 +6,7 @@ on their way to it, so that no copy is counted twice.
 
 import math
 from bisect import bisect_left, insort
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Self
 
 from ioopt import registry
@@ -23,19 +23,19 @@ class LiveView(DispatchView):
 
     With *prefetch* one task may wait on a busy node (workflow rule 11), or several short ones, and
     planned ends count how long inputs travel; without, the engine stages, and what is placed counts
-    as computing. ``moved`` counts the bytes of the copies that the answers have asked for.
+    as computing. ``moved`` counts the bytes of the copies that the answers have asked for. The last
+    ``under_way`` tasks were given before, and are no policy's business.
     """
 
     def __init__(
         self, network: Network, nodes: tuple[Node, ...], prefetch: bool = False, now: float = 0.0
     ) -> None:
         self.network, self.nodes, self.prefetch = network, nodes, prefetch
-        self.now, self.round, self.moved = now, 0, 0
+        self.now, self.round, self.moved, self.under_way = now, 0, 0, 0
         self.ready: list[int] = []
         self._tasks: list[Task] = []
         self._io: list[tuple[Sequence[int], Sequence[int]]] = []
         self._sizes: list[int] = []
-        self._under_way = 0
         self._holds: list[set[int]] = [set() for _ in nodes]
         self._places: dict[int, list[int]] = {}
         self._sends = [now] * len(nodes)
@@ -48,19 +48,24 @@ class LiveView(DispatchView):
         self._down: set[int] = set()
 
     @classmethod
-    def of(cls, problem: ReplicationProblem, now: float = 0.0, count: int | None = None) -> Self:
-        """A run of *problem* with prefetch from *now* on; its first *count* tasks are to be given.
-
-        The others, which a caller gives at once, were given before, and are no policy's business.
-        """
-        view = cls(problem.network, problem.nodes, True, now)
-        view._tasks = list(problem.tasks)
-        view._io = list(zip(problem.inputs, problem.outputs))
-        view._sizes = [file.bytes for file in problem.files]
-        view._under_way = 0 if count is None else len(view._tasks) - count
-        for i, held in enumerate(problem.holds):
-            view._come(held, i)
+    def of(cls, problem: ReplicationProblem) -> Self:
+        """A run of *problem* with prefetch; all its tasks are to be given."""
+        view = cls(problem.network, problem.nodes, True)
+        files = zip(problem.inputs, problem.outputs)
+        view.fill(problem.tasks, files, [file.bytes for file in problem.files], problem.holds)
         return view
+
+    def fill(
+        self,
+        tasks: Iterable[Task],
+        files: Iterable[tuple[Sequence[int], Sequence[int]]],
+        sizes: Iterable[int],
+        holds: Iterable[Collection[int]],
+    ) -> None:
+        """Begin with *tasks*, the *files* that each reads and writes, and what each node *holds*."""
+        self._tasks, self._io, self._sizes = list(tasks), list(files), list(sizes)
+        for i, held in enumerate(holds):
+            self._come(held, i)
 
     def becomes_ready(self, k: int) -> None:
         """All files of task *k* are somewhere."""
@@ -148,7 +153,7 @@ class LiveView(DispatchView):
 
     def released(self) -> Sequence[int]:
         """All tasks that are or were to be given."""
-        return range(len(self._tasks) - self._under_way)
+        return range(len(self._tasks) - self.under_way)
 
     def task(self, k: int) -> Task:
         """A task."""

@@ -37,9 +37,10 @@ from ioopt.problems.replication import (
     ReplicationProblem,
     Task,
 )
-from ioopt.quantities import counted
 from ioopt.result import Result
+from ioopt.solvers.replication.greedy.job_data_present import plan_job_data_present
 from ioopt.solving import solve
+from ioopt.units import counted
 
 TaskLike = Task | Mapping[str, object]
 FileLike = File | Mapping[str, object]
@@ -166,7 +167,7 @@ class ReplicationPlanner:
 
         order, notes = self._guard.run(
             wanted,
-            lambda: _greedy(problem),
+            lambda: _order_of(plan_job_data_present(problem)[0]),
             lambda order: _wrong(problem, order),
             deadline,
             until.limit_seconds,
@@ -351,7 +352,7 @@ class ReplicationPlanner:
         )
 
 
-def _order_of(plan: Mapping[str, object] | None) -> Order:
+def _order_of(plan: object) -> Order:
     """The tasks of a plan's queues; copy entries are left to the scheduler's own staging."""
     if plan is None:
         raise UsageError("the solver found no plan")
@@ -370,32 +371,6 @@ def _wrong(problem: ReplicationProblem, order: Order) -> str | None:
     for name, node in placed:
         if node not in problem.node_index:
             return f"there is no node {node!r}"
-        if problem.node_index[node] not in _able(problem, problem.task_index[name]):
+        if not problem.fits(problem.task_index[name], problem.node_index[node]):
             return f"task {name!r} does not fit on {node!r}"
     return None
-
-
-def _greedy(problem: ReplicationProblem) -> Order:
-    """Each task in order of submission to the node with the least to fetch, then the least load."""
-    order: Order = {node.id: [] for node in problem.nodes}
-    planned, load = [set(held) for held in problem.holds], [0.0] * len(order)
-    for k, task in enumerate(problem.tasks):
-        missing = {
-            i: _bytes(problem, set(problem.inputs[k]) - planned[i]) for i in _able(problem, k)
-        }
-        i = min(missing, key=lambda i: (missing[i], load[i]))
-        load[i] += task.compute_seconds / problem.nodes[i].speed
-        load[i] += missing[i] / problem.network.remote_bytes_per_second
-        planned[i].update(problem.inputs[k])
-        order[problem.nodes[i].id].append(task.id)
-    return order
-
-
-def _able(problem: ReplicationProblem, k: int) -> list[int]:
-    """The nodes whose disk holds what task *k* reads."""
-    size, disks = _bytes(problem, problem.inputs[k]), [node.disk_bytes for node in problem.nodes]
-    return [i for i, disk in enumerate(disks) if disk is None or size <= disk]
-
-
-def _bytes(problem: ReplicationProblem, files: Iterable[int]) -> int:
-    return sum(problem.files[f].bytes for f in files)

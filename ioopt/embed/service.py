@@ -26,12 +26,10 @@ from typing import Any
 
 from pydantic_core import to_jsonable_python
 
-from ioopt import registry
 from ioopt.embed.guard import Guard, Refused
 from ioopt.errors import IooptError
 from ioopt.formats.native import unique_keys
 from ioopt.problems.base import Json
-from ioopt.registry.types import ONLINE
 from ioopt.version import __version__
 
 PROTOCOL = 1
@@ -40,8 +38,6 @@ MAX_SESSIONS = 64
 DEFAULT_DEADLINE_SECONDS = 10.0
 DEADLINE_SHARE = 0.8
 """Part of a decision's deadline that the solver is told; the rest is for building and checking."""
-QUICK_BYTES, QUICK_SECONDS = 1 << 16, 0.1
-"""An I/O policy of ioopt decides on a line so short in less time: to ask a thread would cost more."""
 
 METHODS = {
     "IoArbiter": ["request", "progress", "finish", "observe", "forget", "decide"],
@@ -87,7 +83,6 @@ class Service:
         self._guard = Guard()
         self._sessions: dict[int, tuple[str, Any]] = {}
         self._next_session = 1
-        self._line_bytes = 0
 
     def handle(self, line: bytes) -> bytes:
         """The reply, newline included, to one line. Never raises."""
@@ -95,7 +90,6 @@ class Service:
         try:
             if len(line) > self.max_bytes:
                 raise MessageError("oversized", f"a line is at most {self.max_bytes} bytes")
-            self._line_bytes = len(line)
             message = _parsed(line)
             identity = message.get("id")
             reply = {"ioopt": PROTOCOL, "id": identity, "ok": True, "result": self._serve(message)}
@@ -144,8 +138,7 @@ class Service:
             except IooptError as error:
                 return error
 
-        quick = self._line_bytes <= QUICK_BYTES and _is_quick(message, instance, deadline)
-        result, problem = self._guard.ask(wanted, None if quick else deadline)
+        result, problem = self._guard.ask(wanted, deadline)
         if problem is not None:
             raise MessageError("solver", problem)
         if isinstance(result, IooptError):
@@ -228,19 +221,6 @@ def _deadline(message: Json) -> float | None:
     if isinstance(given, bool) or not isinstance(given, (int, float)) or not given > 0:
         raise MessageError("invalid", f"'deadline' must be seconds above 0, not {given!r:.60}")
     return float(given)
-
-
-def _is_quick(message: Json, instance: Json, deadline: float | None) -> bool:
-    """Whether an I/O policy of ioopt, as it is by default, decides with time enough."""
-    kind = registry.kind_of_format(instance.get("format"))
-    spec = registry.solver(message.get("solver"), kind)
-    own = spec.abilities == {ONLINE} and str(spec.target).startswith("ioopt.")
-    return (
-        own
-        and kind.kind == "io-requests"
-        and not message.get("set")
-        and (deadline is None or deadline >= QUICK_SECONDS)
-    )
 
 
 def _wanted(message: Json, key: str, kind: type) -> Any:

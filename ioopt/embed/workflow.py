@@ -27,8 +27,8 @@ from ioopt.formats.native import validate
 from ioopt.options import Deadline
 from ioopt.problems.base import Json
 from ioopt.problems.replication import File, Network, Node, ReplicationProblem, Task
-from ioopt.quantities import counted
 from ioopt.solvers.replication.dispatch import locality
+from ioopt.units import counted
 
 FileLike = Mapping[str, object] | File
 _MAX_NOTES = 100
@@ -383,8 +383,6 @@ class WorkflowDispatcher(LiveView):
         return f"task {pair[0]} on node {pair[1]}, where it may not start"
 
     def _give(self, k: int, i: int) -> Placement:
-        if k not in self.ready:
-            raise ValueError(f"task {k} is not ready")
         missing = [f for f in self.inputs(k) if f not in self._holds[i]]
         stage = tuple((self._files[f].id, self._holder(f)) for f in missing)
         self.give(k, i)

@@ -10,12 +10,12 @@ from ioopt.comparing import compare_rows
 from ioopt.comparing.measures import Row
 from ioopt.errors import UsageError
 from ioopt.problems.base import Json
-from ioopt.quantities import quantity, title
 from ioopt.registry import Measure, load_target, measure_of
 from ioopt.registry.types import ANYTIME, WARM_START
 from ioopt.result import Result, measured
 from ioopt.solving import load
 from ioopt.tables import percent
+from ioopt.units import quantity, title
 
 MORE = 1.1
 """How much of each resource is tried."""

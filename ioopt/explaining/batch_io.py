@@ -3,9 +3,9 @@
 from ioopt.explaining import Family, scaled
 from ioopt.problems.base import JobId, Json
 from ioopt.problems.batch_io import BatchIoProblem
-from ioopt.quantities import quantity
 from ioopt.result import Result
 from ioopt.tables import percent
+from ioopt.units import quantity
 
 
 def told(problem: BatchIoProblem, result: Result) -> list[str]:

@@ -3,9 +3,9 @@
 from ioopt.explaining import MORE, Family
 from ioopt.problems.base import Json
 from ioopt.problems.gang import GangProblem
-from ioopt.quantities import quantity
 from ioopt.result import Result
 from ioopt.tables import percent
+from ioopt.units import quantity
 
 
 def told(problem: GangProblem, result: Result) -> list[str]:

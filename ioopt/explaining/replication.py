@@ -3,10 +3,10 @@
 from ioopt.explaining import MORE, Family, scaled
 from ioopt.problems.base import Json
 from ioopt.problems.replication import ReplicationProblem
-from ioopt.quantities import quantity
 from ioopt.result import Result
 from ioopt.tables import percent
 from ioopt.timeline import covered_seconds
+from ioopt.units import quantity
 
 
 def told(problem: ReplicationProblem, result: Result) -> list[str]:

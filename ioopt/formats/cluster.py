@@ -11,7 +11,7 @@ from ioopt.formats.report import imported
 from ioopt.formats.values import Number, Rate
 from ioopt.problems.base import Json, Record
 from ioopt.problems.replication import LinkModel, ReplicationProblem
-from ioopt.units import format_bytes, parse_bytes
+from ioopt.units import parse_bytes, quantity
 
 
 class Nodes(Record):
@@ -92,26 +92,14 @@ def built(
         task | {"inputs": part.inputs[task["id"]], "outputs": part.outputs[task["id"]]}
         for task in tasks
     ]
-    kinds = machine.kinds()
-    disks = {
-        text: _disk_bytes(text, part.sizes, rows) for text in (kind.disk or "" for kind in kinds)
-    }
     cores = machine.cores or max((task.get("cores", 1) for task in tasks), default=1)
-    assumed = {
-        "nodes": f"{machine.nodes} nodes",
-        "cores": f"{cores} cores each" if cores > 1 else "",
-        "disk": f"disk {machine.disk}",
-        "speed": f"speed {machine.speed:g}",
-        "remote_rate": f"{format_bytes(machine.remote_rate)}/s from remote storage",
-        "link": f"link {machine.link}",
-        "replica_rate": f"{format_bytes(machine.replica_rate)}/s between nodes",
-    }
-    told = [text for key, text in assumed.items() if text and key not in machine.stated()]
-    why = f"the file's machines ({machines}) are not used" if machines else "the file has none"
-    synthetic = {
-        "machine": f"{', '.join(told)} (not given; {why})" if told else "",
-        **part.invented,
-    }
+    nodes: list[Json] = []
+    remarks: dict[str, None] = {}
+    for kind in machine.kinds():
+        disk, remark = _disk_bytes(kind.disk or "", part.sizes, rows)
+        each = {"disk_bytes": disk, "speed": kind.speed, "cores": kind.cores or cores}
+        nodes += [{"id": f"n{len(nodes) + k}", **each} for k in range(kind.count)]
+        remarks |= {remark: None} if remark else {}
     document = {
         **head,
         "network": {
@@ -119,25 +107,32 @@ def built(
             "replica_bytes_per_second": machine.replica_rate,
             "remote_link": machine.link,
         },
-        "nodes": [
-            {
-                "id": f"n{i}",
-                "disk_bytes": disks[kind.disk or ""][0],
-                "speed": kind.speed,
-                "cores": kind.cores or cores,
-            }
-            for i, kind in enumerate(kind for kind in kinds for _ in range(kind.count))
-        ],
+        "nodes": nodes,
         "files": [
             {"id": file, "bytes": size, "keep": file in part.keep}
             for file, size in part.sizes.items()
         ],
         "tasks": rows,
     }
-    said = [*warnings, *part.warnings, *(remark for _, remark in disks.values() if remark)]
-    return imported(
-        ReplicationProblem, document, [f"{name}: {text}" for text in said], name, synthetic
-    )
+    said = [f"{name}: {text}" for text in (*warnings, *part.warnings, *remarks)]
+    synthetic = {"machine": _assumed(machine, cores, machines), **part.invented}
+    return imported(ReplicationProblem, document, said, name, synthetic)
+
+
+def _assumed(machine: Machine, cores: int, machines: int) -> str:
+    """What is not given of *machine*; empty where all is."""
+    words = {
+        "nodes": f"{machine.nodes} nodes",
+        "cores": f"{cores} cores each" if cores > 1 else "",
+        "disk": f"disk {machine.disk}",
+        "speed": f"speed {machine.speed:g}",
+        "remote_rate": f"{quantity('bytes_per_second', machine.remote_rate)} from remote storage",
+        "link": f"link {machine.link}",
+        "replica_rate": f"{quantity('bytes_per_second', machine.replica_rate)} between nodes",
+    }
+    told = [text for key, text in words.items() if text and key not in machine.stated()]
+    why = f"the file's machines ({machines}) are not used" if machines else "the file has none"
+    return f"{', '.join(told)} (not given; {why})" if told else ""
 
 
 def _disk_bytes(

@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 from ioopt.errors import UsageError
 from ioopt.formats.values import Number, Rate
 from ioopt.problems.base import Json, Record
-from ioopt.units import format_bytes
+from ioopt.units import quantity
 
 NODE_BYTES_PER_SECOND = 1e9 / 32
 STORAGE_SHARE = Fraction(250, 1536)
@@ -130,6 +130,6 @@ class IoRule:
 
 def describe_rates(machine: Json) -> str:
     """The rates of a machine block in words, for warnings."""
-    node = format_bytes(machine["node_bytes_per_second"])
-    storage = format_bytes(machine["storage_bytes_per_second"])
-    return f"{node}/s a node, {storage}/s of storage"
+    node = quantity("bytes_per_second", machine["node_bytes_per_second"])
+    storage = quantity("bytes_per_second", machine["storage_bytes_per_second"])
+    return f"{node} a node, {storage} of storage"

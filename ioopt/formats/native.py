@@ -34,15 +34,15 @@ MAX_STREAM_BYTES = 1 << 28
 """Most that is read where nothing tells the size beforehand: standard input, a FIFO, a device."""
 FREE_UNPACKED_BYTES, UNPACKED_RATIO = 1 << 26, 64
 """A gzipped file unpacks to at most the larger of the first and the second times its own size."""
-GZIP_MAGIC = b"\x1f\x8b"
+GZIP_MAGIC, ZIP_MAGIC = b"\x1f\x8b", b"PK\x03\x04"
 _CHUNK_BYTES = 1 << 20
 
 
 def read_bytes(source: str | os.PathLike[str]) -> bytes:
-    """Bytes of a file, unpacked when gzipped; ``-`` is standard input. Every reader goes through it.
+    """Bytes of a file, unpacked when gzipped or the one file of a zip archive; ``-`` is standard input.
 
-    Memory grows with what is there, never past the limits above. Raises InstanceError naming the
-    file when it is missing, unreadable, too large or truncated.
+    Every reader goes through it. Memory grows with what is there, never past the limits above.
+    Raises InstanceError naming the file when it is missing, unreadable, too large or truncated.
     """
     name = os.fspath(source)
     try:
@@ -52,9 +52,10 @@ def read_bytes(source: str | os.PathLike[str]) -> bytes:
             with open(name, "rb") as stream:
                 raw = _bounded(stream, name, _most_bytes(stream, name))
         if raw[:2] == GZIP_MAGIC:
-            most = min(MAX_FILE_BYTES, max(FREE_UNPACKED_BYTES, UNPACKED_RATIO * len(raw)))
             with gzip.open(io.BytesIO(raw)) as packed:
-                raw = _bounded(packed, name, most)
+                raw = _bounded(packed, name, _most_unpacked(raw), unpacked=True)
+        elif raw[:4] == ZIP_MAGIC:
+            raw = _unzipped(raw, name)
     except FileNotFoundError:
         raise InstanceError(
             f"{name}: no such file, and no bundled instance has that name (see `ioopt instances`)"
@@ -75,38 +76,60 @@ def _most_bytes(stream: IO[bytes], name: str) -> int:
     return MAX_FILE_BYTES
 
 
-def _bounded(stream: IO[bytes] | gzip.GzipFile, name: str, most: int) -> bytes:
+def _most_unpacked(raw: bytes) -> int:
+    return min(MAX_FILE_BYTES, max(FREE_UNPACKED_BYTES, UNPACKED_RATIO * len(raw)))
+
+
+def _unzipped(raw: bytes, name: str) -> bytes:
+    import zipfile
+
+    try:
+        with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+            if len(archive.infolist()) != 1:
+                raise InstanceError(f"{name}: an archive of one file is wanted")
+            with archive.open(archive.infolist()[0]) as packed:
+                return _bounded(packed, name, _most_unpacked(raw), unpacked=True)
+    except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
+        raise InstanceError(f"{name}: cannot be unpacked: {error}") from None
+
+
+def _bounded(
+    stream: IO[bytes] | gzip.GzipFile, name: str, most: int, unpacked: bool = False
+) -> bytes:
     """All of *stream*, read in pieces; InstanceError as soon as it is more than *most* bytes."""
     content = io.BytesIO()
     while piece := stream.read(_CHUNK_BYTES):
         if content.tell() + len(piece) > most:
-            packed = " unpacked; unpack it first" if isinstance(stream, gzip.GzipFile) else ""
-            raise InstanceError(f"{name}: more than the {most} bytes that are read{packed}")
+            hint = " unpacked; unpack it first" if unpacked else ""
+            raise InstanceError(f"{name}: more than the {most} bytes that are read{hint}")
         content.write(piece)
     return content.getvalue()
 
 
-@contextmanager
-def replacing(target: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[Any]]:
-    """Open a stream whose content becomes that of *target* only when all went well.
+def write_bytes(target: str | os.PathLike[str], content: bytes) -> None:
+    """Write *content* to a file, as a whole or not at all.
 
     A regular file (or none yet) is replaced at once by one written beside it, and keeps its mode
     and owner; a symbolic link stays and what it points at is replaced. Anything else (FIFO, device,
-    ``/dev/stdout``, ``>(...)``, a file that has other names too) is written through, at the end. A
-    name that ends in ``.gz`` is compressed (with a fixed time stamp, so that equal content gives
-    equal files). Raises UsageError when the target cannot be written.
+    ``/dev/stdout``, ``>(...)``, a file that has other names too) is written through. For a name that
+    ends in ``.gz`` it is compressed (with a fixed time stamp, so that equal content gives equal
+    files). Raises UsageError when the target cannot be written.
     """
     path = Path(target)
+    if path.suffix == ".gz":
+        content = gzip.compress(content, mtime=0)
     try:
         known = _stat(path)
         descriptor = _descriptor(path)
-        sole = known is None or (stat.S_ISREG(known.st_mode) and known.st_nlink == 1)
-        if descriptor is not None or not sole:
-            with _through(path, descriptor) as raw:
-                yield from _layers(raw, path, mode)
+        if descriptor is not None:
+            sys.stdout.flush()
+            # not opened anew, which would begin at its start
+            with os.fdopen(os.dup(descriptor), "wb") as out:
+                out.write(content)
+        elif known is None or (stat.S_ISREG(known.st_mode) and known.st_nlink == 1):
+            _replace(os.path.realpath(path), known, content)
         else:
-            with _beside(os.path.realpath(path), known) as raw:
-                yield from _layers(raw, path, mode)
+            path.write_bytes(content)
     except BrokenPipeError:
         raise  # whoever read it has gone, as on standard output
     except OSError as error:
@@ -137,43 +160,22 @@ def _descriptor(path: Path) -> int | None:
 
     Such a name may lead to a regular file (``>> log``), which is not ours to replace.
     """
-    own, name = (os.path.realpath("/proc/self/fd"), "/dev/fd"), os.path.abspath(path)
-    for _ in range(40):
-        folder, last = os.path.split(name)
-        folder = os.path.realpath(folder)
-        if folder in own and last.isdigit():
-            return int(last)
-        name = os.path.join(folder, last)
+    name = os.path.abspath(path)
+    while not (found := re.fullmatch(r"/(?:dev|proc/self)/fd/(\d+)", name)):
         if not os.path.islink(name):
             return None
-        name = os.path.normpath(os.path.join(folder, os.readlink(name)))
-    return None
+        name = os.path.normpath(os.path.join(os.path.dirname(name), os.readlink(name)))
+    return int(found[1])
 
 
-@contextmanager
-def _through(path: Path, descriptor: int | None) -> Iterator[IO[bytes]]:
-    """Collect what is written and send it through *descriptor*, or what stands at *path*."""
-    content = io.BytesIO()
-    yield content
-    if descriptor is None:
-        shorter = os.O_TRUNC if path.is_file() else 0
-        descriptor = os.open(path, os.O_WRONLY | os.O_NOCTTY | shorter)
-    else:
-        sys.stdout.flush()
-        descriptor = os.dup(descriptor)  # and not opened anew, which would begin at its start
-    with os.fdopen(descriptor, "wb") as out:
-        out.write(content.getbuffer())
-
-
-@contextmanager
-def _beside(path: str, known: os.stat_result | None) -> Iterator[IO[bytes]]:
-    """A temporary file in the folder of *path*, renamed to it once it is safely on disk."""
+def _replace(path: str, known: os.stat_result | None, content: bytes) -> None:
+    """Put a temporary file in the folder of *path* in its place once it is safely on disk."""
     if known is not None and not os.access(path, os.W_OK):
         raise PermissionError(errno.EACCES, "the file is write-protected")
     handle, temporary = tempfile.mkstemp(prefix=".ioopt-", dir=os.path.dirname(path))
     try:
         with os.fdopen(handle, "wb") as raw:
-            yield raw
+            raw.write(content)
             raw.flush()
             if known is None:
                 umask = os.umask(0)
@@ -191,27 +193,12 @@ def _beside(path: str, known: os.stat_result | None) -> Iterator[IO[bytes]]:
         raise
 
 
-def _layers(raw: IO[bytes], path: Path, mode: str) -> Iterator[IO[Any]]:
-    """The stream that the caller writes: text over bytes, compressed where the name ends in .gz."""
-    binary: Any = gzip.GzipFile("", "wb", fileobj=raw, mtime=0) if path.suffix == ".gz" else raw
-    stream = binary if "b" in mode else io.TextIOWrapper(binary, "utf-8", newline="")
-    yield stream
-    stream.flush()
-    if binary is not raw:
-        if stream is not binary:
-            stream.detach()
-        binary.close()
-    elif stream is not raw:
-        stream.detach()
-
-
 def write_text(target: str | os.PathLike[str], text: str) -> None:
-    """Write *text* to a file through :func:`replacing`, or to standard output for ``-``."""
+    """Write *text* to a file as :func:`write_bytes` does, or to standard output for ``-``."""
     if os.fspath(target) == "-":
         sys.stdout.write(text)
-        return
-    with replacing(target) as stream:
-        stream.write(text)
+    else:
+        write_bytes(target, text.encode())
 
 
 def named(source: str | os.PathLike[str]) -> str:

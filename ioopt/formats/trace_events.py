@@ -39,35 +39,20 @@ def trace_events(timeline: Timeline) -> Json:
         return rows[item.resource, _lane(item.kind, int(item.info.get("core") or 0))]
 
     for item in timeline.intervals:
-        events.append({**_common(item, row_of(item)), "ph": "X", "dur": item.duration * 1e6})
+        more: Json = {"dur": item.duration * 1e6, "tid": row_of(item)}
+        events.append({**_event("X", item.label, item.start), **_described(item), **more})
     first = {resource: rows[resource, kind] for resource, kind in reversed(rows)}
     for item in timeline.marks:
-        events.append({**_common(item, first[item.resource]), "ph": "i", "s": "t"})
+        more = {"s": "t", "tid": first[item.resource]}
+        events.append({**_event("i", item.label, item.start), **_described(item), **more})
     for number, (maker, reader) in enumerate(timeline.flows):
         # An arrow begins within its interval: at the very end viewers may take the next one.
-        arrow = {"name": "file", "cat": "flow", "id": number, "pid": PROCESS}
-        events.append(
-            {
-                **arrow,
-                "ph": "s",
-                "ts": (maker.end - 1e-3 * maker.duration) * 1e6,
-                "tid": row_of(maker),
-            }
-        )
-        events.append(
-            {**arrow, "ph": "f", "bp": "e", "ts": reader.start * 1e6, "tid": row_of(reader)}
-        )
+        begun = _event("s", "file", maker.end - 1e-3 * maker.duration)
+        events.append({**begun, "cat": "flow", "id": number, "tid": row_of(maker)})
+        ended = _event("f", "file", reader.start)
+        events.append({**ended, "cat": "flow", "id": number, "bp": "e", "tid": row_of(reader)})
     for name, steps in timeline.counters.items():
-        for time, value in steps:
-            events.append(
-                {
-                    "name": name,
-                    "ph": "C",
-                    "ts": time * 1e6,
-                    "pid": PROCESS,
-                    "args": {"bytes": value},
-                }
-            )
+        events += [{**_event("C", name, time), "args": {"bytes": value}} for time, value in steps]
     return {"traceEvents": events, "displayTimeUnit": "ms"}
 
 
@@ -97,13 +82,13 @@ def _metadata(name: str, row: int, arguments: Json) -> Json:
     return {"name": name, "ph": "M", "pid": PROCESS, "tid": row, "args": arguments}
 
 
-def _common(item: Interval, row: int) -> Json:
+def _event(phase: str, name: str, seconds: float) -> Json:
+    return {"name": name, "ph": phase, "ts": seconds * 1e6, "pid": PROCESS}
+
+
+def _described(item: Interval) -> Json:
     known = {"bytes_per_second": item.rate, **item.info}
     return {
-        "name": item.label,
         "cat": item.kind,
-        "ts": item.start * 1e6,
-        "pid": PROCESS,
-        "tid": row,
         "args": {key: value for key, value in known.items() if value is not None},
     }

@@ -295,7 +295,7 @@ class GangednessMonitor:
             "gang": asdict(self.gang), "running": asdict(self.running),
             "nonrunning": asdict(self.nonrunning), "one_each": self.one_each,
             "silent": self.silent,
-            "stretches": None if self.stretches is None else self.stretches.state(),
+            "stretches": None if self.stretches is None else asdict(self.stretches),
         }  # fmt: skip
 
     @classmethod
@@ -313,7 +313,8 @@ class GangednessMonitor:
             monitor.one_each = int(state.get("one_each", 0))
             monitor.silent = int(state.get("silent", 0))
             if monitor.processors is not None and "stretches" in state:
-                monitor.stretches = Stretches.restore(state["stretches"], monitor.processors)
+                size = {"processors": monitor.processors}
+                monitor.stretches = Stretches(**{**state["stretches"], **size})
         except ValidationError as error:
             where = ".".join(map(str, error.errors()[0]["loc"]))
             raise InstanceError(f"gangedness state: {where}: {error.errors()[0]['msg']}") from None

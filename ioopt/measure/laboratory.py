@@ -7,9 +7,8 @@ for every application; characteristic plots take what time is left.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-Engine = Literal["auto", "python", "compiled"]
 SECONDS_PER_EVENT = 3e-6
 """Plain Python's time for a synchronisation."""
 
@@ -129,8 +127,8 @@ def run(
         return max(1, round(quanta * quantum))
 
     arguments: tuple[Any, ...]
-    if isinstance(app, Emp):
-        name, arguments = "emp", (work,)
+    if isinstance(app, Emp):  # processes that meet at the end alone, and tell nobody
+        name, arguments = "barrier", (work, work, received[:0])
     elif isinstance(app, Barrier):
         name, arguments = "barrier", (work, size(app.interval_quanta), received)
     elif isinstance(app, Workpile):
@@ -163,132 +161,102 @@ def _requests(
     return gaps.astype(np.int64), targets
 
 
-def use_compiled(
-    problem: PerturbationProblem, engine: Engine, deadline: Deadline | None = None
-) -> bool:
-    """Whether *engine* means the compiled kernels: ``auto`` by the work of all applications."""
-    if engine != "auto":
-        return engine == "compiled"
+def use_compiled(problem: PerturbationProblem, deadline: Deadline | None = None) -> bool:
+    """Whether the work of all applications takes machine code."""
     runs = problem.runs * len(problem.environments)
     events = sum(map(events_per_quantum, problem.applications)) * runs
     seconds = SECONDS_PER_EVENT * events * problem.work_quanta * problem.processors
     return use_machine_code("laboratory", deadline or Deadline(None), seconds)
 
 
-def run_times(
-    problem: PerturbationProblem,
-    app: Application,
-    environment: Environment,
-    count: int,
-    seed: int,
-    engine: Engine = "auto",
-) -> list[tuple[float, float]]:
-    """(T, T_gang) of each run; runs of one seed see the same perturbation times in every application."""
-    fast = use_compiled(problem, engine)
-    return [
-        _times_of_run(problem, app, environment, count, seed, k, fast) for k in range(problem.runs)
-    ]
+class Laboratory:
+    """The runs of a *problem* from one *seed*; *fast*: by machine code, which gives the same numbers.
 
-
-def _times_of_run(
-    problem: PerturbationProblem,
-    app: Application,
-    environment: Environment,
-    count: int,
-    seed: int,
-    k: int,
-    fast: bool,
-) -> tuple[float, float]:
-    import numpy as np
-
-    placing = np.random.default_rng([seed, 0, problem.environments.index(environment), k])
-    slots = slots_of(problem, environment, hits(problem, environment, placing, count))
-    time = run(problem, app, slots, _requests_of_run(problem, app, seed, k), fast=fast)
-    bare = problem.model_copy(update={"meta": None})  # meta cannot be hashed
-    return time, _gang_time(bare, app, seed, k, fast)
-
-
-def _requests_of_run(
-    problem: PerturbationProblem, app: Application, seed: int, k: int
-) -> np.random.Generator:
-    """The generator from which run *k* of an application draws its requests."""
-    import numpy as np
-
-    return np.random.default_rng([seed, 1, problem.applications.index(app), k])
-
-
-@lru_cache(maxsize=4096)
-def _gang_time(
-    problem: PerturbationProblem, app: Application, seed: int, k: int, fast: bool
-) -> float:
-    """Run time of run *k* without perturbations: the same in every environment."""
-    empty = slots_of(problem, problem.environments[0], [])
-    return run(problem, app, empty, _requests_of_run(problem, app, seed, k), fast=fast)
-
-
-def curve(
-    problem: PerturbationProblem,
-    app: Application,
-    environment: Environment,
-    points: int,
-    seed: int = 0,
-    engine: Engine = "auto",
-    deadline: Deadline | None = None,
-) -> Curve | None:
-    """Mean change of the run time at *points* counts, evenly up to all (Figure 5); None after *deadline*."""
-    counts = sorted({round(problem.perturbations * (k + 1) / points) for k in range(points)} - {0})
-    found = [(0, 0.0)]
-    for count in counts:
-        if deadline is not None and deadline.expired():
-            return None
-        times = run_times(problem, app, environment, count, seed, engine)
-        found.append((count, fmean(t - t_gang for t, t_gang in times)))
-    return tuple(found)
-
-
-def slopes_of(
-    problem: PerturbationProblem,
-    app: Application,
-    seed: int = 0,
-    engine: Engine = "auto",
-    deadline: Deadline | None = None,
-) -> ApplicationSlopes:
-    """Slopes of one application in every environment of the instance, and its gammas (rule 5).
-
-    When *deadline* expires, they rest on the runs made so far, at least one, in every environment.
+    Runs of one seed see the same perturbations in every application.
     """
-    fast, count = use_compiled(problem, engine, deadline), problem.perturbations
-    runs: dict[Environment, list[tuple[float, float]]] = {name: [] for name in problem.environments}
-    for k in range(problem.runs):
-        if k and deadline is not None and deadline.expired():
-            break
+
+    def __init__(self, problem: PerturbationProblem, seed: int = 0, fast: bool = False) -> None:
+        self.problem, self.seed, self.fast = problem, seed, fast
+        self._alone: dict[tuple[str, int], float] = {}
+
+    def times(
+        self, app: Application, environment: Environment, count: int, k: int
+    ) -> tuple[float, float]:
+        """Run time of run *k* with *count* perturbations, and without any, in gang quanta."""
+        import numpy as np
+
+        problem = self.problem
+        place = problem.environments.index(environment)
+        placing = np.random.default_rng([self.seed, 0, place, k])
+        perturbed = hits(problem, environment, placing, count)
+        if (app.id, k) not in self._alone:  # the same in every environment
+            self._alone[app.id, k] = self._run(app, slots_of(problem, environment, []), k)
+        return self._run(app, slots_of(problem, environment, perturbed), k), self._alone[app.id, k]
+
+    def _run(self, app: Application, slots: Slots, k: int) -> float:
+        import numpy as np
+
+        requests = np.random.default_rng([self.seed, 1, self.problem.applications.index(app), k])
+        return run(self.problem, app, slots, requests, fast=self.fast)
+
+    def slopes(self, app: Application, deadline: Deadline | None = None) -> ApplicationSlopes:
+        """Slopes of one application in every environment of the instance, and its gammas (rule 5).
+
+        When *deadline* expires, they rest on the runs made so far, at least one, in every environment.
+        """
+        problem, count = self.problem, self.problem.perturbations
+        runs: dict[Environment, list[tuple[float, float]]] = {
+            name: [] for name in problem.environments
+        }
+        for k in range(problem.runs):
+            if k and deadline is not None and deadline.expired():
+                break
+            for environment, times in runs.items():
+                times.append(self.times(app, environment, count, k))
+        slopes: dict[Environment, float] = {}
+        deviations: dict[Environment, float] = {}
+        gang = 0.0
         for environment, times in runs.items():
-            times.append(_times_of_run(problem, app, environment, count, seed, k, fast))
-    slopes: dict[Environment, float] = {}
-    deviations: dict[Environment, float] = {}
-    gang = 0.0
-    for environment, times in runs.items():
-        each = [(t - t_gang) / count for t, t_gang in times]
-        slopes[environment] = fmean(each)
-        deviations[environment] = stdev(each) if len(each) > 1 else 0.0
-        gang = fmean(t_gang for _, t_gang in times)
-    share = 1 / problem.processors
-    sub, add = slopes.get("Sub_RR"), slopes.get("Add_RR")
-    return ApplicationSlopes(
-        id=app.id,
-        gang_quanta=gang,
-        slopes=slopes,
-        deviations=deviations,
-        gamma_sub=None if sub is None else (sub - share) / (1 - share),
-        gamma_add=None if add is None else 1 + problem.processors * add,
-    )
+            each = [(t - t_gang) / count for t, t_gang in times]
+            slopes[environment] = fmean(each)
+            deviations[environment] = stdev(each) if len(each) > 1 else 0.0
+            gang = fmean(t_gang for _, t_gang in times)
+        share = 1 / problem.processors
+        sub, add = slopes.get("Sub_RR"), slopes.get("Add_RR")
+        return ApplicationSlopes(
+            id=app.id,
+            gang_quanta=gang,
+            slopes=slopes,
+            deviations=deviations,
+            gamma_sub=None if sub is None else (sub - share) / (1 - share),
+            gamma_add=None if add is None else 1 + problem.processors * add,
+        )
+
+    def curves(
+        self, app: Application, points: int, deadline: Deadline
+    ) -> dict[Environment, Curve] | None:
+        """Mean change of the run time at *points* counts, evenly up to all (Figure 5).
+
+        None after the *deadline*.
+        """
+        most = self.problem.perturbations
+        counts = sorted({round(most * (k + 1) / points) for k in range(points)} - {0})
+        found: dict[Environment, Curve] = {}
+        for environment in self.problem.environments:
+            drawn = [(0, 0.0)]
+            for count in counts:
+                if deadline.expired():
+                    return None
+                runs = [self.times(app, environment, count, k) for k in range(self.problem.runs)]
+                drawn.append((count, fmean(t - t_gang for t, t_gang in runs)))
+            found[environment] = tuple(drawn)
+        return found
 
 
 class Settings(Record):
-    """``points`` of each characteristic plot beside the origin (0: slopes only); ``engine``."""
+    """``points`` of each characteristic plot beside the origin (0: slopes only)."""
 
     points: Annotated[int, Field(ge=0)] = 5
-    engine: Engine = "auto"
 
 
 def measure(
@@ -309,31 +277,23 @@ def measure(
     >>> laboratory.measure(problem).found.applications[0].slopes["Sub_FX"]
     1.0
     """
-    settings, deadline = settings or Settings(), deadline or Deadline(None)
-    fast = use_compiled(problem, settings.engine, deadline)
-    engine: Engine = "compiled" if fast else "python"
+    points, deadline = (settings or Settings()).points, deadline or Deadline(None)
+    runs = Laboratory(problem, seed, use_compiled(problem, deadline))
     found: list[ApplicationSlopes] = []
     notes: list[str] = []
     for app in problem.applications:
-        found.append(slopes_of(problem, app, seed, engine, deadline))
+        found.append(runs.slopes(app, deadline))
         if deadline.expired() and not notes:
             rest = ", ".join(item.id for item in problem.applications[len(found) - 1 :])
             notes.append(
                 f"the time limit cut the {problem.runs} runs short (to 1 at least): {rest}"
             )
     drawn = 0
-    for at, app in enumerate(problem.applications if settings.points else ()):
-        curves: dict[Environment, Curve] = {}
-        for environment in problem.environments:
-            points = settings.points
-            drawing = curve(problem, app, environment, points, seed, engine, deadline)
-            if drawing is None:
-                break
-            curves[environment] = drawing
-        if len(curves) == len(problem.environments):
+    for at, app in enumerate(problem.applications if points else ()):
+        if curves := runs.curves(app, points, deadline):
             found[at] = found[at].model_copy(update={"curves": curves})
             drawn += 1
-    if settings.points and drawn < len(found):
+    if points and drawn < len(found):
         notes.append(
             f"characteristic plots of {drawn} of {len(found)} applications: no time was left for "
             "the others; give more time, fewer runs or points=0"

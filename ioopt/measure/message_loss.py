@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
 
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from ioopt.errors import UsageError
-from ioopt.problems.base import Json
 
 HALF = 8
 """Quanta over which a stretch fades in, and out again while the next one fades in.
@@ -70,6 +67,8 @@ class Stretches:
 
     def __post_init__(self) -> None:
         self.absences = self.absences or [0] * self.processors
+        if len(self.absences) != self.processors:
+            raise ValueError(f"stretches of {len(self.absences)} processors")
 
     def expect(self, quantum: int, processor: int) -> None:
         """Raises UsageError for what cannot come next: each processor once, quanta in order."""
@@ -156,15 +155,3 @@ class Stretches:
         gamma = -slope * unit - share / (1 - share)
         half = student * spread * unit
         return Loss(gamma, gamma - half, gamma + half, self.count)
-
-    def state(self) -> Json:
-        """All of it as plain JSON values."""
-        return asdict(self)
-
-    @classmethod
-    def restore(cls, state: Mapping[str, Any], processors: int) -> Stretches:
-        """What :meth:`state` gave; TypeError or ValueError for anything else."""
-        made = cls(**state)
-        if made.processors != processors or len(made.absences) != processors:
-            raise ValueError(f"stretches of {processors} processors")
-        return made

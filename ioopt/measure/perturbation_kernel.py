@@ -40,14 +40,6 @@ def note(received: Box, quantum: int, p: int, now: int) -> None:
         received[slot, p] += 1
 
 
-def emp(runs: Box, quantum: int, work: int) -> int:
-    """Each process does *work* on its own."""
-    last = 0
-    for p in range(runs.shape[1]):
-        last = max(last, advance(runs, quantum, p, 0, work))
-    return last
-
-
 def workpile(runs: Box, quantum: int, total: int, unit: int, start: Box) -> int:
     """*total* work in units (the last one smaller), each fetched by the first process that is free.
 

@@ -263,8 +263,6 @@ class Surface:
                 f"surface: no entry for on_seconds {on_seconds:g}, off_seconds {off_seconds:g}; "
                 "add it, or leave the surface out to use the stationary chain"
             )
-        from ioopt.measure.quantum_chain import surface
-
         found = surface(
             round(on_seconds, _DIGITS), round(off_seconds, _DIGITS), io.burst_seconds,
             io.io_seconds, shape=io.burst_shape, processors=self.processors,

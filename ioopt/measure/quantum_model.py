@@ -5,14 +5,12 @@ By its chain, or by simulating events in whole nanoseconds.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING, Literal
 
-from ioopt.compiled import compiled
-from ioopt.compiled.choice import use_machine_code
 from ioopt.errors import InstanceError, OutOfTime, UsageError, require_numbers
-from ioopt.measure import Measurement, io_kernel, quantum_chain
+from ioopt.measure import Measurement, quantum_chain
+from ioopt.measure.io_server import NANOSECONDS
 from ioopt.options import Deadline
 from ioopt.problems.base import Record
 from ioopt.problems.flexgang.quantum_model import (
@@ -30,15 +28,11 @@ if TYPE_CHECKING:
     Integers = NDArray[np.int64]
 
 
-NANOSECONDS = 1_000_000_000
 WARM_UP_SHARE = 0.1
 """Part of the horizon that is not measured."""
 REMEDY = "give a shorter horizon_seconds, fewer processors or quanta nearer to the bursts"
 NUMBERS_PER_BURST = 25.2
 """Most that is held at once for a burst (while instants are sorted), as tracemalloc counts it."""
-SECONDS_PER_ITERATION = 1e-6
-"""Plain Python's time for an iteration of a process."""
-Engine = Literal["auto", "python", "compiled"]
 
 
 def nanoseconds(seconds: float) -> int:
@@ -47,45 +41,45 @@ def nanoseconds(seconds: float) -> int:
 
 
 def simulate_point(
-    problem: QuantumModelProblem,
-    point: QuantumPoint,
-    *,
-    seed: int = 0,
-    engine: Engine = "auto",
+    problem: QuantumModelProblem, point: QuantumPoint, *, seed: int = 0
 ) -> TwoJobMeasures:
-    """Simulate one point of an instance over its horizon and measure it after a warm-up.
-
-    *engine* picks the plain or the compiled walk, which give the same numbers.
-    """
+    """Simulate one point of an instance over its horizon and measure it after a warm-up."""
     qi, qc = nanoseconds(point.qi_seconds), nanoseconds(point.qc_seconds)
     io, cycle = nanoseconds(problem.io_seconds), qi + qc
     cycles = max(1, round(problem.horizon(point) * NANOSECONDS / cycle))
     begin, end = max(1, int(cycles * WARM_UP_SHARE)) * cycle, (cycles + 1) * cycle
     count = _iterations(problem, point, end / NANOSECONDS)
-    if engine == "auto":
-        engine = engine_for(problem, (point,))
-    walk = compiled(io_kernel.__name__, "walk") if engine == "compiled" else io_kernel.walk
     while True:
         _require_room(problem, point, count, end)
         bursts = draw_bursts(problem, count, seed)
-        ready, request = bursts.copy(), bursts.copy()
-        walk(bursts, qi, qc, io, problem.donation == "return", ready, request)
+        ready, request = walk(bursts, qi, qc, io, problem.donation == "return")
         if int(request[:, -1].min()) > end:
             break
         count += count // 4
     return _measure(problem, point, bursts, ready, request, (begin, end))
 
 
-def engine_for(
-    problem: QuantumModelProblem,
-    points: Sequence[QuantumPoint],
-    deadline: Deadline | None = None,
-) -> Engine:
-    """The engine for all *points* together, within *deadline*."""
-    counts = [_iterations(problem, point, problem.horizon(point)) for point in points]
-    seconds = SECONDS_PER_ITERATION * problem.processors * sum(counts)
-    fast = use_machine_code("quanta", deadline or Deadline(None), seconds)
-    return "compiled" if fast else "python"
+def walk(bursts: Integers, qi: int, qc: int, io: int, returns: bool) -> tuple[Integers, Integers]:
+    """When each iteration of each process is ready and when it makes its request, in nanoseconds.
+
+    *bursts* and both answers have shape (processes, iterations). A burst that ends exactly at a
+    slot end is complete in that slot; an I/O that completes there waits. Without *returns* a burst
+    starts at a slot start only.
+    """
+    import numpy as np
+
+    ready, request = np.empty_like(bursts), np.empty_like(bursts)
+    cycle, last = qi + qc, qi - 1 if returns else 0
+    now = np.zeros(len(bursts), np.int64)
+    for k, burst in enumerate(bursts.T):
+        ready[:, k] = now
+        phase = now % cycle
+        phase = np.where(phase > last, phase - cycle, phase)  # below 0: so long until the slot
+        start = phase.clip(min=0)
+        now += start - phase + burst + (start + burst - 1) // qi * qc
+        request[:, k] = now
+        now += io
+    return ready, request
 
 
 def _iterations(problem: QuantumModelProblem, point: QuantumPoint, seconds: float) -> int:
@@ -211,17 +205,16 @@ def measure(
     """
     chosen = "auto" if settings is None else settings.engine
     deadline = deadline or Deadline(None)
-    engine = None
-    if chosen == "event" or (chosen == "auto" and problem.burst_shape is None):
-        engine = engine_for(problem, problem.points, deadline)
+    events = chosen == "event" or (chosen == "auto" and problem.burst_shape is None)
     points: list[MeasuredPoint] = []
     for point in problem.points:
         if deadline.expired():
             break
-        if engine is None:
-            found = quantum_chain.measure(problem, point)
-        else:
-            found = simulate_point(problem, point, seed=seed, engine=engine)
+        found = (
+            simulate_point(problem, point, seed=seed)
+            if events
+            else quantum_chain.measure(problem, point)
+        )
         points.append(MeasuredPoint.of(point, found))
     done, cells = len(points), quantum_chain.COARSE_CELLS
     notes: tuple[str, ...] = ()

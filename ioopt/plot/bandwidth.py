@@ -6,8 +6,8 @@ from typing import Any
 from ioopt.errors import UsageError
 from ioopt.plot.layout import finish, headline, label_axis, new_axes, shortened, unit_for
 from ioopt.plot.palette import BOUND, HUES, OTHERS
-from ioopt.quantities import quantity
 from ioopt.result import Result
+from ioopt.units import quantity
 
 Span = tuple[float, float, float]
 """From, until (seconds), bytes per second."""

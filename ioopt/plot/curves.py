@@ -7,7 +7,7 @@ from typing import Any
 
 from ioopt.plot.layout import finish, label_axis, new_axes, shortened, unit_for
 from ioopt.plot.palette import LIMIT, series
-from ioopt.quantities import title as title_of
+from ioopt.units import title as title_of
 
 MOST_VALUES = 10
 """Values of the setting that get a tick each."""

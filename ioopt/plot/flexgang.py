@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
-from ioopt.plot.gantt import rectangles
+from ioopt.plot.gantt import plot_timeline, rectangles
 from ioopt.plot.layout import (
     Box,
     finish,
@@ -12,12 +12,12 @@ from ioopt.plot.layout import (
     label_axis,
     name_boxes,
     new_axes,
-    patches,
     shortened,
     unit_for,
 )
 from ioopt.plot.palette import IDLE, IO, role
 from ioopt.result import Result
+from ioopt.timeline import Interval, Timeline
 
 MOST_INCHES = 9.0
 """Height of the tallest frame."""
@@ -99,30 +99,16 @@ def _windows(schedule: Mapping[str, Any], size: float) -> Iterator[Box]:
 def plot_quantum_selection(result: Result) -> Any:
     """The slots of one cycle, a row a job, I/O jobs labelled with their slowdown; returns the axes."""
     schedule = result.schedule or {}
-    slots = schedule["slots"]
-    names = list(dict.fromkeys(slot["job"] for slot in slots))
-    row_of = {name: row for row, name in enumerate(names)}
-    axes = new_axes(9, min(12.0, 1.2 + 0.4 * len(names)))
-    unit = unit_for("seconds", schedule["cycle_seconds"])
-    cycle = schedule["cycle_seconds"] / unit.size
-    axes.barh(range(len(names)), cycle, 0.8, color=IDLE, linewidth=0)
-    for kind in sorted({slot["kind"] for slot in slots}):
-        corners = [
-            (slot["start_seconds"] / unit.size, slot["end_seconds"] / unit.size,
-             row_of[slot["job"]] - 0.4, 0.8)
-            for slot in slots if slot["kind"] == kind
-        ]  # fmt: skip
-        rectangles(axes, corners, role(kind)[1], "white")
+    slots = [
+        Interval(slot["start_seconds"], slot["end_seconds"], slot["job"], slot["kind"], slot["job"])
+        for slot in schedule["slots"]
+    ]
+    timeline, title = Timeline.of(slots), headline(result, "one cycle")
+    axes = plot_timeline(timeline, title=title, rows="job", until=schedule["cycle_seconds"])
     slowdown = result.metrics.get("slowdown", {})
     labels = [
         shortened(name, 24) + (f"\nslowdown {slowdown[name]:.2f}" if name in slowdown else "")
-        for name in names
+        for name in timeline.resources[: len(axes.get_yticks())]
     ]
-    axes.set_yticks(range(len(names)), labels, fontsize="small" if len(names) <= 25 else 6)
-    axes.set_ylabel("job")
-    axes.set_ylim(len(names) - 0.5, -0.5)
-    axes.set_xlim(0, cycle)
-    label_axis(axes.xaxis, "time in the cycle", unit.name)
-    return finish(
-        axes, headline(result, "one cycle"), patches({slot["kind"] for slot in slots} | {"idle"})
-    )
+    axes.set_yticks(axes.get_yticks(), labels)
+    return axes

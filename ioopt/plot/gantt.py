@@ -1,6 +1,6 @@
 """Gantt charts: who computes, fetches, copies and waits when, a row a node or a job; bytes on disks below."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ioopt.errors import UsageError
@@ -14,16 +14,15 @@ from ioopt.plot.layout import (
     new_axes,
     patches,
     shortened,
-    stacked_axes,
     unit_for,
 )
 from ioopt.plot.palette import BLACK, IDLE, LIMIT, role, series
-from ioopt.quantities import quantity
 from ioopt.result import Result
 from ioopt.timeline import Interval, Timeline
+from ioopt.units import quantity
 
-MOST_NODES, MOST_STEPS = 8, 2_000
-"""Nodes with a line each, and changes of all lines; of more, the fullest and the mean are drawn."""
+MOST_NODES = 8
+"""Nodes with a line each; of more, the fullest."""
 
 
 def plot_live_bytes(disks: Mapping[str, Mapping[str, Any]], until: float, axes: Any) -> Any:
@@ -33,8 +32,11 @@ def plot_live_bytes(disks: Mapping[str, Mapping[str, Any]], until: float, axes: 
     peak = max((step[1] for disk in disks.values() for step in disk["live"]), default=0)
     unit = unit_for("bytes", max([peak, *limits]))
     lines = {name: disk["live"] for name, disk in disks.items()}
-    if len(lines) > MOST_NODES or sum(map(len, lines.values())) > MOST_STEPS:
-        lines = fullest_and_mean([*lines.values()])
+    if len(lines) > MOST_NODES:
+        peaks = {
+            name: max((value for _, value in steps), default=0) for name, steps in lines.items()
+        }
+        lines = {name: lines[name] for name in sorted(peaks, key=lambda n: -peaks[n])[:MOST_NODES]}
     for number, (name, steps) in enumerate(lines.items()):
         times = [0.0, *(at / time.size for at, _ in steps), until / time.size]
         values = [0.0, *(value / unit.size for _, value in steps)]
@@ -50,30 +52,11 @@ def plot_live_bytes(disks: Mapping[str, Mapping[str, Any]], until: float, axes: 
     return finish(axes)
 
 
-def fullest_and_mean(lines: Sequence[Sequence[Sequence[float]]]) -> dict[str, list[list[float]]]:
-    """The largest and the mean of step functions, as [time, value] at every change.
-
-    >>> fullest_and_mean([[[0, 4], [2, 0]], [[1, 6]]])
-    {'fullest node': [[0, 4], [1, 6], [2, 6]], 'mean': [[0, 2.0], [1, 5.0], [2, 3.0]]}
-    """
-    changes = sorted((time, n, value) for n, line in enumerate(lines) for time, value in line)
-    now, largest, mean = [0.0] * len(lines), [], []
-    for place, (time, n, value) in enumerate(changes):
-        now[n] = value
-        if place + 1 == len(changes) or changes[place + 1][0] > time:
-            largest.append([time, max(now)])
-            mean.append([time, sum(now) / len(now)])
-    return {"fullest node": largest, "mean": mean}
-
-
 MOST_ROWS = 60
 """Rows drawn; more cannot be read."""
 MOST_SPANS = 4_000
-"""Intervals drawn one by one; of more, each row shows the share of its time in every slice."""
-SLICES = 300
+"""Intervals drawn with edges and marks; of more, their colours alone, as a bitmap."""
 STAGING = ("remote", "copy", "save")
-Lanes = dict[tuple[float, float, str], list[tuple[float, float]]]
-"""(lower edge, height, kind) -> the spans of that kind there, as (start, end) in seconds."""
 
 
 def plot_timeline(
@@ -88,8 +71,8 @@ def plot_timeline(
 
     Where anything is staged, transfers take the upper half of a row and computing the lower one,
     since a node does both at a time; intervals with ``cores`` in their ``info`` take a lane a core,
-    those with ``critical`` are framed. What nothing covers is *idle*. Marks are ticks (none where
-    there are so many intervals that rows show shares of time).
+    those with ``critical`` are framed. What nothing covers is *idle*. Marks are ticks (none among
+    too many intervals).
     The first 60 resources are drawn; names are written where they fit. Time goes on to *until*
     seconds at least, for charts that are compared.
     """
@@ -110,7 +93,7 @@ def plot_timeline(
     _draw_spans(axes, shown, place, unit)
     marks = [item for item in timeline.marks if item.resource in row_of]
     if len(shown) > MOST_SPANS:
-        marks, rows = [], f"{rows} (height of a bar: share of the time)"
+        marks = []
     _draw_marks(axes, marks, row_of, unit)
     size = "medium" if len(names) <= 12 else "small" if len(names) <= 30 else 6
     axes.set_yticks(range(len(names)), [shortened(name, 24) for name in names], fontsize=size)
@@ -125,9 +108,7 @@ def plot_timeline(
         kinds.add("critical")
     finish(axes, title, patches(kinds | ({"idle"} if idle else set())))
     if len(shown) <= MOST_SPANS:
-        whole = _whole(shown)
-        _join(axes, [parts for parts in whole if len(parts) > 1], place, unit)
-        name_boxes(axes, _boxes([parts[0] for parts in whole], place, unit))
+        name_boxes(axes, _boxes(shown, place, unit))
     return axes
 
 
@@ -166,61 +147,21 @@ def _last_core(item: Interval) -> int:
 
 def _draw_spans(axes: Any, shown: Sequence[Interval], place: _Rows, unit: Unit) -> None:
     """One collection a kind, whatever the number of intervals."""
-    lanes: Lanes = {}
-    for item in shown:
-        lanes.setdefault((*place(item), item.kind), []).append((item.start, item.end))
-    if len(shown) > MOST_SPANS:
-        _draw_shares(axes, lanes, unit)
-        return
     width = abs(axes.get_xlim()[1] - axes.get_xlim()[0])
-    for kind in sorted({kind for *_, kind in lanes}):
+    for kind in sorted({item.kind for item in shown}):
         corners = [
-            (start / unit.size, end / unit.size, low, height)
-            for (low, height, name), spans in lanes.items()
-            if name == kind
-            for start, end in spans
+            (item.start / unit.size, item.end / unit.size, *place(item))
+            for item in shown
+            if item.kind == kind
         ]
         colour = role(kind)[1]
         # Neighbours are told apart by white edges, what is too narrow for these stays visible.
-        edges = ["white" if end - start > 0.008 * width else colour for start, end, *_ in corners]
+        edges: Any = [
+            "white" if end - start > 0.008 * width else colour for start, end, *_ in corners
+        ]
+        if len(shown) > MOST_SPANS:
+            edges = "none"
         rectangles(axes, corners, colour, edges)
-
-
-def _draw_shares(axes: Any, lanes: Lanes, unit: Unit) -> None:
-    """For every slice of time a bar as high as the share of it that a kind took, kinds stacked."""
-    import numpy as np
-
-    last = max(end for spans in lanes.values() for _, end in spans)
-    edges = np.linspace(0.0, last, SLICES + 1)
-    base: dict[float, Any] = {}
-    corners: dict[str, list[tuple[float, float, float, float]]] = {}
-    for (low, height, kind), spans in sorted(lanes.items()):
-        bottom = base.setdefault(low, np.full(SLICES, low + height))
-        tall = height * np.minimum(1.0, covered(spans, edges) / np.diff(edges))
-        base[low] = bottom - tall
-        for k in np.nonzero(tall > 0)[0]:
-            corners.setdefault(kind, []).append(
-                (edges[k] / unit.size, edges[k + 1] / unit.size, bottom[k] - tall[k], tall[k])
-            )
-    for kind, found in corners.items():
-        rectangles(axes, found, role(kind)[1], "none")
-
-
-def covered(spans: Sequence[tuple[float, float]], edges: Any) -> Any:
-    """Seconds that *spans* (start, end) cover between neighbouring *edges*, overlaps added up."""
-    import numpy as np
-
-    starts, ends = np.sort(np.array(spans, dtype=float), axis=0).T
-    count = np.arange(len(spans) + 1)
-
-    def until(times: Any, sums: Any, at: Any) -> Any:
-        """Sum over *times* before *at* of the time since."""
-        before = np.searchsorted(times, at)
-        return count[before] * at - sums[before]
-
-    begun = until(starts, np.concatenate([[0.0], np.cumsum(starts)]), edges)
-    over = until(ends, np.concatenate([[0.0], np.cumsum(ends)]), edges)
-    return np.diff(begun - over)
 
 
 def rectangles(
@@ -258,26 +199,6 @@ def _draw_marks(
         times = [item.start / unit.size for item in marks if item.kind == kind]
         low, high = [row - 0.48 for row in rows], [row - 0.39 for row in rows]
         axes.vlines(times, low, high, color=role(kind)[1], lw=0.8)
-
-
-def _whole(shown: Iterable[Interval]) -> list[list[Interval]]:
-    """The parts of each interval, the highest first: a task on cores apart has several."""
-    parts: dict[Interval, list[Interval]] = {}
-    for item in shown:
-        parts.setdefault(item, []).append(item)
-    return [
-        sorted(items, key=lambda x: int(x.info.get("core") or 0) - _last_core(x))
-        for items in parts.values()
-    ]
-
-
-def _join(axes: Any, whole: Iterable[list[Interval]], place: _Rows, unit: Unit) -> None:
-    """A line with a dot in each part, near their beginning, across the cores between them."""
-    for parts in whole:
-        item, rows = parts[0], sorted(low + height / 2 for low, height in map(place, parts))
-        inset = min(item.duration / 2 / unit.size, 0.008 * abs(axes.get_xlim()[1]))
-        axes.plot([item.start / unit.size + inset] * len(rows), rows, "o-", color=BLACK, lw=1.2,
-                  ms=4, mfc="white", gid="joined")  # fmt: skip
 
 
 def _boxes(shown: Sequence[Interval], place: _Rows, unit: Unit) -> Iterator[Box]:
@@ -353,9 +274,13 @@ def plot_replication(result: Result, axes: Any = None, until: float = 0.0) -> An
     timeline = replication_timeline(result.schedule)
     disks = result.schedule.get("disks")
     if axes is None and disks:
+        from matplotlib.figure import Figure
+
         lanes = 1 + max(map(_last_core, timeline.intervals), default=0)
         upper = _height(min(MOST_ROWS, len(timeline.resources)))
-        axes, below = stacked_axes(10, max(upper, min(8.0, upper * (1 + 0.2 * lanes))), 2.2)
+        heights = max(upper, min(8.0, upper * (1 + 0.2 * lanes))), 2.2
+        figure = Figure(figsize=(10, sum(heights)), layout="constrained")
+        axes, below = figure.subplots(2, sharex=True, height_ratios=heights)
         plot_live_bytes(disks, timeline.makespan, below)
     return plot_timeline(timeline, axes, headline(result, more), until=until)
 

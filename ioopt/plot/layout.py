@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from ioopt import quantities
+from ioopt import units
 from ioopt.result import Result
 
 STEPS = {"min": (1, 2, 5, 10, 15, 30, 60), "h": (0.5, 1, 2, 3, 6, 12, 24)}
@@ -28,7 +28,7 @@ def unit_for(metric: str, largest: float) -> Unit:
     >>> unit_for("time_seconds", 7200), unit_for("mean_slowdown", 3.0)
     (Unit(size=3600.0, name='h'), Unit(size=1.0, name='factor'))
     """
-    size, name = quantities.unit_for(metric, abs(largest))
+    size, name = units.unit_for(metric, abs(largest))
     plain = (unit for word, unit in PLAIN_UNITS.items() if word in metric)
     return Unit(size, name or next(plain, "dimensionless"))
 
@@ -38,14 +38,6 @@ def new_axes(width: float, height: float) -> Any:
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained").add_subplot()
-
-
-def stacked_axes(width: float, upper: float, lower: float) -> Any:
-    """Two axes over one another, *upper* and *lower* inches high, with one scale of time."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, upper + lower), layout="constrained")
-    return figure.subplots(2, sharex=True, height_ratios=(upper, lower))
 
 
 def label_axis(axis: Any, words: str, unit: str) -> None:

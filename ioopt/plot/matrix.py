@@ -1,20 +1,19 @@
 """The Ousterhout matrix as a picture: rows, nodes, jobs local or remote, home instances, replicas."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 from ioopt.errors import UsageError
 from ioopt.plot.layout import Box, finish, headline, name_boxes, new_axes
 from ioopt.plot.palette import IDLE, role
-from ioopt.quantities import quantity
 from ioopt.result import Result
+from ioopt.units import quantity
 
 MOST_ROWS = 40
 """Rows of the matrix drawn; more cannot be read."""
 MOST_PIECES = 4_000
-"""Pieces of jobs drawn with their edges; of more, neighbours of one kind are drawn as one."""
-FINEST = 700
-"""Gaps narrower than this part of the machine are closed where there are so many pieces."""
+"""Pieces of jobs drawn with their edges and names."""
 REPLICA = 0.35
 """How opaque the replicas of a job are beside its home instance."""
 
@@ -71,7 +70,7 @@ def plot_matrix(jobs: Sequence[Mapping[str, Any]], title: str = "") -> Any:
     axes.set_ylim(shown - 0.5, -0.5)
     axes.barh(range(shown), width, 0.9, color=IDLE, linewidth=0)
     pieces = list(_pieces(jobs, shown))
-    _draw(axes, pieces, width)
+    _draw(axes, pieces)
     axes.set_yticks(range(0, shown, 1 + shown // 21))
     axes.set_xlabel("node (number)")
     rows = "row (time slice)"
@@ -115,34 +114,24 @@ def _kind(local: bool) -> str:
     return "local" if local else "remote start"
 
 
-def _draw(axes: Any, pieces: Sequence[Piece], width: int) -> None:
+def _draw(axes: Any, pieces: Sequence[Piece]) -> None:
     """One collection a kind, however many jobs there are."""
     from ioopt.plot.gantt import rectangles
 
     for local, home in ((True, True), (True, False), (False, True), (False, False)):
-        chosen = [piece[:3] for piece in pieces if piece[3:5] == (local, home)]
-        edge = "white"
-        if len(pieces) > MOST_PIECES:
-            chosen, edge = list(_joined(chosen, width / FINEST)), "none"
-        if chosen:
-            corners = [(first, first + count, row - 0.45, 0.9) for row, first, count in chosen]
+        corners = [
+            (first, first + count, row - 0.45, 0.9)
+            for row, first, count, *kind, _ in pieces
+            if kind == [local, home]
+        ]
+        if corners:
+            edge = "white" if len(pieces) <= MOST_PIECES else "none"
             rectangles(axes, corners, role(_kind(local))[1], edge, 1.0 if home else REPLICA)
-
-
-def _joined(pieces: Iterable[tuple[int, int, int]], gap: float) -> Iterator[tuple[int, int, int]]:
-    """Pieces of a row as one where at most *gap* nodes lie between them."""
-    row, first, end = -1, 0, 0
-    for at, start, count in sorted(pieces):
-        if at == row and start <= end + gap:
-            end = max(end, start + count)
-            continue
-        if end > first:
-            yield row, first, end - first
-        row, first, end = at, start, start + count
-    if end > first:
-        yield row, first, end - first
 
 
 def _runs(columns: Iterable[int]) -> Iterator[tuple[int, int]]:
     """Maximal runs of consecutive nodes as (first, length)."""
-    yield from ((first, count) for _, first, count in _joined(((0, n, 1) for n in columns), 0))
+    ordered = enumerate(sorted(columns))
+    for _, run in groupby(ordered, key=lambda pair: pair[1] - pair[0]):
+        nodes = [node for _, node in run]
+        yield nodes[0], len(nodes)

@@ -127,36 +127,28 @@ def plot_message_counts(found: GangednessVerdicts, title: str = "") -> Any:
 
     items = found.applications
     axes = new_axes(8.0, min(14.0, 1.2 + 0.35 * len(items)))
-    drawn = [0.02, 1.0]
-    for name, (colour, marker) in VERDICTS.items():
-        chosen = [
-            (place, item.verdict)
-            for place, item in enumerate(items)
-            if item.verdict.gangedness == name and item.verdict.ratio
-        ]
-        ratios = [verdict.ratio for _, verdict in chosen if verdict.ratio]
-        spans = [
-            (place, verdict.low, verdict.high)
-            for place, verdict in chosen
-            if verdict.low is not None and verdict.high is not None
-        ]
-        drawn += [
-            value for value in [*ratios, *(v for span in spans for v in span[1:])] if value > 0
-        ]
-        label = f"{name}, 90 % interval"
-        axes.plot(
-            ratios, [place for place, _ in chosen], marker, color=colour,
-            label=label if chosen else None,
-        )  # fmt: skip
-        least = min(drawn) / 2  # an interval that reaches 0 leaves the logarithmic axis
-        places, lows, highs = zip(*spans) if spans else ((), (), ())
-        axes.hlines(places, [max(low, least) for low in lows], highs, colour)
-    marks = [(k, item.verdict.threshold) for k, item in enumerate(items) if item.verdict.threshold]
-    axes.vlines(
-        [at for _, at in marks], [k - 0.4 for k, _ in marks], [k + 0.4 for k, _ in marks],
-        BOUND, "dashed", lw=0.8,
-    )  # fmt: skip
     axes.set_xscale("log")
+    drawn, shown = [0.02, 1.0], set()
+    for place, verdict in enumerate(item.verdict for item in items):
+        if verdict.threshold:
+            axes.vlines(verdict.threshold, place - 0.4, place + 0.4, BOUND, "dashed", lw=0.8)
+        if not verdict.ratio:
+            continue
+        colour, marker = VERDICTS[verdict.gangedness]
+        axes.plot(verdict.ratio, place, marker, color=colour)
+        shown.add(verdict.gangedness)
+        drawn.append(verdict.ratio)
+        if verdict.low is not None and verdict.high is not None:
+            # An interval that reaches 0 leaves the logarithmic axis.
+            axes.hlines(place, max(verdict.low, TICKS[0] / 100), verdict.high, colour)
+            drawn += [end for end in (verdict.low, verdict.high) if end > 0]
+    handles = [
+        Line2D([], [], color=colour, marker=marker, ls="none", label=f"{name}, 90 % interval")
+        for name, (colour, marker) in VERDICTS.items()
+        if name in shown
+    ]
+    if any(item.verdict.threshold for item in items):
+        handles.append(Line2D([], [], color=BOUND, ls="--", lw=0.8, label="threshold"))
     axes.set_xticks(TICKS, [f"{tick:g}" for tick in TICKS])
     axes.set_xlim(min(drawn) / 1.3, max(drawn) * 1.3)
     axes.minorticks_off()
@@ -165,7 +157,4 @@ def plot_message_counts(found: GangednessVerdicts, title: str = "") -> Any:
     axes.invert_yaxis()
     axes.set_ylabel("application (gangedness)")
     axes.set_xlabel("messages in disturbed quanta / messages in gang quanta (factor)")
-    handles = axes.get_legend_handles_labels()[0]
-    if marks:
-        handles.append(Line2D([], [], color=BOUND, linestyle="--", lw=0.8, label="threshold"))
     return finish(axes, title, handles)

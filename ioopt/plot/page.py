@@ -1,12 +1,47 @@
-"""One self-contained HTML page of tables and pictures, readable on a telephone and on a wide screen."""
+"""Writing pictures: a file of a figure, or one self-contained HTML page of tables and figures."""
 
 import html
+import io
 from collections.abc import Sequence
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
-from ioopt.plot.save import svg_text
-from ioopt.quantities import show
+from ioopt.errors import UsageError
+from ioopt.units import show
+
+ENDINGS = (".png", ".svg", ".pdf", ".html")
+
+
+def check_target(target: str) -> str:
+    """The ending of *target*; raises UsageError for one that is not a picture's."""
+    ending = Path(target).suffix.lower()
+    if ending not in ENDINGS:
+        raise UsageError(f"{target}: a picture's name ends in {', '.join(ENDINGS)}")
+    return ending
+
+
+def save(axes: Any, target: str) -> None:
+    """Write the figure of *axes* to *target* in the form of its ending; renamed when complete."""
+    from ioopt.formats.native import write_bytes
+
+    ending = check_target(target)
+    if ending == ".html":
+        content = page(Path(target).stem, svg_text(axes.figure)).encode()
+    else:
+        out = io.BytesIO()
+        axes.figure.savefig(out, format=ending[1:], bbox_inches="tight", dpi=150)
+        content = out.getvalue()
+    write_bytes(target, content)
+
+
+def svg_text(figure: Any) -> str:
+    """The figure as SVG text without the XML prologue, for embedding in HTML."""
+    out = io.StringIO()
+    figure.savefig(out, format="svg", bbox_inches="tight")
+    text = out.getvalue()
+    return text[text.index("<svg") :]
+
 
 STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:72rem;padding:0 1rem;color:#1b1f24}

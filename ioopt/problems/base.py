@@ -61,6 +61,8 @@ JobId = Annotated[int, Field(ge=-LARGEST, le=LARGEST, strict=True)] | Name
 
 KeyT = TypeVar("KeyT")
 
+SYNTHETIC_IO = "I/O is synthetic"
+"""How the note of a result begins whose instance had no I/O of its own."""
 Json = dict[str, Any]
 """Plain data as it stands in a file: text, numbers, lists and dictionaries by key."""
 
@@ -123,6 +125,19 @@ class Problem(Record):
     version: Literal[1] = 1
     name: Name = "unnamed"
     meta: Json | None = None
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The lines that its importer left in ``meta.warnings``: what it dropped, invented or scaled."""
+        said = (self.meta or {}).get("warnings")
+        return tuple(str(line) for line in said) if isinstance(said, (list, tuple)) else ()
+
+    @property
+    def synthetic_notes(self) -> tuple[str, ...]:
+        """The note of a result when I/O was invented (``meta.synthetic``)."""
+        made = (self.meta or {}).get("synthetic")
+        how = made.get("I/O") if isinstance(made, Mapping) else None
+        return (f"{SYNTHETIC_IO}: {how}",) if isinstance(how, str) else ()
 
 
 def first_repeated(items: Iterable[Hashable]) -> tuple[int, int] | None:

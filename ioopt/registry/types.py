@@ -80,7 +80,7 @@ class KindSpec(Format):
     objective; ``baseline`` is the solver to which the comparison of several
     instances prints mean ratios. ``schedule`` is the form of its schedules. ``plot`` draws a
     result; ``pictures`` are further ones by name (``ioopt plot --picture``); ``explain`` is the
-    :class:`ioopt.explaining.Family` that ``ioopt explain`` asks. ``fallback`` is the
+    :class:`ioopt.explaining.Family` that ``ioopt check --explain`` asks. ``fallback`` is the
     solver that answers when another one fails; ``policies`` are what ``auto`` tries, the best
     first. ``bound`` is a quick function from the problem to a proven bound of the objective, for
     solvers that prove nothing themselves (``limited_bound``: it takes a ``deadline``). ``decision`` marks

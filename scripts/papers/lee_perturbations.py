@@ -9,7 +9,7 @@ from typing import Any
 from papers.claims import Found, values_of, verdict, verdict_of_several
 from pydantic import TypeAdapter
 
-from ioopt.measure.laboratory import slopes_of
+from ioopt.measure.laboratory import Laboratory
 from ioopt.problems.flexgang.perturbation import (
     ENVIRONMENTS,
     Application,
@@ -37,7 +37,7 @@ def measured(apps: Sequence[Application], runs: int, **changes: int) -> list[App
 def slopes(app: dict[str, Any], runs: int, **changes: int) -> dict[str, Any]:
     """The slopes of one application, as plain values."""
     problem = PerturbationProblem.model_validate({"applications": [app], "runs": runs, **changes})
-    return slopes_of(problem, problem.applications[0]).model_dump(mode="json")
+    return Laboratory(problem).slopes(problem.applications[0]).model_dump(mode="json")
 
 
 def slopes_of_type(

@@ -12,7 +12,6 @@ from importlib.util import find_spec
 
 from ioopt.errors import UsageError
 from ioopt.models.program import Number, Program
-from ioopt.solvers.backends import mathopt_program, pulp_program
 from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits, judged
 
 BACKENDS = ("HiGHS", "CBC", "SCIP", "GLPK")
@@ -20,6 +19,8 @@ BACKENDS = ("HiGHS", "CBC", "SCIP", "GLPK")
 
 def available() -> tuple[str, ...]:
     """The backends that can run here, in the order of preference."""
+    from ioopt.solvers.backends import pulp_program
+
     ortools = find_spec("ortools") is not None
     here = {
         "HiGHS": ortools,
@@ -47,6 +48,9 @@ def solve_program(
     name = backend or "HiGHS"
     if name not in BACKENDS:
         raise UsageError(f"no backend {name!r}; known: {', '.join(BACKENDS)}")
+    # Most runs need neither: what is not asked for is not loaded.
+    from ioopt.solvers.backends import mathopt_program, pulp_program
+
     begun = time.monotonic()
     unit, written = program.unit, program.in_seconds()
     begin = {

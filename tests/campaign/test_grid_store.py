@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from campaign_helpers import row, write_config
+from campaign_helpers import row, rows_in, write_config
 
 from ioopt.campaign import store as stores
 from ioopt.campaign.grid import build_grid, read_config
@@ -95,13 +95,15 @@ def test_rows_are_replaced_not_doubled(tmp_path):
         assert store.done(retry_failed=True) == {"b"}
         store.put(row("a"))
     with StoreReader(path) as reader:
-        assert list(reader.rows(("key", "status"))) == [("a", "feasible"), ("b", "feasible")]
+        assert list(rows_in(reader, ("key", "status"))) == [("a", "feasible"), ("b", "feasible")]
         assert reader.document("b") == {"plan": [1]} and reader.document("a") is None
         with pytest.raises(sqlite3.OperationalError, match="readonly"):
             reader.connection.execute("DELETE FROM runs")
 
 
-def test_an_older_store_is_migrated_and_keeps_its_rows(tmp_path):
+@pytest.fixture
+def first_store(tmp_path):
+    """A store of the first version, from before whole results, with one row."""
     path = tmp_path / "old.sqlite"
     connection = sqlite3.connect(path)
     connection.execute(stores.MIGRATIONS[0])
@@ -113,11 +115,20 @@ def test_an_older_store_is_migrated_and_keeps_its_rows(tmp_path):
     connection.execute(f"INSERT INTO runs VALUES ({marks})", values)
     connection.commit()
     connection.close()
+    return path
+
+
+def test_an_older_store_is_read_as_it_is_and_migrated_where_written(first_store):
+    from ioopt.campaign.report import report_html
+
+    path, before = first_store, first_store.read_bytes()
+    assert "<h2>Failures</h2><p>None.</p>" in report_html([str(path)])
+    assert path.read_bytes() == before
     with Store(str(path)) as store:
         assert store.done() == {"kept"}
         store.put(row("new"), {"plan": 1})
     with StoreReader(str(path)) as reader:
-        assert reader.version == len(stores.MIGRATIONS) and reader.count() == 2
+        assert reader.version == len(stores.MIGRATIONS) and len(rows_in(reader)) == 2
 
 
 def other_program(path):
@@ -190,8 +201,8 @@ def test_damage_in_the_middle_of_a_store_is_one_line_and_it_is_left_alone(tmp_pa
     (tmp_path / "g.toml").write_text(MINIMAL)
     before = path.read_bytes()
     for words in (
-        ("report", str(path), "-o", str(tmp_path / "x.html")),
-        ("report", str(path), "-o", str(tmp_path / "x.csv")),
+        ("plot", str(path), "-o", str(tmp_path / "x.html")),
+        ("plot", str(path), "-o", str(tmp_path / "x.csv")),
         ("sweep", str(tmp_path / "g.toml"), "--store", str(path), "--resume"),
     ):
         assert main(list(words)) == 2
@@ -201,28 +212,13 @@ def test_damage_in_the_middle_of_a_store_is_one_line_and_it_is_left_alone(tmp_pa
     assert not (tmp_path / "x.html").exists() and not (tmp_path / "x.csv").exists()
 
 
-def test_a_store_from_before_whole_results_is_read_as_it_is(tmp_path):
-    from ioopt.campaign.report import report_html
-
-    path = tmp_path / "old.sqlite"
-    connection = sqlite3.connect(path)
-    connection.execute(stores.MIGRATIONS[0])
-    connection.execute(f"PRAGMA application_id={stores.APPLICATION_ID}")
-    connection.execute("PRAGMA user_version=1")
-    connection.commit()
-    connection.close()
-    before = path.read_bytes()
-    assert "<h2>Failures</h2><p>None.</p>" in report_html([str(path)])
-    assert path.read_bytes() == before
-
-
 @pytest.mark.parametrize("name", ["h#x.sqlite", "h?mode=rwc.sqlite", "h%23x.sqlite", "h x.sqlite"])
 def test_a_store_of_any_name_is_read_and_no_other_file_is_made(tmp_path, name, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with Store(name) as store:
         store.put(row("a"))
     with StoreReader(name) as reader:
-        assert list(reader.rows(("key",))) == [("a",)]
+        assert list(rows_in(reader, ("key",))) == [("a",)]
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
@@ -239,7 +235,7 @@ def test_a_second_sweep_says_who_has_the_store_and_stops(tmp_path, capsys):
             error = capsys.readouterr().err
             assert f"a sweep (process {os.getpid()} on " in error and error.count("\n") == 1
         with StoreReader(str(path)) as reader:
-            assert reader.count() == 1
+            assert len(rows_in(reader)) == 1
     assert sorted(found.name for found in tmp_path.iterdir()) == [
         "g.toml", "link.sqlite", "runs.sqlite"
     ]  # fmt: skip
@@ -292,7 +288,7 @@ def test_a_store_in_a_folder_that_cannot_be_written_to(left):
                     StoreReader(path)
             else:
                 with StoreReader(path) as reader:
-                    assert list(reader.rows(("key",))) == [("a",)]
+                    assert list(rows_in(reader, ("key",))) == [("a",)]
             with pytest.raises(UsageError, match="cannot be opened: Permission denied"):
                 Store(path)
 

@@ -7,6 +7,7 @@ import re
 
 import pandas as pd
 import pytest
+from campaign_helpers import rows_in
 from conftest import first
 
 from ioopt.campaign.frame import by_label, numeric_labels, swept
@@ -53,7 +54,7 @@ def runs(tmp_path_factory):
         for point in grid.points:
             store.put(*perform(point, grid.sources[point.source]))
     with StoreReader(path) as reader:
-        rows = list(reader.rows(("key", "kind", "solver", "settings", "status", "error")))
+        rows = list(rows_in(reader, ("key", "kind", "solver", "settings", "status", "error")))
     assert len(rows) == 4 * 2 + 2 + 1
     assert all(row[4] in ("feasible", "optimal") for row in rows), rows
     return path, rows
@@ -74,7 +75,7 @@ PICTURES = [
     (("--picture", "default"), ("batch-io", RATES), "bandwidth (GB/s)"),
     (("--picture", "gantt"), ("batch-io", json.dumps({"rates": "no"})), "job"),
     (("--picture", "gantt"), ("gang", PLAIN), "job"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("ending", first(1, [".svg", ".png", ".html"]))

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import glob
 import os
-import subprocess
-import sys
 import threading
 
 import pytest
-from campaign_helpers import ROOT, environment
+from campaign_helpers import rows_in, run_study
 
 from ioopt.campaign.pool import Pool
 from ioopt.campaign.runner import run_tasks
@@ -45,7 +43,7 @@ def test_a_death_costs_its_own_task_alone(tmp_path, name, limit, threads):
         stay.set()
     assert failed == 1
     with StoreReader(path) as reader:
-        rows = {row[0]: row[1:] for row in reader.rows(("seed", "status", "error"))}
+        rows = {row[0]: row[1:] for row in rows_in(reader, ("seed", "status", "error"))}
     assert {seed for seed, row in rows.items() if row[0] == "done"} == {0, 1, 2, 4, 5}
     assert rows[3][0] == "failed" and "its worker died every time" in rows[3][1]
     assert ("its hard limit of 0.1 s" in rows[3][1]) == bool(limit)
@@ -67,7 +65,7 @@ def test_no_process_of_a_sweep_listens():
     with Pool(1) as pool:
         ((_, (row, _)),) = pool.answers(experiments("square", 1), {})
         assert row["metrics"] == {"value": 0.0}
-        pids = {os.getpid(), *(worker._pid.result() for worker in pool._workers)}
+        pids = {os.getpid(), *(worker.pid.result() for worker in pool._workers)}
         assert len(pids) == 2 and not listening(pids)
 
 
@@ -86,54 +84,10 @@ def listening(pids: set[int]) -> set[str]:
     return ours & found
 
 
-ABANDONED = """
-import os, sys
-sys.path.insert(0, {tests!r})
-from ioopt.campaign.store import Store
-from ioopt.campaign.study import open_campaign
-
-put, counted = Store.put, iter(range(1, 99))
-
-def put_and_end(store, *row):
-    put(store, *row)
-    if next(counted) == 5:
-        os._exit(9)
-
-Store.put = put_and_end
-with open_campaign({path!r}, 2) as campaign:
-    campaign.study("x").values("campaign_experiments:overstay", [{{"seed": k}} for k in range(6)])
-"""
-
-
 def test_a_busy_worker_ends_with_its_parent_and_leaves_the_store(tmp_path):
     """Seed 3 computes without end; the client is killed at the fifth row. Standard output of the whole
     ends only when nobody has it any more."""
     path = str(tmp_path / "runs.sqlite")
-    code = ABANDONED.format(tests=str(ROOT / "tests"), path=path)
-    run = subprocess.run(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, env=environment(), timeout=60
-    )
-    assert run.returncode == 9
+    assert run_study(path, "overstay", 6, last=5).returncode == 9
     with Store(path) as store:
         assert len(store.done()) == 5
-
-
-def test_a_forked_process_does_not_keep_the_store(tmp_path):
-    """The parent ends; its child lives until our end of its standard input is closed."""
-    path = str(tmp_path / "runs.sqlite")
-    code = (
-        "import os, sys; from ioopt.campaign.store import Store; store = Store(sys.argv[1])\n"
-        "child = os.fork()\n"
-        "print(flush=True)\n"
-        "sys.stdin.read() if child == 0 else os._exit(9)"
-    )
-    process = subprocess.Popen(
-        [sys.executable, "-c", code, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        env=environment(),
-    )  # fmt: skip
-    assert process.wait() == 9
-    assert process.stdout.read(2) == b"\n\n"  # the child is there
-    with Store(path) as store:
-        assert store.done() == set()
-    process.stdin.close()
-    assert process.stdout.read() == b""

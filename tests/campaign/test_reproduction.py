@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from campaign_helpers import ROOT, environment
+from campaign_helpers import ROOT, environment, rows_in
 from papers import page as reproduction_page
 
 from ioopt.campaign.store import Store, StoreReader
@@ -81,6 +81,6 @@ def _rows(path):
     """Rows of a store that may not be there yet, or be in creation."""
     try:
         with StoreReader(str(path)) as reader:
-            return reader.count()
+            return len(rows_in(reader))
     except InstanceError:
         return 0

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from contextlib import nullcontext
 
 import pytest
-from campaign_helpers import ROOT, environment
+from campaign_helpers import rows_in, run_study
 
 from ioopt.campaign.report import report_html
 from ioopt.campaign.runner import open_workers, run_tasks
@@ -46,7 +44,7 @@ def test_a_value_is_computed_once_and_found_again(tmp_path, without_workers):
         assert [row["value"] for row in again] == [25, 16, 9, 4, 1, 0]
         assert study.num_run == 0 and study.num_values == 6 and study.seconds > 0
     with StoreReader(path) as reader:
-        rows = list(reader.rows(("family", "kind", "instance", "solver", "seed", "status")))
+        rows = list(rows_in(reader, ("family", "kind", "instance", "solver", "seed", "status")))
     assert sorted(row[4] for row in rows) == [0, 1, 2, 2, 3, 4, 5]
     assert {(*row[:4], row[5]) for row in rows} == {
         ("experiment", "experiment", "squares", "campaign_experiments.square", "done")
@@ -74,7 +72,7 @@ def test_a_failed_value_says_why_and_is_tried_again(tmp_path, without_workers, f
             assert f"{target}(seed=" in str(caught.value)
             assert 1 <= study.num_run <= 6
     with StoreReader(path) as reader:
-        assert reader.count() == 6
+        assert len(rows_in(reader)) == 6
 
 
 @pytest.mark.slow
@@ -87,48 +85,18 @@ def test_points_that_end_their_worker_fail_with_the_reason_and_the_rest_goes_on(
         failed = run_tasks(experiments, store, workers)
     assert failed == 1
     with StoreReader(path) as reader:
-        ((*row, why),) = [row for row in reader.rows(("status", "seed", "error")) if row[2]]
+        ((*row, why),) = [row for row in rows_in(reader, ("status", "seed", "error")) if row[2]]
     assert row == ["failed", 3] and "its worker died every time" in why
-
-
-KILLED = """
-import os, sys
-sys.path.insert(0, {tests!r})
-from ioopt.campaign.store import Store
-from ioopt.campaign.study import open_campaign
-
-put, counted = Store.put, iter(range(1, 99))
-
-def put_and_end(store, *row):
-    put(store, *row)
-    if next(counted) == {last}:
-        os._exit(9)
-
-if __name__ == "__main__":
-    Store.put = put_and_end
-    with open_campaign({path!r}, 2) as campaign:
-        study = campaign.study("killed")
-        settings = [{{"seed": seed}} for seed in range(12)]
-        found = study.values("campaign_experiments:square", settings)
-        print(study.num_run, sum(row["value"] for row in found))
-"""
 
 
 def test_a_killed_study_goes_on_from_its_store(tmp_path):
     """The client ends at its fifth row without any farewell; then the same study runs again."""
-    path, script = str(tmp_path / "runs.sqlite"), tmp_path / "study.py"
-
-    def run(last):
-        script.write_text(KILLED.format(tests=str(ROOT / "tests"), path=path, last=last))
-        return subprocess.run(
-            [sys.executable, str(script)], capture_output=True, text=True, env=environment()
-        )
-
-    assert run(5).returncode == 9
+    path = str(tmp_path / "runs.sqlite")
+    assert run_study(path, "square", 12, last=5).returncode == 9
     with StoreReader(path) as reader:
-        assert reader.count() == 5
-    again = run(99)
+        assert len(rows_in(reader)) == 5
+    again = run_study(path, "square", 12)
     assert again.returncode == 0, again.stderr
     assert again.stdout.split() == ["7", str(sum(n * n for n in range(12))) + ".0"]
     with StoreReader(path) as reader:
-        assert reader.count() == 12
+        assert len(rows_in(reader)) == 12

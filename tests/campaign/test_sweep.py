@@ -153,7 +153,7 @@ def test_a_system_without_file_locks_is_told_in_one_line(tmp_path):
         '[[instances]]\nbundled = "cycle3"\n[[solvers]]\nname = "minmin"\n'
     )
     script = (
-        "import os, sys; sys.modules['fcntl'] = None; del os.register_at_fork, os.fork; "
+        "import os, sys; sys.modules['fcntl'] = None; del os.fork; "
         "from ioopt.cli.main import main; sys.exit(main(sys.argv[1:]))"
     )
     command = [sys.executable, "-c", script, "sweep", "c.toml", "--store", "s.sqlite"]

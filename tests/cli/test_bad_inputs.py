@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from batch_io_traces import by_hand
+from replication_samples import document
 
 from ioopt.cli.main import main
 from ioopt.errors import InstanceError
@@ -24,12 +26,8 @@ def refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     return lines[0]
 
 
-NETWORK = {"remote_bytes_per_second": 1e6, "replica_bytes_per_second": 1e8}
-TINY: dict[str, Any] = {
-    "format": "ioopt/replication", "name": "tiny", "network": NETWORK, "nodes": [{"id": "n0"}],
-    "files": [{"id": "f", "bytes": 10}],
-    "tasks": [{"id": "t", "compute_seconds": 1.0, "inputs": ["f"]}],
-}  # fmt: skip
+TINY = document(1, {"f": 10}, {"t": (1.0, "f")}, 1e6, 1e8)
+NETWORK = TINY["network"]
 
 
 @pytest.mark.parametrize(
@@ -77,12 +75,9 @@ def test_half_characters(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 def test_ids_name_the_form_they_have() -> None:
     """An id may be a number or text: text that is too long is not told to be a number."""
-    machine = {"nodes": 4, "unit_nodes": 1, "allocation": "flat", "node_bytes_per_second": 1.0,
-               "storage_bytes_per_second": 1.0}  # fmt: skip
-    job = {"id": "x" * 5000, "submit_seconds": 0.0, "nodes": 1, "walltime_seconds": 1.0,
-           "phases": [{"compute_seconds": 1.0, "io_bytes": 1.0}]}  # fmt: skip
+    batch = by_hand([("x" * 5000, 0, 1, 1, [(1, 1)])])
     with pytest.raises(InstanceError, match=r"\)\.id: must have 4096 characters or less, not"):
-        load({"format": "ioopt/batch-io", "machine": machine, "jobs": [job]})
+        load(batch)
 
 
 SMALL = {
@@ -215,8 +210,10 @@ def test_own_schedules_have_their_form(results: dict[str, Any]) -> None:
         (["solve", "cycle3", "--solver", "adaptiv"], "did you mean 'adaptive', which takes batch-io"),
         (["solve", "cycl3"], "did you mean 'cycle3'?"),
         (["instances", "show", "cycl3"], "did you mean 'cycle3'?"),
-        (["generate", "replication", "--preset", "image-86", "-o", "-"], "did you mean 'image-85'?"),
-        (["generate", "replication", "--preset", "mira-month", "-o", "-"], "is one of batch-io, not"),
+        (["instances", "generate", "replication", "--preset", "image-86", "-o", "-"],
+         "did you mean 'image-85'?"),
+        (["instances", "generate", "replication", "--preset", "mira-month", "-o", "-"],
+         "is one of batch-io, not"),
         (["solve", "cycle3", "--solver", "minmin", "--set", "evction=lru"],
          "did you mean 'eviction'? its settings: "),
         (["compare", "cycle3", "--set", "evction=lru"], "did you mean 'eviction'?"),
@@ -234,7 +231,7 @@ def test_messages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (b"ganged,running,messages\n" + b"1" * 200_000 + b",1,4\n", "not CSV: field larger than"),
         (b"application,ganged,running,messages\n" + b"x" * 5000 + b",1,1,4\n", "4096 characters"),
         (b"ganged,running,messages,quantum,processor\n1,1,4," + b"9" * 5000 + b",0\n", None),
-    ):  # fmt: skip
+    ):
         path.write_bytes(content)
         command = ["import", "messages", str(path), "-o", out]
         if says is None:
@@ -327,13 +324,13 @@ BATSIM = {
             json.dumps(BATSIM),
             "1e+18 or less",
         ),
-        (["batsim-jobs"], "job_id,submission\rtime\n1,2\n", "column 'submission_time' is missing"),
+        (["batsim"], "job_id,submission\rtime\n1,2\n", "column 'submission_time' is missing"),
     ],
 )
 def test_foreign_files_of_impossible_values(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], command: list[str], text: str, says: str
 ) -> None:
-    source = tmp_path / "source.txt"
+    source = tmp_path / f"source.{'csv' if text.startswith('job_id') else 'txt'}"
     source.write_bytes(text.encode())
     line = refused(["import", *command, str(source), "-o", str(tmp_path / "out.json")], capsys)
-    assert "source.txt" in line and says in line and len(line) < 500
+    assert source.name in line and says in line and len(line) < 500

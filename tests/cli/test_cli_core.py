@@ -11,22 +11,10 @@ import sys
 import jsonschema
 import pytest
 from conftest import ROOT
+from replication_samples import document
 
 from ioopt.cli.listings import json_schema, schema_targets
-from ioopt.cli.main import main
-
-
-@pytest.fixture
-def run(capsys, monkeypatch, tmp_path):
-    """Run a command in an empty folder; returns (exit code, standard output, standard error)."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*words: str) -> tuple[int, str, str]:
-        code = main(list(words))
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return call
+from ioopt.cli.main import RENAMED, main
 
 
 def test_solve_check_simulate_plot_round_trip(run, tmp_path):
@@ -98,16 +86,6 @@ def test_compare_in_every_form(run, tmp_path):
     assert header.replace(" ", "") == "|solver|status|makespan|gap|ratio|time|"
 
 
-def test_generate_is_repeatable(run, tmp_path):
-    for name in ("a.json", "b.json"):
-        words = ("generate", "replication", "--preset", "image-85", "--set", "tasks=6")
-        assert run(*words, "--seed", "7", "-o", name)[0] == 0
-    assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
-    assert run("check", "a.json")[0] == 0
-    code, out, _ = run("generate", "replication", "--list")
-    assert code == 0 and "image-85" in out
-
-
 def test_instances_and_solvers_and_schemas(run, tmp_path):
     code, out, _ = run("instances")
     assert code == 0 and "cycle3" in out
@@ -116,7 +94,9 @@ def test_instances_and_solvers_and_schemas(run, tmp_path):
     assert run("check", "copy.json")[0] == 0
     code, _, err = run("instances", "copy", "cycle3", "-o", "copy.json")
     assert code == 2 and "exists already" in err
-    names = [spec["name"] for spec in json.loads(run("solvers", "--format", "json")[1])]
+    names = [
+        spec["name"] for spec in json.loads(run("instances", "solvers", "--format", "json")[1])
+    ]
     assert {"ip", "minmin", "job-data-present"} <= set(names)
     for name in run("instances", "schema")[1].split():
         assert json.loads(run("instances", "schema", name)[1])["$schema"]
@@ -143,7 +123,6 @@ def test_a_changed_plan_is_caught(run, tmp_path):
 
 BAD = [
     (("solve", "absent.json"), 2, "no such file"),
-    (("solve", "cycle3", "--solver", "minmim"), 2, "did you mean 'minmin'"),
     (("solve", "cycle3", "--solver", "minmin", "--backend", "CBC"), 2, "no backend 'CBC'"),
     (("solve", "cycle3", "--solver", "minmin", "--set", "x=1"), 2, "no setting 'x'"),
     (("solve", "cycle3", "--time-limit", "-1"), 2, "time limit must be more than 0"),
@@ -157,14 +136,14 @@ BAD = [
     (("check", "broken.json"), 2, "broken.json: line 1 column"),
     (("solve", "toobig.json", "--solver", "minmin"), 2, "t0"),
     (("solve", "toobig.json", "--solver", "ip"), 2, "90 bytes"),
-    (("generate", "replicatoin", "-o", "x.json"), 2, "did you mean 'replication'"),
-    (("generate", "replication"), 2, "missing -o FILE"),
+    (("instances", "generate", "replicatoin", "-o", "x.json"), 2, "did you mean 'replication'"),
+    (("instances", "generate", "replication"), 2, "missing -o FILE"),
     (("plot", "broken.json", "-o", "x.bmp"), 2, "a picture's name ends in"),
     (("solve", "cycle3", "--now"), 2, "one decision is made from io-requests, gang-matrix"),
-    (("decide", "cycle3"), 2, "decide is now solve --now"),
     (("instances", "schema", "replicaton"), 2, "did you mean 'replication'"),
-    (("solvers", "--family", "gnag"), 2, "gang"),
-    (("schema", "replication"), 2, "schema is now instances schema"),
+    (("instances", "solvers", "--family", "gnag"), 2, "gang"),
+    (("check", "cycle3", "--explain"), 2, "wants a RESULT"),
+    (("check", "cycle3", "--format", "json"), 2, "belongs to --explain"),
     (("import", "swf", "a.swf", "--node-rate", "1GB/s"), 2, "--node-rate is now --machine node_rate="),
     (("import", "swf", "a.swf", "--machine", "disk=1GB", "-o", "x"), 2, "no key 'disk'; known: nodes"),
     (("simulate", "cycle3", "--policy", "fifo"), 2, "--policy is now --solver"),
@@ -186,13 +165,7 @@ def test_bad_input_gets_one_line_and_a_code(run, tmp_path, words, code, message)
 
 
 def _task_no_disk_holds():
-    return {
-        "format": "ioopt/replication", "version": 1, "name": "toobig",
-        "network": {"remote_bytes_per_second": 1, "replica_bytes_per_second": 1},
-        "nodes": [{"id": "n0", "disk_bytes": 50}],
-        "files": [{"id": "f0", "bytes": 90}],
-        "tasks": [{"id": "t0", "compute_seconds": 1, "inputs": ["f0"]}],
-    }  # fmt: skip
+    return document([{"disk_bytes": 50}], {"f0": 90}, {"t0": (1, ["f0"])}, 1, 1)
 
 
 def test_standard_input_and_output(run, monkeypatch, tmp_path):
@@ -203,7 +176,7 @@ def test_standard_input_and_output(run, monkeypatch, tmp_path):
         input=text, capture_output=True, text=True, env=environment,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["instance"] == "toobig"
+    assert json.loads(done.stdout)["instance"] == "made"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -211,7 +184,7 @@ def test_an_interrupted_solve_still_writes_its_best_plan(tmp_path, number):
     """The process is signalled once it has reported its first plan (seen in its log of incumbents)."""
     code = f"""
 import os, signal, sys
-from ioopt.cli.main import main
+from ioopt.cli.main import RENAMED, main
 from ioopt.protocols import Incumbents
 report = Incumbents.report
 def reported(self, plan, objective, bound=None):
@@ -243,7 +216,7 @@ def test_where_nothing_can_be_written_is_said_before_the_work(run, tmp_path, mon
     [
         ("solve", "cycle3", "--solver", "minmin"),
         ("compare", "cycle3", "--solver", "minmin", "--solver", "fifo"),
-        ("generate", "replication", "--preset", "image-85", "--set", "tasks=4"),
+        ("instances", "generate", "replication", "--preset", "image-85", "--set", "tasks=4"),
         ("export", "lp", "cycle3"),
     ],
 )
@@ -253,6 +226,16 @@ def test_output_through_a_link_leaves_the_link(run, command, tmp_path):
     code, _, err = run(*command, "-o", str(link))
     assert code == 0, err
     assert link.is_symlink() and (tmp_path / "real").stat().st_size > 20
+
+
+def test_help_lists_few_commands_and_old_ones_still_answer(run):
+    listed = run("--help")[1].partition("Commands:")[2].partition("Examples:")[0].split("\n  ")
+    names = [line.split()[0] for line in listed[1:] if line.strip()]
+    assert len(names) <= 14 and not {*names} & {*RENAMED}
+    for old, new in RENAMED.items():
+        assert new.split()[0] in names
+        assert run(old, "--help")[2] == f"ioopt: {old} is now {new}\n"
+    assert run("-q", "schema", "replication") == run("instances", "schema", "replication")
 
 
 @pytest.mark.parametrize(("name", "old", "new"), [

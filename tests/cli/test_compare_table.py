@@ -7,22 +7,6 @@ import re
 
 import pytest
 
-from ioopt.cli.main import main
-
-
-@pytest.fixture
-def run(capsys, monkeypatch, tmp_path):
-    """Run a command on a terminal of 80 columns; (exit code, standard output, standard error)."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "80")
-
-    def call(*words: str) -> tuple[int, str, str]:
-        code = main(list(words))
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return call
-
 
 def test_a_solver_that_cannot_take_the_instance_does_not_apply(run):
     """rounds4: four tasks on disks of one round; ip-printed plans one round: no word about it."""
@@ -72,21 +56,26 @@ def test_the_reference_has_no_ratio(run):
     assert cells["fill"][1:7] == ["optimal", "3.000", "s", "0", "%", "1.000"]
 
 
-@pytest.mark.parametrize("words", [("solvers",), ("solvers", "--all"), ("instances",),
-                                   ("generate", "batch-io", "--list"), ("solve", "small-8")])  # fmt: skip
+@pytest.mark.parametrize(
+    "words",
+    ["instances solvers", "instances solvers --all", "instances",
+     "instances generate batch-io --list", "solve small-8"],
+)  # fmt: skip
 def test_tables_fit_the_terminal(run, words):
-    code, out, err = run(*words)
+    code, out, err = run(*words.split())
     assert code == 0 and max(map(len, (out + err).splitlines())) <= 80
 
 
 def test_solvers_are_listed_by_family_with_readable_sources(run):
-    _, out, _ = run("solvers", "batch-io")
+    _, out, _ = run("instances", "solvers", "batch-io")
     assert out.startswith("batch-io (default: auto)") and "(default: auto, fill)" in out
     assert "cons-fcfs " in out and "cons-fcfs+top" not in out and "--all" in out
-    assert "cons-fcfs+top" in run("solvers", "batch-io", "--all")[1]
+    assert "cons-fcfs+top" in run("instances", "solvers", "batch-io", "--all")[1]
     marks = dict(line.split()[:2] for line in out.splitlines() if line[:1].isalpha())
     assert marks["io-exact"] == "yes" and marks["fill"] == marks["cons-fcfs"] == "-"
-    sources = [spec["source"] for spec in json.loads(run("solvers", "--format", "json")[1])]
+    sources = [
+        spec["source"] for spec in json.loads(run("instances", "solvers", "--format", "json")[1])
+    ]
     assert any(source.startswith("Khanna et al., Section 4.1") for source in sources)
     assert not any(re.search(r"\b00[0-3]\b|contract|rule", source) for source in sources)
 

@@ -55,6 +55,7 @@ def test_what_compiles_a_kernel_is_there(kernel: Kernel) -> None:
 def test_kernels_compile(kernel: Kernel) -> None:
     pytest.importorskip("numba")
     kernel.compile()
+    assert kernel.ready()
 
 
 @pytest.mark.slow

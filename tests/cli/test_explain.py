@@ -1,4 +1,4 @@
-"""``ioopt explain``: shares, bounds and gains of instances small enough to work out by hand."""
+"""``ioopt check --explain``: shares, bounds and gains of instances small enough to work out by hand."""
 
 from __future__ import annotations
 
@@ -146,11 +146,11 @@ def test_batch_and_gang_on_the_command_line(tmp_path, capsys):
         target = str(tmp_path / f"{name}.json")
         assert main(["solve", name, "--solver", solver, "-o", target]) == 0
         capsys.readouterr()
-        assert main(["explain", name, target]) == 0
+        assert main(["check", "--explain", name, target]) == 0
         out = capsys.readouterr().out
         assert f"of {solver}'s plan is" in out and "10 % more of" in out
         assert all(len(line) <= 80 for line in out.splitlines())
-        assert main(["explain", name, target, "--format", "json"]) == 0
+        assert main(["check", "--explain", name, target, "--format", "json"]) == 0
         told = json.loads(capsys.readouterr().out)
         assert told["measure"] == measure and told["knobs"][0]["resource"] is None
         assert len(told["sentences"]) == 5

@@ -23,7 +23,7 @@ def test_generate_check_measure(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(["generate", kind, *SMALL[kind], "-o", "in.json"]) == 0
+    assert main(["instances", "generate", kind, *SMALL[kind], "-o", "in.json"]) == 0
     assert main(["check", "in.json"]) == 0
     assert main(["instances", "schema", kind]) == 0
     capsys.readouterr()
@@ -39,13 +39,13 @@ def test_generate_check_measure(
     assert "of all" in table and len(table.splitlines()) > 6
 
 
-@pytest.mark.parametrize("command", ["solve", "compare", "simulate", "explain"])
+@pytest.mark.parametrize("command", ["solve", "compare", "simulate", "check"])
 def test_what_is_measured_is_not_solved(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     plan = tmp_path / "plan.json"
     plan.write_text('{"plan": {}}')
-    more = [str(plan)] if command in ("simulate", "explain") else []
+    more = [str(plan)] if command in ("simulate", "check") else []
     assert main([command, "gangedness-table-3", *more]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "message-counts instances are measured, not solved: ioopt measure FILE" in line

@@ -111,7 +111,7 @@ def batsim_jobs() -> list[bytes]:
     with tempfile.TemporaryDirectory() as folder:
         result, jobs = os.path.join(folder, "result.json"), os.path.join(folder, "jobs.csv")
         run_command(["solve", "two-writers", "--solver", "adaptive", "-o", result])
-        run_command(["export", "batsim-jobs", "two-writers", result, "-o", jobs])
+        run_command(["export", "batsim", "two-writers", result, "-o", jobs])
         return [Path(jobs).read_bytes()]
 
 

@@ -56,7 +56,7 @@ def test_the_page_s_policy_is_simulated_live_and_on_the_command_line(installed, 
     for name, volume in (("long", 40.0), ("short", 8.0)):
         arbiter.request(name, nodes=4, size=volume, now=0.0)
     assert arbiter.decide(0.0) == {"long": 0.0, "short": 4.0} and arbiter.notes == ()
-    assert main(["solvers", "batch-io"]) == 0 and installed in capsys.readouterr().out
+    assert main(["instances", "solvers", "batch-io"]) == 0 and installed in capsys.readouterr().out
 
 
 @pytest.mark.slow

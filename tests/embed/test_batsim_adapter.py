@@ -6,12 +6,12 @@ of ioopt's own simulator.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import signal
 import subprocess
 import sys
 import threading
-from types import SimpleNamespace
 
 import pytest
 from batsim_stand_in import StandIn, resources
@@ -174,9 +174,7 @@ def test_the_next_simulation_starts_with_nothing_of_the_last():
 
 
 def test_what_cannot_run_is_rejected_and_batsim_may_forbid_dynamic_jobs():
-    load = workload(
-        2, [job("big", 0, 3, "io"), job("ok", 0, 2, "io", walltime=-1)], io=pfs(10)
-    )  # fmt: skip
+    load = workload(2, [job("big", 0, 3, "io"), job("ok", 0, 2, "io", walltime=-1)], io=pfs(10))
     decider = BatsimDecider(policy="cons-fcfs", **RATES)
     played = StandIn(load, decider.reply, **PLATFORM, **{"dynamic-jobs-enabled": False})
     jobs = played.play()
@@ -326,9 +324,6 @@ LOAD = workload(
 OPTIONS = {"policy": "cons-fcfs", **RATES}
 
 
-# slow: these need pyzmq, which .ci/run installs for the slow tests
-
-
 class Asking:
     """Batsim's end of the socket."""
 
@@ -341,7 +336,8 @@ class Asking:
         self.socket.connect(endpoint)
 
     def __call__(self, message):
-        self.socket.send(json.dumps(message).encode())
+        text = message if isinstance(message, bytes) else json.dumps(message).encode()
+        self.socket.send(text)
         return json.loads(self.socket.recv())
 
     def close(self):
@@ -349,203 +345,116 @@ class Asking:
         self.context.term()
 
 
-@pytest.mark.slow
-def test_over_a_socket_it_says_the_same():
+@contextlib.contextmanager
+def served(clients=1, endpoint="tcp://127.0.0.1:*"):
+    """Connections to a server in a thread, and the errors that ended it."""
     pytest.importorskip("zmq")
     from ioopt.embed.adapters.batsim_transport import BatsimServer
 
-    server = BatsimServer("tcp://127.0.0.1:*", BatsimDecider(**OPTIONS))
+    server, errors = BatsimServer(endpoint, BatsimDecider(**OPTIONS)), []
+
+    def run():
+        try:
+            server.run()
+        except InstanceError as error:
+            errors.append(str(error))
+
     with pytest.raises(UsageError, match="cannot be bound"):
         BatsimServer(server.endpoint, BatsimDecider())
-    thread = threading.Thread(target=server.run)
+    thread = threading.Thread(target=run)
     thread.start()
-    asking = Asking(server.endpoint)
-    played = StandIn(LOAD, asking, **PLATFORM)
-    got = spans(played.play())
-    thread.join(timeout=60)
-    asking.close()
-    assert not thread.is_alive()
+    asking = [Asking(server.endpoint) for _ in range(clients)]
+    try:
+        yield asking, errors
+        thread.join(timeout=60)
+        assert not thread.is_alive()
+    finally:
+        server.stop()
+        for client in asking:
+            client.close()
+
+
+def test_over_a_socket_it_says_the_same():
+    with served() as ((asking,), errors):
+        got = spans(StandIn(LOAD, asking, **PLATFORM).play())
     assert got == spans(StandIn(LOAD, BatsimDecider(**OPTIONS).reply, **PLATFORM).play())
+    assert errors == []
 
 
 BEGINS = {"now": 0.0, "events": [{"timestamp": 0.0, "type": "SIMULATION_BEGINS", "data": {
     "compute_resources": [{"id": 0, "name": "a"}]}}]}  # fmt: skip
-JUNK = [
-    b"", b"{", b"[1]", b"\xff", b"[" * 100_000, b'{"now": NaN, "events": []}', b'{"now": 1e999}',
-    b'{"now": 3.0, "events": 1}', b'{"now": null, "events": [{"type": "JOB_SUBMITTED"}]}',
+ENDS = {"now": 9.0, "events": [{"timestamp": 9.0, "type": "SIMULATION_ENDS", "data": {}}]}
+NO_JSON = [b"", b"{", b"\xff", b"[" * 100_000, b'{"now": NaN, "events": []}', b'{"now": 1e999}']
+NO_MESSAGES = [
+    b"[1]", b'{"now": 3.0, "events": 1}', b'{"now": null, "events": [{"type": "JOB_SUBMITTED"}]}',
     b'{"now": 0, "events": [{"type": "SIMULATION_BEGINS", "data": {"compute_resources": 7}}]}',
 ]  # fmt: skip
 
 
-class Frames:
-    """What a ZeroMQ socket of one server receives and sends, without ZeroMQ."""
-
-    linger = maxmsgsize = rcvhwm = 0
-
-    def __init__(self, received, gone=()):
-        self.received, self.sent, self.bound = list(received), [], None
-        self.idle = 0
-        self.gone = [sum(sender) for sender in gone]  # handles of those who leave afterwards
-
-    def bind(self, endpoint):
-        self.bound = endpoint
-
-    def getsockopt_string(self, _):
-        return self.bound
-
-    def get_monitor_socket(self, _):
-        return SimpleNamespace(poll=lambda _: bool(self.gone), close=lambda: None)
-
-    def poll(self, _):
-        self.idle += 0 if self.received else 1
-        assert self.idle < 3, "all is read and the service still waits"
-        return bool(self.received)
-
-    def recv_multipart(self, copy):
-        frames = self.received.pop(0)
-        handle = sum(frames[0])  # every sender has a connection of its own
-        return [SimpleNamespace(bytes=text, get=lambda _: handle) for text in frames]
-
-    def send_multipart(self, frames):
-        self.sent.append((frames[0], json.loads(frames[-1])))
-
-    def close(self):
-        pass
+def test_one_peer_is_served_and_junk_of_anybody_ends_nothing():
+    """Before there is a peer everybody is answered, without events; then only the peer is."""
+    with served(clients=2) as ((batsim, stranger), errors):
+        replies = [stranger(text) for text in NO_JSON + NO_MESSAGES]
+        assert batsim(BEGINS) == {"now": 0.0, "events": []}
+        replies += [batsim(text) for text in NO_JSON]
+        assert all(reply["events"] == [] for reply in replies)
+        assert {reply["now"] for reply in replies} == {0.0, 3.0}  # NaN is not sent back
+        stranger.socket.send(json.dumps(ENDS).encode())
+        assert batsim(ENDS) == {"now": 9.0, "events": []}
+    assert errors == []
 
 
-def served(monkeypatch, received, endpoint="tcp://*:28000", gone=()):
-    """The socket of a server after its end, and the error that ended it."""
-    from ioopt.embed.adapters.batsim_transport import BatsimServer
-
-    frames = Frames(received, gone)
-    context = SimpleNamespace(socket=lambda _: frames, term=lambda: None)
-    fake = SimpleNamespace(Context=lambda: context, ROUTER=0, LAST_ENDPOINT=0, ZMQError=OSError,
-                           EVENT_DISCONNECTED=1, EVENT_ACCEPTED=2, SRCFD=0)  # fmt: skip
-    fake.utils = SimpleNamespace(monitor=SimpleNamespace(
-        recv_monitor_message=lambda _: {"event": 1, "value": frames.gone.pop(0)}))  # fmt: skip
-    for name, module in (("zmq", fake), ("zmq.utils", fake.utils),
-                         ("zmq.utils.monitor", fake.utils.monitor)):  # fmt: skip
-        monkeypatch.setitem(sys.modules, name, module)
-    try:
-        BatsimServer(endpoint, BatsimDecider()).run()
-    except InstanceError as error:
-        return frames, error
-    return frames, None
+def test_the_service_ends_when_its_peer_is_gone_and_not_with_a_stranger():
+    with served(clients=2) as ((batsim, stranger), errors):
+        stranger(NO_JSON[0])
+        stranger.socket.close()
+        batsim(BEGINS)
+        batsim.socket.close()
+    assert len(errors) == 1 and "Batsim has gone before its simulation ended" in errors[0]
+    with served(clients=2) as ((batsim, stranger), errors):
+        stranger(NO_JSON[0])
+        stranger.socket.close()
+        batsim(BEGINS)
+        batsim(ENDS)
+    assert errors == []
 
 
-def of(sender, message):
-    text = message if isinstance(message, bytes) else json.dumps(message).encode()
-    return [sender, b"", text]
+def test_a_message_that_is_not_batsims_ends_the_simulation_with_an_answer():
+    with served() as ((batsim,), errors):
+        batsim(BEGINS)
+        assert batsim({"now": 3.0, "events": 1}) == {"now": 3.0, "events": []}
+    assert "not a message of Batsim's protocol" in errors[0]
 
 
-ENDS = {"now": 9.0, "events": [{"timestamp": 9.0, "type": "SIMULATION_ENDS", "data": {}}]}
-
-
-def test_one_peer_is_served_and_junk_of_anybody_ends_nothing(monkeypatch):
-    junk = [of(b"stranger", text) for text in JUNK]
-    frames, error = served(
-        monkeypatch,
-        [*junk, of(b"batsim", BEGINS), *junk, of(b"stranger", ENDS), of(b"batsim", ENDS)],
-    )
-    assert error is None
-    # before there is a peer everybody is answered, without events; then only the peer is
-    assert [sender for sender, _ in frames.sent] == [b"stranger"] * len(JUNK) + [b"batsim"] * 2
-    assert all(reply["events"] == [] for _, reply in frames.sent)
-    assert {reply["now"] for _, reply in frames.sent} == {0.0, 3.0, 9.0}  # NaN is not sent back
-
-
-def test_the_service_ends_when_its_peer_is_gone(monkeypatch):
-    begun = of(b"batsim", BEGINS)
-    frames, error = served(monkeypatch, [begun], gone=[b"stranger", b"batsim"])
-    assert "Batsim has gone before its simulation ended" in str(error)
-    # who leaves before a simulation has begun is nobody; what came before the end is still answered
-    frames, error = served(
-        monkeypatch, [of(b"x", JUNK[0]), begun, of(b"batsim", ENDS)], gone=[b"x", b"batsim"]
-    )
-    assert error is None and len(frames.sent) == 3
-
-
-def test_what_is_no_json_of_the_peer_is_answered_too(monkeypatch):
-    broken = [text for text in JUNK[:7] if text != b"[1]"]
-    received = [BEGINS, *broken, ENDS]
-    frames, error = served(monkeypatch, [of(b"batsim", message) for message in received])
-    assert error is None and len(frames.sent) == len(received)
-
-
-def test_a_message_that_is_not_batsims_ends_the_simulation_with_an_answer(monkeypatch):
-    wrong = {"now": 3.0, "events": 1}
-    frames, error = served(monkeypatch, [of(b"batsim", BEGINS), of(b"batsim", wrong)])
-    assert "not a message of Batsim's protocol" in str(error)
-    assert frames.sent[-1] == (b"batsim", {"now": 3.0, "events": []})
-
-
-@pytest.mark.parametrize(
-    ("endpoint", "bound"),
-    [
-        ("tcp://*:28000", "tcp://127.0.0.1:28000"),
-        ("tcp://0.0.0.0:28000", "tcp://0.0.0.0:28000"),
-        ("ipc:///run/b", "ipc:///run/b"),
-    ],
-)
-def test_the_network_is_served_only_when_told(monkeypatch, endpoint, bound):
-    frames, _ = served(monkeypatch, [of(b"b", BEGINS), of(b"b", ENDS)], endpoint)
-    assert frames.bound == bound
-
-
-@pytest.mark.slow
-def test_over_a_socket_a_second_peer_is_not_heard():
+def test_the_network_is_served_only_when_told(tmp_path):
     pytest.importorskip("zmq")
     from ioopt.embed.adapters.batsim_transport import BatsimServer
 
-    server = BatsimServer("tcp://*:*", BatsimDecider())
-    assert server.endpoint.startswith("tcp://127.0.0.1:")
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    asking, other = Asking(server.endpoint), Asking(server.endpoint)
-    other.socket.send(JUNK[4])
-    assert json.loads(other.socket.recv()) == {"now": 0.0, "events": []}
-    assert asking(BEGINS) == {"now": 0.0, "events": []}
-    other.socket.send(json.dumps(ENDS).encode())
-    assert asking(ENDS) == {"now": 9.0, "events": []}
-    thread.join(timeout=60)
-    assert not thread.is_alive()
-    other.close()
-    asking.close()
-
-
-@pytest.mark.slow
-def test_over_a_socket_the_death_of_batsim_is_noticed():
-    pytest.importorskip("zmq")
-    process, endpoint = serving()
-    other = Asking(endpoint)
-    asking = Asking(endpoint)
-    assert asking(BEGINS) == {"now": 0.0, "events": []}
-    asking.close()
-    assert process.wait(timeout=60) == 2
-    assert "Batsim has gone before its simulation ended" in process.stderr.read()
-    other.close()
-
-
-def serving(*options):
-    """``ioopt serve --batsim`` in a process of its own, and its endpoint."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "ioopt", "serve", "--batsim", "tcp://127.0.0.1:*", *options],
-        cwd=ROOT, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    return process, process.stderr.readline().split()[-1]
+    for endpoint, bound in (
+        ("tcp://*:*", "tcp://127.0.0.1:"),
+        ("tcp://0.0.0.0:*", "tcp://0.0.0.0:"),
+        (f"ipc://{tmp_path}/b", f"ipc://{tmp_path}/b"),
+    ):
+        server = BatsimServer(endpoint, BatsimDecider())
+        assert server.endpoint.startswith(bound)
+        server.close()
 
 
 @pytest.mark.slow
 def test_the_command_serves_one_simulation_and_stops_on_sigterm():
+    """``ioopt serve --batsim`` in a process of its own; what it says first ends with its endpoint."""
     pytest.importorskip("zmq")
-    process, endpoint = serving(
-        "--solver", "cons-fcfs", "--machine", "node_rate=1B/s,storage_rate=4B/s"
+    command = [sys.executable, "-m", "ioopt", "serve", "--batsim", "tcp://127.0.0.1:*"]
+    machine = ["--solver", "cons-fcfs", "--machine", "node_rate=1B/s,storage_rate=4B/s"]
+    first, second = (
+        subprocess.Popen([*command, *more], cwd=ROOT, stderr=subprocess.PIPE, text=True)
+        for more in (machine, [])
     )
-    asking = Asking(endpoint)
+    asking = Asking(first.stderr.readline().split()[-1])
     got = spans(StandIn(LOAD, asking, **PLATFORM).play())
     asking.close()
-    assert process.wait(timeout=60) == 0
+    assert first.wait(timeout=60) == 0
     assert got == spans(StandIn(LOAD, BatsimDecider(**OPTIONS).reply, **PLATFORM).play())
-    process, _ = serving()
-    process.send_signal(signal.SIGTERM)
-    assert process.wait(timeout=60) == 0
+    second.stderr.readline()
+    second.send_signal(signal.SIGTERM)
+    assert second.wait(timeout=60) == 0

@@ -17,6 +17,8 @@ distributed = pytest.importorskip("distributed")
 def cluster(processes: bool, workers: int = 3):
     # which drops copies that are not read for two seconds: a slow machine would count them twice
     dask.config.set({"distributed.scheduler.active-memory-manager.start": False})
+    for name in ("connect", "tcp"):  # only what hangs takes as long
+        dask.config.set({f"distributed.comm.timeouts.{name}": "600s"})
     return distributed.LocalCluster(
         n_workers=workers, threads_per_worker=1, dashboard_address=None, silence_logs=50,
         processes=processes,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import heapq
+from typing import Any
 
 import pytest
+from replication_samples import made
 
-import ioopt
 from ioopt.decisions.replication import Dispatcher
 from ioopt.embed.live_view import LiveView
 from ioopt.problems.replication import ReplicationProblem
@@ -19,29 +20,19 @@ from ioopt.solvers.replication.online.late_binding import LateBinding
 
 def tree(leaves: int, nodes: int, size: int, rate: float = 1e6) -> ReplicationProblem:
     """A binary reduction in depth-first order; leaves take 4 s, sums 1 s."""
-    tasks: list[dict[str, object]] = []
+    tasks: dict[str, tuple[Any, ...]] = {}
 
     def add(first: int, last: int) -> str:
         name = f"{first}-{last}"
         if last - first == 1:
-            tasks.append({"id": name, "compute_seconds": 4.0, "outputs": [f"f{name}"]})
+            tasks[name] = (4.0, [], [f"f{name}"])
         else:
             middle = (first + last) // 2
-            read = [f"f{add(first, middle)}", f"f{add(middle, last)}"]
-            tasks.append(
-                {"id": name, "compute_seconds": 1.0, "inputs": read, "outputs": [f"f{name}"]}
-            )
+            tasks[name] = (1.0, [f"f{add(first, middle)}", f"f{add(middle, last)}"], [f"f{name}"])
         return name
 
     add(0, leaves)
-    network = {"remote_bytes_per_second": rate, "replica_bytes_per_second": rate}
-    problem = ioopt.load({
-        "format": "ioopt/replication", "version": 1, "name": "tree", "network": network,
-        "nodes": [{"id": f"n{i}"} for i in range(nodes)], "tasks": tasks,
-        "files": [{"id": f"f{task['id']}", "bytes": size} for task in tasks],
-    })  # fmt: skip
-    assert isinstance(problem, ReplicationProblem)
-    return problem
+    return made(nodes, {f"f{name}": size for name in tasks}, tasks, rate, rate)
 
 
 def live_run(
@@ -77,14 +68,8 @@ def live_run(
 
 def batch() -> ReplicationProblem:
     """Twelve tasks of 1 to 12 s that read nothing, on nodes of one, two and three cores."""
-    network = {"remote_bytes_per_second": 1.0, "replica_bytes_per_second": 1.0}
-    problem = ioopt.load({
-        "format": "ioopt/replication", "version": 1, "name": "batch", "network": network,
-        "nodes": [{"id": f"n{i}", "cores": i + 1} for i in range(3)],
-        "tasks": [{"id": f"t{k}", "compute_seconds": 1.0 + 5 * k % 12} for k in range(12)],
-    })  # fmt: skip
-    assert isinstance(problem, ReplicationProblem)
-    return problem
+    tasks = {f"t{k}": (1.0 + 5 * k % 12,) for k in range(12)}
+    return made([{"cores": i + 1} for i in range(3)], {}, tasks, 1, 1)
 
 
 @pytest.mark.parametrize(
@@ -121,12 +106,8 @@ def test_a_tree_moves_one_file_for_two_nodes():
 def test_an_idle_node_takes_what_would_wait_longer_than_its_bytes_travel(rate, taken):
     # three tasks of 4 s read one file of 1 MB, on n0. One computes, one waits there (4 s); the third
     # would wait 8 s. To go: 1 s at 1 MB/s, but 10 s at .1 MB/s.
-    network = {"remote_bytes_per_second": rate, "replica_bytes_per_second": rate}
-    problem = ioopt.load({
-        "format": "ioopt/replication", "version": 1, "name": "w", "network": network,
-        "nodes": [{"id": "n0", "holds": ["f"]}, {"id": "n1"}], "files": [{"id": "f", "bytes": 10**6}],
-        "tasks": [{"id": t, "compute_seconds": 4.0, "inputs": ["f"]} for t in "abc"],
-    })  # fmt: skip
+    tasks = dict.fromkeys("abc", (4.0, "f"))
+    problem = made([{"holds": ["f"]}, {}], {"f": 10**6}, tasks, rate, rate)
     view = LiveView.of(problem)
     for k in range(3):
         view.becomes_ready(k)
@@ -138,14 +119,7 @@ def test_an_idle_node_takes_what_would_wait_longer_than_its_bytes_travel(rate, t
 
 def view_of(nodes, files, tasks) -> LiveView:
     """A view of ready tasks: *nodes* hold files, *files* have bytes (1 MB/s), *tasks* seconds and inputs."""
-    problem = ioopt.load({
-        "format": "ioopt/replication", "version": 1, "name": "v",
-        "network": {"remote_bytes_per_second": 1e6, "replica_bytes_per_second": 1e6},
-        "nodes": [{"id": f"n{i}", "holds": held} for i, held in enumerate(nodes)],
-        "files": [{"id": f, "bytes": size} for f, size in files.items()],
-        "tasks": [{"id": t, "compute_seconds": s, "inputs": read} for t, (s, read) in tasks.items()],
-    })  # fmt: skip
-    view = LiveView.of(problem)
+    view = LiveView.of(made([{"holds": held} for held in nodes], files, tasks, 1e6, 1e6))
     for k in range(len(tasks)):
         view.becomes_ready(k)
     return view

@@ -26,8 +26,7 @@ from ioopt.solvers.gang.policy import MIGRATE_IOGS
 
 IO_MACHINE = {"nodes": 16, "unit_nodes": 2, "allocation": "flat",
               "node_bytes_per_second": 1.0, "storage_bytes_per_second": 6.0}  # fmt: skip
-GANG_MACHINE = {"nodes": 6, "levels": 3, "quantum_seconds": 10.0,
-                "migration_tasks_per_quantum": 3}  # fmt: skip
+GANG_MACHINE = {"nodes": 6, "levels": 3, "quantum_seconds": 10.0, "migration_tasks_per_quantum": 3}
 
 
 def said(function, *arguments, **named):

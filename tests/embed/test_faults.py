@@ -15,7 +15,6 @@ from pathlib import Path
 
 import pytest
 from batsim_stand_in import StandIn
-from conftest import ROOT
 
 from ioopt.embed import IoArbiter, WorkflowDispatcher
 from ioopt.embed.adapters.batsim import BatsimDecider
@@ -141,15 +140,6 @@ def test_a_job_that_is_killed_leaves_its_turns_to_the_others():
     assert turns.end("a", 4.0) >= 3.0 and len(turns) == 0
 
 
-@pytest.mark.parametrize("version", [0, 2, "1", None, [1]])
-def test_another_version_is_refused_and_the_service_goes_on(version):
-    service = Service()
-    wrong = json.dumps({"ioopt": version, "id": 1, "op": "ping"}).encode()
-    assert json.loads(service.handle(wrong))["error"]["code"] == "version"
-    right = b'{"ioopt": 1, "id": 1, "op": "ping"}'
-    assert json.loads(service.handle(right))["ok"]
-
-
 class Slurm:
     """A Slurm that remembers jobs; *fails* (words) raises, or gives what to answer instead."""
 
@@ -244,24 +234,8 @@ def test_a_placer_is_killed_at_any_command_and_another_ends_it():
         assert len({job["comment"] for job in slurm.jobs[3:]}) == len(slurm.jobs) - 3
 
 
-def ask(service, **message):
-    return json.loads(service.handle(json.dumps({"ioopt": 1, "id": 1} | message).encode()))
-
-
 MACHINE = {"nodes": 8, "unit_nodes": 1, "allocation": "flat",
            "node_bytes_per_second": 1.0, "storage_bytes_per_second": 4.0}  # fmt: skip
-
-
-def test_a_service_is_killed_and_what_was_saved_goes_on_in_another():
-    one, request = Service(), {"id": 1, "nodes": 4, "size": 9.0, "now": 0.0}
-    ask(one, op="open", object="IoArbiter", arguments={"machine": MACHINE})
-    assert ask(one, op="call", session=1, method="request", arguments=request)["ok"]
-    state = ask(one, op="save", session=1)["result"]["state"]
-    two = Service()
-    assert ask(two, op="call", session=1, method="decide")["error"]["code"] == "unknown"
-    assert ask(two, op="open", object="IoArbiter", state=state)["ok"]
-    decide = {"op": "call", "session": 1, "method": "decide", "arguments": {"now": 1.0}}
-    assert ask(two, **decide) == ask(one, **decide)
 
 
 @pytest.mark.parametrize("cut", range(0, 30, 3))
@@ -319,93 +293,3 @@ def test_answers_that_come_ten_seconds_late_are_only_late():
     for tick in range(8):
         turns.tick(10.0 * tick)  # ten quanta late, each time
     assert {turns.seconds("a"), turns.seconds("b")} == {40.0, 30.0}
-
-
-WAYS = ("service killed", "engine gone", "worker lost", "disk full", "late", "version", "garbage")
-TIME = "it reads no clock, and nobody waits for it"
-NO_FILE = "it writes no file"
-NO_VERSION = "its peer tells no version"
-FAULTS = {
-    "in process": {
-        "service killed": "test_faults.py::test_tasks_fail_nodes_die_and_the_scheduler_is_killed",
-        "engine gone": "it is part of the engine",
-        "worker lost": "test_faults.py::test_tasks_fail_nodes_die_and_the_scheduler_is_killed",
-        "disk full": NO_FILE,
-        "late": "test_faults.py::test_answers_that_come_ten_seconds_late_are_only_late",
-        "version": "test_embedded_objects.py::test_a_damaged_state_is_refused_or_harmless",
-        "garbage": "test_embedded_objects.py::test_a_solver_that_goes_wrong_is_answered_by_the_greedy",
-    },
-    "service": {
-        "service killed": "test_faults.py::test_a_service_is_killed_and_what_was_saved_goes_on_in_another",
-        "engine gone": "test_service.py::test_the_solver_of_a_client_that_left_is_stopped",
-        "worker lost": "test_service.py::test_a_process_that_dies_costs_its_own_client_alone",
-        "disk full": "test_faults.py::test_an_output_that_is_full_ends_the_service_with_its_reason",
-        "late": "test_embedded_objects.py::test_a_solver_that_goes_wrong_leaves_the_service_standing",
-        "version": "test_faults.py::test_another_version_is_refused_and_the_service_goes_on",
-        "garbage": "test_faults.py::test_a_line_that_breaks_off_is_answered",
-    },
-    "http": {
-        "service killed": "test_faults.py::test_a_service_is_killed_and_what_was_saved_goes_on_in_another",
-        "engine gone": "test_http.py::test_a_body_that_breaks_off_costs_nobody_else",
-        "worker lost": "one thread decides: it has no workers",
-        "disk full": "test_http.py::test_a_token_is_for_its_owner",
-        "late": "test_embedded_objects.py::test_a_solver_that_goes_wrong_leaves_the_service_standing",
-        "version": "test_faults.py::test_another_version_is_refused_and_the_service_goes_on",
-        "garbage": "test_http.py::test_no_body_breaks_the_calls",
-    },
-    "batsim": {
-        "service killed": "Batsim ends with its scheduler, by its protocol",
-        "engine gone": "test_faults.py::test_batsim_dies_at_any_message_and_the_next_run_is_as_the_first",
-        "worker lost": "test_batsim_adapter.py::test_machines_that_are_away_get_no_jobs",
-        "disk full": NO_FILE,
-        "late": "simulated time stands still until it answers",
-        "version": NO_VERSION,
-        "garbage": "test_batsim_adapter.py::test_one_peer_is_served_and_junk_of_anybody_ends_nothing",
-    },
-    "processes": {
-        "service killed": "test_process_gangs.py::test_what_runs_when_the_scheduler_fails_is_ended",
-        "engine gone": "it is the engine",
-        "worker lost": "test_faults.py::test_a_job_that_is_killed_leaves_its_turns_to_the_others",
-        "disk full": "test_faults.py::test_a_full_disk_does_not_stop_the_turns",
-        "late": "test_faults.py::test_answers_that_come_ten_seconds_late_are_only_late",
-        "version": NO_VERSION,
-        "garbage": "test_process_gangs.py::test_memory_keeps_jobs_out_and_nobody_passes",
-    },
-    "slurm": {
-        "service killed": "test_faults.py::test_a_placer_is_killed_at_any_command_and_another_ends_it",
-        "engine gone": "test_faults.py::test_slurm_fails_once_and_every_job_is_placed_in_the_end",
-        "worker lost": "Slurm itself runs a job again; the placer sees held ones only",
-        "disk full": "test_faults.py::test_slurm_fails_once_and_every_job_is_placed_in_the_end",
-        "late": TIME,
-        "version": NO_VERSION,
-        "garbage": "test_faults.py::test_what_squeue_never_says_costs_one_round",
-    },
-    "dask": {
-        "service killed": "the plugin lives and ends with Dask's scheduler",
-        "engine gone": "the plugin lives and ends with Dask's scheduler",
-        "worker lost": "test_dask_adapter.py::test_a_worker_that_leaves_takes_no_work_with_it",
-        "disk full": NO_FILE,
-        "late": "test_dask_adapter.py::test_a_dispatcher_that_answers_nothing_is_not_waited_for",
-        "version": NO_VERSION,
-        "garbage": "test_dask_adapter.py::test_a_dispatcher_that_fails_leaves_the_graph_to_dask",
-    },
-}  # fmt: skip
-"""Per adapter and service, where each fault is tested, or why there is none."""
-PARTS = {"batsim_steps": "batsim", "batsim_transport": "batsim"}
-
-
-def test_every_adapter_has_its_faults():
-    """A new module of ioopt/embed/adapters needs a row; a test that is named must be there."""
-    here = {path.stem for path in (ROOT / "ioopt/embed/adapters").glob("[!_]*.py")}
-    assert {PARTS.get(name, name) for name in here} == FAULTS.keys() - {
-        "in process",
-        "service",
-        "http",
-    }
-    for adapter, rows in FAULTS.items():
-        assert rows.keys() == set(WAYS), adapter
-        for where in rows.values():
-            file, _, name = where.partition("::")
-            if name:
-                assert f"\ndef {name}(" in (ROOT / "tests/embed" / file).read_text(), where
-        assert sum("::" in where for where in rows.values()) >= 3, adapter

@@ -68,18 +68,6 @@ def test_what_does_not_fit_is_taken_for_evicted():
     assert all(len(held) <= 1 for held in plan.state()["holds"].values())
 
 
-def test_state_is_json_and_a_restored_planner_decides_alike():
-    plan = planner(disk=130)
-    plan.submit([task(f"t{k}", "fg"[k % 2]) for k in range(5)])
-    first = plan.next("n0") or plan.next("n1")
-    again = ReplicationPlanner.restore(json.loads(json.dumps(plan.state())))
-    plan.completed(first.task)
-    again.completed(first.task)
-    plan.submit([task("late", "f")])
-    again.submit([task("late", "f")])
-    assert drain(plan) == drain(again)
-
-
 @pytest.mark.parametrize(
     ("tasks", "message"),
     [
@@ -105,20 +93,12 @@ def test_calls_about_the_unknown_are_refused():
             call()
 
 
-def failing(*args, **options):
-    raise RuntimeError("out of range")
-
-
-def nonsense(*args, **options):
-    return SimpleNamespace(plan={"order": {"n0": ["a", "a"]}})
-
-
-@pytest.mark.parametrize(("broken", "word"), [(failing, "failed"), (nonsense, "wrong")])
-def test_a_broken_solver_is_answered_by_the_greedy(monkeypatch, broken, word):
-    monkeypatch.setattr("ioopt.embed.replication.solve", broken)
+def test_a_wrong_plan_is_answered_by_the_greedy(monkeypatch):
+    wrong = SimpleNamespace(plan={"order": {"n0": ["a", "a"]}})
+    monkeypatch.setattr("ioopt.embed.replication.solve", lambda *_, **__: wrong)
     plan = planner()
     decision = plan.submit([task("a", "f"), task("b", "g")])
-    assert word in decision.notes[0] and "greedy" in decision.notes[0]
+    assert "wrong" in decision.notes[0] and "greedy" in decision.notes[0]
     assert sorted(name for name, _, _ in drain(plan)) == ["a", "b"]
 
 

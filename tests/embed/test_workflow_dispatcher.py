@@ -6,6 +6,7 @@ import json
 
 import pytest
 from conftest import first
+from replication_samples import made
 
 import ioopt
 from ioopt.embed import WorkflowDispatcher
@@ -119,11 +120,8 @@ def test_fifo_gives_to_the_node_that_idles_longest_as_simulated():
     run.completed("x", 2.0)
     run.submit([task("z")])
     assert placed(run.next(3.0)) == [("z", "n1")]
-    problem = ioopt.load({
-        "format": "ioopt/replication", "version": 1, "name": "idle", "network": NETWORK,
-        "nodes": [{"id": "n0"}, {"id": "n1"}],
-        "tasks": [task("x", 2.0), task("y", 1.0), task("z", release_seconds=3.0)],
-    })  # fmt: skip
+    tasks = {"x": (2,), "y": (1,), "z": (5, "", "", {"release_seconds": 3})}
+    problem = made(2, {}, tasks, 1, 10)
     plan, _ = dispatch(problem, make_dispatcher("fifo", {}))
     assert plan.order == {"n0": ("x",), "n1": ("y", "z")}
 

@@ -33,9 +33,10 @@ def policy_of(seed: int) -> tuple[str, dict[str, str]]:
     return name, {}
 
 
-def differences(instance: dict[str, Any], seed: int, engine: str) -> list[str]:
-    """What an engine's run of *instance* has that the reference has not."""
-    name, settings = policy_of(seed)
+def differences(
+    instance: dict[str, Any], name: str, settings: dict[str, str], engine: str
+) -> list[str]:
+    """What an engine's run of *instance* by a policy has that the reference has not."""
     sim = Reference(instance, name, **settings)
     while sim.step():
         pass
@@ -45,21 +46,23 @@ def differences(instance: dict[str, Any], seed: int, engine: str) -> list[str]:
     found = [f"{name}: checker: {item}" for item in result.violations]
     rows = {row["id"]: row for row in result.schedule["jobs"]}
     for job in sim.jobs:
-        wanted, seen = _wanted(sim, job), _seen(rows[job["id"]], exact, sim)
+        wanted, seen = _wanted(sim, job), _seen(rows.pop(job["id"]), exact, sim)
         found += [
             f"{name}: job {job['id']} {key}: {seen.get(key)}, the reference {value}"
             for key, value in wanted.items()
             if not _same(seen.get(key), value, exact)
         ]
         found += [f"job {job['id']} has {key}" for key in seen if key not in wanted]
+    found += [f"job {name} more" for name in rows]
     if not found:
+        metrics = result.schedule["exact"] if exact else result.metrics
         for key, value in sim.metrics().items():
             if (
                 key in METRICS
                 and (sim.buffered or "release" not in key)
-                and not _same(result.metrics[key], value, False)
+                and not _same(metrics[key], value if value is None else Fraction(value), exact)
             ):
-                found.append(f"{name}: {key}: {result.metrics[key]}, the reference {value}")
+                found.append(f"{name}: {key}: {metrics[key]}, the reference {value}")
     return found
 
 

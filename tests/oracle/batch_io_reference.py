@@ -23,14 +23,6 @@ DEFAULTS = {
 RUNNING = ("stage", "compute", "io", "write")
 
 
-def simulate(instance: dict[str, Any], policy: str, **settings: Any) -> dict[Any, Job]:
-    """Job id -> its start, end, killed, place, released, io and streams."""
-    sim = Reference(instance, policy, **settings)
-    while sim.step():
-        pass
-    return {job["id"]: job for job in sim.jobs}
-
-
 def number(value: Any) -> Fraction:
     return Fraction(str(value))
 

@@ -1,9 +1,11 @@
 """The exact order of I/O and the bound by prices against every order of events on tiny jobs."""
 
 import random
+from typing import Any
 
 import pytest
 from batch_io_best import least_delay
+from batch_io_traces import by_hand
 from conftest import first
 
 import ioopt
@@ -62,6 +64,31 @@ def test_by_hand() -> None:
     assert least_delay([(chain.begin, chain.steps) for chain in chains]) == pytest.approx(3.0)
 
 
+def _burst(left: list[int], nodes: list[int]) -> dict[str, Any]:
+    """Requests of so many bytes at one instant, of jobs of so many nodes; the storage moves 8 a second."""
+    jobs = [(k, 0, n, 1e6, [(0, r)]) for k, (r, n) in enumerate(zip(left, nodes), 1)]
+    return by_hand(jobs, {"nodes": 64, "storage_bytes_per_second": 8})
+
+
+def test_no_policy_beats_the_best_order() -> None:
+    rng = random.Random(11)
+    for _ in range(4):
+        left = [rng.randint(1, 60) for _ in range(3)]
+        nodes = [rng.choice([1, 2, 4, 8]) for _ in range(3)]
+        best = least_delay([(0.0, [(r / 8, n / 8, 0.0)]) for r, n in zip(left, nodes)])
+        for solver in ("fill", "cons-fcfs", "cons-fcfs+top", "cons-max-util"):
+            found = ioopt.solve(_burst(left, nodes), solver).metrics["io_delay_seconds"]
+            assert 3 * found >= best - 1e-6
+
+
+def test_fill_is_the_best_order_for_equal_nodes() -> None:
+    """5, 17, 30, 40 in turn: they finish at 5/8, 22/8, 52/8, 92/8, delays 0, 5/8, 22/8, 52/8."""
+    found = ioopt.solve(_burst([40, 5, 17, 30], [8, 8, 8, 8]), "fill")
+    assert found.metrics["io_delay_seconds"] * 4 == pytest.approx(79 / 8)
+    three = ioopt.solve(_burst([40, 5, 17], [8, 8, 8]), "fill").metrics["io_delay_seconds"] * 3
+    assert three == pytest.approx(least_delay([(0.0, [(r / 8, 1.0, 0.0)]) for r in (40, 5, 17)]))
+
+
 @pytest.mark.parametrize("backend", ["HiGHS", "CBC", "CP-SAT"])
 def test_the_plan_is_replayed_and_no_policy_is_better(backend: str) -> None:
     problem = ioopt.load("two-writers")
@@ -85,7 +112,7 @@ def test_a_limit_leaves_an_honest_gap(limit: float, monkeypatch: pytest.MonkeyPa
     searched: list[object] = []
     late = BackendAnswer(Status.UNKNOWN, StopReason.TIME)
     monkeypatch.setattr(exact, "solve_program", lambda *asked: (searched.append(asked), late)[1])
-    problem = generate("small", {"jobs": "5"}, 1)
+    problem = generate("small", {"jobs": "4"}, 1)
     found = ioopt.solve(problem, "io-exact", time_limit=limit)
     assert bool(searched) is (limit == 60.0)
     assert (found.status, found.stop) == ("feasible", "time") and found.bound < found.objective

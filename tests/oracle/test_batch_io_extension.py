@@ -1,29 +1,26 @@
-"""Rules 24-49: the engines against the slow reference on tiny random traces, and the worked cases."""
+"""Rules 24-49: the engines against the slow reference on tiny random traces, and by hand."""
 
 from __future__ import annotations
 
-import json
-from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 import ioopt
 from tests.batch_io_extension_traces import random_extension
-from tests.conftest import ENGINES, shared_files, worked_case
-from tests.oracle.batch_io_compare import METRICS, RUNS, differences
+from tests.batch_io_traces import by_hand
+from tests.conftest import ENGINES
+from tests.oracle.batch_io_compare import RUNS, differences, policy_of
 
 KINDS = {"rates": ("rates",), "queue": ("queue",), "buffer": ("buffer",), "both": ("queue", "buffer"),
          "mixed": ()}  # fmt: skip
-CASES = shared_files("cases/batch-io-extension")
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("engine", [*ENGINES, "exact"])
 def test_engines_against_the_reference(engine: str, kind: str) -> None:
     for seed in range({"python": 25, "exact": 40}.get(engine, 100)):
-        found = differences(random_extension(seed, *KINDS[kind]), seed, engine)
+        found = differences(random_extension(seed, *KINDS[kind]), *policy_of(seed), engine)
         assert not found, (seed, found)
 
 
@@ -39,84 +36,17 @@ BLOCKS = [
 def test_engines_against_the_reference_on_many(engine: str, kind: str, first: int) -> None:
     """1,000 seeds of each kind, 2,000 of all mixed."""
     for seed in range(first, first + BLOCK):
-        found = differences(random_extension(seed, *KINDS[kind]), seed, engine)
+        found = differences(random_extension(seed, *KINDS[kind]), *policy_of(seed), engine)
         assert not found, (seed, found)
-
-
-@pytest.mark.parametrize("engine", [*ENGINES, "exact"])
-@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
-def test_worked_cases(path: Path, engine: str) -> None:
-    case = worked_case(path)
-    for name, expected in case["expected"].items():
-        policy, _, setting = name.partition(":")
-        settings = dict([setting.split("=")] if setting else [])
-        result = ioopt.solve(case["instance"], policy, settings=settings | RUNS[engine])
-        assert result.schedule is not None and result.violations == ()
-        assert ioopt.check(case["instance"], json.loads(json.dumps(result.to_dict()))) == []
-        rows = {row["id"]: row for row in result.schedule["jobs"]}
-        for want in expected["jobs"]:
-            row = rows.pop(want["id"])
-            assert row["killed"] == want["killed"]
-            keys = [key for key in ("start", "end", "released") if key in want]
-            assert seen(row, keys, engine) == wanted(want, keys, engine), name
-            assert records(row["io"], engine) == hoped(want["io"], engine), (name, row["id"])
-            if "streams" in want:
-                assert records(row["streams"], engine) == hoped(want["streams"], engine)
-            if "nodes" in want:
-                assert row["nodes"] == want["nodes"]
-        assert not rows
-        for key, metric in METRICS_OF_CASES.items():
-            value = pytest.approx(float(Fraction(expected[key])), abs=1e-6)
-            assert result.metrics[metric] == value, (name, key)
-
-
-METRICS_OF_CASES = {
-    "avg_wait": "mean_wait_seconds", "avg_response": "mean_response_seconds",
-    "avg_runtime": "mean_runtime_seconds", "makespan": "makespan_seconds",
-    "avg_runtime_slowdown": "mean_slowdown",
-}  # fmt: skip
-assert set(METRICS_OF_CASES.values()) <= set(METRICS)
-
-
-def seen(row: dict[str, Any], keys: list[str], engine: str) -> Any:
-    if engine == "exact":
-        return [row["exact"][key] for key in keys]
-    return [row[key + "_seconds"] for key in keys]
-
-
-def wanted(row: dict[str, Any], keys: list[str], engine: str) -> Any:
-    times = [None if row[key] is None else Fraction(row[key]) for key in keys]
-    if engine == "exact":
-        return [None if time is None else str(time) for time in times]
-    return pytest.approx([None if time is None else float(time) for time in times], abs=1e-6)
-
-
-def records(rows: list[dict[str, Any]], engine: str) -> list[Any]:
-    keys = ["request", "first_grant", "finish"]
-    return [(row.get("kind"), row["phase"], seen(row, keys, engine)) for row in rows]
-
-
-def hoped(rows: list[dict[str, Any]], engine: str) -> list[Any]:
-    keys = ["request", "first_grant", "finish"]
-    return [(row.get("kind"), row["k"], wanted(row, keys, engine)) for row in rows]
 
 
 def queue_of(nodes: int, options: dict[str, Any], *jobs: tuple[float, int, float, float]) -> Any:
     """Jobs 0, 1, ... of (submit, nodes, walltime, compute) on numbered nodes of a flat machine."""
     rows = [
-        {"id": k, "submit_seconds": submit, "nodes": n, "walltime_seconds": walltime,
-         "phases": [{"compute_seconds": compute, "io_bytes": 0}]}
-        for k, (submit, n, walltime, compute) in enumerate(jobs)
-    ]  # fmt: skip
-    machine = {"nodes": nodes, "unit_nodes": 1, "allocation": "flat", "node_bytes_per_second": 1,
-               "storage_bytes_per_second": 1}  # fmt: skip
-    options = {
-        "backfill": "conservative",
-        "reservation": "nodes",
-        "estimate": "uncongested",
-    } | options
-    return {"format": "ioopt/batch-io", "version": 1, "name": "queue", "machine": machine,
-            "options": options, "jobs": rows}  # fmt: skip
+        (k, submit, n, wall, [(compute, 0)]) for k, (submit, n, wall, compute) in enumerate(jobs)
+    ]
+    how = {"backfill": "conservative", "reservation": "nodes", "estimate": "uncongested", **options}
+    return by_hand(rows, {"nodes": nodes, "storage_bytes_per_second": 1}, **how)
 
 
 def starts(instance: Any, engine: str) -> list[float]:

@@ -1,7 +1,8 @@
-"""The exact engine against a slow reference that shares no code with it."""
+"""The engines against a slow reference that shares no code with them, and both on the worked cases."""
 
 from __future__ import annotations
 
+import json
 import random
 from fractions import Fraction
 from pathlib import Path
@@ -10,44 +11,18 @@ from typing import Any
 import pytest
 
 import ioopt
-from tests.batch_io_traces import POLICIES, random_trace
-from tests.conftest import shared_files, worked_case
-from tests.oracle.batch_io_reference import Reference, simulate
+from tests.batch_io_traces import POLICIES, by_hand, random_trace
+from tests.conftest import ENGINES, shared_files, worked_case
+from tests.oracle.batch_io_compare import RUNS, differences
+from tests.oracle.batch_io_reference import Reference
 
 
 @pytest.mark.parametrize("name", POLICIES)
-def test_exact_engine_equals_the_reference(name: str) -> None:
-    suspended = 0
+@pytest.mark.parametrize("engine", [*ENGINES, "exact"])
+def test_engines_equal_the_reference(name: str, engine: str) -> None:
     for seed in range(100, 120):
-        problem = random_trace(seed, jobs=8)
-        expected = simulate(problem.model_dump(mode="json"), name)
-        result = ioopt.solve(problem, name, settings={"arithmetic": "exact"})
-        assert result.schedule is not None
-        for job in result.schedule["jobs"]:
-            want = expected.pop(job["id"])
-            assert [job["exact"][key] for key in ("start", "end")] == [
-                str(want[key]) for key in ("start", "end")
-            ], seed
-            assert job["killed"] == want["killed"]
-            assert job["first_node"] == first_node(want, problem.machine.unit_nodes)
-            found = [
-                [
-                    record["phase"],
-                    *(record["exact"][key] for key in ("request", "first_grant", "finish")),
-                ]
-                for record in job["io"]
-            ]
-            wanted = [
-                [
-                    record["k"],
-                    *(exactly(record[key]) for key in ("request", "grant", "finish")),
-                ]
-                for record in want["io"]
-            ]
-            assert found == wanted, (seed, job["id"])
-            suspended += any(record["request"] != record["grant"] for record in want["io"])
-        assert not expected
-    assert suspended > 3 or name in ("no-congestion", "base-line")
+        instance = random_trace(seed, jobs=8).model_dump(mode="json")
+        assert differences(instance, name, {"ef": "1.5"} if seed % 2 else {}, engine) == [], seed
 
 
 @pytest.mark.parametrize("allocation", ["flat", "partition"])
@@ -58,27 +33,13 @@ def test_a_long_queue_of_unlike_jobs(allocation: str, queue: str, backfill: str)
     """60 jobs, hardly two alike, of which most wait at once."""
     rng = random.Random(5)
     jobs = [
-        {"id": k, "submit_seconds": rng.randint(0, 9), "nodes": rng.choice([1, 1, 2, 3, 4, 8]),
-         "walltime_seconds": rng.randint(20, 400),
-         "phases": [{"compute_seconds": rng.randint(1, 30), "io_bytes": rng.randint(0, 9)}]}
+        (k, rng.randint(0, 9), rng.choice([1, 1, 2, 3, 4, 8]), rng.randint(20, 400),
+         [(rng.randint(1, 30), rng.randint(0, 9))])
         for k in range(60)
     ]  # fmt: skip
-    machine = {"nodes": 8, "unit_nodes": 1, "allocation": allocation, "node_bytes_per_second": 1,
-               "storage_bytes_per_second": 5}  # fmt: skip
-    instance = {
-        "format": "ioopt/batch-io", "version": 1, "name": "long", "machine": machine, "jobs": jobs,
-        "options": {"queue": queue, "backfill": backfill},
-    }  # fmt: skip
-    expected = simulate(instance, "cons-fcfs")
-    result = ioopt.solve(instance, "cons-fcfs", settings={"arithmetic": "exact"})
-    assert result.schedule is not None
-    starts = [job["start_seconds"] for job in result.schedule["jobs"]]
-    assert sum(start > 9 for start in starts) > 45
-    for job in result.schedule["jobs"]:
-        want = expected[job["id"]]
-        assert job["exact"]["start"] == str(want["start"])
-        assert job["exact"]["end"] == str(want["end"])
-        assert job["first_node"] == first_node(want, 1)
+    machine = {"allocation": allocation, "storage_bytes_per_second": 5}
+    instance = by_hand(jobs, machine, queue=queue, backfill=backfill)
+    assert differences(instance, "cons-fcfs", {}, "exact") == []
 
 
 CASES = shared_files("cases/batch-io") + shared_files("cases/batch-io-extension")
@@ -114,6 +75,18 @@ def test_the_reference_reproduces_the_worked_cases(path: Path) -> None:
             assert metrics[metric] == Fraction(expected[key]), (name, key)
 
 
+@pytest.mark.parametrize("engine", [*ENGINES, "exact"])
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
+def test_engines_reproduce_the_worked_cases(path: Path, engine: str) -> None:
+    case = worked_case(path)
+    for name in case["expected"]:
+        policy, _, setting = name.partition(":")
+        settings = dict([setting.split("=")] if setting else [])
+        assert differences(case["instance"], policy, settings, engine) == []
+        result = ioopt.solve(case["instance"], policy, settings=settings | RUNS[engine])
+        assert ioopt.check(case["instance"], json.loads(json.dumps(result.to_dict()))) == []
+
+
 def rows(records: list[dict[str, Any]], grant: str) -> list[list[Any]]:
     times = ("request", grant, "finish")
     return [
@@ -124,7 +97,3 @@ def rows(records: list[dict[str, Any]], grant: str) -> list[list[Any]]:
 
 def exactly(time: Any) -> str | None:
     return None if time is None else str(Fraction(time))
-
-
-def first_node(job: dict[str, Any], unit: int) -> int | None:
-    return job["place"][0] * unit if job["place"] else None

@@ -12,9 +12,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ioopt.measure import io_kernel
 from ioopt.measure import perturbation_kernel as kernel
-from ioopt.measure.quantum_model import _all_away, _slot_time
+from ioopt.measure.quantum_model import _all_away, _slot_time, walk
 
 
 def reference_process(
@@ -56,8 +55,7 @@ def test_walk_equals_ticks(
     qi: int, qc: int, io: int, bursts: list[list[int]], returns: bool
 ) -> None:
     drawn = np.array(bursts, np.int64)
-    ready, request = drawn.copy(), drawn.copy()
-    io_kernel.walk(drawn, qi, qc, io, returns, ready, request)
+    _, request = walk(drawn, qi, qc, io, returns)
     references = [reference_process(row, qi, qc, io, returns, 4000) for row in bursts]
     assert request.tolist() == [requests for requests, _ in references]
     end = int(request.min(axis=0)[-1]) // (qi + qc) * (qi + qc)
@@ -183,7 +181,9 @@ def test_applications_equal_ticks(rows: Any, quantum: int, work: int, piece: int
     assert kernel.workpile(runs, quantum, work * processors, piece, scratch) == slow_workpile(
         table, processors, work * processors, piece
     )
-    assert kernel.emp(runs, quantum, work) == slow_barrier(table, processors, work, work)
+    assert kernel.barrier(runs, quantum, work, work, heard[:0]) == slow_barrier(
+        table, processors, work, work
+    )
     for pattern in range(4):
         assert kernel.msg(runs, quantum, work, piece, 1, pattern, heard) == slow_msg(
             table, processors, work, piece, pattern

@@ -5,8 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from minmin_reference import reference_minmin
 from random_replication import random_case
+from replication_samples import document
+from workflow_planners import ready_min_min
 
 import ioopt
 from ioopt.solvers.replication.greedy.minmin import plan_minmin
@@ -14,17 +15,11 @@ from ioopt.solvers.replication.greedy.minmin import plan_minmin
 
 def hand_case():
     # 1 byte/s remotely, 10 bytes/s between nodes; a task computes for no time.
-    sizes = {"a": 4, "b": 3, "c": 2, "d": 5}
-    reads = {"t0": ["a"], "t1": ["a", "b"], "t2": ["c", "d"], "t3": ["b", "d"], "t4": ["a", "c"]}
-    return {
-        "format": "ioopt/replication", "version": 1, "name": "minmin-by-hand",
-        "network": {"remote_bytes_per_second": 1.0, "replica_bytes_per_second": 10.0,
-                    "remote_link": "shared"},
-        "nodes": [{"id": "n0", "disk_bytes": 9}, {"id": "n1", "disk_bytes": 8}],
-        "files": [{"id": name, "bytes": size} for name, size in sizes.items()],
-        "tasks": [{"id": name, "compute_seconds": 0.0, "inputs": files}
-                  for name, files in reads.items()],
-    }  # fmt: skip
+    reads = {"t0": "a", "t1": "ab", "t2": "cd", "t3": "bd", "t4": "ac"}
+    return document(
+        [{"disk_bytes": 9}, {"disk_bytes": 8}], {"a": 4, "b": 3, "c": 2, "d": 5},
+        {name: (0, files) for name, files in reads.items()}, 1, 10,
+    )  # fmt: skip
 
 
 def test_plan_evicts_the_least_popular_until_the_next_file_fits():
@@ -46,7 +41,7 @@ def test_plan_evicts_the_least_popular_until_the_next_file_fits():
     order = {"n0": ["t0", "t3"], "n1": ["t4", "t1", "t2"]}
     evicted = [("c", "n1"), ("a", "n0"), ("a", "n1"), ("b", "n1")]
     ready = {"n0": Fraction(93, 10), "n1": Fraction(79, 10)}
-    assert reference_minmin(case) == (order, ready, evicted)
+    assert ready_min_min(case) == (order, ready, evicted)
     plan, ends = plan_minmin(ioopt.load(case))
     assert {node: list(queue) for node, queue in plan.order.items()} == order
     assert ends == pytest.approx([9.3, 7.9])
@@ -78,7 +73,7 @@ def test_plans_equal_the_exact_planner():
     evictions = 0
     for seed in range(400):
         instance, _, _ = random_case(seed)
-        order, ready, evicted = reference_minmin(instance)
+        order, ready, evicted = ready_min_min(instance)
         plan, ends = plan_minmin(ioopt.load(instance))
         evictions += len(evicted)
         assert {node: list(queue) for node, queue in plan.order.items()} == order, seed

@@ -7,22 +7,17 @@ from conftest import first
 from workflow_exhaustive import POLICIES, all_queues, astray, disagreement, tight_workflow
 
 
-def agree(seeds: range, tasks: int, batch: bool = False) -> None:
-    assert [text for seed in seeds if (text := disagreement(seed, tasks, batch))] == []
-
-
-def test_random_workflows_agree_with_exhaustion() -> None:
+@pytest.mark.parametrize(
+    ("seeds", "tasks", "batch"),
+    [
+        (range(1, 9), 4, False),
+        (range(1, 7), 4, True),
+        pytest.param(range(2_000, 2_060), 6, False, marks=pytest.mark.slow),
+    ],
+)
+def test_random_instances_agree_with_exhaustion(seeds: range, tasks: int, batch: bool) -> None:
     """``python tests/oracle/workflow_exhaustive.py 200 1 5`` for more."""
-    agree(range(1, 9), 4)
-
-
-def test_random_batches_agree_with_exhaustion() -> None:
-    agree(range(1, 7), 4, batch=True)
-
-
-@pytest.mark.slow
-def test_larger_workflows_agree() -> None:
-    agree(range(2_000, 2_060), 6)
+    assert [text for seed in seeds if (text := disagreement(seed, tasks, batch))] == []
 
 
 @pytest.mark.parametrize("policy", POLICIES)

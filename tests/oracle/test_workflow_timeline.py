@@ -1,30 +1,26 @@
-"""Replays and dispatches of random workflows against the slow exact simulator, on both engines."""
+"""Replays and dispatches of random workflows against the slow exact simulator, on both engines.
+
+``python tests/oracle/workflow_timeline.py 5000`` for more; the checker agrees as well.
+"""
 
 from __future__ import annotations
 
 import pytest
-from workflow_timeline import disagreement
+from workflow_timeline import CASES, disagreement
 
 
-def agree(seeds: range, engine: str, beyond: bool = False) -> None:
-    counts = [disagreement(seed, engine, beyond) for seed in seeds]
+@pytest.mark.parametrize(
+    ("kind", "engine", "last"),
+    [("workflow", "python", 120), ("options", "python", 120), ("batch", "python", 400)]
+    + [
+        pytest.param(kind, engine, 500, marks=pytest.mark.slow)
+        for kind in CASES
+        for engine in ("python", "compiled")
+    ],
+)
+def test_random_cases_agree_with_the_exact_simulator(kind: str, engine: str, last: int) -> None:
+    """Options: sources and staging, alone and together; batches: copies, rounds and barriers."""
+    counts = [disagreement(seed, kind, engine) for seed in range(1, last + 1)]
     assert [text for text, _, _ in counts if text is not None] == []
-    assert sum(evictions for _, evictions, _ in counts) > len(seeds)
-    assert sum(saves for *_, saves in counts) > len(seeds)
-
-
-def test_random_workflows_agree_with_the_exact_simulator() -> None:
-    """``python tests/oracle/workflow_timeline.py 5000`` for more; the checker agrees as well."""
-    agree(range(1, 121), "python")
-
-
-def test_random_workflows_with_options_agree() -> None:
-    """Sources and staging, alone and together."""
-    agree(range(1, 121), "python", beyond=True)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("beyond", [False, True])
-@pytest.mark.parametrize("engine", ["python", "compiled"])
-def test_more_random_workflows_agree(engine: str, beyond: bool) -> None:
-    agree(range(1, 501), engine, beyond)
+    assert sum(evictions for _, evictions, _ in counts) > last
+    assert kind == "batch" or sum(saves for *_, saves in counts) > last

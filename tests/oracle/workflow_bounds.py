@@ -13,6 +13,7 @@ from typing import Any
 
 from random_workflows import random_workflow
 from workflow_exhaustive import POLICIES, tight_workflow
+from workflow_timeline import random_order
 
 from ioopt.check.replication.bounds import transfer_bound
 from ioopt.decisions.replication import Dispatcher
@@ -44,17 +45,7 @@ def workflow(nodes: list[dict[str, Any]], **tasks: tuple[float, str, str]) -> Re
 
 def random_plan(problem: ReplicationProblem, rng: random.Random) -> ReplicationPlan:
     """Queues that never wait in a circle: every task behind its predecessors in one common order."""
-    order: dict[str, list[Any]] = {node.id: [] for node in problem.nodes}
-    left = set(range(len(problem.tasks)))
-    while left:
-        free = sorted(k for k in left if not left & set(problem.predecessors[k]))
-        k = rng.choice(free)
-        left.remove(k)
-        hosts = [i for i in range(len(problem.nodes)) if problem.fits(k, i)]
-        queue = order[problem.nodes[rng.choice(hosts)].id]
-        if problem.tasks[k].inputs and rng.random() < 0.05:
-            queue.append({"copy": rng.choice(problem.tasks[k].inputs)})
-        queue.append(problem.tasks[k].id)
+    order = random_order(rng, problem.model_dump(mode="json"))
     return ReplicationPlan.model_validate({"order": order, "eviction": rng.choice(POLICIES)})
 
 

@@ -2,14 +2,15 @@
 
 Written from the rules of workflows (docs/rules/workflow.md) in plain sets and lists; nothing is kept
 that can be asked for again. ``python tests/oracle/workflow_timeline.py 5000 1`` compares 5,000 random
-cases from seed 1 on with the simulator; ``... 5000 1 compiled options`` on the other engine, and
-with options beyond the rules.
+cases from seed 1 on with the simulator; ``... 5000 1 options compiled`` those with options beyond
+the rules on the other engine, ``... 5000 1 batch`` batches with copies and rounds.
 """
 
 from __future__ import annotations
 
 import random
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -31,6 +32,7 @@ class Entry:
     planned: Fraction
     actual: Fraction
     is_task: bool = True
+    part: int = 0
     node: Node | None = None
     begun: Fraction | None = None
     ended: Fraction | None = None
@@ -77,7 +79,7 @@ class Run:
         self, instance: dict[str, Any], link: str, eviction: str,
         order: dict[str, Any] | None = None, policy: str | None = None,
         prefetch: bool = False, actual: dict[str, float] | None = None,
-        options: dict[str, Any] | None = None,
+        options: dict[str, Any] | None = None, rounds: Sequence[dict[str, Any]] = (),
     ) -> None:  # fmt: skip
         self.size = {row["id"]: row["bytes"] for row in instance["files"]}
         self.index = {name: k for k, name in enumerate(self.size)}
@@ -110,11 +112,16 @@ class Run:
         ]  # fmt: skip
         self.copies: list[Entry] = []
         by_name = {task.name: task for task in self.tasks}
+        self.drops = [row["evicted"] for row in rounds]
+        parts = {name: k for k, row in enumerate(rounds) for name in row["tasks"]}
         for node in self.nodes:
+            part = 0
             for item in (order or {}).get(node.name, []):
                 entry = by_name[item] if isinstance(item, str) else self.copy_entry(item["copy"])
                 node.queue.append(entry)
                 entry.node = node
+                entry.part = part = parts.get(entry.name, part)
+        self.part = -1 if rounds else 0
         self.now, self.round = Fraction(0), 0
         self.moves: list[Move] = []
         self.gone: list[tuple[str, str, Fraction]] = []
@@ -138,7 +145,7 @@ class Run:
         return [e for e in self.tasks + self.copies if e.begun is None and file in e.inputs]
 
     def head(self, node: Node) -> Entry | None:
-        waiting = node.waiting()
+        waiting = [entry for entry in node.waiting()[:1] if entry.part <= self.part]
         return waiting[0] if waiting and waiting[0].release <= self.now else None
 
     def used(self, node: Node) -> int:
@@ -157,7 +164,7 @@ class Run:
     def pinned(self, node: Node) -> set[str]:
         pins = {m.file for m in self.moving() if m.source == node.name}
         for entry in [*node.computing(), *node.waiting()[:1]]:
-            pins |= set(entry.inputs)
+            pins |= set(entry.inputs) if entry.part <= self.part else set()
         return pins
 
     def moving(self) -> list[Move]:
@@ -372,8 +379,21 @@ class Run:
                         self.saved.add(move.file)
         return ended
 
+    def open_parts(self) -> None:
+        """With barriers: the next part of the queues once the open ones are through."""
+        while self.part + 1 < len(self.drops) and all(
+            entry.ended is not None for entry in self.tasks + self.copies if entry.part <= self.part
+        ):
+            self.part += 1
+            for file, where in self.drops[self.part]:
+                node = next(node for node in self.nodes if node.name == where)
+                if file in node.complete:
+                    node.complete.discard(file)
+                    self.gone.append((file, node.name, self.now))
+
     def settle(self) -> None:
         while True:
+            self.open_parts()
             while any([self.turn(node) for node in self.nodes]):
                 pass
             pair = self.ask() if self.policy else None
@@ -503,7 +523,15 @@ def random_order(rng: random.Random, instance: dict[str, Any]) -> dict[str, list
     return queues
 
 
-def random_case(seed: int) -> dict[str, Any]:
+def batch_case(seed: int) -> dict[str, Any]:
+    """A random batch: copies, rounds with barriers and what goes from the disks before each."""
+    from random_replication import random_case
+
+    instance, plan, link = random_case(seed)
+    return {"instance": instance, "link": link, **plan}
+
+
+def workflow_case(seed: int) -> dict[str, Any]:
     """A random workflow, with storage disks and wrong estimates at times, and what to do with it."""
     from random_workflows import random_workflow
 
@@ -534,8 +562,9 @@ def random_case(seed: int) -> dict[str, Any]:
     return case
 
 
-def with_options(case: dict[str, Any], seed: int) -> dict[str, Any]:
-    """*case* with one of the options beyond the rules, or both."""
+def case_with_options(seed: int) -> dict[str, Any]:
+    """A random workflow with one of the options beyond the rules, or both."""
+    case = workflow_case(seed)
     rng = random.Random(f"options {seed}")
     some = [rng.random() < 0.7 for _ in range(2)]
     case["options"] = {"sources": "least-loaded" if some[0] else "lowest"}
@@ -544,30 +573,35 @@ def with_options(case: dict[str, Any], seed: int) -> dict[str, Any]:
     return case
 
 
+CASES = {"workflow": workflow_case, "options": case_with_options, "batch": batch_case}
+
+
 def disagreement(
-    seed: int, engine: str = "python", beyond: bool = False
+    seed: int, kind: str = "workflow", engine: str = "python"
 ) -> tuple[str | None, int, int]:
     """How the simulator differs on case *seed* (None: not at all), its evictions and its saves."""
     import ioopt
     from ioopt import registry
-    from ioopt.check.replication.check import check
     from ioopt.problems.replication import ReplayOptions, ReplicationPlan
     from ioopt.sim.replication.dispatch import dispatch, replay_record
     from ioopt.sim.replication.simulate import simulate
 
-    case = with_options(random_case(seed), seed) if beyond else random_case(seed)
+    case = CASES[kind](seed)
     options = case.get("options", {})
     instance = case["instance"]
     instance["network"]["remote_link"] = case["link"]
     problem = ioopt.load(instance)
     actual = case.get("actual")
+    barriers = case.get("barriers", False)
+    rounds = case["rounds"] if barriers else ()
     run = Run(instance, case["link"], case["eviction"], case.get("order"), case.get("policy"),
-              case.get("prefetch", False), actual, options)  # fmt: skip
+              case.get("prefetch", False), actual, options, rounds)  # fmt: skip
     last = run.run()
     if "order" in case:
         plan = ReplicationPlan.model_validate(
-            {"order": case["order"], "eviction": case["eviction"], **options}
-        )
+            {"order": case["order"], "eviction": case["eviction"], "moves": "replay",
+             "rounds": rounds or None, "barriers": barriers, **options}
+        )  # fmt: skip
         found = simulate(problem, plan, engine=engine, actual=actual)
     else:
         row = registry.solver(case["policy"], registry.KINDS["replication"])
@@ -582,22 +616,39 @@ def disagreement(
         given = [row[1:] for row in plan.dispatches or ()]
         if given != [row[1:] for row in run.given]:
             return f"dispatches {given} but {run.given}", 0, 0
-    schedule = found.schedule
-    rows, own = _expected(run, last), _found(schedule)
+    wrong = _other_events(run, last, found)
+    if wrong is None and not barriers:
+        wrong = _checked_otherwise(problem, plan, found)
+    if wrong is None and actual is None:
+        least, makespan = found.metrics["lower_bound_seconds"], found.metrics["makespan_seconds"]
+        if least > makespan * (1 + 1e-9) + 1e-9:
+            wrong = f"bound {least} above {makespan}"
+    return wrong, len(run.gone), sum(m.target is None for m in run.moves)
+
+
+def _other_events(run: Run, last: Fraction, found: Any) -> str | None:
+    rows, own = _expected(run, last), _found(found.schedule)
     makespan = found.metrics["makespan_seconds"]
     own.append(("end", "", "", makespan, makespan))
     if sorted(map(str, (r[:3] for r in own))) != sorted(map(str, (r[:3] for r in rows))):
-        return f"events {own} but {rows}", 0, 0
+        return f"events {own} but {rows}"
     for a, b in zip(sorted(own, key=_by_time), sorted(rows, key=_by_time), strict=True):
         near = all(abs(x - y) <= 1e-9 * max(1, y) for x, y in zip(a[3:], b[3:], strict=True))
         if a[:3] != b[:3] or not near:
-            return f"{a} but {b}", 0, 0
-    report = check(problem, plan, schedule)
+            return f"{a} but {b}"
+    return None
+
+
+def _checked_otherwise(problem: Any, plan: Any, found: Any) -> str | None:
+    """What the checker objects to, or measures otherwise."""
+    from ioopt.check.replication.check import check
+
+    report = check(problem, plan, found.schedule)
     if report.violations:
-        return f"the checker says {report.violations}", 0, 0
+        return f"the checker says {report.violations}"
     for name, (least, most) in report.ranges.items():
         if not least * (1 - 1e-9) <= found.metrics[name] <= most * (1 + 1e-9) + 1e-9:
-            return f"metric {name}: {found.metrics[name]} outside {least} to {most}", 0, 0
+            return f"metric {name}: {found.metrics[name]} outside {least} to {most}"
     for name, value in found.metrics.items():
         if name in report.ranges:
             continue
@@ -605,10 +656,8 @@ def disagreement(
         if other != value and not (
             isinstance(value, float) and abs(other - value) <= 1e-9 * max(1, abs(value))
         ):
-            return f"metric {name}: {value} but {other}", 0, 0
-    if actual is None and found.metrics["lower_bound_seconds"] > makespan * (1 + 1e-9) + 1e-9:
-        return f"bound {found.metrics['lower_bound_seconds']} above {makespan}", 0, 0
-    return None, len(run.gone), sum(m.target is None for m in run.moves)
+            return f"metric {name}: {value} but {other}"
+    return None
 
 
 def _expected(run: Run, last: Any) -> list[Any]:
@@ -645,17 +694,16 @@ def _by_time(row: Any) -> Any:
 
 def main() -> None:
     count, first = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 1
-    engine = sys.argv[3] if len(sys.argv) > 3 else "python"
-    beyond = "options" in sys.argv[4:]
+    kind, engine = (*sys.argv[3:5], *("workflow", "python")[len(sys.argv[3:5]) :])
     wrong = gone = saves = 0
     for seed in range(first, first + count):
-        text, evictions, saved = disagreement(seed, engine, beyond)
+        text, evictions, saved = disagreement(seed, kind, engine)
         gone, saves = gone + evictions, saves + saved
         if text is not None:
             wrong += 1
             print(f"seed {seed}: {text[:600]}", flush=True)
     print(
-        f"{count} random workflows from seed {first}, {engine} engine: {count - wrong} agree, "
+        f"{count} random cases ({kind}) from seed {first}, {engine} engine: {count - wrong} agree, "
         f"{wrong} differ; {gone} evictions, {saves} saves"
     )
 

@@ -79,7 +79,7 @@ def test_a_report_has_its_tables(light, tmp_path):
     assert abroad.returncode == 6 and "ioopt[campaign]" in abroad.stderr
     assert not (tmp_path / "s.sqlite").exists()
     assert light("sweep", "s.toml", "--store", store).returncode == 0
-    assert light("report", store, "-o", "s.html").returncode == 0
+    assert light("plot", store, "-o", "s.html").returncode == 0
     page = (tmp_path / "s.html").read_text()
     assert "minmin" in page and "ioopt[plot]" in page and "<svg" not in page
 

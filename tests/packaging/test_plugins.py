@@ -159,7 +159,7 @@ def points_of(project):
 
 
 def test_entry_points_are_solvers_and_importers(plugins):
-    listed = plugins("solvers", "replication")
+    listed = plugins("instances", "solvers", "replication")
     assert "first-node" in listed.stdout and "everything on one node" in listed.stdout
     solved = plugins("solve", "cycle3", "--solver", "first-node", "--set", "node=2")
     assert solved.returncode == 0 and "feasible" in solved.stdout, solved.stderr
@@ -201,7 +201,7 @@ def test_a_family_from_outside_is_solved_compared_and_checked(family, tmp_path):
     told.write_text(told.read_text().replace('"order": [', '"order": ["a", '))
     wrong = family("check", "three.json", "r.json")
     assert wrong.returncode == 5 and "wanted every file once" in wrong.stdout
-    assert "shortest" in family("solvers", "transfers").stdout
+    assert "shortest" in family("instances", "solvers", "transfers").stdout
     assert "bytes_per_second" in family("instances", "schema", "transfers").stdout
     (tmp_path / "none.json").write_text(THREE.replace("10e6,", "0,"))
     refused = family("solve", "none.json")

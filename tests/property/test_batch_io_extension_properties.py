@@ -85,3 +85,15 @@ def scaled(value: Any, factor: int) -> Any:
 def test_bytes_and_rates_in_another_unit_leave_the_times(seed: int, name: str, factor: int) -> None:
     instance = random_extension(seed)
     assert jobs_of(scaled(instance, factor), name, "exact") == jobs_of(instance, name, "exact")
+
+
+@given(SEEDS, NAMES)
+@settings(max_examples=40, deadline=None)
+def test_names_do_not_matter_but_their_order_does(seed: int, name: str) -> None:
+    instance = random_extension(seed)
+    order = sorted(job["id"] for job in instance["jobs"])
+    plain = jobs_of(instance, name)
+    for job in instance["jobs"]:
+        job["id"] = f"job-{order.index(job['id']):03d}"
+    renamed = jobs_of(instance, name)
+    assert [{**row, "id": None} for row in renamed] == [{**row, "id": None} for row in plain]

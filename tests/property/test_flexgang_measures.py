@@ -11,19 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import ioopt
-from ioopt.measure.laboratory import batch_starts, hits, run, slots_of
+from ioopt.measure.laboratory import batch_starts, hits
 from ioopt.measure.quantum_chain import surface
 from ioopt.measure.quantum_model import simulate_point
 from ioopt.problems.flexgang.perturbation import (
-    ENVIRONMENTS,
-    Application,
-    Barrier,
-    Blocking,
     Emp,
-    Msg,
     PerturbationProblem,
-    Workpile,
 )
 from ioopt.problems.flexgang.quantum_model import QuantumModelProblem, QuantumPoint
 
@@ -87,54 +80,6 @@ def test_only_ratios_of_times_matter_and_more_processors_fragment_more(
     assert surface(on, off, processors=2).fragmentation <= small.fragmentation + 1e-12
 
 
-applications = st.one_of(
-    st.just(Emp()),
-    st.sampled_from([0.1, 0.35, 1.0]).map(lambda x: Barrier(interval_quanta=x)),
-    st.sampled_from([0.2, 1.0]).map(lambda x: Msg(phase_quanta=x, requests_per_phase=2)),
-    st.sampled_from([0.5, 4.0]).map(lambda x: Blocking(requests_per_quantum=x)),
-)
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    app=applications,
-    seed=st.integers(0, 10_000),
-    count=st.integers(1, 6),
-    processors=st.integers(2, 5),
-)
-def test_sub_never_helps_add_never_hurts(
-    app: Application, seed: int, count: int, processors: int
-) -> None:
-    """For all applications without a dynamic choice of who works what; work is conserved."""
-    problem = PerturbationProblem(
-        applications=(app,), work_quanta=30, perturbations=count, processors=processors,
-        quantum_instructions=1000,
-    )  # fmt: skip
-    empty = slots_of(problem, "Sub_FX", [])
-    gang = run(problem, app, empty, np.random.default_rng(seed))
-    for environment in ENVIRONMENTS:
-        perturbed = hits(problem, environment, np.random.default_rng(seed), count)
-        table = slots_of(problem, environment, perturbed)
-        time = run(problem, app, table, np.random.default_rng(seed))
-        if environment.startswith("Sub"):
-            assert gang <= time <= gang + count + 1e-9
-        else:
-            assert gang - count / processors * max(1, processors) <= time <= gang + 1e-9
-            assert time * processors + count >= 30 * processors - 1e-9
-
-
-@settings(max_examples=60, deadline=None)
-@given(unit=st.sampled_from([0.3, 1.0, 7.0]), seed=st.integers(0, 10_000), count=st.integers(1, 6))
-def test_a_workpile_is_within_one_unit_of_perfect(unit: float, seed: int, count: int) -> None:
-    app = Workpile(unit_quanta=unit)
-    problem = PerturbationProblem(
-        applications=(app,), work_quanta=30, perturbations=count, quantum_instructions=1000
-    )
-    table = slots_of(problem, "Sub_RR", hits(problem, "Sub_RR", np.random.default_rng(seed), count))
-    time = run(problem, app, table, np.random.default_rng(0))
-    assert 30 + count / 4 - 1e-9 <= time <= 30 + count / 4 + unit + 1 + 1e-9
-
-
 @settings(max_examples=100, deadline=None)
 @given(
     seed=st.integers(0, 10_000), batch=st.integers(1, 5), spacing=st.integers(1, 4), data=st.data()
@@ -151,10 +96,3 @@ def test_batches_never_overlap(seed: int, batch: int, spacing: int, data: Any) -
     assert all(b - a >= problem.reserved_quanta for a, b in pairwise(starts))
     quanta = [quantum for quantum, _ in hits(problem, "Add_RR", np.random.default_rng(seed), count)]
     assert len(set(quanta)) == count
-
-
-@settings(max_examples=50, deadline=None)
-@given(app=applications, count=st.integers(1, 20))
-def test_written_and_read_is_equal(app: Application, count: int) -> None:
-    problem = PerturbationProblem(applications=(app,), perturbations=count)
-    assert ioopt.load(problem.model_dump(mode="json")) == problem

@@ -23,7 +23,7 @@ READERS = {reader.name: reader for reader in all_readers()}
 WHOLE = sum(reader.weight for reader in READERS.values())
 
 
-def run(reader: Reader, count: int, seed: int) -> None:
+def check_reader(reader: Reader, count: int, seed: int) -> None:
     if not reader.texts():
         pytest.skip(f"the data of {reader.name} is not here (set IOOPT_SHARED)")
     found = run_reader(reader, count, seed)
@@ -36,14 +36,14 @@ def run(reader: Reader, count: int, seed: int) -> None:
 
 @pytest.mark.parametrize("name", QUICK)
 def test_damaged_inputs(name: str) -> None:
-    run(READERS[name], 120, seed=1)
+    check_reader(READERS[name], 120, seed=1)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("name", READERS)
 def test_many_damaged_inputs(name: str) -> None:
-    run(READERS[name], round(INPUTS * READERS[name].weight / WHOLE) + 1, seed=11)
+    check_reader(READERS[name], round(INPUTS * READERS[name].weight / WHOLE) + 1, seed=11)
 
 
 @pytest.mark.slow
@@ -58,7 +58,7 @@ def test_damaged_binary_logs() -> None:
         return raw[:5] + mutate_bytes(raw[5:], rng)
 
     import_darshan = READERS["darshan"].commands
-    run(Reader("darshan logs", lambda: logs, mutate, import_darshan), 16, seed=3)
+    check_reader(Reader("darshan logs", lambda: logs, mutate, import_darshan), 16, seed=3)
 
 
 def faults(command: list[str], **changes: object) -> list[str]:

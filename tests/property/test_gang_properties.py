@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from typing import Any
 
@@ -13,9 +12,7 @@ from hypothesis import strategies as st
 
 import ioopt
 from ioopt.decisions.gang.state import State, state_of
-from ioopt.formats.native import dump_json
-from ioopt.problems.gang import GangMatrixProblem, GangProblem
-from ioopt.registry import solvers_for
+from ioopt.problems.gang import GangMatrixProblem
 from ioopt.sim.gang.update import phases_of
 
 ONLINE = ("gs", "iogs", "adaptive-iogs", "migrate-iogs", "guarded-iogs", "index-iogs")
@@ -91,16 +88,6 @@ def test_names_of_jobs_change_nothing(seed: int) -> None:
         ]
 
 
-@settings(max_examples=40, deadline=None)
-@given(SEEDS)
-def test_written_then_read_is_equal(seed: int) -> None:
-    problem, snapshot = random_workload(seed), _snapshot(seed)
-    text = dump_json(problem.model_dump(mode="json", exclude_none=True))
-    assert GangProblem.model_validate(json.loads(text)) == problem
-    text = dump_json(snapshot.model_dump(mode="json"))
-    assert GangMatrixProblem.model_validate(json.loads(text)) == snapshot
-
-
 def _same(plain: State, twin: State) -> None:
     for field in ("columns", "homes", "spans", "moved", "admitted"):
         assert list(getattr(plain, field)) == list(getattr(twin, field)), field
@@ -122,8 +109,3 @@ def test_compiled_phases_do_what_the_phases_do(policy: str) -> None:
             state = after._replace(admitted=(), moved=(), tasks_moved=0)
     assert admitted > 50
     assert (moved > 50) == (policy == "migrate-iogs")
-
-
-def test_every_policy_is_covered() -> None:
-    known = {spec.name for spec in solvers_for("gang")}
-    assert known >= set(ONLINE)

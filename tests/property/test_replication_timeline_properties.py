@@ -1,19 +1,13 @@
-"""Properties of the timeline side: disks are never exceeded, planners keep their promises."""
+"""Properties of planners and searches on batches with tight disks; the checker looks at the disks."""
 
 from __future__ import annotations
 
-from typing import Any
-
-import pytest
-from conftest import ENGINES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ioopt
 from ioopt.models.replication.workflow_bound import TransferBound, makespan_bound_seconds
 from ioopt.problems.replication import ReplicationProblem
-from ioopt.sim.replication.moves import fill
-from ioopt.sim.replication.simulate import simulate
 
 PLANNERS = ("minmin", "minmin-no-replication", "job-data-present")
 
@@ -46,25 +40,9 @@ def problems(draw: st.DrawFn) -> ReplicationProblem:
     )  # fmt: skip
 
 
-def most_on_disk(problem: ReplicationProblem, schedule: dict[str, Any]) -> dict[str, int]:
-    """The most bytes each node ever has on disk; at one instant evictions come before arrivals."""
-    size = {file.id: file.bytes for file in problem.files}
-    steps = [(row["seconds"], 0, row["node"], -size[row["file"]]) for row in schedule["evictions"]]
-    steps += [
-        (row["start_seconds"], 1, row["destination"], size[row["file"]])
-        for row in schedule["transfers"]
-    ]
-    present = {node.id: sum(size[name] for name in node.holds) for node in problem.nodes}
-    most = dict(present)
-    for _, _, node, change in sorted(steps):
-        present[node] += change
-        most[node] = max(most[node], present[node])
-    return most
-
-
 @settings(max_examples=120, deadline=None)
 @given(problems(), st.sampled_from(PLANNERS))
-def test_planners_check_out_and_no_disk_overflows(
+def test_planners_check_out_and_keep_to_their_bounds(
     problem: ReplicationProblem, planner: str
 ) -> None:
     result = ioopt.solve(problem, planner)
@@ -72,9 +50,6 @@ def test_planners_check_out_and_no_disk_overflows(
     assert result.plan is not None
     assert result.schedule is not None
     assert len(result.schedule["tasks"]) == len(problem.tasks)
-    limit = {node.id: node.disk_bytes for node in problem.nodes}
-    most = most_on_disk(problem, result.schedule)
-    assert all(most[name] <= limit[name] for name in most)
     bound = max(makespan_bound_seconds(problem), TransferBound(problem).seconds)
     assert result.metrics["makespan_seconds"] >= bound - 1e-9
 
@@ -107,40 +82,10 @@ def test_more_disk_never_hurts_the_best_plan(problem: ReplicationProblem) -> Non
     assert best.objective <= small.objective * (1 + 1e-9)
 
 
-@given(
-    st.lists(st.integers(1, 50), min_size=1, max_size=6),
-    st.lists(st.sets(st.integers(0, 5), min_size=1), min_size=1, max_size=8),
-)
-def test_max_min_rates_fill_a_resource_of_every_flow(
-    capacities: list[int], wanted: list[set[int]]
-) -> None:
-    flows = [sorted({r % len(capacities) for r in resources}) for resources in wanted]
-    width, count = max(map(len, flows)), len(capacities)
-    use = [r for flow in flows for r in [*flow, *[-1] * (width - len(flow))]]
-    rates = [0.0] * len(flows)
-    fill(capacities, use, len(flows), width, rates, [0.0] * count, [0] * count)
-    loads = [
-        sum(rate for rate, flow in zip(rates, flows) if r in flow) for r in range(len(capacities))
-    ]
-    assert all(load <= capacity + 1e-9 for load, capacity in zip(loads, capacities))
-    for rate, flow in zip(rates, flows):
-        assert any(
-            loads[r] == pytest.approx(capacities[r])
-            and all(rate >= other - 1e-9 for other, row in zip(rates, flows) if r in row)
-            for r in flow
-        )
-
-
-@pytest.mark.parametrize("engine", ENGINES)
 @settings(max_examples=40, deadline=None)
 @given(problem=problems())
-def test_same_seed_same_plan_and_both_engines_agree(
-    problem: ReplicationProblem, engine: Any
-) -> None:
-    first = ioopt.solve(problem, "link-aware", seed=3, settings={"evaluations": 40})
-    again = ioopt.solve(problem, "link-aware", seed=3, settings={"evaluations": 40})
+def test_same_seed_same_plan(problem: ReplicationProblem) -> None:
+    first, again = (
+        ioopt.solve(problem, "link-aware", seed=3, settings={"evaluations": 40}) for _ in range(2)
+    )
     assert first.plan == again.plan
-    plan = ioopt.solving.plan_of(ioopt.registry.kind_of_problem(problem), first.plan)
-    plain, fast = (simulate(problem, plan, engine=name) for name in ("python", engine))
-    assert plain.schedule == fast.schedule
-    assert dict(plain.metrics) == dict(fast.metrics)

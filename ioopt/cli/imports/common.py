@@ -39,7 +39,6 @@ def import_command(
     def decorate(reader: Reader) -> click.Command:
         def run(output: str, **given: Any) -> int:
             from ioopt.formats.native import dump_json, reading, write_text
-            from ioopt.provenance import warnings_of
 
             if machine is not None:
                 given |= machine(given["machine"])
@@ -47,7 +46,7 @@ def import_command(
                 made = reader(**given)
             several_made = made if isinstance(made, dict) else {"": made}
             said = dict.fromkeys(
-                text for problem in several_made.values() for text in warnings_of(problem)
+                text for problem in several_made.values() for text in problem.warnings
             )
             if not quiet():
                 for text in said:

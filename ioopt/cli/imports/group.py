@@ -9,14 +9,13 @@ _LOGS, _FLOWS = "ioopt.cli.imports.logs:import_", "ioopt.cli.imports.workflows:i
 COMMANDS = {
     "swf": (_LOGS + "swf", "Batch traces in the Standard Workload Format."),
     "darshan": (_LOGS + "darshan", "Darshan logs and darshan-parser text."),
-    "wfformat": (_FLOWS + "wfformat", "Workflows in WfFormat 1.4 or 1.5."),
+    "wfformat": (_FLOWS + "wfformat", "Workflows in WfFormat 1.5 or 1.6."),
     "estee": (_FLOWS + "estee", "Task graphs of Estee."),
     "nextflow-trace": (
         _FLOWS + "nextflow_trace",
         "Traces of Nextflow runs, with their DAG if given.",
     ),
-    "batsim": (_LOGS + "batsim", "Batsim workloads."),
-    "batsim-jobs": (_LOGS + "batsim_jobs", "Batsim's _jobs.csv."),
+    "batsim": (_LOGS + "batsim", "Batsim workloads, and its _jobs.csv."),
     "solution": (
         _FLOWS + "solution",
         "The plan in a solver's solution of an exported model.",
@@ -30,6 +29,6 @@ _OUTSIDE = {
 }
 
 
-@click.group(cls=IooptGroup, lazy=_OUTSIDE | COMMANDS)
+@click.group(cls=IooptGroup, lazy=_OUTSIDE | COMMANDS, renamed={"batsim-jobs": "batsim"})
 def group() -> None:
     """Make an instance from traces, logs or workflows."""

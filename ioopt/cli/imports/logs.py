@@ -36,11 +36,8 @@ Examples:
 BATSIM = """\b
 Examples:
   ioopt import batsim workload.json -o instance.json
+  ioopt import batsim out_jobs.csv -o instance.json
   ioopt import batsim KTH-io-aware.json --machine node_rate=1250MB/s,storage_rate=5000MB/s -o kth.json
-"""
-BATSIM_JOBS = """\b
-Example:
-  ioopt import batsim-jobs out_jobs.csv -o instance.json
 """
 MESSAGES = """\b
 Examples:
@@ -155,7 +152,7 @@ def import_darshan(
     """Make a batch-io instance of Darshan logs; those of one job are joined.
 
     SOURCE is a binary log of Darshan 3.x (needs the package darshan), the output of darshan-parser
-    2.x or 3.x (also .gz or -), which has neither traces nor heatmaps, or a folder of them.
+    3.x (also .gz or -), which has neither traces nor heatmaps, or a folder of them.
     """
     from ioopt.formats.darshan.io import batch_io_from_darshan, read_darshan_logs
 
@@ -171,19 +168,16 @@ def import_darshan(
               callback=lambda context, option, given: parse_rate(given),
               help="Rate of a node on the network between nodes.")  # fmt: skip
 def import_batsim(source: str, flops: float, network_rate: float, **how: Any) -> BatchIoProblem:
-    """Make a batch-io instance of the Batsim workload SOURCE (JSON, also .gz or -)."""
+    """Make a batch-io instance of the Batsim workload SOURCE (JSON, also .gz or -).
+
+    Or of Batsim's output, a SOURCE that ends in .csv (_jobs.csv): its jobs run as they ran.
+    """
     from ioopt.formats.batsim.profiles import Platform
-    from ioopt.formats.batsim.workload import read_batsim
+    from ioopt.formats.batsim.workload import batch_io_from_jobs, read_batsim
 
+    if source.removesuffix(".gz").endswith(".csv"):
+        return batch_io_from_jobs(source, **how)
     return read_batsim(source, platform=Platform(flops, network_rate), **how)
-
-
-@import_command("batsim-jobs", BATSIM_JOBS, machine=batch_machine)
-def import_batsim_jobs(source: str, **how: Any) -> BatchIoProblem:
-    """Make a batch-io instance of the jobs in Batsim's SOURCE (_jobs.csv): they run as they ran."""
-    from ioopt.formats.batsim.workload import batch_io_from_jobs
-
-    return batch_io_from_jobs(source, **how)
 
 
 @import_command("messages", MESSAGES)

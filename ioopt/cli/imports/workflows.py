@@ -42,7 +42,7 @@ Examples:
 def import_wfformat(
     source: str, select: str, flatten: bool, machine: Machine
 ) -> ReplicationProblem:
-    """Make a replication instance from a WfFormat 1.4 or 1.5 workflow.
+    """Make a replication instance from a WfFormat 1.5 or 1.6 workflow.
 
     Files become inputs and outputs with their sizes, run times compute seconds; what nobody reads
     is to be kept. What was odd about the file, dropped or invented is said on standard error and

@@ -79,14 +79,14 @@ class BatsimDecider:
         self._policy = policy
         self._rates = (node_bytes_per_second, storage_bytes_per_second)
         self._storage_mapping = dict(storage_mapping or {})
-        self._forget()
+        self.forget()
         self._react: dict[str, Callable[[Json], None]] = {
             "SIMULATION_BEGINS": self._begin, "SIMULATION_ENDS": self._end,
             "JOB_SUBMITTED": self._submitted, "JOB_COMPLETED": self._completed,
             "NOTIFY": self._notified,
         }  # fmt: skip
 
-    def _forget(self) -> None:
+    def forget(self) -> None:
         """Everything that belongs to one simulation is new."""
         self._cluster: BatchCluster | None = None
         self._transfers: Transfers | None = None
@@ -134,7 +134,7 @@ class BatsimDecider:
     def _begin(self, data: Json) -> None:
         """The machine, its profiles, and whether transfers can be admitted one by one."""
         now = self._now
-        self._forget()
+        self.forget()
         self._now = now
         config = data.get("config", {})
         if config.get("redis-enabled"):

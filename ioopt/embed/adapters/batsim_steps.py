@@ -84,9 +84,7 @@ class Transfers:
     ) -> None:
         """*job* wants to move *size* bytes; it began at *start* and has *computed* (s) and *moved*."""
         machine = self._arbiter.machine
-        peak = min(
-            machine.allocated_nodes(nodes) * machine.node_bytes_per_second, self._storage
-        )  # rule 5 of batch I/O
+        peak = machine.peak(machine.allocated_nodes(nodes))
         self._arbiter.request(
             job, nodes, size, now, start_seconds=start, compute_seconds_so_far=computed,
             ideal_io_seconds_so_far=moved / peak,

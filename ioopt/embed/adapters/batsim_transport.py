@@ -5,7 +5,6 @@ unread, and what is not a message of the protocol is answered without events; ne
 It ends with the simulation, or when the peer's connection does.
 """
 
-import copy
 import json
 import sys
 from collections.abc import Mapping
@@ -13,7 +12,7 @@ from typing import Any
 
 from ioopt.embed.adapters.batsim import BatsimDecider
 from ioopt.embed.service import finite
-from ioopt.errors import BackendMissingError, InstanceError, UsageError
+from ioopt.errors import InstanceError, UsageError, missing
 
 _POLL_MILLISECONDS = 200
 MAX_MESSAGE_BYTES = 1 << 28
@@ -31,9 +30,7 @@ class BatsimServer:
         try:
             import zmq
         except ImportError:
-            raise BackendMissingError(
-                "pyzmq is not installed: python -m pip install 'ioopt[batsim]'"
-            ) from None
+            raise missing("zmq", "serve --batsim") from None
         self._decider = decider
         self._peer: bytes | None = None
         self._gone: dict[int, bool] = {}
@@ -44,9 +41,7 @@ class BatsimServer:
             zmq.EVENT_DISCONNECTED | zmq.EVENT_ACCEPTED
         )
         self._socket.linger = 1000
-        self._socket.tcp_keepalive = (
-            1  # a host that dies says nothing; its kernel no longer answers
-        )
+        self._socket.tcp_keepalive = 1  # a host that dies says nothing
         self._socket.maxmsgsize = MAX_MESSAGE_BYTES
         self._socket.rcvhwm = 4  # a peer waits for its answer; more than that is somebody else
         try:
@@ -113,24 +108,19 @@ class BatsimServer:
         try:
             message = json.loads(text, parse_constant=finite, parse_float=finite)
             now = _time_of(message)
-            if self._peer is None:
-                return self._begun(sender, message), None
-            return self._decider.reply(message), None
+            reply = self._decider.reply(message)
+            if self._decider.begun:
+                self._peer = sender
+            return reply, None
         except InstanceError as error:
             reason, fatal = f"{self.endpoint}: {error}", self._peer is not None
+            if not fatal:
+                self._decider.forget()
         except (ValueError, RecursionError) as error:
             reason, fatal = f"{self.endpoint}: not a message in JSON: {error}", False
         if not fatal:
             print(f"ioopt: {reason}", file=sys.stderr)
         return {"now": now, "events": []}, InstanceError(reason) if fatal else None
-
-    def _begun(self, sender: bytes, message: Any) -> Mapping[str, object]:
-        """The reply to a first message; a decider that failed on it is not kept."""
-        decider = copy.deepcopy(self._decider)
-        reply = decider.reply(message)
-        if decider.begun:
-            self._peer, self._decider = sender, decider
-        return reply
 
     def stop(self) -> None:
         """Stop after the message at hand; may be called from a signal handler."""

@@ -20,7 +20,7 @@ from distributed.diagnostics.plugin import SchedulerPlugin
 
 from ioopt.decisions.replication import Dispatcher
 from ioopt.embed.live_view import LiveView, make_dispatcher
-from ioopt.problems.replication import File, Network, Node, ReplicationProblem, Task
+from ioopt.problems.replication import Network, Node, Task
 from ioopt.solvers.replication.online.homes import Homes
 
 if TYPE_CHECKING:
@@ -209,13 +209,13 @@ class Placement(SchedulerPlugin):
             (scheduler.tasks[key] for key in self._held), key=lambda ts: ts.priority or ()
         )
         under_way = [scheduler.tasks[key] for key in self._given]
-        problem = self.instance([*held, *under_way], workers)
         self._keys = [ts.key for ts in (*held, *under_way)]
         self._index = {key: k for k, key in enumerate(self._keys)}
         self._kinds: dict[str, list[int]] = {}
         for k, ts in enumerate(held):
             self._kinds.setdefault(ts.prefix.name, []).append(k)
-        self._view = view = LiveView.of(problem, time(), len(held))
+        self._view = view = self._seen([*held, *under_way], workers)
+        view.under_way = len(under_way)
         for k, ts in enumerate(held):
             if ts.state == "no-worker":
                 view.becomes_ready(k)
@@ -226,37 +226,23 @@ class Placement(SchedulerPlugin):
         self._dispatcher = make_dispatcher(self.policy or Homes, self.settings)
         return view
 
-    def instance(
-        self, states: Sequence["TaskState"], workers: Sequence["WorkerState"]
-    ) -> ReplicationProblem:
-        """Tasks of the scheduler, what they read, and its workers as an instance, by estimates."""
-        files = {ts: None for ts in states} | {d: None for ts in states for d in ts.dependencies}
-        names = {ts: str(ts.key) for ts in files}
+    def _seen(self, states: Sequence["TaskState"], workers: Sequence["WorkerState"]) -> LiveView:
+        """Tasks of the scheduler, what they write (first) and read, and its workers, by estimates."""
+        made = dict.fromkeys(states) | dict.fromkeys(d for ts in states for d in ts.dependencies)
+        files = {ts: f for f, ts in enumerate(made)}
         # of the pair that shared its links least: who shares them is known to the view
         pairs = self._scheduler.bandwidth_workers.values()
         rate = float(max(self._scheduler.bandwidth, *pairs, 0.0))
-        return ReplicationProblem.model_construct(
-            name="dask", storages=(),
-            network=Network(remote_bytes_per_second=rate, replica_bytes_per_second=rate),
-            nodes=tuple(
-                Node.model_construct(
-                    id=ws.address, cores=ws.nthreads, disk_bytes=None, speed=1.0, staging=1,
-                    holds=tuple(names[d] for d in files if ws in (d.who_has or ())),
-                )
-                for ws in workers
-            ),
-            files=tuple(
-                File.model_construct(id=name, bytes=self._size(ts), storage=None, keep=False)
-                for ts, name in names.items()
-            ),
-            tasks=tuple(
-                Task.model_construct(
-                    id=names[ts], compute_seconds=_seconds(ts), cores=1, release_seconds=0.0,
-                    inputs=tuple(names[d] for d in ts.dependencies), outputs=(names[ts],),
-                )
-                for ts in states
-            ),
-        )  # fmt: skip
+        network = Network(remote_bytes_per_second=rate, replica_bytes_per_second=rate)
+        nodes = tuple(Node(id=ws.address, cores=ws.nthreads) for ws in workers)
+        view = LiveView(network, nodes, True, time())
+        view.fill(
+            [_task(ts) for ts in states],
+            [([files[d] for d in ts.dependencies], [files[ts]]) for ts in states],
+            map(self._size, files),
+            [[f for ts, f in files.items() if ws in (ts.who_has or ())] for ws in workers],
+        )
+        return view
 
     def _size(self, ts: "TaskState") -> int:
         if ts.nbytes >= 0:
@@ -304,6 +290,14 @@ def _is_free(ts: "TaskState") -> bool:
     """Whether Dask may run a task on any worker, and it is no part of a P2P shuffle."""
     own = ts.worker_restrictions or ts.host_restrictions or ts.resource_restrictions or ts.actor
     return not own and "shuffle" not in (ts.annotations or {})
+
+
+def _task(ts: "TaskState") -> Task:
+    """A task as dispatchers see it; Dask has validated it."""
+    return Task.model_construct(
+        id=str(ts.key), compute_seconds=_seconds(ts), outputs=(str(ts.key),),
+        inputs=tuple(str(d.key) for d in ts.dependencies),
+    )  # fmt: skip
 
 
 def _seconds(ts: "TaskState") -> float:

@@ -1,11 +1,12 @@
 """Binary Darshan logs of format 3.x, read by the optional ``darshan`` package (PyDarshan).
 
 The package wraps a C library that can crash on a damaged log, so it runs in a process of its own
-(this module as a program: log in, JSON out) and a crash is an error message like any other.
+(this module as a program) and a crash is an error message like any other.
 """
 
 import importlib.util
-import json
+import os
+import pickle
 import subprocess
 import sys
 import tempfile
@@ -13,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from ioopt.errors import BackendMissingError, InstanceError
-from ioopt.formats.darshan.text import Access, RawLog
-from ioopt.problems.base import Json
+from ioopt.formats.darshan.text import MODULES, Access, Header, Kind, RawLog
+from ioopt.formats.native import validate
 
 TIME_LIMIT_SECONDS = 300
 _HINT = "; the output of `darshan-parser` for it can be imported instead"
@@ -28,132 +29,110 @@ def read_binary(raw: bytes, name: str) -> RawLog:
     """
     version = raw[:4].decode("ascii")
     if not version.startswith("3"):
-        raise InstanceError(
-            f"{name}: binary log of format {version}, which only darshan-parser 2.x reads{_HINT}"
-        )
+        raise InstanceError(f"{name}: binary log of format {version}; ioopt reads 3.x")
     if importlib.util.find_spec("darshan") is None:
         raise BackendMissingError(
             f"{name}: reading binary logs needs the package darshan (pip install 'ioopt[darshan]')"
             f"{_HINT}"
         )
-    found = _in_own_process(raw, name)
-    records = {
-        (module, int(rank), str(record)): counters
-        for module, rank, record, counters in found["records"]
-    }
-    segments = {
-        module: [Access(kind, count, (start, end)) for kind, count, start, end in rows]
-        for module, rows in found["segments"].items()
-    }
-    bins = {(kind, place): count for kind, place, count in found["bins"]}
-    return RawLog(
-        name, found["header"], records, found["listed"], tuple(found["warnings"]), segments, bins,
-        found["bin_seconds"],
-    )  # fmt: skip
-
-
-def _in_own_process(raw: bytes, name: str) -> Json:
-    """What :func:`main` prints of a log; whatever kills it is an InstanceError."""
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "log.darshan"
-        path.write_bytes(raw)
-        root = str(Path(__file__).resolve().parents[3])
+        log, answer = Path(folder, "log.darshan"), Path(folder, "answer")
+        log.write_bytes(raw)
         try:
             done = subprocess.run(
-                [sys.executable, "-c", _PROGRAM, root, str(path)],
+                [sys.executable, "-m", __name__, str(log), str(answer), name],
+                env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
                 capture_output=True, timeout=TIME_LIMIT_SECONDS, check=False,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             raise InstanceError(
                 f"{name}: not read within {TIME_LIMIT_SECONDS} seconds; damaged?{_HINT}"
             ) from None
-    if done.returncode != 0:
-        said = done.stderr.decode("utf-8", errors="replace").strip().splitlines()
-        why = said[-1] if said else f"the darshan library ended with code {done.returncode}"
-        raise InstanceError(f"{name}: damaged or unreadable: {why}{_HINT}")
-    try:
-        # The C library may print remarks of its own before the answer, which is the last line.
-        answer: Json = json.loads(done.stdout.splitlines()[-1], parse_constant=_refuse)
-    except (ValueError, IndexError) as error:
-        raise InstanceError(f"{name}: damaged: {error}{_HINT}") from None
-    return answer
+        if done.returncode != 0:
+            said = done.stderr.decode("utf-8", errors="replace").strip().splitlines()
+            why = said[-1] if said else f"the darshan library ended with code {done.returncode}"
+            raise InstanceError(f"{name}: damaged or unreadable: {why}{_HINT}")
+        found: RawLog = pickle.loads(answer.read_bytes())
+    return found
 
 
-def _refuse(text: str) -> Any:
-    raise ValueError(f"a counter is {text}")
-
-
-_PROGRAM = (
-    "import sys; sys.path.insert(0, sys.argv[1]); "
-    "from ioopt.formats.darshan.binary import main; main(sys.argv[2])"
-)
-
-
-def main(path: str) -> None:
-    """Print the log at *path* as JSON: header, announced modules, records, warnings."""
+def parse_binary(path: str, name: str) -> RawLog:
+    """What stands in the log at *path*; errors are those of the ``darshan`` package."""
     import darshan  # type: ignore[import-not-found,unused-ignore]
 
     report = darshan.DarshanReport(path, read_all=False)
     job = report.metadata["job"]
     header = {
         "darshan log version": job["log_ver"],
-        "jobid": str(job["jobid"]),
-        "nprocs": str(job["nprocs"]),
-        "start_time": str(job["start_time_sec"] + job["start_time_nsec"] * 1e-9),
-        "run time": str(job["run_time"]),
+        "jobid": job["jobid"],
+        "nprocs": job["nprocs"],
+        "start_time": job["start_time_sec"] + job["start_time_nsec"] * 1e-9,
+        "run time": job["run_time"],
     }
-    listed, records, warnings = {}, [], []
-    segments: dict[str, list[tuple[str, int, float, float]]] = {}
-    for module, about in report.modules.items():
-        listed[module] = int(about["len"])
-        if about["partial_flag"]:
-            warnings.append(f"Darshan says: the {module} module contains incomplete data")
-        if module in ("POSIX", "MPI-IO", "STDIO"):
-            records += _records(report, module)
+    records: dict[tuple[str, int, str], dict[str, float]] = {}
+    segments: dict[str, list[Access]] = {}
+    for module in report.modules:
+        if module in MODULES:
+            records |= _records(report, module)
         if module.startswith("DXT_"):
-            report.mod_read_all_dxt_records(module, dtype="dict")
-            segments[module] = [
-                (kind, int(part["length"]), float(part["start_time"]), float(part["end_time"]))
-                for record in report.records[module]
-                for kind in ("read", "write")
-                for part in record[f"{kind}_segments"]
-            ]
-    bins, width = _bins(report) if "HEATMAP" in listed else ([], 0.0)
-    found = {
-        "header": header, "listed": listed, "records": records, "warnings": warnings,
-        "segments": segments, "bins": bins, "bin_seconds": width,
-    }  # fmt: skip
-    print("\n" + json.dumps(found))
+            segments[module] = _segments(report, module)
+    bins, width = _bins(report) if "HEATMAP" in report.modules else ({}, 0.0)
+    return RawLog(
+        name, validate(Header, header, name), records,
+        {module: int(about["len"]) for module, about in report.modules.items()},
+        tuple(
+            f"Darshan says: the {module} module contains incomplete data"
+            for module, about in report.modules.items()
+            if about["partial_flag"]
+        ),
+        segments, bins, width,
+    )  # fmt: skip
 
 
-def _bins(report: Any) -> tuple[list[tuple[str, int, int]], float]:
-    """(kind, bin, bytes) of the HEATMAP module, and the width of a bin in seconds."""
+def _records(report: Any, module: str) -> dict[tuple[str, int, str], dict[str, float]]:
+    """The counters of one module by (module, rank, record), without the module's prefix."""
+    report.mod_read_all_records(module)
+    tables, prefix = report.records[module].to_df(), MODULES[module]
+    rows = tables["counters"].merge(tables["fcounters"], on=["id", "rank"]).to_dict("records")
+    return {
+        (module, int(row["rank"]), str(row["id"])): {
+            key.removeprefix(prefix): float(value)
+            for key, value in row.items()
+            if key.startswith(prefix)
+        }
+        for row in rows
+    }
+
+
+def _segments(report: Any, module: str) -> list[Access]:
+    """The accesses of one DXT module."""
+    report.mod_read_all_dxt_records(module, dtype="dict")
+    kinds: tuple[Kind, ...] = ("read", "write")
+    return [
+        Access(kind, int(part["length"]), (float(part["start_time"]), float(part["end_time"])))
+        for record in report.records[module]
+        for kind in kinds
+        for part in record[f"{kind}_segments"]
+    ]
+
+
+def _bins(report: Any) -> tuple[dict[tuple[Kind, int], int], float]:
+    """Bytes of the HEATMAP module by kind and bin, and the width of a bin in seconds."""
     report.read_all_heatmap_records()
-    bins, width = [], 0.0
+    kinds: tuple[Kind, ...] = ("read", "write")
+    bins: dict[tuple[Kind, int], int] = {}
+    width = 0.0
     for name, heatmap in report.heatmaps.items():
         if name == "heatmap:MPIIO":  # ends in POSIX and is counted there
             continue
-        for kind in ("read", "write"):
+        for kind in kinds:
             frame = heatmap.to_df(ops=[kind])
             width = float(frame.columns[0].right) if len(frame.columns) else 0.0
-            bins += [(kind, place, int(count)) for place, count in enumerate(frame.sum()) if count]
+            for place, count in enumerate(frame.sum()):
+                if count:
+                    bins[kind, place] = bins.get((kind, place), 0) + int(count)
     return bins, width
 
 
-def _records(report: Any, module: str) -> list[tuple[str, int, str, dict[str, float]]]:
-    """(module, rank, record, counters without the module's prefix) of one module."""
-    report.mod_read_all_records(module)
-    tables = report.records[module].to_df()
-    prefix = module.replace("-", "") + "_"
-    rows = []
-    for whole, real in zip(
-        tables["counters"].to_dict("records"), tables["fcounters"].to_dict("records")
-    ):
-        both = {**whole, **real}
-        counters = {
-            key.removeprefix(prefix): float(value)
-            for key, value in both.items()
-            if key.startswith(prefix)
-        }
-        rows.append((module, int(whole["rank"]), str(whole["id"]), counters))
-    return rows
+if __name__ == "__main__":
+    Path(sys.argv[2]).write_bytes(pickle.dumps(parse_binary(sys.argv[1], sys.argv[3])))

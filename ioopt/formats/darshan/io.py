@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ioopt.errors import BackendMissingError, InstanceError, UsageError
 from ioopt.formats.darshan.log import SLACK_SECONDS, DarshanLog, DarshanPhase, read_raw, summarise
-from ioopt.formats.darshan.text import Header, RawLog
+from ioopt.formats.darshan.text import RawLog
 from ioopt.formats.io_rule import SHORTEST_WALLTIME_SECONDS, MachineRule
 from ioopt.formats.report import file_name, imported, some
 from ioopt.problems.base import Json
@@ -33,14 +33,11 @@ def read_darshan_logs(
     reasons: list[str] = []
     for source, lenient in _files(sources):
         try:
-            raw = read_raw(source)
-            Header(raw)
+            raws.append(read_raw(source))
         except (InstanceError, BackendMissingError) as error:
             if not (lenient or (skip_bad and isinstance(error, InstanceError))):
                 raise
             reasons.append(str(error))
-        else:
-            raws.append(raw)
     logs: list[DarshanLog] = []
     for raw in _one_a_run(raws):
         try:
@@ -77,7 +74,7 @@ def _one_a_run(raws: Iterable[RawLog]) -> Iterable[RawLog]:
     """Text and binary of one run as one log, the one that has a trace."""
     found: dict[tuple[object, ...], RawLog] = {}
     for raw in raws:
-        header = Header(raw)
+        header = raw.header
         # Texts round what binary logs know to the nanosecond.
         run = int(header.start_seconds), round(header.run_seconds, 3)
         counted = frozenset(key for key, counters in raw.records.items() if counters)

@@ -1,9 +1,9 @@
 """Darshan logs: what a job read and wrote, how long that took, and in how many phases.
 
 Reads binary 3.x logs through the optional ``darshan`` package (:mod:`ioopt.formats.darshan.binary`),
-and the counters in the text of ``darshan-parser`` 2.x and 3.x (:mod:`ioopt.formats.darshan.text`).
-Source: Carns et al., ACM TOS 7(3), 2011, and the documentation of darshan-util 2.3 and 3.5. Times
-are seconds since the job's start.
+and the counters in the text of ``darshan-parser`` 3.x (:mod:`ioopt.formats.darshan.text`). Source:
+Carns et al., ACM TOS 7(3), 2011, and the documentation of darshan-util 3.5. Times are seconds since
+the job's start.
 
 Bytes are those of the POSIX and STDIO layers (MPI-IO calls end in POSIX and are counted there; they
 are used only where a log has no POSIX data). I/O time is how long at least one process was reading
@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 
 from ioopt.errors import InstanceError
 from ioopt.formats.darshan.binary import read_binary
-from ioopt.formats.darshan.text import MODULES, Access, Header, Kind, RawLog, Span, parse_text
+from ioopt.formats.darshan.text import MODULES, Access, Kind, RawLog, Span, parse_text
 from ioopt.formats.native import named, read_bytes
 from ioopt.formats.report import some
 from ioopt.timeline import covered_seconds
@@ -34,7 +34,7 @@ from ioopt.timeline import covered_seconds
 _OTHER_STORAGE = ("DFS", "DAOS")
 _BINARY = re.compile(rb"[0-9]\.[0-9]{2}\x00")
 SHARED_RANK = -1
-SLACK_SECONDS = 1.0  # 2.x rounds the start of a job down to a whole second
+SLACK_SECONDS = 1.0  # texts tell the start of a job in whole seconds
 _COUNTERS: tuple[tuple[Kind, str, str], ...] = (
     ("read", "READ", "BYTES_READ"),
     ("write", "WRITE", "BYTES_WRITTEN"),
@@ -121,20 +121,12 @@ def _bytes(phase: DarshanPhase, kind: Kind) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class ModuleTotals:
-    """Bytes and time of one layer: POSIX, MPI-IO or STDIO."""
-
-    bytes_read: int
-    bytes_written: int
-    io_seconds: float
-
-
-@dataclass(frozen=True, slots=True)
 class DarshanLog:
     """One job as Darshan saw it; ``phases`` in order of time, their bytes summing to the totals.
 
     ``io_seconds`` is the time of reading and writing together; ``read_seconds`` and
-    ``write_seconds`` those of each. ``times_from`` says what the phases are made of.
+    ``write_seconds`` those of each, ``layer_seconds`` those of POSIX, MPI-IO and STDIO as Darshan
+    counts them. ``times_from`` says what the phases are made of.
     """
 
     name: str
@@ -147,7 +139,7 @@ class DarshanLog:
     bytes_written: int
     io_seconds: float
     phases: tuple[DarshanPhase, ...]
-    modules: Mapping[str, ModuleTotals] = field(default_factory=dict)
+    layer_seconds: Mapping[str, float] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     read_seconds: float = 0.0
     write_seconds: float = 0.0
@@ -185,23 +177,25 @@ def read_raw(source: str | os.PathLike[str]) -> RawLog:
 
 def summarise(raw: RawLog, *, gap_seconds: float = 1.0) -> DarshanLog:
     """Totals, times and phases of a parsed log; refuses one that lost its data, warns of lost parts."""
-    name, warnings = raw.name, list(raw.warnings)
-    header = Header(raw)
+    name, header, warnings = raw.name, raw.header, list(raw.warnings)
     by_module: dict[str, list[tuple[int, Mapping[str, float]]]] = defaultdict(list)
     for (module, rank, _), counters in raw.records.items():
         if counters:
             by_module[module].append((rank, counters))
     segments = raw.segments.get("DXT_POSIX") or raw.segments.get("DXT_MPIIO") or []
     warnings += _lost(raw, by_module, segments)
-    totals = {module: _totals(module, rows) for module, rows in by_module.items()}
-    counted = _counted(totals, warnings)
-    if raw.records and not totals:
+    layers = {module: _layer_seconds(rows) for module, rows in by_module.items()}
+    if raw.records and not layers:
         found = sorted({module for module, _, _ in raw.records})
         warnings.append(f"no POSIX, MPI-IO or STDIO data, only {some(found)}: no I/O counted")
-    rows = [counters for module in counted for _, counters in by_module[module]]
-    accesses = _accesses(rows, header.run_seconds, warnings) if rows else segments
+    counted = ["POSIX", "STDIO"]
+    if "MPI-IO" in layers and "POSIX" not in layers:  # else its bytes are counted there
+        warnings.append("no POSIX data: bytes are those of MPI-IO")
+        counted = ["MPI-IO", "STDIO"]
+    rows = [counters for module in counted for _, counters in by_module.get(module, ())]
+    accesses = _accesses(rows, header.run_seconds) if rows else segments
     moved = {kind: sum(a.moved for a in accesses if a.kind == kind) for kind, *_ in _COUNTERS}
-    seconds = _seconds_by_kind(rows, totals)
+    seconds = _seconds_by_kind(rows, layers)
     times, times_from = _times(raw, segments, moved, warnings)
     if times_from == "DXT":
         spans = [(access.kind, access.span) for access in segments if access.span]
@@ -226,7 +220,7 @@ def summarise(raw: RawLog, *, gap_seconds: float = 1.0) -> DarshanLog:
         name=name, version=header.version, job_id=header.job_id, processes=header.processes,
         start_seconds=header.start_seconds, run_seconds=header.run_seconds,
         bytes_read=moved["read"], bytes_written=moved["write"],
-        io_seconds=io_seconds, phases=phases, modules=totals,
+        io_seconds=io_seconds, phases=phases, layer_seconds=layers,
         warnings=tuple(f"{name}: {text}" for text in (*warnings, *remarks)),
         read_seconds=seconds["read"], write_seconds=seconds["write"], times_from=times_from,
     )  # fmt: skip
@@ -301,9 +295,6 @@ def _lost(
         if len(sizes) > 1:
             cut = len(rows) - sizes[full]
             warnings.append(f"incomplete: {cut} {module} records have less than {full} counters")
-    condensed = sum(1 for module, _, record in raw.records if module == "CP" and record == "0")
-    if condensed:
-        warnings.append(f"{condensed} records stand for many files each (condensed by Darshan)")
     return warnings
 
 
@@ -312,83 +303,45 @@ def _amount(counters: Mapping[str, float], name: str) -> float:
     return max(0.0, counters.get(name, 0.0))
 
 
-def _busy_seconds(module: str, counters: Mapping[str, float]) -> float:
-    """Read, write and metadata seconds of a record that belongs to one rank."""
-    stem = "F_"
-    if module == "CP":  # darshan-parser 2.x takes the MPI-IO times of a file opened through MPI-IO
-        mpi = _amount(counters, "INDEP_OPENS") + _amount(counters, "COLL_OPENS")
-        stem = "F_MPI_" if mpi else "F_POSIX_"
-    return sum(_amount(counters, f"{stem}{what}_TIME") for what in ("READ", "WRITE", "META"))
-
-
-def _totals(module: str, rows: Iterable[tuple[int, Mapping[str, float]]]) -> ModuleTotals:
-    """Bytes and seconds of one layer: the slowest rank on its own files, and each shared file's."""
-    read = written = 0.0
+def _layer_seconds(rows: Iterable[tuple[int, Mapping[str, float]]]) -> float:
+    """I/O seconds of one layer: the slowest rank on its own files, and each shared file's."""
     shared = 0.0
     by_rank: dict[int, float] = defaultdict(float)
     for rank, counters in rows:
-        read += _amount(counters, "BYTES_READ")
-        written += _amount(counters, "BYTES_WRITTEN")
         if rank == SHARED_RANK:
             shared += _amount(counters, "F_SLOWEST_RANK_TIME")
         else:
-            by_rank[rank] += _busy_seconds(module, counters)
-    return ModuleTotals(int(read), int(written), shared + max(by_rank.values(), default=0.0))
-
-
-def _counted(totals: Mapping[str, ModuleTotals], warnings: list[str]) -> list[str]:
-    """Layers whose bytes count, so that none counts twice."""
-    if "CP" in totals:
-        return ["CP"]
-    counted = [module for module in ("POSIX", "STDIO") if module in totals]
-    if "POSIX" not in totals and "MPI-IO" in totals:
-        warnings.append("no POSIX data: bytes are those of MPI-IO")
-        counted.insert(0, "MPI-IO")
-    return counted
+            times = (_amount(counters, f"F_{what}_TIME") for what in ("READ", "WRITE", "META"))
+            by_rank[rank] += sum(times)
+    return shared + max(by_rank.values(), default=0.0)
 
 
 def _seconds_by_kind(
-    rows: Iterable[Mapping[str, float]], totals: Mapping[str, ModuleTotals]
+    rows: Sequence[Mapping[str, float]], layers: Mapping[str, float]
 ) -> dict[Kind, float]:
     """I/O time of the layers, split as their ranks' times of reading and writing are (or bytes)."""
-    seconds = {module: total.io_seconds for module, total in totals.items()}
-    layered = max((seconds[m] for m in ("CP", "POSIX", "MPI-IO") if m in seconds), default=0.0)
-    whole = layered + seconds.get("STDIO", 0.0)
-    listed = list(rows)
+    whole = max(layers.get("POSIX", 0.0), layers.get("MPI-IO", 0.0)) + layers.get("STDIO", 0.0)
     weight: dict[Kind, float] = {"read": 0.0, "write": 0.0}
-    for stem in ("F_{}_TIME", "F_POSIX_{}_TIME", "BYTES_{}"):
+    for by_time in (True, False):
         for kind, what, count in _COUNTERS:
-            name = stem.format(what) if "TIME" in stem else count
-            weight[kind] = sum(_amount(row, name) for row in listed if _amount(row, count))
+            name = f"F_{what}_TIME" if by_time else count
+            weight[kind] = sum(_amount(row, name) for row in rows if _amount(row, count))
         if any(weight.values()):
             break
     total = sum(weight.values())
     return {kind: whole * each / total if total else 0.0 for kind, each in weight.items()}
 
 
-def _accesses(
-    rows: Iterable[Mapping[str, float]], run_seconds: float, warnings: list[str]
-) -> list[Access]:
-    """What each record read and wrote, and when; times that count from elsewhere are shifted.
-
-    Logs before 2.03 keep seconds since the node's boot or the time of day, not since the start.
-    """
-    found = []
+def _accesses(rows: Iterable[Mapping[str, float]], run_seconds: float) -> list[Access]:
+    """What each record read and wrote, and when."""
+    accesses = []
     for counters in rows:
         for kind, what, total in _COUNTERS:
             count = int(_amount(counters, total))
+            start = _amount(counters, f"F_{what}_START_TIMESTAMP")
+            end = _amount(counters, f"F_{what}_END_TIMESTAMP")
+            usable = 0.0 < start <= end <= run_seconds + SLACK_SECONDS
             if count:
-                start = _amount(counters, f"F_{what}_START_TIMESTAMP")
-                end = _amount(counters, f"F_{what}_END_TIMESTAMP")
-                opened = _amount(counters, "F_OPEN_TIMESTAMP") or start
-                found.append((kind, count, start, end, min(opened, start)))
-    shift = 0.0
-    if any(end > run_seconds + SLACK_SECONDS for _, _, _, end, _ in found):
-        shift = min((first for *_, start, end, first in found if end >= start > 0), default=0.0)
-        warnings.append(f"times do not count from the job's start: shifted by {shift:g} s")
-    accesses = []
-    for kind, count, start, end, _ in found:
-        usable = 0.0 < start <= end <= run_seconds + shift + SLACK_SECONDS
-        span = (max(0.0, start - shift), min(max(0.0, end - shift), run_seconds))
-        accesses.append(Access(kind, count, span if usable else None))
+                span = (start, min(end, run_seconds)) if usable else None
+                accesses.append(Access(kind, count, span))
     return accesses

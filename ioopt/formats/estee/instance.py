@@ -6,24 +6,14 @@ the latter JSON text again. A task has a duration ``d``, an expected one ``e_d``
 input comes from outside, and nothing is said of where results go.
 """
 
-import io
 import math
-import zipfile
 from typing import Annotated
 
 from pydantic import Field, StrictFloat, StrictInt
 
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.cluster import FOUR_NODES, Machine, Part, built
-from ioopt.formats.native import (
-    FREE_UNPACKED_BYTES,
-    UNPACKED_RATIO,
-    named,
-    parse_json,
-    read_bytes,
-    shown,
-    validate,
-)
+from ioopt.formats.native import named, parse_json, read_json, shown, validate
 from ioopt.formats.report import some
 from ioopt.problems.base import Record
 from ioopt.problems.replication import ReplicationProblem
@@ -66,33 +56,12 @@ def read_estee(
     InstanceError for a file that is no such table, UsageError for a graph that is not in it.
     """
     name = named(source)
-    table = validate(_Table, parse_json(_text(source), name), name)
+    table = validate(_Table, read_json(source), name)
     key = _chosen(table, graph, name)
     title = table.graph_name.get(key, key)
     place = f"{name}: graph {title!r}"
     given = validate(_Graph, {"tasks": parse_json(table.graph[key], place)}, place)
     return _problem(given.tasks, title, name, machine, keep)
-
-
-def _text(source: str) -> str:
-    """The table's text: the file itself, or the one member of an archive."""
-    name, raw = named(source), read_bytes(source)
-    if raw[:4] == b"PK\x03\x04":
-        try:
-            with zipfile.ZipFile(io.BytesIO(raw)) as archive:
-                if len(archive.infolist()) != 1:
-                    raise InstanceError(f"{name}: an archive of one file is wanted")
-                most = max(FREE_UNPACKED_BYTES, UNPACKED_RATIO * len(raw))
-                with archive.open(archive.infolist()[0]) as member:
-                    raw = member.read(most + 1)
-        except (zipfile.BadZipFile, OSError, EOFError, RuntimeError, NotImplementedError) as error:
-            raise InstanceError(f"{name}: cannot be unpacked: {error}") from None
-        if len(raw) > most:
-            raise InstanceError(f"{name}: more than {most} bytes unpacked; unpack it first")
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InstanceError(f"{name}: not UTF-8 text (byte {error.start})") from None
 
 
 def _chosen(table: _Table, graph: str | None, name: str) -> str:

@@ -46,16 +46,8 @@ def batch_io_from_swf(
     achieved = [(log.processes, log.rate) for log in own if log.rate is not None]
     block = machine.machine(processors, achieved)
     sized = [(job, machine.nodes_for(job.size(requested_size) or 1)) for job in jobs]
-    fitting = [(job, nodes) for job, nodes in sized if nodes <= block["nodes"]]
-    too_large = [job.id for job, nodes in sized if nodes > block["nodes"]]
-    if too_large:
-        said.append(
-            f"{len(too_large)} jobs left out, larger than the machine of {block['nodes']} nodes: "
-            f"{some(too_large)}"
-        )
-    if max_jobs is not None and max_jobs < len(fitting):
-        said.append(f"the first {max_jobs} of {len(fitting)} jobs")
-    fitting = fitting[:max_jobs]
+    fitting, dropped = _fitting(sized, block["nodes"], max_jobs)
+    said += dropped
     said += trace.unused(job for job, _ in fitting)
     warnings = [f"log left out: {reason}" for reason in skipped]
     warnings += [text for log in darshan for text in log.warnings]
@@ -65,18 +57,27 @@ def batch_io_from_swf(
     pairing = Pairing(darshan, io, draw_logs, own)
     rows = _rows(fitting, block, pairing)
     warnings += [*pairing.remarks(), *unmatched, *slow_machine(block, rows)]
-    data = {
-        "name": file_name(trace.name),
-        "meta": _meta(trace, io),
-        "machine": block,
-        "options": options or {},
-        "jobs": rows,
-    }
-    synthetic = {
-        "I/O": pairing.invented(),
-        "rates": machine.invented_rates(block, achieved),
-    }
+    data = {"name": file_name(trace.name), "meta": _meta(trace, io), "machine": block,
+            "options": options or {}, "jobs": rows}  # fmt: skip
+    synthetic = {"I/O": pairing.invented(), "rates": machine.invented_rates(block, achieved)}
     return imported(BatchIoProblem, data, warnings, trace.name, synthetic)
+
+
+def _fitting(
+    sized: Sequence[tuple[SwfJob, int]], nodes: int, most: int | None
+) -> tuple[list[tuple[SwfJob, int]], list[str]]:
+    """The first jobs that fit on so many *nodes*, at *most* so many, and what is left out."""
+    said = []
+    too_large = [job.id for job, wanted in sized if wanted > nodes]
+    if too_large:
+        said.append(
+            f"{len(too_large)} jobs left out, larger than the machine of {nodes} nodes: "
+            f"{some(too_large)}"
+        )
+    fitting = [(job, wanted) for job, wanted in sized if wanted <= nodes]
+    if most is not None and most < len(fitting):
+        said.append(f"the first {most} of {len(fitting)} jobs")
+    return fitting[:most], said
 
 
 def _rows(fitting: Sequence[tuple[SwfJob, int]], block: Json, pairing: Pairing) -> list[Json]:

@@ -1,13 +1,12 @@
-"""WfFormat 1.4 and 1.5 (WfCommons workflow traces) read as a workflow or as one batch, and written.
+"""WfFormat 1.5 and 1.6 (WfCommons workflow traces) read as a workflow or as one batch, and written.
 
 Files become inputs and outputs with their sizes, run times compute seconds, cores cores; products
 that nobody reads are to be kept. The machine is not in such a file and is given. Flattened to a
 batch there are no dependencies: files that an earlier task of the workflow wrote count as lying on
 remote storage, as they would when the batch is one level of the workflow.
 
-Schema: https://github.com/wfcommons/WfFormat. Version 1.4 keeps files and run times inside the
-tasks of ``workflow.tasks``; 1.5 splits them into ``workflow.specification`` and
-``workflow.execution``. Up to 1.4 parents are named by task name, from 1.5 by id.
+Schema: https://github.com/wfcommons/WfFormat, whose wfcommons-migrate-instance.py brings older files
+up to date. What 1.6 has more is optional, and not read.
 
 Kept whole, every file has one producer and every precedence a file. Recorded runs overwrite files and
 let tasks wait for others whose files they do not read: a file that several tasks write becomes one file

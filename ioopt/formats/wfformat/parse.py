@@ -5,9 +5,9 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from pydantic import AliasChoices, BaseModel, BeforeValidator, Field, StrictFloat, StrictInt
+from pydantic import BaseModel, BeforeValidator, Field, StrictFloat, StrictInt
 
 from ioopt.errors import InstanceError
 from ioopt.formats.native import shown, validate
@@ -52,11 +52,10 @@ Id = Annotated[str, Field(min_length=1, max_length=4096, strict=True)]
 Number = Annotated[StrictInt | StrictFloat, Field(ge=-MAX_BYTES, le=MAX_BYTES)]
 Size = Annotated[StrictInt | StrictFloat, Field(ge=0, le=MAX_BYTES)]
 Listed = Annotated[list[T], BeforeValidator(lambda given: [] if given is None else given)]
-Link = Annotated[Literal["input", "output"], BeforeValidator(lambda given: str(given).lower())]
 
 
 class _Task(BaseModel):
-    """A task of version 1.5: of the specification, of the execution, or of both together."""
+    """A task of the specification, of the execution, or of both together."""
 
     id: Id
     name: Any = None
@@ -81,37 +80,10 @@ class _Parts(BaseModel):
 
 
 class _Workflow(BaseModel):
-    """Version 1.5: structure in ``specification``, run times in ``execution``."""
+    """Structure in ``specification``, run times in ``execution``."""
 
     specification: _Parts
     execution: _Parts | None = None
-
-
-class _OldFile(BaseModel):
-    name: Id
-    path: Any = None
-    size: Size | None = Field(None, validation_alias=AliasChoices("sizeInBytes", "size"))
-    link: Link
-
-
-class _OldTask(BaseModel):
-    name: Id
-    id: Id | None = None
-    parents: Listed[Id] = []
-    children: Listed[Id] = []
-    runtime: Number | None = Field(
-        None, validation_alias=AliasChoices("runtimeInSeconds", "runtime")
-    )
-    cores: Number | None = Field(None, validation_alias=AliasChoices("coreCount", "cores"))
-    command: Any = None
-    files: Listed[_OldFile] = []
-
-
-class _OldWorkflow(BaseModel):
-    """Version 1.4: everything stands in ``tasks``."""
-
-    tasks: Listed[_OldTask] = []
-    machines: Listed[Any] = []
 
 
 def parse_workflow(data: object, name: str) -> Workflow:
@@ -125,51 +97,26 @@ def parse_workflow(data: object, name: str) -> Workflow:
     if not isinstance(data, Mapping):
         raise InstanceError(f"{name}: wanted an object, not {shown(data)}")
     version = data.get("schemaVersion")
-    if version not in ("1.4", "1.5", "1.6"):
-        raise InstanceError(f"{name}: schemaVersion: wanted 1.4 or 1.5, not {shown(version)}")
-    where, raw = f"{name}: workflow", data.get("workflow")
-    given: _OldWorkflow | _Workflow = (
-        validate(_OldWorkflow, raw, where) if version == "1.4" else validate(_Workflow, raw, where)
-    )
+    if version not in ("1.5", "1.6"):
+        raise InstanceError(
+            f"{name}: schemaVersion: wanted 1.5 or 1.6, not {shown(version)}; WfCommons' "
+            "wfcommons-migrate-instance.py brings older files up to date"
+        )
+    where = f"{name}: workflow"
+    given: _Workflow = validate(_Workflow, data.get("workflow"), where)
     warnings: Warnings = defaultdict(list)
     try:
-        if isinstance(given, _OldWorkflow):
-            tasks, sizes = _from_old(given)
-        else:
-            tasks, sizes = _from_new(given, warnings)
+        tasks, sizes = _joined(given, warnings)
         resolved = _resolve(tasks, sizes, warnings)
     except ValueError as error:
         raise InstanceError(f"{where}: {error}") from None
     title = data.get("name")
     title = title[:200] if isinstance(title, str) and title else "workflow"
-    holder = given if isinstance(given, _OldWorkflow) else given.execution
-    machines = 0 if holder is None else len(holder.machines)
+    machines = 0 if given.execution is None else len(given.execution.machines)
     return Workflow(title, str(version), resolved, sizes, by_kind(warnings), machines)
 
 
-def _from_old(workflow: _OldWorkflow) -> tuple[list[_Task], dict[str, int]]:
-    """The tasks as version 1.5 has them, and the bytes of files."""
-    tasks: list[_Task] = []
-    sizes: dict[str, int] = {}
-    for task in workflow.tasks:
-        # The short id of 1.4 ("ID000001") says little; the name carries it when they differ.
-        known = task.id is None or task.id in task.name
-        files: dict[str, list[str]] = {"input": [], "output": []}
-        for file in task.files:
-            name = file.path + file.name if isinstance(file.path, str) else file.name
-            files[file.link].append(name)
-            if file.size is not None:
-                sizes.setdefault(name, math.ceil(file.size))
-        made = _Task.model_construct(
-            id=task.name if known else f"{task.name}_{task.id}", name=task.name,
-            reads=files["input"], writes=files["output"], waits=task.parents, feeds=task.children,
-            runtime=task.runtime, cores=task.cores, command=task.command,
-        )  # fmt: skip
-        tasks.append(made)
-    return tasks, sizes
-
-
-def _from_new(workflow: _Workflow, warnings: Warnings) -> tuple[list[_Task], dict[str, int]]:
+def _joined(workflow: _Workflow, warnings: Warnings) -> tuple[list[_Task], dict[str, int]]:
     """The tasks with their run times, and the bytes of files."""
     sizes: dict[str, int] = {}
     for file in workflow.specification.files:
@@ -197,8 +144,7 @@ def _resolve(
     twice = next((name for name, count in seen.items() if count > 1), None)
     if twice is not None or not given:
         raise ValueError("no tasks" if not given else f"task id {shown(twice)} is given twice")
-    meant = {task.name: task.id for task in given} | {key: key for key in seen}
-    declared = _declared(given, meant, warnings)
+    declared = _declared(given, warnings)
     parents = _parents(given, declared)
     tasks = []
     warnings["a file of 0 bytes"] += [file for file, size in sizes.items() if size == 0]
@@ -234,20 +180,18 @@ def _resolve(
     return tuple(tasks)
 
 
-def _declared(
-    given: list[_Task], meant: Mapping[str, str], warnings: Warnings
-) -> dict[str, dict[str, None]]:
+def _declared(given: list[_Task], warnings: Warnings) -> dict[str, dict[str, None]]:
     """Ordered sets of parents that are declared at either end."""
     parents: dict[str, dict[str, None]] = {task.id: {} for task in given}
     for task in given:
         for other in task.waits:
-            if other in meant:
-                parents[task.id][meant[other]] = None
+            if other in parents:
+                parents[task.id][other] = None
             else:
                 warnings["an unknown parent was left out"].append(other)
         for other in task.feeds:
-            if other in meant:
-                parents[meant[other]][task.id] = None
+            if other in parents:
+                parents[other][task.id] = None
             else:
                 warnings["an unknown child was left out"].append(other)
     return parents

@@ -118,7 +118,7 @@ def message_samples(
     )
     slots = Slots(np.vstack([slots.runs, rest]), np.append(slots.gang, rest[:, 0]))
     received = np.zeros(slots.runs.shape, np.int64)
-    fast = use_compiled(problem, "auto")
+    fast = use_compiled(problem)
     run(problem, app, slots, np.random.default_rng([seed, 1]), received, fast)
     ganged = slots.runs.all(axis=1)
     return MessageCounts(

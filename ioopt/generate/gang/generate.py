@@ -77,26 +77,23 @@ class BluePacificLike(Settings):
     runtime_cv: Annotated[float, Field(ge=1)] = 1.5
 
 
-class Lublin(Settings):
-    """Sizes, gaps and run times of Lublin and Feitelson 1999, for a machine of this many nodes.
+class Modelled(Settings):
+    """Means of a model or a log, which ``mean_local_seconds`` and ``interarrival_seconds`` rescale."""
 
-    ``mean_local_seconds`` and ``interarrival_seconds`` rescale the model's means when given.
-    """
+    mean_local_seconds: Above | None = None  # type: ignore[assignment]
+    interarrival_seconds: Above | None = None  # type: ignore[assignment]
+
+
+class Lublin(Modelled):
+    """Sizes, gaps and run times of Lublin and Feitelson 1999, for a machine of this many nodes."""
 
     model: Literal["batch", "interactive", "combined"] = "combined"
-    mean_local_seconds: Above | None = None  # type: ignore[assignment]
-    interarrival_seconds: Above | None = None  # type: ignore[assignment]
 
 
-class HyperErlangLike(Settings):
-    """Jobs like those of the log *swf* (a path): a fit for each range of sizes (Jann et al. 1997).
-
-    ``mean_local_seconds`` and ``interarrival_seconds`` rescale the log's means when given.
-    """
+class HyperErlangLike(Modelled):
+    """Jobs like those of the log *swf* (a path): a fit for each range of sizes (Jann et al. 1997)."""
 
     swf: str
-    mean_local_seconds: Above | None = None  # type: ignore[assignment]
-    interarrival_seconds: Above | None = None  # type: ignore[assignment]
 
 
 PRESETS: dict[str, type[Settings]] = {

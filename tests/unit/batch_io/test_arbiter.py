@@ -5,21 +5,17 @@ from __future__ import annotations
 import json
 import random
 import sys
-import threading
 from typing import Any
 
 import pytest
+from batch_io_traces import FLAT
 
 import ioopt
-from ioopt.decisions.batch_io import View
 from ioopt.embed import IoArbiter
 from ioopt.errors import InstanceError, UsageError
 from ioopt.registry import solvers_for
 
-MACHINE = {
-    "nodes": 16, "unit_nodes": 1, "allocation": "flat",
-    "node_bytes_per_second": 1.0, "storage_bytes_per_second": 6.0,
-}  # fmt: skip
+MACHINE = {**FLAT, "nodes": 16, "storage_bytes_per_second": 6.0}
 
 
 def two(policy: Any = "fill", **settings: Any) -> IoArbiter:
@@ -73,20 +69,14 @@ def test_decides_as_the_solver_does_and_so_does_a_restored_one(name: str) -> Non
         assert restored.state() == arbiter.state()
 
 
-def _fails(view: View) -> list[float]:
-    raise RuntimeError("lost the state")
-
-
 @pytest.mark.parametrize(
     ("policy", "words"),
     [
-        (_fails, "RuntimeError: lost the state"),
         (lambda view: [1.0], "1 rates for 2 requests"),
         (lambda view: [float("nan"), 1.0], "below 0 or above"),
         (lambda view: [-1.0, 1.0], "below 0 or above"),
         (lambda view: [5.0, 0.0], "below 0 or above"),
         (lambda view: [4.0, 4.0], "8.0 bytes/s in all"),
-        (lambda view: None, "TypeError"),
         (lambda view: ["fast", "faster"], "TypeError"),
     ],
 )
@@ -97,19 +87,6 @@ def test_bad_policies_are_answered_by_sharing(
     arbiter = two(policy)
     assert arbiter.decide(1.0, deadline) == {"a": 3.0, "b": 3.0}
     assert len(arbiter.notes) == 1 and words in arbiter.notes[0]
-
-
-def test_a_policy_that_hangs_misses_its_deadline() -> None:
-    never = threading.Event()
-
-    def hangs(view: View) -> list[float]:
-        never.wait()
-        return []
-
-    arbiter = two(hangs)
-    assert arbiter.decide(1.0, deadline=0.05) == {"a": 3.0, "b": 3.0}
-    assert "within 0.05 s" in arbiter.notes[0]
-    never.set()
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,6 @@ drains at 1 B/s.
 
 from __future__ import annotations
 
-import json
-from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,13 +14,8 @@ import ioopt
 from ioopt.errors import UsageError
 from ioopt.generate.batch_io.generate import generate
 from ioopt.plot.bandwidth import rates_by_job
-from tests.conftest import ENGINES, shared_files
+from tests.conftest import ENGINES
 
-CASES = [
-    p
-    for p in shared_files("cases/batch-io-extension")
-    if p.stem[:3] in ("e14", "e16", "e17", "e19")
-]
 TIMES = ("request", "first_grant", "finish")
 
 
@@ -72,30 +64,6 @@ def times(record: dict[str, Any]) -> tuple[Any, ...]:
 
 def streams(row: dict[str, Any]) -> list[tuple[Any, ...]]:
     return [(record["kind"], *times(record)) for record in row["streams"]]
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"engine": "python"},
-        {"arithmetic": "exact"},
-        pytest.param({"engine": "compiled"}, marks=pytest.mark.slow),
-    ],
-)
-@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
-def test_cases(path: Path, settings: dict[str, str]) -> None:
-    case = json.loads(path.read_text())
-    for name, expected in case["expected"].items():
-        plain, _, alpha = name.partition(":alpha=")
-        found = run(case["instance"], plain, **settings, **({"alpha": alpha} if alpha else {}))
-        for want, row in zip(expected["jobs"], found, strict=True):
-            assert [row[key + "_seconds"] for key in ("start", "end", "released")] == [
-                float(Fraction(want[key])) for key in ("start", "end", "released")
-            ], name
-            for key, kind in (("io", None), ("streams", "kind")):
-                assert [(r["phase"], kind and r[kind], *times(r)) for r in row[key]] == [
-                    (r["k"], kind and r[kind], *(Fraction(r[t]) for t in TIMES)) for r in want[key]
-                ], name  # fmt: skip
 
 
 def test_peaks_of_writes_and_streams() -> None:
@@ -201,9 +169,7 @@ def test_order_at_one_instant() -> None:
 
 def test_a_kill_drops_what_is_not_written() -> None:
     """Rule 43. Killed at 5: the second write is lost, the first is drained 1-5... and nothing staged out."""
-    problem = instance(
-        job((0, 4), (3, 8), nodes=2, B=12, O=3, wall=5), options={"kill": True}
-    )  # fmt: skip
+    problem = instance(job((0, 4), (3, 8), nodes=2, B=12, O=3, wall=5), options={"kill": True})
     (row,) = run(problem)
     assert row["killed"] and times(row["io"][1]) == (4, 4, None)
     assert streams(row) == [("drain", 1, 1, 5)] and row["released_seconds"] == 5

@@ -200,43 +200,33 @@ def test_without_rates_every_window_is_held_to_the_storage() -> None:
     assert rules(problem, None, schedule([3.7, 3.7, 10], [1.2, 1.2, 0])) == {"storage"}
 
 
-def test_useful_work_is_known_within_limits_without_rates() -> None:
-    """Window .9 to 9 s of 16 nodes. a and b compute from 0 to 1: .1 s inside; c 5.1 s. a moves its
-    8 bytes in it; b, that arrives last, begins to compute when the window ends.
-    """
+@pytest.mark.parametrize(
+    ("late", "submit", "useful", "least", "most", "seconds"),
+    [
+        # Window .9 to 9 s of 16 nodes. a and b compute from 0 to 1: .1 s inside; c 5.1 s. a moves its
+        # 8 bytes in it; b, that arrives last, begins to compute when the window ends.
+        (1, 9, *(4 * (0.1 + 2) + 8 * 5.1,) * 3, 8.1),
+        # Window .2 to 2 s, as c arrives at 2. a and b compute .8 s in it, then move 8 bytes from 1 to
+        # 11/3 s, 2 s of work at their peak of 4: with rates 3/4 of 1 s lies inside. Without, the
+        # 5/3 s outside hold all but 1/3 s of it, and the 1 s inside no more than 1 s.
+        (2, 2, 8 * (0.8 + 0.75), 8 * (0.8 + 1 / 3), 8 * (0.8 + 1), 1.8),
+    ],
+)
+def test_useful_work_is_known_within_limits_without_rates(
+    late: int, submit: float, useful: float, least: float, most: float, seconds: float
+) -> None:
     data = instance()
-    data["jobs"][1]["submit_seconds"] = 9
+    data["jobs"][late]["submit_seconds"] = submit
     problem = ioopt.load(data)
     result = ioopt.solve(problem, "base-line")
     schedule = copy.deepcopy(result.schedule)
     exact = batch_io.check(problem, result.plan, schedule).metrics["useful_utilisation"]
-    assert exact == pytest.approx((4 * (0.1 + 2) + 8 * 5.1) / (16 * 8.1))
+    assert exact == pytest.approx(useful / (16 * seconds))
     for row in schedule["jobs"]:
         for record in row["io"]:
             del record["rates"]
-    ranges = batch_io.check(problem, result.plan, schedule).ranges
-    low, high = ranges["useful_utilisation"]
-    assert low == pytest.approx(exact) and high == pytest.approx(exact)
-
-
-def test_limits_of_useful_work_without_rates() -> None:
-    """Window .2 to 2 s of 16 nodes, as c arrives at 2. a and b compute .8 s in it, then move 8 bytes
-    from 1 to 11/3 s, 2 s of work at their peak of 4: with rates 3/4 of 1 s lies inside. Without,
-    the 5/3 s outside hold all but 1/3 s of it, and the 1 s inside no more than 1 s.
-    """
-    data = instance()
-    data["jobs"][2]["submit_seconds"] = 2
-    problem = ioopt.load(data)
-    result = ioopt.solve(problem, "base-line")
-    schedule = copy.deepcopy(result.schedule)
-    exact = batch_io.check(problem, result.plan, schedule).metrics["useful_utilisation"]
-    assert exact == pytest.approx(8 * (0.8 + 0.75) / (16 * 1.8))
-    for row in schedule["jobs"]:
-        for record in row["io"]:
-            del record["rates"]
-    ranges = batch_io.check(problem, result.plan, schedule).ranges
-    least, most = 8 * (0.8 + 1 / 3) / (16 * 1.8), 8 * (0.8 + 1) / (16 * 1.8)
-    assert ranges["useful_utilisation"] == pytest.approx((least, most))
+    found = batch_io.check(problem, result.plan, schedule).ranges["useful_utilisation"]
+    assert found == pytest.approx((least / (16 * seconds), most / (16 * seconds)))
 
 
 def test_a_top_variant_makes_one_partial_grant() -> None:

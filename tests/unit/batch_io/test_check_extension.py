@@ -122,7 +122,7 @@ def test_the_schedule_by_hand() -> None:
         ("peak", lambda jobs: jobs[3]["io"][0]["rates"][0].__setitem__(2, 1.5)),
         ("start", lambda jobs: jobs[4].update(start_seconds=2, end_seconds=3, released_seconds=3)),
     ],
-)  # fmt: skip
+)
 def test_each_lie_about_streams_and_writes_is_found(rule: str, change: Change) -> None:
     schedule = scheduled(BUFFERED)
     change(by_id(schedule))

@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 import pytest
-from batch_io_traces import random_trace
+from batch_io_traces import FLAT, random_trace
 
 import ioopt
 from ioopt.embed import IoArbiter
@@ -12,10 +12,7 @@ from ioopt.registry.policies import io_policy
 from ioopt.sim.batch_io.trace import Trace
 from ioopt.solvers.batch_io.run import run_trace
 
-MACHINE = {
-    "nodes": 8, "unit_nodes": 1, "allocation": "flat",
-    "node_bytes_per_second": 1.0, "storage_bytes_per_second": 4.0,
-}  # fmt: skip
+MACHINE = {**FLAT, "nodes": 8, "storage_bytes_per_second": 4.0}
 SETTINGS = [
     {"estimate": how, "volume_noise": noise}
     for how in ("exact", "job-mean", "history", "none")

@@ -1,4 +1,4 @@
-"""The integer program of Cons-MaxUtil by hand, against an oracle, and against published optima."""
+"""The integer program of Cons-MaxUtil by hand, against oracles and published optima, and as a policy."""
 
 from __future__ import annotations
 
@@ -6,13 +6,26 @@ import random
 from pathlib import Path
 
 import pytest
+from batch_io_traces import FLAT
 from conftest import shared_files
 
+import ioopt
+from ioopt.decisions.batch_io import Limits, Request, View
 from ioopt.models.batch_io.max_util import MaxUtilModel
+from ioopt.problems.batch_io import Machine
+from ioopt.registry.policies import io_policy
 from ioopt.result import Status
 from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
 from ioopt.solvers.backends.solve import solve_program
+from ioopt.solvers.batch_io.max_util_program import subset_by_program
+
+REQUESTS = {
+    "format": "ioopt/io-requests", "version": 1, "now_seconds": 10.0,
+    "machine": {**FLAT, "nodes": 16, "storage_bytes_per_second": 10.0},
+    "requests": [{"id": k, "nodes": n, "request_seconds": float(k), "left_bytes": 5.0}
+                 for k, n in enumerate([4, 7, 5, 3], 1)],
+}  # fmt: skip
 
 
 def solved(backend: str, weights: list[int], values: list[int], capacity: int) -> tuple[int, ...]:
@@ -46,21 +59,6 @@ def test_by_hand(backend: str) -> None:
 
 
 @pytest.mark.parametrize("backend", ["cp-sat", "CBC"])
-@pytest.mark.parametrize(
-    ("weights", "values", "capacity", "value"),
-    [
-        ([3], [4], 2, 0),
-        ([3], [4], 3, 4),
-        ([0, 0], [1, 2], 0, 3),
-        ([1, 1], [-3, 0], 5, 0),
-        ([2, 2, 2], [3, 3, 3], 5, 6),
-    ],
-)
-def test_edges(backend: str, weights, values, capacity: int, value: int) -> None:
-    assert sum(values[k] for k in solved(backend, weights, values, capacity)) == value
-
-
-@pytest.mark.parametrize("backend", ["cp-sat", "CBC"])
 def test_against_the_oracle(backend: str) -> None:
     rng = random.Random(9)
     for _ in range(25):
@@ -84,3 +82,29 @@ def test_published_optima_of_pisinger(path: Path) -> None:
     weights, values = [w for _, w in items], [p for p, _ in items]
     optimum = int(path.with_name(path.name + ".optimum").read_text())
     assert sum(values[k] for k in solved("cp-sat", weights, values, capacity)) == optimum
+
+
+def test_equal_value_on_random_decisions() -> None:
+    rng = random.Random(6)
+    policies = [io_policy("cons-max-util", {"knapsack": how}) for how in ("bitset", "cp-sat")]
+    limits = Limits.of(Machine(**REQUESTS["machine"] | {"storage_bytes_per_second": 15.0}))
+    for _ in range(200):
+        sizes = [1 << rng.randint(0, 4) for _ in range(rng.randint(1, 12))]
+        view = View(limits, 9.0, [Request(k, n, limits, 0.0, 5.0) for k, n in enumerate(sizes)])
+        ours, theirs = (
+            sum(n for n, rate in zip(sizes, policy.decide(view)) if rate) for policy in policies
+        )
+        assert ours == theirs <= 16
+
+
+@pytest.mark.parametrize("name", ["bitset", "cp-sat"])
+def test_one_decision(name: str) -> None:
+    # 10 nodes may transfer: {7, 3} keeps 10 busy, as does no other pair.
+    result = ioopt.solve(REQUESTS, solver="cons-max-util", settings={"knapsack": name})
+    assert result.violations == () and result.plan["grants"] == {1: 0, 2: 7, 3: 0, 4: 3}
+
+
+def test_sizes_at_which_floating_point_ends() -> None:
+    # Floating point cannot tell the two apart; both are within the capacity.
+    assert subset_by_program([10**10, 10**10 - 1], 10**10) in ([0], [1])
+    assert subset_by_program([], 3) == subset_by_program([4], 3) == []

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import itertools
 import random
 import re
 from fractions import Fraction
 
 import pytest
+from batch_io_traces import view
 
 import ioopt
 from ioopt.catalog import resolve
-from ioopt.decisions.batch_io import IoPolicy, Limits, Request, View
+from ioopt.decisions.batch_io import IoPolicy, View
 from ioopt.decisions.ordering import nine_digits
 from ioopt.errors import UsageError
-from ioopt.problems.batch_io import Machine
 from ioopt.registry import solvers_for
 from ioopt.registry.policies import io_policy
 from ioopt.solvers.batch_io.set10 import set_of
@@ -22,25 +21,6 @@ from ioopt.solvers.batch_io.set10 import set_of
 
 def policy(name: str, **settings: object) -> IoPolicy:
     return io_policy(name, settings)
-
-
-def machine(storage: float = 10.0, nodes: int = 64, unit: int = 1) -> Machine:
-    return Machine(
-        nodes=nodes, unit_nodes=unit, allocation="flat",
-        node_bytes_per_second=1.0, storage_bytes_per_second=storage,
-    )  # fmt: skip
-
-
-def view(
-    *rows: tuple[int, float, float], now: float = 100, storage: float = 10.0, exact: bool = True
-) -> View:
-    """Requests (nodes, request time, bytes left) with ids 0, 1, ... in FCFS order."""
-    limits = Limits.of(machine(storage), exact)
-    requests = [
-        Request(k, nodes, limits, limits.number(asked), limits.number(left))
-        for k, (nodes, asked, left) in enumerate(rows)
-    ]
-    return View(limits, limits.number(now), sorted(requests, key=lambda request: request.key))
 
 
 def test_peaks_and_sharing() -> None:
@@ -121,40 +101,29 @@ def test_max_util_with_requests_that_saturate() -> None:
     assert granted(12, 16, 16) == [1]  # the largest, then the earliest
 
 
-def test_max_util_equals_enumeration() -> None:
-    rng = random.Random(5)
-    for _ in range(300):
-        weights = [rng.randint(1, 9) for _ in range(rng.randint(1, 8))]
-        capacity = rng.randint(10, 25)  # no request saturates
-        subsets = [
-            chosen
-            for size in range(len(weights) + 1)
-            for chosen in itertools.combinations(range(len(weights)), size)
-            if sum(weights[k] for k in chosen) <= capacity
-        ]
-        most = max(sum(weights[k] for k in chosen) for chosen in subsets)
-        first = min(c for c in subsets if sum(weights[k] for k in c) == most)
-        assert granted(*weights, storage=capacity) == list(first), (weights, capacity)
-
-
-@pytest.mark.slow
-def test_adaptive_forms_decide_alike() -> None:
+def test_adaptive_chooses_what_playing_the_sets_to_their_ends_chooses() -> None:
     rng = random.Random(1)
     shared = declined = 0
-    for number in range(2_000):
-        rows = sorted(
-            (rng.choice([1, 2, 3, 4, 5, 8, 16]), rng.randint(0, 5), rng.randint(1, 60))
-            for _ in range(rng.randint(1, 9))
-        )
-        state = view(*rows, storage=rng.choice([4, 10, 15, 33]), exact=number % 4 == 0)
+    for number in range(200):
+        rows = [(rng.choice((1, 1, 2, 4, 8)), k, rng.randint(1, 60)) for k in range(20)]
+        state = view(*rows, storage=rng.choice([4, 10, 15, 33]), exact=number % 40 == 0)
         quick = policy("adaptive").decide(state)
         limits = state.limits._replace(own_peaks=True)  # every set is played to its end
-        naive = policy("adaptive").decide(View(limits, state.now, state.requests))
-        assert quick == pytest.approx(naive), rows
+        played = policy("adaptive").decide(View(limits, state.now, state.requests))
+        assert quick == pytest.approx(played), rows
         granted = [request.peak for request, rate in zip(state.requests, quick) if rate]
         shared += sum(granted) > state.limits.storage
         declined += len(granted) < len(rows)
-    assert shared > 200 and declined > 200
+    assert shared > 20 and declined > 20
+
+
+def test_a_tie_of_adaptive_does_not_share() -> None:
+    """4 nodes with 8 bytes take 2 s alone. One as large beside it: both end at 4 s, 4 + 4 = 8; one
+    after the other 2 + (2 + 2) = 6. 4 nodes with nothing left join a set that has nothing left: 0
+    against 0, which does not pay."""
+    for left in (8, 0):
+        state = view((4, 0, left), (4, 1, left), storage=4, exact=False)
+        assert policy("adaptive").decide(state) == [4, 0]
 
 
 def test_fill_orders_by_what_is_left_per_node() -> None:
@@ -178,13 +147,6 @@ def test_set_10_gives_each_set_one_request() -> None:
     for request, iteration in zip(state.requests, (10, 100)):
         request.iteration = Fraction(iteration)
     assert policy("set-10").decide(state) == [4, 7]
-
-
-@pytest.mark.parametrize(
-    "value", [1, 3, 4, 31, 32, 316, 317, 99999, Fraction(1, 50), Fraction(1, 3)]
-)
-def test_sets_of_rationals_equal_those_of_floats(value: Fraction | int) -> None:
-    assert set_of(Fraction(value)) == set_of(float(value))
 
 
 def test_keys_keep_nine_digits() -> None:

@@ -117,6 +117,7 @@ def test_snapshots_refuse_the_future_and_settings_of_traces() -> None:
         ("fill", {"engine": "compiled", "arithmetic": "exact"}, "engine=compiled cannot"),
         ("cons-max-util", {"engine": "compiled", "knapsack": "cp-sat"}, "engine=compiled cannot"),
         ("fill", {"loop": "oval"}, "loop"),
+        ("fill", {"knapsack": "cp-sat"}, "no setting 'knapsack'"),
     ],
 )
 def test_settings_that_cannot_be_honoured(

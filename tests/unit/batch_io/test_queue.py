@@ -2,35 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from batch_io_traces import by_hand as trace
 from conftest import ENGINES
 
 import ioopt
-
-
-def trace(
-    jobs: list[tuple[Any, ...]], machine: dict[str, Any] | None = None, **options: Any
-) -> dict[str, Any]:
-    """Jobs (id, submit, nodes, walltime, [(compute, bytes), ...]) on 8 nodes, storage 4."""
-    return {
-        "format": "ioopt/batch-io", "version": 1, "name": "hand",
-        "machine": {
-            "nodes": 8, "unit_nodes": 1, "allocation": "flat", "node_bytes_per_second": 1,
-            "storage_bytes_per_second": 4,
-        } | (machine or {}),
-        "options": options,
-        "jobs": [
-            {
-                "id": name, "submit_seconds": submit, "nodes": nodes, "walltime_seconds": wall,
-                "phases": [{"compute_seconds": c, "io_bytes": v} for c, v in phases],
-            }
-            for name, submit, nodes, wall, phases in jobs
-        ],
-    }  # fmt: skip
-
 
 WAYS = [{"arithmetic": "exact"}, {"engine": "python"}]
 
@@ -168,49 +146,6 @@ def test_metrics_of_a_delayed_pair() -> None:
     assert metrics["useful_utilisation"] == pytest.approx(0.5)
 
 
-def test_virtual_clock_equals_asking_the_policy() -> None:
-    from ioopt.decisions.batch_io import IoPolicy
-    from ioopt.registry.policies import io_policy
-    from ioopt.sim.batch_io.simulate import simulate_trace
-    from ioopt.sim.batch_io.trace import Trace
-    from tests.batch_io_traces import random_trace
-
-    base_line, congested = io_policy("base-line").decide, 0
-    for seed in range(40):
-        exact = Trace.of(random_trace(seed), 2.0, use_exact=True)
-        clock = simulate_trace(exact, io_policy("base-line"), record_rates=True)
-        asked = simulate_trace(exact, IoPolicy.of("asked", base_line), record_rates=True)
-        for name in ("start", "end", "killed", "request", "grant", "finish", "useful"):
-            assert getattr(clock, name) == getattr(asked, name), (seed, name)
-        assert clock.rates is not None and asked.rates is not None
-        assert _merged(clock.rates) == _merged(asked.rates)
-        congested += len(asked.rates) > len(exact.compute)
-    assert congested > 10
-
-
-def test_lanes_equal_asking_the_policy() -> None:
-    from ioopt.registry.policies import io_policy
-    from ioopt.sim.batch_io.simulate import simulate_trace
-    from ioopt.sim.batch_io.trace import Trace
-    from tests.batch_io_traces import random_trace
-
-    everybody = replace(io_policy("set-10"), lane=None)
-    waited = 0
-    for seed in range(40):
-        for use_exact in (True, False):
-            trace = Trace.of(random_trace(seed), 2.0, use_exact)
-            lanes = simulate_trace(trace, io_policy("set-10"), record_rates=True)
-            asked = simulate_trace(trace, everybody, record_rates=True)
-            for name in ("start", "end", "killed", "useful", "events", "decisions"):
-                assert getattr(lanes, name) == getattr(asked, name), (seed, name)
-            for name in ("request", "grant", "finish"):
-                assert repr(getattr(lanes, name)) == repr(getattr(asked, name)), (seed, name)
-            assert lanes.rates is not None and asked.rates is not None
-            assert sorted(lanes.rates) == sorted(asked.rates)
-            waited += asked.request != asked.grant
-    assert waited > 40
-
-
 def test_a_request_issued_at_the_same_time_may_take_the_lead_of_a_lane() -> None:
     """4 B/s, 2 nodes and 2 bytes a request: a first one takes 1 s alone."""
     from ioopt.registry.policies import io_policy
@@ -240,14 +175,3 @@ def test_a_request_issued_at_the_same_time_may_take_the_lead_of_a_lane() -> None
     apply_decision(w, m, rule.grant)
     leave_machine(w, m, early)  # its job would have gone on
     assert next_time(w, m) == 7.0
-
-
-def _merged(rates: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """Spans with neighbours of one rate joined."""
-    joined: list[tuple[Any, ...]] = []
-    for place, since, until, rate in sorted(rates):
-        if joined and joined[-1][0] == place and joined[-1][2:] == (since, rate):
-            joined[-1] = (place, joined[-1][1], until, rate)
-        else:
-            joined.append((place, since, until, rate))
-    return joined

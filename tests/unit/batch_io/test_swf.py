@@ -5,9 +5,10 @@ from __future__ import annotations
 import gzip
 
 import pytest
-from conftest import shared_path
+from conftest import present, shared_path
 
 from ioopt.errors import InstanceError
+from ioopt.formats.swf.io import batch_io_from_swf
 from ioopt.formats.swf.log import SwfTrace, parse_swf, read_swf
 
 JOB = "{id} {submit} 5 {run} {procs} -1 -1 {requested} {limit} -1 {status} 1 1 -1 1 -1 -1 -1"
@@ -134,21 +135,25 @@ def test_gzip_latin1_and_windows_line_ends(tmp_path) -> None:
     assert trace.header["Acknowledge"] == ("Åke",)
 
 
-@pytest.mark.parametrize(
-    ("file", "lines", "usable", "machine"),
-    [
-        ("KTH-SP2-1996-2.1-cln.first20000.swf", 20000, 20000, 100),
-        ("NASA-iPSC-1993-3.1-cln.swf", 18239, 18239, 128),
-        ("RICC-2010-2.first20000.swf", 20000, 19992, 8192),
-        ("HPC2N-2002-excerpt-alea.swf", 3170, 3145, 240),
-        ("lublin_256.swf", 10000, 10000, 256),
-        ("cqsim-test.swf", 9, 9, 100),
-    ],
-)
+LOGS = [
+    ("KTH-SP2-1996-2.1-cln.first20000.swf", 20000, 20000, 100),
+    ("NASA-iPSC-1993-3.1-cln.swf", 18239, 18239, 128),
+    ("RICC-2010-2.first20000.swf", 20000, 19992, 8192),
+    ("HPC2N-2002-excerpt-alea.swf", 3170, 3145, 240),
+    ("lublin_256.swf", 10000, 10000, 256),
+    ("cqsim-test.swf", 9, 9, 100),
+]
+
+
+@pytest.mark.parametrize(("file", "lines", "usable", "machine"), present("data/swf", LOGS))
 def test_real_logs(file: str, lines: int, usable: int, machine: int) -> None:
+    """As a log, and as an instance with invented I/O."""
     trace = read_swf(shared_path("data", "swf", file))
     jobs, warnings = trace.usable_jobs()
     assert len(trace.jobs) == lines and trace.warnings == ()
     assert len(jobs) == usable
     assert trace.machine_processors() == (machine, None)
     assert len(warnings) == (lines > usable)
+    problem = batch_io_from_swf(trace)
+    assert len(problem.jobs) == usable
+    assert sum(p.io_bytes for job in problem.jobs for p in job.phases) > 0

@@ -127,7 +127,7 @@ def test_whole_numbers_may_have_an_exponent(tmp_path):
     assert batch.build().files[-1].bytes == 8_000_000_000
     with pytest.raises(UsageError, match=r"size 8\.5 is not a whole number of bytes"):
         batch.add_file(8.5)
-    command = ["generate", "batch-io", "-o", str(tmp_path / "g.json"), "--set"]
+    command = ["instances", "generate", "batch-io", "-o", str(tmp_path / "g.json"), "--set"]
     assert main([*command, "jobs=1e1"]) == 0
     assert len(ioopt.load(tmp_path / "g.json").jobs) == 10
     with pytest.raises(UsageError, match=r"setting jobs='8.5': must be a whole number"):
@@ -169,11 +169,6 @@ def test_a_result_draws_writes_and_shows_itself(tmp_path):
     assert ioopt.solve("cycle3", "minmin").model_copy(update={"schedule": None}).to_frame().empty
     slots = ioopt.solve("quantum-plain", "quantum-greedy").to_frame()
     assert list(slots["job"]) == ["io0", "io1", "c0", "c1"]
-
-
-def test_public_names_are_listed():
-    assert {"Batch", "Machine", "Gangs", "solve", "embed"} <= set(dir(ioopt))
-    assert all(hasattr(ioopt, name) for name in dir(ioopt))
 
 
 def test_charts_under_one_another_share_scale_and_legend(tmp_path):

@@ -10,10 +10,10 @@ from ioopt.comparing.measures import add_ratios, standing, tightest
 from ioopt.comparing.table import comparison_text, summary_text
 from ioopt.errors import UsageError
 from ioopt.metrics import paired_ratios
-from ioopt.quantities import column, quantity, show, title
 from ioopt.registry import KINDS, Measure, measure_of
 from ioopt.result import relative_gap
 from ioopt.tables import render
+from ioopt.units import column, quantity, show, title
 
 MAKESPAN = measure_of(REPLICATION)
 

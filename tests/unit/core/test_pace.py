@@ -16,7 +16,6 @@ import ioopt
 from ioopt import registry
 from ioopt.catalog import entries, resolve
 from ioopt.cli.main import main
-from ioopt.compiled import choice
 from ioopt.decisions.gang.state import Gang, Timing
 from ioopt.errors import OutOfTime, UsageError
 from ioopt.generate.gang.generate import generate
@@ -87,7 +86,7 @@ def test_without_a_limit_the_clock_is_not_judged() -> None:
     clock = Clock()
     run = Pace(Deadline(None, clock, 0.0), cheapest=False)
     clock.now = 1e9
-    run.look(0, 0, 50)
+    assert run.look(0, 0, 50) is None
 
 
 def test_the_time_asked_for_holds() -> None:
@@ -145,32 +144,6 @@ def test_gangs_on_either_engine_are_the_same_to_the_bit(asked: Asked) -> None:
         found = ioopt.solve(problem, solver, settings={"history": "no"})
         assert (found.schedule, found.metrics) == (plain.schedule, plain.metrics)
     assert asked == 2 * [("gangs", pytest.approx(0.04))]
-
-
-@pytest.mark.parametrize(
-    ("limit", "plain", "ready", "taken"),
-    [
-        (None, 0.5, True, ""),  # short work
-        (5.0, 2.0, True, "used"),
-        (1.5, 2.0, True, ""),  # no room to load it
-        (5.0, 2.0, False, "beside"),
-        (60.0, 50.0, False, "beside"),  # of 60 s compiling may take all
-        (100.0, 44.0, False, "beside"),  # plain Python is done sooner
-        (100.0, 50.0, False, "compiled"),
-        (None, 50.0, False, "compiled"),
-    ],
-)
-def test_machine_code_of_batch_io_is_chosen_by_work_and_limit(
-    monkeypatch: pytest.MonkeyPatch, limit: float | None, plain: float, ready: bool, taken: str
-) -> None:
-    did: list[str] = []
-    monkeypatch.setattr(choice, "available", lambda: True)
-    monkeypatch.setattr(choice.Kernel, "ready", lambda kernel: ready)
-    monkeypatch.setattr(choice.Kernel, "compile", lambda kernel: did.append("compiled"))
-    monkeypatch.setattr(choice, "compile_beside", lambda family: did.append("beside"))
-    fast = choice.use_machine_code("batch I/O", Deadline(limit, Clock(), 0.0), plain)
-    assert fast == (taken in ("used", "compiled"))
-    assert did == [taken] * (taken in ("beside", "compiled"))
 
 
 def late_but(cheapest: bool) -> Callable[..., None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
+from replication_samples import document
 
 import ioopt
 from ioopt import registry, solving
@@ -15,13 +16,7 @@ from ioopt.protocols import CheckReport, Outcome, Simulation
 from ioopt.registry.types import KindSpec, SolverSpec
 from ioopt.result import Status, StopReason, Violation, relative_gap
 
-PROBLEM = {
-    "format": "ioopt/replication",
-    "name": "one",
-    "network": {"remote_bytes_per_second": 10, "replica_bytes_per_second": 20},
-    "nodes": [{"id": "n0"}],
-    "tasks": [{"id": "t0", "compute_seconds": 5}],
-}
+PROBLEM = document(1, {}, {"t0": (5,)})
 PLAN = ReplicationPlan(assign={"t0": "n0"}, order={"n0": ("t0",)})
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from conftest import shared_path
+from replication_samples import document
 
 import ioopt
 from ioopt import catalog, registry
@@ -26,22 +27,21 @@ SEARCH = {
     "model_best", "ranking",
 }  # fmt: skip
 """What a result tells about the search and not about its plan: named on standard error instead."""
-TOLD: list[tuple[str, Any, str]] = [
-    ("replication", "held", "minmin"),
-    ("rounds", "rounds4", "two-stage"),
-    ("batch-io", "two-writers", "fill"),
-    ("batch-io window", "small-8", "base-line"),
-    ("io-requests", "two-writers-now", "base-line"),
-    ("gang", "gang-figure-5", "migrate-iogs"),
-    ("gang-matrix", "gang-figure-7", "migrate-iogs"),
-    ("quantum-selection", "quantum-plain", "quantum-greedy"),
-    ("flexible-gang", "flexgang-tiny", "greedy"),
+TOLD: list[tuple[str, str]] = [
+    ("held", "minmin"),
+    ("rounds4", "two-stage"),
+    ("two-writers", "fill"),
+    ("small-8", "base-line"),
+    ("two-writers-now", "base-line"),
+    ("gang-figure-5", "migrate-iogs"),
+    ("gang-figure-7", "migrate-iogs"),
+    ("quantum-plain", "quantum-greedy"),
+    ("flexgang-tiny", "greedy"),
 ]
 
 
 @cache
-def _solved(number: int) -> tuple[Any, str]:
-    _, source, solver = TOLD[number]
+def _solved(source: str, solver: str) -> tuple[Any, str]:
     problem = ioopt.load(source)
     return problem, dump_json(ioopt.solve(problem, solver).to_dict())
 
@@ -62,9 +62,9 @@ def _false(value: Any) -> Any:
     return {**value, key: _false(value.get(key))}
 
 
-@pytest.mark.parametrize("number", range(len(TOLD)), ids=[name for name, _, _ in TOLD])
-def test_every_metric_is_recomputed(number: int) -> None:
-    problem, text = _solved(number)
+@pytest.mark.parametrize(("source", "solver"), TOLD)
+def test_every_metric_is_recomputed(source: str, solver: str) -> None:
+    problem, text = _solved(source, solver)
     found, left = judge(problem, json.loads(text), "result")
     assert found == [] and set(left) <= SEARCH
     stated = json.loads(text)["metrics"]
@@ -79,15 +79,6 @@ def test_every_metric_is_recomputed(number: int) -> None:
             rules = [(item.rule, item.item) for item in judge(problem, data, "result")[0]]
             wanted = [("metric", name)] if stated[name] is not None or false is not None else []
             assert rules == wanted, (name, stated[name], false)
-
-
-RESULT = ("replication", "cycle3", "ip")
-
-
-@cache
-def _cycle() -> tuple[Any, str]:
-    problem = ioopt.load("cycle3")
-    return problem, dump_json(ioopt.solve(problem, "ip").to_dict())
 
 
 LIES: list[tuple[list[str], dict[str, Any]]] = [
@@ -116,7 +107,7 @@ LIES: list[tuple[list[str], dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("rules", "change"), LIES)
 def test_a_false_statement_is_a_violation(rules: list[str], change: dict[str, Any]) -> None:
-    problem, text = _cycle()
+    problem, text = _solved("cycle3", "ip")
     data = json.loads(text) | change
     assert [item.rule for item in judge(problem, data, "result")[0]] == rules
 
@@ -144,7 +135,7 @@ def test_tolerances_follow_the_size_of_the_value() -> None:
 
 
 def test_another_link_model_is_a_violation_unless_asked_for() -> None:
-    problem, text = _cycle()
+    problem, text = _solved("cycle3", "ip")
     data = json.loads(text)
     network = problem.network.model_copy(update={"remote_link": "per-node"})
     private = problem.model_copy(update={"network": network})
@@ -159,7 +150,7 @@ def test_another_link_model_is_a_violation_unless_asked_for() -> None:
 
 
 def test_a_makespan_without_a_schedule_is_held_to_a_replay() -> None:
-    problem, text = _cycle()
+    problem, text = _solved("cycle3", "ip")
     data = json.loads(text) | {"schedule": None}
     assert judge(problem, data, "result") == ([], [])
     data["metrics"]["makespan_seconds"] -= 1
@@ -167,7 +158,7 @@ def test_a_makespan_without_a_schedule_is_held_to_a_replay() -> None:
 
 
 def test_the_options_of_a_repeated_replay_are_read_with_care() -> None:
-    problem, text = _solved(len(TOLD) - 1)
+    problem, text = _solved("flexgang-tiny", "greedy")
     for how in ({"seeds": []}, {"seconds": 1e9}, {"seeds": [-1]}, {"engine": "x"}):
         data = json.loads(text)
         data["schedule"]["measured"] = how
@@ -175,13 +166,7 @@ def test_the_options_of_a_repeated_replay_are_read_with_care() -> None:
             judge(problem, data, "result")
 
 
-BIG = {
-    "format": "ioopt/replication", "name": "big",
-    "network": {"remote_bytes_per_second": 10, "replica_bytes_per_second": 20},
-    "nodes": [{"id": "n0", "disk_bytes": 5}, {"id": "n1", "disk_bytes": 9}],
-    "files": [{"id": "f0", "bytes": 10}],
-    "tasks": [{"id": "t0", "compute_seconds": 1, "inputs": ["f0"]}],
-}  # fmt: skip
+BIG = document([{"disk_bytes": 5}, {"disk_bytes": 9}], {"f0": 10}, {"t0": (1, ["f0"])}, 10, 20)
 
 
 def test_a_task_that_fits_no_node_is_refused_as_by_solve(tmp_path: Path, capsys: Any) -> None:
@@ -195,7 +180,7 @@ def test_a_task_that_fits_no_node_is_refused_as_by_solve(tmp_path: Path, capsys:
 
 
 def test_the_command_names_what_nothing_recomputes(tmp_path: Path, capsys: Any) -> None:
-    text = _solved(0)[1]
+    text = _solved("held", "minmin")[1]
     path = tmp_path / "result.json"
     path.write_text(text)
     assert main(["check", "held", str(path)]) == 0

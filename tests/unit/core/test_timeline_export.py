@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 
 import pytest
+from replication_samples import document
 
 import ioopt
 from ioopt.cli.main import main
@@ -23,17 +24,10 @@ def solved() -> Result:
     return ioopt.solve(BATCH, "minmin")
 
 
-BATCH = {
-    "format": "ioopt/replication", "version": 1, "name": "batch",
-    "network": {"remote_bytes_per_second": 10, "replica_bytes_per_second": 30},
-    "nodes": [{"id": "n0", "disk_bytes": 60}, {"id": "n1", "disk_bytes": 100}],
-    "files": [{"id": "f", "bytes": 60}, {"id": "g", "bytes": 50}],
-    "tasks": [
-        {"id": "a", "compute_seconds": 1, "inputs": ["f"]},
-        {"id": "b", "compute_seconds": 2, "inputs": ["g"]},
-        {"id": "c", "compute_seconds": 1, "inputs": ["f"]},
-    ],
-}  # fmt: skip
+BATCH = document(
+    [{"disk_bytes": 60}, {"disk_bytes": 100}], {"f": 60, "g": 50},
+    {"a": (1, "f"), "b": (2, "g"), "c": (1, "f")}, 10, 30,
+)  # fmt: skip
 
 
 def test_trace_has_every_interval_once_in_microseconds() -> None:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from ioopt.errors import UsageError
 from ioopt.options import Deadline, SolveOptions, parse_assignments, parse_settings
-from ioopt.units import exact, format_bytes, parse_bytes, parse_rate, parse_seconds
+from ioopt.units import exact, parse_bytes, parse_rate, parse_seconds
 
 
 @pytest.mark.parametrize(
@@ -66,10 +66,6 @@ def test_decimals_mean_what_is_written():
     assert exact(0.1) == Fraction(1, 10)
     assert exact("2.5e-3") == Fraction(1, 400)
     assert exact(3) == 3
-
-
-def test_format_bytes():
-    assert [format_bytes(n) for n in (0, 999, 64e6, 25e9)] == ["0 B", "999 B", "64 MB", "25 GB"]
 
 
 @pytest.mark.parametrize(

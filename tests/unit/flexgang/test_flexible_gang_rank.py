@@ -81,9 +81,7 @@ def test_greedy_plans_come_first_with_the_whole_limit(monkeypatch: pytest.Monkey
     called: list[str] = []
     for name in ("greedy_plans", "strict_plan", "PatternSearch"):
         made = getattr(exact, name)
-        monkeypatch.setattr(
-            exact, name, lambda *a, n=name, m=made: (called.append(n), m(*a))[1]
-        )  # fmt: skip
+        monkeypatch.setattr(exact, name, lambda *a, n=name, m=made: (called.append(n), m(*a))[1])
     ioopt.solve(problem, "flex-exact", time_limit=1e-9, settings={"rerank": "false"})
     assert called[0] == "greedy_plans" and len(set(called)) == 3
 

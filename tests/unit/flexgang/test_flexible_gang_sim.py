@@ -27,27 +27,25 @@ MS = 1_000_000
 PAPER = IoBehaviour()
 
 
-@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_worked_case_of_one_process(compiled: bool) -> None:
+def test_worked_case_of_one_process() -> None:
     case = json.loads(shared_path("cases", "flexgang", "01_rr_deterministic.json").read_text())
     for point in case["expected"]:
         qi, qc = point["qi"] / 1000, point["qc"] / 1000
         windows = Windows.of(qi + qc, [(0.0, qi)])
         bursts = np.full((1, 6000), 5 * MS)
-        served = serve(windows, [PAPER], bursts, 60 * NANOSECONDS, compiled)
+        served = serve(windows, [PAPER], bursts, 60 * NANOSECONDS, False)
         slowdown = mean_slowdown(served, 0, PAPER, NANOSECONDS)[0]
         assert slowdown == pytest.approx(point["slowdown"]["value"], abs=point["slowdown"]["tol"])
 
 
-@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_two_processes_are_served_in_turn(compiled: bool) -> None:
+def test_two_processes_are_served_in_turn() -> None:
     # Cycle 10 ms, windows [0, 2) and [5, 8); bursts of 3 ms, I/O of 4 ms. Process 0 runs 0-2, 5-6;
     # process 1, ready at 0 as well, runs 6-8 and 10-11. Process 0 is ready at 10 and waits for it:
     # 11-12, 15-17. Process 1, ready at 15, follows at 17-18 and 20-22.
     windows = Windows.of(0.010, [(0.0, 0.002), (0.005, 0.003)])
     io = IoBehaviour(io_seconds=0.004)
     bursts = np.full((2, 10), 3 * MS)
-    served = serve(windows, [io, io], bursts, 16 * MS, compiled)
+    served = serve(windows, [io, io], bursts, 16 * MS, False)
     assert served.process.tolist() == [0, 1, 0, 1]
     assert (served.ready // MS).tolist() == [0, 0, 10, 15]
     assert (served.finish // MS).tolist() == [6, 11, 17, 22]

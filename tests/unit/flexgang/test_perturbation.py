@@ -17,7 +17,7 @@ from ioopt.errors import InstanceError, UsageError
 from ioopt.generate.flexgang.perturbation import generate
 from ioopt.measure import laboratory
 from ioopt.measure import perturbation_kernel as kernel
-from ioopt.measure.laboratory import hits, run, run_times, slopes_of, slots_of
+from ioopt.measure.laboratory import Laboratory, hits, run, slots_of
 from ioopt.options import Deadline
 from ioopt.plot.measured import plot_perturbation
 from ioopt.problems.flexgang.perturbation import (
@@ -137,7 +137,7 @@ def test_case_slopes() -> None:
     }
     assert set(apps) == set(case["expected"])
     for name, slopes in case["expected"].items():
-        found = slopes_of(paper(apps[name]), apps[name]).slopes
+        found = Laboratory(paper(apps[name])).slopes(apps[name]).slopes
         for environment, wanted in slopes.items():
             key = f"{environment[:3].capitalize()}_{environment[3:]}"
             assert found[key] == pytest.approx(wanted["value"], abs=wanted["tol"]), (name, key)
@@ -146,7 +146,7 @@ def test_case_slopes() -> None:
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_every_message_pattern_needs_the_gang(pattern: Any) -> None:
     app = Msg(pattern=pattern)
-    found = slopes_of(paper(app, runs=2), app)
+    found = Laboratory(paper(app, runs=2)).slopes(app)
     assert found.gamma_sub == pytest.approx(1.0, abs=0.02)
     assert found.gamma_add == pytest.approx(1.0, abs=0.02)
 
@@ -156,12 +156,12 @@ def test_gammas_by_type_and_blocking_in_between() -> None:
     """Blocking at rate lambda: the others of a disturbed quantum progress phi = (1 - e^-x)/x, x =
     lambda/3, so gamma_sub is near 1 - phi; the slowest of four makes it somewhat more."""
     emp, pile = Emp(), Workpile()
-    assert slopes_of(paper(emp, runs=3), emp).gamma_sub == pytest.approx(0.0, abs=0.02)
-    assert slopes_of(paper(pile, runs=3), pile).gamma_add == pytest.approx(0.0, abs=0.02)
+    assert Laboratory(paper(emp, runs=3)).slopes(emp).gamma_sub == pytest.approx(0.0, abs=0.02)
+    assert Laboratory(paper(pile, runs=3)).slopes(pile).gamma_add == pytest.approx(0.0, abs=0.02)
     last = 0.0
     for rate in (1.0, 3.0, 12.0, 28.0):
         app, x = Blocking(requests_per_quantum=rate), rate / 3
-        gamma = slopes_of(paper(app), app).gamma_sub
+        gamma = Laboratory(paper(app)).slopes(app).gamma_sub
         expected = 1 - (1 - math.exp(-x)) / x
         assert gamma is not None
         assert expected - 0.02 < gamma < expected + 0.15
@@ -176,8 +176,11 @@ def test_gammas_by_type_and_blocking_in_between() -> None:
 def test_compiled_and_plain_are_twins(app: Application) -> None:
     problem = paper(app, work_quanta=30, perturbations=8, runs=2)
     for environment in ENVIRONMENTS:
-        plain = run_times(problem, app, environment, 8, 1, "python")
-        assert plain == run_times(problem, app, environment, 8, 1, "compiled")
+        plain, fast = (
+            [Laboratory(problem, 1, fast).times(app, environment, 8, k) for k in range(2)]
+            for fast in (False, True)
+        )
+        assert plain == fast
         assert all(t_gang >= 30 for _, t_gang in plain)
 
 
@@ -206,10 +209,9 @@ def small() -> PerturbationProblem:
     return paper(*apps, work_quanta=30, perturbations=4, runs=2)
 
 
-def test_the_same_seed_repeats_on_both_engines() -> None:
+def test_the_same_seed_repeats() -> None:
     found = laboratory.measure(small(), seed=3).found
-    plain = laboratory.Settings(engine="python")
-    assert found == laboratory.measure(small(), plain, seed=3).found
+    assert found == laboratory.measure(small(), seed=3).found
     emp = found.applications[0]
     assert emp.gamma_sub == pytest.approx(0.0)
     assert [count for count, _ in emp.curves["Sub_FX"]] == [0, 1, 2, 3, 4]
@@ -223,7 +225,7 @@ def test_without_time_the_slopes_rest_on_one_run() -> None:
     assert "runs short (to 1 at least)" in late.notes[0]
     assert "plots of 0 of 2" in late.notes[1]
     for app, item in zip(small().applications, late.found.applications):
-        time, alone = run_times(small(), app, "Sub_RR", small().perturbations, seed=3)[0]
+        time, alone = Laboratory(small(), 3).times(app, "Sub_RR", small().perturbations, 0)
         assert item.slopes["Sub_RR"] == pytest.approx((time - alone) / small().perturbations)
         assert item.curves == {}
 
@@ -232,10 +234,11 @@ def test_every_environment_gets_as_many_runs_as_the_deadline_allows() -> None:
     """Asked before the second and the third run, the deadline lets two of them happen."""
     app = Blocking(requests_per_quantum=3)
     problem = paper(app, work_quanta=40, perturbations=4, runs=4)
-    cut = slopes_of(problem, app, 3, deadline=deadline_of_checks(2))
-    assert cut.slopes != slopes_of(problem, app, 3).slopes
+    runs = Laboratory(problem, 3)
+    cut = runs.slopes(app, deadline_of_checks(2))
+    assert cut.slopes != runs.slopes(app).slopes
     for environment, slope in cut.slopes.items():
-        times = run_times(problem, app, environment, problem.perturbations, seed=3)[:2]
+        times = [runs.times(app, environment, problem.perturbations, k) for k in range(2)]
         gained = [time - alone for time, alone in times]
         assert slope == pytest.approx(sum(gained) / 2 / problem.perturbations)
 
@@ -280,7 +283,4 @@ def test_one_question_for_the_engine_of_all_applications(monkeypatch: pytest.Mon
     )
     problem = ioopt.load(resolve("perturbation-table-1"))
     laboratory.measure(problem, deadline=Deadline(1e-9))
-    # Once more, all other questions name the engine that was chosen.
     assert asked == [("laboratory", pytest.approx(22.0, rel=0.01))]
-    assert not laboratory.use_compiled(problem, "python")
-    assert laboratory.use_compiled(problem, "compiled") and len(asked) == 1

@@ -9,13 +9,10 @@ import tracemalloc
 import pytest
 from conftest import shared_path
 
-import ioopt
-from ioopt.catalog import resolve
 from ioopt.errors import UsageError
 from ioopt.measure import quantum_model
 from ioopt.measure.quantum_chain import measure, surface
 from ioopt.measure.quantum_model import nanoseconds, simulate_point
-from ioopt.options import Deadline
 from ioopt.problems.flexgang.quantum_model import QuantumModelProblem, QuantumPoint, TwoJobMeasures
 
 
@@ -140,14 +137,6 @@ def test_more_cells_change_little() -> None:
         assert coarse.fragmentation == pytest.approx(fine.fragmentation, abs=5e-4)
 
 
-def test_compiled_and_plain_walk_are_twins() -> None:
-    for donation in ("return", "irrevocable"):
-        problem, point = model(5, 12, horizon_seconds=3.0, processors=4, donation=donation)
-        plain = simulate_point(problem, point, seed=9, engine="python")
-        assert plain == simulate_point(problem, point, seed=9, engine="compiled")
-        assert plain != simulate_point(problem, point, seed=10, engine="python")
-
-
 def test_ties_need_whole_nanoseconds() -> None:
     assert nanoseconds(0.0025) == 2_500_000
     assert nanoseconds(1e-12) == 1
@@ -174,24 +163,7 @@ def test_memory_of_a_run_is_what_is_asked_for_in_advance() -> None:
             quantum_model, "require_numbers", lambda count, *texts: sizes.append(8 * count)
         )
         tracemalloc.start()
-        simulate_point(problem, point, engine="python")
+        simulate_point(problem, point)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
     assert sizes and peak == pytest.approx(max(sizes), rel=0.1)
-
-
-def test_one_question_for_the_engine_of_all_points(monkeypatch: pytest.MonkeyPatch) -> None:
-    """quantum-figure-2: 160 points of 76,320 iterations and more, a microsecond each."""
-    asked: list[tuple[str, float]] = []
-    monkeypatch.setattr(
-        quantum_model,
-        "use_machine_code",
-        lambda name, until, seconds: asked.append((name, seconds)),
-    )
-    problem = ioopt.load(resolve("quantum-figure-2"))
-    assert quantum_model.engine_for(problem, problem.points[:1]) == "python"
-    events = quantum_model.Settings(engine="event")
-    quantum_model.measure(problem, events, deadline=Deadline(1e-9))
-    one, whole = asked
-    assert one == ("quanta", pytest.approx(0.077, rel=0.02))
-    assert 10 < whole[1] < 25

@@ -7,28 +7,17 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from gang_tools import workload
 
 import ioopt
 from ioopt.check.gang.check import check
 from ioopt.check.gang.matrix import check as check_matrix
 from ioopt.problems.gang import GangMatrixPlan, GangMatrixProblem, GangProblem
 
-WORKLOAD = {
-    "format": "ioopt/gang",
-    "name": "five",
-    "machine": {"nodes": 6, "levels": 2, "quantum_seconds": 100.0, "migration_seconds": 20.0,
-                "migration_tasks_per_quantum": 2},
-    "jobs": [
-        {"id": 0, "arrival_seconds": 0.0, "file_nodes": [0, 1, 2], "local_seconds": 300.0,
-         "remote_seconds": 600.0},
-        {"id": 1, "arrival_seconds": 0.0, "file_nodes": [0, 1, 2], "local_seconds": 300.0,
-         "remote_seconds": 600.0},
-        {"id": 2, "arrival_seconds": 10.0, "file_nodes": [0, 1], "local_seconds": 600.0,
-         "remote_seconds": 1200.0},
-        {"id": 3, "arrival_seconds": 20.0, "file_nodes": [3], "local_seconds": 700.0,
-         "remote_seconds": 1400.0},
-    ],
-}  # fmt: skip
+WORKLOAD = workload(
+    [(0, [0, 1, 2], 300, 600), (0, [0, 1, 2], 300, 600), (10, [0, 1], 600, 1200), (20, [3], 700, 1400)],
+    nodes=6, levels=2, migration_seconds=20.0, migration_tasks_per_quantum=2,
+)  # fmt: skip
 PROBLEM = GangProblem.model_validate(WORKLOAD)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from typing import Any
 
@@ -19,7 +18,7 @@ from ioopt.solvers.gang.policy import MIGRATE_IOGS
 MACHINE = {"nodes": 6, "levels": 2, "quantum_seconds": 100.0}
 
 
-def _drive(problem: GangProblem, policy: str, save_every: int = 0) -> int:
+def _drive(problem: GangProblem, policy: str) -> int:
     """Replay the simulator's events into a scheduler; the number of matrices compared."""
     compared = 0
     scheduler = GangScheduler(problem.machine, policy)
@@ -27,7 +26,7 @@ def _drive(problem: GangProblem, policy: str, save_every: int = 0) -> int:
     seen = 0
 
     def observe(now: Any, index: int, state: State, gone: tuple[int, ...]) -> None:
-        nonlocal scheduler, compared, seen
+        nonlocal compared, seen
         for key in gone:
             assert scheduler.depart(key, now)
         while seen < len(gangs) and gangs[seen].arrival <= now + 1e-7:
@@ -35,8 +34,6 @@ def _drive(problem: GangProblem, policy: str, save_every: int = 0) -> int:
             nodes = [node for node in range(problem.machine.nodes) if gang.files >> node & 1]
             assert scheduler.arrive(gang.key, nodes, gang.local, gang.remote, now)
             seen += 1
-        if save_every and compared % save_every == 0:
-            scheduler = GangScheduler.restore(json.loads(json.dumps(scheduler.state())))
         found = scheduler.matrix(now)
         assert [(job["id"], job["home_row"]) for job in found] == [
             (job.key, home) for job, home in zip(state.jobs, state.homes)
@@ -56,10 +53,6 @@ def test_same_matrices_as_the_simulator() -> None:
     assert sum(_drive(random_workload(seed), "migrate-iogs") for seed in range(20)) > 100
 
 
-def test_restored_schedulers_go_on_alike() -> None:
-    assert sum(_drive(random_workload(seed), "migrate-iogs", 2) for seed in range(10)) > 50
-
-
 def _two(policy: Any = "migrate-iogs") -> GangScheduler:
     scheduler = GangScheduler(MACHINE, policy)
     assert scheduler.arrive("a", [0, 1], 500.0, 900.0, 0.0)
@@ -77,8 +70,6 @@ class _Broken:
         self.answer = answer
 
     def update(self, state: State) -> State:
-        if isinstance(self.answer, Exception):
-            raise self.answer
         answer: State = self.answer(state)
         return answer
 
@@ -86,8 +77,6 @@ class _Broken:
 @pytest.mark.parametrize(
     ("answer", "word"),
     [
-        (ZeroDivisionError("no"), "ZeroDivisionError"),
-        (lambda state: None, "nonsense"),
         (lambda state: MIGRATE_IOGS.update(state)._replace(spans=[3, 3]), "two jobs on one node"),
         (lambda state: MIGRATE_IOGS.update(state)._replace(columns=[1, 6]), "job of 2 tasks"),
         (lambda state: MIGRATE_IOGS.update(state)._replace(jobs=[]), "lost or invented"),

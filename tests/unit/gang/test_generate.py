@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import shared_path
+from conftest import ROOT, present, shared_path
 
 from ioopt.cli.main import main
 from ioopt.errors import UsageError
@@ -34,7 +34,6 @@ from ioopt.generate.gang.hyper_erlang import (
     sample,
     size_ranges,
 )
-from ioopt.provenance import warnings_of
 from ioopt.sim.gang.table import table_of
 
 MOMENTS = [
@@ -142,7 +141,7 @@ def moments_of(fitted: HyperErlang) -> list[float]:
     return out
 
 
-@pytest.mark.parametrize(("table", "log"), MOMENTS)
+@pytest.mark.parametrize(("table", "log"), present("data/workload-models", MOMENTS))
 def test_fits_match_the_moments_of_real_logs(table: str, log: str) -> None:
     with open(shared_path("data", "workload-models", table), newline="") as stream:
         rows = list(csv.DictReader(stream))
@@ -187,7 +186,7 @@ def test_sampled_fits_have_the_moments() -> None:
 
 
 def test_jobs_like_those_of_a_log() -> None:
-    log = shared_path("data", "swf", MOMENTS[0][1])
+    log = ROOT / "docs" / "samples" / "cluster.swf"
     fits = fit_trace(read_swf(log))
     size, _, arrival = sample(fits, 20_000, 128, np.random.default_rng(1))
     assert (np.diff(arrival) >= 0).all()
@@ -245,8 +244,8 @@ def test_trace_becomes_a_workload(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert [job.size for job in made.jobs] == [2, 4]
     assert [job.arrival_seconds for job in made.jobs] == [0.0, 60.0]
     assert made.times[0][0] == pytest.approx(50.0, abs=0.3)
-    assert any("larger than the machine" in text for text in warnings_of(made))
-    assert any("no time" in text for text in warnings_of(made))
+    assert any("larger than the machine" in text for text in made.warnings)
+    assert any("no time" in text for text in made.warnings)
     source, target = tmp_path / "t.swf", tmp_path / "gang.json"
     source.write_text(SWF)
     call = ["import", "swf", str(source), "--family", "gang", "-o", str(target)]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from conftest import ENGINES
+from gang_tools import workload
 
 import ioopt
 
@@ -23,15 +22,8 @@ def test_an_overdue_job_stops_admission(age: float, last: float, engine: str) ->
     At an age of 100 s it is overdue and blocks: it runs from 200 to 210, job 4 after it. At 150 s
     it does not, and job 4 starts at 102.
     """
-    instance: dict[str, Any] = {
-        "format": "ioopt/gang", "name": "age",
-        "machine": {"nodes": 2, "levels": 1, "quantum_seconds": 10.0},
-        "jobs": [
-            {"id": k, "arrival_seconds": float(at), "file_nodes": nodes,
-             "local_seconds": float(local), "remote_seconds": 3.0 * local}
-            for k, (at, nodes, local) in enumerate(JOBS)
-        ],
-    }  # fmt: skip
+    jobs = [(at, nodes, local, 3 * local) for at, nodes, local in JOBS]
+    instance = workload(jobs, nodes=2, levels=1, quantum_seconds=10.0)
     settings = {"age_seconds": age, "engine": engine}
     result = ioopt.solve(instance, "index-iogs", settings=settings)
     assert [job["start_seconds"] for job in (result.schedule or {})["jobs"]][4] == last

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from conftest import ENGINES
+from gang_tools import workload
 
 import ioopt
 from ioopt.decisions.gang.state import state_of
@@ -101,17 +102,10 @@ def test_every_slice_has_a_migration_budget_of_its_own(second: float, finish: fl
     ends at 150 + .925 x 1000; at 90 s the slice has no move left, and it waits until job 1 ends at
     1025 s: 1025 + .4875 x 1000.
     """
-    workload = {
-        "format": "ioopt/gang", "name": "slices",
-        "machine": {"nodes": 4, "levels": 1, "quantum_seconds": 100.0,
-                    "migration_tasks_per_quantum": 1},
-        "jobs": [
-            {"id": k, "arrival_seconds": 0.0, "file_nodes": [node], "local_seconds": seconds,
-             "remote_seconds": 2 * seconds}
-            for k, (node, seconds) in enumerate([(0, 50.0), (0, 1000.0), (2, second), (2, 1000.0)])
-        ],
-    }  # fmt: skip
-    result = ioopt.solve(workload, "migrate-iogs")
+    rows = ((0, 50.0), (0, 1000.0), (2, second), (2, 1000.0))
+    jobs = [(0.0, [node], seconds, 2 * seconds) for node, seconds in rows]
+    slices = workload(jobs, nodes=4, levels=1, migration_tasks_per_quantum=1)
+    result = ioopt.solve(slices, "migrate-iogs")
     assert [job["finish_seconds"] for job in (result.schedule or {})["jobs"]] == pytest.approx(
         [50.0, 1025.0, second, finish]
     )
@@ -130,14 +124,8 @@ def test_a_refused_job_lets_others_pass_until_its_patience_ends(
     it at 50 s and ends at 250 s, when job 1 has waited 2.5 (R - L): it starts, or waits for job 0.
     """
     times = [(0.0, [0], 300.0), (0.0, [0, 1], 100.0), (50.0, [3], 200.0)]
-    workload = {
-        "format": "ioopt/gang", "machine": {"nodes": 4, "levels": 1, "quantum_seconds": 10.0},
-        "jobs": [
-            {"id": k, "arrival_seconds": at, "file_nodes": nodes, "local_seconds": local,
-             "remote_seconds": local + 100.0}
-            for k, (at, nodes, local) in enumerate(times)
-        ],
-    }  # fmt: skip
+    jobs = [(at, nodes, local, local + 100) for at, nodes, local in times]
+    machine = {"nodes": 4, "levels": 1, "quantum_seconds": 10.0}
     settings = {"guard": 0.5, "patience": patience, "engine": engine}
-    result = ioopt.solve(workload, "guarded-iogs", settings=settings)
+    result = ioopt.solve(workload(jobs, **machine), "guarded-iogs", settings=settings)
     assert [job["start_seconds"] for job in (result.schedule or {})["jobs"]] == starts

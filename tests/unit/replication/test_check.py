@@ -9,22 +9,15 @@ Exec n1 = 30/10 + 10/100 + (2 + 3)/2 = 5.6 s.
 from __future__ import annotations
 
 import pytest
+from replication_samples import document
 
 from ioopt.check.replication.check import check
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
 
-PAIR = {
-    "format": "ioopt/replication",
-    "name": "pair",
-    "network": {"remote_bytes_per_second": 10.0, "replica_bytes_per_second": 100.0},
-    "nodes": [{"id": "n0"}, {"id": "n1", "speed": 2.0}],
-    "files": [{"id": "a", "bytes": 10}, {"id": "b", "bytes": 20}, {"id": "dead", "bytes": 5}],
-    "tasks": [
-        {"id": "t0", "compute_seconds": 1.0, "inputs": ["a"]},
-        {"id": "t1", "compute_seconds": 2.0, "inputs": ["a", "b"]},
-        {"id": "t2", "compute_seconds": 3.0, "inputs": ["b"]},
-    ],
-}
+PAIR = document(
+    [{}, {"speed": 2.0}], {"a": 10, "b": 20, "dead": 5},
+    {"t0": (1, "a"), "t1": (2, "ab"), "t2": (3, "b")},
+)  # fmt: skip
 GOOD = {
     "assign": {"t0": "n0", "t1": "n1", "t2": "n1"},
     "order": {"n0": ["t0"], "n1": ["t1", "t2"]},

@@ -10,21 +10,13 @@ from __future__ import annotations
 import copy
 
 import pytest
+from replication_samples import made
 
 from ioopt.check.replication.check import check
 from ioopt.problems.replication import ReplicationProblem
 
-PROBLEM = ReplicationProblem.model_validate(
-    {
-        "network": {"remote_bytes_per_second": 10.0, "replica_bytes_per_second": 100.0},
-        "nodes": [{"id": "n0", "disk_bytes": 10}, {"id": "n1", "disk_bytes": 10}],
-        "files": [{"id": "a", "bytes": 10}, {"id": "b", "bytes": 10}],
-        "tasks": [
-            {"id": "t0", "compute_seconds": 1.0, "inputs": ["a"]},
-            {"id": "t1", "compute_seconds": 1.0, "inputs": ["b"]},
-            {"id": "t2", "compute_seconds": 2.0, "inputs": ["a"]},
-        ],
-    }
+PROBLEM = made(
+    [{"disk_bytes": 10}] * 2, {"a": 10, "b": 10}, {"t0": (1, "a"), "t1": (1, "b"), "t2": (2, "a")}
 )
 PLAN = {"order": {"n0": ["t0", "t1"], "n1": ["t2"]}}
 
@@ -117,14 +109,9 @@ def test_two_at_once_into_one_node() -> None:
 
 def _fetches(*spans: tuple[float, float], links: str = "shared") -> list[str]:
     """Rules that fetches of 10 B to nodes of their own break, over a link of 10 B/s."""
-    problem = ReplicationProblem.model_validate(
-        {
-            "network": {"remote_bytes_per_second": 10.0, "replica_bytes_per_second": 100.0,
-                        "remote_link": links},
-            "nodes": [{"id": f"n{k}"} for k in range(len(spans))],
-            "files": [{"id": "a", "bytes": 10}],
-        }
-    )  # fmt: skip
+    problem = made(len(spans), {"a": 10}, {})
+    network = problem.network.model_copy(update={"remote_link": links})
+    problem = problem.model_copy(update={"network": network})
     moves = [_move("a", None, f"n{k}", *span) for k, span in enumerate(spans)]
     report = check(problem, {"order": {}}, {"transfers": moves})
     return [v.rule for v in report.violations]

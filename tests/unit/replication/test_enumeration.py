@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 from conftest import first
 from oracle.replication_exhaustive import optimum
-from replication_samples import fits_somewhere, tiny
+from replication_samples import fits_somewhere, made, tiny
 
 from ioopt.checking import check
 from ioopt.models.replication.static import fits, loads, reduce, to_plan
@@ -99,18 +99,8 @@ def test_where_enumeration_applies() -> None:
 
 def _events(counts: list[int], sizes: list[int], nodes: int, compute: float) -> ReplicationProblem:
     """counts[k] tasks that read file k of sizes[k] bytes and nothing else."""
-    return ReplicationProblem.model_validate(
-        {
-            "network": {"remote_bytes_per_second": 1.0, "replica_bytes_per_second": 20.0},
-            "nodes": [{"id": f"n{k}"} for k in range(nodes)],
-            "files": [{"id": f"f{k}", "bytes": size} for k, size in enumerate(sizes)],
-            "tasks": [
-                {"id": f"t{k}.{m}", "compute_seconds": compute, "inputs": [f"f{k}"]}
-                for k, count in enumerate(counts)
-                for m in range(count)
-            ],
-        }
-    )
+    tasks = {f"t{k}.{m}": (compute, [f"f{k}"]) for k, n in enumerate(counts) for m in range(n)}
+    return made(nodes, {f"f{k}": size for k, size in enumerate(sizes)}, tasks, 1, 20)
 
 
 def test_spreads_by_hand() -> None:

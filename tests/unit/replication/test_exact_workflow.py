@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from random_workflows import random_workflow
+from replication_samples import document, made
 
 import ioopt
 from ioopt.compiled import choice
@@ -31,16 +32,8 @@ def plain(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def fork(replica: float, **node: Any) -> ReplicationProblem:
     """One task of 4 s writes 40 bytes, which two tasks of 6 s read; two nodes of one core."""
-    return ReplicationProblem.model_validate({
-        "network": {"remote_bytes_per_second": 10, "replica_bytes_per_second": replica},
-        "nodes": [{"id": "a", **node}, {"id": "b", **node}],
-        "files": [{"id": "x", "bytes": 40}],
-        "tasks": [
-            {"id": "split", "compute_seconds": 4, "outputs": ["x"]},
-            {"id": "left", "compute_seconds": 6, "inputs": ["x"]},
-            {"id": "right", "compute_seconds": 6, "inputs": ["x"]},
-        ],
-    })  # fmt: skip
+    tasks = {"split": (4, "", "x"), "left": (6, "x"), "right": (6, "x")}
+    return made([node] * 2, {"x": 40}, tasks, 10, replica)
 
 
 @pytest.mark.parametrize(
@@ -58,17 +51,10 @@ def test_spreads_where_the_copy_is_cheap(replica: float, seconds: float) -> None
 
 def test_orders_so_that_nothing_is_spilled() -> None:
     """Each pair takes the whole disk of 30: made and read in turn it all computes in 4 s."""
-    problem = ReplicationProblem.model_validate({
-        "network": {"remote_bytes_per_second": 1, "replica_bytes_per_second": 100},
-        "nodes": [{"id": "n", "disk_bytes": 30}],
-        "files": [{"id": "x", "bytes": 20}, {"id": "y", "bytes": 20}],
-        "tasks": [
-            {"id": "make x", "compute_seconds": 1, "outputs": ["x"]},
-            {"id": "make y", "compute_seconds": 1, "outputs": ["y"]},
-            {"id": "read x", "compute_seconds": 1, "inputs": ["x"]},
-            {"id": "read y", "compute_seconds": 1, "inputs": ["y"]},
-        ],
-    })  # fmt: skip
+    tasks = {
+        "make x": (1, "", "x"), "make y": (1, "", "y"), "read x": (1, "x"), "read y": (1, "y"),
+    }  # fmt: skip
+    problem = made([{"disk_bytes": 30}], {"x": 20, "y": 20}, tasks, 1, 100)
     search = QueueSearch(problem, POLICY, float("inf"), fast=False)
     assert search.run(10_000)
     queues = search.best_queues()
@@ -121,15 +107,8 @@ def test_a_task_waits_for_all_that_must_cross_the_link_before_it() -> None:
     When the long one stands last, its input is the third over the link, at 3 s; with the first one there
     already, 20 bytes are left.
     """
-    problem = ReplicationProblem.model_validate({
-        "network": {"remote_bytes_per_second": 10, "replica_bytes_per_second": 1000},
-        "nodes": [{"id": "n"}],
-        "files": [{"id": name, "bytes": 10} for name in "xyz"],
-        "tasks": [
-            {"id": name, "compute_seconds": seconds, "inputs": [name]}
-            for name, seconds in (("x", 0), ("y", 0), ("z", 4))
-        ],
-    })  # fmt: skip
+    files = {"x": 10, "y": 10, "z": 10}
+    problem = made(1, files, {"x": (0, "x"), "y": (0, "y"), "z": (4, "z")}, 10, 1000)
     search = QueueSearch(problem, POLICY, 5.0 + 1e-6, fast=False)
     search.run(0)
     path, state, inst = search._path, search._state, search._inst
@@ -166,15 +145,7 @@ def test_a_search_that_is_cut_short_has_the_bound_of_the_relaxation() -> None:
 
 def test_solves_batches() -> None:
     """Files of 10 bytes and 1 s of computing each: 2 s to fetch the pair, then 1 s."""
-    problem = ReplicationProblem.model_validate({
-        "network": {"remote_bytes_per_second": 10, "replica_bytes_per_second": 100},
-        "nodes": [{"id": "a"}, {"id": "b"}],
-        "files": [{"id": "x", "bytes": 10}, {"id": "y", "bytes": 10}],
-        "tasks": [
-            {"id": "one", "compute_seconds": 1, "inputs": ["x"]},
-            {"id": "two", "compute_seconds": 1, "inputs": ["y"]},
-        ],
-    })  # fmt: skip
+    problem = made(2, {"x": 10, "y": 10}, {"one": (1, "x"), "two": (1, "y")})
     result = ioopt.solve(problem, "exact-workflow")
     assert (result.status, result.objective) == ("optimal", 3.0)
 
@@ -185,29 +156,18 @@ def test_the_bound_is_one_of_plans_with_copy_entries() -> None:
     Staged for a, x comes at 7 s, and b ends at 7 + 3 + 1. A copy entry has it there before:
     5 + 3 + 1.
     """
-    problem = ReplicationProblem.model_validate({
-        "network": {"remote_bytes_per_second": 10, "replica_bytes_per_second": 10},
-        "nodes": [{"id": "n"}],
-        "files": [{"id": "x", "bytes": 20}, {"id": "y", "bytes": 1}],
-        "tasks": [
-            {"id": "a", "compute_seconds": 3, "inputs": ["x"], "outputs": ["y"], "release_seconds": 5},
-            {"id": "b", "compute_seconds": 1, "inputs": ["x", "y"]},
-        ],
-    })  # fmt: skip
+    tasks = {"a": (3, "x", "y", {"release_seconds": 5}), "b": (1, "xy")}
+    problem = made(1, {"x": 20, "y": 1}, tasks, 10, 10)
     result = ioopt.solve(problem, "exact-workflow")
     assert (result.objective, result.metrics["queues_bound_seconds"]) == (11.0, 11.0)
     assert (result.bound, result.status) == (9.0, "feasible")
     assert "plans with copy entries" in result.notes[0]
-    better = ReplicationPlan.model_validate({"order": {"n": [{"copy": "x"}, "a", "b"]}})
+    better = ReplicationPlan.model_validate({"order": {"n0": [{"copy": "x"}, "a", "b"]}})
     assert simulate(problem, better).metrics["makespan_seconds"] == 9.0
 
 
 def test_large_workflows_do_not_apply() -> None:
-    tasks = [{"id": f"t{k}", "compute_seconds": 1, "cores": 2} for k in range(MOST_TASKS + 1)]
-    problem = {
-        "format": "ioopt/replication", "version": 1,
-        "network": {"remote_bytes_per_second": 1, "replica_bytes_per_second": 1},
-        "nodes": [{"id": "n", "cores": 2}], "files": [], "tasks": tasks,
-    }  # fmt: skip
+    tasks = {f"t{k}": (1, "", "", {"cores": 2}) for k in range(MOST_TASKS + 1)}
+    problem = document([{"cores": 2}], {}, tasks)
     with pytest.raises(NotApplicableError, match=f"up to {MOST_TASKS} tasks, and {MOST_TASKS + 1}"):
         ioopt.solve(problem, "exact-workflow")

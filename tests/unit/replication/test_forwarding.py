@@ -6,6 +6,7 @@ import random
 from typing import Any
 
 import pytest
+from replication_samples import made
 
 import ioopt
 from ioopt.compiled import choice
@@ -19,13 +20,9 @@ from ioopt.solvers.replication.search.forwarding import forwarded
 
 def batch(tasks: dict[str, str], disks: tuple[int, ...] = (100, 100)) -> Any:
     """Tasks of 1 s by the letters they read, 50 bytes each; the link takes 10 bytes a second."""
-    return ioopt.load({
-        "format": "ioopt/replication", "version": 1,
-        "network": {"remote_bytes_per_second": 10, "replica_bytes_per_second": 1000},
-        "nodes": [{"id": f"n{i}", "disk_bytes": disk} for i, disk in enumerate(disks)],
-        "files": [{"id": f, "bytes": 50} for f in sorted(set("".join(tasks.values())))],
-        "tasks": [{"id": k, "compute_seconds": 1, "inputs": list(row)} for k, row in tasks.items()],
-    })  # fmt: skip
+    files = dict.fromkeys(sorted(set("".join(tasks.values()))), 50)
+    nodes = [{"disk_bytes": disk} for disk in disks]
+    return made(nodes, files, {name: (1, row) for name, row in tasks.items()}, 10, 1000)
 
 
 def test_a_file_that_is_read_again_goes_to_the_disk_with_room() -> None:
@@ -77,18 +74,13 @@ def uneven(rng: random.Random) -> ReplicationProblem:
     least = max(sum(sizes[f] for f in row) for row in rows)
     disks = [least + rng.randint(0, 6), *(rng.randint(0, 20) for _ in range(rng.randint(1, 3)))]
     held = [f for f in range(8) if sizes[f] <= disks[1]][:1]
-    return ReplicationProblem.model_validate({
-        "network": {"remote_bytes_per_second": 1, "replica_bytes_per_second": 9},
-        "nodes": [
-            {"id": f"n{i}", "disk_bytes": disk, "holds": [f"f{f}" for f in held if i == 1]}
-            for i, disk in enumerate(disks)
-        ],
-        "files": [{"id": f"f{f}", "bytes": size} for f, size in enumerate(sizes)],
-        "tasks": [
-            {"id": f"t{k}", "compute_seconds": rng.randint(0, 2), "inputs": [f"f{f}" for f in row]}
-            for k, row in enumerate(rows)
-        ],
-    })  # fmt: skip
+    nodes = [
+        {"disk_bytes": disk, "holds": [f"f{f}" for f in held if i == 1]}
+        for i, disk in enumerate(disks)
+    ]
+    files = {f"f{f}": size for f, size in enumerate(sizes)}
+    tasks = {f"t{k}": (rng.randint(0, 2), [f"f{f}" for f in row]) for k, row in enumerate(rows)}
+    return made(nodes, files, tasks, 1, 9)
 
 
 @pytest.mark.parametrize("most", [1, 2, 4])

@@ -13,6 +13,7 @@ from conftest import ROOT, first
 import ioopt
 from ioopt.cli.main import main
 from ioopt.errors import UsageError
+from ioopt.generate.replication import workflows
 from ioopt.generate.replication.generate import generate
 from ioopt.generate.replication.workflows import PRESETS
 
@@ -61,11 +62,14 @@ def test_sizes_times_cores_arrivals_and_disks() -> None:
         ({"disk": "1MB"}, "more than the disk of 1000000"),
         ({"task_cores": 5}, "task_cores 5 is more than the cores 4"),
         ({"disk_share": 0.5}, "disk_share"),
-        ({"chains": 10_000, "length": 10_000}, "more than 200000 tasks"),
+        ({"chains": 1000, "length": 10}, "more than 2000 tasks"),
         ({"width": 3}, "no setting 'width'"),
     ],
 )
-def test_settings_that_are_refused(settings: dict[str, Any], words: str) -> None:
+def test_settings_that_are_refused(
+    settings: dict[str, Any], words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workflows, "MAX_TASKS", 2000)
     with pytest.raises(UsageError, match=words):
         generate("chains", settings, 1)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from conftest import first, shared_files, shared_path
 from oracle.replication_exhaustive import optimum
-from replication_samples import fits_somewhere, tiny
+from replication_samples import document, fits_somewhere, made, tiny
 
 from ioopt import compiled
 from ioopt.checking import check
@@ -17,7 +17,6 @@ from ioopt.generate.replication.generate import generate
 from ioopt.models.replication.aggregated import AggregatedModel
 from ioopt.models.replication.static import Moves, loads, reduce
 from ioopt.options import Deadline
-from ioopt.problems.replication import ReplicationProblem
 from ioopt.protocols import Incumbents
 from ioopt.result import Result, Status, StopReason
 from ioopt.solvers.backends.answer import BackendAnswer
@@ -59,8 +58,10 @@ def test_worked_cases(path: Path, variant: str) -> None:
     assert _proven(result) * 1000 == pytest.approx(expected, abs=1e-6)
 
 
-@pytest.mark.parametrize("name", ["cycle3", "ppa40x3", "stage4"])
-@pytest.mark.parametrize("backend", ["CBC", "HiGHS"])
+@pytest.mark.parametrize(
+    ("name", "backend"),
+    first(5, [(n, b) for n in ("cycle3", "ppa40x3", "stage4") for b in ("HiGHS", "CBC")]),
+)
 @pytest.mark.parametrize("cycles", ["printed", "acyclic"])
 def test_printed_model_on_the_worked_cases(name: str, backend: str, cycles: str) -> None:
     case = json.loads(shared_path("cases", "replication", f"{name}.json").read_text())
@@ -109,14 +110,7 @@ def test_solvers_equal_enumeration(seed: int) -> None:
 
 
 def test_a_task_larger_than_every_disk() -> None:
-    problem = ReplicationProblem.model_validate(
-        {
-            "network": {"remote_bytes_per_second": 1.0, "replica_bytes_per_second": 2.0},
-            "nodes": [{"id": "n0", "disk_bytes": 7}],
-            "files": [{"id": "f", "bytes": 9}],
-            "tasks": [{"id": "big", "compute_seconds": 1.0, "inputs": ["f"]}],
-        }
-    )
+    problem = made([{"disk_bytes": 7}], {"f": 9}, {"big": (1, "f")})
     for solver in ("ip", "ip-printed", "ip-no-replication"):
         with pytest.raises(UnsolvableInstanceError, match=r"'big' reads 9 bytes.*holds 7"):
             solve(problem, solver)
@@ -124,16 +118,8 @@ def test_a_task_larger_than_every_disk() -> None:
 
 def test_one_round_that_cannot_hold_the_batch() -> None:
     """Three files of 6 bytes on disks of 10: a model of one round has nothing to say, minmin has."""
-    problem = ReplicationProblem.model_validate(
-        {
-            "network": {"remote_bytes_per_second": 1.0, "replica_bytes_per_second": 2.0},
-            "nodes": [{"id": "n0", "disk_bytes": 10}, {"id": "n1", "disk_bytes": 10}],
-            "files": [{"id": f"f{k}", "bytes": 6} for k in range(3)],
-            "tasks": [
-                {"id": f"t{k}", "compute_seconds": 1.0, "inputs": [f"f{k}"]} for k in range(3)
-            ],
-        }
-    )
+    tasks = {name: (1, name) for name in "abc"}
+    problem = made([{"disk_bytes": 10}] * 2, dict.fromkeys("abc", 6), tasks, 1, 2)
     for solver in ("ip", "ip-printed", "ip-no-replication"):
         with pytest.raises(NotApplicableError, match="two-stage, minmin and job-data-present"):
             solve(problem, solver, time_limit=20)
@@ -145,14 +131,7 @@ def test_one_round_that_cannot_hold_the_batch() -> None:
 @pytest.mark.parametrize("files", [0, 1])
 @pytest.mark.parametrize("tasks", [0, 1])
 def test_hardly_anything_to_do(files: int, tasks: int) -> None:
-    problem = ReplicationProblem.model_validate(
-        {
-            "network": {"remote_bytes_per_second": 1.0, "replica_bytes_per_second": 2.0},
-            "nodes": [{"id": "n0"}],
-            "files": [{"id": "f", "bytes": 3}] * files,
-            "tasks": [{"id": "t", "compute_seconds": 2.0, "inputs": ["f"] * files}] * tasks,
-        }
-    )
+    problem = made(1, {"f": 3} if files else {}, {"t": (2, "f" * files)} if tasks else {}, 1, 2)
     for solver in ("ip", "ip-printed", "anneal"):
         result = solve(problem, solver, time_limit=10)
         assert result.objective == tasks * (2.0 + 3.0 * files)
@@ -256,13 +235,8 @@ def test_longest_first_by_hand() -> None:
 
 def _pair(**node: object) -> dict[str, object]:
     """Two nodes; four tasks with a file of 10 bytes each, fetched in 10 s; no computing."""
-    return {
-        "format": "ioopt/replication", "name": "pair",
-        "network": {"remote_bytes_per_second": 1.0, "replica_bytes_per_second": 1.0},
-        "nodes": [{"id": "n0", **node}, {"id": "n1"}],
-        "files": [{"id": f"f{k}", "bytes": 10} for k in range(4)],
-        "tasks": [{"id": f"t{k}", "compute_seconds": 0, "inputs": [f"f{k}"]} for k in range(4)],
-    }  # fmt: skip
+    tasks = {f"t{k}": (0, name) for k, name in enumerate("abcd")}
+    return document([node, {}], dict.fromkeys("abcd", 10), tasks, 1, 1)
 
 
 @pytest.mark.slow

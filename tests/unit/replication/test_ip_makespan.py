@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from conftest import first
-from replication_samples import tiny
+from replication_samples import made, tiny
 from workflow_exhaustive import least_makespan, random_instance
 
 import ioopt
@@ -21,8 +21,15 @@ def plain(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choice, "available", lambda: False)
 
 
-def proves(seed: int, tasks: int) -> None:
-    """The optimum is that of all queues and policies, on the exact simulator that shares no code."""
+@pytest.mark.parametrize(
+    ("seed", "tasks"),
+    [
+        *first(4, [(seed, 4) for seed in range(300, 310)]),
+        *first(0, [(k, 5) for k in range(400, 460)]),
+    ],
+)
+def test_proven_makespans_are_those_of_all_queues(seed: int, tasks: int) -> None:
+    """On the exact simulator, which shares no code."""
     instance = random_instance(seed, tasks, batch=True)
     try:
         result = ioopt.solve(instance, "ip", settings=MAKESPAN, time_limit=None)
@@ -34,33 +41,13 @@ def proves(seed: int, tasks: int) -> None:
     assert result.bound is not None and result.bound <= result.objective * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("seed", first(4, range(300, 310)))
-def test_proven_makespans_are_those_of_all_queues(seed: int) -> None:
-    proves(seed, 4)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(400, 460))
-def test_proven_makespans_are_those_of_all_queues_often(seed: int) -> None:
-    proves(seed, 5)
-
-
 def test_additive_time_and_makespan_differ_by_hand() -> None:
     """Two nodes, a shared link of 10 B/s, files of 10 and 30 bytes, 3 s of computing with each.
 
     40 bytes take the link 4 s, and what comes last is computed with for 3 s: 7 s. Added up, the nodes
     spend 1 + 3 and 3 + 3 s, as if each had a link of its own: 6 s.
     """
-    problem = {
-        "format": "ioopt/replication", "version": 1,
-        "network": {"remote_bytes_per_second": 10, "replica_bytes_per_second": 1000},
-        "nodes": [{"id": "a"}, {"id": "b"}],
-        "files": [{"id": "x", "bytes": 10}, {"id": "y", "bytes": 30}],
-        "tasks": [
-            {"id": "one", "compute_seconds": 3, "inputs": ["x"]},
-            {"id": "two", "compute_seconds": 3, "inputs": ["y"]},
-        ],
-    }  # fmt: skip
+    problem = made(2, {"x": 10, "y": 30}, {"one": (3, "x"), "two": (3, "y")}, 10, 1000)
     least = ioopt.solve(problem, "ip", settings=MAKESPAN)
     added = ioopt.solve(problem, "ip")
     assert (least.status, least.objective) == ("optimal", 7.0)
@@ -90,12 +77,7 @@ def test_never_above_either_baseline(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_bound_of_larger_batches_knows_whole_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three tasks of 4 s on two nodes, nothing to fetch: 12 / 2 = 6 s of area, but one node runs two: 8 s."""
     monkeypatch.setattr(exact_workflow, "MOST_TASKS", 0)
-    problem = {
-        "format": "ioopt/replication", "version": 1,
-        "network": {"remote_bytes_per_second": 10, "replica_bytes_per_second": 10},
-        "nodes": [{"id": "a"}, {"id": "b"}], "files": [],
-        "tasks": [{"id": name, "compute_seconds": 4} for name in "xyz"],
-    }  # fmt: skip
+    problem = made(2, {}, dict.fromkeys("xyz", (4,)))
     result = ioopt.solve(problem, "ip", settings=MAKESPAN)
     assert (result.metrics["lower_bound_seconds"], result.bound) == (6.0, 8.0)
     assert (result.status, result.objective) == ("optimal", 8.0)

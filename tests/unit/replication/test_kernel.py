@@ -1,32 +1,20 @@
-"""Single rules of the replay kernel, by hand, in its plain form."""
+"""Who leaves a disk first, by hand: corners that random replays do not meet."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
+from replication_samples import made
 
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
-from ioopt.sim.replication import disk, kernel
 from ioopt.sim.replication.simulate import simulate
-from ioopt.sim.replication.state import instance_arrays, new_log, new_state, queue_arrays
 
 
 def _problem(sizes: dict[str, int], holds: list[list[str]], tasks: list[Any]) -> ReplicationProblem:
     """Nodes with disks of 6 bytes, a link of 1 byte/s, copies at 1 byte/s."""
-    return ReplicationProblem.model_validate(
-        {
-            "network": {"remote_bytes_per_second": 1.0, "replica_bytes_per_second": 1.0},
-            "nodes": [
-                {"id": f"n{i}", "disk_bytes": 6, "holds": held} for i, held in enumerate(holds)
-            ],
-            "files": [{"id": name, "bytes": size} for name, size in sizes.items()],
-            "tasks": [
-                {"id": f"t{k}", "compute_seconds": 9.0, "inputs": files}
-                for k, files in enumerate(tasks)
-            ],
-        }
-    )
+    nodes = [{"disk_bytes": 6, "holds": held} for held in holds]
+    return made(nodes, sizes, {f"t{k}": (9, files) for k, files in enumerate(tasks)}, 1, 1)
 
 
 def _evicted(problem: ReplicationProblem, order: dict[str, list[str]], policy: str) -> list[Any]:
@@ -50,16 +38,3 @@ def test_equal_victims_leave_by_their_index(policy: str) -> None:
     """x and y are alike in every respect; x stands first in the instance."""
     problem = _problem({"x": 3, "y": 3, "c": 3}, [["y", "x"]], [["c"]])
     assert _evicted(problem, {"n0": ["t0"]}, policy) == [("x", "n0")]
-
-
-def test_an_arrival_is_a_use() -> None:
-    """LRU: c arrives at 3 s; held and unread files count as oldest."""
-    problem = _problem({"a": 2, "c": 3}, [["a"]], [["c"]])
-    inst = instance_arrays(problem, None, [], False)
-    queues = queue_arrays([[0]], "lru", None, [], False)
-    state, log = new_state(inst, 1, False), new_log(inst, 9, 9, False)
-    kernel.reset(inst, queues, state)
-    assert kernel.start_transfer(inst, queues, state, log, 0, 0.0)
-    kernel.arrive(inst, state, log, 0, 3.0)
-    assert list(state.last_use) == [-1.0, 3.0]
-    assert disk.victim_key(inst, queues, state, 0, 0) < disk.victim_key(inst, queues, state, 0, 1)

@@ -2,26 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
+from replication_samples import made
 
 import ioopt
 from ioopt.models.replication.static import Moves, past_relays, reduce
 from ioopt.problems.replication import ReplicationProblem
-
-
-def case(nodes: list[dict[str, Any]], sizes: dict[str, int], **tasks: Any) -> ReplicationProblem:
-    """1 byte/s from the remote storage, 8 between nodes; tasks: seconds, files."""
-    return ReplicationProblem.model_validate({
-        "network": {"remote_bytes_per_second": 1, "replica_bytes_per_second": 8},
-        "nodes": [{"id": f"n{i}"} | node for i, node in enumerate(nodes)],
-        "files": [{"id": name, "bytes": size} for name, size in sizes.items()],
-        "tasks": [
-            {"id": name, "compute_seconds": seconds, "inputs": list(files)}
-            for name, (seconds, files) in tasks.items()
-        ],
-    })  # fmt: skip
 
 
 def held() -> ReplicationProblem:
@@ -31,7 +17,7 @@ def held() -> ReplicationProblem:
     and sends in 9 s while n0 takes 1 + 2.5 s, and nobody fetches in less.
     """
     disks = [{"disk_bytes": 9, "holds": ["old"]}, {"disk_bytes": 9}]
-    return case(disks, {"f": 8, "old": 3}, t=(2.5, "f"))
+    return made(disks, {"f": 8, "old": 3}, {"t": (2.5, "f")}, 1, 8)
 
 
 def test_the_bound_is_one_of_plans_that_evict_held_files() -> None:
@@ -67,7 +53,8 @@ def relay() -> ReplicationProblem:
     once: to b, which sends on and ends at 14.5 s, or to d, which does not read f, takes 1 s and sends twice,
     and ends at 12.5 s, a at 14 s.
     """
-    return case([{}] * 4, {"f": 8}, a=(5, "f"), b=(12.5, "f"), c=(12.5, "f"), d=(9.5, ""))
+    tasks = {"a": (5, "f"), "b": (12.5, "f"), "c": (12.5, "f"), "d": (9.5,)}
+    return made(4, {"f": 8}, tasks, 1, 8)
 
 
 def test_the_bound_is_one_of_plans_that_relay() -> None:
@@ -80,7 +67,7 @@ def test_the_bound_is_one_of_plans_that_relay() -> None:
         "order": {"n0": ["a"], "n1": ["b"], "n2": ["c"], "n3": [{"copy": "f"}, "d"]},
         "remote": [["f", "n0"]],
         "copies": [["f", "n0", "n3"], ["f", "n3", "n1"], ["f", "n3", "n2"]],
-    }  # fmt: skip
+    }
     found = {"format": "ioopt/result", "instance": problem.name, "family": "replication",
              "solver": "by hand", "status": "feasible", "stop": "finished", "plan": plan}  # fmt: skip
     assert ioopt.check(problem, {**found, "objective": 14.0}) == []

@@ -6,6 +6,7 @@ import itertools
 from typing import Any
 
 import pytest
+from replication_samples import made
 
 import ioopt
 from ioopt.errors import OutOfTime
@@ -42,20 +43,9 @@ def test_file_order_by_hand() -> None:
     copies f2 beside f1, 21 s. t4 (f3): n1 drops f1, used longest ago, and fetches f3, 36 s. t5, t6
     (f0): n0, 40 s. t7 (f2): n1 has it still.
     """
-    problem = ioopt.load(
-        {
-            "format": "ioopt/replication", "name": "order",
-            "network": {"remote_bytes_per_second": 1, "replica_bytes_per_second": 10},
-            "nodes": [{"id": "n0", "disk_bytes": 20}, {"id": "n1", "disk_bytes": 20}],
-            "files": [{"id": f"f{k}", "bytes": 10} for k in range(4)],
-            "tasks": [
-                {"id": f"t{k}", "compute_seconds": 5, "inputs": inputs}
-                for k, inputs in enumerate(
-                    [["f0"], ["f1"], ["f0", "f2"], ["f2"], ["f3"], ["f0"], ["f0"], ["f2"]]
-                )
-            ],
-        }
-    )  # fmt: skip
+    reads = (["f0"], ["f1"], ["f0", "f2"], ["f2"], ["f3"], ["f0"], ["f0"], ["f2"])
+    tasks = {f"t{k}": (5, files) for k, files in enumerate(reads)}
+    problem = made([{"disk_bytes": 20}] * 2, {f"f{k}": 10 for k in range(4)}, tasks, 1, 10)
     plan = file_order.plan_in_file_order(problem)
     assert plan.order == {"n0": ("t0", "t2", "t5", "t6"), "n1": ("t1", "t3", "t4", "t7")}
     assert plan.remote == (("f0", "n0"), ("f1", "n1"), ("f2", "n0"), ("f3", "n1"))

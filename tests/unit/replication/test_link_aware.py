@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from conftest import shared_files
+from replication_samples import document
 
 import ioopt
 from ioopt import compiled as compiling
@@ -50,16 +51,9 @@ def whole_effort(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def chain(**node: Any) -> dict[str, Any]:
     """Four tasks along a line of five files of 40 bytes; two nodes of 100 bytes; 10 bytes a second."""
-    return {
-        "format": "ioopt/replication", "version": 1, "name": "chain",
-        "network": {"remote_bytes_per_second": 10, "replica_bytes_per_second": 1000},
-        "nodes": [{"id": "n0", "disk_bytes": 100, **node}, {"id": "n1", "disk_bytes": 100, **node}],
-        "files": [{"id": f"f{k}", "bytes": 40} for k in range(5)],
-        "tasks": [
-            {"id": f"t{k}", "compute_seconds": 1, "inputs": [f"f{k}", f"f{k + 1}"]}
-            for k in (2, 0, 3, 1)
-        ],
-    }  # fmt: skip
+    tasks = {f"t{k}": (1, [f"f{k}", f"f{k + 1}"]) for k in (2, 0, 3, 1)}
+    files = {f"f{k}": 40 for k in range(5)}
+    return document([{"disk_bytes": 100, **node}] * 2, files, tasks, 10, 1000)
 
 
 def test_chain_is_ordered_along_its_line() -> None:

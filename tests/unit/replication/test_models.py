@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from conftest import first
 from oracle.replication_exhaustive import optimum
-from replication_samples import tiny
+from replication_samples import made, tiny
 
 import ioopt
 from ioopt.check.replication.check import check
@@ -36,17 +36,10 @@ LIMITS = BackendLimits(seconds=30)
 
 # Three nodes; file a (10 B) read by t0 and t1, b (20 B) by t1; 1 s of computing each; remote
 # 10 B/s, copies 100 B/s. t0 on n0, t1 on n1, a and b fetched to n1, a copied from n1 to n0.
-TRIO = ReplicationProblem.model_validate(
-    {
-        "network": {"remote_bytes_per_second": 10.0, "replica_bytes_per_second": 100.0},
-        "nodes": [{"id": "n0", "disk_bytes": 30}, {"id": "n1", "disk_bytes": 30}, {"id": "n2"}],
-        "files": [{"id": "a", "bytes": 10}, {"id": "b", "bytes": 20}, {"id": "c", "bytes": 9}],
-        "tasks": [
-            {"id": "t0", "compute_seconds": 1.0, "inputs": ["a"]},
-            {"id": "t1", "compute_seconds": 1.0, "inputs": ["a", "b"]},
-        ],
-    }
-)
+TRIO = made(
+    [{"disk_bytes": 30}, {"disk_bytes": 30}, {}], {"a": 10, "b": 20, "c": 9},
+    {"t0": (1, "a"), "t1": (1, "ab")},
+)  # fmt: skip
 A, B = 0, 1
 GOOD = Moves((0, 1), ((A, 1), (B, 1)), ((A, 1, 0),))
 
@@ -220,14 +213,7 @@ def test_bounds_stay_below_the_optimum(seed: int) -> None:
 
 def test_partition_bound_by_hand() -> None:
     """One 64 MB file on three nodes: fetch 5.12 s, then a copy (0.064 s) or a task (1.5 s) there."""
-    problem = ReplicationProblem.model_validate(
-        {
-            "network": {"remote_bytes_per_second": 12.5e6, "replica_bytes_per_second": 1e9},
-            "nodes": [{"id": "n0"}, {"id": "n1"}, {"id": "n2"}],
-            "files": [{"id": "f", "bytes": 64_000_000}],
-            "tasks": [{"id": f"t{k}", "compute_seconds": 1.5, "inputs": ["f"]} for k in range(6)],
-        }
-    )
+    problem = ioopt.load("cycle3")
     instance = reduce(problem)
     assert (instance.unit, instance.far, instance.near) == (Fraction(1, 250), (1280,), (16,))
     assert len(instance.classes) == 1 and instance.classes[0].count == 6

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from replication_samples import made
 
 import ioopt
 from ioopt.models.replication.static import reduce
@@ -31,12 +32,7 @@ def test_unequal_speeds_decide_where_tasks_go() -> None:
 
     All on the node of speed 100: 4 x 1 fetched and 4 x 1 computed, 8 s.
     """
-    problem = {
-        "format": "ioopt/replication", "name": "speeds",
-        "network": {"remote_bytes_per_second": 1, "replica_bytes_per_second": 1},
-        "nodes": [{"id": "slow"}, {"id": "fast", "speed": 100}],
-        "files": [{"id": f"f{k}", "bytes": 1} for k in range(4)],
-        "tasks": [{"id": f"t{k}", "compute_seconds": 100, "inputs": [f"f{k}"]} for k in range(4)],
-    }  # fmt: skip
-    instance = reduce(ioopt.load(problem))
+    tasks = {name: (100, name) for name in "abcd"}
+    problem = made([{}, {"speed": 100}], dict.fromkeys("abcd", 1), tasks, 1, 1)
+    instance = reduce(problem)
     assert placed_by_disk(instance) == (1, 1, 1, 1)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import first
+from random_workflows import random_workflow
+from replication_samples import made
 
 import ioopt
 from ioopt.check.replication.check import check
@@ -19,25 +19,17 @@ from ioopt.solvers.replication.dispatch import locality
 from ioopt.solvers.replication.online.late_binding import LateBinding
 from ioopt.solvers.replication.online.rolling import Rolling, Settings, policy
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "oracle"))
-from random_workflows import random_workflow
+C, D = {"c": (5,)}, {"d": (5,)}
+A, B = {"a": (1, "", "x")}, {"b": (10, "x")}
+LATE = (
+    {"a": (1, "", "x", {"release_seconds": 1})},
+    {"b": (10, "x", "", {"release_seconds": 1})},
+)
 
 
-def two_nodes(*tasks: dict[str, Any], files: tuple[dict[str, Any], ...] = ()) -> ReplicationProblem:
-    problem: ReplicationProblem = ioopt.load(
-        {
-            "format": "ioopt/replication", "version": 1,
-            "network": {"remote_bytes_per_second": 10, "replica_bytes_per_second": 40},
-            "nodes": [{"id": "n0"}, {"id": "n1"}], "files": list(files), "tasks": list(tasks),
-        }
-    )  # fmt: skip
-    return problem
-
-
-C, D = {"id": "c", "compute_seconds": 5}, {"id": "d", "compute_seconds": 5}
-A = {"id": "a", "compute_seconds": 1, "outputs": ["x"]}
-B = {"id": "b", "compute_seconds": 10, "inputs": ["x"]}
-X = {"id": "x", "bytes": 0}
+def two_nodes(*tasks: dict[str, Any], files: dict[str, int] | None = None) -> ReplicationProblem:
+    whole = {name: row for task in tasks for name, row in task.items()}
+    return made(2, files or {}, whole, 10, 40)
 
 
 def ends(ran: Any) -> dict[str, float]:
@@ -49,7 +41,7 @@ def test_the_longest_path_begins_first() -> None:
 
     Rolling plans: a 0-1 and b 1-11 on one node, c 0-5 and d 5-10 on the other.
     """
-    problem = two_nodes(C, D, A, B, files=(X,))
+    problem = two_nodes(C, D, A, B, files={"x": 0})
     assert dispatch(problem, locality)[1].metrics["makespan_seconds"] == 16
     plan, ran = dispatch(problem, policy(None), prefetch=True)
     assert ran.metrics["makespan_seconds"] == 11
@@ -62,9 +54,8 @@ def test_a_plan_is_made_anew_when_tasks_arrive() -> None:
 
     Known from the start, but for its arrival, a would have kept a node free (a 1-2, b 2-12).
     """
-    late = [{**task, "release_seconds": 1} for task in (A, B)]
     dispatcher = Rolling(Settings())
-    _, ran = dispatch(two_nodes(C, D, *late, files=(X,)), dispatcher, prefetch=True)
+    _, ran = dispatch(two_nodes(C, D, *LATE, files={"x": 0}), dispatcher, prefetch=True)
     assert ends(ran) == {"c": 5, "d": 5, "a": 6, "b": 16}
     assert dispatcher.plans >= 2
 
@@ -74,8 +65,7 @@ def test_what_waits_behind_a_late_task_goes_elsewhere() -> None:
 
     c ends at 1 s in truth: e goes to its idle core, which ends it at 3 s instead of 5.
     """
-    tasks = (A, {**B, "compute_seconds": 2}, C, {"id": "e", "compute_seconds": 2, "inputs": ["x"]})
-    problem = two_nodes(*tasks, files=(X,))
+    problem = two_nodes(A, {"b": (2, "x")}, C, {"e": (2, "x")}, files={"x": 0})
     _, ran = dispatch(problem, policy(None), prefetch=False, actual={"c": 1.0})
     assert ran.metrics["makespan_seconds"] == 3  # a 0-1, then b and e 1-3, side by side
 
@@ -130,7 +120,7 @@ def test_replays_stay_within_the_budget() -> None:
 
 def test_actual_times_are_not_seen_before_they_show() -> None:
     """Two truths that differ only in the task that ends last: the same decisions until then."""
-    problem = two_nodes(C, D, A, B, files=(X,))
+    problem = two_nodes(C, D, A, B, files={"x": 0})
     records = [
         dispatch(problem, policy(None), prefetch=True, actual={"b": seconds})[0].dispatches
         for seconds in (10.0, 40.0)
@@ -152,19 +142,11 @@ def test_late_binding_by_hand() -> None:
     Ranks: p 10, q 3. At 0 s n1 idles: p, which reads x, would end there at 11 s, on n0 at 15 s. Then
     q, which reads nothing, is not bound to n0 before its core idles, at 5 s.
     """
-    tasks = (
-        C,
-        {"id": "p", "compute_seconds": 10, "inputs": ["x"]},
-        {"id": "q", "compute_seconds": 3},
-    )
-    problem = two_nodes(*tasks, files=({"id": "x", "bytes": 40},))
-    nodes = (problem.nodes[0].model_copy(update={"holds": ("x",)}), problem.nodes[1])
-    problem = ReplicationProblem.model_validate({**problem.model_dump(), "nodes": nodes})
+    tasks = {**C, "p": (10, "x"), "q": (3,)}
+    problem = made([{"holds": ["x"]}, {}], {"x": 40}, tasks, 10, 40)
     first = [(0, 0)]
     late = LateBinding()
-    plan, ran = dispatch(
-        problem, lambda view: first.pop() if first else late(view), prefetch=True
-    )  # fmt: skip
+    plan, ran = dispatch(problem, lambda view: first.pop() if first else late(view), prefetch=True)
     assert ends(ran) == {"c": 5, "p": 11, "q": 8}
     given = {task: (seconds, node) for seconds, _, task, node in plan.dispatches or ()}
     assert given["p"] == (0, "n1") and given["q"] == (5, "n0")
@@ -176,9 +158,7 @@ def test_a_node_expected_to_idle_soon_is_brought_files() -> None:
     With 2 s of staging it may not, as c goes on for more than 4 s.
     """
     for size, waits in ((40, True), (20, False)):
-        problem = two_nodes(C, {**D, "inputs": ["x"]}, files=({"id": "x", "bytes": size},))
-        problem = problem.model_copy(update={"nodes": problem.nodes[:1]})
-        problem = ReplicationProblem.model_validate(problem.model_dump())
+        problem = made(1, {"x": size}, {**C, "d": (5, "x")}, 10, 40)
         plan, _ = dispatch(problem, LateBinding(), prefetch=True)
         rows = {task: seconds for seconds, _, task, _ in plan.dispatches or ()}
         assert rows == {"c": 0, "d": 0 if waits else 5}
@@ -189,7 +169,6 @@ def test_after_arrivals_no_plan_is_in_force(monkeypatch: pytest.MonkeyPatch) -> 
 
     At 1 s a and b arrive, and the plan for c and d leaves them out.
     """
-    late = [{**task, "release_seconds": 1} for task in (A, B)]
     dispatcher = Rolling(Settings())
     found: list[bool] = []
     original = Rolling._in_force
@@ -200,7 +179,7 @@ def test_after_arrivals_no_plan_is_in_force(monkeypatch: pytest.MonkeyPatch) -> 
         return queues
 
     monkeypatch.setattr(Rolling, "_in_force", noted)
-    dispatch(two_nodes(C, D, *late, files=(X,)), dispatcher, prefetch=True)
+    dispatch(two_nodes(C, D, *LATE, files={"x": 0}), dispatcher, prefetch=True)
     assert found[:2] == [False, False]
 
 

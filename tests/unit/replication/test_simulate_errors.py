@@ -1,11 +1,11 @@
-"""Plans that cannot be replayed say so in one line; barriers and evictions between rounds."""
+"""Plans that cannot be replayed say so in one line; the bound of the link."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from conftest import ENGINES
+from replication_samples import made
 
 import ioopt
 from ioopt.errors import SimulationError, UnsolvableInstanceError
@@ -16,20 +16,8 @@ from ioopt.sim.replication.simulate import simulate
 
 def pair() -> ReplicationProblem:
     """Two nodes of 100 bytes, files f and g of 60, link 10 bytes a second, copies 30."""
-    problem: ReplicationProblem = ioopt.load(
-        {
-            "format": "ioopt/replication", "version": 1, "name": "pair",
-            "network": {"remote_bytes_per_second": 10, "replica_bytes_per_second": 30},
-            "nodes": [{"id": "n0", "disk_bytes": 100}, {"id": "n1", "disk_bytes": 100}],
-            "files": [{"id": "f", "bytes": 60}, {"id": "g", "bytes": 60}],
-            "tasks": [
-                {"id": "a", "compute_seconds": 1, "inputs": ["f"]},
-                {"id": "b", "compute_seconds": 2, "inputs": ["g"]},
-                {"id": "c", "compute_seconds": 1, "inputs": ["f"]},
-            ],
-        }
-    )  # fmt: skip
-    return problem
+    tasks = {"a": (1, "f"), "b": (2, "g"), "c": (1, "f")}
+    return made([{"disk_bytes": 100}] * 2, {"f": 60, "g": 60}, tasks, 10, 30)
 
 
 def plan(**parts: Any) -> ReplicationPlan:
@@ -70,27 +58,6 @@ def test_a_queue_that_waits_for_ever_names_node_entry_and_file() -> None:
         SimulationError, match=r"n1 waits for ever at 'copy of big'.*no room for big"
     ):
         simulate(ioopt.load(data), plan(order={"n0": ["a", "b", "c"], "n1": [{"copy": "big"}]}))
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-def test_barriers_hold_back_staging_and_evict_between_rounds(engine: Any) -> None:
-    """Round 1: a on n0, f arrives at 6, a ends at 7. Only then n1 stages g: 7 to 13, b to 15.
-
-    f left n0 as round 2 opened, and no node has it: c on n0 fetches it again, 5 bytes a second
-    each while both use the link: g and f both end at 19.
-    """
-    rounds = [{"tasks": ["a"]}, {"tasks": ["b", "c"], "evicted": [["f", "n0"]]}]
-    order = {"n0": ["a", "c"], "n1": ["b"]}
-    replayed = simulate(pair(), plan(order=order, rounds=rounds, barriers=True), engine=engine)
-    times = {
-        row["id"]: (row["start_seconds"], row["end_seconds"]) for row in replayed.schedule["tasks"]
-    }
-    assert times == {"a": (6, 7), "b": (19, 21), "c": (19, 20)}
-    assert replayed.schedule["evictions"] == [{"file": "f", "node": "n0", "seconds": 7.0}]
-    assert [row["start_seconds"] for row in replayed.schedule["transfers"]] == [0, 7, 7]
-    free = simulate(pair(), plan(order=order, rounds=rounds, barriers=False), engine=engine)
-    assert free.metrics["makespan_seconds"] == pytest.approx(14)
-    assert free.metrics["remote_transfers"] == 2
 
 
 def test_a_queue_against_the_order_of_its_rounds_is_an_error() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from replication_samples import document
 
 import ioopt
 from ioopt.check.replication.check import check
@@ -21,17 +22,8 @@ from ioopt.solvers.replication.dispatch import fifo
 
 def instance(cores: int = 1) -> dict[str, Any]:
     """a (2 s) writes x for b (1 s); c (5 s, arrives at 1 s); one node."""
-    return {
-        "format": "ioopt/replication", "version": 1,
-        "network": {"remote_bytes_per_second": 10, "replica_bytes_per_second": 40},
-        "nodes": [{"id": "n0", "cores": cores}],
-        "files": [{"id": "x", "bytes": 10}],
-        "tasks": [
-            {"id": "a", "compute_seconds": 2, "outputs": ["x"]},
-            {"id": "b", "compute_seconds": 1, "inputs": ["x"]},
-            {"id": "c", "compute_seconds": 5, "release_seconds": 1},
-        ],
-    }  # fmt: skip
+    tasks = {"a": (2, "", "x"), "b": (1, "x"), "c": (5, "", "", {"release_seconds": 1})}
+    return document([{"cores": cores}], {"x": 10}, tasks, 10, 40)
 
 
 def once(*pairs: Pair) -> Any:

@@ -10,6 +10,7 @@ from conftest import ENGINES
 import ioopt
 from ioopt.check.replication.check import check
 from ioopt.decisions.replication import DispatchView, Pair
+from ioopt.errors import SimulationError
 from ioopt.problems.replication import ReplicationPlan
 from ioopt.sim.replication.dispatch import dispatch
 from ioopt.sim.replication.simulate import simulate
@@ -140,3 +141,29 @@ def test_a_planned_end_that_has_passed_is_now() -> None:
 
     dispatch(problem, look, engine="python", actual={"a": 9.0})
     assert seen[6.0] == ([6.0, 6.0], [(0, 6.0)])
+
+
+def test_the_limit_asks_for_the_cores_of_the_head() -> None:
+    """One of two cores idles, the head takes two: r, which c still reads, stays until w ends at 11 s.
+
+    a reads r 0-2, then w computes 2-11; g of the head b would fit from 2 s on if r went.
+    """
+    tasks = [
+        {"id": "a", "compute_seconds": 0, "inputs": ["r"]},
+        {"id": "w", "compute_seconds": 9},
+        {"id": "b", "compute_seconds": 1, "inputs": ["g"], "cores": 2},
+        {"id": "c", "compute_seconds": 1, "inputs": ["r"]},
+    ]
+    problem = instance([{"id": "n0", "disk_bytes": 40, "cores": 2}], {"r": 20, "g": 30}, tasks)
+    rows = simulate(problem, ReplicationPlan(order={"n0": ("a", "w", "b", "c")}), engine="python")
+    assert next((r["file"], r["seconds"]) for r in rows.schedule["evictions"]) == ("r", 11.0)
+
+
+def test_a_copy_before_its_writer_is_a_deadlock() -> None:
+    """The copy of x waits for a, which stands behind it."""
+    problem = instance(
+        [{"id": "n0"}], {"x": 20}, [{"id": "a", "compute_seconds": 1, "outputs": ["x"]}]
+    )
+    plan = ReplicationPlan.model_validate({"order": {"n0": [{"copy": "x"}, "a"]}})
+    with pytest.raises(SimulationError, match="'copy of x'"):
+        simulate(problem, plan, engine="python")

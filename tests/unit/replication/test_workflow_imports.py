@@ -17,7 +17,6 @@ from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.cluster import Machine, Part, built
 from ioopt.formats.estee.instance import read_estee
 from ioopt.formats.nextflow.trace import bytes_of, read_nextflow_trace, seconds_of
-from ioopt.provenance import warnings_of
 
 TASKS: list[dict[str, Any]] = [
     {"d": 2.5, "e_d": 4, "cpus": 2, "outputs": [{"s": 1.5, "e_s": 2}, {"s": 0, "e_s": 0}], "inputs": []},
@@ -258,4 +257,4 @@ def test_two_kinds_of_nodes() -> None:
         (4, 10**9, 1.0), (4, 10**9, 1.0), (16, 100, 2.0),
     ]  # fmt: skip
     assert made.meta["synthetic"]["machine"].startswith("speed 1, 12.5 MB/s from remote storage")
-    assert any("disk 50% is 50 bytes, raised to the 100" in text for text in warnings_of(made))
+    assert any("disk 50% is 50 bytes, raised to the 100" in text for text in made.warnings)

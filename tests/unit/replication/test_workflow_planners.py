@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import itertools
 import json
-import sys
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, deadline_of_checks, shared_files
+from conftest import deadline_of_checks, shared_files
+from random_replication import random_case
+from random_workflows import random_workflow
+from replication_samples import made
+from workflow_planners import compare, last_ends, named
 
 import ioopt
 from ioopt.errors import OutOfTime, UnsolvableInstanceError
@@ -24,22 +27,19 @@ from ioopt.solvers.replication.greedy.list_scheduler import (
 )
 from ioopt.solvers.replication.greedy.minmin import plan_minmin
 
-sys.path.insert(0, str(ROOT / "tests" / "oracle"))
-from random_replication import random_case
-from random_workflows import random_workflow
-from workflow_planners import compare, last_ends, named
-
 ROWS = {"heft": HEFT, "b-level": B_LEVEL, "ready-min-min": MIN_MIN}
-CASES = shared_files("cases/workflow", "5*.json")
+CASES = [
+    path
+    for path in shared_files("cases/workflow", "5*.json")
+    if "planned" in json.loads(path.read_text())  # the others are dispatch runs
+]
 
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
 def test_worked_cases(path: Path) -> None:
     case = json.loads(path.read_text())
     problem = ioopt.load(case["instance"])
-    planned = case.get("planned")
-    if planned is None:
-        pytest.skip("a dispatch run")
+    planned = case["planned"]
     plan = ListScheduler(problem, ROWS[case["planner"]]).run()
     second = plan.ticks.second
     assert named(plan) == case["order"]
@@ -76,16 +76,9 @@ def test_a_limit_that_is_too_short_is_told_with_one_that_would_do(
     planner: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Looked at before tasks 0, 50, ..: two looks in 1.5 s, a quarter done: 1.2 x 2 s / .25 + .8 s."""
-    tasks = [{"id": f"t{k}", "compute_seconds": 1, "inputs": [f"p{k - 50}"] if k >= 50 else [],
-              "outputs": [f"p{k}"]} for k in range(200)]  # fmt: skip
-    problem = ioopt.load(
-        {
-            "format": "ioopt/replication", "version": 1,
-            "network": {"remote_bytes_per_second": 10, "replica_bytes_per_second": 40},
-            "nodes": [{"id": "n0", "cores": 2}, {"id": "n1"}],
-            "files": [{"id": f"p{k}", "bytes": 1} for k in range(200)], "tasks": tasks,
-        }
-    )  # fmt: skip
+    tasks = {f"t{k}": (1, [f"p{k - 50}"] if k >= 50 else [], [f"p{k}"]) for k in range(200)}
+    files = {f"p{k}": 1 for k in range(200)}
+    problem = made([{"cores": 2}, {}], files, tasks, 10, 40)
     late = deadline_of_checks(2)
     with pytest.raises(OutOfTime, match="50 of 200 tasks planned; about 15 s would do"):
         ListScheduler(problem, ROWS[planner]).run(late)

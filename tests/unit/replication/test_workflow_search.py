@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
-import sys
 from typing import Any
 
 import pytest
-from conftest import ROOT, deadline_of_checks
+from conftest import deadline_of_checks
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_workflows import random_workflow
+from replication_samples import made
 
 import ioopt
 from ioopt.compiled import choice
@@ -31,22 +32,13 @@ from ioopt.solvers.replication.search.line_moves import change, keep, put_back, 
 from ioopt.solvers.replication.search.link_search import Engine, by_replays
 from ioopt.solvers.replication.workflows import PLANNERS
 
-sys.path.insert(0, str(ROOT / "tests" / "oracle"))
-from random_workflows import random_workflow
-
 
 def pairs(count: int, cores: int = 1, disk: int = 150) -> ReplicationProblem:
     """*count* pairs a -> b by a product of 100 bytes, 1 s each; one node; 10 bytes a second."""
-    tasks = [{"id": f"a{k}", "compute_seconds": 1, "outputs": [f"x{k}"]} for k in range(count)]
-    tasks += [{"id": f"b{k}", "compute_seconds": 1, "inputs": [f"x{k}"]} for k in range(count)]
-    return ioopt.load(
-        {
-            "format": "ioopt/replication", "version": 1,
-            "network": {"remote_bytes_per_second": 10, "replica_bytes_per_second": 100},
-            "nodes": [{"id": "n", "disk_bytes": disk, "cores": cores}],
-            "files": [{"id": f"x{k}", "bytes": 100} for k in range(count)], "tasks": tasks,
-        }
-    )  # fmt: skip
+    tasks: dict[str, Any] = {f"a{k}": (1, [], [f"x{k}"]) for k in range(count)}
+    tasks |= {f"b{k}": (1, [f"x{k}"]) for k in range(count)}
+    files = {f"x{k}": 100 for k in range(count)}
+    return made([{"id": "n", "disk_bytes": disk, "cores": cores}], files, tasks)
 
 
 def test_depth_first_beats_heft_by_hand() -> None:

@@ -1,23 +1,22 @@
-"""``ioopt sweep`` and ``report``: a grid into a store that survives being killed, stores into a page."""
+"""``ioopt sweep``: a grid of instances and solvers into a store that survives being killed."""
 
 from __future__ import annotations
 
 import os
 from importlib.util import find_spec
-from pathlib import Path
 
 import click
 
 from ioopt.cli.lazy import IooptCommand
-from ioopt.cli.options import PATH, counting, measure_option, output_option
-from ioopt.errors import BackendMissingError, ExitCode, UsageError, missing
+from ioopt.cli.options import PATH, counting, measure_option
+from ioopt.errors import ExitCode, missing
 
 EPILOG = """\b
 Examples:
   ioopt sweep grid.toml --store runs.sqlite --workers 2
   ioopt sweep grid.toml --store runs.sqlite --resume
   ioopt sweep grid.toml --store runs.sqlite --scheduler tcp://head:8786
-  ioopt report runs.sqlite -o report.html
+  ioopt plot runs.sqlite -o report.html
 """
 
 
@@ -70,53 +69,4 @@ def sweep(
                 failed = run_tasks(todo, runs, running, grid.sources, show)
     there = len(grid.points) - len(todo)
     click.echo(f"{len(todo)} points run, {there} were there, {failed} failed: {store}")
-    return ExitCode.ANSWER
-
-
-REPORT_EPILOG = """\b
-Examples:
-  ioopt report runs.sqlite -o report.html
-  ioopt report monday.sqlite tuesday.sqlite -o both.html
-  ioopt report runs.sqlite -o runs.html --run 3fa1 --run 90c2    (draw the schedules of these runs)
-  ioopt report runs.sqlite -o runs.csv
-"""
-
-
-@click.command(cls=IooptCommand, epilog=REPORT_EPILOG)
-@click.argument("store", nargs=-1, required=True, metavar="RUNS.sqlite...", type=PATH)
-@output_option(required=True, text="OUT.html, OUT.csv or OUT.parquet.")
-@click.option("--timelines", type=click.IntRange(min=0), default=4, metavar="N",
-              help="How many stored schedules to draw.")  # fmt: skip
-@click.option("--run", "runs", multiple=True, metavar="KEY",
-              help="Draw the schedule of this run (the beginning of its key; repeatable).")  # fmt: skip
-@measure_option("bests, gaps and ratios are of")
-def report(
-    store: tuple[str, ...], output: str, timelines: int, runs: tuple[str, ...], measure: str | None
-) -> int:
-    """Merge the stores and write tables and pictures; the stores are opened read-only."""
-    from ioopt.formats.native import reading, replacing, write_text
-
-    ending = Path(output).suffix.lower()
-    if ending == ".html":
-        from ioopt.campaign.report import report_html
-
-        with reading(", ".join(store)):
-            page = report_html(store, timelines, runs, measure)
-        write_text(output, page)
-    elif ending in (".csv", ".parquet"):
-        from ioopt.campaign.frame import read_frame
-
-        frame = read_frame(store, measure)
-        with replacing(output, "wb") as stream:
-            if ending == ".csv":
-                frame.to_csv(stream, index=False)
-            else:
-                try:
-                    frame.to_parquet(stream, index=False)
-                except ImportError:
-                    raise BackendMissingError(
-                        "Parquet needs pyarrow: python -m pip install 'ioopt[campaign]'"
-                    ) from None
-    else:
-        raise UsageError(f"{output}: a report's name ends in .html, .csv or .parquet")
     return ExitCode.ANSWER

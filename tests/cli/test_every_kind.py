@@ -1,0 +1,144 @@
+"""Every command on an instance of every kind whose plans are replayed, from its generator."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import ioopt
+from ioopt.catalog import entries
+from ioopt.cli.main import main
+
+SLOW = ("quantum-selection", "flexible-gang")
+KINDS = {
+    "replication": "--preset image-85 --set tasks=16 --set disk=400MB",
+    "batch-io": "--preset tiny",
+    "gang": "--set jobs=40 --set nodes=32 --set mean_local_seconds=2500 --set intensity=mixed",
+    "quantum-selection": "--preset plain --set io_jobs=1",
+    "flexible-gang": "--preset light-mix --set jobs=5",
+}
+SOLVERS = {
+    "replication": ["two-stage", "minmin"],
+    "batch-io": ["fill"],
+    "gang": ["migrate-iogs"],
+    "quantum-selection": ["quantum-greedy", "quantum-ip"],
+    "flexible-gang": ["strict", "strict-fill", "greedy", "flex-exact"],
+}
+COMPARED = {
+    "batch-io": ["no-congestion", "base-line", "cons-fcfs", "cons-max-util", "cons-min-inst-sld",
+                 "cons-min-aggr-sld", "adaptive", "set-10", "fill", "least-delay"],
+    "gang": ["gs", "iogs", "adaptive-iogs", "migrate-iogs", "guarded-iogs", "index-iogs"],
+    "quantum-selection": ["quantum-greedy", "quantum-ip"],
+    "flexible-gang": ["flex-exact", "greedy", "strict-fill", "strict"],
+}  # fmt: skip
+MEASURES = {
+    "replication": {"additive_seconds", "makespan_seconds"},
+    "batch-io": {"mean_response_seconds"},
+    "gang": {"mean_slowdown", "p99_slowdown", "big_job_slowdown", "max_wait_seconds"},
+}
+
+
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=pytest.mark.slow if kind in SLOW else ()) for kind in KINDS]
+)
+def test_generate_solve_check_simulate_plot_compare(run, tmp_path, kind):
+    code, out, _ = run("instances", "generate", kind, "--list")
+    assert code == 0 and "preset" in out
+    made = ("instances", "generate", kind, *KINDS[kind].split(), "--seed", "2", "-o")
+    assert run(*made, "in.json")[0] == 0
+    assert run(*made, "-")[1] == (tmp_path / "in.json").read_text()
+    assert run("check", "in.json")[0] == 0
+    for solver in SOLVERS[kind]:
+        more = ("--set", "barriers=no", "--set", "effort=0.1") if solver == "two-stage" else ()
+        assert run("solve", "in.json", "--solver", solver, *more, "-o", "out.json")[0] == 0
+        assert run("check", "in.json", "out.json")[0] == 0
+    result = json.loads((tmp_path / "out.json").read_text())
+    assert MEASURES.get(kind, set()) <= result["metrics"].keys()
+    code, replayed, _ = run(
+        "simulate", "in.json", "out.json", "--format", "json", "--timeline", "t.json"
+    )
+    assert (tmp_path / "t.json").exists()
+    assert code == 0 and json.loads(replayed)["schedule"] == result["schedule"]
+    assert run("plot", "out.json", "-o", "out.svg")[0] == 0
+    assert (tmp_path / "out.svg").read_text().lstrip().startswith("<?xml")
+    if kind in COMPARED:
+        rows = json.loads(run("compare", "in.json", "--format", "json")[1])["rows"]
+        assert [row["solver"] for row in rows] == COMPARED[kind]
+        assert all(row["violations"] == [] for row in rows)
+        assert min(row["ratio_to_best"] for row in rows if row["ratio_to_best"]) == 1.0
+    (tmp_path / "out.json").write_text(json.dumps(result | {"objective": -1.0}))
+    code, out, _ = run("check", "in.json", "out.json")
+    assert code == 5 and out.startswith("objective")
+
+
+def test_settings_reach_the_policy(run):
+    call = ("solve", "gang-figure-5", "--solver", "index-iogs", "--format", "json")
+    result = json.loads(run(*call, "--set", "weight=hdf", "--set", "queue=fcfs")[1])
+    assert result["plan"]["settings"]["weight"] == "hdf"
+    code, _, err = run(*call, "--set", "weight=best")
+    assert code == 2 and "weight" in err
+
+
+def test_a_spoilt_plan_is_caught(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    result = ioopt.solve("flexgang-tiny", "flex-exact", time_limit=30).to_dict()
+    result["plan"]["tau_seconds"]["loose"] += 0.001
+    path = tmp_path / "bad.json"
+    path.write_text(json.dumps(result))
+    assert main(["check", "flexgang-tiny", str(path)]) == 5
+    assert "capacity" in capsys.readouterr().out
+
+
+def test_unknown_names_are_usage_errors(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["instances", "generate", "flexible-gang", "--preset", "heavymix", "-o", "-"]) == 2
+    assert "heavy-mix" in capsys.readouterr().err
+    assert main(["solve", "flexgang-tiny", "--solver", "flex-exact", "--set", "reranking=1"]) == 2
+    assert main(["solve", "flexgang-tiny", "--solver", "strict", "--backend", "HiGHS"]) == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 2])
+def test_same_seed_same_answer(seed: int) -> None:
+    from ioopt.generate.flexgang.flexible_gang import generate
+
+    problem = generate("light-mix", {"jobs": 5}, seed)
+    first, second = (ioopt.solve(problem, "flex-exact", time_limit=60) for _ in range(2))
+    assert first.plan == second.plan
+    assert first.metrics["simulated_objective"] == second.metrics["simulated_objective"]
+
+
+@pytest.mark.slow
+def test_bundled_instances_reach_their_best() -> None:
+    names = [
+        name
+        for name, entry in entries().items()
+        if entry["kind"] in ("quantum-selection", "flexible-gang")
+    ]
+    assert len(names) == 7
+    for name in ("quantum-plain", "quantum-visits"):
+        assert ioopt.solve(name).objective == pytest.approx(entries()[name]["best_objective"])
+    assert ioopt.solve("flexgang-tiny", time_limit=30).objective == pytest.approx(0.579)
+
+
+def test_models_are_written_and_solve_to_the_same_optimum(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import highspy
+
+    target = tmp_path / "model.lp"
+    assert main(["export", "lp", "flexgang-tiny", "--set", "k=2", "--set", "d=2",
+                 "-o", str(target)]) == 0  # fmt: skip
+    assert "capacity_0" in target.read_text()
+    mps = tmp_path / "model.mps"
+    assert main(["export", "mps", "quantum-plain", "-o", str(mps)]) == 0
+    for path, wanted in ((target, 0.579), (mps, 0.8306444)):
+        solver = highspy.Highs()
+        solver.setOptionValue("output_flag", False)
+        solver.readModel(str(path))
+        solver.run()
+        assert solver.getInfo().objective_function_value == pytest.approx(wanted, abs=1e-6)
+    assert main(["export", "lp", "flexgang-tiny", "--set", "k=3", "--set", "d=2",
+                 "-o", str(target)]) == 2  # fmt: skip
+    assert "0,1 1,1 2,1 2,2 3,1 4,1" in capsys.readouterr().err
+    assert main(["export", "lp", "flexgang-tiny", "-o", str(mps)]) == 2
