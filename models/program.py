@@ -2,7 +2,7 @@
 
 Variables are positions, and so are the keys of starts and answers; order is kept. Programs may
 count time in whole units of ``unit`` seconds: CP-SAT takes them as they are, floating-point
-backends get seconds (time variables, rows marked ``timed``, and the objective).
+backends get seconds (:meth:`Program.in_seconds`).
 """
 
 import gc
@@ -125,6 +125,11 @@ class Program:
         columns, factors = zip(*terms) if terms else ((), ())
         self.rows.append(Row(name, columns, factors, least, most, timed))
 
+    @property
+    def size(self) -> int:
+        """Coefficients of all rows."""
+        return sum(len(row.columns) for row in self.rows)
+
     def value(self, values: Mapping[int, Number] | Sequence[Number]) -> Number:
         """The objective of a point."""
         return sum(factor * values[at] for at, factor in self.objective.items())
@@ -140,23 +145,58 @@ class Program:
             total += factor * high
         return total
 
+    def in_seconds(self) -> "Program":
+        """The same for floating-point backends: time variables, timed rows and objective in seconds.
+
+        Capacities and the upper limits of time variables are left out.
+        """
+        unit = self.unit
+        times = {at for at, item in enumerate(self.variables) if item.nature == "time"}
+
+        def seconds(units: Number) -> Number:
+            return units if unit == 1 else float(units * unit)
+
+        def factor(at: int, given: Number) -> Number:
+            return given if at in times else seconds(given)
+
+        same = Program(self.name, maximise=self.maximise)
+        same.variables = [
+            Variable(item.name, float(item.least * unit), None, "real") if at in times else item
+            for at, item in enumerate(self.variables)
+        ]
+        same.rows = [
+            row._replace(
+                factors=[factor(at, given) for at, given in row.terms],
+                least=None if row.least is None else seconds(row.least),
+                most=None if row.most is None else seconds(row.most),
+            )
+            if row.timed
+            else row
+            for row in self.rows
+        ]
+        same.objective = {at: factor(at, given) for at, given in self.objective.items()}
+        return same
+
+    def misses(
+        self, values: Mapping[int, Number] | Sequence[Number]
+    ) -> Iterator[tuple[str, Number, Number]]:
+        """Variables and rows whose limits a point breaks: name, by how much, its largest number."""
+
+        def miss(value: Number, least: Number | None, most: Number | None) -> Number:
+            below = 0 if least is None else least - value
+            return max(below, 0 if most is None else value - most)
+
+        for at, (name, least, most, _) in enumerate(self.variables):
+            if (amount := miss(values[at], least, most)) > 0:
+                yield name, amount, 1
+        for row in self.rows:
+            total = sum(factor * values[at] for at, factor in row.terms)
+            if (amount := miss(total, row.least, row.most)) > 0:
+                numbers = (*row.factors, row.least or 0, row.most or 0, 1)
+                yield row.name, amount, max(map(abs, numbers))
+
     def broken(
         self, values: Mapping[int, Number] | Sequence[Number], slack: float = 0.0
     ) -> list[str]:
         """Names of the variables whose limits and the rows that a point breaks by over *slack*."""
-
-        def outside(value: Number, least: Number | None, most: Number | None) -> bool:
-            return (least is not None and value < least - slack) or (
-                most is not None and value > most + slack
-            )
-
-        names = [
-            name
-            for at, (name, least, most, _) in enumerate(self.variables)
-            if outside(values[at], least, most)
-        ]
-        for row in self.rows:
-            total = sum(factor * values[at] for at, factor in row.terms)
-            if outside(total, row.least, row.most):
-                names.append(row.name)
-        return names
+        return [name for name, amount, _ in self.misses(values) if amount > slack]

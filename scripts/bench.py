@@ -1,16 +1,52 @@
 """Benchmarks: ``python scripts/bench.py NAME [--quick]``; without a name it lists them.
 
-This only starts the package of the same name beside it, which Python prefers to this file.
+Python prefers the package of the same name beside this file to it.
 """
 
 from __future__ import annotations
 
+import argparse
+import importlib
 import sys
 from pathlib import Path
 
 sys.path[:0] = [str(folder) for folder in Path(__file__).resolve().parents[:2]]
 
-from bench.run import main  # noqa: E402
+from bench import speed, sweeps  # noqa: E402
+
+MODULES = {
+    "bounds": "bench.bounds", "first-contact": "bench.whole.first_contact",
+    "snakemake": "bench.on_snakemake", "workflow-online": "bench.online",
+}  # fmt: skip
+"""What neither a sweep nor a row of speeds can say."""
+
+
+def main() -> None:
+    """Run the benchmarks named on the command line."""
+    parser = argparse.ArgumentParser(
+        prog="bench.py", description="Benchmarks; each prints its figures side by side from one run.",
+        epilog="IOOPT_BEFORE=FOLDER[:PYTHON] sets another checkout beside this one (sweeps, "
+        "speeds). Quote ratios, not single times.",
+    )  # fmt: skip
+    names = sorted([*MODULES, *sweeps.names(), *speed.GROUPS])
+    parser.add_argument("name", nargs="*", metavar="NAME", help="none: list them")
+    parser.add_argument("--quick", action="store_true", help="smaller sizes, minutes at most")
+    parser.add_argument(
+        "--keep", metavar="FOLDER", help="of the stores of a sweep, which goes on there"
+    )
+    given = parser.parse_args()
+    if not given.name:
+        print("\n".join(names))
+    if unknown := set(given.name) - set(names):
+        parser.error(f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(names)}")
+    for name in given.name:
+        if name in MODULES:
+            importlib.import_module(MODULES[name]).main(given.quick)
+        elif name in speed.GROUPS:
+            speed.main(name, given.quick)
+        else:
+            sweeps.main(name, given.quick, given.keep)
+
 
 if __name__ == "__main__":
     main()

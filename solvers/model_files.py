@@ -23,7 +23,7 @@ from ioopt.problems.base import Record
 from ioopt.problems.flexgang.flexible_gang import FlexibleGangProblem
 from ioopt.problems.flexgang.quantum_selection import QuantumSelectionProblem
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
-from ioopt.solvers.backends.pulp_program import PulpProgram
+from ioopt.solvers.backends.pulp_program import to_pulp
 
 _NUMBER = re.compile(r"[-+]?[0-9.]+([eE][-+]?[0-9]+)?")
 
@@ -47,15 +47,39 @@ class NoSettings(Record):
 
 
 def export_model(
-    problem: ReplicationProblem,
+    problem: ReplicationProblem | FlexibleGangProblem | QuantumSelectionProblem,
     output: str | os.PathLike[str],
     form: str | None = None,
     settings: Mapping[str, str] | None = None,
 ) -> None:
-    """Write the printed replication model of *problem* to *output*; *form* as in :func:`write_model`."""
-    chosen = parse_settings(PrintedSettings, settings or {}, f"{form or 'model'} export")
-    model = PrintedModel(problem, chosen.cycles, chosen.replication)
-    write_model(model.program, output, form)
+    """Write the integer program of *problem* to *output*; *form* as in :func:`write_model`.
+
+    Of replication that is the printed model, of flexible gangs that of one pattern (default k = 0), of
+    quantum selection that over the instance's grid of cycle lengths.
+    """
+    what, given = f"{form or 'model'} export", settings or {}
+    if isinstance(problem, ReplicationProblem):
+        chosen = parse_settings(PrintedSettings, given, what)
+        program = PrintedModel(problem, chosen.cycles, chosen.replication).program
+    elif not str(output).lower().endswith(f".{form}"):
+        raise UsageError(f"{what}: the name {output!r} must end in .{form}")
+    elif isinstance(problem, FlexibleGangProblem):
+        program = _of_pattern(problem, parse_settings(PatternSettings, given, what), what)
+    else:
+        parse_settings(NoSettings, given, what)
+        program = QuantumModel(QuantumCosts(problem), problem.default_cycles()).program
+    write_model(program, output, form)
+
+
+def _of_pattern(problem: FlexibleGangProblem, chosen: PatternSettings, what: str) -> Program:
+    pattern = problem.pattern(chosen.k, chosen.d)
+    data = PatternData.of(problem, pattern) if pattern is not None else None
+    if data is None:
+        known = " ".join(item.key for item in problem.patterns())
+        raise UsageError(
+            f"{what}: {problem.name} has no pattern {chosen.k},{chosen.d}; its k,d: {known}"
+        )
+    return AssignmentModel(data).program
 
 
 def plan_from_solution(
@@ -85,36 +109,6 @@ def plan_from_solution(
     return to_plan(model.instance, tidied(model.instance, moves), chosen.cycles == "printed")
 
 
-def export_assignment(
-    problem: FlexibleGangProblem, output: str, form: str, settings: Mapping[str, str]
-) -> None:
-    """Write the program of one pattern (default k = 0) to *output*; *form* is ``lp`` or ``mps``."""
-    chosen = parse_settings(PatternSettings, settings, f"{form} export")
-    pattern = problem.pattern(chosen.k, chosen.d)
-    data = PatternData.of(problem, pattern) if pattern is not None else None
-    if data is None:
-        known = " ".join(item.key for item in problem.patterns())
-        raise UsageError(
-            f"{form} export: {problem.name} has no pattern {chosen.k},{chosen.d}; its k,d: {known}"
-        )
-    write_model(AssignmentModel(data).program, _named(output, form), form)
-
-
-def export_quantum(
-    problem: QuantumSelectionProblem, output: str, form: str, settings: Mapping[str, str]
-) -> None:
-    """Write the program over the instance's grid of cycle lengths to *output*."""
-    parse_settings(NoSettings, settings, f"{form} export")
-    model = QuantumModel(QuantumCosts(problem), problem.default_cycles())
-    write_model(model.program, _named(output, form), form)
-
-
-def _named(output: str, form: str) -> str:
-    if not output.lower().endswith(f".{form}"):
-        raise UsageError(f"{form} export: the name {output!r} must end in .{form}")
-    return output
-
-
 def write_model(program: Program, path: str | os.PathLike[str], form: str | None = None) -> None:
     """Write *program* as ``lp`` (CPLEX LP) or ``mps``; None: what the ending of *path* says.
 
@@ -126,7 +120,7 @@ def write_model(program: Program, path: str | os.PathLike[str], form: str | None
         raise UsageError(
             f"{path}: a model is written as .lp or .mps, not {chosen or 'no ending'!r}"
         )
-    lp = PulpProgram.of(program).lp
+    lp, _ = to_pulp(program.in_seconds())
     with tempfile.TemporaryDirectory(prefix="ioopt-export-") as folder:
         draft = Path(folder, f"model.{chosen}")
         if chosen == "lp":

@@ -21,7 +21,7 @@ from ioopt import options
 from ioopt.cli.main import main
 from ioopt.compiled import choice
 from ioopt.options import Deadline
-from ioopt.solvers.backends import cpsat_program, pulp_commands, pulp_program
+from ioopt.solvers.backends import cpsat_program, mathopt_program, pulp_program
 from ioopt.solvers.backends.answer import LEAST_SECONDS, BackendLimits
 from ioopt.solvers.replication.exact import exact_workflow
 from ioopt.solvers.replication.search import anneal, params
@@ -144,11 +144,14 @@ def by_work(configure: Callable[..., None]) -> Callable[..., None]:
 
 
 def to_the_end(run: Callable[..., Any]) -> Callable[..., Any]:
-    """A backend of PuLP is not stopped while its deadline has any time left."""
+    """HiGHS and CBC are not stopped while their deadline has any time left."""
 
-    def solve(lp: Any, limits: BackendLimits, *rest: Any) -> Any:
-        late = limits.seconds is not None and limits.seconds <= LEAST_SECONDS
-        return run(lp, limits if late else replace(limits, seconds=None), *rest)
+    def solve(*given: Any) -> Any:
+        def longer(item: Any) -> Any:
+            late = item.seconds is not None and item.seconds <= LEAST_SECONDS
+            return item if late or "SCIP" in given else replace(item, seconds=None)
+
+        return run(*(longer(item) if isinstance(item, BackendLimits) else item for item in given))
 
     return solve
 
@@ -157,8 +160,8 @@ COUNTED: list[tuple[Any, str, Any]] = [
     (options, "now", lambda: next(LOOKS) * LOOK_SECONDS),
     (choice, "available", lambda: False),
     (cpsat_program, "_configure", by_work(cpsat_program._configure)),
-    (pulp_program, "_solve_highs", to_the_end(pulp_program._solve_highs)),
-    (pulp_commands, "solve_cbc", to_the_end(pulp_commands.solve_cbc)),
+    (mathopt_program, "solve_by_mathopt", to_the_end(mathopt_program.solve_by_mathopt)),
+    (pulp_program, "solve_cbc", to_the_end(pulp_program.solve_cbc)),
     # Searches that a count ends: plain Python takes a tenth of a second for it.
     (
         params,

@@ -94,11 +94,11 @@ def _version(package: str) -> str:
 
 
 def _backends() -> Iterator[Row]:
-    from ioopt.solvers.backends import pulp_program
+    from ioopt.solvers.backends.solve import BACKENDS, available
 
-    here = pulp_program.available()
-    packages = {"CP-SAT": "ortools", "HiGHS": "highspy", "CBC": "pulp", "SCIP": "ortools"}
-    for name in ("CP-SAT", *pulp_program.BACKENDS):
+    here = available()
+    packages = {"CP-SAT": "ortools", "HiGHS": "ortools", "CBC": "pulp", "SCIP": "ortools"}
+    for name in ("CP-SAT", *BACKENDS):
         package = packages.get(name)
         ready = name in here or name == "CP-SAT"
         state = (_version(package) if package else "present") if ready else "missing"

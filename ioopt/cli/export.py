@@ -9,14 +9,9 @@ from ioopt.cli.lazy import IooptGroup, quiet, set_option
 from ioopt.cli.options import PATH, file_argument, output_option, read_result
 from ioopt.errors import ExitCode, UsageError
 from ioopt.protocols import Schedule
-from ioopt.registry import load_target
 from ioopt.solving import load
 
-MODELS = {
-    "replication": "ioopt.solvers.model_files:export_model",
-    "flexible-gang": "ioopt.solvers.model_files:export_assignment",
-    "quantum-selection": "ioopt.solvers.model_files:export_quantum",
-}
+MODELS = ("replication", "flexible-gang", "quantum-selection")
 
 
 @click.group(cls=IooptGroup, renamed={"batsim-jobs": "batsim"})
@@ -32,9 +27,9 @@ def _model(form: str) -> None:
     @output_option(required=True)
     @set_option("A switch of the model, such as cycles=acyclic or k=2.")
     def export(file: str, output: str, settings: dict[str, str]) -> int:
-        problem = _of_kind(file, form, *MODELS)
-        target = MODELS[registry.kind_of_problem(problem).kind]
-        load_target(target)(problem, output, form, settings)
+        from ioopt.solvers.model_files import export_model
+
+        export_model(_of_kind(file, form, *MODELS), output, form, settings)
         return ExitCode.ANSWER
 
 

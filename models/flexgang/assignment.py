@@ -205,17 +205,18 @@ class AssignmentModel:
     def start_values(self, plan: FlexibleGangPlan) -> dict[int, float]:
         """Values of all variables that state *plan*, mirrored so that the first job is in block 0."""
         placement, tau, by_column = _moved(self, plan)
-        values: dict[int, float] = {}
-        for (j, b), var in self.s.items():
-            values[var] = float(placement.home.get(j) == b)
-        for (i, b), var in self.x.items():
-            values[var] = float(placement.home.get(i) == b and i not in placement.loose)
-        for (i, b), var in self.y.items():
-            values[var] = float(placement.home.get(i) == b and i in placement.loose)
-        for (j, b), var in self.n.items():
-            values[var] = float(placement.rows.get(j, 0)) if placement.home.get(j) == b else 0.0
-        for (j, b), var in self.tau.items():
-            values[var] = tau.get(j, 0.0) / self.quantum if placement.home.get(j) == b else 0.0
+        families = (
+            (self.s, dict.fromkeys(placement.home, 1.0)),
+            (self.x, {j: float(j not in placement.loose) for j in placement.home}),
+            (self.y, dict.fromkeys(placement.loose, 1.0)),
+            (self.n, {j: float(rows) for j, rows in placement.rows.items()}),
+            (self.tau, {j: seconds / self.quantum for j, seconds in tau.items()}),
+        )
+        values = {
+            var: found.get(j, 0.0) if placement.home.get(j) == b else 0.0
+            for family, found in families
+            for (j, b), var in family.items()
+        }
         for (j, b, c), var in self.t.items():
             here = placement.home.get(j) == b
             values[var] = by_column[j, c] / self.quantum if here else 0.0

@@ -16,6 +16,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from typing import Any
 
 import ioopt
@@ -282,12 +283,8 @@ class Static:
 
     def changed(self) -> Static:
         """One task on another node, one held file gone or back, or another way for a file."""
-        other = object.__new__(Static)
-        other.__dict__ |= self.__dict__ | {
-            "on": [*self.on],
-            "gone": {*self.gone},
-            "ways": {**self.ways},
-        }
+        other = copy(self)
+        other.on, other.gone, other.ways = [*self.on], {*self.gone}, {**self.ways}
         held = [(f, i) for i in self.nodes for f in self.problem.holds[i]]
         draw = self.rng.random()
         if draw < 0.3 and self.on:

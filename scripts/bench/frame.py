@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from ioopt.tables import render
 
@@ -34,17 +34,8 @@ class Tree(NamedTuple):
 
     def compile(self) -> None:
         """Have machine code ready, so that no row compiles."""
-        how: dict[str, Any] = {
-            "cwd": self.folder,
-            "env": self.environment(),
-            "capture_output": True,
-        }
-        for words in (
-            ("doctor", "--compile"),
-            ("compile",),
-        ):  # the second before the first was there
-            if subprocess.run([self.python, "-m", "ioopt", *words], **how).returncode == 0:
-                return
+        command = [self.python, "-m", "ioopt", "doctor", "--compile"]
+        subprocess.run(command, cwd=self.folder, env=self.environment(), capture_output=True)
 
 
 def trees() -> dict[str, Tree]:

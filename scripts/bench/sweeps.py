@@ -89,18 +89,10 @@ def toml(value: Any) -> str:
 def swept(config: Path, label: str, tree: Tree) -> str:
     """The store of *config* run in *tree*; one that is there already is gone on with."""
     store = config.with_suffix(f".{label}.sqlite")
-    options = [
-        "--store",
-        str(store),
-        "--workers",
-        "2",
-        "-q",
-        *(["--resume"] if store.exists() else []),
-    ]
-    ioopt: Any = {"cwd": tree.folder, "env": tree.environment()}
-    command = [tree.python, "-m", "ioopt"]
+    command = [tree.python, "-m", "ioopt", "sweep", str(config), "--store", str(store)]
+    command += ["--workers", "2", "-q", *(["--resume"] if store.exists() else [])]
     tree.compile()
-    subprocess.run([*command, "sweep", str(config), *options], **ioopt)
+    subprocess.run(command, cwd=tree.folder, env=tree.environment())
     if not store.exists():
         raise SystemExit(f"{config.stem}: `ioopt sweep` made no store")
     return str(store)

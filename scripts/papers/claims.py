@@ -23,7 +23,9 @@ from ioopt.campaign.study import Study
 from ioopt.metrics import mean_interval
 
 REPRODUCED, PARTLY, NOT = "reproduced", "partly", "not reproduced"
-UNDECIDED, NOT_RUN = "undecided", "not run"
+UNDECIDED = "undecided"
+Found = tuple[str, str]
+"""Our figure and the verdict."""
 _studies: list[Study] = []
 
 
@@ -55,12 +57,13 @@ def computed(
 ) -> Iterator[Claim]:
     """The claims of *rows*, by the functions *how*, which take *context* and the row's other keys.
 
-    ``{name}`` in the text of a row stands for one of *names*.
+    ``{name}`` in the text of a row stands for one of *names*; *how* may lack :func:`stated`.
     """
+    known = {"stated": stated, **how}
     for row in rows:
         given = dict(row)
         texts = [str(given.pop(key)).format(**names) for key in ("claim", "where", "paper")]
-        found = how[given.pop("how")](*context, **given)
+        found = known[given.pop("how")](*context, **given)
         if found is not None:  # there is nothing to say of it
             yield Claim(*texts, *found)
 

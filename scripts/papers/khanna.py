@@ -18,10 +18,10 @@ from typing import Any, cast
 
 from papers.claims import (
     NOT,
-    NOT_RUN,
     REPRODUCED,
     UNDECIDED,
     Claim,
+    Found,
     Picture,
     computed,
     mean_and_error,
@@ -146,10 +146,6 @@ def ratios(
 ORDER = ("two-stage", "job-data-present", "minmin")
 
 
-Found = tuple[str, str]
-"""Our figure and the verdict."""
-
-
 def ordered(
     lab: Laboratory, link: LinkModel, preset: str, set: Mapping[str, Any],
     chain: Sequence[str] = ORDER, metric: str = "makespan_seconds",
@@ -185,11 +181,6 @@ def falling_gain(
         for preset, (mean, _, high) in zip(presets, gains, strict=True)
     )
     return ours, verdict(falls and gains[0][1] > 0)
-
-
-def testbed(lab: Laboratory, link: LinkModel) -> Found:
-    """What cannot be run."""
-    return "the testbed is not available", NOT_RUN
 
 
 def scheduling(lab: Laboratory, link: LinkModel, set: Mapping[str, Any], hierarchy: str) -> Found:

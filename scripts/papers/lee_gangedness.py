@@ -13,18 +13,18 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from papers.claims import values_of, verdict
+from papers.claims import Found, values_of, verdict
 from papers.lee_perturbations import measured
 
 from ioopt.generate.flexgang.message_counts import TABLE_3, message_samples
 from ioopt.measure.gangedness import THRESHOLD, GangednessMonitor, Verdict, judge_means
-from ioopt.problems.flexgang.message_counts import QUANTA, Gangedness, MessageCounts, Quanta
+from ioopt.problems.flexgang.message_counts import Gangedness, MessageCounts
 from ioopt.problems.flexgang.perturbation import (
     PATTERNS,
     Application,
@@ -37,44 +37,25 @@ from ioopt.problems.flexgang.perturbation import (
     Workpile,
 )
 
-DISTURBED, WORK = 32, 192
-READINGS: dict[str, tuple[Quanta, ...]] = {
-    "whole": (),
-    "counts": QUANTA,
-    "ratio": ("gang", "nonrunning"),
-}
-"""What the monitor hears: quantum and processor too, all counts, or those of the paper's ratio."""
-Found = tuple[str, str]
-"""Our figure and the verdict."""
-
 
 @dataclass(frozen=True)
 class Recording:
     """How long is recorded, on how many processors, and at which of F2's settings."""
 
     processors: int = 4
-    perturbations: int = DISTURBED
-    work_quanta: int = WORK
+    perturbations: int = 32
+    work_quanta: int = 192
     batch: int = 4
     environment: Environment = "Sub_RR"
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A workload with its truth (None: the paper gives no class there) and the classes found.
-
-    ``found`` has them by reading.
-    """
+    """A workload with its truth (None: the paper gives no class there) and the classes found."""
 
     app: Application
-    gamma: float
     truth: Gangedness | None
-    found: dict[str, Counter[str]]
-
-    @property
-    def group(self) -> str:
-        """The row of the tables that it belongs to."""
-        return group_of(self.app)
+    found: Counter[str]
 
 
 BANDS = (
@@ -151,7 +132,7 @@ def monitored(
     apps = [app for app in apps if drawn is None or group_of(app) == drawn]
     many = max(5, recordings // fewer) if fewer > 1 else recordings
     done = trials(apps, many, runs, Recording(**recording))
-    done = [trial for trial in done if group is None or trial.group == group]
+    done = [trial for trial in done if group is None or group_of(trial.app) == group]
     if not any(trial.truth for trial in done):
         return None
     good, wrong, unknown = score(done)
@@ -181,46 +162,36 @@ def trials(
     done = []
     for app, gamma, found in zip(apps, gammas, values_of(classes, asked)):
         truth: Gangedness | None = "LOW" if gamma <= lu else "HIGH" if gamma >= water else None
-        by_reading = {name: Counter(found[name]) for name in READINGS}
-        done.append(Trial(app, gamma, None if quiet(app) else truth, by_reading))
+        done.append(Trial(app, None if quiet(app) else truth, Counter(found)))
     return done
 
 
-def classes(
-    app: dict[str, Any], seeds: int, recording: dict[str, int]
-) -> dict[str, dict[str, int]]:
-    """How often the monitor gave each class on *seeds* recordings of one workload, by reading."""
+def recorded(app: dict[str, Any], seeds: int, recording: dict[str, Any]) -> Iterator[MessageCounts]:
+    """What was counted on *seeds* recordings of one workload."""
     size = {key: value for key, value in recording.items() if key != "environment"}
     problem = PerturbationProblem.model_validate({"applications": [app], **size})
     (workload,) = problem.applications
-    heard = [
-        message_samples(problem, workload, recording["environment"], 1000 + seed)
-        for seed in range(seeds)
-    ]
-    return {
-        reading: Counter(_heard(counts, problem.processors, names).classify() for counts in heard)
-        for reading, names in READINGS.items()
-    }
+    for seed in range(seeds):
+        yield message_samples(problem, workload, recording["environment"], 1000 + seed)
 
 
-def _heard(counts: MessageCounts, processors: int, names: tuple[Quanta, ...]) -> GangednessMonitor:
-    """A monitor that has heard the counts of *names*, or everything where it has none."""
-    monitor = GangednessMonitor(processors)
-    if not names:
-        for quantum, processor, ganged, running, messages in counts.rows(processors):
+def classes(app: dict[str, Any], seeds: int, recording: dict[str, Any]) -> dict[str, int]:
+    """How often the monitor gave each class on *seeds* recordings of one workload."""
+    found: Counter[str] = Counter()
+    for counts in recorded(app, seeds, recording):
+        monitor = GangednessMonitor(recording["processors"])
+        for quantum, processor, ganged, running, messages in counts.rows(recording["processors"]):
             monitor.observe(ganged, running, messages, quantum, processor)
-    for name in names:
-        for messages in counts.counts(name):
-            monitor.observe(name == "gang", name != "nonrunning", messages)
-    return monitor
+        found[monitor.classify()] += 1
+    return found
 
 
-def score(group: list[Trial], reading: str = "whole") -> tuple[int, int, int]:
+def score(group: list[Trial]) -> tuple[int, int, int]:
     """Right, wrong and UNKNOWN verdicts on the workloads that have a truth."""
     scored = [trial for trial in group if trial.truth is not None]
-    right = sum(trial.found[reading][str(trial.truth)] for trial in scored)
-    unknown = sum(trial.found[reading]["UNKNOWN"] for trial in scored)
-    return right, sum(trial.found[reading].total() for trial in scored) - right - unknown, unknown
+    right = sum(trial.found[str(trial.truth)] for trial in scored)
+    unknown = sum(trial.found["UNKNOWN"] for trial in scored)
+    return right, sum(trial.found.total() for trial in scored) - right - unknown, unknown
 
 
 TABLE_3_CLASSES: dict[str, Verdict] = {

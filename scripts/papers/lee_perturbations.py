@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from papers.claims import values_of, verdict, verdict_of_several
+from papers.claims import Found, values_of, verdict, verdict_of_several
 from pydantic import TypeAdapter
 
 from ioopt.measure.laboratory import Laboratory
@@ -20,8 +20,6 @@ from ioopt.problems.flexgang.perturbation import (
 
 TOLERANCE = 0.02
 QUANTILES = 12
-Found = tuple[str, str]
-"""Our figure and the verdict."""
 
 
 def application(given: Mapping[str, Any]) -> Application:

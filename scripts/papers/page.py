@@ -26,7 +26,7 @@ TITLES = {
     "zhou": "Zhou et al.: batch I/O",
 }
 WORDS = (REPRODUCED, PARTLY, NOT)
-PACKAGES = ("ioopt", "ortools", "highspy", "pulp", "numba", "numpy")
+PACKAGES = ("ioopt", "ortools", "pulp", "numba", "numpy")
 HEAD = """# What of the papers is reproduced
 
 Written by `python scripts/reproduce.py all`. Every run behind a claim is one row of a

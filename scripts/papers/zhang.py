@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cache
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from papers.claims import (
     Claim,
+    Found,
     Picture,
     computed,
     mean_and_error,
@@ -44,8 +45,7 @@ POLICIES = {policy.name: policy for policy in (GS, IOGS, ADAPTIVE_IOGS, MIGRATE_
 INTENSITIES: tuple[Any, ...] = (0.5, 0.33, 0.1, "mixed")
 
 
-@dataclass(frozen=True)
-class Figures:
+class Figures(NamedTuple):
     """What one simulated workload comes to; slowdown is counted from arrival."""
 
     slowdown: float
@@ -55,11 +55,11 @@ class Figures:
 
 
 @cache
-def point(
+def simulated(
     policy: str, load: int, intensity: Any, seed: int, jobs: int,
     migration: float = 20.0, budget: int | None = 64, **preset: Any,
-) -> Figures:  # fmt: skip
-    """Simulate one workload of the preset; *load* counts the nine execution times from 0.
+) -> Mapping[str, float]:  # fmt: skip
+    """The :class:`Figures` of one workload of the preset; *load* counts the nine execution times from 0.
 
     *preset* are other settings of the preset.
     """
@@ -73,15 +73,11 @@ def point(
     quantum = float(timing.quantum)
     floor = np.maximum(jobs_of.local, quantum)
     slowdown = np.maximum(finish - jobs_of.arrival, quantum) / floor
-    return Figures(
-        float(slowdown.mean()), float((start - jobs_of.arrival).mean()), sum(trajectory.local),
-        float((np.maximum(finish - start, quantum) / floor).mean()),
-    )  # fmt: skip
-
-
-def simulated(**settings: Any) -> dict[str, float]:
-    """:func:`point` as plain values, for the store of a reproduction."""
-    return asdict(point(**settings))
+    return {
+        "slowdown": float(slowdown.mean()), "wait": float((start - jobs_of.arrival).mean()),
+        "local": sum(trajectory.local),
+        "from_start": float((np.maximum(finish - start, quantum) / floor).mean()),
+    }  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -115,8 +111,6 @@ class Runs:
 
 LAST = 8
 """Position of the highest load (t_e = 3102 s, the paper's 3000) among the nine."""
-Found = tuple[str, str]
-"""Our figure and the verdict."""
 
 
 class Gain(NamedTuple):
@@ -185,16 +179,6 @@ def local_jobs(runs: Runs, policy: str, load: int, jobs: int, within: float) -> 
     return ours, verdict(good)
 
 
-def better(
-    runs: Runs, policy: str, than: str, intensity: Any, least: float, measure: str = "slowdown",
-    settled: bool = True, **loads: float,
-) -> Found:  # fmt: skip
-    """One policy against another."""
-    wanted = least if settled else None
-    found = gains(runs, policy, than, loads_of(**loads), intensity, measure, wanted)
-    return over_loads(found, least)
-
-
 def better_at_most_loads(runs: Runs, policy: str, than: str, intensity: Any, least: float) -> Found:
     """The same at more than half of the loads."""
     most = sum(gain.mean > least for gain in gains(runs, policy, than, range(9), intensity))
@@ -203,11 +187,12 @@ def better_at_most_loads(runs: Runs, policy: str, than: str, intensity: Any, lea
 
 def best(
     runs: Runs, policy: str, of: Sequence[str], intensity: Any, measure: str = "slowdown",
-    least: float = 0.0, **loads: float,
+    least: float = 0.0, settled: bool = True, **loads: float,
 ) -> Found:  # fmt: skip
     """One policy against the best of others at each load."""
+    wanted = least if settled else None
     found = [
-        min(gains(runs, policy, other, [load], intensity, measure, least)[0] for other in of)
+        min(gains(runs, policy, other, [load], intensity, measure, wanted)[0] for other in of)
         for load in loads_of(**loads)
     ]
     return over_loads(found, least)

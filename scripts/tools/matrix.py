@@ -2,7 +2,7 @@
 
 ``python scripts/tools/matrix.py``          the base install on every Python here, the lowest versions
                                             that pyproject.toml allows on the oldest of them
-``... --pin ortools==9.14.* highspy==1.13.*``   the same with other versions
+``... --pin ortools==9.14.* numpy==2.1.*``   the same with other versions
 """
 
 from __future__ import annotations

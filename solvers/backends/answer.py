@@ -6,8 +6,10 @@ import math
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
+from ioopt.errors import BackendFailureError
+from ioopt.models.program import Program
 from ioopt.protocols import SolveRequest
 from ioopt.result import TINY, Status, StopReason
 
@@ -19,6 +21,8 @@ LEAVING_SECONDS = 5.0
 """How long an interrupted backend may take to end."""
 LEAST_SECONDS = 0.001
 """No backend is given less: some take 0 for no limit."""
+FEASIBILITY = 1e-5
+"""Of a row's largest number: what a floating-point backend may miss a limit by."""
 
 
 def proven(objective: float | None, bound: float | None) -> bool:
@@ -63,15 +67,14 @@ class BackendLimits:
 class BackendAnswer:
     """The answer of one run, with the status it has really earned.
 
-    ``values`` are by position for programs and CP-SAT models, by variable name for PuLP models, and
-    empty when no solution was found. ``bound`` limits the objective (lower when minimising), None where the
-    backend gives none. ``status`` is optimal only with a proof: a run that stopped at a gap, a
-    clock or a count is feasible, and ``stop`` says which.
+    ``values`` are by position, and empty when no solution was found. ``bound`` limits the objective
+    (lower when minimising), None where the backend gives none. ``status`` is optimal only with a proof:
+    a run that stopped at a gap, a clock or a count is feasible, and ``stop`` says which.
     """
 
     status: Status
     stop: StopReason
-    values: Mapping[Any, float] = field(default_factory=dict)
+    values: Mapping[int, float] = field(default_factory=dict)
     objective: float | None = None
     bound: float | None = None
     seconds: float = 0.0
@@ -85,15 +88,50 @@ class BackendAnswer:
         return self.status in (Status.OPTIMAL, Status.FEASIBLE)
 
 
+def judged(program: Program, answer: BackendAnswer) -> BackendAnswer:
+    """Believe values only where they keep every limit, and "optimal" only without a gap.
+
+    Raises BackendFailureError for values that are called optimal and break a row of *program*.
+    """
+    if not answer.found:
+        return replace(answer, values={}, objective=None)
+    worst = _worst_miss(program, answer.values)
+    if worst > FEASIBILITY:
+        if answer.status is Status.OPTIMAL:
+            raise BackendFailureError(
+                f"{answer.backend} calls optimal what breaks a constraint by {worst:g}"
+            )
+        return replace(answer, status=Status.UNKNOWN, values={})
+    objective = math.fsum(factor * answer.values[at] for at, factor in program.objective.items())
+    answer = replace(answer, objective=objective)
+    if answer.status is not Status.OPTIMAL:
+        return answer
+    if answer.stop is StopReason.GAP and not proven(objective, answer.bound):
+        return replace(answer, status=Status.FEASIBLE)
+    return replace(answer, stop=StopReason.FINISHED, bound=objective)
+
+
+def _worst_miss(program: Program, values: Mapping[int, float]) -> float:
+    """The largest part of its largest number by which a row, a limit or a whole number is missed."""
+    if not all(math.isfinite(values.get(at, math.nan)) for at in range(len(program.variables))):
+        return math.inf
+    whole = [at for at, item in enumerate(program.variables) if item.nature == "whole"]
+    broken = (float(amount) / float(largest) for _, amount, largest in program.misses(values))
+    return max(
+        max(broken, default=0.0),
+        max((abs(values[at] - round(values[at])) for at in whole), default=0.0),
+    )
+
+
 def run_interruptibly(
     work: Callable[[], ResultT],
-    stop: Callable[[], None],
+    stop: Callable[[], None] | None,
     cancel: threading.Event | None = None,
 ) -> ResultT:
     """Run blocking native *work* in a thread so that Ctrl-C is seen; *stop* asks the work to end.
 
     *cancel*, once set, does so too (another engine has the proof). Raises KeyboardInterrupt once
-    the work has ended, and whatever the work raised.
+    the work has ended, at once where nothing can ask it to, and whatever the work raised.
     """
     answer: list[ResultT] = []
     failure: list[BaseException] = []
@@ -109,11 +147,12 @@ def run_interruptibly(
         thread.start()
         while thread.is_alive():
             thread.join(GLANCE_SECONDS if cancel is None else CANCEL_GLANCE_SECONDS)
-            if cancel is not None and cancel.is_set():
+            if stop is not None and cancel is not None and cancel.is_set():
                 stop()
     except KeyboardInterrupt:
-        stop()
-        thread.join(LEAVING_SECONDS)
+        if stop is not None:
+            stop()
+            thread.join(LEAVING_SECONDS)
         raise
     if failure:
         raise failure[0]

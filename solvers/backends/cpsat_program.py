@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ioopt.errors import BackendFailureError, BackendMissingError
-from ioopt.models.program import Number, Program, Term, collector_paused
+from ioopt.models.program import Number, Program, Row, Term, collector_paused
 from ioopt.result import Status, StopReason
 from ioopt.solvers.backends.answer import (
     LEAST_SECONDS,
@@ -201,60 +201,77 @@ def solve_on_grid(
     to its step can cost, so that the bound holds for the model as written; values may miss a row by
     a step. Every variable needs two finite limits. ``start`` is a hint.
     """
-    begun = time.monotonic()
-    grid, goal = Program(program.name, maximise=program.maximise), program.objective
-    step: dict[int, float] = {}
-    places: dict[int, int] = {}
-    used = {at for row in program.rows for at in row.columns} | goal.keys()
-    for at in sorted(used, key=lambda at: program.variables[at].name):
-        name, low, high, nature = program.variables[at]
-        assert high is not None, "every variable has a limit"
-        if nature == "real":
-            assert low == 0, "continuous variables run from 0 to a limit"
-            step[at] = high / steps if high > 0 else 1.0
-            high = steps if high > 0 else 0
-        places[at] = grid.whole(name, round(low), round(high))
+    begun, goal = time.monotonic(), program.objective
+    grid = _Grid(program, steps)
+    hint = {grid.places[at]: round(value / grid.step(at)) for at, value in (start or {}).items()}
+    answer = solve_by_cpsat(grid.program, limits.after(time.monotonic() - begun), hint)
+    bound = answer.bound
+    if bound is not None:
+        # The most that the grid can cost: one step of every continuous variable.
+        loss = math.fsum(abs(c) * grid.steps.get(at, 0.0) for at, c in goal.items())
+        bound = bound / grid.scale + (loss if program.maximise else -loss)
+    if not answer.found:
+        return replace(answer, bound=bound, values={})
+    values = {at: item.least for at, item in enumerate(program.variables)}
+    values |= {at: answer.values[place] * grid.step(at) for at, place in grid.places.items()}
+    objective = math.fsum(c * values[at] for at, c in goal.items())
+    if bound is not None and abs(objective - bound) <= ROUNDING * max(1.0, abs(objective)):
+        bound = objective
+    return replace(answer, values=values, objective=objective, bound=bound)
 
-    def scaled(row: Iterable[Term]) -> tuple[list[Term], float]:
+
+class _Grid:
+    """A program in whole numbers: ``steps`` of continuous variables, ``places`` of those in use.
+
+    ``scale`` is what the objective is multiplied by.
+    """
+
+    def __init__(self, given: Program, steps: int) -> None:
+        self.program = Program(given.name, maximise=given.maximise)
+        self.steps: dict[int, float] = {}
+        self.places: dict[int, int] = {}
+        used = {at for row in given.rows for at in row.columns} | given.objective.keys()
+        for at in sorted(used, key=lambda at: given.variables[at].name):
+            name, low, high, nature = given.variables[at]
+            assert high is not None, "every variable has a limit"
+            if nature == "real":
+                assert low == 0, "continuous variables run from 0 to a limit"
+                self.steps[at] = high / steps if high > 0 else 1.0
+                high = steps if high > 0 else 0
+            self.places[at] = self.program.whole(name, round(low), round(high))
+        for row in given.rows:
+            self._add(row)
+        goal, self.scale = self._scaled(given.objective.items())
+        self.program.objective = dict(goal)
+
+    def step(self, at: int) -> float:
+        """What one unit of the grid's variable stands for."""
+        return self.steps.get(at, 1.0)
+
+    def _scaled(self, row: Iterable[Term]) -> tuple[list[Term], float]:
         """The row in whole numbers, and what it is multiplied by."""
-        terms = {at: c * step.get(at, 1.0) for at, c in row if c}
-        continuous = [abs(c) for at, c in terms.items() if at in step]
+        terms = {at: c * self.step(at) for at, c in row if c}
+        continuous = [abs(c) for at, c in terms.items() if at in self.steps]
         if continuous:
             scale = RESOLUTION / min(continuous)
         elif all(float(c).is_integer() for c in terms.values()):
             scale = 1.0
         else:
             scale = PURE_SCALE / max(abs(c) for c in terms.values())
-        return [(places[at], round(c * scale)) for at, c in terms.items()], scale
+        return [(self.places[at], round(c * scale)) for at, c in terms.items()], scale
 
-    def slack(right: float) -> float:
-        return 1e-6 * max(1.0, abs(right)) if step else 1e-9
-
-    for row in program.rows:
-        terms, scale = scaled(row.terms)
-        # Rounding down lowers the left side by up to `fall` and raises it by up to `rise`.
-        moves = [c * step[at] * scale for at, c in row.terms if at in step]
+    def _add(self, row: Row) -> None:
+        """The row, eased by what rounding down may lower (``fall``) and raise (``rise``) its left side."""
+        terms, scale = self._scaled(row.terms)
+        moves = [c * self.steps[at] * scale for at, c in row.terms if at in self.steps]
         fall, rise = sum(c for c in moves if c > 0), -sum(c for c in moves if c < 0)
+
+        def slack(right: float) -> float:
+            return 1e-6 * max(1.0, abs(right)) if self.steps else 1e-9
+
         if row.most is not None:
             right = row.most * scale
-            grid.add(row.name, terms, most=math.floor(right + slack(right) + rise))
+            self.program.add(row.name, terms, most=math.floor(right + slack(right) + rise))
         if row.least is not None:
             right = row.least * scale
-            grid.add(row.name, terms, least=math.ceil(right - slack(right) - fall))
-    terms, scale = scaled(goal.items())
-    grid.objective = dict(terms)
-    hint = {places[at]: round(value / step.get(at, 1.0)) for at, value in (start or {}).items()}
-    answer = solve_by_cpsat(grid, limits.after(time.monotonic() - begun), hint)
-    bound = answer.bound
-    if bound is not None:
-        # The most that the grid can cost: one step of every continuous variable.
-        loss = math.fsum(abs(c) * step.get(at, 0.0) for at, c in goal.items())
-        bound = bound / scale + (loss if program.maximise else -loss)
-    if not answer.found:
-        return replace(answer, bound=bound, values={})
-    values = {at: item.least for at, item in enumerate(program.variables)}
-    values |= {at: answer.values[place] * step.get(at, 1.0) for at, place in places.items()}
-    objective = math.fsum(c * values[at] for at, c in goal.items())
-    if bound is not None and abs(objective - bound) <= ROUNDING * max(1.0, abs(objective)):
-        bound = objective
-    return replace(answer, values=values, objective=objective, bound=bound)
+            self.program.add(row.name, terms, least=math.ceil(right - slack(right) - fall))

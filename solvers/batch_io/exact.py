@@ -22,7 +22,7 @@ from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
 from ioopt.sim.batch_io.trace import Trace
 from ioopt.solvers.backends.answer import BackendLimits
-from ioopt.solvers.backends.pulp_program import solve_by_pulp
+from ioopt.solvers.backends.solve import solve_program
 from ioopt.solvers.batch_io import adaptive, base_line, fill
 from ioopt.solvers.batch_io.run import run_trace, simulate
 from ioopt.solvers.batch_io.settings import EstimateSettings, Settings
@@ -72,7 +72,7 @@ def solve(problem: BatchIoProblem, request: SolveRequest) -> Outcome:
         if deadline.remaining() > 0:
             model = IoOrderModel(chains, known * (1 + TOLERANCE), least)
             limits = BackendLimits.of(request)
-            answer = solve_by_pulp(model.program, request.options.backend, limits)
+            answer = solve_program(model.program, request.options.backend, limits)
             stop = answer.stop
             if answer.bound is not None:
                 least = max(least, min(known, answer.bound - model.ideal))

@@ -17,7 +17,7 @@ from ioopt.protocols import SolveRequest
 from ioopt.result import Status, StopReason, relative_gap
 from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
 from ioopt.solvers.backends.cpsat_program import solve_on_grid
-from ioopt.solvers.backends.pulp_program import solve_by_pulp
+from ioopt.solvers.backends.solve import solve_program
 from ioopt.solvers.flexgang.linear import plan_with_best_tau, relaxed_bound
 
 STEPS_PER_QUANTUM = 2520
@@ -153,16 +153,14 @@ class PatternSearch:
 
     def _solve(self, state: PatternState, gap: float, seconds: float) -> None:
         """Run the backend on one pattern for at most *seconds*."""
-        start = None
-        if state.plan is not None and self.backend in ("HiGHS", "CBC", "CP-SAT"):
-            start = state.model.start_values(state.plan)
+        start = None if state.plan is None else state.model.start_values(state.plan)
         limits = replace(BackendLimits.of(self.request, seconds), gap=gap or None)
         program = state.model.program
         if self.backend == "CP-SAT":
             steps = STEPS_PER_QUANTUM * state.pattern.rows
             answer = solve_on_grid(program, limits, start, steps)
         else:
-            answer = solve_by_pulp(program, self.backend, limits, start)
+            answer = solve_program(program, self.backend, limits, start)
         self.versions[answer.backend] = answer.version
         self._learn(state, answer)
 

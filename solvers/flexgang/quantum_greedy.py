@@ -26,7 +26,8 @@ def greedy_options(costs: QuantumCosts) -> list[Option] | None:
     option, then the first of the menu.
     """
     problem = costs.problem
-    options = _uniform_start(costs)
+    first = [problem.options(job)[0] for job in range(len(problem.jobs))]
+    options = _least_uniform(costs) or first
     best = _key(costs, options)
     for _ in range(PASSES):
         before = list(options)
@@ -57,25 +58,20 @@ def best_uniform(costs: QuantumCosts) -> list[Option] | None:
 
     Ties go to the quantum that stands first in the menu.
     """
-    found = [options for options in _uniform(costs) if _key(costs, options)[0] == 0]
-    return min(found, key=lambda options: _key(costs, options), default=None)
+    found = _least_uniform(costs)
+    return found if found is not None and _key(costs, found)[0] == 0 else None
 
 
-def _uniform(costs: QuantumCosts) -> list[list[Option]]:
-    problem = costs.problem
-    menus = [problem.options(job) for job in range(len(problem.jobs))]
+def _least_uniform(costs: QuantumCosts) -> list[Option] | None:
+    """The same, floors broken where they must be."""
+    menus = [costs.problem.options(job) for job in range(len(costs.problem.jobs))]
     quanta = dict.fromkeys(q for menu in menus for q, _ in menu)
-    return [
+    uniform = [
         [(quantum, 1)] * len(menus)
         for quantum in quanta
         if all((quantum, 1) in menu for menu in menus)
     ]
-
-
-def _uniform_start(costs: QuantumCosts) -> list[Option]:
-    problem = costs.problem
-    first = [problem.options(job)[0] for job in range(len(problem.jobs))]
-    return min(_uniform(costs), key=lambda options: _key(costs, options), default=first)
+    return min(uniform, key=lambda options: _key(costs, options), default=None)
 
 
 def _key(costs: QuantumCosts, options: Sequence[Option]) -> tuple[int, float]:

@@ -10,7 +10,7 @@ from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import Status, StopReason
 from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
 from ioopt.solvers.backends.cpsat_program import solve_on_grid
-from ioopt.solvers.backends.pulp_program import solve_by_pulp
+from ioopt.solvers.backends.solve import solve_program
 from ioopt.solvers.flexgang.quantum_greedy import cycle_grid, greedy_options, realised_outcome
 
 
@@ -83,6 +83,4 @@ def run(
     limits = BackendLimits.of(request)
     if request.options.backend == "CP-SAT":
         return solve_on_grid(model.program, limits, values)
-    if request.options.backend in ("SCIP", "GLPK"):
-        values = None
-    return solve_by_pulp(model.program, request.options.backend, limits, values)
+    return solve_program(model.program, request.options.backend, limits, values)

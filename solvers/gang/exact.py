@@ -10,7 +10,6 @@ taken where it is worth more, so that a decision is never below it.
 import math
 import statistics
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Annotated, Literal, NamedTuple
 
@@ -33,7 +32,7 @@ from ioopt.sim.gang.update import with_replicas
 from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.cpsat_program import NAME as CPSAT
 from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
-from ioopt.solvers.backends.pulp_program import solve_by_pulp
+from ioopt.solvers.backends.solve import solve_program
 from ioopt.solvers.gang import index, run
 from ioopt.solvers.gang.bound import PARAMETERS, upper_bound
 from ioopt.solvers.gang.exact_layout import Placed, lay_out, spans_of, state_with, with_columns
@@ -125,7 +124,7 @@ class Decision(NamedTuple):
 
 
 class ExactPolicy:
-    """The policy; ``observer`` is told every decision.
+    """The policy; ``log`` has every decision.
 
     After *deadline* the greedy answers; ``stopped_at`` is the first event (from 0) that it
     answered, None as long as there is none.
@@ -139,11 +138,10 @@ class ExactPolicy:
         settings: Settings,
         deadline: Deadline | None = None,
         backend: str | None = None,
-        observer: Callable[[Decision], None] | None = None,
     ) -> None:
         self.settings, self.backend = settings, backend or CPSAT
         self.deadline = deadline or Deadline(None)
-        self.observer = observer
+        self.log: list[Decision] = []
         self.events = 0
         self.stopped_at: int | None = settings.exact_events
         self.share = exact(settings.guard)
@@ -174,19 +172,13 @@ class ExactPolicy:
             return greedy
         begun = time.perf_counter()
         after, decision = self._decide(state, greedy)
-        if self.observer is not None:
-            self.observer(decision._replace(seconds=time.perf_counter() - begun))
+        self.log.append(decision._replace(seconds=time.perf_counter() - begun))
         return after
 
     def _decide(self, state: State, greedy: State) -> tuple[State, Decision]:
         kind = self.settings.weight
-        question = ask(
-            state,
-            kind,
-            fcfs=self.settings.queue == "fcfs",
-            window=self.settings.window,
-            share=self.share,
-        )
+        fcfs, window = self.settings.queue == "fcfs", self.settings.window
+        question = ask(state, kind, fcfs=fcfs, window=window, share=self.share)
         floor = float(value_of(greedy, kind))
         if not question.options:
             return greedy, Decision(floor, floor, floor, False, 0.0)
@@ -231,15 +223,13 @@ class ExactPolicy:
 
     def _solve(self, program: Program, start: list[int]) -> tuple[list[int] | None, float]:
         """The best point found (None: none) and the bound of the objective."""
-        limits, begin = (
-            BackendLimits(seconds=_finite(self.deadline.remaining())),
-            dict(enumerate(start)),
-        )
+        left, begin = self.deadline.remaining(), dict(enumerate(start))
+        limits = BackendLimits(seconds=None if math.isinf(left) else left)
         if self.backend == CPSAT:
             limits = replace(limits, work=self.settings.limit or EVENT_LIMIT)
             answer = solve_by_cpsat(program, limits, begin, parameters=PARAMETERS)
         else:
-            answer = solve_by_pulp(program, self.backend, limits, begin)
+            answer = solve_program(program, self.backend, limits, begin)
         if not answer.found:
             # CP-SAT stopped in presolve states a bound of 0 that means nothing.
             return None, float("inf")
@@ -247,10 +237,6 @@ class ExactPolicy:
         if answer.status is Status.OPTIMAL:
             return values, program.value(values)
         return values, float("inf") if answer.bound is None else answer.bound
-
-
-def _finite(seconds: float) -> float | None:
-    return None if seconds == float("inf") else seconds
 
 
 def policy(settings: Settings) -> ExactPolicy:
@@ -263,13 +249,12 @@ def solve(problem: GangProblem | GangMatrixProblem, request: SolveRequest) -> Ou
     settings: Settings = request.settings or Settings()
     if settings.phase != "all":
         raise UsageError("exact-iogs decides in one piece; it has no phases (leave phase=all)")
-    log: list[Decision] = []
     backend = request.options.backend
     if isinstance(problem, GangMatrixProblem):
         settings = settings.model_copy(update={"limit": settings.limit or SNAPSHOT_LIMIT})
-    chosen = ExactPolicy(settings, request.deadline, backend, log.append)
+    chosen = ExactPolicy(settings, request.deadline, backend)
     if isinstance(problem, GangMatrixProblem):
-        return _decide(problem, chosen, log, request.deadline)
+        return _decide(problem, chosen, request.deadline)
     if backend not in (None, CPSAT):
         raise UsageError(
             f"backend {backend} has no deterministic limit and serves single decisions "
@@ -291,15 +276,16 @@ def solve(problem: GangProblem | GangMatrixProblem, request: SolveRequest) -> Ou
         if settings.exact_events is None:
             stop = StopReason.TIME
     plan = GangPlan(policy=chosen.name, settings=values)
-    return Outcome(plan, simulation=simulation, stop=stop, notes=tuple(notes), metrics=summary(log))
+    return Outcome(
+        plan, simulation=simulation, stop=stop, notes=tuple(notes), metrics=summary(chosen.log)
+    )
 
 
-def _decide(
-    problem: GangMatrixProblem, chosen: ExactPolicy, log: list[Decision], deadline: Deadline
-) -> Outcome:
+def _decide(problem: GangMatrixProblem, chosen: ExactPolicy, deadline: Deadline) -> Outcome:
     after = chosen.update(state_of(problem))
     ids = [job.id for job in (*problem.running, *problem.waiting)]
-    weight, metrics = chosen.settings.weight, summary(log)
+    weight, log = chosen.settings.weight, chosen.log
+    metrics = summary(log)
     notes = ["no time was left: the greedy decided"]
     if log:
         metrics |= {"model_bound": log[-1].bound, "model_gap": log[-1].gap}

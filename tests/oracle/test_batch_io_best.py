@@ -15,7 +15,7 @@ from ioopt.models.batch_io.io_order import IoOrderModel
 from ioopt.models.batch_io.prices import Chain, Step, delay_bound
 from ioopt.result import Status, StopReason
 from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
-from ioopt.solvers.backends.pulp_program import solve_by_pulp
+from ioopt.solvers.backends.solve import solve_program
 from ioopt.solvers.batch_io import exact
 
 
@@ -39,7 +39,7 @@ def _chains(seed: int) -> list[Chain]:
 
 def _best(chains: list[Chain], most: float) -> float:
     model = IoOrderModel(chains, most)
-    answer = solve_by_pulp(model.program, "HiGHS", BackendLimits())
+    answer = solve_program(model.program, "HiGHS", BackendLimits())
     assert answer.objective is not None
     return answer.objective - model.ideal
 
@@ -111,7 +111,7 @@ def test_a_limit_leaves_an_honest_gap(limit: float, monkeypatch: pytest.MonkeyPa
     """The program is never searched, or in vain: a policy decides, the bound is by prices."""
     searched: list[object] = []
     late = BackendAnswer(Status.UNKNOWN, StopReason.TIME)
-    monkeypatch.setattr(exact, "solve_by_pulp", lambda *asked: (searched.append(asked), late)[1])
+    monkeypatch.setattr(exact, "solve_program", lambda *asked: (searched.append(asked), late)[1])
     problem = generate("small", {"jobs": "4"}, 1)
     found = ioopt.solve(problem, "io-exact", time_limit=limit)
     assert bool(searched) is (limit == 60.0)

@@ -17,7 +17,7 @@ from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGang
 from ioopt.problems.flexgang.quantum_selection import QuantumSelectionProblem, slot_sequence
 from ioopt.sim.flexgang.flexible_gang import measure
 from ioopt.solvers.backends.answer import BackendLimits
-from ioopt.solvers.backends.pulp_program import solve_by_pulp
+from ioopt.solvers.backends.solve import solve_program
 from ioopt.solvers.flexgang.greedy import greedy_plans
 
 MS = 1_000_000
@@ -73,7 +73,7 @@ def test_optimum_bounds_the_greedy_and_more_weight_on_io_never_helps(
     for lam in (problem.lambda_, problem.lambda_ + 0.5):
         weighted = problem.model_copy(update={"lambda_": lam})
         model = AssignmentModel(PatternData(weighted, data.pattern, data.loose, data.strict))
-        answer = solve_by_pulp(model.program, "HiGHS", BackendLimits(seconds=30))
+        answer = solve_program(model.program, "HiGHS", BackendLimits(seconds=30))
         assert answer.found
         values[lam] = answer.objective
     greedy = _objective(problem, plan)

@@ -24,9 +24,9 @@ if __name__ == "__main__":
     sys.path[:0] = [str(folder) for folder in Path(__file__).resolve().parents[2:4]]
 
 from bench.frame import run as timed_run
-from bench.library import candidates
 
 from ioopt import catalog, registry
+from ioopt.campaign.library import entries as library
 from ioopt.formats.native import dump_json
 from ioopt.registry import measure_of
 from ioopt.registry.types import ANYTIME, EXACT, REFERENCE
@@ -36,6 +36,8 @@ from ioopt.tables import render
 LIMITS = (0.2, 1.0, 2.0, 5.0)
 SEARCHES = {"rolling", "two-stage", "hierarchical", "anneal"}
 """Neither exact nor anytime, and no simple baseline."""
+SIMPLE = {"greedy"}
+"""Marked as anytime, but a rule that is simple all the same."""
 BASELINE_LIMIT = 20.0
 TOLERANCE = 1e-9
 
@@ -80,15 +82,11 @@ def instances(names: Sequence[str]) -> Iterator[tuple[str, str, Any]]:
     for name, entry in catalog.entries().items():
         if entry["kind"] in registry.KINDS and (not names or name in names):
             yield name, entry["kind"], load(name)
-    for name, kind, recipe, _ in candidates():
+    for name, stored in library().items():
+        recipe, kind = stored.recipe, registry.KINDS[stored.kind]
         if recipe.bundled is None and (not names or name in names):
-            yield (
-                name,
-                kind,
-                registry.generate(
-                    registry.KINDS[kind], recipe.preset, recipe.settings, recipe.seed
-                ),
-            )
+            made = registry.generate(kind, recipe.preset, recipe.settings, recipe.seed)
+            yield name, stored.kind, made
 
 
 def baselines(kind: str) -> list[str]:
@@ -96,7 +94,7 @@ def baselines(kind: str) -> list[str]:
     default = registry.KINDS[kind].default_solver
     return [
         spec.name for spec in registry.solvers_for(kind)
-        if not spec.abilities & {EXACT, ANYTIME, REFERENCE}
+        if (spec.name in SIMPLE or not spec.abilities & {EXACT, ANYTIME, REFERENCE})
         and spec.name not in {*SEARCHES, default, "auto"}
     ]  # fmt: skip
 

@@ -20,7 +20,7 @@ from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import Status
 from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
-from ioopt.solvers.backends.pulp_program import PulpProgram
+from ioopt.solvers.backends.solve import solve_program
 from ioopt.solvers.replication.exact.ip import cycle_notes, one_round_note
 from ioopt.solvers.replication.greedy.minmin import answer_instead, plan_minmin
 from ioopt.solvers.replication.plans import one_round_too_small, require_batch
@@ -52,12 +52,11 @@ def solve(
     if terms > 0.4 * min(left, 300.0) * TERMS_PER_SECOND:
         return _fallback(problem, request, f"the printed model has about {terms} terms, too many")
     model = PrintedModel(problem, settings.cycles, settings.replication)
-    written = PulpProgram.of(model.program)
     build = request.deadline.elapsed()
     left = request.deadline.remaining()
     # What comes after the backend is the reading of the plan, its check and its replay.
     limits = BackendLimits.of(request, max(0.01, left - 0.1 - terms / TERMS_PER_SECOND))
-    answer = written.solve(request.options.backend, limits)
+    answer = solve_program(model.program, request.options.backend, limits)
     versions = {answer.backend: answer.version}
     if answer.status is Status.INFEASIBLE:
         raise one_round_too_small()

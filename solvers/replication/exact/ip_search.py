@@ -27,7 +27,7 @@ from ioopt.protocols import SolveRequest
 from ioopt.result import Status
 from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
 from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
-from ioopt.solvers.backends.pulp_program import solve_by_pulp
+from ioopt.solvers.backends.solve import solve_program
 from ioopt.solvers.replication.exact.enumeration import (
     MOST_VISITS,
     Enumeration,
@@ -307,10 +307,10 @@ class Search:
         self._take(model, answer, "ortools", upper)
 
     def run_highs(self, backend: str = "HiGHS", cancel: threading.Event | None = None) -> None:
-        """One run of a PuLP backend on the same model."""
+        """One run of a floating-point backend on the same model."""
         model = self.model(None)
         start = None if self.moves is None else model.hint(self.moves)
-        answer = solve_by_pulp(
+        answer = solve_program(
             model.program, backend, BackendLimits.of(self.request), start, cancel
         )
         self._take(model, answer, backend, None)

@@ -17,7 +17,7 @@ from ioopt.registry.policies import io_policy
 from ioopt.result import Status
 from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
-from ioopt.solvers.backends.pulp_program import solve_by_pulp
+from ioopt.solvers.backends.solve import solve_program
 
 REQUESTS = {
     "format": "ioopt/io-requests", "version": 1, "now_seconds": 10.0,
@@ -33,7 +33,7 @@ def solved(backend: str, weights: list[int], values: list[int], capacity: int) -
     if backend == "cp-sat":
         answer = solve_by_cpsat(model.program, BackendLimits())
     else:
-        answer = solve_by_pulp(model.program, backend, BackendLimits())
+        answer = solve_program(model.program, backend, BackendLimits())
     assert answer.status is Status.OPTIMAL
     chosen = model.chosen(answer.values)
     assert sum(weights[k] for k in chosen) <= capacity

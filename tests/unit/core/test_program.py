@@ -11,7 +11,8 @@ from ioopt.result import Status
 from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.cpsat_program import solve_by_cpsat, solve_on_grid, to_cpsat
 from ioopt.solvers.backends.linprog_backend import solve_by_linprog
-from ioopt.solvers.backends.pulp_program import PulpProgram, solve_by_pulp
+from ioopt.solvers.backends.pulp_program import to_pulp
+from ioopt.solvers.backends.solve import solve_program
 
 LIMITS = BackendLimits()
 
@@ -32,19 +33,18 @@ def two_machines(unit: Fraction = Fraction(1, 8)) -> Program:
 def test_times_are_units_on_cpsat_and_seconds_on_highs() -> None:
     """8 units of 1/8 s are 1 s; answers of both are in units again."""
     program = two_machines()
-    written = PulpProgram.of(program)
-    second = written.lp.constraints["second"]
-    assert second.constant == 15 / 8 and dict(second.items())[written.columns[4]] == -1
-    assert dict(second.items())[written.columns[0]] == -5 / 8
-    assert written.columns[4].upBound is None
+    lp, columns = to_pulp(program.in_seconds())
+    second = lp.constraints["second"]
+    assert second.constant == 15 / 8 and dict(second.items())[columns[4]] == -1
+    assert dict(second.items())[columns[0]] == -5 / 8
+    assert columns[4].upBound is None
     for answer in (
         solve_by_cpsat(program, LIMITS),
-        solve_by_pulp(program, "HiGHS", LIMITS),
-        solve_by_pulp(program, "CBC", LIMITS),
+        solve_program(program, "HiGHS", LIMITS),
+        solve_program(program, "CBC", LIMITS),
     ):
         assert answer.status is Status.OPTIMAL
         assert answer.objective == pytest.approx(8) and answer.bound == pytest.approx(8)
-    assert written.solve("HiGHS", LIMITS).objective == pytest.approx(8)
     found = solve_by_cpsat(program, LIMITS).values
     assert program.broken(found) == [] and program.value(found) == 8
 
@@ -54,10 +54,9 @@ def test_a_start_is_given_in_units() -> None:
     start = {0: 1, 1: 0, 2: 1, 3: 0, 4: 8}
     assert program.broken(start) == []
     assert program.broken({**start, 4: 7}) == ["first"]  # 5 + 3 = 8 > 7; the other has 4 + 3
-    assert PulpProgram.of(program)._named(start)["M"] == 1.0
     hint = to_cpsat(program, start).proto.solution_hint
     assert list(hint.vars) == list(start) and list(hint.values) == list(start.values())
-    assert solve_by_pulp(program, "HiGHS", LIMITS, start).objective == pytest.approx(8)
+    assert solve_program(program, "HiGHS", LIMITS, start).objective == pytest.approx(8)
 
 
 def test_limits_of_rows_and_variables() -> None:
@@ -68,10 +67,10 @@ def test_limits_of_rows_and_variables() -> None:
     program.add("sum", [(a, 1), (b, 1)], 2, 3)
     program.objective = {a: 3, b: 2}
     assert program.limit() == 16
-    assert sorted(PulpProgram.of(program).lp.constraints) == ["sum", "sum_least"]
+    assert sorted(to_pulp(program.in_seconds())[0].constraints) == ["sum", "sum_least"]
     for answer in (
         solve_by_cpsat(program, LIMITS),
-        solve_by_pulp(program, "HiGHS", LIMITS),
+        solve_program(program, "HiGHS", LIMITS),
         solve_on_grid(program, LIMITS),
         solve_by_linprog(program),
     ):
@@ -81,7 +80,7 @@ def test_limits_of_rows_and_variables() -> None:
     assert program.broken([2, 1]) == ["never"]
     for answer in (
         solve_by_cpsat(program, LIMITS),
-        solve_by_pulp(program, "HiGHS", LIMITS),
+        solve_program(program, "HiGHS", LIMITS),
         solve_by_linprog(program),
     ):
         assert answer.status is Status.INFEASIBLE and not answer.found

@@ -24,7 +24,7 @@ from ioopt.problems.flexgang.flexible_gang import FlexibleGangProblem
 from ioopt.protocols import SolveRequest
 from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.cpsat_program import solve_on_grid
-from ioopt.solvers.backends.pulp_program import PulpProgram, solve_by_pulp, solve_pulp
+from ioopt.solvers.backends.solve import solve_program
 from ioopt.solvers.flexgang.linear import best_tau, relaxed_bound
 from ioopt.solvers.flexgang.pattern_search import PatternSearch, plan_of_answer
 
@@ -70,7 +70,7 @@ def test_every_pattern_equals_exhaustive_search(problem: FlexibleGangProblem) ->
     for pattern in problem.patterns():
         wanted = best_of_pattern(problem, pattern.k, pattern.d)
         model = AssignmentModel(data_of(problem, pattern.k, pattern.d))
-        answer = solve_by_pulp(model.program, "HiGHS", BackendLimits(seconds=60))
+        answer = solve_program(model.program, "HiGHS", BackendLimits(seconds=60))
         if wanted is None:
             assert answer.status == "infeasible"
             continue
@@ -87,9 +87,9 @@ def test_counts_and_numbered_rows_and_cpsat_agree(problem: FlexibleGangProblem) 
     for k, d in ((0, 1), (1, 1), (2, 1)):
         data = data_of(problem, k, d)
         limits = BackendLimits(seconds=60)
-        counts = solve_by_pulp(AssignmentModel(data).program, "HiGHS", limits)
-        rows = solve_by_pulp(AssignmentModel(data, "rows").program, "HiGHS", limits)
-        plain = solve_by_pulp(AssignmentModel(data, symmetry=False).program, "HiGHS", limits)
+        counts = solve_program(AssignmentModel(data).program, "HiGHS", limits)
+        rows = solve_program(AssignmentModel(data, "rows").program, "HiGHS", limits)
+        plain = solve_program(AssignmentModel(data, symmetry=False).program, "HiGHS", limits)
         scaled = solve_on_grid(AssignmentModel(data).program, limits, steps=2520 * problem.num_rows)
         assert counts.status == rows.status == plain.status == scaled.status
         if counts.found:
@@ -179,7 +179,7 @@ def test_loose_io_load_is_limited() -> None:
     model = AssignmentModel(data)
     for i in (1, 2):
         model.program.hold(model.y[i, 0], least=1)
-    answer = solve_by_pulp(model.program, "HiGHS", BackendLimits(seconds=20))
+    answer = solve_program(model.program, "HiGHS", BackendLimits(seconds=20))
     assert answer.status == "infeasible"
 
 
@@ -205,10 +205,8 @@ def test_the_relaxation_is_that_of_the_program(problem: FlexibleGangProblem) -> 
     for pattern in problem.patterns():
         data = data_of(problem, pattern.k, pattern.d)
         program = AssignmentModel(data, symmetry=False).program
-        written = PulpProgram.of(program)
-        for column in written.columns:
-            column.cat = "Continuous"
-        relaxed = solve_pulp(written.lp, "HiGHS", BackendLimits()).objective
+        program.variables = [item._replace(nature="real") for item in program.variables]
+        relaxed = solve_program(program, "HiGHS", BackendLimits()).objective
         expected = -math.inf if relaxed is None else pytest.approx(relaxed, abs=1e-7)
         assert relaxed_bound(data) == expected
         assert relaxed_bound(data) <= universal_bound(problem) + 1e-9

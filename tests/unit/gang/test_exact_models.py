@@ -20,7 +20,7 @@ from ioopt.models.program import Program
 from ioopt.problems.gang import GangMatrixPlan, GangMatrixProblem, RunningJob
 from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
-from ioopt.solvers.backends.pulp_program import solve_by_pulp
+from ioopt.solvers.backends.solve import solve_program
 from ioopt.solvers.gang.bound import upper_bound
 
 
@@ -144,7 +144,7 @@ def _optimum(program: Program, backend: str | None = None) -> int:
     if backend is None:
         answer = solve_by_cpsat(program, BackendLimits())
     else:
-        answer = solve_by_pulp(program, backend, BackendLimits())
+        answer = solve_program(program, backend, BackendLimits())
     values = [round(answer.values[at]) for at in range(len(program.variables))]
     assert answer.status == "optimal"
     assert program.broken(values) == []

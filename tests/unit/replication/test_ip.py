@@ -265,7 +265,7 @@ def test_the_printed_model_says_when_it_is_behind_the_greedy(
     """All four tasks on one node are 40 s; MinMin has two on each, 20 s."""
     poor = Moves((0, 0, 0, 0), tuple((f, 0) for f in range(4)), ())
     answer = BackendAnswer(Status.FEASIBLE, StopReason.TIME, {"M": 40.0}, 40.0, 1.0)
-    monkeypatch.setattr(ip_printed.PulpProgram, "solve", lambda *_: answer)
+    monkeypatch.setattr(ip_printed, "solve_program", lambda *_: answer)
     monkeypatch.setattr(ip_printed.PrintedModel, "moves", lambda *_: poor)
     result = solve(_pair(), "ip-printed")
     assert result.objective == 40

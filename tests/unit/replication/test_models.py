@@ -29,7 +29,7 @@ from ioopt.problems.replication import ReplicationProblem
 from ioopt.result import Status
 from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
-from ioopt.solvers.backends.pulp_program import solve_by_pulp
+from ioopt.solvers.backends.solve import solve_program
 from ioopt.solvers.model_files import export_model
 
 LIMITS = BackendLimits(seconds=30)
@@ -165,7 +165,7 @@ def test_models_equal_enumeration(seed: int, cycles: str, replication: bool) -> 
     model = AggregatedModel(instance, cycles=cycles, replication=replication)
     for answer in (
         solve_by_cpsat(model.program, LIMITS),
-        solve_by_pulp(model.program, "HiGHS", LIMITS),
+        solve_program(model.program, "HiGHS", LIMITS),
     ):
         if true is None:
             assert answer.status is Status.INFEASIBLE
@@ -177,7 +177,7 @@ def test_models_equal_enumeration(seed: int, cycles: str, replication: bool) -> 
         assert report.violations == ()
         assert report.objectives["additive_seconds"] == pytest.approx(float(true), abs=1e-6)
     printed = PrintedModel(problem, cycles, replication)
-    answer = solve_by_pulp(printed.program, "HiGHS", LIMITS)
+    answer = solve_program(printed.program, "HiGHS", LIMITS)
     if true is None:
         assert answer.status is Status.INFEASIBLE
     else:

@@ -1,0 +1,61 @@
+"""A solver as a child process that never outlives the call."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from ioopt.errors import BackendFailureError
+from ioopt.solvers.backends.answer import CANCEL_GLANCE_SECONDS, BackendLimits
+
+GRACE_SECONDS = 0.3
+_TERMINATE_SECONDS = 0.4
+
+
+def run_child(
+    command: list[str],
+    limits: BackendLimits,
+    cancel: threading.Event | None = None,
+    environment: Mapping[str, str] = MappingProxyType({}),
+) -> tuple[str, bool]:
+    """Run a solver to its end; its output, and whether it was cut off before it could finish.
+
+    A child that passes its limit, or is cancelled, is asked to stop (SIGINT) and killed when it does
+    not. What a child that was cut off leaves in its files may be half written.
+    """
+    limit = None if limits.seconds is None else time.monotonic() + limits.seconds + GRACE_SECONDS
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
+        child = subprocess.Popen(
+            command, env={**os.environ, **environment},
+            stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+        late = False
+        try:
+            while child.poll() is None and not late:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    child.wait(CANCEL_GLANCE_SECONDS)
+                late = limit is not None and time.monotonic() > limit
+                late = late or (cancel is not None and cancel.is_set())
+            if late and child.poll() is None:
+                child.send_signal(signal.SIGINT)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    child.wait(_TERMINATE_SECONDS)
+        finally:
+            child.kill()  # nothing where it has ended
+            child.wait()
+        output.seek(0)
+        text = output.read()
+    if limits.log is not None:
+        with open(limits.log, "a", encoding="utf-8") as stream:
+            stream.write(text)
+    if child.returncode != 0 and not late:
+        tail = " ".join(text.split("\n")[-4:]).strip()
+        raise BackendFailureError(f"{command[0]} ended with code {child.returncode}: {tail}")
+    return text, child.returncode != 0

@@ -1,0 +1,198 @@
+"""Programs of :mod:`ioopt.models.program` on HiGHS and SCIP by MathOpt of OR-Tools.
+
+HiGHS cannot be asked to stop there, and looks at its clock only between certain steps, on large
+models seconds apart: where it must end on time, or may be cancelled, this module runs as a process of
+its own, ``python -m ioopt.solvers.backends.mathopt_program JOB ANSWER`` with pickled files.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import os
+import pickle
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ioopt.errors import BackendFailureError, BackendMissingError
+from ioopt.models.program import Program, collector_paused
+from ioopt.result import Status, StopReason
+from ioopt.solvers.backends.answer import (
+    LEAST_SECONDS,
+    BackendAnswer,
+    BackendLimits,
+    run_interruptibly,
+)
+from ioopt.solvers.backends.child import run_child
+
+if TYPE_CHECKING:
+    from ortools.math_opt.python.mathopt import Model, SolveParameters, Variable
+
+APART_TERMS = 30_000
+"""Coefficients from which a run has a process of its own, where a time limit is set."""
+
+_STATUS = {
+    "OPTIMAL": Status.OPTIMAL,
+    "INFEASIBLE": Status.INFEASIBLE,
+    "FEASIBLE": Status.FEASIBLE,
+    "NO_SOLUTION_FOUND": Status.UNKNOWN,
+}
+"""By MathOpt's reason of termination."""
+_STOP = {None: StopReason.FINISHED, "TIME": StopReason.TIME, "INTERRUPTED": StopReason.INTERRUPTED}
+"""By the limit that was met; any other is one of counts."""
+
+
+def solve_by_mathopt(
+    program: Program,
+    solver: str,
+    limits: BackendLimits,
+    start: Mapping[int, float],
+    cancel: threading.Event | None = None,
+) -> BackendAnswer:
+    """What ``HiGHS`` or ``SCIP`` says of *program*, which is in seconds; *cancel*, once set, ends HiGHS."""
+    large = limits.seconds is not None and program.size > APART_TERMS
+    if solver == "HiGHS" and (large or cancel is not None):
+        return _apart(program, solver, limits, start, cancel)
+    return run_interruptibly(lambda: run(program, solver, limits, start), None)
+
+
+def _apart(
+    program: Program,
+    solver: str,
+    limits: BackendLimits,
+    start: Mapping[int, float],
+    cancel: threading.Event | None,
+) -> BackendAnswer:
+    """:func:`run` in a process of its own, which finds modules where this one does."""
+    begun = time.time()
+    with tempfile.TemporaryDirectory(prefix="ioopt-mathopt-") as folder:
+        asked, answer = Path(folder, "job"), Path(folder, "answer")
+        asked.write_bytes(pickle.dumps((begun, program, solver, limits, dict(start))))
+        left = replace(limits.after(time.time() - begun), log=None)
+        command = [sys.executable, "-m", __name__, str(asked), str(answer)]
+        run_child(command, left, cancel, {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))})
+        if answer.exists():
+            found: BackendAnswer = pickle.loads(answer.read_bytes())
+            return found
+        return BackendAnswer(Status.UNKNOWN, StopReason.TIME, backend=solver)
+
+
+def main(job: str, answer: str) -> None:
+    """Read, solve, write; the answer appears when it is complete."""
+    begun, program, solver, limits, start = pickle.loads(Path(job).read_bytes())
+    found = run(program, solver, limits.after(time.time() - begun), start)
+    Path(f"{answer}.part").write_bytes(pickle.dumps(found))
+    os.replace(f"{answer}.part", answer)
+
+
+def run(
+    program: Program, solver: str, limits: BackendLimits, start: Mapping[int, float]
+) -> BackendAnswer:
+    """One run, here; writing the model counts."""
+    begun = time.monotonic()
+    try:
+        import ortools
+        from ortools.math_opt.python import mathopt
+    except ImportError as error:
+        raise BackendMissingError(
+            f"backends HiGHS and SCIP need the package ortools ({error}); "
+            "pip install 'ortools>=9.12,<9.16'"
+        ) from None
+    model, columns = to_mathopt(program)
+    given = mathopt.ModelSolveParameters()
+    if start:
+        hint = {columns[at]: value for at, value in start.items()}
+        given.solution_hints.append(mathopt.SolutionHint(variable_values=hint))
+    how = _parameters(solver, limits.after(time.monotonic() - begun))
+    kind = mathopt.SolverType.HIGHS if solver == "HiGHS" else mathopt.SolverType.GSCIP
+    lines: list[str] = []
+    hear = lines.extend if limits.log is not None else None
+    try:
+        result = mathopt.solve(model, kind, params=how, model_params=given, msg_cb=hear)
+        if result.termination.reason is mathopt.TerminationReason.INFEASIBLE_OR_UNBOUNDED:
+            # Presolve saw only that there is no optimum; the simplex tells which of the two it is.
+            how.presolve = mathopt.Emphasis.OFF
+            result = mathopt.solve(model, kind, params=how, model_params=given, msg_cb=hear)
+    except Exception as error:
+        # MathOpt 9.15 fails while it words a refusal, which then is what this one came from.
+        raise BackendFailureError(f"{solver}: {error.__context__ or error}") from None
+    if limits.log is not None:
+        with open(limits.log, "a", encoding="utf-8") as stream:
+            stream.writelines(f"{line}\n" for line in lines)
+    end = result.termination
+    status, stop = mathopt_status(solver, end.reason.name, end.limit and end.limit.name, end.detail)
+    if stop is StopReason.FINISHED and limits.gap is not None:
+        stop = StopReason.GAP
+    values: dict[int, float] = {}
+    if result.has_primal_feasible_solution():
+        values = dict(enumerate(map(float, result.variable_values(columns))))
+    bound = end.objective_bounds.dual_bound
+    integer = any(variable.nature == "whole" for variable in program.variables)
+    return BackendAnswer(
+        status, stop, values, bound=bound if integer and math.isfinite(bound) else None,
+        backend=solver, version=f"OR-Tools {ortools.__version__}",
+    )  # fmt: skip
+
+
+def _parameters(solver: str, limits: BackendLimits) -> SolveParameters:
+    """Without a gap only a proof ends a run."""
+    from ortools.math_opt.python import mathopt
+    from ortools.math_opt.solvers import highs_pb2
+
+    how = mathopt.SolveParameters(relative_gap_tolerance=limits.gap)
+    if limits.seconds is not None:
+        how.time_limit = datetime.timedelta(seconds=max(LEAST_SECONDS, limits.seconds))
+    if solver == "HiGHS":
+        # MathOpt gives HiGHS no number of threads; its own options do.
+        how.highs = highs_pb2.HighsOptionsProto(
+            int_options={"threads": limits.threads, "random_seed": limits.seed},
+            double_options={"mip_rel_gap": limits.gap or 0.0, "mip_abs_gap": 0.0},
+        )
+    elif limits.seed:
+        how.random_seed = limits.seed
+    return how
+
+
+@collector_paused()
+def to_mathopt(program: Program) -> tuple[Model, list[Variable]]:
+    """The program as a MathOpt model without names, and its variables by position."""
+    from ortools.math_opt.python import mathopt
+
+    model: Model = mathopt.Model()
+    columns = [
+        model.add_variable(
+            lb=float(item.least), ub=_or(item.most, math.inf), is_integer=item.nature == "whole"
+        )
+        for item in program.variables
+    ]
+    for row in program.rows:
+        made = model.add_linear_constraint(lb=_or(row.least, -math.inf), ub=_or(row.most, math.inf))
+        for at, factor in row.terms:
+            made.set_coefficient(columns[at], float(factor))
+    model.objective.is_maximize = program.maximise
+    for at, factor in program.objective.items():
+        model.objective.set_linear_coefficient(columns[at], float(factor))
+    return model, columns
+
+
+def _or(limit: float | None, none: float) -> float:
+    return none if limit is None else float(limit)
+
+
+def mathopt_status(
+    solver: str, reason: str, limit: str | None, detail: str
+) -> tuple[Status, StopReason]:
+    """Status and stop reason for how a run ended; errors and endings that no table knows raise."""
+    if reason not in _STATUS:
+        raise BackendFailureError(f"{solver} answered {reason}: {detail}")
+    return _STATUS[reason], _STOP.get(limit, StopReason.ITERATIONS)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:3])

@@ -1,0 +1,75 @@
+"""One call for the floating-point backends: HiGHS, SCIP, CBC and GLPK."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from importlib.util import find_spec
+
+from ioopt.errors import UsageError
+from ioopt.models.program import Number, Program
+from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits, judged
+
+BACKENDS = ("HiGHS", "CBC", "SCIP", "GLPK")
+
+
+def available() -> tuple[str, ...]:
+    """The backends that can run here, in the order of preference."""
+    from ioopt.solvers.backends import pulp_program
+
+    ortools = find_spec("ortools") is not None
+    here = {
+        "HiGHS": ortools,
+        "CBC": pulp_program.cbc_path() is not None,
+        "SCIP": ortools,
+        "GLPK": shutil.which("glpsol") is not None,
+    }
+    return tuple(name for name in BACKENDS if here[name])
+
+
+def solve_program(
+    program: Program,
+    backend: str | None,
+    limits: BackendLimits,
+    start: Mapping[int, Number] | None = None,
+    cancel: threading.Event | None = None,
+) -> BackendAnswer:
+    """Write *program* for one of :data:`BACKENDS` (None: HiGHS) and solve it, both within *limits*.
+
+    Without ``limits.gap`` only a proof ends a run. *start* is by position (GLPK takes none); *cancel*,
+    once set, ends HiGHS early. What is called a solution is put back into the rows before it is believed.
+    Values of times are in seconds, objective and bound in the program's units.
+    Raises BackendMissingError, and BackendFailureError for statuses that no table knows.
+    """
+    name = backend or "HiGHS"
+    if name not in BACKENDS:
+        raise UsageError(f"no backend {name!r}; known: {', '.join(BACKENDS)}")
+    # Most runs need neither: what is not asked for is not loaded.
+    from ioopt.solvers.backends import mathopt_program, pulp_program
+
+    begun = time.monotonic()
+    unit, written = program.unit, program.in_seconds()
+    begin = {
+        at: float(value * unit if program.variables[at].nature == "time" else value)
+        for at, value in (start or {}).items()
+    }
+    limits = limits.after(time.monotonic() - begun)
+    if name == "CBC":
+        answer = pulp_program.solve_cbc(written, limits, begin)
+    elif name == "GLPK":
+        answer = pulp_program.solve_glpk(written, limits)
+    else:
+        answer = mathopt_program.solve_by_mathopt(written, name, limits, begin, cancel)
+    answer = judged(written, answer)
+
+    def units(seconds: float | None) -> float | None:
+        return seconds if seconds is None or unit == 1 else float(Fraction(seconds) / unit)
+
+    return replace(
+        answer, objective=units(answer.objective), bound=units(answer.bound),
+        seconds=time.monotonic() - begun,
+    )  # fmt: skip
