@@ -127,9 +127,10 @@ class _Planner:
         fetch, copy = 1.0 / network.remote_bytes_per_second, 1.0 / network.replica_bytes_per_second
         self._costs = fetch, copy if replication else fetch
         speeds = np.array([node.speed for node in problem.nodes])
-        fits = np.array([[problem.fits(k, i) for i in nodes] for k in tasks])
-        compute = np.array([[task.compute_seconds] for task in problem.tasks]) / speeds
-        self.compute = np.where(fits, compute, np.inf)
+        fits = np.array([problem.fits(k, i) for k in tasks for i in nodes], dtype=bool)
+        fits = fits.reshape(len(tasks), len(nodes))
+        compute = np.array([task.compute_seconds for task in problem.tasks])
+        self.compute = np.where(fits, compute[:, None] / speeds, np.inf)
         self.open = np.ones(len(tasks), dtype=bool)
         self.fetched = np.zeros(fits.shape, dtype=np.int64)
         self.copied = np.zeros(fits.shape, dtype=np.int64)
