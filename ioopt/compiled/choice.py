@@ -1,9 +1,10 @@
 """Machine code or plain Python: one rule for all families, asked once a run and held to its end.
 
 A run asks after its cheap answers. Plain Python serves short work. Longer work takes machine code
-that stands ready on disk where the limit leaves room to load it. Where none stands ready, a limit
-of a minute or more (or none) compiles first, inside the limit; a shorter one goes on in plain
-Python while another process compiles for the next run.
+that stands ready on disk where the limit leaves room to load it. Where none stands ready, another
+process compiles it. With a limit of a minute or more (or none) the run waits for that, up to half
+of its limit: on a busy machine compiling takes many times its processor time. Else it goes on in
+plain Python, and the next run finds machine code.
 """
 
 import math
@@ -25,6 +26,8 @@ from ioopt.version import __version__
 LOADING_SECONDS = 1.0
 """What loading numba and machine code takes on a busy machine."""
 LONG_LIMIT_SECONDS = 60.0
+LOOK_EVERY_SECONDS = 0.05
+"""How often a run looks whether what it waits for is compiled."""
 
 say: Callable[[str], None] = lambda line: None  # noqa: E731
 """What tells the user that a kernel is compiled; the command line writes it to standard error."""
@@ -96,7 +99,6 @@ def use_machine_code(name: str, deadline: Deadline, plain_seconds: float) -> boo
     limit = math.inf if deadline.limit_seconds is None else deadline.limit_seconds
     if left > 2 * LOADING_SECONDS and kernel.ready():
         return True
-    # On a busy machine compiling takes twice its time, and a run must follow.
     if (
         plain_seconds >= kernel.seconds
         and limit >= LONG_LIMIT_SECONDS
@@ -104,7 +106,9 @@ def use_machine_code(name: str, deadline: Deadline, plain_seconds: float) -> boo
     ):
         begun = time.perf_counter()
         say(f"compiling {kernel.family}, {kernel.name}: once on this machine")
-        kernel.compile()
+        if not compile_beside(kernel.family, kernel.name, left / 2):
+            say("not compiled in half of the time left: plain Python; the next run finds it")
+            return False
         say(f"compiled in {time.perf_counter() - begun:.0f} s")
         return True
     if left > 2 * LOADING_SECONDS:
@@ -115,32 +119,44 @@ def use_machine_code(name: str, deadline: Deadline, plain_seconds: float) -> boo
 _COMPILERS: dict[str, subprocess.Popen[bytes]] = {}
 
 
-def compile_beside(family: str) -> None:
-    """Have another process compile the kernels of *family* for the next run; it ends by itself."""
+def compile_beside(family: str, first: str = "", wait_seconds: float = 0.0) -> bool:
+    """Have another process compile the kernels of *family*; it ends by itself.
+
+    Whether kernel *first*, which comes first, was made within *wait_seconds*.
+    """
     running = _COMPILERS.get(family)
-    if running is not None and running.poll() is None:
-        return
-    code = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import compile_family as c"
-    _COMPILERS[family] = subprocess.Popen(
-        [sys.executable, "-c", f"{code}; c({family!r})"],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    if running is None or running.poll() is not None:
+        code = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import compile_family as c"
+        running = _COMPILERS[family] = subprocess.Popen(
+            [sys.executable, "-c", f"{code}; c({family!r}, {first!r})"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+    if not wait_seconds:
+        return False
+    end, stamp = time.monotonic() + wait_seconds, _stamp(KERNELS[first])
+    while running.poll() is None and not stamp.exists() and time.monotonic() < end:
+        time.sleep(LOOK_EVERY_SECONDS)
+    return KERNELS[first].ready()
 
 
-def compile_family(family: str) -> None:
-    """Compile every kernel of *family* at low priority, one process of this machine after the other.
+def compile_family(family: str, first: str = "") -> None:
+    """Compile every kernel of *family*, one process of this machine after the other.
 
-    Of several that begin on a machine without machine code the first compiles; the others wait and
+    Kernel *first*, which a run waits for, comes first; the others are made at low priority. Of several
+    processes that begin on a machine without machine code the first compiles; the others wait and
     then find it. What is locked is this file, which need not be writable.
     """
     with open(__file__, "rb") as source:
         with suppress(ImportError, OSError):  # no locks on this system, or this file system
             import fcntl
 
-            os.nice(10)
             fcntl.flock(source, fcntl.LOCK_EX)
+        if first and not KERNELS[first].ready():
+            KERNELS[first].compile()
+        with suppress(AttributeError, OSError):  # no priorities on this system
+            os.nice(10)
         for kernel in KERNELS.values():
             if kernel.family == family and not kernel.ready():
                 kernel.compile()

@@ -251,9 +251,9 @@ def test_an_unknown_number_is_found(folder: str, text: str, wrong: list[str]) ->
 @pytest.mark.parametrize("family", PAPERS)
 def test_sources_of_rules_are_sections_of_the_paper(family: str) -> None:
     text = (RULES / f"{family}.md").read_text("utf-8")
-    cited = [
+    cited = [  # a source ends with its paragraph
         section
-        for source in re.findall(r"\*\*Source:\*\*([^*]*)", text)
+        for source in re.findall(r"\*\*Source:\*\*((?:(?!\*\*|\n\n).)*)", text, re.S)
         for section in re.findall(r"\b(?:[IVX]+\.[A-Z](?:\.\d)?|\d\.\d(?:\.\d)?)\b", source)
     ]
     assert len(cited) >= 4

@@ -1,6 +1,6 @@
 """Timeline simulator of the replication family: replay a plan's queues and report what happened.
 
-The paper used SimGrid; the rules here are ours and are written out in ``docs/replication-timeline.md``
+The paper used SimGrid; the rules here are ours and are written out in ``docs/rules/replication.md``
 and, as code, in :mod:`ioopt.sim.replication.kernel`.
 """
 

@@ -12,14 +12,21 @@ from ioopt.compiled import choice
 from ioopt.compiled.choice import KERNELS, Kernel, use_machine_code
 from ioopt.options import Deadline
 
+FIRST = "compiling gang, gangs: once on this machine"
+LATE = "not compiled in half of the time left: plain Python; the next run finds it"
+
 
 @pytest.fixture
 def done(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What was compiled here or beside, or said."""
     told: list[str] = []
+
+    def beside(family: str, first: str = "", wait_seconds: float = 0.0) -> bool:
+        told.append(f"beside {family}" + f", {first} within {wait_seconds:g} s" * bool(first))
+        return wait_seconds > 40.0
+
     monkeypatch.setattr(choice, "available", lambda: True)
-    monkeypatch.setattr(Kernel, "compile", lambda kernel: told.append(f"compiled {kernel.name}"))
-    monkeypatch.setattr(choice, "compile_beside", lambda family: told.append(f"beside {family}"))
+    monkeypatch.setattr(choice, "compile_beside", beside)
     monkeypatch.setattr(choice, "say", told.append)
     monkeypatch.setattr(choice.time, "perf_counter", lambda: 0.0)
     return told
@@ -34,10 +41,9 @@ def done(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         (False, 1.9, 1.9, False, []),  # neither time to compile beside
         (False, 59.0, 30.0, False, ["beside gang"]),
         (False, 60.0, 9.0, False, ["beside gang"]),  # compiling takes longer than the work
-        (False, 60.0, 10.0, True, ["compiling gang, gangs: once on this machine",
-                                   "compiled gangs", "compiled in 0 s"]),
-        (False, None, 10.0, True, ["compiling gang, gangs: once on this machine",
-                                   "compiled gangs", "compiled in 0 s"]),
+        (False, 60.0, 10.0, False, [FIRST, "beside gang, gangs within 30 s", LATE]),
+        (False, 100.0, 10.0, True, [FIRST, "beside gang, gangs within 50 s", "compiled in 0 s"]),
+        (False, None, 10.0, True, [FIRST, "beside gang, gangs within inf s", "compiled in 0 s"]),
     ],
 )  # fmt: skip
 def test_the_rule(
@@ -89,3 +95,36 @@ def test_processes_that_compile_take_turns(monkeypatch: pytest.MonkeyPatch) -> N
     for _ in range(2):
         choice.compile_family("gang")
     assert told == ["my turn", "gangs"] * 2
+    told.clear()
+    choice.compile_family("flexgang", "I/O server")
+    assert told[:2] == ["my turn", "I/O server"]
+
+
+@pytest.mark.parametrize(
+    ("made_after", "ends_after", "made"), [(3, 99, True), (99, 4, False), (99, 99, False)]
+)
+def test_a_run_waits_for_the_process_that_compiles(
+    made_after: int, ends_after: int, made: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until the kernel is made, the process has ended, or the wait is over: 10 looks of a second."""
+    looks = [0]
+
+    class Process:
+        def __init__(self, *_: object, **__: object) -> None: ...
+
+        def poll(self) -> int | None:
+            return 1 if looks[0] >= ends_after else None
+
+    class Stamp:
+        def exists(self) -> bool:
+            return looks[0] >= made_after
+
+    monkeypatch.setattr(choice, "_COMPILERS", {})
+    monkeypatch.setattr(choice, "_stamp", lambda kernel: Stamp())
+    monkeypatch.setattr(choice.subprocess, "Popen", Process)
+    monkeypatch.setattr(Kernel, "ready", lambda kernel: looks[0] >= made_after)
+    monkeypatch.setattr(choice.time, "monotonic", lambda: float(looks[0]))
+    monkeypatch.setattr(choice.time, "sleep", lambda _: looks.__setitem__(0, looks[0] + 1))
+    assert not choice.compile_beside("gang") and looks == [0]
+    assert choice.compile_beside("gang", "gangs", 10.0) is made
+    assert looks == [min(made_after, ends_after, 10)]
