@@ -1,8 +1,9 @@
-"""One run of the link-aware search: the planners' plans, files handed on, annealing.
+"""One run of the link-aware search: the planners' plans, dealing, annealing.
 
 See :mod:`ioopt.solvers.replication.search.link_aware`.
 """
 
+import random
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -17,6 +18,7 @@ from ioopt.sim.replication.simulate import replay_seconds, simulate
 from ioopt.solvers.replication.greedy import job_data_present, minmin
 from ioopt.solvers.replication.plans import build_plan
 from ioopt.solvers.replication.search import params
+from ioopt.solvers.replication.search.deal_kernel import Dealing, random_dealing
 from ioopt.solvers.replication.search.forwarding import forwarded
 from ioopt.solvers.replication.search.link_search import (
     OUR_EVICTION,
@@ -134,7 +136,7 @@ class Best:
 
 
 class LinkAwareRun:
-    """Starts, first plans of its own, annealing, and the clock over all three.
+    """Starts, dealing, annealing, and the clock over all three.
 
     *evaluations*: replays to make (None: by the number of tasks, or by the clock where that is
     sooner).
@@ -168,6 +170,7 @@ class LinkAwareRun:
             self.params.lag,
             request.deadline.clock,
         )
+        self._ordered = self.params.has_orders(problem, effort)
         self.options = request.settings or RULES
         # Where even the cheap answers take long plain replays the engine is chosen before them.
         plain = replay_seconds(problem)[0]
@@ -303,15 +306,40 @@ class LinkAwareRun:
         self.deal()
         if self.over():
             return
-        if self.params.has_orders(self.problem, budget.replays_left()):
+        fewest = self.params.fewest_by_clock * len(self.problem.tasks)
+        if self._ordered and (not budget.by_clock or budget.replays_left() >= fewest):
             self._orders()
         else:
             self.anneal()
 
     def deal(self) -> None:
-        """Plans that hand files on, where that pays."""
-        if self.params.orders_pay(self.problem):
-            self._hand_on(task_order(self.problem))
+        """Plans that hand files on; then random dispatches of the spectral order, both ways."""
+        order, budget, knobs = task_order(self.problem), self.budget, self.params
+        if knobs.orders_pay(self.problem):
+            self._hand_on(order)
+        rng = random.Random(self.request.options.seed)
+        share = knobs.ordered_deal_share if self._ordered else knobs.deal_share
+        if self._slow_replays:
+            share = knobs.slow_deal_share
+        until = budget.progress() + share * (1.0 - budget.progress())
+        files = [file.bytes for file in self.problem.files] or [0]
+        typical = sum(files) / len(files) / self.problem.network.remote_bytes_per_second
+        deals = knobs.deals_per_replay if self._cells > knobs.medium_cells else 1
+        dealings, replays = [Dealing(40, 2.0, 0.1 * typical, 0.0)], 0
+        while not self.over():
+            enough = replays >= knobs.fewest_deals
+            if budget.progress() >= (until if enough else max(until, 0.5)):
+                return
+            planned: list[tuple[float, Queues]] = []
+            for dealing in dealings:
+                queues = self.engine.deal(order, dealing)
+                if queues is None:
+                    return
+                planned.append((self.engine.planned_end(), queues))
+                order = order[::-1]
+            self.attempt(min(planned)[1], "dispatch in spectral order")
+            replays += 1
+            dealings = [random_dealing(rng, typical) for _ in range(deals)]
 
     def _hand_on(self, order: Sequence[int]) -> None:
         """Score plans of *order* on all nodes, three quarters and half of them, while time lasts."""

@@ -20,12 +20,15 @@ class SearchParams(Record):
     a limit it takes ``default_seconds`` at most. The clock takes over where replays are late by a share
     ``lag``.
 
-    *Orders*: annealed where each task gets ``fewest_per_order`` replays, batches have ``many_tasks`` or
-    more, and replays are not slow, with fewer than ``slow_cells`` inputs x nodes. Every
-    ``evaluations_per_round`` replays a task another order is annealed, for ``order_share`` of them by its
-    bytes, from ``order_hot`` on by turns, then with barriers, from ``warm`` on.
+    *Orders*: annealed where each task gets ``fewest_per_order`` replays (``fewest_by_clock`` where the clock
+    ends the run), batches have ``many_tasks`` or more, and replays are not slow, with fewer than
+    ``slow_cells`` inputs x nodes. Every ``evaluations_per_round`` replays a task another order is annealed,
+    for ``order_share`` of them by its bytes, from ``order_hot`` on by turns, then with barriers, from
+    ``warm`` on.
 
-    ``workflow_deals`` dispatches by live bytes begin a workflow.
+    *Deals* take ``deal_share`` of a run, ``ordered_deal_share`` before orders and ``slow_deal_share`` where
+    replays are slow; ``fewest_deals`` of them at least, ``deals_per_replay`` before one is replayed from
+    ``medium_cells`` inputs x nodes on. ``workflow_deals`` dispatches by live bytes begin a workflow.
 
     *Annealing of queues* goes from ``hot`` to ``cold``; temperatures are shares of the makespan for up to
     ``many_tasks`` tasks, less for more: a move changes what a few tasks cost.
@@ -36,13 +39,20 @@ class SearchParams(Record):
     tasks_per_second: Seconds = 1e6
     default_seconds: Seconds = 60.0
     lag: Share = 0.2
-    fewest_per_order: Count = 10
+    fewest_per_order: Count = 50
+    fewest_by_clock: Count = 10
     many_tasks: Count = 100
     slow_cells: Count = 90_000
+    medium_cells: Count = 10_000
     evaluations_per_round: Count = 1500
     order_share: Share = 0.4
     order_hot: tuple[Share, Share] = (5e-3, 1e-2)
     warm: Share = 1e-3
+    deal_share: Share = 0.12
+    ordered_deal_share: Share = 0.02
+    slow_deal_share: Share = 0.85
+    fewest_deals: Count = 24
+    deals_per_replay: Count = 4
     workflow_deals: int = Field(default=6, ge=0)
     hot: Share = 5e-3
     cold: Share = 1e-4
@@ -63,9 +73,9 @@ class SearchParams(Record):
             return False
         return problem.network.remote_link == "shared"
 
-    def has_orders(self, problem: ReplicationProblem, replays: int) -> bool:
+    def has_orders(self, problem: ReplicationProblem, effort: int) -> bool:
         """Whether so many replays are enough to anneal an order, and each fast enough."""
-        enough = replays >= self.fewest_per_order * len(problem.tasks)
+        enough = effort >= self.fewest_per_order * len(problem.tasks)
         return enough and self.orders_pay(problem) and cells(problem) <= self.slow_cells
 
 

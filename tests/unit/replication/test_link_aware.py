@@ -30,6 +30,7 @@ from ioopt.solvers.replication.search import (
     link_search,
     params,
 )
+from ioopt.solvers.replication.search.deal_kernel import Dealing
 from ioopt.solvers.replication.search.link_search import (
     Annealing,
     Engine,
@@ -212,7 +213,7 @@ def test_a_plan_with_barriers_replays_to_what_it_promises(monkeypatch: pytest.Mo
     """The order of 24 tasks and its barriers stand in the plan as rounds, and break no rule."""
     problem = generate("bipartite-85", {"tasks": 24, "nodes": 3, "disk": "350MB"}, 1)
     monkeypatch.setattr(choice, "available", lambda: False)
-    knobs = params.SearchParams(many_tasks=24)
+    knobs = params.SearchParams(many_tasks=24, fewest_per_order=10)
     monkeypatch.setattr(params, "PARAMS", knobs)
     monkeypatch.setattr(link_run, "HAND_ON_WINDOWS", ())
     result = ioopt.solve(problem, "link-aware", settings={"evaluations": 500})
@@ -254,7 +255,7 @@ def test_a_late_run_anneals_orders_where_there_is_time_for_them(
     )
     monkeypatch.setattr(choice, "available", lambda: False)
     run = link_run.LinkAwareRun(problem, request, None)
-    run.budget.replay_seconds = seconds
+    run._ordered, run.budget.replay_seconds = True, seconds
     run.budget.follow_clock()
     taken: list[str] = []
     monkeypatch.setattr(run, "deal", lambda: None)
@@ -282,8 +283,9 @@ def test_plain_and_compiled_search_give_the_same_answer() -> None:
     answers = []
     for fast in (False, True):
         engine = Engine(problem, 5, fast)
-        order = task_order(problem)
-        annealing = by_replays(engine, [order[i::3] for i in range(3)])
+        queues = engine.deal(task_order(problem), Dealing(10, 1.0, 0.1, 0.2))
+        assert queues is not None
+        annealing = by_replays(engine, queues)
         annealing.run(60, 2.0, 0.1, 0.0)
         answers.append((annealing.best_score, annealing.best_queues(), annealing.evaluations))
     assert answers[0] == answers[1]
