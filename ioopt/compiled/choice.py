@@ -72,8 +72,6 @@ KERNELS = {
                "ioopt.sim.gang.clock:simulate"),
         Kernel("replication", "timeline", "ioopt.sim.replication.simulate:compile_replay",
                "ioopt.sim.replication.kernel:begin_or_advance"),
-        Kernel("replication", "MinMin", _SEARCH + "greedy.minmin:compile_kernel",
-               _SEARCH + "greedy.minmin_kernel:plan"),
         Kernel("replication", "link-aware", _SEARCH + "search.link_search:compile_kernels",
                _SEARCH + "search.line_kernel:anneal"),
         Kernel("replication", "queues", _SEARCH + "exact.exact_workflow:compile_kernels",

@@ -35,7 +35,7 @@ def main() -> int:
     failed = []
     os.chdir(tempfile.mkdtemp())
     if find_spec("numba"):
-        KERNELS["MinMin"].compile()
+        KERNELS["anneal"].compile()
     for words in ANSWERS:
         code = ioopt(["-q", "solve", *words, "-o", "r.json"])
         code = code or ioopt(["-q", "check", words[0], "r.json"])

@@ -1,7 +1,7 @@
 """``exact-workflow``: the queues of a small workflow (or batch) whose replay ends first, proven.
 
 Objective: the makespan of the replay, over all queues of tasks, without copy entries, replayed under
-any of the three eviction policies. Starts are the planners' plans; then a branch and bound along
+any of the three eviction policies. The start is that of ``link-aware``; then a branch and bound along
 the exact replay (:mod:`ioopt.solvers.replication.exact.queue_kernel`), one policy after the other;
 where no file ever has to make room for another, the policies do not differ and one will do.
 What that proves is the metric ``queues_bound_seconds``. A plan with copy entries, or a record of
@@ -10,7 +10,6 @@ dispatches, may end sooner: the bound of the result is of those too.
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, replace
 from itertools import accumulate, takewhile
 from typing import TYPE_CHECKING, Any
@@ -18,10 +17,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ioopt.compiled import compiled
-from ioopt.compiled.choice import LOADING_SECONDS, use_machine_code
+from ioopt.compiled.choice import use_machine_code
 from ioopt.errors import NotApplicableError, OutOfTime
 from ioopt.models.replication.workflow_bound import TransferBound, makespan_bound_seconds
-from ioopt.models.replication.workflow_intervals import IntervalModel
 from ioopt.options import SolveOptions
 from ioopt.problems.base import Record
 from ioopt.problems.replication import EvictionPolicy, ReplicationPlan, ReplicationProblem
@@ -29,8 +27,6 @@ from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason, relative_gap
 from ioopt.sim.replication.simulate import simulate
 from ioopt.sim.replication.state import instance_arrays, new_log, new_state, queue_arrays
-from ioopt.solvers.backends.answer import BackendLimits
-from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
 from ioopt.solvers.replication.exact import queue_kernel as kernel
 from ioopt.solvers.replication.exact.queue_bound import Path
 from ioopt.solvers.replication.plans import TINY_TASKS, build_plan, tiny_batch
@@ -44,15 +40,10 @@ MOST_TASKS = 40
 SCRATCH = ("victims", "keys", "use", "rates", "room", "crossing", "receivers")
 """Fields of the simulator's state that mean nothing between two steps."""
 POLICIES: tuple[EvictionPolicy, ...] = ("farthest-next-use", "popularity", "lru")
-START_SHARE = 0.2
-"""Share of the time limit that the planners may take."""
+START_SHARE, START_REPLAYS = 0.2, 500
+"""Share of the time limit that the start may take, and its replays; a tiny one's are the planners' alone."""
 PIECE = {False: 64, True: 20_000}
 """Replays between two looks at the clock, by whether the kernel is compiled."""
-RELAX_SHARE, RELAX_WORK = 0.3, 20.0
-"""When the search has taken this share of the time, CP-SAT gets as much of the rest, and at most so
-many of its deterministic seconds."""
-LAST_RELAX_WORK = 2.0
-"""As much where the search has ended, for the bound of plans with copy entries alone."""
 PLAIN_REPLAYS = 5_000
 """What ends sooner needs no machine code: some seconds."""
 ANSWER_SECONDS = 0.05
@@ -126,12 +117,11 @@ class _Run:
     def __post_init__(self) -> None:
         plain = makespan_bound_seconds(self.problem)
         self.floor = max(plain, TransferBound(self.problem).seconds)
-        self.upper = self.planned = float("inf")
+        self.upper = float("inf")
         self.plan: ReplicationPlan | None = None
         self.proven: list[float] = []
         self.stop = StopReason.FINISHED
         self.replays = 0
-        self.relaxed = False
         settings = self.request.settings or Settings()
         self.most = settings.replays if settings.replays is not None else 1 << 60
         left = self.request.deadline.remaining()
@@ -139,13 +129,12 @@ class _Run:
         self.fast = self.asked = False
 
     def start(self) -> None:
-        """The planners' best plan, and the plan of the request."""
+        """The best plan of a short search, and the plan of the request."""
         deadline = self.deadline.within(START_SHARE * self.deadline.remaining())
         asked = SolveRequest[Any, ReplicationPlan](SolveOptions(), deadline)
-        # One replay: all planners and no search.
-        asked = replace(asked, settings=link_aware.Settings(evaluations=1))
+        replays = START_REPLAYS if len(self.problem.tasks) > TINY_TASKS else 1
+        asked = replace(asked, settings=link_aware.Settings(evaluations=replays))
         self._offer(link_aware.solve(self.problem, asked).plan)
-        self.planned = self.upper
         self._offer(self.request.start)
 
     def _offer(self, plan: ReplicationPlan | None) -> None:
@@ -177,8 +166,6 @@ class _Run:
                 self.proven.append(self.floor)
             if not ended or not tree.pressed:
                 break
-        if self.stop is StopReason.FINISHED and self.floor < self.upper and not self.relaxed:
-            self._relax(LAST_RELAX_WORK)
 
     def _run(self, tree: QueueSearch, policy: EvictionPolicy) -> bool:
         """Search until the end (True) or until the time or the replays are up."""
@@ -196,12 +183,6 @@ class _Run:
                 self.upper = min(self.upper, tree.upper)
             if ended:
                 return True
-            late = self.deadline.elapsed() > RELAX_SHARE * (self.deadline.limit_seconds or 1e9)
-            if not self.relaxed and (late or self.replays >= self.most):
-                self._relax()
-                tree.look_below(self.upper)
-                if self.upper <= self.floor * (1 + 1e-9):
-                    return True
             known = max(self.floor, tree.bound) if policy == POLICIES[-1] else self.floor
             if (relative_gap(self.upper, known) or 0.0) <= (self.request.options.gap or -1.0):
                 self.stop = StopReason.GAP
@@ -210,27 +191,6 @@ class _Run:
                 self.stop = StopReason.TIME if self.deadline.expired() else StopReason.ITERATIONS
                 return False
 
-    def _relax(self, work: float = RELAX_WORK) -> None:
-        """CP-SAT on the relaxation with intervals: a bound, and queues by the order of its starts."""
-        self.relaxed = True
-        if "ortools" not in sys.modules and self.deadline.remaining() < LOADING_SECONDS:
-            return
-        assert self.plan is not None
-        model = IntervalModel(self.problem, self.upper)
-        left = self.deadline.remaining()
-        limits = BackendLimits(
-            RELAX_SHARE * left if left < float("inf") else None,
-            seed=self.request.options.seed, work=work,
-        )  # fmt: skip
-        answer = solve_by_cpsat(
-            model.program, limits, model.hint(simulate(self.problem, self.plan).schedule),
-            parameters={"symmetry_level": 0},
-        )  # fmt: skip
-        if answer.bound is not None:
-            self.floor = max(self.floor, min(self.upper, model.seconds(answer.bound)))
-        if answer.found:
-            self._offer(build_plan(self.problem, model.queues(answer.values), POLICIES[0]))
-
     def outcome(self) -> Outcome[ReplicationPlan]:
         """The best plan and the bound."""
         note = f"{self.replays} replays of beginnings of queues"
@@ -238,10 +198,7 @@ class _Run:
             note += "; no queues of tasks end sooner under any eviction policy"
             if self.floor < self.upper * (1 - 1e-9):
                 note += ", and the bound is one of plans with copy entries too"
-        metrics = {
-            "replays": self.replays, "planners_makespan_seconds": self.planned,
-            "queues_bound_seconds": self.queues_bound,
-        }  # fmt: skip
+        metrics = {"replays": self.replays, "queues_bound_seconds": self.queues_bound}
         return Outcome(
             self.plan, self.floor, self.stop, objective_name="makespan_seconds", notes=(note,),
             metrics=metrics,
@@ -331,10 +288,6 @@ class QueueSearch:
     def upper(self) -> float:
         """Seconds of the best plan known."""
         return float(self._tree.seconds[kernel.UPPER])
-
-    def look_below(self, seconds: float) -> None:
-        """Only plans that end before *seconds* are looked for from now on."""
-        self._tree.seconds[kernel.UPPER] = min(self.upper, seconds)
 
     @property
     def pressed(self) -> bool:

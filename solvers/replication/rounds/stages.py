@@ -91,29 +91,6 @@ def timed(limits: BackendLimits, build_seconds: float) -> BackendLimits | None:
     return limits
 
 
-def quick_selection(
-    problem: ReplicationProblem, pending: Sequence[int], places: Sequence[Place]
-) -> list[list[int]]:
-    """Pending tasks in order, place after place, an even number each; for when time is over.
-
-    Never empty where some place can take the first pending task.
-    """
-    share = -(-len(pending) // len(places))
-    chosen: list[list[int]] = [[] for _ in places]
-    at = 0
-    for mine, place in zip(chosen, places, strict=True):
-        used, stored = 0, set[int]()
-        while at < len(pending) and len(mine) < share:
-            task = pending[at]
-            used += sum(problem.files[f].bytes for f in problem.inputs[task] if f not in stored)
-            if place.disk_bytes is not None and used > place.disk_bytes:
-                break
-            stored.update(problem.inputs[task])
-            mine.append(task)
-            at += 1
-    return chosen
-
-
 def greedy_selection(
     problem: ReplicationProblem, pending: Sequence[int], places: Sequence[Place]
 ) -> list[list[int]]:
@@ -150,7 +127,8 @@ def greedy_selection(
             continue
         candidates = np.flatnonzero(fits)
         # Bytes decide; what is on the place already breaks ties.
-        row = int(candidates[np.lexsort((free[i][candidates], missing[i][candidates]))[0]])
+        fewest = candidates[missing[i][candidates] == missing[i][candidates].min()]
+        row = int(fewest[free[i][fewest].argmin()])
         task = rows[row]
         chosen[i].append(task)
         open_rows[row] = False
@@ -199,7 +177,7 @@ def allocate(
     present: Sequence[frozenset[int]],
     limits: BackendLimits,
 ) -> Allocation:
-    """Allocate the tasks of *start* (node -> tasks, which fits the disks) to *nodes*.
+    """Allocate the tasks of *start* (node -> tasks, which fits the disks) to *nodes*; without time, as it is.
 
     *present* are the files on every node of the problem; on *nodes* they are free and may go.
     """
@@ -230,29 +208,6 @@ def allocate(
         tuple((files[f], nodes[i]) for f, i in best.remote),
         tuple((files[f], nodes[i], nodes[j]) for f, i, j in best.copies),
     )  # fmt: skip
-
-
-def hasty_allocation(
-    problem: ReplicationProblem,
-    start: Mapping[int, Sequence[int]],
-    nodes: Sequence[int],
-    present: Sequence[frozenset[int]],
-) -> Allocation:
-    """The tasks of *start* as they are; a missing file is copied from a reader, or fetched by the first."""
-    readers: dict[int, list[int]] = {}
-    for node, tasks in sorted(start.items()):
-        for file in {file for task in tasks for file in problem.inputs[task]}:
-            readers.setdefault(file, []).append(node)
-    remote, copies = [], []
-    for file, where in sorted(readers.items()):
-        lacking = [node for node in where if file not in present[node]]
-        having = [node for node in where if file in present[node]]
-        if lacking and not having:
-            having = [lacking.pop(0)]
-            remote.append((file, having[0]))
-        copies += [(file, having[0], node) for node in lacking]
-    assign = {task: node for node, tasks in start.items() for task in tasks}
-    return Allocation(tuple(nodes), assign, dict(start), tuple(remote), tuple(copies))
 
 
 def _restricted(

@@ -32,8 +32,6 @@ from ioopt.solvers.replication.rounds.stages import (
     Selection,
     allocate,
     greedy_selection,
-    hasty_allocation,
-    quick_selection,
     select,
 )
 
@@ -107,14 +105,13 @@ class Rounds:
         self.disks.open_round(pending)
         gone = self.disks.evict_for_one_task(pending) if self.rounds else []
         whole = tuple(range(len(self.problem.nodes)))
-        if hurry:
-            parts = [self._hurry(pending, whole)]
-        else:
-            if not self.last_count:
-                places = [self._place((i,)) for i in whole]
-                greedy = greedy_selection(self.problem, pending, places)
-                self.last_count = max(1, sum(map(len, greedy)))
-            parts = self._descend(pending, whole, self.levels, self._budget(len(pending)))
+        if not hurry and not self.last_count:
+            places = [self._place((i,)) for i in whole]
+            greedy = greedy_selection(self.problem, pending, places)
+            self.last_count = max(1, sum(map(len, greedy)))
+        self.hurried += hurry
+        budget = 0.0 if hurry else self._budget(len(pending))
+        parts = self._descend(pending, whole, self.levels, budget)
         for part in parts:
             gone += self._evict(part)
         kept = [frozenset(files) for files in self.disks.present]
@@ -123,16 +120,6 @@ class Rounds:
         self._record(parts, remote, copies, gone)
         self.last_count = len(done)
         return done
-
-    def _hurry(self, pending: list[int], nodes: tuple[int, ...]) -> Allocation:
-        """A round without any model: tasks in order, node after node."""
-        self.hurried += 1
-        chosen = quick_selection(self.problem, pending, [self._place((node,)) for node in nodes])
-        if not any(chosen):
-            chosen = greedy_selection(self.problem, pending[:1], [self._place((i,)) for i in nodes])
-        start = {node: tasks for node, tasks in zip(nodes, chosen, strict=True) if tasks}
-        present = [frozenset(files) for files in self.disks.present]
-        return hasty_allocation(self.problem, start, nodes, present)
 
     def _budget(self, pending: int) -> float | None:
         """Seconds for this round, as if all later rounds were as large as the last one."""

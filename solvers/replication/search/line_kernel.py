@@ -14,7 +14,6 @@ from ioopt.sim.replication.state import Instance, Log, Queues, State
 from ioopt.solvers.replication.search.line_moves import (
     BEST,
     EVALUATIONS,
-    MOVED,
     NOW,
     Line,
     change,
@@ -76,7 +75,7 @@ def anneal(
         limit = now - heat * math.log(uniform(line.random))
         value = now
         if schedule.by_bytes:
-            value = rescore(inst, line, now, limit)
+            value = seconds(inst, line, limit)
         elif write_queues(inst, plan, line):
             value = makespan(inst, plan, st, log, limit)
         line.counts[EVALUATIONS] += 1
@@ -91,8 +90,8 @@ def anneal(
             keep_best(line)
 
 
-FETCHED, COPIED, OWED, DIGEST = 0, 1, 2, 3
-"""Cells of ``sums``: bytes moved so far, bytes on no disk that are still read, codes of what lies where."""
+FETCHED, COPIED, OWED = 0, 1, 2
+"""Cells of ``sums``: bytes moved so far, and bytes on no disk that are still read."""
 
 
 def settle(inst: Instance, line: Line, i: int, f: int) -> None:
@@ -103,8 +102,6 @@ def settle(inst: Instance, line: Line, i: int, f: int) -> None:
     line.on[x + f] = 1
     line.copies[f] += 1
     line.used[i] += inst.size[f]
-    if line.nxt[f] < inst.num_tasks:
-        line.sums[DIGEST] += line.code[x + f]
 
 
 def make_room(inst: Instance, line: Line, i: int, size: int, p: int) -> None:
@@ -131,70 +128,33 @@ def make_room(inst: Instance, line: Line, i: int, size: int, p: int) -> None:
         line.on[base + first] = 0
         line.copies[first] -= 1
         line.used[i] -= inst.size[first]
-        if line.nxt[first] < tasks:
-            line.sums[DIGEST] -= line.code[base + first]
-            if line.copies[first] == 0:
-                line.sums[OWED] += inst.size[first]
+        if line.nxt[first] < tasks and line.copies[first] == 0:
+            line.sums[OWED] += inst.size[first]
 
 
-def look_ahead(inst: Instance, line: Line, first: int) -> None:
-    """The next reader of every file from place *first* on."""
-    for f in range(inst.num_files):
-        line.nxt[f] = inst.num_tasks
+def begin(inst: Instance, line: Line) -> None:
+    """Only held files on the disks, no byte moved, and the next reader of every file."""
+    files, tasks = inst.num_files, inst.num_tasks
+    for f in range(files):
+        line.nxt[f] = tasks
         line.wanted[f] = -1
-    for p in range(inst.num_tasks - 1, first - 1, -1):
+        line.copies[f] = 0
+    for p in range(tasks - 1, -1, -1):
         k = line.order[p]
         for x in range(inst.ptr[k], inst.ptr[k + 1]):
             line.follow[x] = line.nxt[inst.files[x]]
             line.nxt[inst.files[x]] = p
-
-
-def stride(inst: Instance, line: Line) -> int:
-    """Places from one to the next whose disks are remembered; beyond the order where there is no room."""
-    marks = len(line.marked) // inst.num_nodes
-    return int(inst.num_tasks // marks + 1 if marks > 0 else inst.num_tasks + 1)
-
-
-def restore(inst: Instance, line: Line, first: int) -> None:
-    """The disks as they were before place *first*, which is remembered or 0."""
-    files, nodes = inst.num_files, inst.num_nodes
-    for i in range(nodes):
+    for i in range(inst.num_nodes):
         for x in range(i * files, i * files + line.num_residents[i]):
             line.on[i * files + line.residents[x]] = 0
         line.num_residents[i] = 0
         line.used[i] = 0
+    for x in range(len(inst.held_node)):
+        settle(inst, line, inst.held_node[x], inst.held_file[x])
+    line.sums[FETCHED] = line.sums[COPIED] = line.sums[OWED] = 0
     for f in range(files):
-        line.copies[f] = 0
-    for x in range(4):
-        line.sums[x] = 0
-    if first > 0:
-        m = nodes * (first // stride(inst, line))
-        for i in range(nodes):
-            base = (m + i) * files
-            for x in range(base, base + line.marked[m + i]):
-                settle(inst, line, i, line.mark[x])
-        line.sums[FETCHED] = line.fetched[first]
-        line.sums[COPIED] = line.copied[first]
-    else:
-        for x in range(len(inst.held_node)):
-            settle(inst, line, inst.held_node[x], inst.held_file[x])
-    for f in range(files):
-        if line.copies[f] == 0 and line.nxt[f] < inst.num_tasks:
+        if line.copies[f] == 0 and line.nxt[f] < tasks:
             line.sums[OWED] += inst.size[f]
-
-
-def remember(inst: Instance, line: Line, p: int, every: int) -> None:
-    """Keep what lies where, and the bytes moved, before place *p*."""
-    line.digest[p] = line.sums[DIGEST]
-    line.fetched[p] = line.sums[FETCHED]
-    line.copied[p] = line.sums[COPIED]
-    if p % every > 0 or len(line.marked) == 0:
-        return
-    for i in range(inst.num_nodes):
-        m = inst.num_nodes * (p // every) + i
-        line.marked[m] = line.num_residents[i]
-        for x in range(line.num_residents[i]):
-            line.mark[m * inst.num_files + x] = line.residents[i * inst.num_files + x]
 
 
 def serve(inst: Instance, line: Line, p: int) -> None:
@@ -206,10 +166,6 @@ def serve(inst: Instance, line: Line, p: int) -> None:
         f = inst.files[x]
         line.wanted[f] = p
         line.nxt[f] = line.follow[x]
-        if line.follow[x] == inst.num_tasks:
-            for j in range(inst.num_nodes):
-                if line.on[j * files + f]:
-                    line.sums[DIGEST] -= line.code[j * files + f]
     for x in range(inst.ptr[k], inst.ptr[k + 1]):
         f = inst.files[x]
         if line.on[i * files + f]:
@@ -224,94 +180,12 @@ def serve(inst: Instance, line: Line, p: int) -> None:
         settle(inst, line, i, f)
 
 
-def evaluate(inst: Instance, line: Line, first: int, end: int, limit: float, keep: bool) -> float:
-    """Seconds of all transfers; given up above *limit*.
-
-    Up to place *first* (remembered) all is as it was, from *end* on the order is. *keep* remembers it.
-    """
-    tasks, sums, every = inst.num_tasks, line.sums, stride(inst, line)
-    look_ahead(inst, line, first)
-    restore(inst, line, first)
-    p = first
-    while p < tasks and (p < end or sums[DIGEST] != line.digest[p]):
-        if keep:
-            remember(inst, line, p, every)
+def seconds(inst: Instance, line: Line, limit: float) -> float:
+    """Seconds of all transfers; infinite as soon as they must exceed *limit*."""
+    begin(inst, line)
+    sums = line.sums
+    for p in range(inst.num_tasks):
         serve(inst, line, p)
-        p += 1
         if (sums[FETCHED] + sums[OWED]) * line.costs[0] + sums[COPIED] * line.costs[1] > limit:
             return float("inf")
-    fetched, copied = sums[FETCHED], sums[COPIED]
-    if p < tasks:
-        fetched += line.fetched[tasks] - line.fetched[p]
-        copied += line.copied[tasks] - line.copied[p]
-    if keep:
-        more, copies = sums[FETCHED] - line.fetched[p], sums[COPIED] - line.copied[p]
-        for q in range(p, tasks + 1):
-            line.fetched[q] += more
-            line.copied[q] += copies
-    return float(fetched * line.costs[0] + copied * line.costs[1])
-
-
-def seconds(inst: Instance, line: Line, limit: float) -> float:
-    """Seconds of all transfers, counted and remembered from the beginning; given up above *limit*."""
-    return evaluate(inst, line, 0, inst.num_tasks, limit, True)
-
-
-def begin_of_change(inst: Instance, line: Line) -> int:
-    """The first place whose task or node a move has changed; the number of tasks where none is."""
-    p = 0
-    while p < inst.num_tasks and (
-        line.order[p] == line.kept_order[p]
-        and line.node[line.order[p]] == line.kept_node[line.order[p]]
-    ):
-        p += 1
-    return p
-
-
-def end_of_change(inst: Instance, line: Line) -> int:
-    """One more than the last such place; 0 where none is."""
-    p = inst.num_tasks
-    while p > 0 and (
-        line.order[p - 1] == line.kept_order[p - 1]
-        and line.node[line.order[p - 1]] == line.kept_node[line.order[p - 1]]
-    ):
-        p -= 1
-    return p
-
-
-def start_of(inst: Instance, line: Line, first: int) -> int:
-    """Up to which remembered place disks stay as they were; *first* is the first changed one.
-
-    Before it all places are as they were.
-    """
-    start = first
-    for m in range(line.counts[MOVED]):
-        k = line.moved[m]
-        for x in range(inst.ptr[k], inst.ptr[k + 1]):
-            f = inst.files[x]
-            last = -1
-            for y in range(line.reader_ptr[f], line.reader_ptr[f + 1]):
-                q = line.place[line.readers[y]]
-                if last < q < first:
-                    last = q
-            if last < 0 and len(inst.held_file) > 0:
-                last = 0
-            if 0 <= last < start:
-                start = last
-    return start - start % stride(inst, line)
-
-
-def rescore(inst: Instance, line: Line, now: float, limit: float) -> float:
-    """Seconds of all transfers after a move from an order of *now* seconds; infinite above *limit*.
-
-    What is remembered is that of the new order where it is within the limit.
-    """
-    first, end = begin_of_change(inst, line), end_of_change(inst, line)
-    if first >= end:
-        return now
-    start = start_of(inst, line, first)
-    value = evaluate(inst, line, start, end, limit, False)
-    if value > limit:
-        return float("inf")
-    evaluate(inst, line, start, end, float("inf"), True)
-    return value
+    return float(sums[FETCHED] * line.costs[0] + sums[COPIED] * line.costs[1])

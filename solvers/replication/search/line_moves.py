@@ -21,8 +21,8 @@ BARRIER_MOVES = 15
 """Per cent of the moves that change a barrier, where a plan has them."""
 BARRIER_SHIFT = 4
 """Places by which one moves at the most."""
-EVALUATIONS, MOVED = 0, 1
-"""Cells of ``counts``: plans scored; tasks that the last move took to other places."""
+EVALUATIONS = 0
+"""Cell of ``counts``: plans scored."""
 NOW, BEST = 0, 1
 """Cells of ``values``: the score of the present plan and of the best, in seconds."""
 
@@ -33,14 +33,13 @@ class Line(NamedTuple):
     ``order`` lists the tasks, ``place`` is its inverse, ``node`` the node of each task, ``cut`` is 1 where a
     barrier stands before a place; ``kept_*`` and ``best_*`` are copies. ``before`` and ``after`` list the
     tasks that a task waits for and that wait for it, ``readers`` those of a file. Cell (k, i) of ``fits``
-    stands at ``k * num_nodes + i``. ``moved`` are the tasks that the last move took to other places,
-    ``random`` is the state of the generator; ``flag``, ``scratch`` and ``queued`` are scratch.
+    stands at ``k * num_nodes + i``. ``random`` is the state of the generator; ``flag``, ``scratch`` and
+    ``queued`` are scratch.
 
     Where orders are scored by what they move (:mod:`ioopt.solvers.replication.search.line_kernel`): planned
     disks, cells of ``on`` and ``residents`` as in ``Dispatch``; ``nxt``: place of the next reader of a file,
     ``follow`` of the one after each input, ``wanted`` of the last one; ``costs``: seconds a byte to fetch and
-    to copy. Before a place: bytes ``fetched`` and ``copied``, ``digest`` of the disks by the ``code`` of a
-    cell, and, at every so many places, ``marked`` residents a node, in ``mark``.
+    to copy; ``sums``: bytes so far.
     """
 
     order: Ints
@@ -60,7 +59,6 @@ class Line(NamedTuple):
     reader_ptr: Ints
     readers: Ints
     fits: Ints
-    moved: Ints
     flag: Ints
     scratch: Ints
     queued: Ints
@@ -76,12 +74,6 @@ class Line(NamedTuple):
     residents: Ints
     num_residents: Ints
     costs: Floats
-    fetched: Ints
-    copied: Ints
-    digest: Ints
-    code: Ints
-    marked: Ints
-    mark: Ints
     sums: Ints
 
 
@@ -233,7 +225,6 @@ def change(inst: Instance, line: Line) -> None:
     random = line.random
     kind = draw(random, 100)
     k, q = draw(random, inst.num_tasks), draw(random, inst.num_tasks)
-    line.counts[MOVED] = 0
     if kind < 10:
         i = line.node[k]
         send(inst, line, k, line.node[q])
@@ -284,12 +275,10 @@ def shift_block(inst: Instance, line: Line, k: int, to: int, i: int) -> None:
     first, end = min(p, to), max(p, to) + length
     for q in range(first, end):
         line.flag[line.order[q]] = 0
-    for x in range(length):
-        line.moved[x] = line.order[p + x]
-        line.flag[line.moved[x]] = 1
+    for x in range(p, p + length):
+        line.flag[line.order[x]] = 1
         if not stay:
-            send(inst, line, line.moved[x], i)
-    line.counts[MOVED] = length
+            send(inst, line, line.order[x], i)
     if to < p:
         part(line, first, end, to, to + length)
     else:
@@ -301,8 +290,6 @@ def shift(inst: Instance, line: Line, k: int, to: int, i: int) -> None:
     random = line.random
     alone = draw(random, 2)
     p = line.place[k]
-    line.moved[0] = k
-    line.counts[MOVED] = 1
     if p > to:
         if alone:
             for x in range(line.before_ptr[k], line.before_ptr[k + 1]):

@@ -109,13 +109,13 @@ def _too_large(problem: ReplicationProblem, request: SolveRequest) -> bool:
     """Whether the time limit leaves no room for MinMin, a replay of it, and the front door's own."""
     left = request.deadline.remaining()
     plain, machine = replay_seconds(problem)
-    plan_plain, plan_machine = planning_seconds(problem)
-    if plain + plan_plain < NO_TIME_SECONDS or left == float("inf"):
+    planning = planning_seconds(problem)
+    if plain + planning < NO_TIME_SECONDS or left == float("inf"):
         return False
     left -= report_seconds(problem)
-    if plan_plain + 2.0 * plain <= left:
+    if planning + 2.0 * plain <= left:
         return False
-    if LOADING_SECONDS + plan_machine + 2.0 * machine > left:
+    if LOADING_SECONDS + planning + 2.0 * machine > left:
         return True
     return not use_machine_code("link-aware", request.deadline, plain)
 

@@ -300,7 +300,8 @@ class LinkAwareRun:
         budget = self.budget
         plain = min(budget.left(), budget.replays_left() * budget.replay_seconds)
         if not self._chosen and use_machine_code("link-aware", self.request.deadline, plain):
-            self.engine.go_fast()
+            # No random number has been drawn yet: both engines would give the same answer.
+            self.engine = Engine(self.problem, self.request.options.seed, True, self.options)
             budget.replay_seconds = 0.0
         self.deal()
         if self.over():

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 from itertools import chain, pairwise, zip_longest
-from random import Random
 
 from ioopt.compiled import Box, boxes, compiled
 from ioopt.problems.replication import RULES, EvictionPolicy, ReplayOptions, ReplicationProblem
@@ -17,7 +16,6 @@ from ioopt.solvers.replication.search.line_kernel import Schedule
 from ioopt.solvers.replication.search.line_moves import (
     BEST,
     EVALUATIONS,
-    LONGEST_BLOCK,
     MODULUS,
     NOW,
     Line,
@@ -48,19 +46,10 @@ class Engine:
         self, problem: ReplicationProblem, seed: int, fast: bool, options: ReplayOptions = RULES
     ) -> None:
         self.problem, self.fast, self.options = problem, fast, options
-        self._allocate(1 + (seed * 7919 + 104729) % (MODULUS - 1))
-
-    def go_fast(self) -> None:
-        """Go on with compiled kernels, exactly as the plain ones would have gone on."""
-        self.fast = True
-        self._allocate(int(self.random[0]))
-
-    def _allocate(self, seed: int) -> None:
-        problem, fast = self.problem, self.fast
         self.inst = instance_arrays(problem, compiled=fast)
         self._state = new_state(self.inst, self.inst.num_tasks + 1, fast)
         self._log = new_log(self.inst, 0, 0, fast)
-        self.random = boxes(fast)([seed])
+        self.random = boxes(fast)([1 + (seed * 7919 + 104729) % (MODULUS - 1)])
         self._work = self._dispatch_arrays()
         self._dispatch, self._anneal = deal_kernel.dispatch, line_kernel.anneal
         if fast:
@@ -229,12 +218,6 @@ def with_barriers(engine: Engine, ordered: Annealing, every: int) -> Annealing:
     return Annealing(engine, arrays, line, 1)
 
 
-CODE_BITS = 48
-"""Two sets of files on disks have one sum of codes with probability 2 to the minus that."""
-MOST_MARKED = 400_000
-"""Room for the files on disks at marked places of an order; a batch too large for a mark has none."""
-
-
 def new_line(
     problem: ReplicationProblem, inst: Instance, order: Sequence[int], node: Sequence[int], random: Box,
     fast: bool, by_bytes: bool,
@@ -253,10 +236,7 @@ def new_line(
         for k in range(tasks)
         for i in range(nodes)
     ]
-    rng = Random(0)
-    cells, places = [0] * (nodes * files), [0] * (tasks + 1 if by_bytes else 0)
-    marks = min(tasks, MOST_MARKED // max(1, nodes * files))
-    network, none = problem.network, [0] * tasks
+    network, none, cells = problem.network, [0] * tasks, [0] * (nodes * files)
     costs = [1.0 / network.remote_bytes_per_second, 1.0 / network.replica_bytes_per_second]
     return Line(
         order=box(order), place=box(place), node=box(node), cut=box(none),
@@ -264,15 +244,13 @@ def new_line(
         best_order=box(order), best_node=box(node), best_cut=box(none),
         before_ptr=before_ptr, before=before, after_ptr=after_ptr, after=after,
         reader_ptr=reader_ptr, readers=readers, fits=box(fits),
-        moved=box([0] * LONGEST_BLOCK), flag=box(none), scratch=box(none),
+        flag=box(none), scratch=box(none),
         queued=box([0] * (nodes + 1)), random=random,
-        values=box([float("inf")] * 2, real=True), counts=box([0, 0]),
+        values=box([float("inf")] * 2, real=True), counts=box([0]),
         on=box(cells), copies=box([0] * files), nxt=box([0] * files),
         follow=box([0] * (len(inst.files) if by_bytes else 0)), wanted=box([0] * files),
         used=box([0] * nodes), residents=box(cells), num_residents=box([0] * nodes),
-        costs=box(costs, real=True), fetched=box(places), copied=box(places), digest=box(places),
-        code=box([rng.getrandbits(CODE_BITS) for _ in cells]), marked=box([0] * (marks * nodes)),
-        mark=box([0] * (marks * nodes * files)), sums=box([0] * 4),
+        costs=box(costs, real=True), sums=box([0] * 3),
     )  # fmt: skip
 
 

@@ -22,7 +22,6 @@ from ioopt.solvers.replication.greedy import (
     file_order,
     job_data_present,
     minmin,
-    minmin_kernel,
 )
 from ioopt.solvers.replication.rounds import two_stage
 from ioopt.solvers.replication.search import anneal, link_aware
@@ -88,16 +87,6 @@ def test_replay_in_pieces_is_the_replay(most: int) -> None:
     assert runs[0] == runs[1]
 
 
-def test_minmin_in_pieces_is_minmin(monkeypatch: Any) -> None:
-    """A look at the clock after every task; the arrays of the compiled kernel hold the same."""
-    whole = minmin.plan_minmin(SMALL)
-    monkeypatch.setattr(minmin, "TASKS_A_LOOK", 1)
-    assert minmin.plan_minmin(SMALL) == whole
-    monkeypatch.setattr(minmin, "use_machine_code", lambda *given: True)
-    monkeypatch.setattr(minmin, "compiled", lambda module, name: minmin_kernel.plan)
-    assert minmin.plan_minmin(SMALL, deadline=ticking(1e9)) == whole
-
-
 SOLVERS = [
     *(module.solve for module in (minmin, job_data_present, two_stage, ip, anneal)),
     two_stage.solve_hierarchical,
@@ -125,10 +114,8 @@ def test_a_limit_that_is_too_short_gives_tasks_in_file_order(solve: Any, monkeyp
 def test_minmin_may_use_what_a_check_leaves_of_the_overtime(
     monkeypatch: Any, limit: float, planned: bool
 ) -> None:
-    """Compiled .6 s and 1 s to load it: of 1.05 x 1 s + .8 s 1.85 are left, of .5 s 1.325."""
-    monkeypatch.setattr(minmin, "planning_seconds", lambda problem: (99.0, 0.6))
-    monkeypatch.setattr(minmin, "use_machine_code", lambda *given: True)
-    monkeypatch.setattr(minmin, "compiled", lambda module, name: minmin_kernel.plan)
+    """It takes 3 s and may take twice what is left: of 1.05 x 1 s + .8 s 1.85 are left, of .5 s 1.325."""
+    monkeypatch.setattr(minmin, "planning_seconds", lambda problem: 3.0)
     deadline = Deadline(limit, lambda: 0.0, 0.0)
     outcome = minmin.solve(SMALL, SolveRequest(SolveOptions(limit), deadline))
     assert (outcome.stop is StopReason.FINISHED) == planned
