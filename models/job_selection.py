@@ -1,0 +1,206 @@
+"""Which ready jobs to start now, under resource limits: an integer program over classes of jobs (ours).
+
+The value of a selection is, lexicographically by weight, priority, then cores put to work, then
+temporary files that can be deleted (all their remaining readers selected), then progress towards
+deleting them: the value that Snakemake's integer program maximises. Jobs that differ in nothing
+that counts are one class k. Variables: x_k jobs of class k that start; d_f file f can be deleted.
+
+(1) sum over k of resource r of k times x_k <= capacity of r;  (2) sum of x_k over the readers of f
+>= readers of f times d_f. Objective: sum of own_k x_k plus the weight of a deletion times its
+gigabytes, in whole steps.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import NamedTuple
+
+from ioopt.models.program import Number, Program, Term
+
+SCALE = 10**6
+"""Steps of the value per unit in the integer program."""
+
+
+class ReadyJob(NamedTuple):
+    """A job that could start: priority, resources it would hold, temporary inputs, input bytes."""
+
+    priority: int = 0
+    cores: int = 1
+    resources: tuple[int, ...] = ()
+    temp: frozenset[str] = frozenset()
+    input_bytes: int = 0
+
+
+class JobClass(NamedTuple):
+    """Jobs that are alike in all that counts, larger inputs first.
+
+    ``own`` is what each adds to the value whatever else is chosen, ``shared`` the temporary files
+    that others read as well.
+    """
+
+    own: float
+    resources: tuple[int, ...]
+    shared: frozenset[str]
+    positions: tuple[int, ...]
+
+
+class Question:
+    """Ready jobs under capacities, and what a selection of them is worth."""
+
+    def __init__(
+        self,
+        jobs: Sequence[ReadyJob],
+        capacities: Sequence[int],
+        temp_bytes: Mapping[str, int],
+        readers: Mapping[str, int],
+    ) -> None:
+        self.jobs, self.capacities, self.readers = jobs, capacities, readers
+        self.giga = {name: size / 1e9 for name, size in temp_bytes.items()}
+        total = max(sum(self.giga.values()), 1.0)
+        cores = sum(max(job.cores, 1) for job in jobs)
+        self.by_priority = 4.0 * max(cores, 1) * total
+        self.by_core, self.by_deletion = 2 * total, total
+
+    def value(self, chosen: Sequence[int]) -> float:
+        """The value of a selection, from its definition."""
+        counts: Counter[str] = Counter()
+        value = 0.0
+        for position in chosen:
+            job = self.jobs[position]
+            value += self.by_priority * job.priority + self.by_core * max(job.cores, 1)
+            for name in job.temp:
+                counts[name] += 1
+                value += self.giga[name] / self.readers[name]
+        deleted = sum(self.giga[name] for name, n in counts.items() if n >= self.readers[name])
+        return value + self.by_deletion * deleted
+
+    def classes(self) -> list[JobClass]:
+        """The jobs in classes, without those that no best selection needs.
+
+        Of jobs that hold the same resources and read the same shared files, only the most worthy
+        can matter, as many as fit together.
+        """
+        groups: dict[tuple[tuple[int, ...], frozenset[str]], list[tuple[float, int, int]]] = {}
+        giga, readers = self.giga, self.readers
+        by_priority, by_core = self.by_priority, self.by_core
+        for position, job in enumerate(self.jobs):
+            own = by_priority * job.priority + by_core * max(job.cores, 1)
+            shared = job.temp
+            if shared:
+                alone = [name for name in shared if readers[name] <= 1]
+                own += sum(giga[name] / readers[name] for name in shared)
+                if alone:
+                    own += self.by_deletion * sum(giga[name] for name in alone)
+                    shared = shared.difference(alone)
+            row = (-own, -job.input_bytes, position)
+            groups.setdefault((job.resources, shared), []).append(row)
+        found = []
+        for (resources, shared), members in groups.items():
+            room = [have // need for need, have in zip(resources, self.capacities) if need > 0]
+            members.sort()
+            best = members[: max(0, min(room, default=len(members)))]
+            for worth, alike in groupby(best, key=itemgetter(0)):
+                positions = tuple(position for _, _, position in alike)
+                found.append(JobClass(-worth, resources, shared, positions))
+        return found
+
+    def plain_rank(self, item: JobClass) -> tuple[float, ...]:
+        """Priority, cores, bytes of temporary files, input bytes, position: the plain greedy order."""
+        job = self.jobs[item.positions[0]]
+        temp = sum(self.giga[name] for name in job.temp)
+        return (-job.priority, -max(job.cores, 1), -temp, -job.input_bytes, item.positions[0])
+
+    def first_fit(self, order: Sequence[JobClass]) -> tuple[int, ...]:
+        """As many of each class in turn as still fit."""
+        left = list(self.capacities)
+        chosen: list[int] = []
+        for item in order:
+            if item.own < 0:
+                continue
+            count = len(item.positions)
+            for need, have in zip(item.resources, left):
+                if need * count > have:
+                    count = have // need
+            if count > 0:
+                chosen += item.positions[:count]
+                left = [have - count * need for need, have in zip(item.resources, left)]
+        return tuple(sorted(chosen))
+
+
+class SelectionModel:
+    """The program of *classes*; :attr:`program` maximises the value in steps of ``1 / step``."""
+
+    def __init__(self, question: Question, classes: Sequence[JobClass]) -> None:
+        self.classes = classes
+        self.step = step = SCALE / max(question.by_core, 1.0)
+        self.program = program = Program("job_selection", maximise=True)
+        self.counts = counts = [
+            program.whole(f"x{k}", 0, len(item.positions)) for k, item in enumerate(classes)
+        ]
+        for r, capacity in enumerate(question.capacities):
+            if sum(item.resources[r] * len(item.positions) for item in classes) > capacity:
+                terms = [(at, item.resources[r]) for at, item in zip(counts, classes)]
+                program.add(f"capacity_{r}", terms, most=capacity)
+        users: dict[str, list[Term]] = {}
+        for count, item in zip(counts, classes):
+            program.objective[count] = round(step * item.own)
+            for name in item.shared:
+                users.setdefault(name, []).append((count, 1))
+        for name, which in users.items():
+            deleted = program.binary(f"deleted_{name}")
+            program.add(f"last_{name}", [*which, (deleted, -question.readers[name])], least=0)
+            worth = question.by_deletion * question.giga[name]
+            program.objective[deleted] = round(step * worth)
+        # rounding moves every term by at most half a step
+        terms_moved = sum(len(item.positions) for item in classes) + len(users)
+        self.slack = 0.5 * terms_moved / step
+
+    def start(self, chosen: Sequence[int]) -> dict[int, int]:
+        """The jobs of each class in a selection (positions)."""
+        wanted = set(chosen)
+        rows = zip(self.counts, self.classes)
+        return {count: len(wanted.intersection(item.positions)) for count, item in rows}
+
+    def chosen(self, values: Mapping[int, Number]) -> tuple[int, ...]:
+        """The positions that a solution selects, in ascending order."""
+        rows = zip(self.counts, self.classes)
+        taken = [item.positions[: round(values[count])] for count, item in rows]
+        return tuple(sorted(position for positions in taken for position in positions))
+
+    def bound(self, steps: float) -> float:
+        """A bound of the value, from a bound of the objective."""
+        return steps / self.step + self.slack
+
+
+class CapacityModel:
+    """The linear relaxation over the capacities alone.
+
+    A shared deletion counts by a job's part of the readers. Worths are in units of the largest,
+    needs in capacities, so that tolerances fit.
+    """
+
+    def __init__(self, question: Question, classes: Sequence[JobClass]) -> None:
+        by, giga, readers = question.by_deletion, question.giga, question.readers
+        self.worths = [
+            item.own + by * sum(giga[name] / readers[name] for name in item.shared)
+            for item in classes
+        ]
+        self.unit = max(map(abs, self.worths), default=0.0) or 1.0
+        self.program = program = Program("job_capacities", maximise=True)
+        counts = [program.real(f"x{k}", 0, len(item.positions)) for k, item in enumerate(classes)]
+        program.objective = dict(zip(counts, (worth / self.unit for worth in self.worths)))
+        for r, capacity in enumerate(question.capacities):
+            total = sum(item.resources[r] * len(item.positions) for item in classes)
+            # a resource of which there is none is not needed by any class that is left
+            if 0 < capacity < total:
+                needs = [item.resources[r] / capacity for item in classes]
+                program.add(f"capacity_{r}", list(zip(counts, needs)), most=1)
+
+    def scores(self, prices: Mapping[str, float]) -> list[float]:
+        """The worth of each class for what it needs at *prices* of the rows."""
+        cost = [1e-9] * len(self.worths)
+        for row in self.program.rows:
+            for at, need in row.terms:
+                cost[at] += prices[row.name] * need
+        return [worth / self.unit / price for worth, price in zip(self.worths, cost)]
