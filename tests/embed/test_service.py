@@ -141,8 +141,8 @@ def test_a_stream_of_damaged_lines_is_answered_line_by_line(count):
         replies = [json.loads(line) for line in sink.getvalue().splitlines()]
         assert len(replies) == len(lines) and all("ok" in reply for reply in replies)
         for k, (line, reply) in enumerate(zip(lines, replies)):
-            if f'"id": {k}, '.encode() in line and reply["ok"]:
-                assert reply["id"] == k
+            if reply["ok"]:
+                assert reply["id"] == json.loads(line).get("id"), k
                 whole += 1
     assert whole > count
 
