@@ -16,6 +16,17 @@ def compile_batch_io() -> None:
     compile_for(io_policy(row.name) for row in solvers_for("batch-io") if row.policy)
 
 
+def compile_enumeration() -> None:
+    """Compile the search for proofs of small batches."""
+    from ioopt.models.replication.static import reduce
+    from ioopt.options import Deadline
+    from ioopt.solvers.replication.exact.enumeration import Enumeration
+
+    instance = reduce(load(resolve("image-16x3")))
+    search = Enumeration(instance, "acyclic", True, Deadline(None), compiled=True)
+    search.advance(1, lambda: False, lambda: 1, lambda moves: None)
+
+
 def compile_laboratory() -> None:
     """Compile the laboratory, an application of each sort."""
     from ioopt.measure.laboratory import Laboratory

@@ -26,7 +26,7 @@ from ioopt.version import __version__
 LOADING_SECONDS = 1.0
 """What loading numba and machine code takes on a busy machine."""
 LONG_LIMIT_SECONDS = 60.0
-LOOK_EVERY_SECONDS = 0.05
+LOOK_EVERY_SECONDS = 0.1
 """How often a run looks whether what it waits for is compiled."""
 
 say: Callable[[str], None] = lambda line: None  # noqa: E731
@@ -74,6 +74,8 @@ KERNELS = {
                "ioopt.sim.replication.kernel:begin_or_advance"),
         Kernel("replication", "link-aware", _SEARCH + "search.link_search:compile_kernels",
                _SEARCH + "search.line_kernel:anneal"),
+        Kernel("replication", "enumeration", _CALLS + "compile_enumeration",
+               _SEARCH + "exact.enumeration_kernel:search"),
         Kernel("replication", "queues", _SEARCH + "exact.exact_workflow:compile_kernels",
                _SEARCH + "exact.queue_kernel:search"),
         Kernel("replication", "anneal", _SEARCH + "search.anneal:compile_kernel",
@@ -134,10 +136,10 @@ def compile_beside(family: str, first: str = "", wait_seconds: float = 0.0) -> b
         )
     if not wait_seconds:
         return False
-    end, stamp = time.monotonic() + wait_seconds, _stamp(KERNELS[first])
-    while running.poll() is None and not stamp.exists() and time.monotonic() < end:
+    end, kernel = time.monotonic() + wait_seconds, KERNELS[first]
+    while not kernel.ready() and running.poll() is None and time.monotonic() < end:
         time.sleep(LOOK_EVERY_SECONDS)
-    return KERNELS[first].ready()
+    return kernel.ready()
 
 
 def compile_family(family: str, first: str = "") -> None:

@@ -63,7 +63,7 @@ def test_runs_find_the_kernels_that_were_compiled() -> None:
     pytest.importorskip("numba")
     from ioopt.sim.batch_io import engine
     from ioopt.sim.gang import compiled as gang_compiled
-    from ioopt.solvers.replication.exact import queue_kernel
+    from ioopt.solvers.replication.exact import enumeration_kernel, queue_kernel
     from ioopt.solvers.replication.search import anneal_kernel, line_kernel
 
     for kernel in KERNELS.values():
@@ -72,6 +72,7 @@ def test_runs_find_the_kernels_that_were_compiled() -> None:
     assert compiled.is_kept(gang_compiled._simulate)
     for module, name in (
         (anneal_kernel, "run"), (line_kernel, "anneal"), (queue_kernel, "search"),
+        (enumeration_kernel, "search"),
     ):  # fmt: skip
         assert compiled.is_kept(compiled.compiled(module.__name__, name))
 

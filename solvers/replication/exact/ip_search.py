@@ -27,13 +27,11 @@ from ioopt.result import Status
 from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
 from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
 from ioopt.solvers.backends.solve import solve_program
-from ioopt.solvers.replication.exact.enumeration import MOST_VISITS, Enumeration, applies
+from ioopt.solvers.replication.exact import enumeration
 from ioopt.solvers.replication.search.anneal import anneal, placed_by_disk, steps_within
 from ioopt.solvers.replication.search.packing import gathered, packed
 
 FIRST_PROOF_SECONDS = 2.0
-PROOF_VISITS = 10 * MOST_VISITS
-"""Nodes that the enumeration visits in a first proof: a few seconds."""
 PROOF = {"symmetry_level": 2, "linearization_level": 2}
 """Full linearisation proves what level 1 does not: 2.6 s instead of 15 s and more."""
 SEARCH = {"symmetry_level": 0}
@@ -196,20 +194,27 @@ class Search:
 
     def first_proof(self) -> None:
         """Enumeration where it applies, then a short repeatable run of CP-SAT."""
-        self.enumerate(PROOF_VISITS)
+        self.enumerate(fast=True)
         if not self.over():
             self.run_cpsat(FIRST_PROOF_SECONDS, work=FIRST_PROOF_SECONDS)
 
-    def enumerate(self, most: int = MOST_VISITS) -> None:
-        """Enumerate for so many nodes of the search, where that applies."""
-        if self.over() or not applies(self.instance):
+    def enumerate(self, fast: bool = False) -> None:
+        """Enumerate where that applies: for a moment, or *fast* for seconds, in machine code."""
+        if self.over() or not enumeration.applies(self.instance):
+            return
+        if fast and not enumeration.takes_machine_code(self.deadline):
             return
         relays = self.relays
-        search = Enumeration(
-            self.instance, self.cycles, self.replication, relays,
-            lambda: self.over() or relays != self.relays, lambda: self.load - 1, self.offer,
-        )  # fmt: skip
-        bound = search.run(most)
+        search = enumeration.Enumeration(
+            self.instance, self.cycles, self.replication, self.deadline, fast, relays
+        )
+
+        def over() -> bool:
+            return self.over() or relays != self.relays
+
+        bound = search.advance(
+            enumeration.MOST_NODES_VISITED[fast], over, lambda: self.load - 1, self.offer
+        )
         if bound is not None and self.moves is None:
             self.infeasible = True
         elif bound is not None:

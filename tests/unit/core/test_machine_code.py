@@ -116,12 +116,7 @@ def test_a_run_waits_for_the_process_that_compiles(
         def poll(self) -> int | None:
             return 1 if looks[0] >= ends_after else None
 
-    class Stamp:
-        def exists(self) -> bool:
-            return looks[0] >= made_after
-
     monkeypatch.setattr(choice, "_COMPILERS", {})
-    monkeypatch.setattr(choice, "_stamp", lambda kernel: Stamp())
     monkeypatch.setattr(choice.subprocess, "Popen", Process)
     monkeypatch.setattr(Kernel, "ready", lambda kernel: looks[0] >= made_after)
     monkeypatch.setattr(choice.time, "monotonic", lambda: float(looks[0]))

@@ -5,15 +5,18 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from conftest import first
+from conftest import ENGINES, first
 from oracle.replication_exhaustive import optimum
 from replication_samples import fits_somewhere, made, tiny
 
 from ioopt.checking import check
+from ioopt.models.replication.file_options import file_options
 from ioopt.models.replication.static import fits, loads, reduce, to_plan
+from ioopt.options import Deadline
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.solvers.replication.exact import enumeration
-from ioopt.solvers.replication.exact.enumeration import Enumeration, file_options
+from ioopt.solvers.replication.exact import enumeration_kernel as kernel
+from ioopt.solvers.replication.exact.enumeration import Enumeration
 from ioopt.solving import solve
 
 VARIANTS = [("acyclic", True), ("printed", True), ("acyclic", False)]
@@ -37,7 +40,7 @@ def test_options_of_a_file_by_hand() -> None:
     assert _loads(3, 10, 1, both, "acyclic", False) == [(10, 10, 0)]
 
 
-def _exact(problem: ReplicationProblem, *variant) -> tuple[int | None, int]:
+def _exact(problem: ReplicationProblem, *variant, fast: bool = False) -> tuple[int | None, int]:
     """The least load that the search finds (None: no plan), and the bound that it proves."""
     instance = reduce(problem)
     best: list[int] = []
@@ -48,10 +51,8 @@ def _exact(problem: ReplicationProblem, *variant) -> tuple[int | None, int]:
         assert not check(problem, to_plan(instance, moves, variant[0] == "printed"))
         assert not best[1:] or best[-1] < best[-2]
 
-    search = Enumeration(
-        instance, *variant, False, lambda: False, lambda: best[-1] - 1 if best else 1 << 60, found
-    )
-    bound = search.run(1 << 40)
+    search = Enumeration(instance, *variant, Deadline(None), fast)
+    bound = search.advance(1 << 40, lambda: False, lambda: best[-1] - 1 if best else 1 << 60, found)
     assert bound is not None
     return (best[-1] if best else None), bound
 
@@ -61,8 +62,9 @@ def _limited(problem: ReplicationProblem, room: int | None) -> ReplicationProble
     return problem.model_copy(update={"nodes": nodes})
 
 
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("seed", first(2, range(6)))
-def test_enumeration_equals_exhaustive_search(seed: int) -> None:
+def test_enumeration_equals_exhaustive_search(seed: int, engine: str) -> None:
     room = [None, 120, 80][seed % 3]
     problem = _limited(tiny(seed, nodes=2 + seed % 2, tasks=4), room)
     if not fits_somewhere(problem):
@@ -70,7 +72,7 @@ def test_enumeration_equals_exhaustive_search(seed: int) -> None:
     instance = reduce(problem)
     assert enumeration.applies(instance) and instance.exact
     for cycles, replication in VARIANTS:
-        best, bound = _exact(problem, cycles, replication)
+        best, bound = _exact(problem, cycles, replication, fast=engine == "compiled")
         true = optimum(problem, cycles, replication)
         assert (best is None) == (true is None)
         if best is not None:
@@ -81,8 +83,8 @@ def test_enumeration_equals_exhaustive_search(seed: int) -> None:
 def test_enumeration_gives_up_after_so_many_nodes() -> None:
     instance = reduce(tiny(1, tasks=4))
     args = (lambda: False, lambda: 1 << 60, lambda moves: pytest.fail("found"))
-    search = Enumeration(instance, "acyclic", True, False, *args)
-    assert search.run(2) is None and search.visits == 2
+    search = Enumeration(instance, "acyclic", True, Deadline(None))
+    assert search.advance(2, *args) is None and search.state.numbers[kernel.NODES] == 2
 
 
 def test_where_enumeration_applies() -> None:

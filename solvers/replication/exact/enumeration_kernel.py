@@ -1,0 +1,292 @@
+"""Every assignment of a few tasks to a few equal nodes, cut off by what copies must cost.
+
+Branch and bound in two layers, tasks on nodes and then an option for every file of a whole
+assignment (docs/replication-models.md, How ``ip`` searches). Plain Python over flat arrays,
+compiled and not with one answer. Loads are whole units.
+"""
+
+from typing import NamedTuple
+
+from ioopt.compiled import Box
+
+
+class Data(NamedTuple):
+    """The instance: ``ptr``/``files`` list the tasks' files, ``work`` and ``alike`` (1: equal to the
+    task before) are per task, ``kind`` per file, ``far`` and ``size`` per kind, kinds by falling
+    ``far``. ``base`` is (kind, reader nodes) at ``kind * (num_nodes + 1) + p``, p = 0 as p = 1;
+    ``divisor`` (kind, later kind) the common divisor of the fetch times between. Options of (kind, mask
+    of reader nodes) are those from ``opt_ptr[(kind << num_nodes) + mask]``, by rising ``excess``
+    over ``base``; ``opt_load`` and ``opt_low`` (load without a fetch) are (option, node),
+    ``opt_has`` the mask of nodes that store the file. ``room`` bytes of a node, -1 without limit."""
+
+    num_nodes: int
+    num_tasks: int
+    num_files: int
+    num_kinds: int
+    ptr: Box
+    files: Box
+    work: Box
+    alike: Box
+    kind: Box
+    far: Box
+    size: Box
+    base: Box
+    divisor: Box
+    opt_ptr: Box
+    opt_load: Box
+    opt_low: Box
+    opt_excess: Box
+    opt_has: Box
+    room: int
+
+
+class State(NamedTuple):
+    """What a run changes, by depth of the first layer (``assign`` .. ``used``) and by place in the
+    second (``group`` .. ``stored``); ``count`` files and ``low`` unavoidable units of each group;
+    ``seen`` rows (visit, place, loads, bytes) of states of the second layer met before."""
+
+    assign: Box
+    mask: Box
+    cost: Box
+    top: Box
+    load: Box
+    used: Box
+    count: Box
+    low: Box
+    group: Box
+    end: Box
+    fetch: Box
+    must: Box
+    chosen: Box
+    spare: Box
+    total: Box
+    stored: Box
+    seen: Box
+    numbers: Box
+
+
+DEPTH, UPPER, NODES, LEAVES, KEPT = 0, 1, 2, 3, 4
+NUMBERS = 5
+DONE, FOUND, LIMIT, STUCK = 0, 1, 2, 3
+ROWS = 1 << 15
+"""Rows of ``seen``, each as long as :func:`row_length` says; a new state takes the place of an old."""
+PRIME = 2147483647
+
+
+def search(data: Data, state: State, limit: int, leaf_limit: int) -> int:
+    """Go on until a plan within UPPER is FOUND, all is DONE, or *limit* nodes were visited.
+
+    After FOUND lower UPPER and call again: the same assignment is looked at once more. An
+    assignment that takes more than *leaf_limit* nodes ends the search as STUCK.
+    """
+    numbers, tasks = state.numbers, data.num_tasks
+    while numbers[DEPTH] >= 0:
+        if numbers[NODES] >= limit:
+            return LIMIT
+        depth = numbers[DEPTH]
+        if depth == tasks:
+            numbers[LEAVES] += 1
+            verdict = settle(data, state, leaf_limit)
+            if verdict != DONE:
+                return verdict
+            numbers[DEPTH] = depth - 1
+        elif not place(data, state, depth):
+            state.assign[depth] = -1
+            numbers[DEPTH] = depth - 1
+    return DONE
+
+
+def place(data: Data, state: State, depth: int) -> bool:
+    """Put task *depth* on its next node, if there is one, and go deeper where that may lead on."""
+    nodes, files = data.num_nodes, data.num_files
+    state.assign[depth] += 1
+    node = state.assign[depth]
+    # Nodes are alike: a task goes to a used one or to the first that is not.
+    if node > min(state.top[depth], nodes - 1):
+        return False
+    state.numbers[NODES] += 1
+    here, there = depth * files, (depth + 1) * files
+    for file in range(files):
+        state.mask[there + file] = state.mask[here + file]
+    cost = state.cost[depth]
+    used = state.used[depth * nodes + node]
+    for at in range(data.ptr[depth], data.ptr[depth + 1]):
+        file = data.files[at]
+        before = state.mask[here + file]
+        if (before >> node) & 1:
+            continue
+        state.mask[there + file] = before | (1 << node)
+        first = data.kind[file] * (nodes + 1) + bits(before)
+        cost += data.base[first + 1] - data.base[first]
+        used += data.size[data.kind[file]]
+    if cost > nodes * state.numbers[UPPER] or 0 <= data.room < used:
+        return True
+    for i in range(nodes):
+        state.load[(depth + 1) * nodes + i] = state.load[depth * nodes + i]
+        state.used[(depth + 1) * nodes + i] = state.used[depth * nodes + i]
+    state.load[(depth + 1) * nodes + node] += data.work[depth]
+    state.used[(depth + 1) * nodes + node] = used
+    state.cost[depth + 1] = cost
+    state.top[depth + 1] = max(state.top[depth], node + 1)
+    state.numbers[DEPTH] = depth + 1
+    if depth + 1 < data.num_tasks:
+        state.assign[depth + 1] = node - 1 if data.alike[depth + 1] else -1
+    return True
+
+
+def bits(mask: int) -> int:
+    """How many bits are set."""
+    count = 0
+    while mask:
+        mask &= mask - 1
+        count += 1
+    return count
+
+
+def settle(data: Data, state: State, leaf_limit: int) -> int:
+    """Whether the files of a whole assignment can be fetched and copied within UPPER."""
+    spare = data.num_nodes * state.numbers[UPPER] - state.cost[data.num_tasks]
+    if spare < 0:
+        return DONE
+    lay_out(data, state, spare)
+    if not may_fit(data, state, 0):
+        return DONE
+    state.numbers[KEPT] += 1
+    return choose(data, state, leaf_limit)
+
+
+def lay_out(data: Data, state: State, spare: int) -> None:
+    """The files in their order, and what from each place on must still be fetched and loaded."""
+    nodes, files = data.num_nodes, data.num_files
+    masks = 1 << nodes
+    for group in range(data.num_kinds * masks):
+        state.count[group] = 0
+    for file in range(files):
+        state.count[data.kind[file] * masks + state.mask[data.num_tasks * files + file]] += 1
+    place = 0
+    for kind in range(data.num_kinds):
+        # Files that several nodes read decide most, so they come first.
+        for mask in range(masks - 1, 0, -1):
+            group = kind * masks + mask
+            for _ in range(state.count[group]):
+                state.group[place] = group
+                place += 1
+            if state.count[group] > 0:
+                unavoidable(data, state, group, spare)
+        state.end[kind] = place
+    state.fetch[files] = 0
+    for i in range(nodes):
+        state.must[files * nodes + i] = 0
+        state.total[i] = state.load[data.num_tasks * nodes + i]
+        state.stored[i] = 0
+    for at in range(files - 1, -1, -1):
+        group = state.group[at]
+        state.fetch[at] = state.fetch[at + 1] + data.far[group // masks]
+        for i in range(nodes):
+            state.must[at * nodes + i] = (
+                state.must[(at + 1) * nodes + i] + state.low[group * nodes + i]
+            )
+    state.spare[0] = spare
+
+
+def unavoidable(data: Data, state: State, group: int, spare: int) -> None:
+    """Per node the least that a file of *group* loads it with beside a fetch."""
+    nodes = data.num_nodes
+    first = data.opt_ptr[group]
+    for i in range(nodes):
+        state.low[group * nodes + i] = data.opt_low[first * nodes + i]
+    for option in range(first + 1, data.opt_ptr[group + 1]):
+        if data.opt_excess[option] > spare:
+            break
+        for i in range(nodes):
+            low = data.opt_low[option * nodes + i]
+            state.low[group * nodes + i] = min(state.low[group * nodes + i], low)
+
+
+def may_fit(data: Data, state: State, place: int) -> bool:
+    """Whether what is left to fetch from *place* on fits in whole common divisors of free room."""
+    nodes, upper = data.num_nodes, state.numbers[UPPER]
+    for i in range(nodes):
+        if upper < state.total[place * nodes + i] + state.must[place * nodes + i]:
+            return False
+    if place == data.num_files:
+        return True
+    first = state.group[place] >> nodes
+    for kind in range(first, data.num_kinds):
+        step = data.divisor[first * data.num_kinds + kind]
+        wanted = state.fetch[place] - state.fetch[state.end[kind]]
+        for i in range(nodes):
+            free = upper - state.total[place * nodes + i] - state.must[place * nodes + i]
+            wanted -= free // step * step
+        if wanted > 0:
+            return False
+    return True
+
+
+def choose(data: Data, state: State, leaf_limit: int) -> int:
+    """Depth-first over the options of every file in turn."""
+    files, visited, place = data.num_files, 0, 0
+    if files == 0:
+        return FOUND
+    state.chosen[0] = data.opt_ptr[state.group[0]] - 1
+    while place >= 0:
+        visited += 1
+        state.chosen[place] += 1
+        option, group = state.chosen[place], state.group[place]
+        if option >= data.opt_ptr[group + 1] or data.opt_excess[option] > state.spare[place]:
+            place -= 1
+            continue
+        if visited > leaf_limit:
+            state.numbers[NODES] += visited
+            return STUCK
+        if not take(data, state, place, option) or not may_fit(data, state, place + 1):
+            continue
+        place += 1
+        if place == files:
+            state.numbers[NODES] += visited
+            return FOUND
+        same = state.group[place] == group
+        if not same and met(data, state, place):
+            place -= 1
+            continue
+        state.chosen[place] = option - 1 if same else data.opt_ptr[state.group[place]] - 1
+    state.numbers[NODES] += visited
+    return DONE
+
+
+def row_length(num_nodes: int) -> int:
+    """Numbers in a row of ``seen``."""
+    return 2 * num_nodes + 2
+
+
+def met(data: Data, state: State, place: int) -> bool:
+    """Whether these loads and bytes were met before at *place* of this assignment; notes them."""
+    nodes = data.num_nodes
+    key = place + 1
+    for i in range(place * nodes, place * nodes + nodes):
+        key = (key * 1000003 + state.total[i] % PRIME) % PRIME
+        key = (key * 1000003 + state.stored[i] % PRIME) % PRIME
+    row = key % ROWS * row_length(nodes)
+    visit = state.numbers[KEPT]
+    same = state.seen[row] == visit and state.seen[row + 1] == place
+    state.seen[row], state.seen[row + 1] = visit, place
+    for i in range(nodes):
+        load, bytes_there = state.total[place * nodes + i], state.stored[place * nodes + i]
+        at = row + 2 + 2 * i
+        same = same and state.seen[at] == load and state.seen[at + 1] == bytes_there
+        state.seen[at], state.seen[at + 1] = load, bytes_there
+    return same
+
+
+def take(data: Data, state: State, place: int, option: int) -> bool:
+    """Add the loads of *option* after *place*; False where a disk would overflow."""
+    nodes = data.num_nodes
+    size = data.size[state.group[place] >> nodes]
+    state.spare[place + 1] = state.spare[place] - data.opt_excess[option]
+    for i in range(nodes):
+        here, there = place * nodes + i, (place + 1) * nodes + i
+        state.total[there] = state.total[here] + data.opt_load[option * nodes + i]
+        state.stored[there] = state.stored[here] + ((data.opt_has[option] >> i) & 1) * size
+        if 0 <= data.room < state.stored[there]:
+            return False
+    return True
