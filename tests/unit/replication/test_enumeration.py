@@ -16,6 +16,7 @@ from ioopt.options import Deadline
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.solvers.replication.exact import enumeration
 from ioopt.solvers.replication.exact import enumeration_kernel as kernel
+from ioopt.solvers.replication.exact import ip_search as splits
 from ioopt.solvers.replication.exact.enumeration import Enumeration
 from ioopt.solving import solve
 
@@ -104,11 +105,28 @@ def _events(counts: list[int], sizes: list[int], nodes: int, compute: float) -> 
     return made(nodes, {f"f{k}": size for k, size in enumerate(sizes)}, tasks, 1, 20)
 
 
+def test_spreads_by_hand() -> None:
+    """Two heavy files (40) with 3 and 1 tasks, a light one (5): in all 85 + 5 of compute, two nodes.
+
+    Within 46 a node 92 - 90 = 2 are left, half of both ends of a copy (2 + 2): each file on one
+    node, alike for both or not. Within 47, 4 are left, and the first may be on both nodes.
+    """
+    problem = _events([3, 1, 1], [40, 40, 5], 2, 1.0)
+    instance = reduce(problem)
+    heavy = splits.heavy_classes(instance)
+    assert [instance.classes[k].count for k in heavy] == [3, 1]
+    units = round(1 / instance.unit)
+    assert splits.spreads(instance, heavy, True, 46 * units) == [(1, 1), (1, 2)]
+    assert splits.spreads(instance, heavy, True, 47 * units) == [(1, 1), (1, 2), (3, 1), (3, 2)]
+    assert splits.spreads(instance, heavy, False, 47 * units) == [(1, 1), (1, 2)]
+
+
 @pytest.mark.parametrize("nodes", first(1, [2, 3]))
 @pytest.mark.parametrize("variant", range(3))
-def test_single_files_are_proven_as_exhaustive_search_finds(nodes: int, variant: int) -> None:
+def test_spreading_proves_what_exhaustive_search_finds(nodes: int, variant: int) -> None:
     cycles, replication = VARIANTS[variant]
     problem = _events([3, 1, 1], [20, 20, 5], nodes, 3.0)
+    assert splits.heavy_classes(reduce(problem))
     settings = {"cycles": cycles, "replication": str(replication).lower()}
     result = solve(problem, "ip", settings=settings, time_limit=30)
     assert result.status == "optimal" and check(problem, result) == []
