@@ -68,6 +68,7 @@ class Search:
     may_relay: bool = field(init=False)
     ends: tuple[Sequence[int], int] | None = None
     infeasible: bool = False
+    going: enumeration.Enumeration | None = None
     notes: list[str] = field(default_factory=list)
     versions: dict[str, str] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -226,40 +227,49 @@ class Search:
             return
         if fast and not enumeration.takes_machine_code(self.deadline):
             return
-        relays = self.relays
         search = enumeration.Enumeration(
-            self.instance, self.cycles, self.replication, self.deadline, fast, relays
+            self.instance, self.cycles, self.replication, self.deadline, fast, self.relays
         )
+        self._advance(search, enumeration.MOST_NODES_VISITED[fast], threading.Event())
+        self.going = search if fast else None
+
+    def _advance(
+        self, search: enumeration.Enumeration, nodes: int, cancel: threading.Event
+    ) -> None:
+        """Go on with *search* for so many nodes."""
 
         def over() -> bool:
-            return self.over() or relays != self.relays
+            return self.over() or search.relays != self.relays or cancel.is_set()
 
-        bound = search.advance(
-            enumeration.MOST_NODES_VISITED[fast], over, lambda: self.load - 1, self.offer
-        )
+        bound = search.advance(nodes, over, lambda: self.load - 1, self.offer)
         if bound is not None and self.moves is None:
             self.infeasible = True
         elif bound is not None:
             self.raise_bound(bound)
 
     def race(self) -> None:
-        """CP-SAT and HiGHS at once until one has a proof."""
+        """CP-SAT, HiGHS and an enumeration that goes on, at once until one has a proof."""
         if self.over():
             return
         cancel = threading.Event()
 
-        def highs() -> None:
-            self.run_highs(cancel=cancel)
+        def until_over(step: Callable[[], None]) -> None:
+            step()
             if self.over():
                 cancel.set()
 
-        with ThreadPoolExecutor(1) as pool:
-            running = pool.submit(highs)
+        others: list[Callable[[], None]] = [lambda: self.run_highs(cancel=cancel)]
+        going = self.going
+        if going is not None:
+            others.append(lambda: self._advance(going, 1 << 40, cancel))
+        with ThreadPoolExecutor(len(others)) as pool:
+            running = [pool.submit(until_over, step) for step in others]
             try:
                 self.close_in(cancel)
             finally:
                 cancel.set()
-            running.result()
+            for other in running:
+                other.result()
 
     def close_in(self, cancel: threading.Event) -> None:
         """Ask CP-SAT again and again for any plan below a target, without an objective.
