@@ -54,15 +54,22 @@ class SolveOptions:
 
 @dataclass(frozen=True)
 class Deadline:
-    """A point on a monotonic clock that a whole solve, model building included, must respect."""
+    """A point on a monotonic clock that a whole solve, model building included, must respect.
+
+    ``run_seconds`` is the limit of the whole run where this deadline is that of a part of it.
+    """
 
     limit_seconds: float | None
     clock: Callable[[], float] = field(default_factory=lambda: now)
     started: float = field(default=-1.0)
+    run_seconds: float = field(default=-1.0)
 
     def __post_init__(self) -> None:
         if self.started < 0:
             object.__setattr__(self, "started", self.clock())
+        if self.run_seconds < 0:
+            whole = float("inf") if self.limit_seconds is None else self.limit_seconds
+            object.__setattr__(self, "run_seconds", whole)
 
     def elapsed(self) -> float:
         """Seconds since the deadline was set."""
@@ -86,7 +93,8 @@ class Deadline:
         if self.limit_seconds is None:
             return self
         whole = (1.0 + OVERTIME) * self.limit_seconds + OVERTIME_SECONDS
-        return Deadline(max(0.0, whole - after_seconds), self.clock, self.started)
+        limit = max(0.0, whole - after_seconds)
+        return Deadline(limit, self.clock, self.started, self.run_seconds)
 
     def would_do(self, share: float) -> str:
         """The end of a message: what limit would do, where this one ended with *share* of the work done."""
@@ -96,7 +104,7 @@ class Deadline:
 
     def within(self, seconds: float) -> Deadline:
         """A deadline that ends *seconds* from now or with this one, whichever is first."""
-        return Deadline(min(seconds, self.remaining()), self.clock)
+        return Deadline(min(seconds, self.remaining()), self.clock, run_seconds=self.run_seconds)
 
 
 NOW = {"--policy": "--solver"} | {

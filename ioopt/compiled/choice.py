@@ -7,7 +7,6 @@ of its limit: on a busy machine compiling takes many times its processor time. E
 plain Python, and the next run finds machine code.
 """
 
-import math
 import os
 import subprocess
 import sys
@@ -97,12 +96,11 @@ def use_machine_code(name: str, deadline: Deadline, plain_seconds: float) -> boo
     if not available() or plain_seconds < LOADING_SECONDS:
         return False
     kernel, left = KERNELS[name], deadline.remaining()
-    limit = math.inf if deadline.limit_seconds is None else deadline.limit_seconds
     if left > 2 * LOADING_SECONDS and kernel.ready():
         return True
     if (
         plain_seconds >= kernel.seconds
-        and limit >= LONG_LIMIT_SECONDS
+        and deadline.run_seconds >= LONG_LIMIT_SECONDS
         and left > 2 * kernel.seconds
     ):
         begun = time.perf_counter()

@@ -21,6 +21,7 @@ from ioopt.solvers.replication.search.flow_deal import (
 from ioopt.solvers.replication.search.link_run import LinkAwareRun
 from ioopt.solvers.replication.search.link_search import Queues
 from ioopt.solvers.replication.workflows import PLANNERS, Planner
+from ioopt.units import quantity, time_unit
 
 DEAL_SHARE = 0.15
 """Share of the time left that one deal may take."""
@@ -62,9 +63,10 @@ class FlowRun(LinkAwareRun):
         return not self.engine.fast and replay_seconds(self.problem)[0] > LONG_REPLAY_SECONDS
 
     def notes(self) -> tuple[str, ...]:
-        """Where the plan came from, and what the planners came to."""
-        ends = ", ".join(f"{name} {end:.6g} s" for name, end in self.ends.items())
-        return (*super().notes(), f"planners: {ends or 'not replayed'}")
+        """Where the plan came from, and what the planners came to, in the unit of a table of them."""
+        unit = time_unit(list(self.ends.values()))
+        ends = [f"{name} {quantity('seconds', end, unit=unit)}" for name, end in self.ends.items()]
+        return (*super().notes(), f"planners: {', '.join(ends) or 'not replayed'}")
 
     def deal(self) -> None:
         """Stretches of the depth-first order; then dispatches by live bytes under random parameters.

@@ -56,6 +56,16 @@ def test_the_rule(
     assert done == what
 
 
+def test_a_part_of_a_long_run_is_part_of_a_long_run(
+    done: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A solver that keeps time for its answer, out of 100 s, still compiles first."""
+    monkeypatch.setattr(Kernel, "ready", lambda kernel: False)
+    part = Deadline(100.0, clock=lambda: 0.0).with_overtime().within(55.0)
+    assert part.limit_seconds == 55.0 and not use_machine_code("gangs", part, 10.0)
+    assert done == [FIRST, "beside gang, gangs within 27.5 s", LATE]
+
+
 def test_without_numba_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choice, "available", lambda: False)
     monkeypatch.setattr(Kernel, "ready", lambda kernel: 1 / 0)

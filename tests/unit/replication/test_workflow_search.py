@@ -31,6 +31,7 @@ from ioopt.solvers.replication.search.flow_deal import (
 from ioopt.solvers.replication.search.line_moves import change, keep, put_back, write_queues
 from ioopt.solvers.replication.search.link_search import Engine, by_replays
 from ioopt.solvers.replication.workflows import PLANNERS
+from ioopt.units import quantity, time_unit
 
 
 def pairs(count: int, cores: int = 1, disk: int = 150) -> ReplicationProblem:
@@ -139,7 +140,8 @@ def test_annealing_improves_what_the_starts_leave(monkeypatch: pytest.MonkeyPatc
     result = ioopt.solve(problem, "link-aware", settings={"evaluations": 300})
     assert result.objective < 0.9 * heft and result.violations == ()
     assert result.notes[0].startswith("best plan from annealing; ")
-    assert result.notes[1] == f"planners: heft {heft:.6g} s"
+    unit = time_unit([heft])
+    assert result.notes[1] == f"planners: heft {quantity('seconds', heft, unit=unit)}"
 
 
 def test_a_plan_to_begin_from_is_kept_where_it_is_best() -> None:
