@@ -40,7 +40,7 @@ DEADLINE_SHARE = 0.8
 """Part of a decision's deadline that the solver is told; the rest is for building and checking."""
 
 METHODS = {
-    "IoArbiter": ["request", "progress", "finish", "observe", "forget", "decide"],
+    "IoArbiter": ["request", "progress", "finish", "decide"],
     "GangScheduler": ["arrive", "depart", "served", "drain", "matrix", "turn"],
     "ReplicationPlanner": ["submit", "plan", "next", "staged", "evicted", "completed", "observe"],
     "WorkflowDispatcher": [

@@ -192,8 +192,6 @@ def _decide_once(problem: IoRequestsProblem, policy: IoPolicy, settings: Setting
         default = Settings.model_fields[key].default
         if getattr(settings, key) != default:
             raise UsageError(f"setting {key} is for traces; this is one decision")
-    if policy.believes:
-        raise UsageError("settings estimate and volume_noise are for traces and IoArbiter")
     view = view_of(problem, settings.arithmetic == "exact", policy)
     rates = policy.decide(view)
     if view.limits.interference and not policy.ignores_limit:

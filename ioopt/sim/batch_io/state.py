@@ -17,7 +17,7 @@ from ioopt.decisions.batch_io import Growing, IoPolicy, Limits, Request, bit_tab
 from ioopt.decisions.ordering import Number
 from ioopt.problems.base import Json
 from ioopt.problems.batch_io import BurstBuffer, Machine, QueueOptions
-from ioopt.sim.batch_io.trace import Buffered, Trace, beliefs_of, stages_early
+from ioopt.sim.batch_io.trace import Buffered, Trace, stages_early
 
 if TYPE_CHECKING:
     from ioopt.compiled import Floats, Ints
@@ -31,7 +31,7 @@ JOB_NUMBERS = (
 )  # fmt: skip
 """Whole numbers of a job."""
 JOB_AMOUNTS = (
-    "base", "belief", "rate", "anchor", "peak", "left", "moved", "volume", "due", "requested", "began",
+    "base", "rate", "anchor", "peak", "left", "moved", "volume", "due", "requested", "began",
     "compute_so_far", "ideal_so_far", "start", "weight", "submit", "walltime", "end", "iteration",
     "length", "box_start", "box_end",
 )  # fmt: skip
@@ -250,7 +250,6 @@ class Tables(NamedTuple):
     jobs: Sequence[Job]
     compute: Floats
     volume: Floats
-    belief: Floats
     asked: Floats
     grant: Floats
     finish: Floats
@@ -262,7 +261,6 @@ class Tables(NamedTuple):
     ignores_limit: bool
     full_when_fits: bool
     shared: bool
-    believes: bool
     top: bool
     power: int
     record: bool
@@ -355,13 +353,11 @@ def tables_of(
     return Tables(
         limits=limits, total=machine.units, **terms, jobs=records_of(jobs) if fast else jobs,
         compute=box(trace.compute, real=True), volume=volume,
-        belief=box(beliefs_of(policy, trace), real=True) if policy.believes else volume,
         asked=real(places, math.nan), grant=real(places, math.nan), finish=real(places, math.nan),
         closed=closed, arrival_jobs=box(order), arrivals=box(arrivals, real=True),
         window_first=limits.number(trace.window[0]), window_last=limits.number(trace.window[1]),
         ignores_limit=policy.ignores_limit, full_when_fits=policy.full_when_fits,
-        shared=policy.by_clock(limits), believes=policy.believes is not None, top=policy.top,
-        power=policy.power_for(limits), record=record,
+        shared=policy.by_clock(limits), top=policy.top, power=policy.power_for(limits), record=record,
         # An instant ends at most the spans of all jobs, once a leave and once a decision.
         span_room=spans - 4 * (records + 64) if record else 1,
         spans=np.empty((4, spans)) if fast else [Growing() for _ in range(4)],

@@ -43,8 +43,6 @@ def issue(run: Tables, clock: Clock, job: Job, place: int) -> None:
         return
     job.requested = job.anchor = now
     job.base = job.left = volume
-    belief = run.belief[place]
-    job.belief = belief if belief >= 0 else volume
     job.moved = job.rate = 0
     job.granted = 0
     clock.load += job.units
@@ -126,8 +124,6 @@ def update_progress(run: Tables, clock: Clock) -> None:
             left = job.base - job.rate * (now - job.anchor)
             job.left = left if left > 0 else 0
             job.moved = job.volume - job.left
-        if run.believes:  # of a request that has a rate, left is made anew each time
-            job.left = max(job.belief - job.moved, now * 0)
 
 
 def ask_and_set(run: Tables, clock: Clock, decide: GrantFunction) -> None:
