@@ -32,18 +32,6 @@ COMMANDS = {
         "List or generate instances; list their solvers.",
     ),
 }
-RENAMED = {
-    "compile": "doctor --compile",
-    "decide": "solve --now",
-    "explain": "check --explain",
-    "generate": "instances generate",
-    "report": "plot",
-    "schema": "instances schema",
-    "solvers": "instances solvers",
-    "submit": "instances submit",
-}
-"""Commands of 0.2 -> what stands for them now."""
-
 EPILOG = """\b
 Examples:
   ioopt compare cycle3
@@ -62,7 +50,6 @@ Exit codes: 0 answer, 1 internal error, 2 usage or invalid input, 3 proven infea
 @click.group(
     cls=IooptGroup,
     lazy=COMMANDS,
-    renamed=RENAMED,
     epilog=EPILOG,
     context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
 )

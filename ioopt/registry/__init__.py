@@ -16,7 +16,7 @@ from importlib import metadata
 from typing import Any, Literal, TypeVar
 
 from ioopt.errors import InstanceError, UsageError
-from ioopt.options import nearest, parse_settings
+from ioopt.options import RENAMED, nearest, parse_settings
 from ioopt.options import suggest as suggest
 from ioopt.registry import batch_io, flexgang, gang, replication
 from ioopt.registry.types import Format as Format
@@ -73,15 +73,6 @@ SOLVERS += _added(
 )  # fmt: skip
 FORMATS: dict[str, Format] = {**KINDS, **{spec.kind: spec for spec in flexgang.MEASURED}}
 """What can be read and generated: kinds of decisions, then what is only measured."""
-
-
-NOW = {
-    ("batch-io", "exact"): "io-exact", ("flexgang", "exact"): "flex-exact",
-    ("batch-io", "fixed-share"): "base-line", ("batch-io", "set-10+top"): "fill",
-    ("flexgang", "quantum-dp"): "quantum-ip", ("gang", "dedicated"): "iogs",
-    ("replication", "lp-rounding"): "anneal", ("replication", "lpt"): "auto",
-}  # fmt: skip
-"""Solvers of 0.2, (family, name), and what answers in their place: told for one version."""
 
 
 def families() -> tuple[str, ...]:
@@ -167,7 +158,7 @@ def solver(name: str | Callable[..., object] | None, kind: KindSpec) -> SolverSp
     for spec in other:
         if kind.kind in spec.kinds:
             return spec
-    if now := NOW.get((kind.family, wanted)):
+    if now := RENAMED.get(kind.family, {}).get(wanted):
         raise UsageError(f"{wanted} of {kind.family} is now {now}")
     names = [spec.name for spec in solvers_for(kind.kind)]
     if other:
