@@ -60,7 +60,6 @@ class Question:
     machine: MachineRule = MachineRule()
     options: Json = field(default_factory=dict)
     io: IoRule = IoRule()
-    draw_logs: bool = False
     requested_size: bool = False
     max_jobs: int | None = None
     solvers: tuple[str, ...] = POLICIES
@@ -74,7 +73,7 @@ class Question:
             machine = machine.model_copy(update={"storage_bytes_per_second": storage})
         return batch_io_from_swf(
             self.trace, machine=machine, io=io, darshan=self.darshan, skipped=self.skipped,
-            draw_logs=self.draw_logs, requested_size=self.requested_size,
+            requested_size=self.requested_size,
             max_jobs=self.max_jobs, options=self.options,
         )  # fmt: skip
 

@@ -96,7 +96,7 @@ def _question(log: str, given: Json) -> Question:
     return Question(
         read_swf(log), tuple(darshan), tuple(skipped), **batch_machine(given["machine"]),
         io=IoRule(given["io_fraction"], given["io_period"], given["seed"]),
-        draw_logs=given["draw_logs"], requested_size=given["size"] == "requested",
+        requested_size=given["size"] == "requested",
         max_jobs=given["jobs"], solvers=given["solvers"] or POLICIES, draws=given["draws"],
         resamples=given["resamples"],
     )  # fmt: skip

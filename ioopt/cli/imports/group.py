@@ -15,7 +15,7 @@ COMMANDS = {
         _FLOWS + "nextflow_trace",
         "Traces of Nextflow runs, with their DAG if given.",
     ),
-    "batsim": (_LOGS + "batsim", "Batsim workloads, and its _jobs.csv."),
+    "batsim": (_LOGS + "batsim", "Batsim workloads."),
     "solution": (
         _FLOWS + "solution",
         "The plan in a solver's solution of an exported model.",
@@ -29,6 +29,6 @@ _OUTSIDE = {
 }
 
 
-@click.group(cls=IooptGroup, lazy=_OUTSIDE | COMMANDS, renamed={"batsim-jobs": "batsim"})
+@click.group(cls=IooptGroup, lazy=_OUTSIDE | COMMANDS)
 def group() -> None:
     """Make an instance from traces, logs or workflows."""

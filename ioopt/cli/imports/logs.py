@@ -36,7 +36,6 @@ Examples:
 BATSIM = """\b
 Examples:
   ioopt import batsim workload.json -o instance.json
-  ioopt import batsim out_jobs.csv -o instance.json
   ioopt import batsim KTH-io-aware.json --machine node_rate=1250MB/s,storage_rate=5000MB/s -o kth.json
 """
 MESSAGES = """\b
@@ -66,8 +65,6 @@ TRACE = together(
     click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N"),
     click.option("--darshan", "logs", multiple=True, metavar="FOLDER|LOG",
                  help="Jobs take the I/O of their Darshan logs; repeatable."),
-    click.option("--draw-logs", is_flag=True,
-                 help="Jobs without a log take one drawn from all, instead of --io-fraction."),
     click.option("--size", type=click.Choice(["allocated", "requested"]), default="allocated",
                  help="Which size of a job to use."),
 )  # fmt: skip
@@ -168,15 +165,10 @@ def import_darshan(
               callback=lambda context, option, given: parse_rate(given),
               help="Rate of a node on the network between nodes.")  # fmt: skip
 def import_batsim(source: str, flops: float, network_rate: float, **how: Any) -> BatchIoProblem:
-    """Make a batch-io instance of the Batsim workload SOURCE (JSON, also .gz or -).
-
-    Or of Batsim's output, a SOURCE that ends in .csv (_jobs.csv): its jobs run as they ran.
-    """
+    """Make a batch-io instance of the Batsim workload SOURCE (JSON, also .gz or -)."""
     from ioopt.formats.batsim.profiles import Platform
-    from ioopt.formats.batsim.workload import batch_io_from_jobs, read_batsim
+    from ioopt.formats.batsim.workload import read_batsim
 
-    if source.removesuffix(".gz").endswith(".csv"):
-        return batch_io_from_jobs(source, **how)
     return read_batsim(source, platform=Platform(flops, network_rate), **how)
 
 

@@ -19,7 +19,6 @@ def batch_io_from_swf(
     machine: MachineRule = MachineRule(),
     io: IoRule = IoRule(),
     darshan: Sequence[DarshanLog] = (),
-    draw_logs: bool = False,
     skipped: Sequence[str] = (),
     requested_size: bool = False,
     max_jobs: int | None = None,
@@ -31,8 +30,7 @@ def batch_io_from_swf(
     least a second) as walltime. Jobs larger than the machine are left out with a warning.
     *requested_size* prefers the requested to the allocated processors. The I/O is that of the rule
     *io*, of jobs with one of the *darshan* logs that of the log
-    (:class:`ioopt.formats.swf.pairing.Pairing`, also for *draw_logs*); *skipped* says which logs
-    could not be read.
+    (:class:`ioopt.formats.swf.pairing.Pairing`); *skipped* says which logs could not be read.
     *max_jobs* keeps the first jobs. Raises InstanceError when no job is left.
     """
     jobs, left_out = trace.usable_jobs()
@@ -54,7 +52,7 @@ def batch_io_from_swf(
     warnings += [f"{trace.name}: {text}" for text in said]
     if not fitting:
         raise InstanceError(f"{trace.name}: no job that can be used; {'; '.join(warnings)}")
-    pairing = Pairing(darshan, io, draw_logs, own)
+    pairing = Pairing(darshan, io, own)
     rows = _rows(fitting, block, pairing)
     warnings += [*pairing.remarks(), *unmatched, *slow_machine(block, rows)]
     data = {"name": file_name(trace.name), "meta": _meta(trace, io), "machine": block,
@@ -94,7 +92,7 @@ def _rows(fitting: Sequence[tuple[SwfJob, int]], block: Json, pairing: Pairing) 
                 "submit_seconds": (job.submit_seconds or 0.0) - first,
                 "nodes": nodes,
                 "walltime_seconds": job.requested_seconds or max(run, SHORTEST_WALLTIME_SECONDS),
-                **pairing.io(job.id, run, job.size() or 1, peak),
+                **pairing.io(job.id, run, peak),
             }
         )
     return rows

@@ -1,9 +1,7 @@
-"""Darshan logs as the I/O of the jobs of a trace (Zhou et al., Section IV.B): whose each is, and draws."""
+"""Darshan logs as the I/O of the jobs of a trace (Zhou et al., Section IV.B): whose each is."""
 
-import random
 from collections.abc import Iterable, Sequence
 
-from ioopt.errors import UsageError
 from ioopt.formats.darshan.io import io_of, rate_remarks
 from ioopt.formats.darshan.log import SLACK_SECONDS, DarshanLog
 from ioopt.formats.io_rule import IoRule
@@ -54,35 +52,18 @@ def _mismatch(log: DarshanLog, job: SwfJob, epoch: int | None) -> str | None:
 
 
 class Pairing:
-    """Gives the jobs of a trace I/O: that of their log (in *own*), else that of a rule.
+    """Gives the jobs of a trace I/O: that of their log (in *own*), else that of a rule."""
 
-    With *draw*, a job without a log takes one drawn from all logs instead of the rule: the log's
-    share of I/O time, its rate for each process, and its number of phases, all alike.
-    """
-
-    def __init__(
-        self,
-        logs: Sequence[DarshanLog],
-        rule: IoRule,
-        draw: bool = False,
-        own: Sequence[DarshanLog] = (),
-    ) -> None:
-        if draw and not any(log.rate and log.run_seconds for log in logs):
-            raise UsageError(
-                "none of the Darshan logs has I/O and a run time, so none can be drawn"
-            )
+    def __init__(self, logs: Sequence[DarshanLog], rule: IoRule, own: Sequence[DarshanLog]) -> None:
         self._by_job = {log.job_id: log for log in own}
         self._any = bool(logs)
         self._rule = rule
         self._rng = rule.generator()
-        self._pool = [log for log in logs if log.rate and log.run_seconds] if draw else []
-        self._draws = random.Random(f"logs {rule.seed}")
         self._used: list[DarshanLog] = []
-        self._ruled = self._drawn = 0
+        self._ruled = 0
         self._longer: list[int] = []
-        self._capped: list[int] = []
 
-    def io(self, job_id: int, run_seconds: float, processors: int, peak: float) -> Json:
+    def io(self, job_id: int, run_seconds: float, peak: float) -> Json:
         """The I/O of one job; each takes one draw of the rule, whether it has a log or not."""
         phases = self._rule.phases(run_seconds, peak, self._rng)
         log = self._by_job.get(job_id)
@@ -91,28 +72,11 @@ class Pairing:
             if log.run_seconds > run_seconds + 2 * SLACK_SECONDS:
                 self._longer.append(job_id)
             return io_of(log, run_seconds)
-        if not self._pool:
-            self._ruled += 1
-            return {"phases": phases}
-        self._drawn += 1
-        log = self._pool[self._draws.randrange(len(self._pool))]
-        achieved = (log.rate or peak) / log.processes * processors
-        if achieved > peak:
-            self._capped.append(job_id)
-        rate = min(achieved, peak)
-        count = len(log.phases)
-        length, share = run_seconds / count, log.io_seconds / log.run_seconds
-        phase = {
-            "compute_seconds": length * (1 - share),
-            "io_bytes": round(length * share * rate),
-            "repeat": count,
-        }
-        return {"phases": [phase], "io_bytes_per_second": rate}
+        self._ruled += 1
+        return {"phases": phases}
 
     def invented(self) -> str:
         """What I/O is not that of the job itself; empty where all is."""
-        if self._drawn:
-            return f"of {self._drawn} jobs without a log: one drawn from {len(self._pool)} logs"
         if not self._ruled or not self._rule.fraction:
             return ""
         which = f"of {self._ruled} jobs without a log: " if self._any else ""
@@ -122,16 +86,10 @@ class Pairing:
         """What happened, for the user."""
         if not self._any:
             return []
-        without = self._ruled + self._drawn
-        said = [f"{len(self._used)} jobs have a Darshan log of their own, {without} have none"]
+        said = [f"{len(self._used)} jobs have a Darshan log of their own, {self._ruled} have none"]
         if self._longer:
             said.append(
                 f"{len(self._longer)} jobs ran shorter than their Darshan log; compute is cut, and "
                 f"I/O where that is not enough: {some(self._longer)}"
-            )
-        if self._capped:
-            said.append(
-                f"{len(self._capped)} jobs have less rate than the log drawn for them, and so less "
-                f"bytes: {some(self._capped)}"
             )
         return said + rate_remarks(self._used)

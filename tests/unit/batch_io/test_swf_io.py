@@ -166,17 +166,6 @@ def test_a_job_shorter_than_its_log() -> None:
     assert "I/O" not in made.meta["synthetic"]
 
 
-def test_logs_drawn_for_jobs_that_have_none() -> None:
-    # 10 % of the log's 100 s are I/O, 4 processes at 20 B/s together; the job has 2 for 400 s.
-    text = write_record(0, 1, 10, 19.5, 200)
-    log = summarise(parse_text(HEADER.replace("77", "5") + text, "job.txt"))
-    made = batch_io_from_swf(trace(line(id=78, run=400, procs=2)), darshan=[log], draw_logs=True)
-    (job,) = made.jobs
-    assert (job.phases[0].io_bytes, job.io_bytes_per_second) == (400, 10)
-    assert job.phases[0].compute_seconds == 360
-    assert made.meta["synthetic"]["I/O"] == "of 1 jobs without a log: one drawn from 1 logs"
-
-
 def test_everything_that_the_rule_invents_is_said() -> None:
     made = batch_io_from_swf(
         trace(line(id=1, run=1000), line(id=2, run=1000)),
