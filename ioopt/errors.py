@@ -87,7 +87,6 @@ EXTRAS = {
     "numba": "fast",
     "matplotlib": "plot",
     "distributed": "campaign",
-    "pyarrow": "campaign",
     "psutil": "campaign",
     "zmq": "batsim",
     "snakemake": "embed",

@@ -18,12 +18,8 @@ from contextlib import suppress
 from multiprocessing import connection
 
 from ioopt.campaign.grid import Source
-from ioopt.campaign.store import packed
 from ioopt.campaign.work import Row, Task, perform
 from ioopt.errors import missing
-
-Packed = tuple[Row, bytes | None]
-"""A row, and the whole result where that is kept, as the store has it."""
 
 MEMORY_SECONDS = 0.1
 """How often a worker looks at the memory it uses, where that is limited."""
@@ -55,11 +51,11 @@ class Pool:
 
     def answers(
         self, tasks: Sequence[Task], sources: Mapping[str, Source]
-    ) -> Iterator[tuple[Task, Packed | None]]:
+    ) -> Iterator[tuple[Task, Row | None]]:
         """Every task with what came of it, None when its worker died, in the order of the answers."""
         # by instance, since a worker keeps the one that it read last
         pending = deque(sorted(tasks, key=lambda task: task.source))
-        busy: dict[Future[Packed], tuple[_Worker, Task]] = {}
+        busy: dict[Future[Row], tuple[_Worker, Task]] = {}
 
         def deal() -> None:
             while len(self._workers) < min(self._count, len(pending) + len(busy)):
@@ -92,12 +88,12 @@ class _Worker:
         self._executor = ProcessPoolExecutor(1, context, _begin, given)
         self.pid = self._executor.submit(os.getpid)
 
-    def give(self, task: Task, source: Source | None) -> Future[Packed]:
+    def give(self, task: Task, source: Source | None) -> Future[Row]:
         """Hand over a task, with its instance."""
         try:
-            return self._executor.submit(_serve, task, source)
+            return self._executor.submit(perform, task, source)
         except BrokenExecutor as error:  # it died while it was idle
-            broken: Future[Packed] = Future()
+            broken: Future[Row] = Future()
             broken.set_exception(error)
             return broken
 
@@ -133,9 +129,3 @@ def _watch(memory_bytes: int | None) -> None:
             if own.memory_info().rss > memory_bytes:
                 break
     os._exit(0)
-
-
-def _serve(task: Task, source: Source | None) -> Packed:
-    """One task in, its row out."""
-    row, document = perform(task, source)
-    return row, None if document is None else packed(document)

@@ -22,7 +22,6 @@ from ioopt.campaign.pool import Pool
 from ioopt.campaign.store import FAILED, Store
 from ioopt.campaign.work import Row, Task, failed_row, perform
 from ioopt.errors import UsageError
-from ioopt.problems.base import Json
 from ioopt.units import parse_bytes
 
 if TYPE_CHECKING:
@@ -46,8 +45,8 @@ class Workers(Protocol):
     def answers(
         self, tasks: Sequence[Task], sources: Mapping[str, Source]
     ) -> Iterator[tuple[Task, Any]]:
-        """Every task as it comes back with its row and its result, else with why it did not: an
-        exception, or None when its worker died."""
+        """Every task as it comes back with its row, else with why it did not: an exception, or None
+        when its worker died."""
 
 
 @contextmanager
@@ -95,7 +94,7 @@ class Cluster:
         arrivals = as_completed(list(futures), with_results=True, raise_errors=False)
         for future, answer in arrivals:
             # A worker may die once its answer is here: the answer counts, not the future's state.
-            if not (isinstance(answer, tuple) and isinstance(answer[0], dict)):
+            if not isinstance(answer, dict):
                 answer = future.exception() if future.status == "error" else None
             yield futures.pop(future), None if isinstance(answer, KilledWorker) else answer
             future.release()
@@ -137,30 +136,30 @@ def run_tasks(
     """
     done = failed = 0
 
-    def write(row: Row, document: Json | bytes | None) -> None:
+    def write(row: Row) -> None:
         nonlocal done, failed
-        store.put(row, document)
+        store.put(row)
         done, failed = done + 1, failed + (row["status"] == FAILED)
         if listener is not None:
             listener(done, len(tasks), f"{failed} failed")
 
     suspects = []
     for task, answer in workers.answers(tasks, sources):
-        if isinstance(answer, tuple):
-            write(*answer)
+        if isinstance(answer, dict):
+            write(answer)
         else:
             suspects.append(task)
     for task in suspects:
         answer = None
         for _ in range(ALONE_TRIES):
             ((_, answer),) = workers.answers([task], sources)
-            if isinstance(answer, tuple):
-                write(*answer)
+            if isinstance(answer, dict):
+                write(answer)
                 break
         else:
             reason = f"it did not come back: {type(answer).__name__}: {answer}"
             if answer is None:
                 limit = f" or its hard limit of {task.hard_limit:g} s" if task.hard_limit else ""
                 reason = f"its worker died every time: a crash, too much memory{limit}"
-            write(failed_row(task, sources.get(task.source), reason), None)
+            write(failed_row(task, sources.get(task.source), reason))
     return failed
