@@ -184,6 +184,26 @@ class KernelView(NamedTuple):
     values: Ints
     rows: Ints
 
+    @classmethod
+    def of(
+        cls, policy: IoPolicy, jobs: Sequence[Request], limits: Limits, knapsack: Knapsack,
+        box: Callable[..., Box],
+    ) -> KernelView:  # fmt: skip
+        """A view of none of *jobs* with room for all; *box* is one of :func:`ioopt.compiled.boxes`."""
+        most, zero = len(jobs), limits.storage * 0
+
+        def real() -> Box:
+            return box([zero] * (most + 1), real=True)
+
+        return cls(
+            jobs, box(range(most + 2)), 0, zero, limits, policy.top, policy.power_for(limits),
+            real(), box([0] * (most + 2)), real(), real(), real(), *knapsack, box([0] * (most + 2)),
+        )  # fmt: skip
+
+
+Knapsack = tuple[Box, int, Box, Box]
+"""``bits``, ``width``, ``loads`` and ``values`` of a :class:`KernelView`."""
+
 
 class Growing(list[Number]):
     """Room for as many numbers as are written, one after the other."""
@@ -195,9 +215,9 @@ class Growing(list[Number]):
             super().__setitem__(k, value)
 
 
-def bit_table(limits: Limits, requests: int) -> tuple[Box, int]:
-    """The table of rule 12 for so many requests in plain Python, whose words hold any number of units."""
-    return [[0] for _ in range(requests + 1)], limits.capacity_units + 1
+def plain_knapsack(limits: Limits, requests: int) -> Knapsack:
+    """Tables for so many requests in plain Python, whose words hold any number of units."""
+    return [[0] for _ in range(requests + 1)], limits.capacity_units + 1, Growing(), Growing()
 
 
 GrantFunction = Callable[[KernelView, Box], None]
@@ -271,16 +291,8 @@ class IoPolicy:
             for request in requests:
                 request.weight = self.weigh(request.nodes, request.iteration)
         rates: Rates = [zero] * size
-        box, zeros = boxes(False), [zero] * (size + 1)
-        loads: Box = Growing()
-        values: Box = Growing()
-        bits, width = bit_table(limits, size)
-        room = KernelView(
-            requests, box(range(size)), size, view.now, limits, self.top, self.power_for(limits),
-            box(zeros), box([0] * size), box(zeros), box(zeros), box(zeros), bits, width, loads, values,
-            box([0] * (size + 2)),
-        )  # fmt: skip
-        self.grant(room, rates)
+        room = KernelView.of(self, requests, limits, plain_knapsack(limits, size), boxes(False))
+        self.grant(room._replace(size=size, now=view.now), rates)
         return rates
 
 
