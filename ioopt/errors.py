@@ -91,7 +91,6 @@ EXTRAS = {
     "zmq": "batsim",
     "snakemake": "embed",
     "darshan": "darshan",
-    "tornado": "http",
 }
 """Packages that some commands need beyond the base install -> the extra that brings them."""
 

@@ -25,7 +25,6 @@ PARTS = {
     "zmq": "ioopt serve --batsim",
     "snakemake": "the scheduler plugin for Snakemake",
     "darshan": "Darshan logs in binary form",
-    "tornado": "ioopt serve --http",
 }
 """Importable packages that some commands need, and for what."""
 Row = tuple[str, str, str, str]
