@@ -21,9 +21,8 @@ from ioopt.comparing import parse_solver
 from ioopt.errors import InstanceError, IooptError, UsageError
 from ioopt.formats.darshan.log import DarshanLog
 from ioopt.formats.io_rule import IoRule, MachineRule
-from ioopt.formats.swf.io import batch_io_from_swf
+from ioopt.formats.swf.io import batch_io_from_swf, matched
 from ioopt.formats.swf.log import SwfTrace
-from ioopt.formats.swf.pairing import matched
 from ioopt.problems.base import Json
 from ioopt.solving import solve
 

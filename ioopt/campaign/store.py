@@ -99,7 +99,7 @@ MIGRATIONS = (
     """,
 )
 """Statement k brings a store from version k to version k + 1; never edited, only appended to. Nothing
-is written to ``results`` any more."""
+is written to ``results`` and ``campaign`` any more."""
 
 TYPES = dict(re.findall(r"(\w+) (TEXT|INTEGER|REAL)", MIGRATIONS[0]))
 """Columns of ``runs`` -> their types."""
@@ -206,11 +206,6 @@ class Store:
             self._connection.execute("PRAGMA synchronous=NORMAL")
             self._written = True
         return self._connection
-
-    def begin(self, config: str, points: int) -> None:
-        """Note that a sweep (or its continuation) with this configuration starts now."""
-        moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        self._writing().execute("INSERT INTO campaign VALUES (?, ?, ?)", (moment, config, points))
 
     def done(self, retry_failed: bool = False) -> set[str]:
         """Keys that need not run again; failed points are left out when they are to be retried."""

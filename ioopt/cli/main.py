@@ -19,7 +19,7 @@ COMMANDS = {
     "compare": ("ioopt.cli.compare:compare", "Run several solvers and print one table."),
     "simulate": ("ioopt.cli.simulate:simulate", "Replay a plan on the timeline simulator."),
     "check": ("ioopt.cli.check:check", "Check an instance, or a plan against it; explain it."),
-    "import": ("ioopt.cli.imports.group:group", "Make an instance from traces, logs or workflows."),
+    "import": ("ioopt.cli.imports:group", "Make an instance from traces, logs or workflows."),
     "export": ("ioopt.cli.export:export_group", "Write a model or an instance for other programs."),
     "plot": ("ioopt.cli.plot:plot", "Draw a result or a comparison; report on run stores."),
     "advise": ("ioopt.cli.advise:advise", "Say which I/O policy would help the jobs of a log."),

@@ -9,8 +9,7 @@ import threading
 import pytest
 from campaign_helpers import rows_in, run_study
 
-from ioopt.campaign.pool import Pool
-from ioopt.campaign.runner import run_tasks
+from ioopt.campaign.runner import Pool, run_tasks
 from ioopt.campaign.store import Store, StoreReader
 from ioopt.campaign.work import make_experiment
 

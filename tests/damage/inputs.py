@@ -194,9 +194,8 @@ def stores() -> list[bytes]:
         config.write_bytes(CONFIG)
         grid = build_grid(read_config(str(config)), folder)
         with Store(path) as store:
-            store.begin("{}", len(grid.points))
             for point in grid.points[:6]:
-                store.put(*perform(point, grid.sources[point.source]))
+                store.put(perform(point, grid.sources[point.source]))
         connection = sqlite3.connect(path)
         connection.execute("PRAGMA journal_mode=DELETE")
         connection.close()

@@ -10,7 +10,7 @@ from unit.batch_io.test_swf import line
 import ioopt
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.darshan.log import summarise
-from ioopt.formats.darshan.text import parse_text
+from ioopt.formats.darshan.raw import parse_text
 from ioopt.formats.io_rule import IoRule, MachineRule
 from ioopt.formats.swf.io import batch_io_from_swf
 from ioopt.formats.swf.log import parse_swf, read_swf
