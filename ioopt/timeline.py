@@ -4,9 +4,9 @@ Every family's simulator produces a :class:`Timeline`; plots, CSV and Trace Even
 nothing else.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Any, Self
 
 
 @dataclass(frozen=True, order=True)
@@ -85,3 +85,44 @@ def covered_seconds(spans: Iterable[tuple[float, float]]) -> float:
         total += max(0.0, end - max(start, reached))
         reached = max(reached, end)
     return total
+
+
+def jobs_timeline(
+    jobs: Iterable[Mapping[str, Any]], submits: Mapping[Any, float] | None = None
+) -> Timeline:
+    """Of ``schedule.jobs`` of a batch I/O or gang result, a resource a job.
+
+    With *submits* (by id) also what pictures leave out: waiting in the queue, phases by their number,
+    and within I/O every change of the rate.
+    """
+    rows = {f"{'' if submits is None else 'job '}{job['id']}": job for job in jobs}
+    found: list[Interval] = []
+    for name, job in rows.items():
+        submit = None if submits is None else submits[job["id"]]
+        if submit is not None and submit < job["start_seconds"]:
+            found.append(Interval(submit, job["start_seconds"], name, "queue", name))
+        found += _spans(job, name, submit is not None)
+    return Timeline.of(found, rows)
+
+
+def _spans(job: Mapping[str, Any], name: str, closely: bool) -> Iterator[Interval]:
+    """Computing, waiting for the storage, I/O (in which rates may pause where not *closely*), in turn."""
+    now, paused = job["start_seconds"], "suspended" if closely else "waiting"
+    if "io" not in job:
+        kind = "local" if job["local"] else "remote start"
+        yield Interval(now, job["finish_seconds"], name, kind, name)
+        return
+    for phase in (phase for phase in job["io"] if phase["request_seconds"] is not None):
+        label = f"{name} phase {phase['phase']}" if closely else name
+        finish = job["end_seconds"] if phase["finish_seconds"] is None else phase["finish_seconds"]
+        grant = finish if phase["first_grant_seconds"] is None else phase["first_grant_seconds"]
+        spans = (closely and phase.get("rates")) or [(grant, finish, None)]
+        parts = [(phase["request_seconds"], "compute", None)]
+        for since, until, rate in spans:
+            parts += [(since, paused, None), (until, "io", rate)]
+        for until, kind, rate in (*parts, (finish, paused, None)):
+            if until > now:
+                yield Interval(now, until, name, kind, label, rate)
+                now = until
+    if job["end_seconds"] > now:
+        yield Interval(now, job["end_seconds"], name, "compute", name)

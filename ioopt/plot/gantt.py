@@ -18,7 +18,7 @@ from ioopt.plot.layout import (
 )
 from ioopt.plot.palette import BLACK, IDLE, LIMIT, role, series
 from ioopt.result import Result
-from ioopt.timeline import Interval, Timeline
+from ioopt.timeline import Interval, Timeline, jobs_timeline
 from ioopt.units import quantity
 
 MOST_NODES = 8
@@ -283,37 +283,6 @@ def plot_replication(result: Result, axes: Any = None, until: float = 0.0) -> An
         axes, below = figure.subplots(2, sharex=True, height_ratios=heights)
         plot_live_bytes(disks, timeline.makespan, below)
     return plot_timeline(timeline, axes, headline(result, more), until=until)
-
-
-def jobs_timeline(jobs: list[Mapping[str, Any]]) -> Timeline:
-    """The timeline of ``schedule.jobs`` of a batch I/O or gang result, a resource a job."""
-    intervals: list[Interval] = []
-    for job in jobs:
-        intervals += _spans(job, str(job["id"]))
-    return Timeline.of(intervals, [str(job["id"]) for job in jobs])
-
-
-def _spans(job: Mapping[str, Any], name: str) -> Iterator[Interval]:
-    """Computing, waiting for the first grant, and I/O (rates may pause within it), in turn."""
-    start = job["start_seconds"]
-    if "io" not in job:
-        kind = "local" if job["local"] else "remote start"
-        yield Interval(start, job["finish_seconds"], name, kind, name)
-        return
-    now, end = start, job["end_seconds"]
-    for phase in job["io"]:
-        request = phase["request_seconds"]
-        if request is None:
-            continue
-        finish = end if phase["finish_seconds"] is None else phase["finish_seconds"]
-        grant = phase["first_grant_seconds"]
-        grant = finish if grant is None else grant
-        for kind, until in (("compute", request), ("waiting", grant), ("io", finish)):
-            if until > now:
-                yield Interval(now, until, name, kind, name)
-                now = until
-    if end > now:
-        yield Interval(now, end, name, "compute", name)
 
 
 def plot_jobs(result: Result, axes: Any = None, until: float = 0.0) -> Any:
