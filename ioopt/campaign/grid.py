@@ -240,7 +240,7 @@ def _check_recipe(kind: KindSpec, preset: str | None, settings: Mapping[str, Any
 
 def _generated(entry: InstanceEntry) -> Iterator[Source]:
     """One instance for each combination of settings and each seed."""
-    kind = registry.kind_of_format(registry.generator_of(entry.generate or "").format)
+    kind = registry.decided(registry.generator_of(entry.generate or ""))
     for settings in _expand(entry.settings):
         _check_recipe(kind, entry.preset, settings)
         for seed in entry.seeds:

@@ -91,12 +91,8 @@ def format_of(text: object, where: str = "instance") -> Format:
     raise InstanceError(f"{where}: format: {text!r} is not an instance format; {known}")
 
 
-def kind_of_format(text: object, where: str = "instance") -> KindSpec:
-    """:func:`format_of`, where something is to be decided."""
-    return _decided(format_of(text, where))
-
-
-def _decided(spec: Format) -> KindSpec:
+def decided(spec: Format) -> KindSpec:
+    """*spec*, in which something is to be decided; raises UsageError where it is only measured."""
     if isinstance(spec, KindSpec):
         return spec
     raise UsageError(f"{spec.kind} instances are measured, not solved: ioopt measure FILE")
@@ -128,7 +124,7 @@ def generate(kind: Format, preset: str | None, settings: Mapping[str, object], s
 
 def kind_of_problem(problem: object) -> KindSpec:
     """The kind of a problem in which something is to be decided; raises UsageError for anything else."""
-    return _decided(format_of_problem(problem))
+    return decided(format_of_problem(problem))
 
 
 def format_of_problem(problem: object) -> Format:
