@@ -110,21 +110,6 @@ def test_swf_joined_with_a_folder_of_darshan_logs(run, tmp_path):
     assert rates == {1: None, 2: pytest.approx(100 / 4.5)}
 
 
-def test_several_io_fractions_make_an_instance_each(run, tmp_path):
-    (tmp_path / "a.swf").write_text(SWF)
-    assert run("import", "swf", "a.swf", "--io-fraction", "0.05,0.3", "-o", "a.json.gz")[0] == 0
-    for fraction in (0.05, 0.3):
-        alone = ("import", "swf", "a.swf", "--io-fraction", str(fraction), "-o", "one.json")
-        assert run(*alone)[0] == 0
-        assert ioopt.load(f"a-{fraction}.json.gz") == ioopt.load("one.json")
-    for words, what in (
-        (("--io-fraction", "0.1,x", "-o", "b.json"), "is not a number"),
-        (("--io-fraction", "0.1,0.2", "-o", "-"), "several instances need a file each"),
-    ):
-        code, _, err = run("import", "swf", "a.swf", *words)
-        assert code == 2 and what in err
-
-
 SOURCES = {
     "swf": SWF,
     "darshan": HEADER + write_record(0, 1, 10, 14, 100),
