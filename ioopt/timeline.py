@@ -87,6 +87,59 @@ def covered_seconds(spans: Iterable[tuple[float, float]]) -> float:
     return total
 
 
+def replication_timeline(
+    schedule: Mapping[str, Any], nodes: Iterable[str] = (), sizes: Mapping[str, int] | None = None
+) -> Timeline:
+    """Of the ``schedule`` of a replication result, a resource a node: computing, transfers, evictions.
+
+    A save stands with its sender. With *sizes* (by file) every core has an interval of its own, and
+    transfers have their rates; else neighbouring cores are one, and what is critical is marked.
+    """
+
+    def told(row: Mapping[str, Any]) -> dict[str, Any]:
+        return {"critical": 1} if sizes is None and row.get("critical") else {}
+
+    found: list[Interval] = []
+    for row in schedule["tasks"]:
+        start, end, cores = row["start_seconds"], row["end_seconds"], row.get("cores", ())
+        lanes = core_runs(cores) if sizes is None else [{"core": c} for c in cores] or [{}]
+        found += [
+            Interval(start, end, row["node"], "compute", row["id"], info=lane | told(row))
+            for lane in lanes
+        ]
+    for row in schedule["transfers"]:
+        start, end, file = row["start_seconds"], row["end_seconds"], row["file"]
+        source, target, rate, info = row["source"], row["destination"], None, told(row)
+        kind = "save" if target is None else "remote" if source is None else "copy"
+        if sizes is not None:
+            rate = sizes[file] / (end - start) if end > start else None
+            info["bytes"] = sizes[file]
+        found.append(
+            Interval(start, end, target or source, kind, file, rate, info | {"source": source})
+        )
+    marks = [
+        Interval(row["seconds"], row["seconds"], row["node"], "eviction", row["file"])
+        for row in schedule["evictions"]
+    ]
+    names = {item.resource for item in [*found, *marks]}
+    return Timeline.of(found, nodes or sorted(names, key=lambda name: (len(name), name)), marks)
+
+
+def core_runs(cores: Sequence[int]) -> list[dict[str, int]]:
+    """Neighbouring cores as ``core`` to ``last_core``; one entry without either where none is known.
+
+    >>> core_runs([0, 1, 3])
+    [{'core': 0, 'last_core': 1}, {'core': 3, 'last_core': 3}]
+    """
+    found: list[dict[str, int]] = []
+    for c in cores:
+        if found and found[-1]["last_core"] == c - 1:
+            found[-1]["last_core"] = c
+        else:
+            found.append({"core": c, "last_core": c})
+    return found or [{}]
+
+
 def jobs_timeline(
     jobs: Iterable[Mapping[str, Any]], submits: Mapping[Any, float] | None = None
 ) -> Timeline:
