@@ -175,9 +175,8 @@ class Handler(BaseHTTPRequestHandler):
     server: HttpServer
     protocol_version = "HTTP/1.1"
     timeout = IDLE_SECONDS
-    wbufsize = (
-        -1
-    )  # an answer goes out in one piece: the other side waits 40 ms before it asks for a second
+    wbufsize = -1
+    """Head and body go out in one piece: a second one would wait 40 ms for an acknowledgement."""
     error_content_type, error_message_format = "application/json", '{"error": "%(message)s"}'
 
     def _answer(self) -> None:
