@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import ConfigDict, TypeAdapter, create_model
 
-from ioopt.embed.service import KEYS, Service
+from ioopt.embed.service import KEYS, OF_RESULT, Service
 from ioopt.errors import UsageError
 from ioopt.problems.base import Json
 from ioopt.result import Result
@@ -36,11 +36,9 @@ def _form(
     return create_model(name, __doc__=doc, __config__=ConfigDict(extra=extra), **rows)
 
 
-_OF_RESULT = ("plan", "status", "stop", "objective", "bound", "gap", "notes")
-
 VERSION = _form("Version", "What serves here.", version=str, protocol=(int, 1))
 DECIDED = _form("Decided", "A decision; bound and gap where they are known.",
-                  **{name: Result.model_fields[name].annotation for name in _OF_RESULT})  # fmt: skip
+                  **{name: Result.model_fields[name].annotation for name in OF_RESULT})  # fmt: skip
 OPENED = _form("Opened", "What later messages call the object by.", session=int)
 CALLED = _form(
     "Called", "What the method returned, and why it is false.", value=Any, why=(str | None, None)

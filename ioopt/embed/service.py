@@ -57,6 +57,9 @@ KEYS = {
 }  # fmt: skip
 """What a message of each op may hold beside ``ioopt``, ``id`` and ``op``."""
 
+OF_RESULT = ("plan", "status", "stop", "objective", "bound", "gap", "notes")
+"""What of a result answers ``decide``."""
+
 
 class MessageError(Exception):
     """A message that cannot be served; ``code`` is for programs, the text for people."""
@@ -134,11 +137,7 @@ class Service:
             raise MessageError("solver", problem)
         if isinstance(result, IooptError):
             raise result
-        return {
-            "plan": result.plan, "status": str(result.status), "stop": str(result.stop),
-            "objective": result.objective, "bound": result.bound, "gap": result.gap,
-            "notes": list(result.notes),
-        }  # fmt: skip
+        return {name: getattr(result, name) for name in OF_RESULT}
 
     def _open(self, message: Json) -> Json:
         """Make or restore an object; its number is what later messages call it by."""
