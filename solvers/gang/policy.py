@@ -40,7 +40,7 @@ class Policy:
             known = ", ".join(phases)
             raise UsageError(f"{self.name} has no phase {phase!r}; its phases: {known}, all")
         chosen = [phases[phase]] if phase != "all" else [*phases.values()]
-        return updated(state, self.rules, chosen, full=phase in ("all", "fill"))
+        return updated(state, self.rules, chosen)
 
 
 GS = Policy("gs", Rules(BEST_FIT))

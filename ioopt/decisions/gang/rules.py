@@ -21,8 +21,7 @@ LEAST_NEED_SECONDS = 50
 class RuleNumbers(NamedTuple):
     """The rules on one machine, as numbers for the kernels; ``limit`` is the guard in slots.
 
-    ``slots`` are all of the machine's under ``Rules.break_even``, else 0; ``hidden`` ones look
-    occupied to a job but do not count against its guard.
+    ``slots`` are all of the machine's under ``Rules.break_even``, else 0.
     """
 
     place: int
@@ -35,7 +34,6 @@ class RuleNumbers(NamedTuple):
     patience: Number
     quantum: Number
     slots: int
-    hidden: int = 0
 
 
 class Rules(NamedTuple):

@@ -16,11 +16,7 @@ from ioopt.units import exact
 
 
 class Gang(NamedTuple):
-    """A job as the phases see it; ``key`` is its FCFS position, ``files`` its file-node mask.
-
-    For live use (rules 18, 19, 21): ``priority``, ``bytes`` that each task keeps on its node, and
-    ``replicas``, further masks of nodes with its files.
-    """
+    """A job as the phases see it; ``key`` is its FCFS position, ``files`` its file-node mask."""
 
     key: int
     size: int
@@ -28,9 +24,6 @@ class Gang(NamedTuple):
     local: Number
     remote: Number
     arrival: Number = 0.0
-    priority: int = 1
-    bytes: float = 0.0
-    replicas: tuple[int, ...] = ()
 
 
 class Clock(NamedTuple):
