@@ -33,9 +33,10 @@ from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.cpsat_program import NAME as CPSAT
 from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
 from ioopt.solvers.backends.solve import solve_program
-from ioopt.solvers.gang import index, run
+from ioopt.solvers.gang import run
 from ioopt.solvers.gang.bound import PARAMETERS, upper_bound
 from ioopt.solvers.gang.exact_layout import Placed, lay_out, spans_of, state_with, with_columns
+from ioopt.solvers.gang.policy import IndexSettings, index
 from ioopt.units import exact
 
 
@@ -145,8 +146,8 @@ class ExactPolicy:
         self.events = 0
         self.stopped_at: int | None = settings.exact_events
         self.share = exact(settings.guard)
-        self.greedy = index.policy(
-            index.Settings(
+        self.greedy = index(
+            IndexSettings(
                 weight=settings.weight,
                 queue=settings.queue,
                 guard=settings.guard,
