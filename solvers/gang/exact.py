@@ -15,9 +15,8 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
-from ioopt.decisions.gang.rules import Number
-from ioopt.decisions.gang.state import State, state_of
-from ioopt.decisions.gang.weights import Weight, value_of, weights
+from ioopt.decisions.gang.rules import Number, Weight
+from ioopt.decisions.gang.state import State, state_of, value_of, weights
 from ioopt.errors import OutOfTime, UsageError
 from ioopt.models.gang.assignment import AssignmentModel
 from ioopt.models.gang.question import Question, ask

@@ -5,9 +5,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from ioopt.decisions.gang.rules import ADAPTIVE, BEST_FIT, FILE_NODES, Rules
+from ioopt.decisions.gang.rules import ADAPTIVE, BEST_FIT, FILE_NODES, WEIGHTS, Rules, Weight
 from ioopt.decisions.gang.state import State
-from ioopt.decisions.gang.weights import WEIGHTS, Weight
 from ioopt.errors import UsageError
 from ioopt.problems.base import Record
 from ioopt.sim.gang.update import phases_of, updated

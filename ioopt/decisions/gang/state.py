@@ -6,11 +6,11 @@ are floats or, in exact arithmetic, Fractions; nothing here depends on which.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple, Protocol
 
-from ioopt.decisions.gang.rules import UNLIMITED, Number, Rules
+from ioopt.decisions.gang.rules import UNLIMITED, WEIGHTS, Number, Rules, Weight, weight_of
 from ioopt.problems.gang import GangMatrixProblem, GangProblem, Machine, mask_of
 from ioopt.units import exact
 
@@ -166,3 +166,29 @@ def state_of(problem: GangMatrixProblem) -> State:
         machine.nodes, gangs[:count], columns, homes, [1 << home for home in homes], rows,
         gangs[count:], clock, UNLIMITED if left is None else left,
     )  # fmt: skip
+
+
+def weights(kind: Weight, jobs: Iterable[Gang], clock: Clock) -> list[Number]:
+    """The weights of *jobs* (docs/gang.md, The mathematics): ``las``, ``hdf``, or 1 for each."""
+    code, attained, need = WEIGHTS[kind], clock.attained, clock.need
+    return [
+        weight_of(code, job.local, attained[job.key], need[job.key], clock.quantum) for job in jobs
+    ]
+
+
+def move_speed(clock: Clock) -> Number:
+    """Speed of a job that migrates in this update: 1 - C/(2T)."""
+    return 1 - clock.migration / (2 * clock.quantum)
+
+
+def value_of(state: State, kind: Weight) -> Number:
+    """What a matrix is worth: sum over the jobs of *state*, after an update, of weight x speed x rows."""
+    total: Number = 0
+    heavy = weights(kind, state.jobs, state.clock)
+    for weight, job, columns, span in zip(heavy, state.jobs, state.columns, state.spans):
+        if columns != job.files:
+            speed: Number = job.local / job.remote
+        else:
+            speed = move_speed(state.clock) if job.key in state.moved else 1
+        total += weight * speed * span.bit_count()
+    return total
