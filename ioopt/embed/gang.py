@@ -162,9 +162,10 @@ class GangScheduler:
         index = int((now + 1e-7) // self.machine.quantum_seconds)
         if index != self._slice:
             self._slice, self._budget = index, self._timing.budget
-        # What errs or hangs changes nothing.
+        timing = self._timing
+        # Copies: what errs or hangs changes nothing.
         attained, need = self._attained.copy(), self._need.copy()
-        clock = self._state.clock._replace(now=now, attained=attained, need=need)
+        clock = Clock(now, timing.quantum, attained, need, timing.migration)
         before = self._state._replace(clock=clock, budget=self._budget)
 
         def wrong(found: State) -> str | None:  # what runs the phases is sound
@@ -178,10 +179,10 @@ class GangScheduler:
         started = {gang.key for gang in after.admitted}
         self._budget -= after.tasks_moved
         self._state = before._replace(
-            jobs=tuple(after.jobs),
-            columns=tuple(after.columns),
-            homes=tuple(after.homes),
-            spans=tuple(after.spans),
+            jobs=after.jobs,
+            columns=after.columns,
+            homes=after.homes,
+            spans=after.spans,
             waiting=tuple(gang for gang in before.waiting if gang.key not in started),
         )
         self._dirty = False

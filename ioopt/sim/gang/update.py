@@ -15,7 +15,7 @@ from ioopt.decisions.gang.rules import (
     Rules,
     weight_of,
 )
-from ioopt.decisions.gang.state import Clock, Gang, State
+from ioopt.decisions.gang.state import Gang, State
 from ioopt.sim.gang.board import (
     BUDGET,
     HEAD,
@@ -118,26 +118,21 @@ def _begin(state: State, gangs: Sequence[Gang], rules: Rules) -> tuple[Board, Jo
 def _queue(state: State, rules: Rules) -> Sequence[Gang]:
     """The waiting jobs that may start, in the order in which they may.
 
-    Of a queue that stops at the first job that does not fit, only those can start that together fit
-    in the free slots.
+    A free queue has overdue jobs first, then the heaviest. Of one that stops at the first job that
+    does not fit, only those can start that together fit in the free slots.
     """
-    waiting = state.waiting
+    waiting, clock = state.waiting, state.clock
+
+    def order(job: Gang) -> tuple[bool, Number]:
+        if rules.age > 0 and clock.now - job.arrival > rules.age:
+            return False, 0
+        attained, need = clock.attained[job.key], clock.need[job.key]
+        return True, -weight_of(rules.weight, job.local, attained, need, clock.quantum)
+
     if rules.free_queue:
-        _, _, attained, need, _ = clock = state.clock
-        return sorted(
-            waiting, key=lambda job: free_order(rules, job, attained[job.key], need[job.key], clock)
-        )
-    if rules.patience < UNLIMITED:
+        return sorted(waiting, key=order)
+    if not waiting or rules.patience < UNLIMITED:
         return waiting  # the guard may refuse some, which then take no slots
     free = state.nodes * len(state.rows) - sum(job.size for job in state.jobs)
     sums = accumulate(job.size for job in waiting)
     return waiting[: sum(1 for _ in takewhile(lambda total: total <= free, sums))]
-
-
-def free_order(
-    rules: Rules, job: Gang, attained: Number, need: Number, clock: Clock
-) -> tuple[bool, Number]:
-    """Where *job* stands in a free queue: overdue ones first, then the heaviest."""
-    if rules.age > 0 and clock.now - job.arrival > rules.age:
-        return False, 0
-    return True, -weight_of(rules.weight, job.local, attained, need, clock.quantum)
