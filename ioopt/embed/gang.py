@@ -235,33 +235,31 @@ class GangScheduler:
         Raises InstanceError when *state* is not what :meth:`state` returns.
         """
         with restoring("gang scheduler"):
-            return cls._restored(state)
-
-    @classmethod
-    def _restored(cls, state: Json) -> GangScheduler:
-        made = cls(state["machine"], state["policy"], state["settings"])
-        for job in state["jobs"]:
-            key = made._next = job["key"]
-            call = job["id"], job["files"], job["local"], job["remote"], job["arrival"]
-            if not isinstance(key, int) or not key < state["next"] or key in made._ids:
-                raise ValueError(f"key {key!r}")
-            if not made.arrive(*call) or not made.served(job["id"], job["attained"], job["need"]):
-                raise ValueError(made.notes[-1])
-        gangs, count = made._state.waiting, len(state["places"])
-        if len(gangs) < count:
-            raise ValueError("more places than jobs")
-        made._state = made._state._replace(
-            jobs=gangs[:count],
-            columns=tuple(mask_of(columns) for columns, _, _ in state["places"]),
-            homes=tuple(home for _, home, _ in state["places"]),
-            spans=tuple(mask_of(rows) for _, _, rows in state["places"]),
-            waiting=gangs[count:],
-        )
-        problem = _unsound(made._state, made._state)
-        if problem is not None:
-            raise ValueError(problem)
-        made._next, made._dirty = state["next"], state["dirty"]
-        made._slice, made._budget = int(state["slice"]), int(state["budget"])
+            made = cls(state["machine"], state["policy"], state["settings"])
+            for job in state["jobs"]:
+                key = made._next = job["key"]
+                call = job["id"], job["files"], job["local"], job["remote"], job["arrival"]
+                if not isinstance(key, int) or not key < state["next"] or key in made._ids:
+                    raise ValueError(f"key {key!r}")
+                if not made.arrive(*call) or not made.served(
+                    job["id"], job["attained"], job["need"]
+                ):
+                    raise ValueError(made.notes[-1])
+            gangs, count = made._state.waiting, len(state["places"])
+            if len(gangs) < count:
+                raise ValueError("more places than jobs")
+            made._state = made._state._replace(
+                jobs=gangs[:count],
+                columns=tuple(mask_of(columns) for columns, _, _ in state["places"]),
+                homes=tuple(home for _, home, _ in state["places"]),
+                spans=tuple(mask_of(rows) for _, _, rows in state["places"]),
+                waiting=gangs[count:],
+            )
+            problem = _unsound(made._state, made._state)
+            if problem is not None:
+                raise ValueError(problem)
+            made._next, made._dirty = state["next"], state["dirty"]
+            made._slice, made._budget = int(state["slice"]), int(state["budget"])
         return made
 
 
