@@ -45,7 +45,7 @@ class Policy:
             known = ", ".join(phases)
             raise UsageError(f"{self.name} has no phase {phase!r}; its phases: {known}, all")
         chosen = [phases[phase]] if phase != "all" else [*phases.values()]
-        return updated(state, self.rules, chosen)
+        return updated(state, self.rules, chosen, full=phase in ("all", "fill"))
 
 
 GS = Policy("gs", Rules(BEST_FIT))

@@ -48,8 +48,11 @@ def phases_of(rules: Rules) -> dict[str, Phase]:
     return {name: run for name, run in PHASES.items() if name != "migrate" or rules.migrate}
 
 
-def updated(state: State, rules: Rules, phases: Sequence[Phase]) -> State:
-    """*state* after *phases* under *rules*; replicas in it are ignored, as CleanMatrix does."""
+def updated(state: State, rules: Rules, phases: Sequence[Phase], full: bool) -> State:
+    """*state* after *phases* under *rules*; replicas in it are ignored, as CleanMatrix does.
+
+    *full* says that the last phase is FillMatrix.
+    """
     gangs = [*state.jobs, *_queue(state, rules)]
     board, jobs = _begin(state, gangs, rules)
     board.tally[TAIL] = len(gangs)
@@ -57,7 +60,7 @@ def updated(state: State, rules: Rules, phases: Sequence[Phase]) -> State:
     for phase in phases:
         if phase is not clean:  # a board begins with home instances only
             phase(board, jobs, numbers, state.clock.now)
-    rows = board.filled if phases[-1] is fill else board.homes
+    rows = board.filled if full else board.homes
     return state_of_board(board, jobs, gangs, rows, state)
 
 
