@@ -106,7 +106,9 @@ class Deadline:
     def within(self, seconds: float) -> Deadline:
         """A deadline that ends *seconds* from now or with this one, whichever is first."""
         left = min(seconds, self.remaining())
-        return self if math.isinf(left) else Deadline(left, self.clock, run_seconds=self.run_seconds)
+        return (
+            self if math.isinf(left) else Deadline(left, self.clock, run_seconds=self.run_seconds)
+        )
 
 
 NOW = {"--policy": "--solver"} | {
