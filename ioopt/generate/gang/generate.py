@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from ioopt.decisions.gang.state import Gang
+from ioopt.errors import UsageError
 from ioopt.generate import chosen_preset
 from ioopt.problems.base import Json, Record
 from ioopt.problems.gang import GangProblem, Job, Machine
@@ -23,7 +24,7 @@ from ioopt.problems.gang import GangProblem, Job, Machine
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-    from ioopt.generate import Array
+    from ioopt.generate import Array, Sample
 
 LOADS_SECONDS = tuple(round(1632.6 * (1.1 + 0.1 * k), 2) for k in range(9))
 """The nine mean execution times t_e of the paper's load axis."""
@@ -77,20 +78,29 @@ class BluePacificLike(Settings):
     runtime_cv: Annotated[float, Field(ge=1)] = 1.5
 
 
-class Lublin(Settings):
-    """Sizes, gaps and run times of Lublin and Feitelson 1999, for a machine of this many nodes.
-
-    ``mean_local_seconds`` and ``interarrival_seconds`` rescale the model's own means.
-    """
+class Modelled(Settings):
+    """Means of a model or a log, which ``mean_local_seconds`` and ``interarrival_seconds`` rescale."""
 
     mean_local_seconds: Above | None = None  # type: ignore[assignment]
     interarrival_seconds: Above | None = None  # type: ignore[assignment]
+
+
+class Lublin(Modelled):
+    """Sizes, gaps and run times of Lublin and Feitelson 1999, for a machine of this many nodes."""
+
     model: Literal["batch", "interactive", "combined"] = "combined"
+
+
+class HyperErlangLike(Modelled):
+    """Jobs like those of the log *swf* (a path): a fit for each range of sizes (Jann et al. 1997)."""
+
+    swf: str
 
 
 PRESETS: dict[str, type[Settings]] = {
     "blue-pacific-like": BluePacificLike,
     "lublin99": Lublin,
+    "hyper-erlang": HyperErlangLike,
 }
 
 
@@ -128,7 +138,7 @@ class JobTable:
         return [Gang(key, *row) for key, row in enumerate(rows)]
 
 
-def make_table(settings: BluePacificLike | Lublin, seed: int) -> JobTable:
+def make_table(settings: Settings, seed: int) -> JobTable:
     """The jobs of a workload as arrays (n jobs in milliseconds for n = 10,000)."""
     import numpy as np
 
@@ -140,15 +150,31 @@ def make_table(settings: BluePacificLike | Lublin, seed: int) -> JobTable:
         length = _balanced_hyperexponential(streams[2], settings.jobs, settings.runtime_cv)
         length *= settings.mean_local_seconds / length.mean()
         arrival = np.cumsum(gaps)
-    else:
+    elif isinstance(settings, Lublin):
         from ioopt.generate.gang.lublin import sample
 
-        size, length, arrival = sample(settings.model, settings.jobs, settings.nodes, streams[0])
-        if settings.mean_local_seconds is not None:
-            length = length * (settings.mean_local_seconds / length.mean())
-        if settings.interarrival_seconds is not None:
-            arrival = arrival * (settings.interarrival_seconds * len(arrival) / arrival[-1])
+        drawn = sample(settings.model, settings.jobs, settings.nodes, streams[0])
+        size, length, arrival = _rescaled(settings, *drawn)
+    elif isinstance(settings, HyperErlangLike):
+        from ioopt.formats.swf.log import read_swf
+        from ioopt.generate.gang.hyper_erlang import fit_trace
+        from ioopt.generate.gang.hyper_erlang import sample as sample_fits
+
+        fits = fit_trace(read_swf(settings.swf))
+        drawn = sample_fits(fits, settings.jobs, settings.nodes, streams[0])
+        size, length, arrival = _rescaled(settings, *drawn)
+    else:
+        raise UsageError(f"{type(settings).__name__} is not one of the gang presets")
     return assemble(settings, arrival, size, length, streams[3], streams[4])
+
+
+def _rescaled(settings: Settings, size: Array, length: Array, arrival: Array) -> Sample:
+    """Bring run times and gaps to the means that *settings* ask for, where they ask."""
+    if settings.mean_local_seconds is not None:
+        length = length * (settings.mean_local_seconds / length.mean())
+    if settings.interarrival_seconds is not None:
+        arrival = arrival * (settings.interarrival_seconds * len(arrival) / arrival[-1])
+    return size, length, arrival
 
 
 def assemble(
