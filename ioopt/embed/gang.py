@@ -32,6 +32,8 @@ from ioopt.units import counted
 
 JobId = int | str
 _MAX_NOTES = 100
+STATE_VERSION = 2
+"""Of saved states; those of version 1 may hold priorities, memory and drained nodes."""
 _rows_of = lru_cache(maxsize=4096)(nodes_of)
 """The rows of a mask; there are few."""
 
@@ -222,7 +224,7 @@ class GangScheduler:
             for columns, home, span in zip(state.columns, state.homes, state.spans)
         ]
         return {
-            "format": "ioopt/gang-scheduler", "version": 1, "policy": self.policy_name,
+            "format": "ioopt/gang-scheduler", "version": STATE_VERSION, "policy": self.policy_name,
             "settings": self.settings, "machine": self.machine.model_dump(mode="json"),
             "jobs": jobs, "places": places, "next": self._next, "dirty": self._dirty,
             "slice": self._slice, "budget": self._budget,
@@ -235,6 +237,8 @@ class GangScheduler:
         Raises InstanceError when *state* is not what :meth:`state` returns.
         """
         with restoring("gang scheduler"):
+            if state["version"] != STATE_VERSION:
+                raise ValueError(f"version {state['version']!r:.20}, not {STATE_VERSION}")
             made = cls(state["machine"], state["policy"], state["settings"])
             for job in state["jobs"]:
                 key = made._next = job["key"]

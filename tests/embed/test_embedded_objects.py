@@ -118,6 +118,13 @@ CALLS = st.lists(
 )
 
 
+def test_a_gang_state_of_version_1_is_refused():
+    """It may hold priorities or drained nodes, which would be lost in silence."""
+    state = GangScheduler(GANG_MACHINE, "iogs").state()
+    with pytest.raises(IooptError, match="version 1, not 2"):
+        GangScheduler.restore({**state, "version": 1})
+
+
 @pytest.mark.parametrize("name", OBJECTS)
 @settings(max_examples=40, deadline=None)
 @given(kind=st.integers(0, 3), before=CALLS, after=CALLS)
