@@ -82,7 +82,7 @@ def drawn(problem: GangMatrixProblem, plan: GangMatrixPlan) -> list[str]:
 def in_machine_code(name: str) -> Phase:
     """One phase as machine code on arrays, as a phase on lists."""
     from ioopt.sim.gang import phases
-    from ioopt.sim.gang.compiled import board_arrays, job_arrays
+    from ioopt.sim.gang.compiled import in_arrays
 
     kernel = compiled(phases.__name__, name, whole=True)
 
@@ -90,7 +90,7 @@ def in_machine_code(name: str) -> Phase:
         return [int.from_bytes(row.tobytes(), "little") for row in words]
 
     def phase(board: Board, jobs: Jobs, rules: RuleNumbers, now: Any) -> None:
-        there, table = board_arrays(board), job_arrays(jobs, board.nodes)
+        there, table = in_arrays(board, board.nodes), in_arrays(jobs, board.nodes)
         kernel(there, table, rules, now)
         board.homes[:], board.filled[:] = masks(there.homes), masks(there.filled)
         for name in ("run", "moved", "tally"):

@@ -41,7 +41,7 @@ DEADLINE_SHARE = 0.8
 
 METHODS = {
     "IoArbiter": ["request", "progress", "finish", "decide"],
-    "GangScheduler": ["arrive", "depart", "served", "drain", "matrix", "turn"],
+    "GangScheduler": ["arrive", "depart", "served", "matrix"],
     "ReplicationPlanner": ["submit", "plan", "next", "staged", "evicted", "completed", "observe"],
     "WorkflowDispatcher": [
         *("submit", "next", "completed", "failed", "withdraw", "observe", "forget"),

@@ -9,26 +9,20 @@ from ioopt.plot.palette import BLUE, BOUND, GREEN, ORANGE, OTHERS, VERMILLION, s
 from ioopt.problems.base import Json
 from ioopt.problems.flexgang.message_counts import GangednessVerdicts
 from ioopt.problems.flexgang.perturbation import PerturbationSlopes
-from ioopt.problems.flexgang.quantum_model import MeasuredPoint, QuantumMeasures
+from ioopt.problems.flexgang.quantum_model import QuantumMeasures
 
 MILLISECONDS = 1000.0
 
 
 def plot_quantum_model(found: QuantumMeasures, title: str = "") -> Any:
-    """The picture of a measurement, under its *title*; returns the left of the two axes."""
-    left = plot_tradeoff(found.points)
-    left.figure.suptitle(title, fontsize="medium")
-    return left
-
-
-def plot_tradeoff(points: Sequence[MeasuredPoint]) -> Any:
-    """Draw slowdown (left) and fragmentation (right) of *points* against the quantum that varies more.
+    """Draw slowdown (left) and fragmentation (right) against the quantum that varies more.
 
     One curve for each value of the other quantum. Returns the left one of the two axes.
     """
     from matplotlib.figure import Figure
 
     left, right = Figure(figsize=(11.0, 4.0), layout="constrained").subplots(1, 2)
+    points = found.points
     distinct_qi = {point.qi_seconds for point in points}
     distinct_qc = {point.qc_seconds for point in points}
     x_name, x_label, curve_name, curve_label = (
@@ -54,6 +48,7 @@ def plot_tradeoff(points: Sequence[MeasuredPoint]) -> Any:
         axis.set_ylim(bottom=0)
         axis.spines[["top", "right"]].set_visible(False)
     legend_beside(left.figure, handles)
+    left.figure.suptitle(title, fontsize="medium")
     return left
 
 

@@ -79,12 +79,12 @@ SOLVERS: tuple[SolverSpec, ...] = (
         "adaptive-iogs that moves remote jobs to their files", "Zhang et al., Section 3.6",
     ),
     _policy(
-        "guarded-iogs", "guarded:policy",
-        "migrate-iogs that refuses remote starts on a crowded machine", "ours", "guarded:Settings",
+        "guarded-iogs", "policy:guarded",
+        "migrate-iogs that refuses remote starts on a crowded machine", "ours", "policy:GuardedSettings",
     ),
     _policy(
-        "index-iogs", "index:policy",
-        "least attained service first, guarded, with an age term", "ours", "index:Settings",
+        "index-iogs", "policy:index",
+        "least attained service first, guarded, with an age term", "ours", "policy:IndexSettings",
     ),
     SolverSpec(
         "exact-iogs", _BOTH, _AT + "exact:solve",

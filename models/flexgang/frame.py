@@ -127,8 +127,7 @@ def lay_out(
     problem = data.problem
     taken: list[set[int]] = [set() for _ in range(data.pattern.strict_rows)]
     rows: dict[str, tuple[int, ...]] = {}
-    order = sorted(placement.rows, key=lambda j: (-problem.jobs[j].processes, j))
-    for job in order:
+    for job in problem.by_size(placement.rows):
         block = set(problem.block(job, placement.home[job]))
         free = [row for row, cells in enumerate(taken) if cells.isdisjoint(block)]
         chosen = free[: placement.rows[job]]

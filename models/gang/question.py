@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
-from ioopt.decisions.gang.rules import Number, guard_slots
-from ioopt.decisions.gang.state import Gang, State
-from ioopt.decisions.gang.weights import Weight, move_speed, weights
+from ioopt.decisions.gang.rules import Number, Weight, guard_slots
+from ioopt.decisions.gang.state import Gang, State, move_speed, weights
 from ioopt.problems.gang import nodes_of
 
 LARGEST_WORTH = 10**11

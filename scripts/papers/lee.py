@@ -21,9 +21,10 @@ from ioopt.generate.flexgang import flexible_gang
 from ioopt.measure.quantum_chain import measure
 from ioopt.measure.quantum_model import simulate_point
 from ioopt.metrics import mean_interval
-from ioopt.plot.measured import plot_tradeoff
+from ioopt.plot.measured import plot_quantum_model
 from ioopt.problems.flexgang.quantum_model import (
     MeasuredPoint,
+    QuantumMeasures,
     QuantumModelProblem,
     QuantumPoint,
     TwoJobMeasures,
@@ -314,9 +315,9 @@ def pictures(quick: bool) -> Iterator[Picture]:
     """Slowdown and fragmentation against the quanta (Figures 2 and 3)."""
     for number, chosen in PAIRS.items():
         found = measured(chosen, "chain", Size.of(quick).horizon)
-        points = [
+        points = tuple(
             MeasuredPoint.of(QuantumPoint(qi_seconds=qi / 1000, qc_seconds=qc / 1000), measures)
             for (qi, qc), measures in found.items()
-        ]
+        )
         caption = f"Figure {number}: slowdown of the I/O job and CPU fragmentation (Markov chain)"
-        yield Picture(f"lee-{number}", caption, plot_tradeoff(points))
+        yield Picture(f"lee-{number}", caption, plot_quantum_model(QuantumMeasures(points=points)))

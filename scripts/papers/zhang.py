@@ -35,11 +35,19 @@ from ioopt.generate.gang.generate import LOADS_SECONDS, BluePacificLike, make_ta
 from ioopt.metrics import mean_interval
 from ioopt.plot.curves import plot_sweep
 from ioopt.sim.gang.compiled import run
-from ioopt.solvers.gang import guarded, index
-from ioopt.solvers.gang.policy import ADAPTIVE_IOGS, GS, IOGS, MIGRATE_IOGS
+from ioopt.solvers.gang.policy import (
+    ADAPTIVE_IOGS,
+    GS,
+    IOGS,
+    MIGRATE_IOGS,
+    GuardedSettings,
+    IndexSettings,
+    guarded,
+    index,
+)
 
 FOUR = ("gs", "iogs", "adaptive-iogs", "migrate-iogs")
-OURS = (guarded.policy(guarded.Settings()), index.policy(index.Settings()))
+OURS = (guarded(GuardedSettings()), index(IndexSettings()))
 POLICIES = {policy.name: policy for policy in (GS, IOGS, ADAPTIVE_IOGS, MIGRATE_IOGS, *OURS)}
 """Every policy that is compared."""
 INTENSITIES: tuple[Any, ...] = (0.5, 0.33, 0.1, "mixed")

@@ -79,17 +79,16 @@ def greedy_plan(data: PatternData) -> FlexibleGangPlan | None:
     strict = _place_loose_io(data, placement)
     strict += [j for j in data.compute_jobs() if (data.problem.jobs[j].gamma or 0) >= LOOSE_GAMMA]
     cells: list[set[int]] = [set() for _ in range(data.pattern.strict_rows)]
-    if not _first_fit(data.problem, strict, cells, placement):
-        return None
-    for job in _by_size(data.problem, data.compute_jobs()):
+    for job in data.problem.by_size(strict):
+        place = data.problem.first_fit(job, cells)
+        if place is None:
+            return None
+        placement.home[job], placement.rows[job] = place[1], 1
+    for job in data.problem.by_size(data.compute_jobs()):
         if job not in placement.home:
             placement.home[job] = _roomiest(data, placement, job)
     _replicate(data, cells, placement)
     return plan_with_best_tau(data, placement)
-
-
-def _by_size(problem: FlexibleGangProblem, jobs: list[int]) -> list[int]:
-    return sorted(jobs, key=lambda j: (-problem.jobs[j].processes, j))
 
 
 def _place_loose_io(data: PatternData, placement: Placement) -> list[int]:
@@ -98,7 +97,7 @@ def _place_loose_io(data: PatternData, placement: Placement) -> list[int]:
     limit = problem.loose_io_limit * data.pattern.k * problem.machine.quantum_seconds
     load = [0.0] * problem.machine.num_columns
     strict: list[int] = []
-    for job in _by_size(problem, data.io_jobs()):
+    for job in problem.by_size(data.io_jobs()):
         if job not in data.loose:
             strict.append(job)
             continue
@@ -114,29 +113,6 @@ def _place_loose_io(data: PatternData, placement: Placement) -> list[int]:
         placement.home[job] = position
         placement.loose.add(job)
     return strict
-
-
-def _first_fit(
-    problem: FlexibleGangProblem, jobs: list[int], cells: list[set[int]], placement: Placement
-) -> bool:
-    """Pack *jobs* by falling size into the first row and block that is free."""
-    for job in _by_size(problem, jobs):
-        place = next(
-            (
-                (row, position)
-                for row, taken in enumerate(cells)
-                for position in range(problem.num_positions(job))
-                if taken.isdisjoint(problem.block(job, position))
-            ),
-            None,
-        )
-        if place is None:
-            return False
-        row, position = place
-        cells[row].update(problem.block(job, position))
-        placement.home[job] = position
-        placement.rows[job] = 1
-    return True
 
 
 def _roomiest(data: PatternData, placement: Placement, job: int) -> int:

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
+from ioopt.decisions.gang.rules import Weight
 from ioopt.decisions.gang.state import state_of
-from ioopt.decisions.gang.weights import Weight
 from ioopt.models.gang.question import ask
 from ioopt.models.gang.row_free import ReplicatedModel
 from ioopt.options import Deadline

@@ -15,9 +15,8 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
-from ioopt.decisions.gang.rules import Number
-from ioopt.decisions.gang.state import State, state_of
-from ioopt.decisions.gang.weights import Weight, value_of, weights
+from ioopt.decisions.gang.rules import Number, Weight
+from ioopt.decisions.gang.state import State, state_of, value_of, weights
 from ioopt.errors import OutOfTime, UsageError
 from ioopt.models.gang.assignment import AssignmentModel
 from ioopt.models.gang.question import Question, ask
@@ -33,9 +32,10 @@ from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.cpsat_program import NAME as CPSAT
 from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
 from ioopt.solvers.backends.solve import solve_program
-from ioopt.solvers.gang import index, run
+from ioopt.solvers.gang import run
 from ioopt.solvers.gang.bound import PARAMETERS, upper_bound
 from ioopt.solvers.gang.exact_layout import Placed, lay_out, spans_of, state_with, with_columns
+from ioopt.solvers.gang.policy import IndexSettings, index
 from ioopt.units import exact
 
 
@@ -145,8 +145,8 @@ class ExactPolicy:
         self.events = 0
         self.stopped_at: int | None = settings.exact_events
         self.share = exact(settings.guard)
-        self.greedy = index.policy(
-            index.Settings(
+        self.greedy = index(
+            IndexSettings(
                 weight=settings.weight,
                 queue=settings.queue,
                 guard=settings.guard,

@@ -216,7 +216,7 @@ def test_there_are_references_to_resolve() -> None:
     [
         ("sim/batch_io", "As rule 29 says", []),
         ("sim/batch_io", "As rule 99 says", ["rule 99"]),
-        ("sim/gang", "Rules 21 to 23", ["rule 23"]),
+        ("sim/gang", "Rules 16 to 18", ["rule 18"]),
         ("sim/gang", "rules 3, 4 and 29", ["rule 29"]),
         ("embed", "rule 5 of batch I/O", []),
         ("embed", "rule 5", ["rule 5"]),

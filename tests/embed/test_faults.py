@@ -8,17 +8,14 @@ import json
 import os
 import random
 import signal
-import subprocess
 import sys
 import threading
-from pathlib import Path
 
 import pytest
 from batsim_stand_in import StandIn
 
 from ioopt.embed import IoArbiter, WorkflowDispatcher
 from ioopt.embed.adapters.batsim import BatsimDecider
-from ioopt.embed.adapters.processes import ProcessGangs, by_cgroup
 from ioopt.embed.adapters.slurm import SlurmPlacer
 from ioopt.embed.service import Service
 from ioopt.embed.transport import StreamServer
@@ -111,33 +108,6 @@ def test_a_dispatcher_that_hangs_holds_nobody_up():
     assert [step.task for step in run.next(0.0, deadline=0.03)] == ["m0", "m1", "m2"]
     assert "no answer within 0.03 s" in run.notes[0] and len(run.notes) == 1
     release.set()
-
-
-def test_a_full_disk_does_not_stop_the_turns(tmp_path, monkeypatch):
-    def full(*_):
-        raise OSError(errno.ENOSPC, "no space left")
-
-    sent = []
-    monkeypatch.setattr(Path, "write_text", full)
-    monkeypatch.setattr(os, "killpg", lambda group, number: sent.append(number))
-    turns = ProcessGangs({"nodes": 1, "levels": 2, "quantum_seconds": 1.0},
-                         switch=by_cgroup({7: str(tmp_path)}))  # fmt: skip
-    turns.add("a", {0: 7})
-    turns.tick(0.0)
-    assert sent == [signal.SIGSTOP, signal.SIGCONT]
-
-
-def test_a_job_that_is_killed_leaves_its_turns_to_the_others():
-    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE,
-                             start_new_session=True)  # fmt: skip
-    turns = ProcessGangs({"nodes": 1, "levels": 2, "quantum_seconds": 1.0})
-    turns.add("a", {0: child.pid})
-    child.kill()
-    child.wait(60)
-    child.stdin.close()
-    for now in range(4):
-        turns.tick(float(now))
-    assert turns.end("a", 4.0) >= 3.0 and len(turns) == 0
 
 
 class Slurm:
@@ -287,9 +257,3 @@ def test_answers_that_come_ten_seconds_late_are_only_late():
         if not len(arbiter):
             break
     assert ended == 3 and arbiter.decide(now) == {}
-    turns = ProcessGangs({"nodes": 1, "levels": 2, "quantum_seconds": 1.0}, switch=lambda *_: None)
-    turns.add("a", {0: 1})
-    turns.add("b", {0: 2})
-    for tick in range(8):
-        turns.tick(10.0 * tick)  # ten quanta late, each time
-    assert {turns.seconds("a"), turns.seconds("b")} == {40.0, 30.0}

@@ -78,7 +78,7 @@ def test_messages_are_described():
     instance = json.loads((ROOT / "instances/batch_io/two-writers-now.json").read_text())
     messages = [
         {"op": "ping"}, {"op": "open", "object": "GangScheduler", "arguments": gangs},
-        {"op": "call", "session": 1, "method": "drain", "arguments": {"nodes": [9]}},
+        {"op": "call", "session": 1, "method": "depart", "arguments": {"job": "a", "now": 1.0}},
         {"op": "save", "session": 1}, {"op": "close", "session": 1}, {"op": "close", "session": 1},
         {"op": "decide", "instance": instance, "deadline": None},
     ]  # fmt: skip

@@ -1,7 +1,7 @@
 """What the policies of the five phases differ in (rules 11 to 15), and the weight of a job."""
 
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 Number = float | Fraction
 
@@ -12,7 +12,9 @@ BEST_FIT, FILE_NODES, ADAPTIVE = 0, 1, 2
 """Values of :attr:`Rules.place`: the Schedule rules of GS, IOGS and Adaptive-IOGS."""
 
 UNWEIGHTED, ONE, LAS, HDF = 0, 1, 2, 3
-"""Values of :attr:`Rules.weight`: start order, or the weights of :mod:`ioopt.decisions.gang.weights`."""
+"""Values of :attr:`Rules.weight`: start order, or a weight (:func:`weight_of`)."""
+Weight = Literal["las", "hdf", "one"]
+WEIGHTS: dict[Weight, int] = {"las": LAS, "hdf": HDF, "one": ONE}
 
 LEAST_NEED_SECONDS = 50
 """The weight HDF counts at least so much remaining work, or a job about to end would be all."""
@@ -21,8 +23,7 @@ LEAST_NEED_SECONDS = 50
 class RuleNumbers(NamedTuple):
     """The rules on one machine, as numbers for the kernels; ``limit`` is the guard in slots.
 
-    ``slots`` are all of the machine's under ``Rules.break_even``, else 0; ``hidden`` ones look
-    occupied to a job but do not count against its guard.
+    ``slots`` are all of the machine's under ``Rules.break_even``, else 0.
     """
 
     place: int
@@ -35,7 +36,6 @@ class RuleNumbers(NamedTuple):
     patience: Number
     quantum: Number
     slots: int
-    hidden: int = 0
 
 
 class Rules(NamedTuple):

@@ -6,21 +6,17 @@ are floats or, in exact arithmetic, Fractions; nothing here depends on which.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple, Protocol
 
-from ioopt.decisions.gang.rules import UNLIMITED, Number, Rules
+from ioopt.decisions.gang.rules import UNLIMITED, WEIGHTS, Number, Rules, Weight, weight_of
 from ioopt.problems.gang import GangMatrixProblem, GangProblem, Machine, mask_of
 from ioopt.units import exact
 
 
 class Gang(NamedTuple):
-    """A job as the phases see it; ``key`` is its FCFS position, ``files`` its file-node mask.
-
-    For live use (rules 18, 19, 21): ``priority``, ``bytes`` that each task keeps on its node, and
-    ``replicas``, further masks of nodes with its files.
-    """
+    """A job as the phases see it; ``key`` is its FCFS position, ``files`` its file-node mask."""
 
     key: int
     size: int
@@ -28,9 +24,6 @@ class Gang(NamedTuple):
     local: Number
     remote: Number
     arrival: Number = 0.0
-    priority: int = 1
-    bytes: float = 0.0
-    replicas: tuple[int, ...] = ()
 
 
 class Clock(NamedTuple):
@@ -173,3 +166,29 @@ def state_of(problem: GangMatrixProblem) -> State:
         machine.nodes, gangs[:count], columns, homes, [1 << home for home in homes], rows,
         gangs[count:], clock, UNLIMITED if left is None else left,
     )  # fmt: skip
+
+
+def weights(kind: Weight, jobs: Iterable[Gang], clock: Clock) -> list[Number]:
+    """The weights of *jobs* (docs/gang.md, The mathematics): ``las``, ``hdf``, or 1 for each."""
+    code, attained, need = WEIGHTS[kind], clock.attained, clock.need
+    return [
+        weight_of(code, job.local, attained[job.key], need[job.key], clock.quantum) for job in jobs
+    ]
+
+
+def move_speed(clock: Clock) -> Number:
+    """Speed of a job that migrates in this update: 1 - C/(2T)."""
+    return 1 - clock.migration / (2 * clock.quantum)
+
+
+def value_of(state: State, kind: Weight) -> Number:
+    """What a matrix is worth: sum over the jobs of *state*, after an update, of weight x speed x rows."""
+    total: Number = 0
+    heavy = weights(kind, state.jobs, state.clock)
+    for weight, job, columns, span in zip(heavy, state.jobs, state.columns, state.spans):
+        if columns != job.files:
+            speed: Number = job.local / job.remote
+        else:
+            speed = move_speed(state.clock) if job.key in state.moved else 1
+        total += weight * speed * span.bit_count()
+    return total

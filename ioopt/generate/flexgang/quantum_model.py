@@ -1,4 +1,4 @@
-"""The sweeps of Figures 2 and 3 (Lee et al.), and single points, as quantum-model instances.
+"""The sweeps of Figures 2 and 3 (Lee et al.) as quantum-model instances.
 
 Text and caption of Figure 2 disagree on the I/O job's quanta (2.5, 5, 10 and 2.5, 10, 20 ms); the
 preset takes all four.
@@ -17,7 +17,10 @@ from ioopt.problems.flexgang.quantum_model import Donation, QuantumModelProblem,
 
 
 class Settings(Record):
-    """The workload of the paper: Erlang-5 bursts of 5 ms, I/O of 20 ms, 32 processors."""
+    """The workload of the paper: Erlang-5 bursts of 5 ms, I/O of 20 ms, 32 processors.
+
+    The quantum on the x axis goes from ``step_seconds`` to ``longest_seconds``.
+    """
 
     processors: Annotated[int, Field(ge=1)] = 32
     burst_seconds: Annotated[float, Field(gt=0)] = 0.005
@@ -25,11 +28,6 @@ class Settings(Record):
     io_seconds: Annotated[float, Field(gt=0)] = 0.020
     donation: Donation = "return"
     horizon_seconds: Annotated[float, Field(gt=0)] | None = None
-
-
-class SweepSettings(Settings):
-    """The quantum on the x axis goes from ``step_seconds`` to ``longest_seconds``."""
-
     step_seconds: Annotated[float, Field(gt=0)] = 0.001
     longest_seconds: Annotated[float, Field(gt=0)] = 0.040
 
@@ -44,7 +42,7 @@ class SweepSettings(Settings):
         return [round(k * self.step_seconds, 9) for k in range(1, count + 1)]
 
 
-class Figure2Settings(SweepSettings):
+class Figure2Settings(Settings):
     """Compute quantum swept for each I/O quantum."""
 
     qi_seconds: Numbers = (0.0025, 0.005, 0.010, 0.020)
@@ -54,7 +52,7 @@ class Figure2Settings(SweepSettings):
         return [(qi, qc) for qi in self.qi_seconds for qc in self.swept()]
 
 
-class Figure3Settings(SweepSettings):
+class Figure3Settings(Settings):
     """I/O quantum swept for each compute quantum."""
 
     qc_seconds: Numbers = (0.010, 0.020, 0.040)
@@ -64,22 +62,7 @@ class Figure3Settings(SweepSettings):
         return [(qi, qc) for qc in self.qc_seconds for qi in self.swept()]
 
 
-class PointSettings(Settings):
-    """One pair of quanta."""
-
-    qi_seconds: Annotated[float, Field(gt=0)] = 0.010
-    qc_seconds: Annotated[float, Field(ge=0)] = 0.020
-
-    def pairs(self) -> list[tuple[float, float]]:
-        """The one pair."""
-        return [(self.qi_seconds, self.qc_seconds)]
-
-
-PRESETS: dict[str, type[Settings]] = {
-    "figure-2": Figure2Settings,
-    "figure-3": Figure3Settings,
-    "point": PointSettings,
-}
+PRESETS: dict[str, type[Settings]] = {"figure-2": Figure2Settings, "figure-3": Figure3Settings}
 
 
 def generate(preset: str | None, settings: Mapping[str, object], seed: int) -> QuantumModelProblem:
@@ -88,10 +71,9 @@ def generate(preset: str | None, settings: Mapping[str, object], seed: int) -> Q
     Raises UsageError for an unknown preset or setting.
     """
     name, chosen = chosen_preset("quantum-model", PRESETS, preset or "figure-2", settings)
-    shared = {key: getattr(chosen, key) for key in Settings.model_fields}
     return QuantumModelProblem(
         name=name,
         meta={"source": "Lee et al., Section 3.2", "preset": name},
         points=tuple(QuantumPoint(qi_seconds=qi, qc_seconds=qc) for qi, qc in chosen.pairs()),
-        **shared,
+        **chosen.model_dump(include=QuantumModelProblem.model_fields.keys()),
     )

@@ -7,7 +7,7 @@ Times in seconds; a *position* ``b`` of a job is its ``b``-th aligned block of c
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Literal
@@ -249,30 +249,35 @@ class FlexibleGangProblem(base.Problem):
         given = self.jobs[job].phi
         return 0.5 / self.num_rows if given is None else given
 
-    @cached_property
-    def strict_packing(self) -> tuple[tuple[int, int], ...]:
-        """(row, position) of every job in the strict first-fit-decreasing packing.
+    def by_size(self, jobs: Iterable[int]) -> list[int]:
+        """*jobs* by falling size, ties by position in the file."""
+        return sorted(jobs, key=lambda j: (-self.jobs[j].processes, j))
 
-        Jobs by falling size, ties by position in the file; each takes the first row, and in it the
-        first aligned block, that is free.
+    def first_fit(self, job: int, rows: Iterable[set[int]]) -> tuple[int, int] | None:
+        """The first row, and in it the first aligned block, that is free: it is taken for *job*.
+
+        *rows* are the columns taken in each; None where no row has room.
         """
-        rows: list[set[int]] = []
-        places: list[tuple[int, int]] = [(0, 0)] * len(self.jobs)
-        order = sorted(range(len(self.jobs)), key=lambda j: (-self.jobs[j].processes, j))
-        for job in order:
-            places[job] = self._first_fit(job, rows)
-        return tuple(places)
-
-    def _first_fit(self, job: int, rows: list[set[int]]) -> tuple[int, int]:
-        for row, taken in enumerate([*rows, set()]):
+        for row, taken in enumerate(rows):
             for position in range(self.num_positions(job)):
                 block = self.block(job, position)
                 if taken.isdisjoint(block):
-                    if row == len(rows):
-                        rows.append(set())
-                    rows[row].update(block)
+                    taken.update(block)
                     return row, position
-        raise AssertionError("a new row holds every job")
+        return None
+
+    @cached_property
+    def strict_packing(self) -> tuple[tuple[int, int], ...]:
+        """(row, position) of every job in the strict first-fit-decreasing packing."""
+        rows: list[set[int]] = []
+        places: dict[int, tuple[int, int]] = {}
+        for job in self.by_size(range(len(self.jobs))):
+            place = self.first_fit(job, rows)
+            if place is None:
+                place = len(rows), 0
+                rows.append(set(self.block(job, 0)))
+            places[job] = place
+        return tuple(places[job] for job in range(len(self.jobs)))
 
     @cached_property
     def num_rows(self) -> int:

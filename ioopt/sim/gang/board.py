@@ -75,7 +75,7 @@ def make_jobs(gangs: Sequence[Gang], rules: Rules) -> Jobs:
     num = len(gangs)
     # The fields of the jobs as columns at once: a live policy makes a table at every event.
     columns = map(list, zip(*gangs)) if gangs else ([],) * 6
-    _, size, files, local, remote, arrival, *_ = columns
+    _, size, files, local, remote, arrival = columns
     above, below = rules.pack_ratio.as_integer_ratio()
     packed = [away * below <= near * above for near, away in zip(local, remote)] if above else []
     return Jobs(

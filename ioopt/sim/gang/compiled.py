@@ -4,7 +4,7 @@ Nodes are 64-bit words, at most 62 rows.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -40,6 +40,7 @@ _KINDS: dict[type, frozenset[str]] = {
     np.bool_: frozenset({"packed", "local"}),
 }
 """The fields by what their arrays hold, int64 but for these; sets of nodes are rows of words."""
+TableT = TypeVar("TableT", Board, Jobs)
 _simulate = compiled(clock.__name__, "simulate", whole=True)
 
 
@@ -51,8 +52,8 @@ def run(
     Raises OutOfTime where *pace* ends the run.
     """
     total = len(gangs)
-    board = board_arrays(make_board(total, timing.nodes, timing.levels))
-    jobs = job_arrays(make_jobs(gangs, rules), timing.nodes)
+    board = in_arrays(make_board(total, timing.nodes, timing.levels), timing.nodes)
+    jobs = in_arrays(make_jobs(gangs, rules), timing.nodes)
     numbers = rules.numbers(timing.nodes, timing.levels, timing.quantum)
     tally = board.tally
     while tally[DONE] < total:
@@ -69,23 +70,16 @@ def compile_kernels() -> None:
     run([Gang(0, 1, 1, 1.0, 1.0)], Timing(1, 1, 1.0, 0.0, 0, 1e-7), Rules(BEST_FIT))
 
 
-def board_arrays(board: Board) -> Board:
-    """*board* with arrays in the place of lists."""
-    made = {name: _array(name, value, board.nodes) for name, value in board._asdict().items()}
-    return Board(**made)
-
-
-def job_arrays(jobs: Jobs, nodes: int) -> Jobs:
-    """*jobs* on a machine of *nodes* with arrays in the place of lists."""
-    return Jobs(**{name: _array(name, value, nodes) for name, value in jobs._asdict().items()})
-
-
-def _array(name: str, value: Any, nodes: int) -> Any:
-    """What machine code takes in the place of the list *value* of that field."""
-    if isinstance(value, int):
-        return value
-    kind = next((kind for kind, names in _KINDS.items() if name in names), np.int64)
-    return words_of(value, nodes) if kind is np.uint64 else np.array(value, kind)
+def in_arrays(table: TableT, nodes: int) -> TableT:
+    """The board or the jobs of a machine of *nodes* with arrays in the place of lists."""
+    found: dict[str, Any] = {}
+    for name, value in table._asdict().items():
+        kind = next((kind for kind, names in _KINDS.items() if name in names), np.int64)
+        if kind is np.uint64:
+            found[name] = words_of(value, nodes)
+        else:
+            found[name] = value if isinstance(value, int) else np.array(value, kind)
+    return table._replace(**found)
 
 
 def words_of(masks: Sequence[int], nodes: int) -> Words:

@@ -198,7 +198,7 @@ def place(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number, j: int) -> 
     if other < 0:
         return NO_ROOM
     if rules.place == ADAPTIVE and not packed:
-        occupied = jobs.size[j] - rules.hidden
+        occupied = jobs.size[j]
         for taken in board.population:
             occupied += taken
         near, far = jobs.at_files[j], jobs.remote[j]

@@ -245,8 +245,8 @@ def test_every_environment_gets_as_many_runs_as_the_deadline_allows() -> None:
 
 def test_presets() -> None:
     assert len(generate(None, {}, 0).applications) == 10
-    rates = generate("blocking", {"requests_per_quantum": "2,7"}, 0).applications
-    assert [app.id for app in rates] == ["Blocking-2", "Blocking-7"]
+    rates = generate("blocking", {}, 0).applications
+    assert [app.id for app in rates] == [f"Blocking-{rate}" for rate in (1, 3, 12, 28)]
     assert [app.kind for app in generate("figure-5", {}, 0).applications] == [
         "barrier", "emp", "workpile",
     ]  # fmt: skip

@@ -12,8 +12,12 @@ from ioopt.errors import InstanceError, NotApplicableError, OutOfTime, UsageErro
 from ioopt.generate.flexgang.quantum_model import generate
 from ioopt.measure.quantum_model import Settings, measure
 from ioopt.options import Deadline
-from ioopt.plot.measured import plot_quantum_model, plot_tradeoff
-from ioopt.problems.flexgang.quantum_model import MeasuredPoint, QuantumModelProblem
+from ioopt.plot.measured import plot_quantum_model
+from ioopt.problems.flexgang.quantum_model import (
+    MeasuredPoint,
+    QuantumMeasures,
+    QuantumModelProblem,
+)
 
 ONE = {
     "format": "ioopt/quantum-model",
@@ -103,7 +107,8 @@ def test_plot_draws_one_curve_for_each_fixed_quantum() -> None:
     assert [line.get_label() for line in left.lines] == ["qc = 10 ms", "qc = 20 ms"]
     assert list(left.lines[0].get_xdata()) == [1.0, 2.0, 3.0]
     assert left.get_xlabel() == "I/O quantum qi (ms)"
-    _, right = plot_tradeoff([MeasuredPoint.model_validate(GOOD)]).figure.axes
+    one = QuantumMeasures(points=(MeasuredPoint.model_validate(GOOD),))
+    _, right = plot_quantum_model(one).figure.axes
     assert right.lines[0].get_ydata()[0] == pytest.approx(20.0)
 
 

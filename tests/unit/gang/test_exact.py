@@ -22,9 +22,10 @@ from ioopt.models.gang.question import ask
 from ioopt.options import Deadline
 from ioopt.problems.gang import GangMatrixPlan, nodes_of
 from ioopt.sim.gang.simulate import GangSimulation
-from ioopt.solvers.gang import exact, index
+from ioopt.solvers.gang import exact
 from ioopt.solvers.gang.exact import urgent_rows_first
 from ioopt.solvers.gang.exact_layout import lay_out, tightest_run, with_columns
+from ioopt.solvers.gang.policy import IndexSettings, index
 
 
 @pytest.mark.parametrize("weight", first(1, ["las", "hdf", "one"]))
@@ -200,7 +201,7 @@ def test_an_empty_matrix_is_left_alone() -> None:
     empty = TWO_RUN_TWO_WAIT.model_copy(update={"running": (), "waiting": ()})
     state: State = state_of(empty)
     assert exact.policy(exact.Settings()).update(state).jobs == []
-    assert index.policy(index.Settings()).update(state).jobs == []
+    assert index(IndexSettings()).update(state).jobs == []
     assert ioopt.solve(empty, "exact-iogs").objective == 0.0
 
 

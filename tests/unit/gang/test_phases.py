@@ -9,8 +9,7 @@ from conftest import ENGINES
 from gang_tools import workload
 
 import ioopt
-from ioopt.decisions.gang.state import state_of
-from ioopt.decisions.gang.weights import weights
+from ioopt.decisions.gang.state import state_of, weights
 from ioopt.problems.gang import GangMatrixProblem
 
 
