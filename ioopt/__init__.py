@@ -45,20 +45,8 @@ _LAZY = {
     "embed": "ioopt.embed",
 }
 
-__all__ = [
-    "Batch",
-    "Gangs",
-    "Machine",
-    "Result",
-    "Status",
-    "StopReason",
-    "Violation",
-    "check",
-    "compare",
-    "load",
-    "simulate",
-    "solve",
-]
+__all__ = ["Batch", "Gangs", "Machine", "Result", "Status", "StopReason", "Violation",
+           "check", "compare", "load", "simulate", "solve"]  # fmt: skip
 
 
 class _Check(ModuleType):

@@ -87,12 +87,10 @@ EXTRAS = {
     "numba": "fast",
     "matplotlib": "plot",
     "distributed": "campaign",
-    "pyarrow": "campaign",
     "psutil": "campaign",
     "zmq": "batsim",
     "snakemake": "embed",
     "darshan": "darshan",
-    "tornado": "http",
 }
 """Packages that some commands need beyond the base install -> the extra that brings them."""
 

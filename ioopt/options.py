@@ -111,21 +111,27 @@ class Deadline:
         )
 
 
-NOW = {"--policy": "--solver"} | {
-    f"--{name.replace('_', '-')}": f"--machine {name}=..."
-    for name in (
-        "nodes", "processors_per_node", "unit_nodes", "allocation", "node_rate", "storage_rate",
-        "kill", "queue", "backfill", "reservation", "plan", "estimate", "pass", "backfill_order",
-        "cores", "disk", "remote_rate", "replica_rate", "link", "speed",
-    )
+RENAMED: dict[str, dict[str, str]] = {
+    "command": {
+        "compile": "doctor --compile", "decide": "solve --now", "explain": "check --explain",
+        "generate": "instances generate", "report": "plot", "schema": "instances schema",
+        "solvers": "instances solvers", "submit": "instances submit",
+    },
+    "option": {"--policy": "--solver"} | {
+        f"--{name.replace('_', '-')}": f"--machine {name}=..."
+        for name in (
+            "nodes", "processors_per_node", "unit_nodes", "allocation", "node_rate", "storage_rate",
+            "kill", "queue", "backfill", "reservation", "plan", "estimate", "pass", "backfill_order",
+            "cores", "disk", "remote_rate", "replica_rate", "link", "speed",
+        )
+    },
+    "batch-io": {"exact": "io-exact", "fixed-share": "base-line", "set-10+top": "fill"},
+    "flexgang": {"exact": "flex-exact", "quantum-dp": "quantum-ip"},
+    "gang": {"dedicated": "iogs"},
+    "replication": {"lp-rounding": "anneal", "lpt": "auto"},
 }  # fmt: skip
-"""Options of 0.2 that have other names now: each answers for one version with a line that says which."""
-
-
-def refuse_old(name: str, known: Iterable[str]) -> None:
-    """Raise UsageError for an option of :data:`NOW` where the new one is *known*."""
-    if name in NOW and NOW[name].split()[0] in known:
-        raise UsageError(f"{name} is now {NOW[name]}")
+"""Names of 0.2 and what stands for them now: commands, options, solvers by family. They answer for
+one version, with a line that says so."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ioopt.protocols import CheckReport
 from ioopt.registry import KindSpec
-from ioopt.result import OPTIMAL_RELATIVE_GAP, Status, Violation, relative_gap
+from ioopt.result import OPTIMAL_RELATIVE_GAP, Status, Violation, relative_gap, violation
 from ioopt.units import is_number
 
 RELATIVE = 1e-6
@@ -58,15 +58,13 @@ def unjudged(kind: KindSpec, data: Mapping[str, Any], report: CheckReport) -> li
     return sorted({name for name in stated if name not in known})
 
 
-def _false(rule: str, item: str, message: str, amount: float | None = None) -> Violation:
-    return Violation(rule=rule, item=item, message=message, amount=amount)
-
-
 def _names(kind: KindSpec, problem: Any, data: Mapping[str, Any]) -> Iterator[Violation]:
     for key, true in (("instance", problem.name), ("family", kind.family), ("kind", kind.kind)):
         stated = data.get(key)
         if stated is not None and stated != true:
-            yield _false(key, str(stated), f"the result is of another {key}; this one is {true!r}")
+            yield violation(
+                key, str(stated), f"the result is of another {key}; this one is {true!r}"
+            )
 
 
 def _link(problem: Any, schedule: Any) -> Iterator[Violation]:
@@ -75,7 +73,7 @@ def _link(problem: Any, schedule: Any) -> Iterator[Violation]:
     stated = schedule.get("link") if isinstance(schedule, Mapping) else None
     if network is not None and stated is not None and stated != network.remote_link:
         text = f"the schedule uses {stated!r}, the instance {network.remote_link!r}"
-        yield _false("link", "schedule", f"{text}; --link {stated} checks it all the same")
+        yield violation("link", "schedule", f"{text}; --link {stated} checks it all the same")
 
 
 def _objective(kind: KindSpec, data: Mapping[str, Any], report: CheckReport) -> Iterator[Violation]:
@@ -88,10 +86,10 @@ def _objective(kind: KindSpec, data: Mapping[str, Any], report: CheckReport) -> 
         named = data.get("objective_name") not in (None, kind.objective_name)
         if not report.violations and (stated is not None or named):
             known = ", ".join(sorted({*report.objectives, kind.objective_name}))
-            yield _false("objective", measure, f"is no measure of this plan; it has {known}")
+            yield violation("objective", measure, f"is no measure of this plan; it has {known}")
     elif stated is not None and not same(stated, true, report.rounding):
         text = f"the result says {stated!r}, the plan gives {true!r}"
-        yield _false("objective", measure, text, abs(stated - true))
+        yield violation("objective", measure, text, abs(stated - true))
 
 
 def true_objective(measure: str, report: CheckReport) -> float | None:
@@ -108,20 +106,20 @@ def _status(kind: KindSpec, data: Mapping[str, Any], report: CheckReport) -> Ite
     if past is not None:
         side = "below" if kind.sense == "max" else "above"
         text = f"lies {side} the objective {true!r}, which is {kind.sense}imised"
-        yield _false("bound", repr(bound), text, past)
+        yield violation("bound", repr(bound), text, past)
     apart = relative_gap(true, bound, kind.sense)
     proven = (
         true is not None and bound is not None and past is None and proves(kind.sense, true, bound)
     )
     if status == Status.OPTIMAL and true is not None and not proven:
         text = f"objective {true!r} is called optimal, but the bound is {bound!r}"
-        yield _false("status", "optimal", text, apart)
+        yield violation("status", "optimal", text, apart)
     elif status in (Status.INFEASIBLE, Status.UNKNOWN) and not report.violations:
-        yield _false("status", str(status), "but the plan breaks no rule")
+        yield violation("status", str(status), "but the plan breaks no rule")
     if gap is None or true is None or (proven and gap == 0):
         return
     if apart is None or not math.isclose(gap, apart, rel_tol=RELATIVE, abs_tol=1e-9):
-        yield _false("gap", repr(gap), f"the objective and the bound give {apart!r}")
+        yield violation("gap", repr(gap), f"the objective and the bound give {apart!r}")
 
 
 def false_metrics(stated: Mapping[str, Any], report: CheckReport) -> Iterator[Violation]:
@@ -130,14 +128,14 @@ def false_metrics(stated: Mapping[str, Any], report: CheckReport) -> Iterator[Vi
     for name, value in stated.items():
         if name in known and not same(value, known[name], report.rounding):
             text = f"the result says {_short(value)}, the plan gives {_short(known[name])}"
-            yield _false("metric", name, text)
+            yield violation("metric", name, text)
         elif name in report.ranges and value is not None:
             low, high = report.ranges[name]
             least = low - RELATIVE * abs(low) - report.rounding
             most = high + RELATIVE * abs(high) + report.rounding
             if not is_number(value) or not least <= value <= most:
                 text = f"the result says {_short(value)}, the plan allows {low:g} to {high:g}"
-                yield _false("metric", name, text)
+                yield violation("metric", name, text)
 
 
 def _short(value: Any) -> str:

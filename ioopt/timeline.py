@@ -4,9 +4,9 @@ Every family's simulator produces a :class:`Timeline`; plots, CSV and Trace Even
 nothing else.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Any, Self
 
 
 @dataclass(frozen=True, order=True)
@@ -85,3 +85,97 @@ def covered_seconds(spans: Iterable[tuple[float, float]]) -> float:
         total += max(0.0, end - max(start, reached))
         reached = max(reached, end)
     return total
+
+
+def replication_timeline(
+    schedule: Mapping[str, Any], nodes: Iterable[str] = (), sizes: Mapping[str, int] | None = None
+) -> Timeline:
+    """Of the ``schedule`` of a replication result, a resource a node: computing, transfers, evictions.
+
+    A save stands with its sender. With *sizes* (by file) every core has an interval of its own, and
+    transfers have their rates; else neighbouring cores are one, and what is critical is marked.
+    """
+
+    def told(row: Mapping[str, Any]) -> dict[str, Any]:
+        return {"critical": 1} if sizes is None and row.get("critical") else {}
+
+    found: list[Interval] = []
+    for row in schedule["tasks"]:
+        start, end, cores = row["start_seconds"], row["end_seconds"], row.get("cores", ())
+        lanes = core_runs(cores) if sizes is None else [{"core": c} for c in cores] or [{}]
+        found += [
+            Interval(start, end, row["node"], "compute", row["id"], info=lane | told(row))
+            for lane in lanes
+        ]
+    for row in schedule["transfers"]:
+        start, end, file = row["start_seconds"], row["end_seconds"], row["file"]
+        source, target, rate, info = row["source"], row["destination"], None, told(row)
+        kind = "save" if target is None else "remote" if source is None else "copy"
+        if sizes is not None:
+            rate = sizes[file] / (end - start) if end > start else None
+            info["bytes"] = sizes[file]
+        found.append(
+            Interval(start, end, target or source, kind, file, rate, info | {"source": source})
+        )
+    marks = [
+        Interval(row["seconds"], row["seconds"], row["node"], "eviction", row["file"])
+        for row in schedule["evictions"]
+    ]
+    names = {item.resource for item in [*found, *marks]}
+    return Timeline.of(found, nodes or sorted(names, key=lambda name: (len(name), name)), marks)
+
+
+def core_runs(cores: Sequence[int]) -> list[dict[str, int]]:
+    """Neighbouring cores as ``core`` to ``last_core``; one entry without either where none is known.
+
+    >>> core_runs([0, 1, 3])
+    [{'core': 0, 'last_core': 1}, {'core': 3, 'last_core': 3}]
+    """
+    found: list[dict[str, int]] = []
+    for c in cores:
+        if found and found[-1]["last_core"] == c - 1:
+            found[-1]["last_core"] = c
+        else:
+            found.append({"core": c, "last_core": c})
+    return found or [{}]
+
+
+def jobs_timeline(
+    jobs: Iterable[Mapping[str, Any]], submits: Mapping[Any, float] | None = None
+) -> Timeline:
+    """Of ``schedule.jobs`` of a batch I/O or gang result, a resource a job.
+
+    With *submits* (by id) also what pictures leave out: waiting in the queue, phases by their number,
+    and within I/O every change of the rate.
+    """
+    rows = {f"{'' if submits is None else 'job '}{job['id']}": job for job in jobs}
+    found: list[Interval] = []
+    for name, job in rows.items():
+        submit = None if submits is None else submits[job["id"]]
+        if submit is not None and submit < job["start_seconds"]:
+            found.append(Interval(submit, job["start_seconds"], name, "queue", name))
+        found += _spans(job, name, submit is not None)
+    return Timeline.of(found, rows)
+
+
+def _spans(job: Mapping[str, Any], name: str, closely: bool) -> Iterator[Interval]:
+    """Computing, waiting for the storage, I/O (in which rates may pause where not *closely*), in turn."""
+    now, paused = job["start_seconds"], "suspended" if closely else "waiting"
+    if "io" not in job:
+        kind = "local" if job["local"] else "remote start"
+        yield Interval(now, job["finish_seconds"], name, kind, name)
+        return
+    for phase in (phase for phase in job["io"] if phase["request_seconds"] is not None):
+        label = f"{name} phase {phase['phase']}" if closely else name
+        finish = job["end_seconds"] if phase["finish_seconds"] is None else phase["finish_seconds"]
+        grant = finish if phase["first_grant_seconds"] is None else phase["first_grant_seconds"]
+        spans = (closely and phase.get("rates")) or [(grant, finish, None)]
+        parts = [(phase["request_seconds"], "compute", None)]
+        for since, until, rate in spans:
+            parts += [(since, paused, None), (until, "io", rate)]
+        for until, kind, rate in (*parts, (finish, paused, None)):
+            if until > now:
+                yield Interval(now, until, name, kind, label, rate)
+                now = until
+    if job["end_seconds"] > now:
+        yield Interval(now, job["end_seconds"], name, "compute", name)

@@ -222,7 +222,7 @@ def as_html(advice: Json, found: Sequence[Part]) -> str:
 
 
 def _pictures(advice: Json, which: str) -> Iterator[tuple[Any, str]]:
-    from ioopt.plot.gains import plot_gains, plot_weeks
+    from ioopt.plot.curves import plot_gains, plot_weeks
 
     if which == "weeks":
         weeks = advice["weeks"]

@@ -21,9 +21,8 @@ from ioopt.comparing import parse_solver
 from ioopt.errors import InstanceError, IooptError, UsageError
 from ioopt.formats.darshan.log import DarshanLog
 from ioopt.formats.io_rule import IoRule, MachineRule
-from ioopt.formats.swf.io import batch_io_from_swf
+from ioopt.formats.swf.io import batch_io_from_swf, matched
 from ioopt.formats.swf.log import SwfTrace
-from ioopt.formats.swf.pairing import matched
 from ioopt.problems.base import Json
 from ioopt.solving import solve
 
@@ -60,7 +59,6 @@ class Question:
     machine: MachineRule = MachineRule()
     options: Json = field(default_factory=dict)
     io: IoRule = IoRule()
-    draw_logs: bool = False
     requested_size: bool = False
     max_jobs: int | None = None
     solvers: tuple[str, ...] = POLICIES
@@ -74,7 +72,7 @@ class Question:
             machine = machine.model_copy(update={"storage_bytes_per_second": storage})
         return batch_io_from_swf(
             self.trace, machine=machine, io=io, darshan=self.darshan, skipped=self.skipped,
-            draw_logs=self.draw_logs, requested_size=self.requested_size,
+            requested_size=self.requested_size,
             max_jobs=self.max_jobs, options=self.options,
         )  # fmt: skip
 

@@ -5,7 +5,6 @@ CONFIG.toml::
     time_limit = 20          # seconds a solve, passed to every solver
     repeats = 1
     measure = "makespan_seconds"    # optional: what solvers optimise where they can; for kinds that have it
-    keep = "first"           # whose schedules are stored: "none", "first" (repeat of a point), "all"
     hard_limit = 60          # optional: seconds after which a point's worker is given up
 
     [[instances]]
@@ -34,7 +33,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import Field
 
@@ -80,7 +79,6 @@ class Config(Record):
     threads: int = Field(default=1, ge=1)
     repeats: int = Field(default=1, ge=1)
     measure: str | None = None
-    keep: Literal["none", "first", "all"] = "first"
     instances: tuple[InstanceEntry, ...] = Field(min_length=1)
     solvers: tuple[SolverEntry, ...] = Field(min_length=1)
 
@@ -122,7 +120,6 @@ class Point:
     time_limit: float
     threads: int
     hard_limit: float | None
-    keep: bool
     measure: str | None = None
 
 
@@ -194,11 +191,9 @@ def _points(
                 source.digest, entry.name, settings, entry.backend, seed, repeat,
                 config.time_limit, config.threads, measure, __version__,
             ]  # fmt: skip
-            keep = config.keep == "all" or (config.keep == "first" and repeat == 0)
             yield Point(
                 content_key(identity), source.digest, entry.name, settings, entry.backend, seed,
-                repeat, config.time_limit, config.threads, config.hard_limit, keep,
-                measure,
+                repeat, config.time_limit, config.threads, config.hard_limit, measure,
             )  # fmt: skip
 
 
@@ -245,7 +240,7 @@ def _check_recipe(kind: KindSpec, preset: str | None, settings: Mapping[str, Any
 
 def _generated(entry: InstanceEntry) -> Iterator[Source]:
     """One instance for each combination of settings and each seed."""
-    kind = registry.kind_of_format(registry.generator_of(entry.generate or "").format)
+    kind = registry.decided(registry.generator_of(entry.generate or ""))
     for settings in _expand(entry.settings):
         _check_recipe(kind, entry.preset, settings)
         for seed in entry.seeds:

@@ -7,15 +7,13 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ioopt.campaign import frame as frames
-from ioopt.campaign.store import FAILED, StoreReader
+from ioopt.campaign.store import FAILED
 from ioopt.campaign.work import FAMILY
 from ioopt.comparing.measures import COUNTED, NOT_APPLICABLE, synthetic_footnote
 from ioopt.comparing.picture import RATIO_TITLE, plot_ratios
 from ioopt.errors import UsageError
-from ioopt.pictures import DEFAULT, draw_result, drawn, result_to_draw
 from ioopt.plot.page import NO_PICTURES, can_draw, figure, page, table
 from ioopt.registry import KINDS
-from ioopt.result import Result
 from ioopt.tables import percent
 from ioopt.units import column, quantity, title
 
@@ -25,51 +23,20 @@ if TYPE_CHECKING:
 PROFILE, AGAINST, RATIOS = "profile", "against", "ratios"
 
 
-def kept_results(
-    paths: Sequence[str], limit: int, keys: Sequence[str] = ()
-) -> Iterator[tuple[str, Result]]:
-    """(key, result) of up to *limit* stored schedules, by instance, solver and seed.
-
-    With *keys* (beginnings are enough) exactly these; UsageError for one that is not there.
-    """
-    found: dict[str, Result] = {}
-    missing = list(keys)
-    for path in paths:
-        with StoreReader(path) as reader:
-            wanted = reader.kept(limit - len(found)) if not keys else []
-            for start in list(missing):
-                matches = reader.kept(1, start)
-                if matches:
-                    missing.remove(start)
-                    wanted += matches
-            for key in wanted:
-                document = reader.document(key)
-                assert document is not None
-                found[key] = result_to_draw(document, f"{path}: result {key[:12]}")
-    if missing:
-        raise UsageError(f"no stored schedule of a run whose key begins with {missing[0]!r}")
-    yield from found.items()
-
-
 def draw_store(
     paths: Sequence[str],
     picture: str = PROFILE,
     kind: str | None = None,
     label: str | None = None,
-    run: str | None = None,
     measure: str | None = None,
 ) -> Any:
     """The axes of one picture of a report.
 
-    *picture* is ``profile``, ``ratios``, ``against`` (needs a *label* when several settings were swept) or a
-    picture of the stored run whose key begins with *run* (the first one by default). *kind* picks
-    the kind of instance when the stores hold several; *measure* what runs are compared by.
+    *picture* is ``profile``, ``ratios`` or ``against`` (needs a *label* when several settings were swept).
+    *kind* picks the kind of instance when the stores hold several; *measure* what runs are compared by.
     """
     if picture not in (PROFILE, AGAINST, RATIOS):
-        stored = list(kept_results(paths, 1, () if run is None else (run,)))
-        if not stored:
-            raise UsageError(f"{', '.join(paths)}: no schedule is stored (keep = 'first' or 'all')")
-        return draw_result(stored[0][1], picture)
+        raise UsageError(f"run stores have no picture {picture!r}: {PROFILE}, {RATIOS}, {AGAINST}")
     rows = _of_kind(frames.read_frame(paths, measure), kind)
     if picture == PROFILE:
         return profile(rows)
@@ -150,20 +117,16 @@ def metric_of(rows: pd.DataFrame) -> str:
 MAX_FAILURES = 200
 
 
-def report_html(
-    paths: Sequence[str], timelines: int = 4, runs: Sequence[str] = (), measure: str | None = None
-) -> str:
+def report_html(paths: Sequence[str], measure: str | None = None) -> str:
     """The report of the stores at *paths*, compared by *measure*; needs no network to be read.
 
-    At most *timelines* stored schedules are drawn, or those of *runs* (beginnings of keys). Raises
-    InstanceError for what is not a store.
+    Raises InstanceError for what is not a store.
     """
     frame = frames.read_frame(paths, measure)
     parts = [f"<h1>Runs of {html.escape(', '.join(paths))}</h1>", _overview(frame)]
     for kind in sorted(frame["kind"].unique()):
         rows = frames.one_kind(frame, kind)
         parts += [_experiments(rows)] if kind == FAMILY else _kind(rows)
-    parts += _timelines(paths, timelines, runs)
     parts.append(_failures(frame))
     parts.append("<h2>Versions</h2>" + table(("package", "version"), frames.versions(frame)))
     return page("ioopt report", "\n".join(parts))
@@ -225,20 +188,6 @@ def _experiments(frame: pd.DataFrame) -> str:
         for row in frames.experiments(frame).itertuples()
     ]
     return "<h2>Experiments</h2>" + table(headers, lines)
-
-
-def _timelines(paths: Sequence[str], limit: int, runs: Sequence[str]) -> Iterator[str]:
-    """Every picture of the stored schedules asked for."""
-    stored = list(kept_results(paths, limit, runs)) if can_draw() else []
-    if stored:
-        yield "<h2>Timelines of stored runs</h2>"
-    for key, result in stored:
-        caption = f"{result.instance}, {result.solver}, seed {result.seed}, run {key[:12]}"
-        figures = [
-            figure(axes, caption if picture == DEFAULT else f"{caption}, {picture}")
-            for picture, axes in drawn(result)
-        ]
-        yield from figures or [f"<p>{html.escape(caption)}: its schedule has nothing to draw.</p>"]
 
 
 def _failures(frame: pd.DataFrame) -> str:

@@ -11,14 +11,12 @@ import platform
 import re
 import sqlite3
 import time
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
 from ioopt.errors import BackendMissingError, InstanceError, UsageError
-from ioopt.formats.native import MAX_STREAM_BYTES
 from ioopt.problems.base import Json
 
 try:
@@ -100,10 +98,9 @@ MIGRATIONS = (
     )
     """,
 )
-"""Statement k brings a store from version k to version k + 1; never edited, only appended to."""
+"""Statement k brings a store from version k to version k + 1; never edited, only appended to. Nothing
+is written to ``results`` and ``campaign`` any more."""
 
-WITH_RESULTS = 2
-"""Version from which a store has whole results."""
 TYPES = dict(re.findall(r"(\w+) (TEXT|INTEGER|REAL)", MIGRATIONS[0]))
 """Columns of ``runs`` -> their types."""
 COLUMNS = tuple(TYPES)
@@ -210,11 +207,6 @@ class Store:
             self._written = True
         return self._connection
 
-    def begin(self, config: str, points: int) -> None:
-        """Note that a sweep (or its continuation) with this configuration starts now."""
-        moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        self._writing().execute("INSERT INTO campaign VALUES (?, ?, ?)", (moment, config, points))
-
     def done(self, retry_failed: bool = False) -> set[str]:
         """Keys that need not run again; failed points are left out when they are to be retried."""
         with clearly(self.path):
@@ -238,29 +230,14 @@ class Store:
         rows = self._connection.execute("SELECT name, size, document FROM studies ORDER BY 1, 2")
         return {(name, size): json.loads(document) for name, size, document in rows}
 
-    def put(self, row: Json, document: Json | bytes | None = None) -> None:
-        """Write one point in one transaction, in place of an earlier row of the same key.
-
-        *document* is its whole result, or that :func:`packed`.
-        """
+    def put(self, row: Json) -> None:
+        """Write one point, in place of an earlier row of the same key."""
         values = [json.dumps(row[name]) if name in JSON_COLUMNS else row[name] for name in COLUMNS]
-        content = packed(document) if isinstance(document, dict) else document
         with clearly(self.path):
-            self._writing().execute("BEGIN IMMEDIATE")
-            self._connection.execute(_PUT, values)
-            if content is not None:
-                self._connection.execute(
-                    "INSERT OR REPLACE INTO results VALUES (?, ?)", (row["key"], content)
-                )
-            self._connection.execute("COMMIT")
+            self._writing().execute(_PUT, values)
 
 
 _PUT = f"INSERT OR REPLACE INTO runs VALUES ({', '.join('?' * len(COLUMNS))})"
-
-
-def packed(document: Mapping[str, Any]) -> bytes:
-    """A whole result as the store has it; workers do that, for the client is one for all of them."""
-    return zlib.compress(json.dumps(document).encode())
 
 
 def _read_only(path: str) -> sqlite3.Connection:
@@ -299,8 +276,7 @@ class StoreReader:
         self.path = path
         with ExitStack() as undo:
             self.connection = undo.enter_context(closing(_read_only(path)))
-            self.version = _inspect(self.connection, path)
-            if self.version == 0:
+            if _inspect(self.connection, path) == 0:
                 raise InstanceError(f"{path}: an empty file, not a run store")
             undo.pop_all()
 
@@ -309,39 +285,3 @@ class StoreReader:
 
     def __exit__(self, *exc: object) -> None:
         self.connection.close()
-
-    def document(self, key: str) -> Json | None:
-        """The whole result of a point whose schedule was kept."""
-        if self.version < WITH_RESULTS:
-            return None
-        query = "SELECT document FROM results WHERE key = ?"
-        with clearly(self.path):
-            found = self.connection.execute(query, (key,)).fetchone()
-        if found is None:
-            return None
-        document: Json
-        try:
-            unpacking = zlib.decompressobj()
-            text = unpacking.decompress(found[0], MAX_STREAM_BYTES)
-            if unpacking.unconsumed_tail:
-                raise ValueError(f"it unpacks to more than {MAX_STREAM_BYTES} bytes")
-            document = json.loads(text)
-        except (zlib.error, ValueError, TypeError, RecursionError) as error:
-            raise InstanceError(
-                f"{self.path}: the run store is damaged: result {key[:12]}: {error}"
-            ) from None
-        return document
-
-    def kept(self, limit: int, start: str = "") -> list[str]:
-        """Keys of up to *limit* points whose whole results are stored, by instance, solver, seed.
-
-        Only keys that begin with *start*.
-        """
-        if self.version < WITH_RESULTS:
-            return []
-        query = (
-            "SELECT key FROM results JOIN runs USING (key) WHERE substr(key, 1, ?) = ? "
-            "ORDER BY instance, solver, settings, seed, repeat LIMIT ?"
-        )
-        with clearly(self.path):
-            return [key for (key,) in self.connection.execute(query, (len(start), start, limit))]

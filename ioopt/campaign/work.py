@@ -61,7 +61,6 @@ def make_experiment(
 
 
 Row = Json
-Answer = tuple[Row, Json | None]
 Task = Point | Experiment
 
 GIVE_UP_EXIT = 75
@@ -72,25 +71,24 @@ SUMMARY = (
 )  # fmt: skip
 
 
-def perform(task: Task, source: Source | None) -> Answer:
+def perform(task: Task, source: Source | None) -> Row:
     """Run one task; what it raises becomes a failed row with the reason.
 
     A solver that cannot take the instance is no failure: its row says that it does not apply.
 
-    *source* is the instance of a point, None for an experiment. The second part of the answer is
-    the whole result, when the point's is to be kept.
+    *source* is the instance of a point, None for an experiment.
     """
     try:
         with _watchdog(task.hard_limit):
             if isinstance(task, Experiment):
-                return _call(task), None
+                return _call(task)
             assert source is not None
             return _solve(task, source)
     except NotApplicableError as error:
         row = failed_row(task, source, str(error))
-        return row | {"status": str(Status.NOT_APPLICABLE)}, None
+        return row | {"status": str(Status.NOT_APPLICABLE)}
     except (Exception, SystemExit) as error:
-        return failed_row(task, source, f"{type(error).__name__}: {error}"), None
+        return failed_row(task, source, f"{type(error).__name__}: {error}")
 
 
 @lru_cache(maxsize=1)  # a worker solves the points of an instance one after the other
@@ -98,8 +96,8 @@ def _problem(source: Source) -> Any:
     return source.problem()
 
 
-def _solve(point: Point, source: Source) -> Answer:
-    """The row of a solve, and its whole result where that is to be kept."""
+def _solve(point: Point, source: Source) -> Row:
+    """The row of a solve."""
     from ioopt.solving import solve
 
     result = solve(
@@ -108,8 +106,7 @@ def _solve(point: Point, source: Source) -> Answer:
     )  # fmt: skip
     document = result.to_dict()
     row = _identity(point, source) | {name: document[name] for name in SUMMARY}
-    row |= {"violations": len(result.violations), "error": None}
-    return row, document if point.keep else None
+    return row | {"violations": len(result.violations), "error": None}
 
 
 def _call(experiment: Experiment) -> Row:

@@ -22,11 +22,9 @@ PARTS = {
     "numba": "machine code for simulators and searches; without it they are plain Python",
     "matplotlib": "ioopt plot, reports, compare --plot",
     "distributed": "sweeps over several machines, the Dask adapter",
-    "pyarrow": "stores of sweeps as Parquet",
     "zmq": "ioopt serve --batsim",
     "snakemake": "the scheduler plugin for Snakemake",
     "darshan": "Darshan logs in binary form",
-    "tornado": "ioopt serve --http",
 }
 """Importable packages that some commands need, and for what."""
 Row = tuple[str, str, str, str]

@@ -14,7 +14,7 @@ from ioopt.solving import load
 MODELS = ("replication", "flexible-gang", "quantum-selection")
 
 
-@click.group(cls=IooptGroup, renamed={"batsim-jobs": "batsim"})
+@click.group(cls=IooptGroup)
 def export_group() -> None:
     """Write the integer program of an instance, or the instance itself, for other programs."""
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from ioopt.errors import UsageError
-from ioopt.options import parse_assignments, refuse_old, suggest
+from ioopt.options import RENAMED, parse_assignments, suggest
 from ioopt.units import parse_seconds
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -31,7 +31,9 @@ class IooptCommand(click.Command):
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            refuse_old(error.option_name, [name for item in self.params for name in item.opts])
+            now = RENAMED["option"].get(error.option_name, "")
+            if any(now.partition(" ")[0] in item.opts for item in self.params):
+                raise UsageError(f"{error.option_name} is now {now}") from None
             raise
 
 
@@ -68,8 +70,7 @@ def verbosity() -> int:
 class IooptGroup(click.Group):
     """A group whose commands are ``name -> (module:command, one-line help)``, imported on use.
 
-    The listing in ``--help`` comes from the table, so that it loads no command at all. ``renamed``
-    are old names and the words that stand for them now: they answer for one version, with a line.
+    The listing in ``--help`` comes from the table, so that it loads no command at all.
     """
 
     command_class = IooptCommand
@@ -78,11 +79,10 @@ class IooptGroup(click.Group):
         self,
         *args: Any,
         lazy: Mapping[str, tuple[str, str]] | None = None,
-        renamed: Mapping[str, str] | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
-        self._lazy, self._renamed = dict(lazy or {}), renamed or {}
+        self._lazy = dict(lazy or {})
         self.params.extend(IooptCommand(None).params)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -106,10 +106,10 @@ class IooptGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Like click's, with the nearest name in the message for an unknown command."""
+        """Like click's; a name of 0.2 answers as the new one, an unknown one is told the nearest."""
         name = click.utils.make_str(args[0])
         known = self.list_commands(ctx)
-        if now := self._renamed.get(name):
+        if ctx.parent is None and (now := RENAMED["command"].get(name)):
             if not (quiet() or ctx.resilient_parsing):
                 click.echo(f"ioopt: {name} is now {now}", err=True)
             name, *more = now.split()

@@ -10,7 +10,7 @@ import click
 from ioopt import registry
 from ioopt.catalog import bundled, entries
 from ioopt.cli import options
-from ioopt.cli.lazy import IooptCommand, IooptGroup
+from ioopt.cli.lazy import IooptCommand, IooptGroup, set_option
 from ioopt.cli.options import format_option, output_option
 from ioopt.errors import ExitCode, UsageError
 from ioopt.problems.base import Json
@@ -20,10 +20,8 @@ from ioopt.result import relative_gap
 from ioopt.tables import percent, render, terminal_width
 from ioopt.units import quantity, title
 
-GENERATE = {"generate": ("ioopt.cli.generate:generate", "Make a seeded instance of a family.")}
 
-
-@click.group(cls=IooptGroup, invoke_without_command=True, lazy=GENERATE)
+@click.group(cls=IooptGroup, invoke_without_command=True)
 @click.pass_context
 def instances(context: click.Context) -> None:
     """Bundled instances, whose names any command takes as FILE; generators, schemas, solvers."""
@@ -192,7 +190,53 @@ def json_schema(target: str) -> Json:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **document}
 
 
-EPILOG = """\b
+GENERATE = """\b
+Examples:
+  ioopt instances generate replication --list
+  ioopt instances generate replication --preset image-85 --seed 3 -o image.json
+  ioopt instances generate replication --preset ppa --set tasks=2000 --set nodes=32 -o ppa.json.gz
+"""
+
+
+@instances.command(cls=IooptCommand, epilog=GENERATE)
+@click.argument("family", shell_complete=options.families)
+@click.option("--preset", metavar="NAME", help="A named workload; see --list.",
+              shell_complete=options.presets)  # fmt: skip
+@set_option("A setting of the preset; may be given again.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N")
+@click.option("--list", "listing", is_flag=True, help="List presets and their settings.")
+@output_option(text="Where to write the instance (- for standard output; .gz is compressed).")
+def generate(
+    family: str,
+    preset: str | None,
+    settings: dict[str, str],
+    seed: int,
+    listing: bool,
+    output: str | None,
+) -> int:
+    """Make one instance of FAMILY (or of one of its kinds); the same seed gives the same file."""
+    from ioopt.formats.native import dump_json, write_text
+
+    kind = registry.generator_of(family)
+    if listing:
+        click.echo(_presets(kind), nl=False)
+        return ExitCode.ANSWER
+    if output is None:
+        raise UsageError("missing -o FILE (-o - writes to standard output)")
+    problem = registry.generate(kind, preset, settings, seed)
+    write_text(output, dump_json(problem.model_dump(mode="json", by_alias=True)))
+    return ExitCode.ANSWER
+
+
+def _presets(kind: registry.Format) -> str:
+    rows = [
+        (name, ", ".join(f"{key}={field.default}" for key, field in cls.model_fields.items()))
+        for name, cls in kind.presets.items()
+    ]
+    return render(("preset", "settings and defaults"), rows, width=terminal_width(), wrap=1)
+
+
+SOLVERS = """\b
 Examples:
   ioopt instances solvers
   ioopt instances solvers replication --all
@@ -200,7 +244,7 @@ Examples:
 """
 
 
-@instances.command(cls=IooptCommand, epilog=EPILOG)
+@instances.command(cls=IooptCommand, epilog=SOLVERS)
 @click.argument("name", metavar="[FAMILY]", required=False, shell_complete=options.families)
 @click.option("--family", metavar="F", help="The same as FAMILY: a family or a kind of instance.")
 @click.option("--all", "everything", is_flag=True, help="Variants too (such as cons-fcfs+top).")

@@ -19,7 +19,7 @@ COMMANDS = {
     "compare": ("ioopt.cli.compare:compare", "Run several solvers and print one table."),
     "simulate": ("ioopt.cli.simulate:simulate", "Replay a plan on the timeline simulator."),
     "check": ("ioopt.cli.check:check", "Check an instance, or a plan against it; explain it."),
-    "import": ("ioopt.cli.imports.group:group", "Make an instance from traces, logs or workflows."),
+    "import": ("ioopt.cli.imports:group", "Make an instance from traces, logs or workflows."),
     "export": ("ioopt.cli.export:export_group", "Write a model or an instance for other programs."),
     "plot": ("ioopt.cli.plot:plot", "Draw a result or a comparison; report on run stores."),
     "advise": ("ioopt.cli.advise:advise", "Say which I/O policy would help the jobs of a log."),
@@ -32,18 +32,6 @@ COMMANDS = {
         "List or generate instances; list their solvers.",
     ),
 }
-RENAMED = {
-    "compile": "doctor --compile",
-    "decide": "solve --now",
-    "explain": "check --explain",
-    "generate": "instances generate",
-    "report": "plot",
-    "schema": "instances schema",
-    "solvers": "instances solvers",
-    "submit": "instances submit",
-}
-"""Commands of 0.2 -> what stands for them now."""
-
 EPILOG = """\b
 Examples:
   ioopt compare cycle3
@@ -62,7 +50,6 @@ Exit codes: 0 answer, 1 internal error, 2 usage or invalid input, 3 proven infea
 @click.group(
     cls=IooptGroup,
     lazy=COMMANDS,
-    renamed=RENAMED,
     epilog=EPILOG,
     context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
 )

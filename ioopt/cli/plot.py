@@ -10,7 +10,7 @@ import click
 from ioopt import registry
 from ioopt.cli.lazy import IooptCommand
 from ioopt.cli.options import PATH, measure_option, output_option
-from ioopt.errors import ExitCode, InstanceError, UsageError, missing
+from ioopt.errors import ExitCode, InstanceError, UsageError
 
 EPILOG = """\b
 Examples:
@@ -21,26 +21,21 @@ Examples:
   ioopt plot comparison.json -o bars.html
   ioopt plot runs.sqlite -o report.html
   ioopt plot monday.sqlite tuesday.sqlite -o runs.csv
-  ioopt plot runs.sqlite -o runs.html --run 3fa1 --run 90c2    (draw the schedules of these runs)
   ioopt plot runs.sqlite --picture profile -o profile.svg
   ioopt plot runs.sqlite --picture against --label tasks -o load.png
 """
 SQLITE = b"SQLite format 3\x00"
-REPORTS = (".html", ".csv", ".parquet")
+REPORTS = (".html", ".csv")
 
 
 @click.command(cls=IooptCommand, epilog=EPILOG)
 @click.argument("sources", metavar="RESULT...|RUNS.sqlite...", nargs=-1, required=True, type=PATH)
-@output_option(required=True, text="OUT.png, .svg, .pdf or .html; of stores also .csv or .parquet.")
+@output_option(required=True, text="OUT.png, .svg, .pdf or .html; of stores also .csv.")
 @click.option("--picture", metavar="NAME",
-              help="Of a result: default or gantt. Of stores: profile, ratios, against, or one of a "
-              "stored run; without it .html is a report of all.")  # fmt: skip
+              help="Of a result: default or gantt. Of stores: profile, ratios or against; without it "
+              ".html is a report of all.")  # fmt: skip
 @click.option("--kind", metavar="KIND", help="Of stores: the kind of instance.")
 @click.option("--label", metavar="SETTING", help="Of stores: the swept setting of `against`.")
-@click.option("--run", "runs", multiple=True, metavar="KEY",
-              help="Of stores: draw this run (the beginning of its key; repeatable).")  # fmt: skip
-@click.option("--timelines", type=click.IntRange(min=0), default=4, metavar="N",
-              help="How many stored schedules a report draws.")  # fmt: skip
 @measure_option("the runs of stores are compared by")
 def plot(
     sources: tuple[str, ...],
@@ -48,8 +43,6 @@ def plot(
     picture: str | None,
     kind: str | None,
     label: str | None,
-    runs: tuple[str, ...],
-    timelines: int,
     measure: str | None,
 ) -> int:
     """Draw RESULT: a Gantt chart, bandwidth, matrix or bars, whatever fits its family.
@@ -62,19 +55,18 @@ def plot(
 
     stores = all(map(_is_store, sources))
     if stores and picture is None and Path(output).suffix.lower() in REPORTS:
-        return _report(sources, output, runs, timelines, measure)
+        return _report(sources, output, measure)
     check_target(output)
     if stores:
         from ioopt.campaign.report import PROFILE, draw_store
 
         with reading(", ".join(sources)):
-            run = runs[0] if runs else None
-            axes = draw_store(sources, picture or PROFILE, kind, label, run, measure)
+            axes = draw_store(sources, picture or PROFILE, kind, label, measure)
         save(axes, output)
         return ExitCode.ANSWER
-    if kind or label or runs or measure:
+    if kind or label or measure:
         names = ", ".join(sources)
-        raise UsageError(f"{names}: --kind, --label, --run and --measure belong to run stores")
+        raise UsageError(f"{names}: --kind, --label and --measure belong to run stores")
     if len(sources) > 1:
         from ioopt.pictures import draw_beside, result_to_draw
 
@@ -92,35 +84,20 @@ def plot(
     return ExitCode.ANSWER
 
 
-def _report(
-    stores: tuple[str, ...],
-    output: str,
-    runs: tuple[str, ...],
-    timelines: int,
-    measure: str | None,
-) -> int:
+def _report(stores: tuple[str, ...], output: str, measure: str | None) -> int:
     """Write the tables and pictures of the stores as a page, or their rows as a table."""
-    from ioopt.formats.native import reading, write_bytes, write_text
+    from ioopt.formats.native import reading, write_text
 
-    ending = Path(output).suffix.lower()
-    if ending == ".html":
+    if Path(output).suffix.lower() == ".html":
         from ioopt.campaign.report import report_html
 
         with reading(", ".join(stores)):
-            page = report_html(stores, timelines, runs, measure)
-        write_text(output, page)
-        return ExitCode.ANSWER
-    from ioopt.campaign.frame import read_frame
+            text = report_html(stores, measure)
+    else:
+        from ioopt.campaign.frame import read_frame
 
-    frame = read_frame(stores, measure)
-    try:
-        if ending == ".csv":
-            content = frame.to_csv(index=False).encode()
-        else:
-            content = frame.to_parquet(index=False)
-    except ImportError:
-        raise missing("pyarrow", "a report in Parquet") from None
-    write_bytes(output, content)
+        text = read_frame(stores, measure).to_csv(index=False)
+    write_text(output, text)
     return ExitCode.ANSWER
 
 

@@ -14,6 +14,7 @@ from ioopt.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from ioopt.embed.adapters.batsim_transport import BatsimServer
+    from ioopt.embed.http import HttpServer
 
 EPILOG = """\b
 Examples:
@@ -65,36 +66,27 @@ def serve(
 
     if [stdio, path is not None, endpoint is not None, address is not None].count(True) != 1:
         raise UsageError("give one of --stdio, --socket PATH, --http ADDRESS and --batsim ENDPOINT")
+    server: SocketServer | StdioServer | BatsimServer | HttpServer
     if address is not None:
-        return _http(address, token_file, max_bytes)
-    server: SocketServer | StdioServer | BatsimServer
-    where: str | None = None
-    if endpoint is not None:
+        server = _http(address, token_file, max_bytes)
+    elif endpoint is not None:
         server = _batsim(endpoint, **batsim)
-        where = server.endpoint
-    elif path is not None:
-        server = SocketServer(path, max_bytes)
-        where = path
     else:
-        server = StdioServer(max_bytes)
+        server = StdioServer(max_bytes) if path is None else SocketServer(path, max_bytes)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: server.stop())
-    if where is not None:  # said last: whoever waits for it may send signals
-        print(f"listening on {where}", file=sys.stderr, flush=True)
+    if server.endpoint:  # said last: whoever waits for it may send signals
+        print(f"listening on {server.endpoint}", file=sys.stderr, flush=True)
     server.run()
     return ExitCode.ANSWER
 
 
-def _http(address: str, token_file: str | None, max_bytes: int) -> int:
+def _http(address: str, token_file: str | None, max_bytes: int) -> HttpServer:
     from ioopt.embed.http import HttpServer, read_token
 
     if token_file is None:
         raise UsageError("--http needs --token-file FILE, which is made if it is missing")
-    server = HttpServer(address, read_token(token_file), max_bytes)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: server.stop())
-    server.run(lambda: print(f"listening on {server.endpoint}", file=sys.stderr, flush=True))
-    return ExitCode.ANSWER
+    return HttpServer(address, read_token(token_file), max_bytes)
 
 
 def _batsim(

@@ -11,8 +11,11 @@ from ioopt.cli import options
 from ioopt.cli.lazy import IooptCommand, set_option
 from ioopt.cli.options import PATH
 from ioopt.errors import ExitCode, UsageError
+from ioopt.options import parse_settings
 from ioopt.problems.base import Json
+from ioopt.problems.replication import ReplayOptions
 from ioopt.protocols import Metrics, Simulation
+from ioopt.registry import KindSpec
 from ioopt.solving import load, plan_of
 from ioopt.solving import simulate as replay
 from ioopt.tables import render, terminal_width
@@ -69,8 +72,6 @@ def simulate(
     Of a replication plan only `plan.order` and `plan.eviction` are needed.
     """
     from ioopt.formats.native import dump_json, reading, write_text
-    from ioopt.options import parse_settings
-    from ioopt.problems.replication import ReplayOptions
 
     problem = load(file)
     kind = registry.kind_of_problem(problem)
@@ -84,23 +85,14 @@ def simulate(
     if (result is None) == (solver is None):
         raise UsageError("give either the RESULT to replay or a --solver to dispatch by")
     decided: Mapping[str, Any] = {}
-    beyond = parse_settings(ReplayOptions, settings, "simulate")
     if result is not None:
-        plan = plan_of(kind, options.read_result(result, kind).get("plan"), result)
-        if ("actual" in how or settings) and getattr(plan, "dispatches", None) is not None:
-            raise UsageError(
-                f"{result}: its dispatches were decided on other times or options; use --solver, or "
-                "solve with --set mode=replay for a plan of queues"
-            )
-        if settings:
-            plan = plan.model_copy(update={key: getattr(beyond, key) for key in settings})
-        with reading(result):
-            replayed = replay(problem, plan, **how)
+        replayed = _replayed(problem, kind, result, settings, how)
     else:
         from ioopt.sim.replication.dispatch import dispatch
 
         with reading(file):
             policy_of = registry.load_target(registry.solver(solver, kind).policy or "")(None)
+            beyond = parse_settings(ReplayOptions, settings, "simulate")
             made, replayed = dispatch(problem, policy_of, prefetch=prefetch, options=beyond, **how)
         decided = {"solver": solver, "plan": made.to_dict()}
     document = {
@@ -115,6 +107,25 @@ def simulate(
     if output != "-":
         click.echo(dump_json(document) if form == "json" else _table(replayed.metrics), nl=False)
     return ExitCode.ANSWER
+
+
+def _replayed(
+    problem: Any, kind: KindSpec, result: str, settings: Mapping[str, str], how: Json
+) -> Simulation:
+    """The plan in *result*, with the *settings* beyond the rules, replayed."""
+    from ioopt.formats.native import reading
+
+    plan = plan_of(kind, options.read_result(result, kind).get("plan"), result)
+    if ("actual" in how or settings) and getattr(plan, "dispatches", None) is not None:
+        raise UsageError(
+            f"{result}: its dispatches were decided on other times or options; use --solver, or "
+            "solve with --set mode=replay for a plan of queues"
+        )
+    if settings:
+        beyond = parse_settings(ReplayOptions, settings, "simulate")
+        plan = plan.model_copy(update={key: getattr(beyond, key) for key in settings})
+    with reading(result):
+        return replay(problem, plan, **how)
 
 
 def _actual(problem: Any, sigma: float | None, seed: int, source: str | None) -> Json:

@@ -59,7 +59,6 @@ def sweep(
     with Store(store, must_be_new=not resume) as runs:
         skip = runs.done(retry_failed)
         todo = [point for point in grid.points if point.key not in skip]
-        runs.begin(settings.model_dump_json(by_alias=True), len(todo))
         failed = 0
         if todo:
             with (

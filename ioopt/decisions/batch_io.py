@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from copy import copy
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -91,12 +90,12 @@ class Request:
 
     ``nodes`` is N_i (rule 4), ``units`` the same in allocation units, ``peak`` r_i;
     ``requested`` the request time, ``start`` the job's start; ``compute_so_far`` and
-    ``ideal_so_far`` the two sums of rule 14; ``iteration`` the w_iter of rule 16; ``belief`` the bytes that
-    a policy which is not told ``left`` takes the request for; ``weight`` the policy's own number of it.
+    ``ideal_so_far`` the two sums of rule 14; ``iteration`` the w_iter of rule 16; ``weight`` the
+    policy's own number of it.
     """
 
     __slots__ = (
-        "belief", "compute_so_far", "id", "ideal_so_far", "iteration", "left", "moved", "nodes", "peak",
+        "compute_so_far", "id", "ideal_so_far", "iteration", "left", "moved", "nodes", "peak",
         "requested", "start", "units", "weight",
     )  # fmt: skip
 
@@ -115,7 +114,6 @@ class Request:
         self.compute_so_far: Number = 0
         self.ideal_so_far: Number = 0
         self.iteration: Number = left / self.peak
-        self.belief = left
         self.weight: Number = 0
 
     @classmethod
@@ -186,6 +184,26 @@ class KernelView(NamedTuple):
     values: Ints
     rows: Ints
 
+    @classmethod
+    def of(
+        cls, policy: IoPolicy, jobs: Sequence[Request], limits: Limits, knapsack: Knapsack,
+        box: Callable[..., Box],
+    ) -> KernelView:  # fmt: skip
+        """A view of none of *jobs* with room for all; *box* is one of :func:`ioopt.compiled.boxes`."""
+        most, zero = len(jobs), limits.storage * 0
+
+        def real() -> Box:
+            return box([zero] * (most + 1), real=True)
+
+        return cls(
+            jobs, box(range(most + 2)), 0, zero, limits, policy.top, policy.power_for(limits),
+            real(), box([0] * (most + 2)), real(), real(), real(), *knapsack, box([0] * (most + 2)),
+        )  # fmt: skip
+
+
+Knapsack = tuple[Box, int, Box, Box]
+"""``bits``, ``width``, ``loads`` and ``values`` of a :class:`KernelView`."""
+
 
 class Growing(list[Number]):
     """Room for as many numbers as are written, one after the other."""
@@ -197,9 +215,9 @@ class Growing(list[Number]):
             super().__setitem__(k, value)
 
 
-def bit_table(limits: Limits, requests: int) -> tuple[Box, int]:
-    """The table of rule 12 for so many requests in plain Python, whose words hold any number of units."""
-    return [[0] for _ in range(requests + 1)], limits.capacity_units + 1
+def plain_knapsack(limits: Limits, requests: int) -> Knapsack:
+    """Tables for so many requests in plain Python, whose words hold any number of units."""
+    return [[0] for _ in range(requests + 1)], limits.capacity_units + 1, Growing(), Growing()
 
 
 GrantFunction = Callable[[KernelView, Box], None]
@@ -217,9 +235,7 @@ class IoPolicy:
     ``full_when_fits`` says that it grants every peak whenever all peaks together fit, so that it
     need not be asked; ``top`` and ``power`` (in exact runs; else 1) reach it in its view;
     ``weigh(nodes, iteration)`` gives the ``weight`` of each job's requests. ``needs_start``: it
-    looks at the starts of jobs; one that ``tabulates`` needs the room of rule 26. ``believes`` gives the
-    ``belief`` of a request: told the job's id, how many requests it finished, the true size, and the
-    mean sizes of the job's requests and of those finished (0: none).
+    looks at the starts of jobs; one that ``tabulates`` needs the room of rule 26.
     """
 
     name: str
@@ -230,7 +246,6 @@ class IoPolicy:
     weigh: Callable[[int, Number], Number] | None = None
     needs_start: bool = False
     tabulates: bool = False
-    believes: Callable[[Any, int, float, float, float], float] | None = None
 
     @classmethod
     def of(cls, name: str, decide: DecideFunction, full_when_fits: bool = True) -> IoPolicy:
@@ -272,24 +287,12 @@ class IoPolicy:
         if self.grant is None:
             return [request.peak for request in requests]
         zero, size = limits.storage * 0, len(requests)
-        if self.believes:
-            requests = [copy(request) for request in requests]
-            for request in requests:
-                request.left = max(request.belief - request.moved, zero)
         if self.weigh:
             for request in requests:
                 request.weight = self.weigh(request.nodes, request.iteration)
         rates: Rates = [zero] * size
-        box, zeros = boxes(False), [zero] * (size + 1)
-        loads: Box = Growing()
-        values: Box = Growing()
-        bits, width = bit_table(limits, size)
-        room = KernelView(
-            requests, box(range(size)), size, view.now, limits, self.top, self.power_for(limits),
-            box(zeros), box([0] * size), box(zeros), box(zeros), box(zeros), bits, width, loads, values,
-            box([0] * (size + 2)),
-        )  # fmt: skip
-        self.grant(room, rates)
+        room = KernelView.of(self, requests, limits, plain_knapsack(limits, size), boxes(False))
+        self.grant(room._replace(size=size, now=view.now), rates)
         return rates
 
 

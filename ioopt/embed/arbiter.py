@@ -16,9 +16,9 @@
 """
 
 from bisect import insort
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from operator import attrgetter, le
-from typing import Any, Self
+from typing import Self
 
 from ioopt.decisions.batch_io import (
     DecideFunction,
@@ -30,10 +30,9 @@ from ioopt.decisions.batch_io import (
     slow_down,
 )
 from ioopt.embed.guard import Guard, restoring
-from ioopt.embed.history import History
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.native import validate
-from ioopt.problems.base import LARGEST, Json
+from ioopt.problems.base import Json
 from ioopt.problems.batch_io import IoRequest, Machine
 from ioopt.registry.policies import io_policy
 from ioopt.solvers.batch_io.base_line import BASE_LINE
@@ -78,7 +77,6 @@ class IoArbiter:
         self._own: set[int | str] = set()
         self._requests: list[Request] = []
         self._by_id: dict[int | str, Request] = {}
-        self._finished: History[Any] = History()
         self._guard = Guard()
         unlimited = self._policy.ignores_limit
         self._most = float("inf") if unlimited else self._limits.storage * _SLACK
@@ -108,12 +106,10 @@ class IoArbiter:
         ideal_io_seconds_so_far: float = 0.0,
         iteration_seconds: float | None = None,
         io_bytes_per_second: float | None = None,
-        mean_bytes: float | None = None,
     ) -> None:
         """A job on *nodes* nodes wants to move *size* bytes from *now* on.
 
-        The keywords are those of an ``ioopt/io-requests`` request; ``cons-min-aggr-sld`` needs
-        them; ``mean_bytes`` is what ``estimate=job-mean`` believes (default: *size*).
+        The keywords are those of an ``ioopt/io-requests`` request; ``cons-min-aggr-sld`` needs them.
 
         Raises InstanceError for bad values, an id that is outstanding already, a mix of
         number and text ids, and more nodes than the machine has.
@@ -137,10 +133,6 @@ class IoArbiter:
         new = Request.of(item, self.machine, self._limits)
         if self._limits.has_own_peak(new):
             self._own.add(id)
-        if self._policy.believes:
-            mean = float(size if mean_bytes is None else mean_bytes)
-            done, before = int(self._finished.weight(id)), self._finished.mean(id, 0.0)
-            new.belief = self._policy.believes(id, done, float(size), mean, before)
         self._by_id[id] = new
         insort(self._requests, new, key=_KEY)
 
@@ -159,22 +151,6 @@ class IoArbiter:
         del self._by_id[id]
         self._own.discard(id)
         self._requests.remove(request)
-        if self._policy.believes:
-            self._finished.add(id, request.left + request.moved)
-
-    def observe(self, id: int | str, sizes: Iterable[float]) -> None:
-        """Requests of *id* that ended elsewhere, in bytes, for ``estimate=history``.
-
-        Raises UsageError, and changes nothing, when one of them is no size.
-        """
-        seen = list(sizes)
-        if not all(0 <= size <= LARGEST for size in seen):
-            raise UsageError(f"{id!r}: its sizes must be bytes, 0 or more")
-        self._finished.add(id, sum(seen), len(seen))
-
-    def forget(self, id: int | str) -> None:
-        """Drop what requests of *id* have moved: its job has ended."""
-        self._finished.forget(id)
 
     def decide(self, now: float, deadline: float | None = None) -> dict[int | str, float]:
         """Bytes per second for every outstanding request, 0 for those that wait. Never raises.
@@ -219,16 +195,13 @@ class IoArbiter:
 
     def state(self) -> Json:
         """The whole state as plain JSON values."""
-        finished = self._finished.state()
         return {
             "machine": self.machine.model_dump(mode="json"),
             "policy": self.policy,
             "settings": self._settings,
-            **({"finished": finished} if finished else {}),
             "requests": [
                 {"id": request.id, **{key: getattr(request, key) for key in _KEPT}}
                 | ({"peak": request.peak} if request.id in self._own else {})
-                | ({"belief": request.belief} if self._policy.believes else {})
                 for request in self._requests
             ],
         }
@@ -249,8 +222,6 @@ class IoArbiter:
                 request = made._by_id[item["id"]]
                 for key in _KEPT:
                     setattr(request, key, type(getattr(request, key))(item[key]))
-                request.belief = float(item.get("belief", request.belief))
-            made._finished = History.restore(state.get("finished", ()))
         return made
 
 

@@ -23,7 +23,6 @@ from typing import Self
 from pydantic_core import to_jsonable_python
 
 from ioopt.embed.guard import Decision, Guard, restoring
-from ioopt.embed.history import History
 from ioopt.errors import InstanceError, NotApplicableError, UsageError
 from ioopt.formats.native import validate
 from ioopt.options import Deadline
@@ -88,7 +87,7 @@ class ReplicationPlanner:
         self._running: dict[str, tuple[str, Task]] = {}
         self._queues: Order = {name: [] for name in self._nodes}
         self._kinds: dict[str, str] = {}
-        self._pace: History[str] = History()
+        self._pace: dict[str, tuple[float, float]] = {}  # kind: seconds expected, and taken
         self._guard = Guard()
         if len(self._nodes) < len(nodes):
             raise InstanceError("nodes: two of them have the same id")
@@ -202,10 +201,10 @@ class ReplicationPlanner:
 
     def _expected(self, task: Task) -> Task:
         """The task with the seconds that those of its kind make likely."""
-        pace = self._pace.mean(self._kinds.get(task.id, ""), 1.0)
-        if pace == 1.0:
+        told, taken = self._pace.get(self._kinds.get(task.id, ""), (0.0, 0.0))
+        if taken == told or not told:
             return task
-        seconds = min(task.compute_seconds * pace, LONGEST_SECONDS)
+        seconds = min(task.compute_seconds * (taken / told), LONGEST_SECONDS)
         return task.model_copy(update={"compute_seconds": seconds})
 
     def observe(self, kind: str, seconds: float, expected: float) -> None:
@@ -216,7 +215,8 @@ class ReplicationPlanner:
         """
         if not (0 <= seconds <= LONGEST_SECONDS and 0 <= expected <= LONGEST_SECONDS):
             raise UsageError(f"{kind!r}: {seconds!r} s where {expected!r} s were told: no times")
-        self._pace.add(kind, float(seconds), float(expected))
+        told, taken = self._pace.get(kind, (0.0, 0.0))
+        self._pace[kind] = told + float(expected), taken + float(seconds)
 
     def next(self, node: str) -> Step | None:
         """Start the next task of *node* and say what to stage; None when nothing waits for it.
@@ -308,7 +308,7 @@ class ReplicationPlanner:
                 "settings": self._settings,
                 "seed": self._seed,
                 "kinds": self._kinds,
-                "pace": self._pace.state(),
+                "pace": [[kind, *amounts] for kind, amounts in self._pace.items()],
             }
         )
         return state
@@ -331,7 +331,7 @@ class ReplicationPlanner:
             planner._holds = {name: set(held) for name, held in state["holds"].items()}
             planner._queues = {name: list(queue) for name, queue in state["queues"].items()}
             planner._kinds = {name: str(kind) for name, kind in state.get("kinds", {}).items()}
-            planner._pace = History.restore(state.get("pace", ()))
+            planner._pace = {kind: (told, taken) for kind, told, taken in state.get("pace", ())}
             planner._problem().require_room()
             if not planner._is_whole():
                 raise ValueError("its parts contradict each other")
@@ -345,6 +345,7 @@ class ReplicationPlanner:
             self._holds.keys() == nodes == self._queues.keys()
             and queued == sorted(self._tasks)
             and self._running.keys().isdisjoint(self._tasks)
+            and all(amount >= 0 for amounts in self._pace.values() for amount in amounts)
             and all(
                 node in nodes and self._files.keys() >= set(task.inputs)
                 for node, task in self._running.values()

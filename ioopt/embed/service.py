@@ -40,21 +40,12 @@ DEADLINE_SHARE = 0.8
 """Part of a decision's deadline that the solver is told; the rest is for building and checking."""
 
 METHODS = {
-    "IoArbiter": ["request", "progress", "finish", "observe", "forget", "decide"],
+    "IoArbiter": ["request", "progress", "finish", "decide"],
     "GangScheduler": ["arrive", "depart", "served", "matrix"],
     "ReplicationPlanner": ["submit", "plan", "next", "staged", "evicted", "completed", "observe"],
     "WorkflowDispatcher": [
-        "submit",
-        "next",
-        "completed",
-        "failed",
-        "withdraw",
-        "lost",
-        "back",
-        "staged",
-        "evicted",
-        "observe",
-        "forget",
+        *("submit", "next", "completed", "failed", "withdraw", "observe", "forget"),
+        *("lost", "back", "staged", "evicted"),
     ],
     "GangednessMonitor": ["observe", "ratio", "classify", "evidence"],
 }
@@ -65,6 +56,9 @@ KEYS = {
     "save": ["session"], "close": ["session"],
 }  # fmt: skip
 """What a message of each op may hold beside ``ioopt``, ``id`` and ``op``."""
+
+OF_RESULT = ("plan", "status", "stop", "objective", "bound", "gap", "notes")
+"""What of a result answers ``decide``."""
 
 
 class MessageError(Exception):
@@ -143,11 +137,7 @@ class Service:
             raise MessageError("solver", problem)
         if isinstance(result, IooptError):
             raise result
-        return {
-            "plan": result.plan, "status": str(result.status), "stop": str(result.stop),
-            "objective": result.objective, "bound": result.bound, "gap": result.gap,
-            "notes": list(result.notes),
-        }  # fmt: skip
+        return {name: getattr(result, name) for name in OF_RESULT}
 
     def _open(self, message: Json) -> Json:
         """Make or restore an object; its number is what later messages call it by."""

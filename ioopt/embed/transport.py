@@ -108,6 +108,8 @@ def serve(connection: socket.socket, max_bytes: int) -> NoReturn:
 class StdioServer:
     """Standard input and output, served by a process that can be killed whatever it does."""
 
+    endpoint = ""
+
     def __init__(self, max_bytes: int = MAX_LINE_BYTES) -> None:
         self._group = not sys.stdin.isatty()  # a terminal talks to its own group alone
         self._stopping: float | None = None
@@ -160,7 +162,7 @@ class SocketServer:
     def __init__(
         self, path: str, max_bytes: int = MAX_LINE_BYTES, connections: int = MAX_CONNECTIONS
     ) -> None:
-        self.path, self.max_bytes = path, max_bytes
+        self.endpoint, self.max_bytes = path, max_bytes
         self.connections = max(1, min(connections, MAX_UNFINISHED_BYTES // max_bytes))
         self._clients: list[_Client] = []
         self._stop_at: float | None = None
@@ -257,8 +259,8 @@ class SocketServer:
             self._drop(each)
         for handle in (self._waker, self._wake):
             os.close(handle)
-        if os.path.exists(self.path):
-            os.unlink(self.path)
+        if os.path.exists(self.endpoint):
+            os.unlink(self.endpoint)
 
 
 def _kill_group(leader: int) -> None:

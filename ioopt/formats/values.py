@@ -4,12 +4,12 @@ import csv
 import io
 import os
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, Field, StrictInt
+from pydantic import BeforeValidator, Field, StrictInt
 
 from ioopt.errors import InstanceError
-from ioopt.formats.native import named, read_text, validate
+from ioopt.formats.native import named, read_text
 from ioopt.units import parse_rate, whole
 
 LARGEST = 1e18
@@ -38,7 +38,6 @@ Count = Annotated[StrictInt, Field(ge=1, le=LARGEST), BeforeValidator(whole)]
 """A whole number of JSON, 1 or more."""
 Cell = Annotated[float, Field(ge=0, le=LARGEST, allow_inf_nan=False)]
 """A number of 0 or more as text, such as a cell of a CSV file."""
-R = TypeVar("R", bound=BaseModel)
 
 
 def number(value: float, where: str) -> float:
@@ -73,17 +72,3 @@ def csv_rows(
             yield f"{name}: line {reader.line_num}", row
     except csv.Error as error:
         raise InstanceError(f"{name}: not CSV: {error}") from None
-
-
-def csv_records(source: str | os.PathLike[str], cls: type[R]) -> Iterator[tuple[str, R]]:
-    """(place for messages, row as *cls*) of a CSV file, whose columns are the aliases of the fields.
-
-    A field with a default is a column that may be missing, or (None) one whose cells may be empty.
-    Raises InstanceError naming the file, the line and the value.
-    """
-    fields = {field.alias or name: field for name, field in cls.model_fields.items()}
-    needed = [x for x, field in fields.items() if field.is_required() or field.default is None]
-    for where, row in csv_rows(source, needed):
-        cells = {column: cell for column, cell in row.items() if column in fields and cell}
-        record: R = validate(cls, cells, where)
-        yield where, record

@@ -18,7 +18,7 @@ from ioopt.plot.layout import (
 )
 from ioopt.plot.palette import BLACK, IDLE, LIMIT, role, series
 from ioopt.result import Result
-from ioopt.timeline import Interval, Timeline
+from ioopt.timeline import Interval, Timeline, jobs_timeline, replication_timeline
 from ioopt.units import quantity
 
 MOST_NODES = 8
@@ -209,59 +209,6 @@ def _boxes(shown: Sequence[Interval], place: _Rows, unit: Unit) -> Iterator[Box]
         yield Box(start, low, width, height, item.label, role(item.kind)[1])
 
 
-def replication_timeline(schedule: Mapping[str, Any]) -> Timeline:
-    """The timeline of a replication result's ``schedule``: computing, transfers, evictions.
-
-    A save stands with its sender.
-    """
-    intervals = [
-        Interval(
-            row["start_seconds"], row["end_seconds"], row["node"], "compute", row["id"],
-            info=_critical(row) | cores,
-        )
-        for row in schedule["tasks"]
-        for cores in core_runs(row.get("cores", ()))
-    ]  # fmt: skip
-    intervals += [
-        Interval(
-            row["start_seconds"], row["end_seconds"], row["destination"] or row["source"],
-            "save" if row["destination"] is None else "remote" if row["source"] is None else "copy",
-            row["file"],
-            info={"source": row["source"]} | _critical(row),
-        )
-        for row in schedule["transfers"]
-    ]  # fmt: skip
-    marks = [
-        Interval(row["seconds"], row["seconds"], row["node"], "eviction", row["file"])
-        for row in schedule["evictions"]
-    ]
-    names = sorted({item.resource for item in [*intervals, *marks]}, key=_natural)
-    return Timeline.of(intervals, names, marks)
-
-
-def _critical(row: Mapping[str, Any]) -> dict[str, int]:
-    return {"critical": 1} if row.get("critical") else {}
-
-
-def core_runs(cores: Sequence[int]) -> list[dict[str, int]]:
-    """Neighbouring cores as ``core`` to ``last_core``; one entry without either where none is known.
-
-    >>> core_runs([0, 1, 3])
-    [{'core': 0, 'last_core': 1}, {'core': 3, 'last_core': 3}]
-    """
-    found: list[dict[str, int]] = []
-    for c in cores:
-        if found and found[-1]["last_core"] == c - 1:
-            found[-1]["last_core"] = c
-        else:
-            found.append({"core": c, "last_core": c})
-    return found or [{}]
-
-
-def _natural(name: str) -> tuple[int, str]:
-    return (len(name), name)
-
-
 def plot_replication(result: Result, axes: Any = None, until: float = 0.0) -> Any:
     """Gantt chart of a replication result by node; returns the axes.
 
@@ -283,37 +230,6 @@ def plot_replication(result: Result, axes: Any = None, until: float = 0.0) -> An
         axes, below = figure.subplots(2, sharex=True, height_ratios=heights)
         plot_live_bytes(disks, timeline.makespan, below)
     return plot_timeline(timeline, axes, headline(result, more), until=until)
-
-
-def jobs_timeline(jobs: list[Mapping[str, Any]]) -> Timeline:
-    """The timeline of ``schedule.jobs`` of a batch I/O or gang result, a resource a job."""
-    intervals: list[Interval] = []
-    for job in jobs:
-        intervals += _spans(job, str(job["id"]))
-    return Timeline.of(intervals, [str(job["id"]) for job in jobs])
-
-
-def _spans(job: Mapping[str, Any], name: str) -> Iterator[Interval]:
-    """Computing, waiting for the first grant, and I/O (rates may pause within it), in turn."""
-    start = job["start_seconds"]
-    if "io" not in job:
-        kind = "local" if job["local"] else "remote start"
-        yield Interval(start, job["finish_seconds"], name, kind, name)
-        return
-    now, end = start, job["end_seconds"]
-    for phase in job["io"]:
-        request = phase["request_seconds"]
-        if request is None:
-            continue
-        finish = end if phase["finish_seconds"] is None else phase["finish_seconds"]
-        grant = phase["first_grant_seconds"]
-        grant = finish if grant is None else grant
-        for kind, until in (("compute", request), ("waiting", grant), ("io", finish)):
-            if until > now:
-                yield Interval(now, until, name, kind, name)
-                now = until
-    if end > now:
-        yield Interval(now, end, name, "compute", name)
 
 
 def plot_jobs(result: Result, axes: Any = None, until: float = 0.0) -> Any:

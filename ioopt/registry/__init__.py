@@ -16,7 +16,7 @@ from importlib import metadata
 from typing import Any, Literal, TypeVar
 
 from ioopt.errors import InstanceError, UsageError
-from ioopt.options import nearest, parse_settings
+from ioopt.options import RENAMED, nearest, parse_settings
 from ioopt.options import suggest as suggest
 from ioopt.registry import batch_io, flexgang, gang, replication
 from ioopt.registry.types import Format as Format
@@ -75,15 +75,6 @@ FORMATS: dict[str, Format] = {**KINDS, **{spec.kind: spec for spec in flexgang.M
 """What can be read and generated: kinds of decisions, then what is only measured."""
 
 
-NOW = {
-    ("batch-io", "exact"): "io-exact", ("flexgang", "exact"): "flex-exact",
-    ("batch-io", "fixed-share"): "base-line", ("batch-io", "set-10+top"): "fill",
-    ("flexgang", "quantum-dp"): "quantum-ip", ("gang", "dedicated"): "iogs",
-    ("replication", "lp-rounding"): "anneal", ("replication", "lpt"): "auto",
-}  # fmt: skip
-"""Solvers of 0.2, (family, name), and what answers in their place: told for one version."""
-
-
 def families() -> tuple[str, ...]:
     """Family names in the order of the registry."""
     return tuple(dict.fromkeys(spec.family for spec in KINDS.values()))
@@ -100,12 +91,8 @@ def format_of(text: object, where: str = "instance") -> Format:
     raise InstanceError(f"{where}: format: {text!r} is not an instance format; {known}")
 
 
-def kind_of_format(text: object, where: str = "instance") -> KindSpec:
-    """:func:`format_of`, where something is to be decided."""
-    return _decided(format_of(text, where))
-
-
-def _decided(spec: Format) -> KindSpec:
+def decided(spec: Format) -> KindSpec:
+    """*spec*, in which something is to be decided; raises UsageError where it is only measured."""
     if isinstance(spec, KindSpec):
         return spec
     raise UsageError(f"{spec.kind} instances are measured, not solved: ioopt measure FILE")
@@ -137,7 +124,7 @@ def generate(kind: Format, preset: str | None, settings: Mapping[str, object], s
 
 def kind_of_problem(problem: object) -> KindSpec:
     """The kind of a problem in which something is to be decided; raises UsageError for anything else."""
-    return _decided(format_of_problem(problem))
+    return decided(format_of_problem(problem))
 
 
 def format_of_problem(problem: object) -> Format:
@@ -167,7 +154,7 @@ def solver(name: str | Callable[..., object] | None, kind: KindSpec) -> SolverSp
     for spec in other:
         if kind.kind in spec.kinds:
             return spec
-    if now := NOW.get((kind.family, wanted)):
+    if now := RENAMED.get(kind.family, {}).get(wanted):
         raise UsageError(f"{wanted} of {kind.family} is now {now}")
     names = [spec.name for spec in solvers_for(kind.kind)]
     if other:

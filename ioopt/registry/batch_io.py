@@ -79,7 +79,7 @@ SOLVERS: tuple[SolverSpec, ...] = (
     _policy(
         "adaptive", "adaptive:policy",
         "first fit by request time, sharing where that lowers the mean I/O time",
-        "Zhou et al., Section III.C.2, Algorithm 1", "settings:EstimateSettings",
+        "Zhou et al., Section III.C.2, Algorithm 1",
     ),
     _policy(
         "set-10", "set10:policy",
@@ -93,7 +93,6 @@ SOLVERS: tuple[SolverSpec, ...] = (
     _policy(
         "least-delay", "fill:least_delay",
         "least bytes left x node^1/2 first, bandwidth always filled: for the total I/O delay", "ours",
-        "settings:EstimateSettings",
     ),
     SolverSpec(
         "io-exact", ("batch-io",), _AT + "exact:solve",

@@ -14,7 +14,7 @@ from bisect import bisect_right
 from ioopt.compiled import Box
 from ioopt.decisions.batch_io import IoPolicy, KernelView, place_by_level, share_out
 from ioopt.decisions.ordering import Number
-from ioopt.solvers.batch_io.settings import EstimateSettings, believing
+from ioopt.solvers.batch_io.settings import Settings
 
 PAYS = 1 - 1e-9
 """Sharing must win by this factor in floats, so that a tie is not decided by rounding (rule 2)."""
@@ -200,6 +200,6 @@ def play(
     return total, start
 
 
-def policy(how: EstimateSettings) -> IoPolicy:
-    """ADAPTIVE, on the sizes of the requests or on what is believed of them."""
-    return believing(IoPolicy("adaptive", adaptive), how)
+def policy(how: Settings) -> IoPolicy:
+    """ADAPTIVE, which has no settings of its own."""
+    return IoPolicy("adaptive", adaptive)

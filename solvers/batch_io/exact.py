@@ -25,7 +25,7 @@ from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.solve import solve_program
 from ioopt.solvers.batch_io import adaptive, base_line, fill
 from ioopt.solvers.batch_io.run import run_trace, simulate
-from ioopt.solvers.batch_io.settings import EstimateSettings, Settings
+from ioopt.solvers.batch_io.settings import Settings
 
 MOST_REQUESTS = 30
 MANY_JOBS = 1000
@@ -51,7 +51,7 @@ def solve(problem: BatchIoProblem, request: SolveRequest) -> Outcome:
     _require_small(problem, settings)
     trace = Trace.of(problem, settings.ef)
     deadline = request.deadline
-    plain = EstimateSettings(policy="any")
+    plain = Settings(policy="any")
     rivals = [made(plain) for made in (fill.least_delay, adaptive.policy)]
     rivals.append(base_line.BASE_LINE)
     # So few requests are simulated at once: an answer there is under any limit.
@@ -150,7 +150,7 @@ def replay(rows: Rows) -> IoPolicy:
         }
         for row in rows
     }
-    otherwise = fill.made("fill", 0.0, EstimateSettings(policy="fill"))
+    otherwise = fill.made("fill", 0.0)
 
     def decide(view: View) -> Rates:
         here = frozenset((r.id, nine_digits(float(r.ideal_so_far))) for r in view.requests)

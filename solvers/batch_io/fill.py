@@ -11,10 +11,10 @@ from pydantic import Field
 from ioopt.compiled import Box
 from ioopt.decisions.batch_io import IoPolicy, KernelView, by_key
 from ioopt.decisions.ordering import Number
-from ioopt.solvers.batch_io.settings import EstimateSettings, believing
+from ioopt.solvers.batch_io.settings import Settings
 
 
-class FillSettings(EstimateSettings):
+class FillSettings(Settings):
     """Settings of FILL: ``alpha`` weighs a request's nodes (rule 17)."""
 
     alpha: float = Field(0.5, ge=0)
@@ -45,7 +45,7 @@ def fill(view: KernelView, rates: Box) -> None:
             return
 
 
-def made(name: str, alpha: float, how: EstimateSettings) -> IoPolicy:
+def made(name: str, alpha: float) -> IoPolicy:
     """FILL of one *alpha* under a *name*."""
     power, ratio = float(alpha), Fraction(repr(alpha))
 
@@ -54,12 +54,12 @@ def made(name: str, alpha: float, how: EstimateSettings) -> IoPolicy:
             return Fraction(nodes) ** ratio.numerator
         return float(nodes**power)
 
-    return believing(IoPolicy(name, fill, power=ratio.denominator, weigh=weigh), how)
+    return IoPolicy(name, fill, power=ratio.denominator, weigh=weigh)
 
 
 def policy(how: FillSettings) -> IoPolicy:
     """FILL with the chosen alpha."""
-    return made("fill", how.alpha, how)
+    return made("fill", how.alpha)
 
 
 LEAST_DELAY = -0.5
@@ -72,6 +72,6 @@ and 1 and 2 of ``small``; docs/batch-io.md reports others.
 """
 
 
-def least_delay(how: EstimateSettings) -> IoPolicy:
+def least_delay(how: Settings) -> IoPolicy:
     """FILL with an alpha below 0: least R_i N_i^(1/2) first, bandwidth filled."""
-    return made("least-delay", LEAST_DELAY, how)
+    return made("least-delay", LEAST_DELAY)

@@ -17,12 +17,13 @@ from ioopt.problems.batch_io import (
 )
 from ioopt.protocols import Outcome, Simulation, SolveRequest
 from ioopt.result import StopReason
-from ioopt.sim.batch_io.results import metrics_of, schedule_of, timeline_of
+from ioopt.sim.batch_io.results import metrics_of, schedule_of
 from ioopt.sim.batch_io.simulate import simulate_trace
 from ioopt.sim.batch_io.trace import Run, Trace
 from ioopt.sim.pace import Pace
 from ioopt.solvers.batch_io.base_line import BASE_LINE, NO_CONGESTION
 from ioopt.solvers.batch_io.settings import Engine, Recording, Settings
+from ioopt.timeline import jobs_timeline
 
 RATES_UP_TO_PHASES = 100_000
 """``rates=auto`` records the rates of traces up to this size; they are most of a result's bytes."""
@@ -121,13 +122,15 @@ def simulate(
         name: None if value is None else float(value)
         for name, value in metrics_of(trace, run).items()
     }
-    drawn = phases <= TIMELINE_UP_TO_PHASES and not trials
-    timeline = timeline_of(trace, run) if drawn else None
     metrics |= {"instants": run.events, "io_decisions": run.decisions}
     notes = []
     if not record and rates == "auto":
         notes.append(f"{phases} phases: rates not recorded (--set rates=yes), so checked in part")
-    return Simulation(schedule_of(trace, run), metrics, timeline, tuple(notes))
+    schedule, timeline = schedule_of(trace, run), None
+    if phases <= TIMELINE_UP_TO_PHASES and not trials:
+        submits = {job.id: job.submit_seconds for job in problem.jobs}
+        timeline = jobs_timeline(schedule["jobs"], submits)
+    return Simulation(schedule, metrics, timeline, tuple(notes))
 
 
 def run_trace(
@@ -192,8 +195,6 @@ def _decide_once(problem: IoRequestsProblem, policy: IoPolicy, settings: Setting
         default = Settings.model_fields[key].default
         if getattr(settings, key) != default:
             raise UsageError(f"setting {key} is for traces; this is one decision")
-    if policy.believes:
-        raise UsageError("settings estimate and volume_noise are for traces and IoArbiter")
     view = view_of(problem, settings.arithmetic == "exact", policy)
     rates = policy.decide(view)
     if view.limits.interference and not policy.ignores_limit:

@@ -90,13 +90,12 @@ def test_rows_are_replaced_not_doubled(tmp_path):
     path = str(tmp_path / "runs.sqlite")
     with Store(path) as store:
         store.put(row("a", status=stores.FAILED))
-        store.put(row("b"), {"plan": [1]})
+        store.put(row("b"))
         assert store.done() == {"a", "b"}
         assert store.done(retry_failed=True) == {"b"}
         store.put(row("a"))
     with StoreReader(path) as reader:
         assert list(rows_in(reader, ("key", "status"))) == [("a", "feasible"), ("b", "feasible")]
-        assert reader.document("b") == {"plan": [1]} and reader.document("a") is None
         with pytest.raises(sqlite3.OperationalError, match="readonly"):
             reader.connection.execute("DELETE FROM runs")
 
@@ -126,9 +125,10 @@ def test_an_older_store_is_read_as_it_is_and_migrated_where_written(first_store)
     assert path.read_bytes() == before
     with Store(str(path)) as store:
         assert store.done() == {"kept"}
-        store.put(row("new"), {"plan": 1})
+        store.put(row("new"))
     with StoreReader(str(path)) as reader:
-        assert reader.version == len(stores.MIGRATIONS) and len(rows_in(reader)) == 2
+        version = reader.connection.execute("PRAGMA user_version").fetchone()[0]
+        assert version == len(stores.MIGRATIONS) and len(rows_in(reader)) == 2
 
 
 def other_program(path):
@@ -299,12 +299,3 @@ def test_what_is_no_file_is_no_store(tmp_path):
         with pytest.raises(UsageError, match="not a file"):
             Store(str(path))
     assert [path.name for path in tmp_path.iterdir()] == ["pipe"]
-
-
-def test_a_stored_result_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
-    path = str(tmp_path / "runs.sqlite")
-    with Store(path) as store:
-        store.put(row("a"), {"plan": [0] * 10_000})
-    monkeypatch.setattr(stores, "MAX_STREAM_BYTES", 20_000)
-    with StoreReader(path) as reader, pytest.raises(InstanceError, match="more than 20000 bytes"):
-        reader.document("a")

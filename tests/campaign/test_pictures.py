@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 
 import pandas as pd
 import pytest
@@ -12,7 +11,7 @@ from conftest import first
 
 from ioopt.campaign.frame import by_label, numeric_labels, swept
 from ioopt.campaign.grid import build_grid, read_config
-from ioopt.campaign.report import against, report_html
+from ioopt.campaign.report import against
 from ioopt.campaign.store import Store, StoreReader
 from ioopt.campaign.work import perform
 from ioopt.cli.main import main
@@ -52,60 +51,35 @@ def runs(tmp_path_factory):
     path = str(folder / "runs.sqlite")
     with Store(path) as store:
         for point in grid.points:
-            store.put(*perform(point, grid.sources[point.source]))
+            store.put(perform(point, grid.sources[point.source]))
     with StoreReader(path) as reader:
         rows = list(rows_in(reader, ("key", "kind", "solver", "settings", "status", "error")))
     assert len(rows) == 4 * 2 + 2 + 1
     assert all(row[4] in ("feasible", "optimal") for row in rows), rows
-    return path, rows
+    return path
 
 
-def key_of(rows, kind, settings="{}"):
-    return next(row[0] for row in rows if row[1] == kind and row[3] == settings)
-
-
-RATES = json.dumps({"rates": "yes"})
-PLAIN = json.dumps({"history": "no"})
 PICTURES = [
-    (("--picture", "profile", "--kind", "replication"), None, "share of runs"),
-    (("--picture", "profile", "--kind", "batch-io"), None, "share of runs"),
-    (("--picture", "against", "--kind", "replication"), None, "tasks"),
-    (("--picture", "against", "--label", "tasks", "--kind", "replication"), None, "makespan (s)"),
-    (("--picture", "default"), ("replication", "{}"), "time (s)"),
-    (("--picture", "default"), ("batch-io", RATES), "bandwidth (GB/s)"),
-    (("--picture", "gantt"), ("batch-io", json.dumps({"rates": "no"})), "job"),
-    (("--picture", "gantt"), ("gang", PLAIN), "job"),
+    (("--picture", "profile", "--kind", "replication"), "share of runs"),
+    (("--picture", "profile", "--kind", "batch-io"), "share of runs"),
+    (("--picture", "ratios", "--kind", "replication"), "over the best of the instance"),
+    (("--picture", "against", "--kind", "replication"), "tasks"),
+    (("--picture", "against", "--label", "tasks", "--kind", "replication"), "makespan (s)"),
 ]
 
 
 @pytest.mark.parametrize("ending", first(1, [".svg", ".png", ".html"]))
-@pytest.mark.parametrize(("options", "run", "words"), PICTURES)
-def test_each_picture_of_a_store_alone(runs, tmp_path, monkeypatch, options, run, words, ending):
+@pytest.mark.parametrize(("options", "words"), PICTURES)
+def test_each_picture_of_a_store_alone(runs, tmp_path, monkeypatch, options, words, ending):
     import matplotlib
 
-    path, rows = runs
     monkeypatch.setitem(matplotlib.rcParams, "svg.fonttype", "none")
-    if run is not None:
-        options = (*options, "--run", key_of(rows, *run)[:16])
     target = tmp_path / f"picture{ending}"
-    assert main(["plot", path, *options, "-o", str(target)]) == 0
+    assert main(["plot", runs, *options, "-o", str(target)]) == 0
     content = target.read_bytes()
     assert content.startswith(START[ending])
     if ending != ".png":
         assert words in content.decode()
-
-
-def test_a_report_draws_what_the_schedules_hold(runs):
-    path, rows = runs
-    chosen = [key_of(rows, "batch-io", RATES), key_of(rows, "gang", PLAIN)]
-    page = report_html([path], runs=[key[:20] for key in chosen])
-    captions = re.findall(r"<figcaption>(.*?)</figcaption>", page)
-    drawn = [text for text in captions if ", run " in text]
-    # bandwidth and jobs of the run with rates; jobs alone of the gang run, which has no history
-    assert [text.rpartition("run ")[2] for text in drawn] == [
-        chosen[0][:12], f"{chosen[0][:12]}, gantt", f"{chosen[1][:12]}, gantt",
-    ]  # fmt: skip
-    assert sum("95 % interval" in text for text in captions) == 1
 
 
 @pytest.mark.parametrize(
@@ -113,12 +87,11 @@ def test_a_report_draws_what_the_schedules_hold(runs):
     [
         ((), "--kind: the stores hold batch-io, gang, replication"),
         (("--kind", "gang", "--picture", "against"), "these are: none"),
-        (("--picture", "gantt", "--run", "zz"), "no stored schedule of a run whose key begins"),
         (("--picture", "matrix"), "no picture 'matrix'"),
     ],
 )
 def test_a_picture_that_is_not_there(runs, tmp_path, capsys, options, message):
-    assert main(["plot", runs[0], *options, "-o", str(tmp_path / "x.svg")]) == 2
+    assert main(["plot", runs, *options, "-o", str(tmp_path / "x.svg")]) == 2
     assert message in capsys.readouterr().err
 
 
@@ -128,7 +101,7 @@ def test_a_result_has_its_pictures_by_name(tmp_path, capsys, monkeypatch):
     assert main(["plot", "r.json", "--picture", "gantt", "-o", "jobs.svg"]) == 0
     assert main(["plot", "r.json", "--picture", "matrix", "-o", "x.svg"]) == 2
     assert "known: default, gantt" in capsys.readouterr().err
-    assert main(["plot", "r.json", "--run", "a", "-o", "x.svg"]) == 2
+    assert main(["plot", "r.json", "--label", "a", "-o", "x.svg"]) == 2
 
 
 def frame_of(labels_and_values):

@@ -9,8 +9,7 @@ import threading
 import pytest
 from campaign_helpers import rows_in, run_study
 
-from ioopt.campaign.pool import Pool
-from ioopt.campaign.runner import run_tasks
+from ioopt.campaign.runner import Pool, run_tasks
 from ioopt.campaign.store import Store, StoreReader
 from ioopt.campaign.work import make_experiment
 
@@ -54,7 +53,7 @@ def test_numerical_libraries_of_workers_use_one_thread(monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
     with Pool(1) as pool:
-        ((_, (row, _)),) = pool.answers([make_experiment("x", "os:environ.copy", {})], {})
+        ((_, row),) = pool.answers([make_experiment("x", "os:environ.copy", {})], {})
     found = {name: row["metrics"].get(f"{name}_NUM_THREADS") for name in ("OMP", "OPENBLAS")}
     assert found == {"OMP": "3", "OPENBLAS": "1"}
     assert "OPENBLAS_NUM_THREADS" not in os.environ
@@ -63,7 +62,7 @@ def test_numerical_libraries_of_workers_use_one_thread(monkeypatch):
 @pytest.mark.skipif(not os.path.exists("/proc/net/tcp"), reason="reads the tables of Linux")
 def test_no_process_of_a_sweep_listens():
     with Pool(1) as pool:
-        ((_, (row, _)),) = pool.answers(experiments("square", 1), {})
+        ((_, row),) = pool.answers(experiments("square", 1), {})
         assert row["metrics"] == {"value": 0.0}
         pids = {os.getpid(), *(worker.pid.result() for worker in pool._workers)}
         assert len(pids) == 2 and not listening(pids)

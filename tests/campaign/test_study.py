@@ -19,7 +19,7 @@ SEEDS = [{"seed": seed} for seed in range(6)]
 
 def in_this_process(tasks, store, workers):
     for task in tasks:
-        store.put(*perform(task, None))
+        store.put(perform(task, None))
 
 
 @pytest.fixture

@@ -167,12 +167,9 @@ def test_too_short_a_log_has_no_intervals():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("logs", [False, True])
-def test_a_real_log(run, tmp_path, logs):
-    """HPC2N: sharing costs much at the assumed rates; with Darshan's logs drawn the page says so."""
+def test_a_real_log(run, tmp_path):
+    """HPC2N: sharing costs much at the assumed rates."""
     trace = shared_path("data", "swf", "HPC2N-2002-excerpt-alea.swf")
-    more = ("--draw-logs", "--darshan", str(shared_path("data", "darshan"))) if logs else ()
-    code, out, err = run("advise", str(trace), *more, "-o", "page.html")
+    code, out, err = run("advise", str(trace), "-o", "page.html")
     assert code == 0 and "3145 jobs" in out, err
-    assert logs or "Clear benefit: the best policy, fill" in out
-    assert ("one drawn from" in (tmp_path / "page.html").read_text()) == logs
+    assert "Clear benefit: the best policy, fill" in out

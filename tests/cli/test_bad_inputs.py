@@ -324,13 +324,12 @@ BATSIM = {
             json.dumps(BATSIM),
             "1e+18 or less",
         ),
-        (["batsim"], "job_id,submission\rtime\n1,2\n", "column 'submission_time' is missing"),
     ],
 )
 def test_foreign_files_of_impossible_values(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], command: list[str], text: str, says: str
 ) -> None:
-    source = tmp_path / f"source.{'csv' if text.startswith('job_id') else 'txt'}"
+    source = tmp_path / "source.txt"
     source.write_bytes(text.encode())
     line = refused(["import", *command, str(source), "-o", str(tmp_path / "out.json")], capsys)
     assert source.name in line and says in line and len(line) < 500

@@ -83,7 +83,7 @@ def test_batsim_there_and_back(run, tmp_path):
     workload = json.loads(SOURCES["batsim"])
     workload["jobs"][0]["id"] = "1"
     workload["jobs"].append({"id": "2", "subtime": 1, "res": 2, "profile": "w"})
-    workload["profiles"]["w"] = {"type": "msg_par_hg_pfs", "bytes_to_write": 10}
+    workload["profiles"]["w"] = {"type": "parallel_homogeneous_pfs", "bytes_to_write": 10}
     (tmp_path / "w.json").write_text(json.dumps(workload))
     code, _, err = run("import", "batsim", "w.json", "-o", "b.json")
     assert code == 0 and "invented rates" in err and "invented platform" in err
@@ -110,21 +110,6 @@ def test_swf_joined_with_a_folder_of_darshan_logs(run, tmp_path):
     assert rates == {1: None, 2: pytest.approx(100 / 4.5)}
 
 
-def test_several_io_fractions_make_an_instance_each(run, tmp_path):
-    (tmp_path / "a.swf").write_text(SWF)
-    assert run("import", "swf", "a.swf", "--io-fraction", "0.05,0.3", "-o", "a.json.gz")[0] == 0
-    for fraction in (0.05, 0.3):
-        alone = ("import", "swf", "a.swf", "--io-fraction", str(fraction), "-o", "one.json")
-        assert run(*alone)[0] == 0
-        assert ioopt.load(f"a-{fraction}.json.gz") == ioopt.load("one.json")
-    for words, what in (
-        (("--io-fraction", "0.1,x", "-o", "b.json"), "is not a number"),
-        (("--io-fraction", "0.1,0.2", "-o", "-"), "several instances need a file each"),
-    ):
-        code, _, err = run("import", "swf", "a.swf", *words)
-        assert code == 2 and what in err
-
-
 SOURCES = {
     "swf": SWF,
     "darshan": HEADER + write_record(0, 1, 10, 14, 100),
@@ -140,10 +125,6 @@ SOURCES = {
         {"nb_res": 4, "jobs": [{"id": 1, "subtime": 0, "res": 2, "profile": "p"}],
          "profiles": {"p": {"type": "delay", "delay": 9}}}
     ),
-    "batsim jobs.csv": (
-        "job_id,submission_time,requested_number_of_resources,requested_time,final_state,"
-        "starting_time,finish_time\n1,0,2,60,COMPLETED_SUCCESSFULLY,0,9\n"
-    ),
     "messages": "ganged,running,messages,colour\n1,1,9,red\n0,1,9,red\n",
 }  # fmt: skip
 TOLD = {
@@ -155,7 +136,6 @@ TOLD = {
     "estee": ("1 tasks are planned with expected durations", "invented machine"),
     "nextflow-trace": ("precedence is unknown", "invented files: one product a task"),
     "batsim": ("reads and writes are one", "invented rates", "invented platform"),
-    "batsim jobs.csv": ("no I/O", "invented rates"),
     "messages": ("columns not used: colour",),
 }
 

@@ -14,7 +14,8 @@ from conftest import ROOT
 from replication_samples import document
 
 from ioopt.cli.listings import json_schema, schema_targets
-from ioopt.cli.main import RENAMED, main
+from ioopt.cli.main import main
+from ioopt.options import RENAMED
 
 
 def test_solve_check_simulate_plot_round_trip(run, tmp_path):
@@ -184,7 +185,7 @@ def test_an_interrupted_solve_still_writes_its_best_plan(tmp_path, number):
     """The process is signalled once it has reported its first plan (seen in its log of incumbents)."""
     code = f"""
 import os, signal, sys
-from ioopt.cli.main import RENAMED, main
+from ioopt.cli.main import main
 from ioopt.protocols import Incumbents
 report = Incumbents.report
 def reported(self, plan, objective, bound=None):
@@ -231,8 +232,8 @@ def test_output_through_a_link_leaves_the_link(run, command, tmp_path):
 def test_help_lists_few_commands_and_old_ones_still_answer(run):
     listed = run("--help")[1].partition("Commands:")[2].partition("Examples:")[0].split("\n  ")
     names = [line.split()[0] for line in listed[1:] if line.strip()]
-    assert len(names) <= 14 and not {*names} & {*RENAMED}
-    for old, new in RENAMED.items():
+    assert len(names) <= 14 and not {*names} & {*RENAMED["command"]}
+    for old, new in RENAMED["command"].items():
         assert new.split()[0] in names
         assert run(old, "--help")[2] == f"ioopt: {old} is now {new}\n"
     assert run("-q", "schema", "replication") == run("instances", "schema", "replication")

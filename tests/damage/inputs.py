@@ -106,15 +106,6 @@ def batsim() -> list[bytes]:
     return found
 
 
-def batsim_jobs() -> list[bytes]:
-    """The jobs file of a Batsim run."""
-    with tempfile.TemporaryDirectory() as folder:
-        result, jobs = os.path.join(folder, "result.json"), os.path.join(folder, "jobs.csv")
-        run_command(["solve", "two-writers", "--solver", "adaptive", "-o", result])
-        run_command(["export", "batsim", "two-writers", result, "-o", jobs])
-        return [Path(jobs).read_bytes()]
-
-
 def comparisons() -> list[bytes]:
     """Comparisons in three families."""
     found = []
@@ -172,7 +163,6 @@ v2 -> v3;
 CONFIG = b"""
 time_limit = 1
 repeats = 1
-keep = "first"
 
 [[instances]]
 bundled = "cycle3"
@@ -204,9 +194,8 @@ def stores() -> list[bytes]:
         config.write_bytes(CONFIG)
         grid = build_grid(read_config(str(config)), folder)
         with Store(path) as store:
-            store.begin("{}", len(grid.points))
             for point in grid.points[:6]:
-                store.put(*perform(point, grid.sources[point.source]))
+                store.put(perform(point, grid.sources[point.source]))
         connection = sqlite3.connect(path)
         connection.execute("PRAGMA journal_mode=DELETE")
         connection.close()

@@ -20,7 +20,7 @@ from ioopt.embed import (
 )
 from ioopt.embed.batch import BatchCluster
 from ioopt.embed.service import Service
-from ioopt.errors import IooptError, UsageError
+from ioopt.errors import IooptError
 from ioopt.protocols import Outcome
 from ioopt.solvers.gang.policy import MIGRATE_IOGS
 
@@ -326,22 +326,3 @@ def test_deadlines_that_are_none_are_refused(deadline):
     line = json.dumps({"ioopt": 1, "op": "decide", "instance": SNAPSHOT, "deadline": deadline})
     reply = json.loads(Service().handle(line.encode()))
     assert reply["error"]["code"] == ("malformed" if deadline == float("inf") else "invalid")
-
-
-def test_history_from_elsewhere_is_believed():
-    """Storage 4 B/s: of two requests of 40 bytes the one that used to move 1 byte is short, and first."""
-    machine = {"nodes": 8, "unit_nodes": 1, "allocation": "flat",
-               "node_bytes_per_second": 1.0, "storage_bytes_per_second": 4.0}  # fmt: skip
-    for short, long in (("a", "b"), ("b", "a")):
-        arbiter = IoArbiter(machine, "least-delay", {"estimate": "history"})
-        arbiter.observe(short, [1.0, 1.0])
-        arbiter.observe(long, [1000.0])
-        for name in ("a", "b"):
-            arbiter.request(name, 4, 40.0, 0.0)
-        assert arbiter.decide(0.0) == {short: 4.0, long: 0.0}
-        again = IoArbiter.restore(json.loads(json.dumps(arbiter.state())))
-        assert again.decide(0.0) == arbiter.decide(0.0)
-        arbiter.forget(short)
-        assert arbiter.state()["finished"] == [[long, 1, 1000.0]]
-        with pytest.raises(UsageError):
-            arbiter.observe("c", [1.0, -1.0])

@@ -32,11 +32,9 @@ PING = {"ioopt": 1, "id": 1, "op": "ping"}
 
 @pytest.fixture
 def server():
-    pytest.importorskip("tornado")
-    made, up = HttpServer("0", TOKEN, 4096), threading.Event()
-    thread = threading.Thread(target=made.run, args=(up.set,))
+    made = HttpServer("0", TOKEN, 4096)
+    thread = threading.Thread(target=made.run)
     thread.start()
-    assert up.wait(60)
     yield made
     made.stop()
     thread.join(60)
@@ -80,7 +78,7 @@ def test_messages_are_described():
     instance = json.loads((ROOT / "instances/batch_io/two-writers-now.json").read_text())
     messages = [
         {"op": "ping"}, {"op": "open", "object": "GangScheduler", "arguments": gangs},
-        {"op": "call", "session": 1, "method": "drain", "arguments": {"nodes": [9]}},
+        {"op": "call", "session": 1, "method": "depart", "arguments": {"job": "a", "now": 1.0}},
         {"op": "save", "session": 1}, {"op": "close", "session": 1}, {"op": "close", "session": 1},
         {"op": "decide", "instance": instance, "deadline": None},
     ]  # fmt: skip
@@ -188,13 +186,11 @@ def test_a_token_is_for_its_owner(tmp_path):
 
 @pytest.mark.parametrize("address", ["x", "127.0.0.1:", "1:70000", ":"])
 def test_an_address_that_is_none_is_refused(address):
-    pytest.importorskip("tornado")
     with pytest.raises(UsageError, match="wanted PORT"):
         HttpServer(address, TOKEN, 4096)
 
 
 def test_the_command_serves_and_stops(tmp_path):
-    pytest.importorskip("tornado")
     process = subprocess.Popen(
         [sys.executable, "-m", "ioopt", "serve", "--http", "0", "--token-file",
          str(tmp_path / "token")],

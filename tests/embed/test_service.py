@@ -261,20 +261,20 @@ def listening(tmp_path, **options):
 
 def test_the_solver_of_a_client_that_left_is_stopped(tmp_path):
     with listening(tmp_path) as server:
-        with connect(server.path) as client:
+        with connect(server.endpoint) as client:
             client.sendall(PING + long_decision())
             assert json.loads(client.makefile("rb").readline())["ok"]
             (busy,) = server._clients
             ended = os.pidfd_open(busy.process.pid)
         assert select.select([ended], [], [], 60)[0]
         os.close(ended)
-        with connect(server.path) as client:
+        with connect(server.endpoint) as client:
             client.sendall(PING)
             assert json.loads(client.makefile("rb").readline())["ok"]
 
 
 def test_a_process_that_dies_costs_its_own_client_alone(tmp_path):
-    with listening(tmp_path) as server, connect(server.path) as first:
+    with listening(tmp_path) as server, connect(server.endpoint) as first:
         answers = first.makefile("rb")
         first.sendall(PING)
         assert json.loads(answers.readline())["ok"]
@@ -282,7 +282,7 @@ def test_a_process_that_dies_costs_its_own_client_alone(tmp_path):
         os.kill(busy.process.pid, signal.SIGKILL)
         assert json.loads(answers.readline())["error"]["code"] == "internal"
         assert answers.read() == b""
-        with connect(server.path) as second:
+        with connect(server.endpoint) as second:
             second.sendall(PING)
             assert json.loads(second.makefile("rb").readline())["ok"]
 
@@ -291,7 +291,7 @@ def test_one_client_after_the_other_has_nothing_of_those_before(tmp_path):
     opening = {"ioopt": 1, "op": "open", "object": "GangednessMonitor", "arguments": {}}
     with listening(tmp_path) as server:
         for _ in range(4):
-            with connect(server.path) as client, client.makefile("rwb") as stream:
+            with connect(server.endpoint) as client, client.makefile("rwb") as stream:
                 stream.write(json.dumps(opening).encode() + b"\n")
                 stream.flush()
                 assert json.loads(stream.readline())["result"] == {"session": 1}
@@ -300,11 +300,11 @@ def test_one_client_after_the_other_has_nothing_of_those_before(tmp_path):
 def test_no_more_connections_than_unfinished_lines_fit(tmp_path):
     with listening(tmp_path, max_bytes=128 << 20) as server:  # 256 MiB in all
         assert server.connections == 2
-        with connect(server.path) as first, connect(server.path) as second:
+        with connect(server.endpoint) as first, connect(server.endpoint) as second:
             for client in (first, second):
                 client.sendall(PING)
                 assert json.loads(client.makefile("rb").readline())["ok"]
-            with connect(server.path) as third:
+            with connect(server.endpoint) as third:
                 refusal = json.loads(third.makefile("rb").readline())
                 assert refusal["error"]["code"] == "busy"
                 assert third.recv(1) == b""
@@ -365,7 +365,7 @@ def test_a_connection_that_cannot_be_accepted_now_is_later(tmp_path):
     server._listener = full = Full(server._listener)
     thread = threading.Thread(target=server.run)
     thread.start()
-    with connect(server.path) as client:
+    with connect(server.endpoint) as client:
         client.sendall(PING)
         assert json.loads(client.makefile("rb").readline())["ok"]
     server.stop()

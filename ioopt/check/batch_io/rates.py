@@ -10,8 +10,8 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
+from ioopt.check import Load, overloads
 from ioopt.check.batch_io.terms import SLACK_SECONDS, JobView, RequestView, Terms
-from ioopt.check.pipes import Load, overloads
 from ioopt.result import Violation, violation
 
 RELATIVE = 1e-9

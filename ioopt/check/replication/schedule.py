@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from ioopt.check.pipes import Load, overloads, time_slack, too_fast
+from ioopt.check import Load, overloads, time_slack, too_fast
 from ioopt.check.replication.workflow import Stay, Stays, late, saved_at, workflow_violations
 from ioopt.problems.replication import File, ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Schedule

@@ -1,1 +1,34 @@
-"""Readers of other programs' files as commands."""
+"""``ioopt import``: instances from traces, logs and workflows of other programs."""
+
+import click
+
+from ioopt.cli.lazy import IooptGroup
+from ioopt.registry import entry_points, origin
+
+_LOGS, _FLOWS = "ioopt.cli.imports.logs:import_", "ioopt.cli.imports.workflows:import_"
+COMMANDS = {
+    "swf": (_LOGS + "swf", "Batch traces in the Standard Workload Format."),
+    "darshan": (_LOGS + "darshan", "Darshan logs and darshan-parser text."),
+    "wfformat": (_FLOWS + "wfformat", "Workflows in WfFormat 1.5 or 1.6."),
+    "estee": (_FLOWS + "estee", "Task graphs of Estee."),
+    "nextflow-trace": (
+        _FLOWS + "nextflow_trace",
+        "Traces of Nextflow runs, with their DAG if given.",
+    ),
+    "batsim": (_LOGS + "batsim", "Batsim workloads."),
+    "solution": (
+        _FLOWS + "solution",
+        "The plan in a solver's solution of an exported model.",
+    ),
+    "messages": (_LOGS + "messages", "Message counts of gangs, as CSV."),
+}
+
+_OUTSIDE = {
+    entry.name: (entry.value, f"From the package {origin(entry)}.")
+    for entry in entry_points("ioopt.importers")
+}
+
+
+@click.group(cls=IooptGroup, lazy=_OUTSIDE | COMMANDS)
+def group() -> None:
+    """Make an instance from traces, logs or workflows."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import TYPE_CHECKING, Any
@@ -19,8 +18,8 @@ if TYPE_CHECKING:
 
     from ioopt.problems.base import Problem
 
-Reader = Callable[..., "Problem | Json"]
-"""From the values of a command's arguments and options to the instance, or to several by label."""
+Reader = Callable[..., "Problem"]
+"""From the values of a command's arguments and options to the instance."""
 
 
 Described = Callable[[tuple[str, ...]], Mapping[str, Any]]
@@ -43,17 +42,11 @@ def import_command(
             if machine is not None:
                 given |= machine(given["machine"])
             with reading(", ".join(given["sources"]) if several else given["source"]):
-                made = reader(**given)
-            several_made = made if isinstance(made, dict) else {"": made}
-            said = dict.fromkeys(
-                text for problem in several_made.values() for text in problem.warnings
-            )
+                problem = reader(**given)
             if not quiet():
-                for text in said:
+                for text in problem.warnings:
                     click.echo(f"ioopt: warning: {text}", err=True)
-            for label, problem in several_made.items():
-                text = dump_json(problem.model_dump(mode="json", by_alias=True))
-                write_text(_labelled(output, label), text)
+            write_text(output, dump_json(problem.model_dump(mode="json", by_alias=True)))
             return ExitCode.ANSWER
 
         # click lists the options that were added last first: the reader's own stand in the middle.
@@ -71,15 +64,6 @@ def import_command(
         return click.command(name=name, cls=IooptCommand, epilog=epilog)(source(command))
 
     return decorate
-
-
-def _labelled(output: str, label: str) -> str:
-    """*output* with the label before its ending: month.json.gz becomes month-0.1.json.gz."""
-    if not label:
-        return output
-    if output == "-":
-        raise UsageError("several instances need a file each: give -o FILE")
-    return re.sub(r"((\.json)?(\.gz)?)$", rf"-{label}\1", output, count=1)
 
 
 machine_option = click.option(

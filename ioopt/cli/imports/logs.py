@@ -12,6 +12,7 @@ import click
 from ioopt.cli.imports.common import batch_machine, import_command
 from ioopt.cli.lazy import set_option, together
 from ioopt.errors import UsageError
+from ioopt.problems.base import Json
 from ioopt.units import parse_rate
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ Examples:
   ioopt import swf KTH-SP2.swf --jobs 1000 -o kth.json
   ioopt import swf RICC.swf.gz --io-fraction 0.2 --io-period 1800 --seed 3 -o ricc.json.gz
   ioopt import swf trace.swf --darshan logs/ -o joined.json
-  ioopt import swf trace.swf --io-fraction 0.05,0.1,0.3 -o trace.json   # trace-0.05.json, ...
   ioopt import swf NASA.swf --family gang --set nodes=128 --set intensity=0.33 -o gang.json
 """
 DARSHAN = """\b
@@ -36,7 +36,6 @@ Examples:
 BATSIM = """\b
 Examples:
   ioopt import batsim workload.json -o instance.json
-  ioopt import batsim out_jobs.csv -o instance.json
   ioopt import batsim KTH-io-aware.json --machine node_rate=1250MB/s,storage_rate=5000MB/s -o kth.json
 """
 MESSAGES = """\b
@@ -51,23 +50,15 @@ quantum, the recording is kept as one in time.
 """
 
 
-def _numbers(context: click.Context, option: click.Parameter, given: str) -> tuple[float, ...]:
-    """Numbers with commas between them."""
-    try:
-        return tuple(dict.fromkeys(float(word) for word in given.split(",")))
-    except ValueError:
-        raise click.BadParameter(f"{given!r} is not a number, or numbers with commas") from None
-
-
 TRACE = together(
     click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Keep the first N jobs."),
+    click.option("--io-fraction", type=float, default=0.1, metavar="F",
+                 help="Mean share of run time that is I/O, of jobs without a Darshan log."),
     click.option("--io-period", type=float, default=3600.0, metavar="S",
                  help="Seconds of run time to each I/O phase."),
     click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N"),
     click.option("--darshan", "logs", multiple=True, metavar="FOLDER|LOG",
                  help="Jobs take the I/O of their Darshan logs; repeatable."),
-    click.option("--draw-logs", is_flag=True,
-                 help="Jobs without a log take one drawn from all, instead of --io-fraction."),
     click.option("--size", type=click.Choice(["allocated", "requested"]), default="allocated",
                  help="Which size of a job to use."),
 )  # fmt: skip
@@ -76,14 +67,12 @@ TRACE = together(
 
 @import_command("swf", SWF, machine=batch_machine)
 @TRACE
-@click.option("--io-fraction", "fractions", default="0.1", metavar="F[,F...]", callback=_numbers,
-              help="Mean share of a job's run time that is I/O; several make an instance each.")  # fmt: skip
 @click.option("--family", type=click.Choice(["batch-io", "gang"]), default="batch-io",
               help="Which kind of instance to make.")  # fmt: skip
 @set_option("With --family gang: a setting of the gang generator; may be given again.")
 def import_swf(
     source: str, jobs: int | None, seed: int, family: str, settings: dict[str, str], **batch_io: Any
-) -> BatchIoProblem | GangProblem | dict[str, BatchIoProblem]:
+) -> BatchIoProblem | GangProblem:
     """Make an instance of the job log SOURCE (Standard Workload Format, also .gz or -).
 
     A gang instance takes sizes, arrivals and run times from the log, and its machine, files and
@@ -93,46 +82,38 @@ def import_swf(
         return _gang(source, jobs, seed, settings)
     if settings:
         raise UsageError("--set belongs to --family gang")
-    return _batch_io(source, jobs, seed, **batch_io)
+    from ioopt.formats.swf.io import batch_io_from_swf
+
+    return batch_io_from_swf(**read_trace(source, jobs=jobs, seed=seed, **batch_io))
 
 
-def _batch_io(
+def read_trace(
     source: str,
+    *,
     jobs: int | None,
     seed: int,
-    fractions: tuple[float, ...],
+    io_fraction: float,
     io_period: float,
     logs: tuple[str, ...],
     size: str,
     **how: Any,
-) -> BatchIoProblem | dict[str, BatchIoProblem]:
+) -> Json:
+    """The log *source* and what the options of TRACE (and *how*) say of it, as batch_io_from_swf takes it."""
     from ioopt.formats.darshan.io import read_darshan_logs
     from ioopt.formats.io_rule import IoRule
-    from ioopt.formats.swf.io import batch_io_from_swf
     from ioopt.formats.swf.log import read_swf
 
     if source in logs:
         raise UsageError(f"{source} cannot be the trace and a Darshan log at once")
     darshan, skipped = read_darshan_logs(logs) if logs else ([], [])
-    trace = read_swf(source)
-    made = {
-        f"{fraction:g}": batch_io_from_swf(
-            trace,
-            io=IoRule(fraction, io_period, seed),
-            darshan=darshan,
-            skipped=skipped,
-            requested_size=size == "requested",
-            max_jobs=jobs,
-            **how,
-        )
-        for fraction in fractions
-    }
-    return made if len(made) > 1 else made.popitem()[1]
+    return {
+        "trace": read_swf(source), "io": IoRule(io_fraction, io_period, seed),
+        "darshan": tuple(darshan), "skipped": tuple(skipped), "requested_size": size == "requested",
+        "max_jobs": jobs, **how,
+    }  # fmt: skip
 
 
-def _gang(
-    source: str, jobs: int | None, seed: int, settings: dict[str, str]
-) -> BatchIoProblem | GangProblem:
+def _gang(source: str, jobs: int | None, seed: int, settings: dict[str, str]) -> GangProblem:
     from ioopt.formats.swf.log import read_swf
     from ioopt.generate.gang.from_swf import gang_from_swf
     from ioopt.generate.gang.generate import Settings
@@ -168,15 +149,10 @@ def import_darshan(
               callback=lambda context, option, given: parse_rate(given),
               help="Rate of a node on the network between nodes.")  # fmt: skip
 def import_batsim(source: str, flops: float, network_rate: float, **how: Any) -> BatchIoProblem:
-    """Make a batch-io instance of the Batsim workload SOURCE (JSON, also .gz or -).
-
-    Or of Batsim's output, a SOURCE that ends in .csv (_jobs.csv): its jobs run as they ran.
-    """
+    """Make a batch-io instance of the Batsim workload SOURCE (JSON, also .gz or -)."""
     from ioopt.formats.batsim.profiles import Platform
-    from ioopt.formats.batsim.workload import batch_io_from_jobs, read_batsim
+    from ioopt.formats.batsim.workload import read_batsim
 
-    if source.removesuffix(".gz").endswith(".csv"):
-        return batch_io_from_jobs(source, **how)
     return read_batsim(source, platform=Platform(flops, network_rate), **how)
 
 

@@ -5,26 +5,25 @@ the nodes of a job have its network to themselves. A parallel task's parts advan
 it takes as long as its longest part: a node's operations, or what a node sends or receives.
 
 =========================================  =====================================================
-type (older names)                         phases
+type (in Batsim 4)                         phases
 =========================================  =====================================================
 DelayProfile (delay)                       compute of that many seconds
-ParallelTaskProfile (parallel, ptask,      compute; traffic of a node with itself is free
-msg_par)
+ParallelTaskProfile (parallel, ptask)      compute; traffic of a node with itself is free
 ParallelTaskHomogeneousProfile             compute; ``com`` goes to every other node
-(parallel_homogeneous, msg_par_hg)
+(parallel_homogeneous)
 the same with DefinedAmountsSpread-        compute; ``cpu`` and ``com`` are totals of the job
-Uniformly (.._total, msg_par_hg_tot)
+Uniformly (parallel_homogeneous_total)
 the same with the extra key ``bb``         stage-in of ``bb`` bytes a node, compute, stage-out of
                                            as many: the burst buffer's first and last phase
 ParallelTaskOnStorageHomogeneousProfile    I/O: bytes to read and write of every node (or totals,
 (ptask_on_storage_homogeneous,             when spread uniformly)
-parallel_homogeneous_pfs, msg_par_hg_pfs)
+parallel_homogeneous_pfs)
 ParallelTaskDataStagingBetweenStorages-    I/O of ``nb_bytes``
 Profile (data_staging)
 SequentialCompositionProfile (composed)    its parts in turn, ``repeat`` times
 =========================================  =====================================================
 
-A type ends in ``_0`` or ``pfs0`` in some releases; that is ignored. Trace replays (SMPI, usage
+Trace replays (SMPI, usage
 traces) need Batsim itself and raise :class:`UnsupportedProfileError`.
 """
 
@@ -43,19 +42,16 @@ _SPREAD = ("DefinedAmountsSpreadUniformly", "defined_amount_spread_uniformly")
 
 _KINDS = {
     "delay": ("delay", "delayprofile"),
-    "task": ("parallel", "ptask", "msg_par", "paralleltaskprofile"),
-    "homogeneous": ("parallel_homogeneous", "ptask_homogeneous", "msg_par_hg",
-                    "paralleltaskhomogeneousprofile"),
-    "homogeneous_total": ("parallel_homogeneous_total", "msg_par_hg_tot"),
-    "storage": ("parallel_homogeneous_pfs", "msg_par_hg_pfs", "msg_par_hg_pfs0",
-                "parallel_homogeneous_pfs0", "parallel_homogeneous_pfs_multiple_tiers",
-                "ptask_on_storage_homogeneous", "paralleltaskonstoragehomogeneousprofile"),
-    "staging": ("data_staging", "ptask_data_staging_between_storages",
-                "paralleltaskdatastagingbetweenstoragesprofile"),
-    "sequence": ("composed", "sequence", "sequential_composition", "sequentialcompositionprofile"),
+    "task": ("parallel", "ptask", "paralleltaskprofile"),
+    "homogeneous": ("parallel_homogeneous", "paralleltaskhomogeneousprofile"),
+    "homogeneous_total": ("parallel_homogeneous_total",),
+    "storage": ("parallel_homogeneous_pfs", "ptask_on_storage_homogeneous",
+                "paralleltaskonstoragehomogeneousprofile"),
+    "staging": ("data_staging", "paralleltaskdatastagingbetweenstoragesprofile"),
+    "sequence": ("composed", "sequentialcompositionprofile"),
 }  # fmt: skip
 _KIND_OF = {name: kind for kind, names in _KINDS.items() for name in names}
-_REPLAYED = ("smpi", "usage_trace", "tracereplayprofile", "trace_replay")
+_REPLAYED = ("smpi", "usage_trace", "tracereplayprofile")
 
 
 class UnsupportedProfileError(InstanceError):

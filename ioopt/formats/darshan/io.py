@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ioopt.errors import BackendMissingError, InstanceError, UsageError
 from ioopt.formats.darshan.log import SLACK_SECONDS, DarshanLog, DarshanPhase, read_raw, summarise
-from ioopt.formats.darshan.text import RawLog
+from ioopt.formats.darshan.raw import RawLog
 from ioopt.formats.io_rule import SHORTEST_WALLTIME_SECONDS, MachineRule
 from ioopt.formats.report import file_name, imported, some
 from ioopt.problems.base import Json

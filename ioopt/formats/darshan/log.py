@@ -1,9 +1,7 @@
 """Darshan logs: what a job read and wrote, how long that took, and in how many phases.
 
-Reads binary 3.x logs through the optional ``darshan`` package (:mod:`ioopt.formats.darshan.binary`),
-and the counters in the text of ``darshan-parser`` 3.x (:mod:`ioopt.formats.darshan.text`). Source:
-Carns et al., ACM TOS 7(3), 2011, and the documentation of darshan-util 3.5. Times are seconds since
-the job's start.
+What stands in them is read by :mod:`ioopt.formats.darshan.raw`. Source: Carns et al., ACM TOS 7(3),
+2011, and the documentation of darshan-util 3.5. Times are seconds since the job's start.
 
 Bytes are those of the POSIX and STDIO layers (MPI-IO calls end in POSIX and are counted there; they
 are used only where a log has no POSIX data). I/O time is how long at least one process was reading
@@ -25,8 +23,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ioopt.errors import InstanceError
-from ioopt.formats.darshan.binary import read_binary
-from ioopt.formats.darshan.text import MODULES, Access, Kind, RawLog, Span, parse_text
+from ioopt.formats.darshan.raw import (
+    MODULES,
+    Access,
+    Kind,
+    RawLog,
+    Span,
+    parse_text,
+    read_binary,
+)
 from ioopt.formats.native import named, read_bytes
 from ioopt.formats.report import some
 from ioopt.timeline import covered_seconds

@@ -1,16 +1,103 @@
-"""SWF traces as batch-io problems: jobs that fit, walltimes, and I/O by rule or from Darshan logs."""
+"""SWF traces as batch-io problems: jobs that fit, walltimes, and I/O by rule or from Darshan logs.
 
-from collections.abc import Sequence
+Which log is of which job: Zhou et al., Section IV.B.
+"""
+
+from collections.abc import Iterable, Sequence
 
 from ioopt.errors import InstanceError
-from ioopt.formats.darshan.io import slow_machine
-from ioopt.formats.darshan.log import DarshanLog
+from ioopt.formats.darshan.io import io_of, rate_remarks, slow_machine
+from ioopt.formats.darshan.log import SLACK_SECONDS, DarshanLog
 from ioopt.formats.io_rule import SHORTEST_WALLTIME_SECONDS, IoRule, MachineRule
 from ioopt.formats.report import file_name, imported, some
 from ioopt.formats.swf.log import SwfJob, SwfTrace
-from ioopt.formats.swf.pairing import Pairing, matched
 from ioopt.problems.base import Json
 from ioopt.problems.batch_io import BatchIoProblem, Machine
+
+SLACK = 60.0
+"""Seconds that the clocks of the batch system and of the nodes may differ by."""
+THREADS = 4
+"""Most processes a processor: hardware threads of one core."""
+
+
+def matched(
+    logs: Sequence[DarshanLog], jobs: Iterable[SwfJob], epoch: int | None
+) -> tuple[list[DarshanLog], list[str]]:
+    """The logs that are of *jobs*, and what to say of the others, with counts.
+
+    A log and its job have the same number; the log starts while the job runs, where the trace says
+    when that was (*epoch*, its UnixStartTime, and the job's wait), and has no more than ``THREADS``
+    processes a processor of the job.
+    """
+    by_id = {job.id: job for job in jobs}
+    found: list[DarshanLog] = []
+    missed: dict[str, list[int]] = {}
+    for log in logs:
+        job = by_id.get(log.job_id)
+        why = "match no job" if job is None else _mismatch(log, job, epoch)
+        if why is None:
+            found.append(log)
+        else:
+            missed.setdefault(why, []).append(log.job_id)
+    said = [f"{len(ids)} Darshan logs {why}: {some(sorted(ids))}" for why, ids in missed.items()]
+    if logs and epoch is None:
+        said.append("start times of Darshan logs are not compared: the trace has no UnixStartTime")
+    return found, said
+
+
+def _mismatch(log: DarshanLog, job: SwfJob, epoch: int | None) -> str | None:
+    """Why the log is not of the job of its number; None where it may be."""
+    if epoch is not None and job.submit_seconds is not None and job.wait_seconds is not None:
+        start = epoch + job.submit_seconds + job.wait_seconds
+        if not start - SLACK <= log.start_seconds <= start + (job.run_seconds or 0.0) + SLACK:
+            return "have the number of a job that did not run when they start"
+    if log.processes > THREADS * (job.size() or log.processes):
+        return "have the number of a job with too few processors for their processes"
+    return None
+
+
+class Pairing:
+    """Gives the jobs of a trace I/O: that of their log (in *own*), else that of a rule."""
+
+    def __init__(self, logs: Sequence[DarshanLog], rule: IoRule, own: Sequence[DarshanLog]) -> None:
+        self._by_job = {log.job_id: log for log in own}
+        self._any = bool(logs)
+        self._rule = rule
+        self._rng = rule.generator()
+        self._used: list[DarshanLog] = []
+        self._ruled = 0
+        self._longer: list[int] = []
+
+    def io(self, job_id: int, run_seconds: float, peak: float) -> Json:
+        """The I/O of one job; each takes one draw of the rule, whether it has a log or not."""
+        phases = self._rule.phases(run_seconds, peak, self._rng)
+        log = self._by_job.get(job_id)
+        if log is not None:
+            self._used.append(log)
+            if log.run_seconds > run_seconds + 2 * SLACK_SECONDS:
+                self._longer.append(job_id)
+            return io_of(log, run_seconds)
+        self._ruled += 1
+        return {"phases": phases}
+
+    def invented(self) -> str:
+        """What I/O is not that of the job itself; empty where all is."""
+        if not self._ruled or not self._rule.fraction:
+            return ""
+        which = f"of {self._ruled} jobs without a log: " if self._any else ""
+        return which + self._rule.describe()
+
+    def remarks(self) -> list[str]:
+        """What happened, for the user."""
+        if not self._any:
+            return []
+        said = [f"{len(self._used)} jobs have a Darshan log of their own, {self._ruled} have none"]
+        if self._longer:
+            said.append(
+                f"{len(self._longer)} jobs ran shorter than their Darshan log; compute is cut, and "
+                f"I/O where that is not enough: {some(self._longer)}"
+            )
+        return said + rate_remarks(self._used)
 
 
 def batch_io_from_swf(
@@ -19,7 +106,6 @@ def batch_io_from_swf(
     machine: MachineRule = MachineRule(),
     io: IoRule = IoRule(),
     darshan: Sequence[DarshanLog] = (),
-    draw_logs: bool = False,
     skipped: Sequence[str] = (),
     requested_size: bool = False,
     max_jobs: int | None = None,
@@ -31,8 +117,7 @@ def batch_io_from_swf(
     least a second) as walltime. Jobs larger than the machine are left out with a warning.
     *requested_size* prefers the requested to the allocated processors. The I/O is that of the rule
     *io*, of jobs with one of the *darshan* logs that of the log
-    (:class:`ioopt.formats.swf.pairing.Pairing`, also for *draw_logs*); *skipped* says which logs
-    could not be read.
+    (:class:`Pairing`); *skipped* says which logs could not be read.
     *max_jobs* keeps the first jobs. Raises InstanceError when no job is left.
     """
     jobs, left_out = trace.usable_jobs()
@@ -54,7 +139,7 @@ def batch_io_from_swf(
     warnings += [f"{trace.name}: {text}" for text in said]
     if not fitting:
         raise InstanceError(f"{trace.name}: no job that can be used; {'; '.join(warnings)}")
-    pairing = Pairing(darshan, io, draw_logs, own)
+    pairing = Pairing(darshan, io, own)
     rows = _rows(fitting, block, pairing)
     warnings += [*pairing.remarks(), *unmatched, *slow_machine(block, rows)]
     data = {"name": file_name(trace.name), "meta": _meta(trace, io), "machine": block,
@@ -94,7 +179,7 @@ def _rows(fitting: Sequence[tuple[SwfJob, int]], block: Json, pairing: Pairing) 
                 "submit_seconds": (job.submit_seconds or 0.0) - first,
                 "nodes": nodes,
                 "walltime_seconds": job.requested_seconds or max(run, SHORTEST_WALLTIME_SECONDS),
-                **pairing.io(job.id, run, job.size() or 1, peak),
+                **pairing.io(job.id, run, peak),
             }
         )
     return rows

@@ -145,21 +145,22 @@ def _short(text: str) -> str:
 
 def _levels(workflow: Workflow, name: str) -> dict[str, int]:
     """Level of every task; raises InstanceError naming a cycle of tasks."""
-    import networkx as nx
-
-    graph = nx.DiGraph()
-    graph.add_nodes_from(task.id for task in workflow.tasks)
-    graph.add_edges_from((parent, task.id) for task in workflow.tasks for parent in task.parents)
+    parents = {task.id: task.parents for task in workflow.tasks}
+    levels: dict[str, int] = {}
     try:
-        generations = list(nx.topological_generations(graph))
-    except nx.NetworkXUnfeasible:
-        cycle = [edge[0] for edge in nx.find_cycle(graph)]
-        shown = " -> ".join(_short(item) for item in [*cycle[:_SHOWN], cycle[0]])
+        for task in TopologicalSorter(parents).static_order():
+            levels[task] = 1 + max((levels[parent] for parent in parents[task]), default=-1)
+    except CycleError as error:
         raise InstanceError(
-            f"{name}: dependency cycle of tasks ({shown}), so there are no levels; "
-            "use --select all or program=NAME with --flatten"
+            f"{name}: {_cycle(error)}, so there are no levels; use --select all or program=NAME with "
+            "--flatten"
         ) from None
-    return {task: level for level, tasks in enumerate(generations) for task in tasks}
+    return levels
+
+
+def _cycle(error: CycleError) -> str:
+    shown = " -> ".join(_short(item) for item in error.args[1][:_SHOWN])
+    return f"dependency cycle of tasks ({shown})"
 
 
 def whole_part(workflow: Workflow, tasks: Sequence[WorkflowTask]) -> Part:
@@ -286,8 +287,7 @@ def _ancestors(
             for parent in parents[name]:
                 known[name] |= known[parent] | 1 << place[parent]
     except CycleError as error:
-        cycle = " -> ".join(repr(name) for name in error.args[1][:_SHOWN])
-        raise InstanceError(f"dependency cycle of tasks: {cycle}") from None
+        raise InstanceError(_cycle(error)) from None
     return known
 
 

@@ -77,7 +77,7 @@ class MeasuredPoint(QuantumPoint):
     """A pair of quanta with what was measured there (see :class:`TwoJobMeasures`)."""
 
     slowdown: base.Positive
-    response_seconds: base.Seconds
+    response_seconds: base.Amount
     fragmentation: float
     useful: float
 

@@ -1,16 +1,14 @@
-"""From a run to the documented schedule, the metrics of rule 22, and the timeline."""
+"""From a run to the documented schedule and the metrics of rule 22."""
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any
 
 from ioopt.decisions.ordering import Number
 from ioopt.problems.base import Json
 from ioopt.sim.batch_io.trace import Run, Trace, known
-from ioopt.timeline import Interval, Timeline
 
 Rates = dict[int, list[list[Number]]]
 
@@ -185,40 +183,3 @@ def _sum(values: list[Number], zero: Number) -> Number:
 
 def _mean(values: list[Number], zero: Number) -> Number:
     return _sum(values, zero) / max(1, len(values))
-
-
-def timeline_of(trace: Trace, run: Run) -> Timeline:
-    """Per job: waiting in the queue, computing, transferring (with the rate), suspended."""
-    rates = _by_place(trace, run) or {}
-    names = {j: f"job {trace.ids[j]}" for j in range(len(trace))}
-    order = sorted(names, key=lambda j: trace.position[j])
-    intervals = (item for j in order for item in _intervals(trace, run, rates, j, names[j]))
-    return Timeline.of(intervals, [names[j] for j in order])
-
-
-def _intervals(trace: Trace, run: Run, rates: Rates, j: int, name: str) -> Iterable[Interval]:
-    end = float(run.end[j])
-    now = float(run.start[j])
-    if now > trace.submit[j]:
-        yield Interval(float(trace.submit[j]), now, name, "queue", name)
-    for place in range(trace.offset[j], trace.offset[j + 1]):
-        label = f"{name} phase {place - trace.offset[j]}"
-        seconds = float(trace.compute[place])
-        if seconds > 0 and now < end:
-            yield Interval(now, min(end, now + seconds), name, "compute", label)
-        if not known(run.request[place]):
-            now = min(end, now + seconds)
-            continue
-        now = float(run.request[place])
-        finish = float(run.finish[place]) if known(run.finish[place]) else end
-        spans: list[Any] = rates.get(place, []) or [(now, finish, None)]
-        for since, until, rate in spans:
-            if float(since) > now:
-                yield Interval(now, float(since), name, "suspended", label)
-            yield Interval(
-                float(since), float(until), name, "io", label, None if rate is None else float(rate)
-            )
-            now = float(until)
-        if finish > now:
-            yield Interval(now, finish, name, "suspended", label)
-        now = finish

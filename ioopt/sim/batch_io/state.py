@@ -13,11 +13,19 @@ from copy import copy
 from typing import TYPE_CHECKING, NamedTuple
 
 from ioopt.compiled import Box, boxes
-from ioopt.decisions.batch_io import Growing, IoPolicy, Limits, Request, bit_table
+from ioopt.decisions.batch_io import (
+    Growing,
+    IoPolicy,
+    KernelView,
+    Knapsack,
+    Limits,
+    Request,
+    plain_knapsack,
+)
 from ioopt.decisions.ordering import Number
 from ioopt.problems.base import Json
 from ioopt.problems.batch_io import BurstBuffer, Machine, QueueOptions
-from ioopt.sim.batch_io.trace import Buffered, Trace, beliefs_of, stages_early
+from ioopt.sim.batch_io.trace import Buffered, Trace, stages_early
 
 if TYPE_CHECKING:
     from ioopt.compiled import Floats, Ints
@@ -31,7 +39,7 @@ JOB_NUMBERS = (
 )  # fmt: skip
 """Whole numbers of a job."""
 JOB_AMOUNTS = (
-    "base", "belief", "rate", "anchor", "peak", "left", "moved", "volume", "due", "requested", "began",
+    "base", "rate", "anchor", "peak", "left", "moved", "volume", "due", "requested", "began",
     "compute_so_far", "ideal_so_far", "start", "weight", "submit", "walltime", "end", "iteration",
     "length", "box_start", "box_end",
 )  # fmt: skip
@@ -250,7 +258,6 @@ class Tables(NamedTuple):
     jobs: Sequence[Job]
     compute: Floats
     volume: Floats
-    belief: Floats
     asked: Floats
     grant: Floats
     finish: Floats
@@ -262,9 +269,6 @@ class Tables(NamedTuple):
     ignores_limit: bool
     full_when_fits: bool
     shared: bool
-    believes: bool
-    top: bool
-    power: int
     record: bool
     span_room: int
     spans: Box
@@ -273,20 +277,11 @@ class Tables(NamedTuple):
     times: Floats
     targets: Floats
     due: Ints
-    # Requests: see ioopt.sim.batch_io.storage and ioopt.decisions.batch_io.KernelView.
+    # Requests, and the room of their view, in which the queue is put in order too.
     out: Ints
     fresh: Ints
     rates: Floats
-    keys: Floats
-    order: Ints
-    depths: Floats
-    sizes: Floats
-    finishes: Floats
-    bits: Ints
-    width: int
-    loads: Floats
-    values: Ints
-    rows: Ints
+    room: KernelView
     # The queue and the units: see ioopt.sim.batch_io.waiting.
     line: Ints
     line_all: Ints
@@ -310,9 +305,8 @@ class Tables(NamedTuple):
     buffer: Buffer
 
 
-PLACES_OF_JOBS = ("running", "due", "out", "fresh", "order", "rows", "line", "line_all")
-NUMBERS_OF_JOBS = ("rates", "keys", "depths", "sizes", "finishes")
-"""Tables with room for every job, whole numbers and real ones."""
+PLACES_OF_JOBS = ("running", "due", "out", "fresh", "line", "line_all")
+"""Tables with room for every job."""
 
 
 def tables_of(
@@ -351,24 +345,23 @@ def tables_of(
     saved = steps if terms["search"] else 1
     volume = box([*trace.volume, *[zero] * (places - trace.num_phases)], real=True)
     order, arrivals = _arrivals(trace, starts)
-    bits, width, loads, values = _knapsack_room(trace, policy, closed, fast)
+    held = records_of(jobs) if fast else jobs
+    knapsack = _knapsack(trace, policy, closed, fast)
     return Tables(
-        limits=limits, total=machine.units, **terms, jobs=records_of(jobs) if fast else jobs,
+        limits=limits, total=machine.units, **terms, jobs=held,
         compute=box(trace.compute, real=True), volume=volume,
-        belief=box(beliefs_of(policy, trace), real=True) if policy.believes else volume,
         asked=real(places, math.nan), grant=real(places, math.nan), finish=real(places, math.nan),
         closed=closed, arrival_jobs=box(order), arrivals=box(arrivals, real=True),
         window_first=limits.number(trace.window[0]), window_last=limits.number(trace.window[1]),
         ignores_limit=policy.ignores_limit, full_when_fits=policy.full_when_fits,
-        shared=policy.by_clock(limits), believes=policy.believes is not None, top=policy.top,
-        power=policy.power_for(limits), record=record,
+        shared=policy.by_clock(limits), record=record,
         # An instant ends at most the spans of all jobs, once a leave and once a decision.
         span_room=spans - 4 * (records + 64) if record else 1,
         spans=np.empty((4, spans)) if fast else [Growing() for _ in range(4)],
         times=real(records + 1, math.inf), targets=real(records + 1, math.inf),
         **{name: whole(records + 2) for name in PLACES_OF_JOBS},
-        **{name: real(records + 1) for name in NUMBERS_OF_JOBS},
-        bits=bits, width=width, loads=loads, values=values, busy=whole(units), free_from=real(units),
+        rates=real(records + 1), room=KernelView.of(policy, held, limits, knapsack, box),
+        busy=whole(units), free_from=real(units),
         marks=whole(2 * boxed + 2), mark_times=real(2 * boxed + 2),
         step_times=real(steps), step_free=whole(steps), step_room=real(steps), saved_times=real(saved),
         saved_free=whole(saved), saved_room=real(saved), trial=whole(boxed),
@@ -378,13 +371,10 @@ def tables_of(
     )  # fmt: skip
 
 
-def _knapsack_room(
-    trace: Trace, policy: IoPolicy, closed: bool, fast: bool
-) -> tuple[Box, int, Box, Box]:
-    """``bits``, ``width``, ``loads`` and ``values`` of :class:`~ioopt.decisions.batch_io.KernelView`."""
+def _knapsack(trace: Trace, policy: IoPolicy, closed: bool, fast: bool) -> Knapsack:
     limits, (most, most_units) = trace.limits, trace.most_at_once(closed)
     if not fast:
-        return *bit_table(limits, most), Growing(), Growing()
+        return plain_knapsack(limits, most)
     import numpy as np
 
     states = trace.most_states(closed) if policy.tabulates and limits.own_peaks else 0

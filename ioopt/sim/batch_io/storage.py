@@ -43,8 +43,6 @@ def issue(run: Tables, clock: Clock, job: Job, place: int) -> None:
         return
     job.requested = job.anchor = now
     job.base = job.left = volume
-    belief = run.belief[place]
-    job.belief = belief if belief >= 0 else volume
     job.moved = job.rate = 0
     job.granted = 0
     clock.load += job.units
@@ -126,8 +124,6 @@ def update_progress(run: Tables, clock: Clock) -> None:
             left = job.base - job.rate * (now - job.anchor)
             job.left = left if left > 0 else 0
             job.moved = job.volume - job.left
-        if run.believes:  # of a request that has a rate, left is made anew each time
-            job.left = max(job.belief - job.moved, now * 0)
 
 
 def ask_and_set(run: Tables, clock: Clock, decide: GrantFunction) -> None:
@@ -244,9 +240,11 @@ def remove(run: Tables, count: int, job: Job) -> None:
 
 def view_of(run: Tables, clock: Clock, out: Box, count: int) -> KernelView:
     """What a policy sees of the first *count* of *out*, and its room to work in."""
+    room = run.room
     return KernelView(
-        run.jobs, out, count, clock.now, run.limits, run.top, run.power, run.keys, run.order,
-        run.depths, run.sizes, run.finishes, run.bits, run.width, run.loads, run.values, run.rows,
+        run.jobs, out, count, clock.now, run.limits, room.top, room.power, room.keys, room.order,
+        room.depths, room.sizes, room.finishes, room.bits, room.width, room.loads, room.values,
+        room.rows,
     )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from ioopt.decisions.batch_io import IoPolicy, Limits
+from ioopt.decisions.batch_io import Limits
 from ioopt.decisions.ordering import Number
 from ioopt.errors import UsageError
 from ioopt.problems.batch_io import BatchIoProblem, Job, Machine, QueueOptions
@@ -242,25 +242,6 @@ def _totals(job: Job, number: Any, factor: Number) -> tuple[Number, Number, int]
     seconds = sum(number(phase.compute_seconds) * phase.repeat for phase in job.phases)
     volume = sum(v * phase.repeat for v, phase in zip(volumes, job.phases))
     return seconds, volume, job.num_phases
-
-
-def beliefs_of(policy: IoPolicy, trace: Trace) -> list[Number]:
-    """What the policy believes of every request's size: -1 for streams, whose size it is told; empty
-    where it is told all."""
-    found: list[Number] = []
-    if policy.believes is None:
-        return found
-    for j, name in enumerate(trace.ids):
-        sizes = trace.volume[trace.offset[j] : trace.offset[j + 1]]
-        asked = sum(size > 0 for size in sizes)
-        mean, done, moved = float(sum(sizes)) / (asked or 1), 0, 0.0
-        for size in sizes:
-            before = moved / done if done else 0.0
-            found.append(
-                trace.limits.number(policy.believes(name, done, float(size), mean, before))
-            )
-            done, moved = done + (size > 0), moved + float(size)
-    return found + [-1] * (trace.num_places - trace.num_phases)
 
 
 Span = tuple[int, Number, Number, Number]

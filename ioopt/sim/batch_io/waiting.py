@@ -30,8 +30,8 @@ def line_up(run: Tables, clock: Clock) -> None:
             line_up_rest(run, clock, 0)
         elif run.short_behind:
             for k in range(clock.waiting):
-                run.keys[run.line[k]] = run.line[k]
-            sort_by(run.keys, run.line, 0, clock.waiting)
+                run.room.keys[run.line[k]] = run.line[k]
+            sort_by(run.room.keys, run.line, 0, clock.waiting)
         return
     line_up_scores(run, clock, run.line, clock.waiting)
 
@@ -43,7 +43,7 @@ def line_up_scores(run: Tables, clock: Clock, jobs: Box, count: int) -> None:
     The order changes little from one pass to the next, so it is kept and mended by insertion. Keys
     are rounded only where some are close: compilers take logarithms out of loops, and so for every key.
     """
-    keys, near = run.keys, False
+    keys, near = run.room.keys, False
     for k in range(count):
         j = jobs[k]
         job = run.jobs[j]
@@ -66,8 +66,8 @@ def line_up_scores(run: Tables, clock: Clock, jobs: Box, count: int) -> None:
 def line_up_rest(run: Tables, clock: Clock, turn: int) -> None:
     """Order those in ``line`` from *turn* on by (walltime, job): rule 30."""
     for k in range(turn, clock.lined_up):
-        run.keys[run.line[k]] = run.jobs[run.line[k]].walltime
-    sort_by(run.keys, run.line, turn, clock.lined_up)
+        run.room.keys[run.line[k]] = run.jobs[run.line[k]].walltime
+    sort_by(run.room.keys, run.line, turn, clock.lined_up)
 
 
 def line_up_all(run: Tables, clock: Clock) -> int:
@@ -77,9 +77,9 @@ def line_up_all(run: Tables, clock: Clock) -> int:
         j = run.line[k]
         if run.jobs[j].status == WAITING:
             jobs[count] = j
-            run.keys[j] = run.jobs[j].walltime if run.short_first else j
+            run.room.keys[j] = run.jobs[j].walltime if run.short_first else j
             count += 1
-    sort_by(run.keys, jobs, 0, count)
+    sort_by(run.room.keys, jobs, 0, count)
     if run.wfp:
         line_up_scores(run, clock, jobs, count)
     return count
@@ -155,20 +155,20 @@ def line_up_ends(run: Tables, clock: Clock) -> int:
     """Order the running jobs by their predicted ends, and those not released; how many."""
     count = clock.num_running + clock.num_tails
     for k in range(clock.num_running):
-        run.keys[k] = predicted_end(run, clock, run.jobs[run.running[k]])
-        run.order[k] = k
+        run.room.keys[k] = predicted_end(run, clock, run.jobs[run.running[k]])
+        run.room.order[k] = k
     for k in range(clock.num_running, count):
-        run.keys[k] = release_time(run, clock, run.buffer.tails[k - clock.num_running])
-        run.order[k] = k
-    sort_by(run.keys, run.order, 0, count)
+        run.room.keys[k] = release_time(run, clock, run.buffer.tails[k - clock.num_running])
+        run.room.order[k] = k
+    sort_by(run.room.keys, run.room.order, 0, count)
     return count
 
 
 def next_end(run: Tables, clock: Clock, turn: int) -> tuple[Number, int]:
     """The predicted end whose *turn* it is, and the job."""
-    place = run.order[turn]
+    place = run.room.order[turn]
     tail = place - clock.num_running
-    return run.keys[place], run.buffer.tails[tail] if tail >= 0 else run.running[place]
+    return run.room.keys[place], run.buffer.tails[tail] if tail >= 0 else run.running[place]
 
 
 def line_up_units(run: Tables, clock: Clock) -> None:

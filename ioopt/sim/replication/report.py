@@ -32,7 +32,7 @@ from ioopt.sim.replication.state import (
     Log,
     State,
 )
-from ioopt.timeline import Interval, Timeline
+from ioopt.timeline import Interval, Timeline, replication_timeline
 
 
 def link_bound_seconds(problem: ReplicationProblem) -> float:
@@ -168,53 +168,26 @@ def schedule_of(
 
 
 def timeline_of(problem: ReplicationProblem, schedule: Json) -> Timeline:
-    """The intervals of a schedule, for pictures and traces."""
-    size = {file.id: file.bytes for file in problem.files}
-    intervals = []
-    runs = {}
-    for row in schedule["tasks"]:
-        start, end, name = row["start_seconds"], row["end_seconds"], row["id"]
-        lanes = [
-            Interval(start, end, row["node"], "compute", name, None, core)
-            for core in core_info(row)
-        ]
-        runs[name] = lanes[0]
-        intervals += lanes
-    moves = []
-    for row in schedule["transfers"]:
-        start, end = row["start_seconds"], row["end_seconds"]
-        name, source, target = row["file"], row["source"], row["destination"]
-        kind = "save" if target is None else "remote" if source is None else "copy"
-        moves.append(
-            Interval(
-                start, end, source if target is None else target, kind, name,
-                size[name] / (end - start) if end > start else None,
-                {"bytes": size[name], "source": source},
-            )
-        )  # fmt: skip
-    marks = [
-        Interval(row["seconds"], row["seconds"], row["node"], "eviction", row["file"])
-        for row in schedule["evictions"]
-    ]
-    timeline = Timeline.of([*intervals, *moves], [node.id for node in problem.nodes], marks)
+    """The intervals of a schedule, for traces and exports."""
+    sizes, nodes = {file.id: file.bytes for file in problem.files}, [n.id for n in problem.nodes]
+    timeline = replication_timeline(schedule, nodes, sizes)
     if not problem.is_workflow:
         return timeline
     live = {f"{node} live bytes": disk["live"] for node, disk in schedule["disks"].items()}
-    return replace(timeline, flows=tuple(flows_of(problem, runs, moves)), counters=live)
-
-
-def core_info(row: Mapping[str, Any]) -> list[Json]:
-    """What intervals tell of the cores of a run: one for each; a batch's runs have none."""
-    return [{"core": c} for c in row.get("cores", ())] or [{}]
+    return replace(timeline, flows=tuple(flows_of(problem, timeline)), counters=live)
 
 
 def flows_of(
-    problem: ReplicationProblem, runs: Mapping[str, Interval], moves: Sequence[Interval]
+    problem: ReplicationProblem, timeline: Timeline
 ) -> Iterator[tuple[Interval, Interval]]:
     """From the task that makes a file to each that reads it, by the transfer to its node if any."""
     came: dict[tuple[str, str], list[Interval]] = {}
-    for move in sorted((move for move in moves if move.kind != "save"), key=lambda move: move.end):
-        came.setdefault((move.label, move.resource), []).append(move)
+    runs: dict[str, Interval] = {}
+    for item in sorted(timeline.intervals, key=lambda item: item.end):
+        if item.kind == "compute":
+            runs.setdefault(item.label, item)
+        elif item.kind != "save":
+            came.setdefault((item.label, item.resource), []).append(item)
     for f, file in enumerate(problem.files):
         if problem.producer[f] < 0:
             continue

@@ -16,7 +16,6 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -42,15 +41,7 @@ BASELINE_LIMIT = 20.0
 TOLERANCE = 1e-9
 
 
-@dataclass(frozen=True)
-class Run:
-    """One command: its value by the measure (None: no answer), seconds of CPU and by the clock."""
-
-    value: float | None
-    code: int
-    cpu: float
-    wall: float
-    notes: tuple[str, ...] = ()
+Row = dict[str, Any]
 
 
 @contextmanager
@@ -65,16 +56,17 @@ def busy(loops: int = 2) -> Iterator[None]:
             process.wait()
 
 
-def run(path: str, measure: str, limit: float, cache: Path, solver: str | None = None) -> Run:
-    """``ioopt solve`` as a process of its own; what it left running beside is ended."""
+def run(path: str, measure: str, limit: float, cache: Path, solver: str | None = None) -> Row:
+    """One ``ioopt solve``: its value by the measure (None: no answer), seconds of CPU and by the clock."""
     words = [sys.executable, "-m", "ioopt", "solve", path, "--time-limit", str(limit)]
     words += ["--format", "json", *(["--solver", solver] if solver else [])]
     cost = timed_run(words, {**os.environ, "NUMBA_CACHE_DIR": str(cache)})
-    answer: dict[str, Any] = json.loads(cost.text) if cost.text.strip() else {}
+    answer: Row = json.loads(cost.text) if cost.text.strip() else {}
     value = answer.get("metrics", {}).get(measure)
     if value is None and answer.get("objective_name") == measure:
         value = answer.get("objective")
-    return Run(value, cost.code, cost.cpu, cost.wall, tuple(answer.get("notes", ())))
+    return {"value": value, "code": cost.code, "cpu": cost.cpu, "wall": cost.wall,
+            "notes": answer.get("notes", ())}  # fmt: skip
 
 
 def instances(names: Sequence[str]) -> Iterator[tuple[str, str, Any]]:
@@ -83,10 +75,8 @@ def instances(names: Sequence[str]) -> Iterator[tuple[str, str, Any]]:
         if entry["kind"] in registry.KINDS and (not names or name in names):
             yield name, entry["kind"], load(name)
     for name, stored in library().items():
-        recipe, kind = stored.recipe, registry.KINDS[stored.kind]
-        if recipe.bundled is None and (not names or name in names):
-            made = registry.generate(kind, recipe.preset, recipe.settings, recipe.seed)
-            yield name, stored.kind, made
+        if stored.recipe.bundled is None and (not names or name in names):
+            yield name, stored.kind, stored.problem()
 
 
 def baselines(kind: str) -> list[str]:
@@ -99,7 +89,7 @@ def baselines(kind: str) -> list[str]:
     ]  # fmt: skip
 
 
-def rows(names: Sequence[str], limits: Sequence[float], full: Path) -> Iterator[dict[str, Any]]:
+def rows(names: Sequence[str], limits: Sequence[float], full: Path) -> Iterator[Row]:
     """One row an instance, limit and cache."""
     with tempfile.TemporaryDirectory() as folder:
         for name, kind, problem in instances(names):
@@ -123,24 +113,23 @@ def rows(names: Sequence[str], limits: Sequence[float], full: Path) -> Iterator[
 
 
 def judged(
-    name: str, limit: float, cache: str, ours: Run, rivals: dict[str, Run], sense: str
-) -> dict[str, Any]:
+    name: str, limit: float, cache: str, ours: Row, rivals: dict[str, Row], sense: str
+) -> Row:
     """The row of one run beside the best of *rivals* that ended in *limit*."""
     sign = -1.0 if sense == "max" else 1.0
     able = {
-        rival: sign * other.value for rival, other in rivals.items()
-        if other.value is not None and other.code == 0 and other.wall <= limit
+        rival: sign * other["value"] for rival, other in rivals.items()
+        if other["value"] is not None and other["code"] == 0 and other["wall"] <= limit
     }  # fmt: skip
     best = min(able, key=lambda rival: able[rival], default=None)
-    value = None if ours.value is None else sign * ours.value
+    value = None if ours["value"] is None else sign * ours["value"]
     behind = best is not None and (
         value is None or value > able[best] + TOLERANCE * max(1.0, abs(able[best]))
     )
     return {
-        "instance": name, "limit": limit, "cache": cache, "code": ours.code, "value": ours.value,
-        "best baseline": best, "its value": None if best is None else sign * able[best],
-        "cpu": ours.cpu, "wall": ours.wall, "behind": behind,
-        "late": ours.cpu > 1.1 * limit + 1.0, "notes": ours.notes,
+        "instance": name, "limit": limit, "cache": cache, **ours, "best baseline": best,
+        "its value": None if best is None else sign * able[best],
+        "behind": behind, "late": ours["cpu"] > 1.1 * limit + 1.0,
     }  # fmt: skip
 
 
@@ -162,7 +151,7 @@ def main(quick: bool, names: Sequence[str] = ()) -> None:
     print(render(("runs", "behind a baseline", "late", "without an answer"), table), end="")
 
 
-def _line(row: dict[str, Any]) -> str:
+def _line(row: Row) -> str:
     shown = ("instance", "limit", "cache", "value", "best baseline", "its value", "cpu", "wall")
     cells = [f"{row[key]:.6g}" if isinstance(row[key], float) else str(row[key]) for key in shown]
     marks = [key for key in ("behind", "late") if row[key]]

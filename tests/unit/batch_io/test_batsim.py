@@ -10,17 +10,14 @@ from typing import Any
 import pytest
 from conftest import present, shared_path
 
-import ioopt
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.batsim.profiles import Platform
 from ioopt.formats.batsim.workload import (
     JOB_COLUMNS,
     batch_io_from_batsim,
-    batch_io_from_jobs,
     export_batsim,
     jobs_csv,
     read_batsim,
-    read_jobs_csv,
 )
 from ioopt.formats.io_rule import MachineRule
 from ioopt.problems.batch_io import BurstBuffer
@@ -50,7 +47,7 @@ SPREAD = {"generation_strategy": "DefinedAmountsSpreadUniformly"}
         # Node 0 computes 5 s; node 1 sends 3 MB and receives 1 MB; what it tells itself is free.
         ({"type": "ParallelTaskProfile", "cpu": [5e6, 0], "com": [0, 1e6, 3e6, 9e6]}, [(5, 0, 1)]),
         ({"type": "ptask", "com": [0, 1e6, 3e6, 9e6]}, [(3, 0, 1)]),
-        ({"type": "msg_par", "cpu": [1e6, 2e6]}, [(2, 0, 1)]),
+        ({"type": "parallel", "cpu": [1e6, 2e6]}, [(2, 0, 1)]),
         # com goes to each of the other nodes, of which there is one.
         ({"type": "ParallelTaskHomogeneousProfile", "cpu": 1e6, "com": 4e6}, [(4, 0, 1)]),
         ({"type": "parallel_homogeneous", "cpu": 7e6, "com": 4e6}, [(7, 0, 1)]),
@@ -64,7 +61,7 @@ SPREAD = {"generation_strategy": "DefinedAmountsSpreadUniformly"}
           "storage": "pfs0"}, [(0, 30, 1)]),
         ({"type": "ParallelTaskOnStorageHomogeneousProfile", "bytes_to_read": 10, **SPREAD},
          [(0, 10, 1)]),
-        ({"type": "msg_par_hg_pfs", "bytes_to_write": 10}, [(0, 20, 1)]),
+        ({"type": "parallel_homogeneous_pfs", "bytes_to_write": 10}, [(0, 20, 1)]),
         ({"type": "data_staging", "nb_bytes": 77, "from": "pfs", "to": "nfs"}, [(0, 77, 1)]),
         ({"type": "SequentialCompositionProfile", "repeat": 4, "seq": ["wait", "wait"]},
          [(32, 0, 1)]),
@@ -77,7 +74,7 @@ SPREAD = {"generation_strategy": "DefinedAmountsSpreadUniformly"}
 def test_profile_types_by_hand(
     profile: dict[str, Any], expected: list[tuple[float, float]]
 ) -> None:
-    others = {"out": {"type": "msg_par_hg_pfs", "bytes_to_write": 10}}
+    others = {"out": {"type": "parallel_homogeneous_pfs", "bytes_to_write": 10}}
     assert phases(profile, others=others) == expected
 
 
@@ -109,7 +106,7 @@ def test_real_workloads(file: str, jobs: int, nodes: int, first: Any) -> None:
 
 
 def test_mixed_ids_become_text_and_missing_walltimes_the_run_time() -> None:
-    data = workload({"type": "msg_par_hg_pfs", "bytes_to_write": 31.25e6 * 5})
+    data = workload({"type": "parallel_homogeneous_pfs", "bytes_to_write": 31.25e6 * 5})
     data["jobs"].append({"id": 7, "subtime": 0, "res": 2, "profile": "p", "walltime": -1})
     made = batch_io_from_batsim(data, "w.json")
     assert [job.id for job in made.jobs] == ["a", "7"]
@@ -190,7 +187,7 @@ def test_platform_must_be_positive() -> None:
 
 
 def test_written_then_read_is_equal() -> None:
-    others = {"out": {"type": "msg_par_hg_pfs", "bytes_to_write": 10}}
+    others = {"out": {"type": "parallel_homogeneous_pfs", "bytes_to_write": 10}}
     data = workload({"type": "composed", "seq": ["wait", "out"], "repeat": 3}, others=others)
     data["jobs"].append({"id": "b", "subtime": 8, "res": 4, "profile": "wait", "walltime": 9})
     problem = batch_io_from_batsim(data, "w.json")
@@ -223,48 +220,3 @@ def test_jobs_csv() -> None:
     assert row["allocated_resources"] == ""
     with pytest.raises(InstanceError, match="names a job 'z'"):
         jobs_csv(problem, {"jobs": [{**schedule["jobs"][0], "id": "z"}]})
-
-
-def test_jobs_csv_is_read_as_written(tmp_path) -> None:
-    load = workload({"type": "delay", "delay": 4})
-    load["jobs"] += [{**load["jobs"][0], "id": "b", "subtime": 1}]
-    problem = batch_io_from_batsim(load, "w.json")
-    schedule = ioopt.solve(problem, "fill").schedule
-    path = tmp_path / "out_jobs.csv"
-    refused = "c,w,p,2,9,60,0,REJECTED,,,,,,,,,\n"
-    path.write_text(jobs_csv(problem, schedule) + refused)
-    records, others = read_jobs_csv(path)
-    assert others == ["c"]
-    rows = {row["id"]: row for row in schedule["jobs"]}
-    assert [record.id for record in records] == ["b", "a"]  # by submission: 1 s, 3 s
-    for record in records:
-        row = rows[record.id]
-        assert record.start_seconds == row["start_seconds"]
-        assert record.end_seconds == row["end_seconds"]
-    made = batch_io_from_jobs(path, machine=MachineRule(nodes=8))
-    assert [(j.id, j.nodes, j.submit_seconds, j.walltime_seconds) for j in made.jobs] == [
-        ("b", 2, 1.0, 60.0), ("a", 2, 3.0, 60.0)
-    ]  # fmt: skip
-    assert "1 jobs left out" in made.warnings[0]
-    again = ioopt.solve(made, "fill").schedule
-    assert sorted(row["end_seconds"] for row in again["jobs"]) == sorted(
-        row["end_seconds"] for row in schedule["jobs"]
-    )
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (("job_id", "name"), "column 'job_id' is missing"),
-        (("5.0,4.0,9.0", "5.0,4.0,x"), "line 2: finish_time: must be a finite number, not 'x'"),
-        (("5.0,4.0,9.0", "5.0,4.0,1"), "line 2: starting_time 5.0, finish_time 1.0"),
-        (("5.0,4.0,9.0", "nan,4.0,9.0"), "line 2: starting_time"),
-    ],
-)
-def test_jobs_csv_that_is_wrong(tmp_path, change, message) -> None:
-    problem = batch_io_from_batsim(workload({"type": "delay", "delay": 4}), "w.json")
-    row = {"id": "a", "start_seconds": 5.0, "end_seconds": 9.0, "killed": False, "io": []}
-    path = tmp_path / "jobs.csv"
-    path.write_text(jobs_csv(problem, {"jobs": [row]}).replace(*change))
-    with pytest.raises(InstanceError, match=message):
-        read_jobs_csv(path)

@@ -12,10 +12,10 @@ import pytest
 from conftest import shared_files, shared_path
 
 from ioopt.errors import BackendMissingError, InstanceError
-from ioopt.formats.darshan import binary
+from ioopt.formats.darshan import raw as raws
 from ioopt.formats.darshan.io import batch_io_from_darshan, join_logs, phases_of, read_darshan_logs
 from ioopt.formats.darshan.log import DarshanLog, DarshanPhase, find_phases, read_darshan, summarise
-from ioopt.formats.darshan.text import Access, RawLog, parse_text
+from ioopt.formats.darshan.raw import Access, RawLog, parse_text
 from ioopt.formats.io_rule import MachineRule
 from ioopt.solving import solve
 
@@ -278,7 +278,7 @@ def test_bins_of_a_binary_heatmap() -> None:
 
     maps = {"heatmap:POSIX": Map(), "heatmap:MPIIO": None}
     report = SimpleNamespace(heatmaps=maps, read_all_heatmap_records=lambda: None)
-    assert binary._bins(report) == ({("write", 0): 2, ("write", 1): 8}, 0.5)
+    assert raws._bins(report) == ({("write", 0): 2, ("write", 1): 8}, 0.5)
 
 
 def test_runs_of_one_job_are_joined() -> None:

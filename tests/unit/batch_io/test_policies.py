@@ -7,16 +7,21 @@ import re
 from fractions import Fraction
 
 import pytest
-from batch_io_traces import view
+from batch_io_traces import FLAT, random_trace, view
 
 import ioopt
 from ioopt.catalog import resolve
 from ioopt.decisions.batch_io import IoPolicy, View
 from ioopt.decisions.ordering import nine_digits
+from ioopt.embed import IoArbiter
 from ioopt.errors import UsageError
 from ioopt.registry import solvers_for
 from ioopt.registry.policies import io_policy
+from ioopt.sim.batch_io.trace import Trace
+from ioopt.solvers.batch_io.run import run_trace
 from ioopt.solvers.batch_io.set10 import set_of
+
+MACHINE = {**FLAT, "nodes": 8, "storage_bytes_per_second": 4.0}
 
 
 def policy(name: str, **settings: object) -> IoPolicy:
@@ -219,3 +224,27 @@ def test_expansion_factors_that_lose_digits_are_refused() -> None:
     with pytest.raises(UsageError, match=r"ef.*at least"):
         ioopt.solve("mira-day", "fill", settings={"ef": 1e-10})
     assert [set_of(seconds) for seconds in (5e-324, 1e-150, 1e200)] == [-150, -150, 150]
+
+
+def test_least_delay_lets_narrow_requests_run_together() -> None:
+    """A wide one wants all 4 B/s for 7 B, two narrow ones 2 B/s each for 8 B.
+
+    Keys 7 x 8^.5 = 19.8 and 8 x 2^.5 = 11.3: both narrow ones run, at 4 s the wide one; it loses 4 s.
+    The wide one first, as with FILL (7 / 8^.5 = 2.5 against 5.7), costs 1.75 s twice: here FILL is right.
+    """
+    for name, granted in (("least-delay", (0.0, 2.0, 2.0)), ("fill", (4.0, 0.0, 0.0))):
+        arbiter = IoArbiter(MACHINE, name)
+        for job, nodes, size in (("wide", 8, 7.0), ("x", 2, 8.0), ("y", 2, 8.0)):
+            arbiter.request(job, nodes, size, 0.0)
+        assert tuple(arbiter.decide(0.0).values()) == granted
+
+
+def test_exact_arithmetic_has_the_key_of_least_delay() -> None:
+    for seed in range(6):
+        problem = random_trace(seed)
+        floats, rationals = (
+            run_trace(Trace.of(problem, 1.0, exactly), io_policy("least-delay"), "open", "python")
+            for exactly in (False, True)
+        )
+        assert all(isinstance(end, (Fraction, int)) for end in rationals.end)
+        assert [float(end) for end in rationals.end] == pytest.approx(list(floats.end), rel=1e-7)

@@ -10,7 +10,7 @@ from unit.batch_io.test_swf import line
 import ioopt
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.darshan.log import summarise
-from ioopt.formats.darshan.text import parse_text
+from ioopt.formats.darshan.raw import parse_text
 from ioopt.formats.io_rule import IoRule, MachineRule
 from ioopt.formats.swf.io import batch_io_from_swf
 from ioopt.formats.swf.log import parse_swf, read_swf
@@ -164,17 +164,6 @@ def test_a_job_shorter_than_its_log() -> None:
     assert sum(p.compute_seconds for p in job.phases) == 0
     assert any("1 jobs ran shorter than their Darshan log" in text for text in made.warnings)
     assert "I/O" not in made.meta["synthetic"]
-
-
-def test_logs_drawn_for_jobs_that_have_none() -> None:
-    # 10 % of the log's 100 s are I/O, 4 processes at 20 B/s together; the job has 2 for 400 s.
-    text = write_record(0, 1, 10, 19.5, 200)
-    log = summarise(parse_text(HEADER.replace("77", "5") + text, "job.txt"))
-    made = batch_io_from_swf(trace(line(id=78, run=400, procs=2)), darshan=[log], draw_logs=True)
-    (job,) = made.jobs
-    assert (job.phases[0].io_bytes, job.io_bytes_per_second) == (400, 10)
-    assert job.phases[0].compute_seconds == 360
-    assert made.meta["synthetic"]["I/O"] == "of 1 jobs without a log: one drawn from 1 logs"
 
 
 def test_everything_that_the_rule_invents_is_said() -> None:

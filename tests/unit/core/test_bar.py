@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from bench.whole.first_contact import LIMITS, Run, baselines, judged
+from bench.whole.first_contact import LIMITS, Row, baselines, judged
 
 import ioopt
 from ioopt import options, registry
@@ -27,19 +27,19 @@ TOO_SHORT = {("batch-io-mira-week-seed-1", 1.0), ("batch-io-mira-week-seed-1", 2
 """Some policies fit in the limit, all of them do not, and the best is not among the first."""
 
 
-def run(problem: Any, solver: str | None, limit: float) -> Run:
+def run(problem: Any, solver: str | None, limit: float) -> Row:
     """A solver within *limit* seconds of processor time, which other programs do not change."""
     result, begun = None, time.process_time()
     with suppress(IooptError):  # it does not apply
         result = ioopt.solve(problem, solver, time_limit=limit, bound=False)
-    seconds = time.process_time() - begun
+    spent = dict.fromkeys(("cpu", "wall"), time.process_time() - begun)
     if result is None or (solver and result.stop != "finished"):
-        return Run(None, 4, seconds, seconds)
+        return {"value": None, "code": 4, **spent}
     value = result.metrics.get(measure_of(registry.kind_of_problem(problem)).name)
-    return Run(value if value is not None else result.objective, 0, seconds, seconds)
+    return {"value": value if value is not None else result.objective, "code": 0, **spent}
 
 
-def behind(problem: Any, limit: float) -> dict[str, Any]:
+def behind(problem: Any, limit: float) -> Row:
     kind = registry.kind_of_problem(problem)
     rivals = {}
     for name in baselines(kind.kind):

@@ -19,7 +19,7 @@ import ioopt
 from ioopt.campaign.grid import read_config
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats import native
-from ioopt.formats.batsim.workload import read_batsim, read_jobs_csv
+from ioopt.formats.batsim.workload import read_batsim
 from ioopt.formats.darshan.log import read_darshan
 from ioopt.formats.message_counts import read_message_counts
 from ioopt.formats.native import dump_json, parse_json, read_json, write_text
@@ -152,8 +152,7 @@ def bomb(path) -> None:
 
 READERS = {
     "json": read_json, "swf": read_swf, "darshan": read_darshan, "wfformat": read_wfformat,
-    "messages": read_message_counts, "batsim": read_batsim, "batsim-jobs": read_jobs_csv,
-    "sweep": read_config,
+    "messages": read_message_counts, "batsim": read_batsim, "sweep": read_config,
 }  # fmt: skip
 
 

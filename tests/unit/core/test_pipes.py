@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from ioopt.check.pipes import Load, overloads
+from ioopt.check import Load, overloads
 
 
 def test_loads_at_one_rate_each_by_hand() -> None:

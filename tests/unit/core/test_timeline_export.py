@@ -14,9 +14,10 @@ import ioopt
 from ioopt.cli.main import main
 from ioopt.errors import UsageError
 from ioopt.formats.trace_events import CSV_COLUMNS, timeline_csv, trace_events_json
-from ioopt.plot.gantt import plot_replication, plot_timeline, replication_timeline
+from ioopt.plot.gantt import plot_replication, plot_timeline
 from ioopt.result import Result
 from ioopt.sim.replication.simulate import simulate
+from ioopt.timeline import replication_timeline
 
 
 def solved() -> Result:

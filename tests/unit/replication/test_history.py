@@ -10,9 +10,10 @@ from replication_samples import made
 
 import ioopt
 from ioopt.formats.trace_events import trace_events
-from ioopt.plot.gantt import core_runs, plot_replication
+from ioopt.plot.gantt import plot_replication
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
 from ioopt.sim.replication.simulate import simulate
+from ioopt.timeline import core_runs
 
 
 @pytest.fixture

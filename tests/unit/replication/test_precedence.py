@@ -14,7 +14,7 @@ import ioopt
 from ioopt.campaign.grid import build_grid, read_config
 from ioopt.campaign.work import perform
 from ioopt.cli.export import export_group
-from ioopt.cli.imports.group import group as import_group
+from ioopt.cli.imports import group as import_group
 from ioopt.cli.main import COMMANDS
 from ioopt.embed.replication import ReplicationPlanner
 from ioopt.embed.service import Service
@@ -191,7 +191,7 @@ def test_a_point_of_a_sweep_keeps_it_or_does_not_apply(tmp_path: Path) -> None:
     text = 'time_limit = 5\n[[instances]]\npath = "w.json"\n[[solvers]]\nname = "minmin"\n'
     (tmp_path / "g.toml").write_text(f'{text}[[solvers]]\nname = "heft"\n')
     grid = build_grid(read_config(str(tmp_path / "g.toml")), str(tmp_path))
-    rows = {p.solver: perform(p, grid.sources[p.source])[0] for p in grid.points}
+    rows = {p.solver: perform(p, grid.sources[p.source]) for p in grid.points}
     assert rows["minmin"]["status"] == "does not apply"
     assert rows["heft"]["violations"] == 0 and rows["heft"]["error"] is None
 
