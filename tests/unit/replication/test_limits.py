@@ -21,6 +21,7 @@ from ioopt.solvers.replication.exact import ip
 from ioopt.solvers.replication.greedy import (
     file_order,
     job_data_present,
+    list_scheduler,
     minmin,
 )
 from ioopt.solvers.replication.rounds import two_stage
@@ -97,7 +98,7 @@ SOLVERS = [
 def test_a_limit_that_is_too_short_gives_tasks_in_file_order(solve: Any, monkeypatch: Any) -> None:
     monkeypatch.setattr(minmin, "CHEAP_SECONDS", 0.0)
     for name, value in {"TASKS_A_LOOK": 1, "SLACK_SECONDS": 0.0}.items():
-        for place in (minmin, job_data_present, two_stage):
+        for place in (list_scheduler, job_data_present, two_stage):
             if hasattr(place, name):
                 monkeypatch.setattr(place, name, value)
     monkeypatch.setattr(two_stage, "HASTE_SECONDS_PER_TASK", 1.0)

@@ -17,12 +17,13 @@ from workflow_planners import compare, last_ends, named
 import ioopt
 from ioopt.errors import OutOfTime, UnsolvableInstanceError
 from ioopt.options import Deadline
-from ioopt.solvers.replication.greedy.cores import Behind, Gaps
 from ioopt.solvers.replication.greedy.list_scheduler import (
     B_LEVEL,
     HEFT,
     MIN_MIN,
+    Behind,
     Components,
+    Gaps,
     ListScheduler,
 )
 from ioopt.solvers.replication.greedy.minmin import plan_minmin
