@@ -7,8 +7,7 @@ from ioopt.options import Deadline
 from ioopt.problems.base import Record
 from ioopt.problems.replication import EvictionPolicy, ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Outcome, SolveRequest
-from ioopt.solvers.replication.greedy.file_order import answer_in_file_order
-from ioopt.solvers.replication.plans import Move, build_plan, require_batch
+from ioopt.solvers.replication.plans import Move, answer_in_file_order, build_plan, require_batch
 
 COPY_AT_ACCESS = 6
 TIE_SECONDS = 1e-9
