@@ -7,7 +7,14 @@ from typing import Literal
 from ioopt.check.replication.check import check
 from ioopt.errors import OutOfTime, UsageError
 from ioopt.models.replication.aggregated import num_columns
-from ioopt.models.replication.static import Moves, StaticInstance, from_plan, reduce, to_plan
+from ioopt.models.replication.static import (
+    Cycles,
+    Moves,
+    StaticInstance,
+    from_plan,
+    reduce,
+    to_plan,
+)
 from ioopt.options import Deadline
 from ioopt.problems.base import Record
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
@@ -52,7 +59,7 @@ class Settings(Record):
 
     objective: Literal["additive", "makespan"] | None = None
 
-    cycles: Literal["acyclic", "printed"] = "acyclic"
+    cycles: Cycles = "acyclic"
     replication: bool = True
     anneal: bool = True
 

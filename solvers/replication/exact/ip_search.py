@@ -9,8 +9,9 @@ from itertools import islice
 from typing import Any
 
 from ioopt.models.replication import bounds
-from ioopt.models.replication.aggregated import AggregatedModel, Cycles, num_columns
+from ioopt.models.replication.aggregated import AggregatedModel, num_columns
 from ioopt.models.replication.static import (
+    Cycles,
     Moves,
     StaticInstance,
     enough_disk,

@@ -30,7 +30,8 @@ from ioopt.problems.replication import (
 )
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.sim.replication import kernel
-from ioopt.sim.replication.dispatch import SECONDS_PER_CELL, queues_of_run
+from ioopt.sim.replication.dispatch import queues_of_run
+from ioopt.sim.replication.simulate import SECONDS_PER_CELL
 from ioopt.sim.replication.state import (
     BEGUN,
     Log,
