@@ -8,7 +8,7 @@ all release times are known; the shared link and the disks of storage nodes are 
   Topcuoglu, Hariri and Wu 2002: with the files on the way), and goes where it ends first; or the pair of an
   open task and a node that ends first (MinMin).
 - *insertion*: into the first gap of a node's cores that holds it, or behind what they have.
-- *transfers*: before the task takes its cores, or on them, summed.
+- *transfers*: before the task takes its cores, or on them, summed, where the first end is looked for.
 - *disks*: not looked at (under small ones nearly every plan of that kind spills), or full ones evict by
   popularity, equation (22).
 """
@@ -176,25 +176,20 @@ def _close(starts: list[int], ends: list[float], start: int, end: int) -> None:
 
 @dataclass(frozen=True)
 class Components:
-    """What a list scheduler is made of. *rank* ``end`` takes cores ``behind`` and transfers on them.
+    """What a list scheduler is made of; *rank* ``end`` goes without *gaps*.
 
     Without ``copies`` every file is fetched, at that price.
     """
 
     rank: Literal["path", "path with files", "end"]
     gaps: bool = False
-    transfers_on_cores: bool = False
     disks: bool = False
     copies: bool = True
-
-    def __post_init__(self) -> None:
-        if self.rank == "end" and (self.gaps or not self.transfers_on_cores):
-            raise ValueError("the first end is looked for behind the cores, with transfers on them")
 
 
 HEFT = Components("path with files", gaps=True)
 B_LEVEL = Components("path")
-MIN_MIN = Components("end", transfers_on_cores=True, disks=True)
+MIN_MIN = Components("end", disks=True)
 
 
 class ListScheduler:
@@ -357,15 +352,14 @@ class _LongestPath:
         """Task, node, start and end."""
         plan, k = self.plan, heappop(self._open)[1]
         base, need, costs, work = plan.base[k], plan.need[k], plan.costs(k), plan.ticks.work
-        on_cores = plan.components.transfers_on_cores
         best, where, begin = float("inf"), -1, 0
         for hoped, i in sorted([(base + costs[i] + work[i][k], i) for i in plan.problem.hosts[k]]):
             if hoped > best:
                 break
-            length = work[i][k] + (costs[i] if on_cores else 0)
-            start = plan.cores[i].earliest(need, hoped - length, length, best)
-            if start + length < best or (start + length == best and i < where):
-                best, where, begin = start + length, i, int(start)
+            start = plan.cores[i].earliest(need, hoped - work[i][k], work[i][k], best)
+            end = start + work[i][k]
+            if end < best or (end == best and i < where):
+                best, where, begin = end, i, int(start)
         return k, where, begin, int(best)
 
 
