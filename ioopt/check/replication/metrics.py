@@ -46,7 +46,7 @@ def schedule_metrics(problem: ReplicationProblem, schedule: Schedule) -> Metrics
     return {
         "makespan_seconds": makespan,
         "link_bound_seconds": _link_bound(problem) if link == "shared" else None,
-        "lower_bound_seconds": _lower_bound(problem),
+        "lower_bound_seconds": lower_bound(problem),
         "link_model": link,
         "remote_bytes": sum(far),
         "replica_bytes": sum(near),
@@ -71,31 +71,6 @@ def _cores_busy(problem: ReplicationProblem, schedule: Schedule, makespan: float
 def _link_bound(problem: ReplicationProblem) -> float:
     far = sum(problem.files[f].bytes for f in _fetched(problem))
     return far / problem.network.remote_bytes_per_second + _least_compute(problem)
-
-
-def _lower_bound(problem: ReplicationProblem) -> float:
-    """The largest of what links, storage disks, all computing and one task alone need at least."""
-    if problem.is_workflow:
-        return lower_bound(problem)
-    far = [problem.files[f] for f in _fetched(problem)]
-    network, nodes = problem.network, problem.nodes
-    remote, nic = network.remote_bytes_per_second, network.replica_bytes_per_second
-    links = 1 if network.remote_link == "shared" else len(nodes)
-    pipes = [(far, min(links * remote, len(nodes) * nic))]
-    for storage in problem.storages:
-        stored = [file for file in far if file.storage == storage.id]
-        pipes.append((stored, storage.bytes_per_second))
-    least = _least_compute(problem)
-    bounds = [sum(file.bytes for file in files) / rate + least for files, rate in pipes if files]
-    bounds.append(
-        sum(task.compute_seconds for task in problem.tasks) / sum(node.speed for node in nodes)
-    )
-    sizes = {file.id: file.bytes for file in far}
-    speed = max(node.speed for node in nodes)
-    for task in problem.tasks:
-        largest = max((sizes.get(name, 0) for name in task.inputs), default=0)
-        bounds.append(largest / min(remote, nic) + task.compute_seconds / speed)
-    return max(bounds)
 
 
 def _fetched(problem: ReplicationProblem) -> list[int]:
@@ -202,8 +177,10 @@ def links(
 ) -> float:
     """All that must cross the remote link, or all private ones, or a storage's disk."""
     network = problem.network
-    many = 1 if network.remote_link == "shared" else len(problem.nodes)
-    pipes: list[tuple[str | None, float]] = [(None, many * network.remote_bytes_per_second)]
+    nodes = len(problem.nodes)
+    many = 1 if network.remote_link == "shared" else nodes
+    most = min(many * network.remote_bytes_per_second, nodes * network.replica_bytes_per_second)
+    pipes: list[tuple[str | None, float]] = [(None, most)]
     pipes += [(storage.id, storage.bytes_per_second) for storage in problem.storages]
     touched, first = set(_fetched(problem)), _asked(problem)
     best = 0.0

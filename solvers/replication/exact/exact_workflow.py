@@ -19,7 +19,7 @@ import numpy as np
 from ioopt.compiled import compiled
 from ioopt.compiled.choice import use_machine_code
 from ioopt.errors import NotApplicableError, OutOfTime
-from ioopt.models.replication.workflow_bound import TransferBound, makespan_bound_seconds
+from ioopt.models.replication.workflow_bound import TransferBound
 from ioopt.options import SolveOptions
 from ioopt.problems.base import Record
 from ioopt.problems.replication import EvictionPolicy, ReplicationPlan, ReplicationProblem
@@ -115,8 +115,7 @@ class _Run:
     request: SolveRequest[Settings, ReplicationPlan]
 
     def __post_init__(self) -> None:
-        plain = makespan_bound_seconds(self.problem)
-        self.floor = max(plain, TransferBound(self.problem).seconds)
+        self.floor = TransferBound(self.problem).seconds
         self.upper = float("inf")
         self.plan: ReplicationPlan | None = None
         self.proven: list[float] = []
