@@ -23,7 +23,6 @@ from ioopt.problems.replication import (
 from ioopt.protocols import Simulation
 from ioopt.sim.replication import kernel
 from ioopt.sim.replication.report import report
-from ioopt.sim.replication.simulate import replay_seconds
 from ioopt.sim.replication.state import (
     ENDED,
     ROUND,
@@ -31,6 +30,7 @@ from ioopt.sim.replication.state import (
     new_log,
     new_state,
     queue_arrays,
+    replay_seconds,
     require_actual,
 )
 

@@ -22,11 +22,11 @@ from ioopt.protocols import Incumbents, Outcome, SolveRequest
 from ioopt.result import StopReason
 from ioopt.solvers.replication.exact.enumeration import applies
 from ioopt.solvers.replication.exact.ip_search import SMALL_COLUMNS, Search
+from ioopt.solvers.replication.greedy.job_data_present import plan_in_file_order
 from ioopt.solvers.replication.greedy.minmin import answer_instead, in_haste, plan_minmin
 from ioopt.solvers.replication.plans import (
     TINY_TASKS,
     one_round_too_small,
-    plan_in_file_order,
     require_batch,
 )
 

@@ -13,8 +13,9 @@ from ioopt.problems.replication import (
 )
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
+from ioopt.solvers.replication.greedy.job_data_present import answer_in_file_order
 from ioopt.solvers.replication.greedy.list_scheduler import MIN_MIN, ListScheduler
-from ioopt.solvers.replication.plans import answer_in_file_order, build_plan, require_batch
+from ioopt.solvers.replication.plans import build_plan, require_batch
 
 SECONDS_PER_TASK, SECONDS_PER_CELL = 2e-4, 2e-9
 """What planning takes on a busy machine, per task, and per task for every cell of tasks x nodes."""

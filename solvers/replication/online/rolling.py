@@ -31,9 +31,9 @@ from ioopt.problems.replication import (
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.sim.replication import kernel
 from ioopt.sim.replication.dispatch import queues_of_run
-from ioopt.sim.replication.simulate import SECONDS_PER_CELL
 from ioopt.sim.replication.state import (
     BEGUN,
+    SECONDS_PER_CELL,
     Log,
     instance_arrays,
     new_log,

@@ -10,7 +10,8 @@ from ioopt.errors import OutOfTime
 from ioopt.models.replication.workflow_bound import TransferBound
 from ioopt.problems.replication import ReplicationPlan
 from ioopt.sim.replication.dispatch import dispatch
-from ioopt.sim.replication.simulate import replay_seconds, simulate
+from ioopt.sim.replication.simulate import simulate
+from ioopt.sim.replication.state import replay_seconds
 from ioopt.solvers.replication.search.flow_deal import (
     FIRST_DEALS,
     FlowDealing,

@@ -14,7 +14,8 @@ from ioopt.models.replication.workflow_bound import makespan_bound_seconds
 from ioopt.problems.replication import RULES, EvictionPolicy, ReplicationPlan, ReplicationProblem
 from ioopt.protocols import SolveRequest
 from ioopt.result import StopReason
-from ioopt.sim.replication.simulate import replay_seconds, simulate
+from ioopt.sim.replication.simulate import simulate
+from ioopt.sim.replication.state import replay_seconds
 from ioopt.solvers.replication.greedy import job_data_present, minmin
 from ioopt.solvers.replication.plans import build_plan
 from ioopt.solvers.replication.search import params
