@@ -265,7 +265,7 @@ class QueueSearch:
         return kernel.Tree(
             words=self._words, before=np.zeros_like(self._words),
             kept=np.zeros(depths * width * len(self._words), np.int64),
-            node=np.zeros(depths, np.int64), children=np.zeros(depths, np.int64),
+            children=np.zeros(depths, np.int64),
             at=np.zeros(depths, np.int64), row=np.zeros(depths * width, np.int64),
             bound=np.zeros(depths * width), below=np.array(below, dtype=np.int64), fits=self._fits(),
             best=np.zeros(tasks * nodes, np.int64), numbers=np.zeros(5, np.int64),
