@@ -31,7 +31,7 @@ from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
 from ioopt.solvers.backends.solve import solve_program
 from ioopt.solvers.replication.exact import enumeration
 from ioopt.solvers.replication.search.anneal import anneal, placed_by_disk, steps_within
-from ioopt.solvers.replication.search.packing import gathered, packed
+from ioopt.solvers.replication.search.packing import packed
 
 FIRST_PROOF_SECONDS = 2.0
 PROOF = {"symmetry_level": 2, "linearization_level": 2}
@@ -157,9 +157,8 @@ class Search:
 
     def pack(self) -> None:
         """Whole components of tasks and files as items, where there are enough to balance nodes."""
-        assign = None if self.over() else packed(self.instance)
-        if assign is not None:
-            self.offer(gathered(self.instance, assign))
+        if not self.over():
+            self.offer(packed(self.instance))
 
     def anneal(self, share: float, rounds: int, again: bool = False) -> None:
         """Annealing from several seeds in steps that follow from *share* of the limit, not the clock.

@@ -5,8 +5,9 @@ so that the largest load is least is P||Cmax, for which longest first with excha
 the bound.
 """
 
+from collections.abc import Iterator
+
 from ioopt.models.replication.static import Moves, StaticInstance
-from ioopt.solvers.replication.plans import lacking
 
 
 def components(instance: StaticInstance) -> list[tuple[list[int], list[int]]]:
@@ -25,8 +26,8 @@ def components(instance: StaticInstance) -> list[tuple[list[int], list[int]]]:
     return sorted(parts)
 
 
-def packed(instance: StaticInstance) -> list[int] | None:
-    """A node for every task with every component whole, or None where that cannot be balanced.
+def packed(instance: StaticInstance) -> Moves | None:
+    """A plan with every component whole, each file fetched once; None where they cannot be balanced.
 
     Asked only for nodes that are alike and hold nothing. Tasks without files fill up the rest.
     """
@@ -42,7 +43,19 @@ def packed(instance: StaticInstance) -> list[int] | None:
         + sum(instance.classes[k].count * instance.work[k][0] for k in classes)
         for classes, files in parts
     ]
-    return _assigned(instance, parts, weights, longest_first(weights, nodes))
+    assign, load = [0] * len(instance.problem.tasks), [0] * nodes
+    remote: list[tuple[int, int]] = []
+    for (classes, files), weight, node in zip(parts, weights, longest_first(weights, nodes)):
+        load[node] += weight
+        remote += [(file, node) for file in files]
+        for k in classes:
+            for task in instance.classes[k].tasks:
+                assign[task] = node
+    for k, group in enumerate(instance.classes):
+        for task in () if group.inputs else group.tasks:
+            node = assign[task] = load.index(min(load))
+            load[node] += instance.work[k][node]
+    return Moves(tuple(assign), tuple(sorted(remote)), ())
 
 
 def longest_first(weights: list[int], nodes: int) -> list[int]:
@@ -55,53 +68,25 @@ def longest_first(weights: list[int], nodes: int) -> list[int]:
     for part in sorted(range(len(weights)), key=lambda part: (-weights[part], part)):
         node_of[part] = load.index(min(load))
         load[node_of[part]] += weights[part]
+
+    def exchanges(top: int) -> Iterator[tuple[int, int, int, int]]:
+        """Larger load after it, part, other part (-1: none), node."""
+        others = [part for part, node in enumerate(node_of) if node != top]
+        for part in (part for part, node in enumerate(node_of) if node == top):
+            for other in (-1, *others):
+                shift = weights[part] - (weights[other] if other >= 0 else 0)
+                for node in (node_of[other],) if other >= 0 else range(nodes):
+                    if node != top:
+                        yield max(load[top] - shift, load[node] + shift), part, other, node
+
     for _ in range(100 if len(weights) <= 600 else 0):
         top = load.index(max(load))
-        inside = [part for part, node in enumerate(node_of) if node == top]
-        others: list[int | None] = [None]
-        others += [part for part, node in enumerate(node_of) if node != top]
-        best: tuple[int, int, int | None, int] | None = None
-        for part in inside:
-            for other in others:
-                for node in range(nodes) if other is None else (node_of[other],):
-                    shift = weights[part] - (0 if other is None else weights[other])
-                    after = max(load[top] - shift, load[node] + shift)
-                    if node != top and after < (load[top] if best is None else best[0]):
-                        best = (after, part, other, node)
-        if best is None:
+        after, part, other, node = min(exchanges(top))
+        if after >= load[top]:
             break
-        _, part, swapped, node = best
-        shift = weights[part] - (0 if swapped is None else weights[swapped])
+        shift = weights[part] - (weights[other] if other >= 0 else 0)
         load[top], load[node] = load[top] - shift, load[node] + shift
         node_of[part] = node
-        if swapped is not None:
-            node_of[swapped] = top
+        if other >= 0:
+            node_of[other] = top
     return node_of
-
-
-def _assigned(
-    instance: StaticInstance,
-    parts: list[tuple[list[int], list[int]]],
-    weights: list[int],
-    node_of: list[int],
-) -> list[int]:
-    """Tasks to the nodes of their parts; parts of no weight and tasks without files balance."""
-    assign = [0] * len(instance.problem.tasks)
-    load = [0] * instance.num_nodes
-    for part, (classes, _) in enumerate(parts):
-        node = node_of[part]
-        load[node] += weights[part]
-        for k in classes:
-            for task in instance.classes[k].tasks:
-                assign[task] = node
-    for k, group in enumerate(instance.classes):
-        for task in () if group.inputs else group.tasks:
-            node = load.index(min(load))
-            assign[task] = node
-            load[node] += instance.work[k][node]
-    return assign
-
-
-def gathered(instance: StaticInstance, assign: list[int]) -> Moves:
-    """Every file fetched wherever one of its tasks runs, nothing copied."""
-    return Moves(tuple(assign), tuple(lacking(instance, assign)), ())

@@ -187,8 +187,8 @@ def test_compiled_annealing_gives_the_same_answer(monkeypatch: pytest.MonkeyPatc
 def test_packing_keeps_components_whole_and_meets_the_bound() -> None:
     problem = generate("ppa", {"tasks": 120, "nodes": 3, "disk": "unlimited"}, 2)
     instance = reduce(problem)
-    assign = packing.packed(instance)
-    moves = packing.gathered(instance, assign)
+    moves = packing.packed(instance)
+    assert moves is not None
     assert moves.copies == () and len(moves.remote) == instance.num_files
     result = solve(problem, "ip", time_limit=20)
     assert result.status is Status.OPTIMAL
