@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -104,7 +105,8 @@ class Deadline:
 
     def within(self, seconds: float) -> Deadline:
         """A deadline that ends *seconds* from now or with this one, whichever is first."""
-        return Deadline(min(seconds, self.remaining()), self.clock, run_seconds=self.run_seconds)
+        left = min(seconds, self.remaining())
+        return self if math.isinf(left) else Deadline(left, self.clock, run_seconds=self.run_seconds)
 
 
 NOW = {"--policy": "--solver"} | {

@@ -92,11 +92,15 @@ def use_machine_code(name: str, deadline: Deadline, plain_seconds: float) -> boo
     """Whether a run goes on with kernel *name*: asked once, after the cheap answers.
 
     *plain_seconds* is about what the rest of the run takes in plain Python, capped by its limit.
+    What this process has loaded it goes on with.
     """
+    if name in _loaded:
+        return True
     if not available() or plain_seconds < LOADING_SECONDS:
         return False
     kernel, left = KERNELS[name], deadline.remaining()
     if left > 2 * LOADING_SECONDS and kernel.ready():
+        _loaded.add(name)
         return True
     if (
         plain_seconds >= kernel.seconds
@@ -109,12 +113,14 @@ def use_machine_code(name: str, deadline: Deadline, plain_seconds: float) -> boo
             say("not compiled in half of the time left: plain Python; the next run finds it")
             return False
         say(f"compiled in {time.perf_counter() - begun:.0f} s")
+        _loaded.add(name)
         return True
     if left > 2 * LOADING_SECONDS:
         compile_beside(kernel.family)
     return False
 
 
+_loaded: set[str] = set()
 _COMPILERS: dict[str, subprocess.Popen[bytes]] = {}
 
 

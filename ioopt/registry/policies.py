@@ -8,37 +8,44 @@ from ioopt import registry
 from ioopt.decisions.batch_io import IoPolicy
 from ioopt.decisions.gang.state import GangPolicy
 from ioopt.errors import UsageError
+from ioopt.options import OVERTIME_SECONDS
 from ioopt.problems.base import Problem
 from ioopt.problems.batch_io import BatchIoPlan, BatchIoProblem
 from ioopt.problems.gang import GangPlan, GangProblem
 from ioopt.protocols import Outcome, Simulation, SolveRequest
 from ioopt.result import StopReason
 
-LONGEST, FULL = 2.0, 4.0
-"""How much longer a policy may take than those before it, and a run with records than a trial."""
+FULL = 4.0
+"""How much longer a run with records may take than a trial."""
 
 
 def best_policy(problem: Problem, request: SolveRequest) -> Outcome:
-    """Every policy of the kind while there is time, the best in the mean first; the best plan answers."""
+    """Every policy of the kind while there is time, the best in the mean first; the best plan answers.
+
+    The first may go past the limit as any run may, so that there is an answer; the others end in it.
+    """
     kind, deadline = registry.kind_of_problem(problem), request.deadline
     sign = -1.0 if kind.sense == "max" else 1.0
     found: dict[str, float] = {}
     best: Outcome = Outcome(None)
-    chosen, longest = "", 0.0
+    chosen, last = "", 0.0
     for name in kind.policies:
-        begun = deadline.elapsed()
-        if found and deadline.remaining() < LONGEST * longest:
+        if found and deadline.expired():
             break
+        begun = deadline.elapsed()
+        until = deadline.within(deadline.remaining() - OVERTIME_SECONDS) if found else deadline
         spec = registry.solver(name, kind)
         settings = registry.settings_for(spec, {})
         policy = registry.load_target(spec.policy or "")(settings)
-        asked = replace(request, settings=settings, policy=policy, trials=len(kind.policies))
+        asked = replace(
+            request, settings=settings, policy=policy, deadline=until, trials=len(kind.policies)
+        )
         outcome: Outcome = registry.load_target(spec.target)(problem, asked)
         if outcome.stop is not StopReason.FINISHED:  # late; what answers in its place is known
             if not found:
                 return outcome
             break
-        longest = max(longest, deadline.elapsed() - begun)
+        last = deadline.elapsed() - begun
         values = outcome.simulation.metrics if outcome.simulation else None
         if values is None:
             values = registry.load_target(kind.check)(problem, outcome.plan, None).objectives
@@ -46,8 +53,10 @@ def best_policy(problem: Problem, request: SolveRequest) -> Outcome:
         request.incumbents.report(outcome.plan, found[name])
         if not chosen or sign * found[name] < sign * found[chosen]:
             best, chosen, winner = outcome, name, asked
-    if best.trial and deadline.remaining() > FULL * longest:
-        whole = registry.load_target(spec.target)(problem, replace(winner, trials=0))
+    if best.trial and deadline.remaining() > FULL * last:
+        whole = registry.load_target(spec.target)(
+            problem, replace(winner, deadline=deadline, trials=0)
+        )
         best = whole if whole.stop is StopReason.FINISHED else best
     late = kind.policies[len(found) :]
     notes = [f"{chosen} is the best of {', '.join(found)}"]

@@ -62,7 +62,7 @@ def solve(problem: BatchIoProblem | IoRequestsProblem, request: SolveRequest) ->
             )  # fmt: skip
         except OutOfTime as error:
             notes = (*notes, f"{plan.policy}: {error}")
-            if answers is BASE_LINE:
+            if answers is BASE_LINE or request.incumbents.plan is not None:
                 return Outcome(None, stop=StopReason.TIME, notes=notes)
             stop, answers = StopReason.FALLBACK, BASE_LINE
             plan = BatchIoPlan(policy=BASE_LINE.name, ef=plan.ef, loop=plan.loop)

@@ -50,7 +50,7 @@ def cheapest(
 ) -> Outcome:
     """The answer of ``gs`` in the place of a policy that cannot be simulated in time, or none."""
     late = f"{slow.name}: {error}"
-    if slow is GS:
+    if slow is GS or request.incumbents.plan is not None:
         return Outcome(None, stop=StopReason.TIME, notes=(late,))
     settings = Settings(**request.settings.model_dump(include=set(Settings.model_fields)))
     try:

@@ -25,6 +25,7 @@ def done(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         told.append(f"beside {family}" + f", {first} within {wait_seconds:g} s" * bool(first))
         return wait_seconds > 40.0
 
+    monkeypatch.setattr(choice, "_loaded", set())
     monkeypatch.setattr(choice, "available", lambda: True)
     monkeypatch.setattr(choice, "compile_beside", beside)
     monkeypatch.setattr(choice, "say", told.append)
@@ -54,6 +55,17 @@ def test_the_rule(
     monkeypatch.setattr(Kernel, "ready", lambda kernel: ready)
     assert use_machine_code("gangs", Deadline(limit, clock=lambda: 0.0), plain) is fast
     assert done == what
+
+
+def test_what_is_loaded_is_used_to_the_end(
+    done: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first of many short replays loads machine code; those near the limit go on with it."""
+    monkeypatch.setattr(Kernel, "ready", lambda kernel: True)
+    late = Deadline(0.5, clock=lambda: 0.0)
+    assert not use_machine_code("gangs", late, 0.5)
+    assert use_machine_code("gangs", Deadline(5.0, clock=lambda: 0.0), 5.0)
+    assert use_machine_code("gangs", late, 0.5) and done == []
 
 
 def test_a_part_of_a_long_run_is_part_of_a_long_run(
