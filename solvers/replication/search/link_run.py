@@ -71,8 +71,8 @@ class Budget:
         return min(counted, int(max(0.0, self.left()) / max(self.replay_seconds, 1e-7)))
 
     def counted_out(self) -> bool:
-        """Whether the number of replays is used up."""
-        return self.evaluations >= self.effort
+        """Whether the number of replays is used up, where the number ends the run."""
+        return self.evaluations >= self.effort and not self.by_clock
 
     def late(self) -> bool:
         """Whether no time is left for another replay."""

@@ -16,6 +16,7 @@ from ioopt.errors import UsageError
 from ioopt.generate.replication import workflows
 from ioopt.generate.replication.generate import generate
 from ioopt.generate.replication.workflows import PRESETS
+from ioopt.units import quantity
 
 ROWS = json.loads((ROOT / "instances/replication/catalog.json").read_text())["instances"]
 BUNDLED = {row["name"]: row for row in ROWS if row["name"].startswith("flow-")}
@@ -107,7 +108,8 @@ def test_auto_is_never_above_the_planners(name: str, monkeypatch: pytest.MonkeyP
     assert best["auto"] == best.min() < best.max()
     result = ioopt.solve(name, time_limit=10)
     assert result.notes[0].startswith("auto: link-aware, because ")
-    assert f"fifo {best['fifo']:.6g} s" in result.notes[2] and result.violations == ()
+    fifo = quantity("seconds", best["fifo"], unit=(1.0, "s"))
+    assert f"fifo {fifo}" in result.notes[2] and result.violations == ()
 
 
 def test_auto_answers_when_the_limit_is_over_before_it_begins() -> None:
