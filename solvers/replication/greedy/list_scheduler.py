@@ -1,4 +1,4 @@
-"""One list scheduler of workflows, made of components as SAGA's: rank, cores, transfers, disks.
+"""One list scheduler of workflows, and of batches for ``minmin``, made of components as SAGA's.
 
 Tasks are committed one by one to a node, in exact times, and stay where they were put (workflow rules 14 to
 17). Files that are not on a node are priced at a copy where any node of the plan has them, else at a fetch;
