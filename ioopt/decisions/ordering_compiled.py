@@ -57,34 +57,16 @@ def least(values: Reals, first: int, count: int) -> float:
 
 @apart
 def sort_by(keys: Reals, items: Places, first: int, last: int) -> None:
-    """Bring the items from *first* to *last* into the order of their keys, then of their numbers."""
-    part, count = items[first:last], last - first
-    for k in range(count // 2 - 1, -1, -1):
-        sink(keys, part, k, count)
-    for end in range(count - 1, 0, -1):
-        item = part[0]
-        part[0] = part[end]
-        part[end] = item
-        sink(keys, part, 0, end)
-    for k in range(count // 2):
-        item = part[k]
-        part[k] = part[count - 1 - k]
-        part[count - 1 - k] = item
-
-
-@apart
-def sink(keys: Reals, places: Places, k: int, count: int) -> None:
-    """Let the entry at *k* of a heap of *count* places, the first on top, sink to where it belongs."""
-    item = places[k]
-    while 2 * k + 1 < count:
-        child = 2 * k + 1
-        if child + 1 < count and precedes(keys, places[child + 1], places[child]):
-            child += 1
-        if not precedes(keys, places[child], item):
-            break
-        places[k] = places[child]
-        k = child
-    places[k] = item
+    """Bring the items from *first* to *last* into the order of their keys, then of their numbers (Shell)."""
+    step = last - first
+    while step > 1:
+        step = max(1, 4 * step // 9)
+        for place in range(first + step, last):
+            item, at = items[place], place
+            while at - step >= first and precedes(keys, item, items[at - step]):
+                items[at] = items[at - step]
+                at -= step
+            items[at] = item
 
 
 def precedes(keys: Reals, one: int, other: int) -> bool:

@@ -13,12 +13,9 @@ X_li = R_li + N_li (+ 1 or K_li where held). With ``cycles="printed"`` A and B a
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Literal
 
 from ioopt.models.program import Number, Program, Term, collector_paused
-from ioopt.models.replication.static import Moves, StaticInstance, class_of_task, loads
-
-Cycles = Literal["acyclic", "printed"]
+from ioopt.models.replication.static import Cycles, Moves, StaticInstance, class_of_task, loads
 
 
 class AggregatedModel:

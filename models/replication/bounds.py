@@ -7,13 +7,10 @@ import math
 from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
 
 from ioopt.models.program import Program, Term
-from ioopt.models.replication.static import StaticInstance, reduce
+from ioopt.models.replication.static import Cycles, StaticInstance, reduce
 from ioopt.problems.replication import ReplicationProblem
-
-Cycles = Literal["acyclic", "printed"]
 
 
 def area(instance: StaticInstance) -> Fraction:

@@ -6,7 +6,7 @@ from itertools import product
 from typing import NamedTuple
 
 from ioopt.models.program import Number, Program, Term
-from ioopt.models.replication.aggregated import Cycles
+from ioopt.models.replication.static import Cycles
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,9 @@ Where this departs from the page:
 import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Literal
 
 from ioopt.models.program import Number, Program, Term
-from ioopt.models.replication.static import Moves, StaticInstance, reduce
+from ioopt.models.replication.static import Cycles, Moves, StaticInstance, reduce
 from ioopt.problems.replication import ReplicationProblem
 
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9.]{0,23}")
@@ -38,7 +37,7 @@ class PrintedModel:
     def __init__(
         self,
         problem: ReplicationProblem,
-        cycles: Literal["printed", "acyclic"] = "printed",
+        cycles: Cycles = "printed",
         replication: bool = True,
     ) -> None:
         self.instance: StaticInstance = reduce(problem, merge=False)

@@ -10,10 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import Literal
 
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
 from ioopt.units import exact
 
+Cycles = Literal["acyclic", "printed"]
+"""Whether copies descend from a fetch, or may run in a cycle (rule 3)."""
 MOST_UNITS = 1 << 46
 """No sum of times may exceed this many units (CP-SAT needs room for sums and products)."""
 

@@ -1,11 +1,10 @@
-"""Lower bounds of the makespan of workflows (workflow rule 18), valid for every plan and dispatch.
+"""Lower bounds of the makespan (workflow rule 18), valid for every plan and dispatch, of batches too.
 
 A task cannot start before what it waits for, nor the makespan come before what waits for it: the
 critical path. What is left after an instant needs cores; what must cross a link or a storage's disk
 needs time there, between the first task that asks for it and the last that uses it.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +15,7 @@ from ioopt.problems.replication import LinkModel, Node, ReplicationProblem
 
 @dataclass(frozen=True)
 class WorkflowBound:
-    """The three bounds of one workflow in seconds; *link* overrides its link model."""
+    """The three bounds of one instance in seconds; *link_model* overrides its own."""
 
     problem: ReplicationProblem
     link_model: LinkModel | None = None
@@ -53,9 +52,15 @@ class WorkflowBound:
     def link(self) -> float:
         """All that must cross the remote link (all private links together) or one storage's disk."""
         network, files = self.problem.network, self.problem.files
-        rate = network.remote_bytes_per_second
-        if (self.link_model or network.remote_link) != "shared":
-            rate *= len(self.problem.nodes)
+        shared, nodes = (
+            (self.link_model or network.remote_link) == "shared",
+            len(self.problem.nodes),
+        )
+        # What crosses the links crosses the interfaces of nodes, too.
+        rate = min(
+            network.remote_bytes_per_second * (1 if shared else nodes),
+            network.replica_bytes_per_second * nodes,
+        )
         kept = [f for f, k in enumerate(self.problem.producer) if k >= 0 and files[f].keep]
         best = self._crossing(self.first_touch, kept, rate)
         for storage in self.problem.storages:
@@ -173,35 +178,8 @@ class WorkflowBound:
 
 
 def makespan_bound_seconds(problem: ReplicationProblem, link: LinkModel | None = None) -> float:
-    """The largest of four bounds, in seconds: files over links and off storages, all computing, one task."""
-    if problem.is_workflow:
-        return WorkflowBound(problem, link).seconds
-    network, tasks = problem.network, problem.tasks
-    if not tasks:
-        return 0.0
-    held = frozenset().union(*problem.holds)
-    missing = {f for f, readers in enumerate(problem.readers) if readers and f not in held}
-    fastest = max(node.speed for node in problem.nodes)
-    least = min(task.compute_seconds for task in tasks) / fastest
-    nodes = len(problem.nodes)
-    pipe = min(network.remote_bytes_per_second, network.replica_bytes_per_second)
-    shared = (link or network.remote_link) == "shared"
-    total_rate = nodes * pipe
-    if shared:
-        total_rate = min(network.remote_bytes_per_second, nodes * network.replica_bytes_per_second)
-    sizes = [file.bytes for file in problem.files]
-    bounds = [sum(sizes[f] for f in missing) / total_rate + least]
-    by_storage: dict[str, int] = defaultdict(int)
-    for f in missing:
-        if (storage := problem.files[f].storage) is not None:
-            by_storage[storage] += sizes[f]
-    rates = {storage.id: storage.bytes_per_second for storage in problem.storages}
-    bounds.extend(total / rates[name] + least for name, total in by_storage.items())
-    bounds.append(sum(task.compute_seconds for task in tasks) / sum(n.speed for n in problem.nodes))
-    for k, task in enumerate(tasks):
-        first = max((sizes[f] for f in problem.inputs[k] if f in missing), default=0) / pipe
-        bounds.append(first + task.compute_seconds / fastest)
-    return max(bounds)
+    """The bound of :class:`WorkflowBound` in seconds, of batches too."""
+    return WorkflowBound(problem, link).seconds
 
 
 Share = tuple[float, float]

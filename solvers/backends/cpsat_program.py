@@ -1,20 +1,14 @@
-"""Programs of :mod:`ioopt.models.program` on CP-SAT of OR-Tools, and what a run of it earns.
-
-Programs of whole numbers go as they are; continuous variables go on a fine grid
-(:func:`solve_on_grid`).
-"""
+"""Programs of whole numbers on CP-SAT of OR-Tools, and what a run of it earns."""
 
 from __future__ import annotations
 
-import math
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ioopt.errors import BackendFailureError, BackendMissingError
-from ioopt.models.program import Number, Program, Row, Term, collector_paused
+from ioopt.models.program import Number, Program, collector_paused
 from ioopt.result import Status, StopReason
 from ioopt.solvers.backends.answer import (
     LEAST_SECONDS,
@@ -32,14 +26,6 @@ if TYPE_CHECKING:
 NAME = "CP-SAT"
 CLOCK_SHARE = 0.95
 """A run that took this part of its seconds was ended by the clock (CP-SAT does not say)."""
-STEPS = 10_000
-"""Default number of steps between the bounds of a continuous variable."""
-RESOLUTION = 10_000
-"""Whole number that the smallest continuous coefficient of a row becomes."""
-PURE_SCALE = 1_000_000_000
-"""Whole number that the largest coefficient of a row of integers becomes."""
-ROUNDING = 1e-7
-"""Bound and objective this close differ by the rounding of coefficients only."""
 
 
 def load_cp_model() -> Any:
@@ -186,92 +172,3 @@ def _configure(parameters: Any, limits: BackendLimits, more: Mapping[str, object
         parameters.max_deterministic_time = limits.work
     for name, value in more.items():
         setattr(parameters, name, value)
-
-
-def solve_on_grid(
-    program: Program,
-    limits: BackendLimits,
-    start: Mapping[int, Number] | None = None,
-    steps: int = STEPS,
-) -> BackendAnswer:
-    """Solve *program* on CP-SAT; values by position, objective and bound in its own units.
-
-    Continuous variables, from 0 to a limit, take *steps* steps, and coefficients become whole
-    numbers. Rows are eased, and the bound widened, by what rounding every continuous variable down
-    to its step can cost, so that the bound holds for the model as written; values may miss a row by
-    a step. Every variable needs two finite limits. ``start`` is a hint.
-    """
-    begun, goal = time.monotonic(), program.objective
-    grid = _Grid(program, steps)
-    hint = {grid.places[at]: round(value / grid.step(at)) for at, value in (start or {}).items()}
-    answer = solve_by_cpsat(grid.program, limits.after(time.monotonic() - begun), hint)
-    bound = answer.bound
-    if bound is not None:
-        # The most that the grid can cost: one step of every continuous variable.
-        loss = math.fsum(abs(c) * grid.steps.get(at, 0.0) for at, c in goal.items())
-        bound = bound / grid.scale + (loss if program.maximise else -loss)
-    if not answer.found:
-        return replace(answer, bound=bound, values={})
-    values = {at: item.least for at, item in enumerate(program.variables)}
-    values |= {at: answer.values[place] * grid.step(at) for at, place in grid.places.items()}
-    objective = math.fsum(c * values[at] for at, c in goal.items())
-    if bound is not None and abs(objective - bound) <= ROUNDING * max(1.0, abs(objective)):
-        bound = objective
-    return replace(answer, values=values, objective=objective, bound=bound)
-
-
-class _Grid:
-    """A program in whole numbers: ``steps`` of continuous variables, ``places`` of those in use.
-
-    ``scale`` is what the objective is multiplied by.
-    """
-
-    def __init__(self, given: Program, steps: int) -> None:
-        self.program = Program(given.name, maximise=given.maximise)
-        self.steps: dict[int, float] = {}
-        self.places: dict[int, int] = {}
-        used = {at for row in given.rows for at in row.columns} | given.objective.keys()
-        for at in sorted(used, key=lambda at: given.variables[at].name):
-            name, low, high, nature = given.variables[at]
-            assert high is not None, "every variable has a limit"
-            if nature == "real":
-                assert low == 0, "continuous variables run from 0 to a limit"
-                self.steps[at] = high / steps if high > 0 else 1.0
-                high = steps if high > 0 else 0
-            self.places[at] = self.program.whole(name, round(low), round(high))
-        for row in given.rows:
-            self._add(row)
-        goal, self.scale = self._scaled(given.objective.items())
-        self.program.objective = dict(goal)
-
-    def step(self, at: int) -> float:
-        """What one unit of the grid's variable stands for."""
-        return self.steps.get(at, 1.0)
-
-    def _scaled(self, row: Iterable[Term]) -> tuple[list[Term], float]:
-        """The row in whole numbers, and what it is multiplied by."""
-        terms = {at: c * self.step(at) for at, c in row if c}
-        continuous = [abs(c) for at, c in terms.items() if at in self.steps]
-        if continuous:
-            scale = RESOLUTION / min(continuous)
-        elif all(float(c).is_integer() for c in terms.values()):
-            scale = 1.0
-        else:
-            scale = PURE_SCALE / max(abs(c) for c in terms.values())
-        return [(self.places[at], round(c * scale)) for at, c in terms.items()], scale
-
-    def _add(self, row: Row) -> None:
-        """The row, eased by what rounding down may lower (``fall``) and raise (``rise``) its left side."""
-        terms, scale = self._scaled(row.terms)
-        moves = [c * self.steps[at] * scale for at, c in row.terms if at in self.steps]
-        fall, rise = sum(c for c in moves if c > 0), -sum(c for c in moves if c < 0)
-
-        def slack(right: float) -> float:
-            return 1e-6 * max(1.0, abs(right)) if self.steps else 1e-9
-
-        if row.most is not None:
-            right = row.most * scale
-            self.program.add(row.name, terms, most=math.floor(right + slack(right) + rise))
-        if row.least is not None:
-            right = row.least * scale
-            self.program.add(row.name, terms, least=math.ceil(right - slack(right) - fall))

@@ -16,12 +16,9 @@ from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGang
 from ioopt.protocols import SolveRequest
 from ioopt.result import Status, StopReason, relative_gap
 from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
-from ioopt.solvers.backends.cpsat_program import solve_on_grid
 from ioopt.solvers.backends.solve import solve_program
 from ioopt.solvers.flexgang.linear import plan_with_best_tau, relaxed_bound
 
-STEPS_PER_QUANTUM = 2520
-"""Steps of a quantum on CP-SAT: halves, thirds and so on of it are whole, as floors often are."""
 FLOOR_SLACK = 5e-7
 """Progress by which a floor may be missed for a backend's tolerance (the checker's is 1e-6)."""
 LEAST_SECONDS = 0.2
@@ -156,11 +153,7 @@ class PatternSearch:
         start = None if state.plan is None else state.model.start_values(state.plan)
         limits = replace(BackendLimits.of(self.request, seconds), gap=gap or None)
         program = state.model.program
-        if self.backend == "CP-SAT":
-            steps = STEPS_PER_QUANTUM * state.pattern.rows
-            answer = solve_on_grid(program, limits, start, steps)
-        else:
-            answer = solve_program(program, self.backend, limits, start)
+        answer = solve_program(program, self.backend, limits, start)
         self.versions[answer.backend] = answer.version
         self._learn(state, answer)
 
@@ -187,7 +180,7 @@ class PatternSearch:
             return StopReason.FINISHED
         done = ("optimal", "pruned", "infeasible")
         if all(state.status in done or state.bound <= self.best for state in self.states):
-            return StopReason.FINISHED  # CP-SAT: what is left is the width of its time grid
+            return StopReason.FINISHED
         final = relative_gap(self.best, bound) if math.isfinite(self.best) else None
         return StopReason.GAP if final is not None and final <= gap else StopReason.TIME
 

@@ -1,4 +1,4 @@
-"""Exact quantum selection by integer programming, on HiGHS or CP-SAT (F4)."""
+"""Exact quantum selection by integer programming, (F4)."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,7 +9,6 @@ from ioopt.problems.flexgang.quantum_selection import Option, QuantumSelectionPr
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import Status, StopReason
 from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
-from ioopt.solvers.backends.cpsat_program import solve_on_grid
 from ioopt.solvers.backends.solve import solve_program
 from ioopt.solvers.flexgang.quantum_greedy import cycle_grid, greedy_options, realised_outcome
 
@@ -81,6 +80,4 @@ def run(
     """Run the backend that the request names (default HiGHS) on *model*."""
     values = model.start_values(start) if start is not None else None
     limits = BackendLimits.of(request)
-    if request.options.backend == "CP-SAT":
-        return solve_on_grid(model.program, limits, values)
     return solve_program(model.program, request.options.backend, limits, values)

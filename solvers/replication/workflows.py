@@ -78,7 +78,7 @@ def _planned(
         makespan_bound_seconds(problem) if problem.is_workflow else None,
         objective_name="makespan_seconds" if problem.is_workflow else None,
         stop=StopReason.FINISHED,
-        metrics={"planned_makespan_seconds": made.makespan_seconds},
+        metrics={"planned_makespan_seconds": max(made.ready_seconds)},
     )
 
 

@@ -1,9 +1,13 @@
-"""The metrics of a replication schedule, recomputed from its transfers, tasks and evictions."""
+"""The metrics of a replication schedule and the published bounds, recomputed by the checker.
+
+Written from the rules alone: nothing of the simulator or the models is used.
+"""
 
 import math
+from graphlib import TopologicalSorter
+from typing import NamedTuple
 
-from ioopt.check.replication.bounds import lower_bound
-from ioopt.problems.replication import File, ReplicationProblem
+from ioopt.problems.replication import ReplicationProblem
 from ioopt.protocols import Metrics, Schedule
 
 
@@ -42,7 +46,7 @@ def schedule_metrics(problem: ReplicationProblem, schedule: Schedule) -> Metrics
     return {
         "makespan_seconds": makespan,
         "link_bound_seconds": _link_bound(problem) if link == "shared" else None,
-        "lower_bound_seconds": _lower_bound(problem),
+        "lower_bound_seconds": lower_bound(problem),
         "link_model": link,
         "remote_bytes": sum(far),
         "replica_bytes": sum(near),
@@ -65,42 +69,135 @@ def _cores_busy(problem: ReplicationProblem, schedule: Schedule, makespan: float
 
 
 def _link_bound(problem: ReplicationProblem) -> float:
-    far = sum(file.bytes for file in _fetched(problem))
+    far = sum(problem.files[f].bytes for f in _fetched(problem))
     return far / problem.network.remote_bytes_per_second + _least_compute(problem)
 
 
-def _lower_bound(problem: ReplicationProblem) -> float:
-    """The largest of what links, storage disks, all computing and one task alone need at least."""
-    if problem.is_workflow:
-        return lower_bound(problem)
-    far, network, nodes = _fetched(problem), problem.network, problem.nodes
-    remote, nic = network.remote_bytes_per_second, network.replica_bytes_per_second
-    links = 1 if network.remote_link == "shared" else len(nodes)
-    pipes = [(far, min(links * remote, len(nodes) * nic))]
-    for storage in problem.storages:
-        stored = [file for file in far if file.storage == storage.id]
-        pipes.append((stored, storage.bytes_per_second))
-    least = _least_compute(problem)
-    bounds = [sum(file.bytes for file in files) / rate + least for files, rate in pipes if files]
-    bounds.append(
-        sum(task.compute_seconds for task in problem.tasks) / sum(node.speed for node in nodes)
-    )
-    sizes = {file.id: file.bytes for file in far}
-    speed = max(node.speed for node in nodes)
-    for task in problem.tasks:
-        largest = max((sizes.get(name, 0) for name in task.inputs), default=0)
-        bounds.append(largest / min(remote, nic) + task.compute_seconds / speed)
-    return max(bounds)
-
-
-def _fetched(problem: ReplicationProblem) -> list[File]:
-    """The distinct files that are read and that no node holds or makes: each comes from remote storage."""
+def _fetched(problem: ReplicationProblem) -> list[int]:
+    """The files that are read and that no node holds or makes: each comes from remote storage."""
     held = {name for node in problem.nodes for name in node.holds}
     read = {name for task in problem.tasks for name in task.inputs}
     far = read - held - {name for task in problem.tasks for name in task.outputs}
-    return [file for file in problem.files if file.id in far]
+    return [f for f, file in enumerate(problem.files) if file.id in far]
 
 
 def _least_compute(problem: ReplicationProblem) -> float:
     speed = max(node.speed for node in problem.nodes)
     return min((task.compute_seconds for task in problem.tasks), default=0.0) / speed
+
+
+class Times(NamedTuple):
+    """Earliest start, tail and least compute time of each task, in seconds."""
+
+    start: list[float]
+    tail: list[float]
+    work: list[float]
+
+
+def lower_bound(problem: ReplicationProblem) -> float:
+    """The largest of critical path, core area and link, in seconds."""
+    if not problem.tasks:
+        return 0.0
+    start, tail, work = times(problem)
+    end = [s + w for s, w in zip(start, work, strict=True)]
+    path = max(e + q for e, q in zip(end, tail, strict=True))
+    return max(path, area(problem, start, tail), links(problem, end, tail, work))
+
+
+def _asked(problem: ReplicationProblem) -> list[float]:
+    return [
+        min((problem.tasks[k].release_seconds for k in readers), default=math.inf)
+        for readers in problem.readers
+    ]
+
+
+def reach_seconds(problem: ReplicationProblem, file: int) -> float:
+    """Least time in which a file crosses everything between a node and the remote storage."""
+    entry, network = problem.files[file], problem.network
+    speeds = [network.remote_bytes_per_second, network.replica_bytes_per_second]
+    speeds += [s.bytes_per_second for s in problem.storages if s.id == entry.storage]
+    return entry.bytes / min(speeds)
+
+
+def times(problem: ReplicationProblem) -> Times:
+    """What comes before, after and in each task at least."""
+    tasks, nodes = problem.tasks, problem.nodes
+    touched, asked = set(_fetched(problem)), _asked(problem)
+    order = list(TopologicalSorter(dict(enumerate(problem.predecessors))).static_order())
+    work = [
+        task.compute_seconds / max(nodes[i].speed for i in problem.hosts[k] or range(len(nodes)))
+        for k, task in enumerate(tasks)
+    ]
+    start = [0.0] * len(tasks)
+    tail = [0.0] * len(tasks)
+    for k in order:
+        born = [f for f in problem.inputs[k] if problem.producer[f] < 0]
+        start[k] = max(
+            tasks[k].release_seconds,
+            *(start[p] + work[p] for p in problem.predecessors[k]),
+            *(asked[f] + reach_seconds(problem, f) for f in born if f in touched),
+            _together(problem, born, asked, k),
+        )
+    for k in reversed(order):
+        kept = [f for f in problem.outputs[k] if problem.files[f].keep]
+        tail[k] = max([tail[k], *(reach_seconds(problem, f) for f in kept)])
+        for p in problem.predecessors[k]:
+            tail[p] = max(tail[p], work[k] + tail[k])
+    return Times(start, tail, work)
+
+
+def _together(problem: ReplicationProblem, born: list[int], asked: list[float], k: int) -> float:
+    """All inputs from outside through one interface, on the node that misses least."""
+    if not born or not problem.hosts[k]:
+        return 0.0
+    disks = {problem.holds[i] for i in problem.hosts[k]}
+    missing = [sum(problem.files[f].bytes for f in born if f not in held) for held in disks]
+    rate = problem.network.replica_bytes_per_second
+    return min(asked[f] for f in born) + min(missing) / rate
+
+
+def area(problem: ReplicationProblem, start: list[float], tail: list[float]) -> float:
+    """All computing on all cores, from each instant on and up to each tail."""
+    tasks = problem.tasks
+    power = sum(node.cores * node.speed for node in problem.nodes)
+    share = [task.cores * task.compute_seconds / power for task in tasks]
+    best = total = 0.0
+    for k in sorted(range(len(tasks)), key=lambda k: -start[k]):
+        total += share[k]
+        best = max(best, start[k] + total)
+    first, total = math.inf, 0.0
+    for k in sorted(range(len(tasks)), key=lambda k: -tail[k]):
+        first, total = min(first, start[k]), total + share[k]
+        best = max(best, first + total + tail[k])
+    return best
+
+
+def links(
+    problem: ReplicationProblem, end: list[float], tail: list[float], work: list[float]
+) -> float:
+    """All that must cross the remote link, or all private ones, or a storage's disk."""
+    network = problem.network
+    nodes = len(problem.nodes)
+    many = 1 if network.remote_link == "shared" else nodes
+    most = min(many * network.remote_bytes_per_second, nodes * network.replica_bytes_per_second)
+    pipes: list[tuple[str | None, float]] = [(None, most)]
+    pipes += [(storage.id, storage.bytes_per_second) for storage in problem.storages]
+    touched, first = set(_fetched(problem)), _asked(problem)
+    best = 0.0
+    for name, rate in pipes:
+        own = [f for f, file in enumerate(problem.files) if name in (None, file.storage)]
+        come = [f for f in own if f in touched]
+        kept = [f for f in own if problem.producer[f] >= 0 and problem.files[f].keep]
+        asked = min((first[f] for f in come), default=math.inf)
+        made = min((end[problem.producer[f]] for f in kept), default=math.inf)
+        fetching, saving = (
+            sum(problem.files[f].bytes for f in part) / rate for part in (come, kept)
+        )
+        if come:
+            last = min(work[k] + tail[k] for f in come for k in problem.readers[f])
+            best = max(best, asked + fetching + last)
+        if kept:
+            best = max(best, made + saving)
+        if come and kept:
+            best = max(best, min(asked, made) + fetching + saving)
+    return best

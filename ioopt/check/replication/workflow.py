@@ -13,7 +13,7 @@ from itertools import pairwise
 from ioopt.check import time_slack
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Schedule
-from ioopt.result import Violation
+from ioopt.result import Violation, violation
 
 
 def late(first: float, second: float) -> bool:
@@ -74,10 +74,8 @@ def cores(problem: ReplicationProblem, schedule: Schedule) -> Iterable[Violation
         for time, change, task in sorted(changes[node.id]):
             busy += change
             if busy > node.cores and change > 0:
-                yield Violation(
-                    rule="overlap", item=task, amount=busy - node.cores,
-                    message=f"{busy} cores of {node.id} are taken at {time:g} s, it has {node.cores}",
-                )  # fmt: skip
+                text = f"{busy} cores of {node.id} are taken at {time:g} s, it has {node.cores}"
+                yield violation("overlap", task, text, busy - node.cores)
 
 
 def arrivals(
@@ -92,10 +90,8 @@ def arrivals(
     for row in schedule.get("tasks", ()):
         name, start = row["id"], row["start_seconds"]
         if late(begins[name], start):
-            yield Violation(
-                rule="release", item=name, amount=begins[name] - start,
-                message=f"starts at {start:g} s, before {begins[name]:g} s, when it may",
-            )  # fmt: skip
+            text = f"starts at {start:g} s, before {begins[name]:g} s, when it may"
+            yield violation("release", name, text, begins[name] - start)
         for file in problem.tasks[problem.task_index[name]].inputs:
             readers[file, row["node"]].append((start, name))
     first = {
@@ -115,10 +111,8 @@ def arrivals(
         if key in wanted:
             may = min(may, first[move["file"]])
         if key[1] is not None and late(may, move["start_seconds"]):
-            yield Violation(
-                rule="release", item=move["file"],
-                message=f"moves to {key[1]} at {move['start_seconds']:g} s for no task that waits there",
-            )  # fmt: skip
+            text = f"moves to {key[1]} at {move['start_seconds']:g} s for no task that waits there"
+            yield violation("release", move["file"], text)
 
 
 def saves(problem: ReplicationProblem, schedule: Schedule, stays: Stays) -> Iterable[Violation]:
@@ -133,22 +127,22 @@ def saves(problem: ReplicationProblem, schedule: Schedule, stays: Stays) -> Iter
         if move["destination"] is not None:
             continue
         if problem.producer[problem.file_index[file]] < 0:
-            yield Violation(rule="save", item=file, message="is saved, but no task writes it")
+            yield violation("save", file, "is saved, but no task writes it")
         if file in seen:
-            yield Violation(rule="save", item=file, message="is saved twice")
+            yield violation("save", file, "is saved twice")
         seen.add(file)
         if not stays.covers(file, source, start, end):
             text = f"is saved at {start:g} s from {source}, which does not hold it all the while"
-            yield Violation(rule="save", item=file, message=text)
+            yield violation("save", file, text)
         out[source].append((start, end, file))
     for node, rows in out.items():
         for before, after in pairwise(sorted(rows)):
             if late(before[1], after[0]):
                 text = f"is saved from {node} while {before[2]} is"
-                yield Violation(rule="save", item=after[2], message=text)
+                yield violation("save", after[2], text)
     for file, maker in zip(problem.files, problem.producer, strict=True):
         if maker >= 0 and file.keep and file.id not in seen:
-            yield Violation(rule="keep", item=file.id, message="is to be kept, but never saved")
+            yield violation("keep", file.id, "is to be kept, but never saved")
 
 
 def saved_at(schedule: Schedule) -> dict[str, float]:
@@ -165,7 +159,7 @@ def refetches(problem: ReplicationProblem, schedule: Schedule) -> Iterable[Viola
         product = problem.producer[problem.file_index[file]] >= 0
         if product and move["source"] is None and late(saved.get(file, math.inf), start):
             text = f"is fetched at {start:g} s from the storage, where it is not saved by then"
-            yield Violation(rule="save", item=file, message=text)
+            yield violation("save", file, text)
 
 
 def losses(problem: ReplicationProblem, schedule: Schedule, stays: Stays) -> Iterable[Violation]:
@@ -186,10 +180,8 @@ def losses(problem: ReplicationProblem, schedule: Schedule, stays: Stays) -> Ite
         unread = [task for task in unread if late(starts.get(task, -math.inf), time)]
         if unread or problem.files[f].keep:
             why = f"{unread[0]} has yet to read it" if unread else "it is to be kept"
-            yield Violation(
-                rule="at risk", item=name,
-                message=f"its last copy leaves {row['node']} at {time:g} s unsaved, and {why}",
-            )  # fmt: skip
+            text = f"its last copy leaves {row['node']} at {time:g} s unsaved, and {why}"
+            yield violation("at risk", name, text)
 
 
 def dispatch_violations(
@@ -205,17 +197,17 @@ def dispatch_violations(
     for seconds, number, task, node in plan.dispatches or ():
         if task not in problem.task_index or node not in made:
             text = f"the record gives it to {node}: no such task or node"
-            found.append(Violation(rule="unknown", item=task, message=text))
+            found.append(violation("unknown", task, text))
             continue
         if (seconds, number) < last:
             text = f"given at {seconds:g} s, after something given later"
-            found.append(Violation(rule="dispatch", item=task, message=text))
+            found.append(violation("dispatch", task, text))
         last = seconds, number
         made[node].append(task)
     for node, tasks in made.items():
         if tasks != list(queues.get(node, ())):
             text = "its queue is not what the dispatches make it"
-            found.append(Violation(rule="dispatch", item=node, message=text))
+            found.append(violation("dispatch", node, text))
     if not found and schedule is not None:
         found.extend(_legal(problem, plan, schedule))
         given = {task: seconds for seconds, _, task, _ in plan.dispatches or ()}
@@ -235,12 +227,12 @@ def _legal(
         for task in waits:
             if task in runs and late(runs[task]["end_seconds"], seconds):
                 text = f"given at {seconds:g} s, before {task} has written what it reads"
-                yield Violation(rule="dispatch", item=name, message=text)
+                yield violation("dispatch", name, text)
         earlier = [runs[task] for task in before[node] if task in runs]
         before[node].append(name)
         if any(late(row["start_seconds"], seconds) for row in earlier):
             text = f"given to {node} at {seconds:g} s, where another has not started"
-            yield Violation(rule="dispatch", item=name, message=text)
+            yield violation("dispatch", name, text)
         busy = sum(
             problem.tasks[problem.task_index[row["id"]]].cores
             for row in earlier
@@ -249,4 +241,4 @@ def _legal(
         room = problem.nodes[problem.node_index[node]].cores - busy
         if not plan.prefetch and problem.tasks[k].cores > room:
             text = f"given to {node} at {seconds:g} s, where {room} cores idle"
-            yield Violation(rule="dispatch", item=name, message=text)
+            yield violation("dispatch", name, text)

@@ -30,13 +30,12 @@ from ioopt.sim.replication.state import (
     new_log,
     new_state,
     queue_arrays,
+    replay_seconds,
     require_actual,
 )
 
 Engine = Literal["auto", "python", "compiled"]
 ENTRY = kernel.begin_or_advance.__name__
-SECONDS_PER_CELL = 3e-6
-"""Pure Python time of a run per input and node, to judge whether compiling pays."""
 
 
 def dispatch(
@@ -63,7 +62,7 @@ def dispatch(
     require_actual(problem, actual)
     fast = engine == "compiled" or (
         engine == "auto"
-        and use_machine_code("timeline", deadline or Deadline(None), _cells(problem))
+        and use_machine_code("timeline", deadline or Deadline(None), replay_seconds(problem)[0])
     )
     room = max(64, 8 * sum(map(len, problem.inputs)))
     while True:
@@ -88,11 +87,6 @@ def queues_of_run(
     run = _Run(problem, (None, "farthest-next-use", prefetch, RULES, None), 1, fast)
     run.to_the_end(dispatcher, None)
     return run.order
-
-
-def _cells(problem: ReplicationProblem) -> float:
-    """Seconds of a run in pure Python, estimated."""
-    return SECONDS_PER_CELL * sum(map(len, problem.inputs)) * len(problem.nodes)
 
 
 def replay_record(problem: ReplicationProblem, plan: ReplicationPlan, **options: Any) -> Simulation:

@@ -15,7 +15,11 @@ from itertools import pairwise
 from math import inf
 from typing import Any
 
-from ioopt.models.replication.workflow_bound import TransferBound, makespan_bound_seconds
+from ioopt.models.replication.workflow_bound import (
+    TransferBound,
+    WorkflowBound,
+    makespan_bound_seconds,
+)
 from ioopt.problems.base import Json
 from ioopt.problems.replication import LinkModel, ReplicationProblem
 from ioopt.protocols import Simulation
@@ -40,12 +44,7 @@ def link_bound_seconds(problem: ReplicationProblem) -> float:
 
     Counts the distinct files that are read and that no node holds or makes.
     """
-    held = frozenset().union(*problem.holds)
-    wanted = sum(
-        file.bytes
-        for f, file in enumerate(problem.files)
-        if problem.readers[f] and f not in held and problem.producer[f] < 0
-    )
+    wanted = sum(problem.files[f].bytes for f in WorkflowBound(problem).first_touch)
     fastest = max(node.speed for node in problem.nodes)
     least = min((task.compute_seconds for task in problem.tasks), default=0.0) / fastest
     return wanted / problem.network.remote_bytes_per_second + least

@@ -28,6 +28,7 @@ from ioopt.sim.replication.state import (
     new_log,
     new_state,
     queue_arrays,
+    replay_seconds,
     require_actual,
 )
 
@@ -160,9 +161,6 @@ def _barriers(
     return places, drops
 
 
-SECONDS_PER_CELL = 3e-6
-"""Pure Python time of a replay per input and node, to judge whether compiling pays."""
-COMPILED_SECONDS_PER_CELL = 2.5e-7
 REPORT_SECONDS_PER_READ = 3e-5
 """Time of schedule, timeline and check per input and task."""
 CHEAP_SECONDS = 0.3
@@ -221,12 +219,6 @@ def simulate(
         raise _stuck(problem, queues, state, parsed)
     entries = parsed.names, parsed.owner, parsed.copy_files
     return report(problem, link, (log, state), entries, float(makespan), actual)
-
-
-def replay_seconds(problem: ReplicationProblem) -> tuple[float, float]:
-    """Seconds that a replay takes on a busy machine, estimated: in pure Python, and compiled."""
-    cells = sum(map(len, problem.inputs)) * len(problem.nodes)
-    return SECONDS_PER_CELL * cells, COMPILED_SECONDS_PER_CELL * cells
 
 
 def report_seconds(problem: ReplicationProblem) -> float:

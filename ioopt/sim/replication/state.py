@@ -352,3 +352,14 @@ def new_log(inst: Instance, transfers: int, evictions: int, compiled: bool = Tru
         ints(transfers), floats(transfers), floats(transfers), ints(evictions),
         ints(evictions), floats(evictions),
     )  # fmt: skip
+
+
+SECONDS_PER_CELL = 3e-6
+"""Pure Python time of a replay per input and node, to judge whether compiling pays."""
+COMPILED_SECONDS_PER_CELL = 2.5e-7
+
+
+def replay_seconds(problem: ReplicationProblem) -> tuple[float, float]:
+    """Seconds that a replay takes on a busy machine, estimated: in pure Python, and compiled."""
+    cells = sum(map(len, problem.inputs)) * len(problem.nodes)
+    return SECONDS_PER_CELL * cells, COMPILED_SECONDS_PER_CELL * cells

@@ -12,9 +12,9 @@ from itertools import pairwise, takewhile
 
 from ioopt import compiled as machine_code
 from ioopt.compiled.choice import use_machine_code
-from ioopt.models.replication.aggregated import Cycles, attach, horizon
+from ioopt.models.replication.aggregated import attach, horizon
 from ioopt.models.replication.file_options import FileGroup, FileMix, FileOption, file_options
-from ioopt.models.replication.static import Moves, StaticInstance
+from ioopt.models.replication.static import Cycles, Moves, StaticInstance
 from ioopt.options import Deadline
 from ioopt.result import Status
 from ioopt.solvers.backends.answer import BackendLimits

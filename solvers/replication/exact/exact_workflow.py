@@ -19,7 +19,7 @@ import numpy as np
 from ioopt.compiled import compiled
 from ioopt.compiled.choice import use_machine_code
 from ioopt.errors import NotApplicableError, OutOfTime
-from ioopt.models.replication.workflow_bound import TransferBound, makespan_bound_seconds
+from ioopt.models.replication.workflow_bound import TransferBound
 from ioopt.options import SolveOptions
 from ioopt.problems.base import Record
 from ioopt.problems.replication import EvictionPolicy, ReplicationPlan, ReplicationProblem
@@ -115,8 +115,7 @@ class _Run:
     request: SolveRequest[Settings, ReplicationPlan]
 
     def __post_init__(self) -> None:
-        plain = makespan_bound_seconds(self.problem)
-        self.floor = max(plain, TransferBound(self.problem).seconds)
+        self.floor = TransferBound(self.problem).seconds
         self.upper = float("inf")
         self.plan: ReplicationPlan | None = None
         self.proven: list[float] = []
@@ -266,7 +265,7 @@ class QueueSearch:
         return kernel.Tree(
             words=self._words, before=np.zeros_like(self._words),
             kept=np.zeros(depths * width * len(self._words), np.int64),
-            node=np.zeros(depths, np.int64), children=np.zeros(depths, np.int64),
+            children=np.zeros(depths, np.int64),
             at=np.zeros(depths, np.int64), row=np.zeros(depths * width, np.int64),
             bound=np.zeros(depths * width), below=np.array(below, dtype=np.int64), fits=self._fits(),
             best=np.zeros(tasks * nodes, np.int64), numbers=np.zeros(5, np.int64),

@@ -7,7 +7,14 @@ from typing import Literal
 from ioopt.check.replication.check import check
 from ioopt.errors import OutOfTime, UsageError
 from ioopt.models.replication.aggregated import num_columns
-from ioopt.models.replication.static import Moves, StaticInstance, from_plan, reduce, to_plan
+from ioopt.models.replication.static import (
+    Cycles,
+    Moves,
+    StaticInstance,
+    from_plan,
+    reduce,
+    to_plan,
+)
 from ioopt.options import Deadline
 from ioopt.problems.base import Record
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
@@ -15,9 +22,13 @@ from ioopt.protocols import Incumbents, Outcome, SolveRequest
 from ioopt.result import StopReason
 from ioopt.solvers.replication.exact.enumeration import applies
 from ioopt.solvers.replication.exact.ip_search import SMALL_COLUMNS, Search
-from ioopt.solvers.replication.greedy.file_order import plan_in_file_order
+from ioopt.solvers.replication.greedy.job_data_present import plan_in_file_order
 from ioopt.solvers.replication.greedy.minmin import answer_instead, in_haste, plan_minmin
-from ioopt.solvers.replication.plans import TINY_TASKS, one_round_too_small, require_batch
+from ioopt.solvers.replication.plans import (
+    TINY_TASKS,
+    one_round_too_small,
+    require_batch,
+)
 
 MAKESPAN = "makespan_seconds"
 HURRY_SECONDS = 3.0
@@ -48,7 +59,7 @@ class Settings(Record):
 
     objective: Literal["additive", "makespan"] | None = None
 
-    cycles: Literal["acyclic", "printed"] = "acyclic"
+    cycles: Cycles = "acyclic"
     replication: bool = True
     anneal: bool = True
 

@@ -1,12 +1,12 @@
 """``ip-printed``: equations (1)-(13) and (21) as printed, through PuLP: the baseline of ``ip``."""
 
 from dataclasses import replace
-from typing import Literal
 
 from ioopt.check.replication.check import check
 from ioopt.models.replication.bounds import quick
 from ioopt.models.replication.printed import PrintedModel, num_terms
 from ioopt.models.replication.static import (
+    Cycles,
     StaticInstance,
     enough_disk,
     reduce,
@@ -32,7 +32,7 @@ TERMS_PER_SECOND = 60_000
 class Settings(Record):
     """``cycles`` as printed (copies may run in a cycle) or acyclic; ``replication`` off: no copies."""
 
-    cycles: Literal["printed", "acyclic"] = "printed"
+    cycles: Cycles = "printed"
     replication: bool = True
 
 

@@ -48,15 +48,14 @@ class Tree(NamedTuple):
     """The stack of the search. State and queues lie in one block of ``words``, so that a copy keeps them.
 
     ``before`` is the block before the passes of an instant; row ``depth * (tasks + 2)`` of ``kept`` the
-    one at a branching, the rows after it those of its children. By depth: ``node`` whose queue grows,
-    number of ``children``, ``at`` the next one; by depth and child ``row``, ``bound``. ``below``: tasks
+    one at a branching, the rows after it those of its children. By depth: number of ``children``, ``at``
+    the next one; by depth and child ``row``, ``bound``. ``below``: tasks
     that wait for a task, as bits; ``fits`` by task and node; ``best`` the entries of the best plan.
     """
 
     words: Ints
     before: Ints
     kept: Ints
-    node: Ints
     children: Ints
     at: Ints
     row: Ints
@@ -176,7 +175,6 @@ def branch(
     base = depth * (inst.num_tasks + 2)
     keep(tree, base)
     i = st.counters[WANTED] - 1
-    tree.node[depth] = i
     tree.children[depth] = 0
     tree.at[depth] = 0
     loose = unassigned(inst, plan)

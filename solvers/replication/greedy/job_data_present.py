@@ -1,13 +1,18 @@
-"""JobDataPresent with DataLeastLoaded (Khanna et al., Section 3, after Ranganathan and Foster; rule 9)."""
+"""JobDataPresent with DataLeastLoaded (Khanna et al., Section 3, after Ranganathan and Foster; rule 9).
+
+And on the same planned disks a plan at once (ours): tasks in the order of the file, each to the first
+free node.
+"""
 
 from collections.abc import Container
 
 from ioopt.errors import OutOfTime
+from ioopt.models.replication.bounds import area_seconds
 from ioopt.options import Deadline
 from ioopt.problems.base import Record
 from ioopt.problems.replication import EvictionPolicy, ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Outcome, SolveRequest
-from ioopt.solvers.replication.greedy.file_order import answer_in_file_order
+from ioopt.result import StopReason
 from ioopt.solvers.replication.plans import Move, build_plan, require_batch
 
 COPY_AT_ACCESS = 6
@@ -51,6 +56,29 @@ def plan_job_data_present(
     model = "replay" if planner.evictions else "static"
     plan = build_plan(problem, planner.queues, eviction, planner.moves, model)  # type: ignore[arg-type]
     return plan, planner.busy
+
+
+def answer_in_file_order(problem: ReplicationProblem, what: str) -> Outcome:
+    """The answer where the time limit is too short for *what*; the bound is the area bound.
+
+    Raises UnsolvableInstanceError for a task that no disk can hold.
+    """
+    short = f"the time limit is too short for {what}"
+    note = f"{short}: tasks in the order of the file, each to the first free node"
+    plan = plan_in_file_order(problem)
+    return Outcome(plan, area_seconds(problem), StopReason.TIME, notes=(note,))
+
+
+def plan_in_file_order(problem: ReplicationProblem) -> ReplicationPlan:
+    """Tasks in the order of the file, each to the first free node, transfers stated.
+
+    Raises UnsolvableInstanceError for a task that no disk can hold.
+    """
+    require_batch(problem)
+    planner = _InFileOrder(problem)
+    for k in range(len(problem.tasks)):
+        planner.assign(k)
+    return build_plan(problem, planner.queues, "farthest-next-use", planner.moves)
 
 
 class _Planner:
@@ -142,3 +170,14 @@ class _Planner:
         disk[f] = number
         self.holders[f].add(node)
         self.used[node] += size
+
+
+class _InFileOrder(_Planner):
+    """Every task goes to the node that is free first of those whose disk holds its files."""
+
+    def _node_for(self, k: int) -> tuple[int, float]:
+        node = min(self.problem.hosts[k], key=self.busy.__getitem__)
+        return node, self._transfer_seconds(k, node)
+
+    def _copy(self, f: int, number: int) -> None:
+        """Nothing is copied ahead."""

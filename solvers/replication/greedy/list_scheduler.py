@@ -1,4 +1,4 @@
-"""One list scheduler of workflows, made of components as SAGA's: rank, cores, transfers, disks.
+"""One list scheduler of workflows, and of batches for ``minmin``, made of components as SAGA's.
 
 Tasks are committed one by one to a node, in exact times, and stay where they were put (workflow rules 14 to
 17). Files that are not on a node are priced at a copy where any node of the plan has them, else at a fetch;
@@ -8,12 +8,13 @@ all release times are known; the shared link and the disks of storage nodes are 
   Topcuoglu, Hariri and Wu 2002: with the files on the way), and goes where it ends first; or the pair of an
   open task and a node that ends first (MinMin).
 - *insertion*: into the first gap of a node's cores that holds it, or behind what they have.
-- *transfers*: before the task takes its cores, or on them, summed.
+- *transfers*: before the task takes its cores, or on them, summed, where the first end is looked for.
 - *disks*: not looked at (under small ones nearly every plan of that kind spills), or full ones evict by
   popularity, equation (22).
 """
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -25,17 +26,12 @@ from typing import Literal
 from ioopt.errors import OutOfTime
 from ioopt.options import Deadline
 from ioopt.problems.replication import ReplicationProblem
-from ioopt.solvers.replication.greedy.cores import Behind, Gaps
-from ioopt.solvers.replication.plans import successors
+from ioopt.solvers.replication.plans import Move, successors
+from ioopt.units import exact
 
 MOST_BITS = 4096
 """Ticks a second of more bits are rounded: exact, but slower than they are worth."""
 ROUNDED_TICKS = 10**30
-
-
-def exact(value: float) -> Fraction:
-    """The decimal that *value* is written as."""
-    return Fraction(repr(value))
 
 
 class Ticks:
@@ -75,29 +71,125 @@ class Ticks:
 
 TASKS_A_LOOK = 50
 """Tasks committed between two looks at the clock."""
-Entry = tuple[float, int, int]
-"""A completion, a task and a node."""
-Heaps = list[dict[int, list[tuple[int, int]]]]
-NONE: Entry = (float("inf"), -1, -1)
+TIE_SECONDS = 1e-9
+"""Planned ends this close tie."""
+
+
+END = float("inf")
+
+
+class Behind:
+    """The cores of a node by the times at which they are free for good: (time, cores), ascending."""
+
+    def __init__(self, cores: int) -> None:
+        self.times = [(0, cores)]
+
+    def earliest(self, cores: int, ready: int = 0, length: int = 0, limit: float = 0.0) -> int:
+        """When *cores* are free and the task is *ready*."""
+        for at, count in self.times:
+            cores -= count
+            if cores <= 0:
+                return max(ready, at)
+        raise ValueError("more cores are asked for than the node has")
+
+    def take(self, cores: int, start: int, end: int) -> None:
+        """Put those that are free first to use until *end*."""
+        left = cores
+        while left:
+            time, count = self.times.pop(0)
+            if count > left:
+                self.times.insert(0, (time, count - left))
+            left -= min(count, left)
+        insort(self.times, (end, cores))
+
+
+class Gaps:
+    """The cores of a node: how many are in use when, and, per count asked for, when so many idle.
+
+    ``used[x]`` cores are in use from ``times[x]`` to the next; ``idle[c]`` are the starts and the
+    ends of the longest stretches in which at least c cores idle.
+    """
+
+    def __init__(self, cores: int, counts: Iterable[int]) -> None:
+        self.cores = cores
+        self.times = [0]
+        self.used = [0]
+        self.idle: dict[int, tuple[list[int], list[float]]] = {
+            count: ([0], [END]) for count in counts if count <= cores
+        }
+
+    def earliest(self, cores: int, ready: int = 0, length: int = 0, limit: float = 0.0) -> float:
+        """First start from *ready* on in a stretch that lasts, or one that ends after *limit*."""
+        starts, ends = self.idle[cores]
+        at = bisect_right(ends, ready)
+        start = max(starts[at], ready)
+        while ends[at] < start + length <= limit:
+            at += 1
+            start = starts[at]
+        return start
+
+    def take(self, cores: int, start: int, end: int) -> None:
+        """Put *cores* to use from *start* to *end*."""
+        if start == end:
+            return
+        times, used = self.times, self.used
+        first, last = self._cut(start), self._cut(end)
+        for count, stretches in self.idle.items():
+            most = self.cores - count
+            x = first
+            while x < last:
+                y = x
+                while y < last and used[y] <= most < used[y] + cores:
+                    y += 1
+                if y > x:
+                    _close(*stretches, times[x], times[y])
+                x = max(y, x + 1)
+        for x in range(first, last):
+            used[x] += cores
+        for x in (last, first):
+            if x and used[x] == used[x - 1]:
+                del times[x], used[x]
+
+    def _cut(self, time: int) -> int:
+        """The place at which *time* begins, made where there is none."""
+        at = bisect_left(self.times, time)
+        if at == len(self.times) or self.times[at] != time:
+            self.times.insert(at, time)
+            self.used.insert(at, self.used[at - 1])
+        return at
+
+
+def _close(starts: list[int], ends: list[float], start: int, end: int) -> None:
+    """Take [start, end) out of the stretch that holds it."""
+    at = bisect_right(starts, start) - 1
+    left, right = starts[at] < start, end < ends[at]
+    if left and right:
+        starts.insert(at + 1, end)
+        ends.insert(at, start)
+    elif left:
+        ends[at] = start
+    elif right:
+        starts[at] = end
+    else:
+        del starts[at], ends[at]
 
 
 @dataclass(frozen=True)
 class Components:
-    """What a list scheduler is made of. *rank* ``end`` takes cores ``behind`` and transfers on them."""
+    """What a list scheduler is made of; *rank* ``end`` goes without *gaps*.
+
+    Without ``copies`` every file is fetched, at that price.
+    """
 
     rank: Literal["path", "path with files", "end"]
     gaps: bool = False
-    transfers_on_cores: bool = False
     disks: bool = False
-
-    def __post_init__(self) -> None:
-        if self.rank == "end" and (self.gaps or not self.transfers_on_cores):
-            raise ValueError("the first end is looked for behind the cores, with transfers on them")
+    copies: bool = True
 
 
 HEFT = Components("path with files", gaps=True)
 B_LEVEL = Components("path")
-MIN_MIN = Components("end", transfers_on_cores=True, disks=True)
+MIN_MIN = Components("end", disks=True)
 
 
 class ListScheduler:
@@ -106,6 +198,7 @@ class ListScheduler:
     def __init__(self, problem: ReplicationProblem, components: Components) -> None:
         self.problem, self.components = problem, components
         self.ticks = Ticks(problem)
+        self.copy = self.ticks.copy if components.copies else self.ticks.fetch
         self.sizes = [file.bytes for file in problem.files]
         self.need = [task.cores for task in problem.tasks]
         self.base = list(self.ticks.release)
@@ -114,6 +207,8 @@ class ListScheduler:
         self.end = [0] * len(problem.tasks)
         self.order: list[tuple[int, int]] = []
         """(task, node) in the order of the commits."""
+        self.moves: list[Move] = []
+        self.evictions = 0
         counts = sorted(set(self.need))
         self.cores = [
             Gaps(node.cores, counts) if components.gaps else Behind(node.cores)
@@ -168,21 +263,12 @@ class ListScheduler:
         return queues
 
     @property
-    def makespan_seconds(self) -> float:
-        """The planned end of the last task."""
-        return max(self.end, default=0) / self.ticks.second
-
-    @cached_property
-    def fitting(self) -> list[Sequence[int]]:
-        """Per task, the nodes that have its cores and room for its files."""
-        nodes, rows = range(len(self.problem.nodes)), {}
-        lists: list[Sequence[int]] = []
-        for k, cores in enumerate(self.need):
-            key = (cores, self.problem.task_bytes(k))
-            if key not in rows:
-                rows[key] = [i for i in nodes if self.problem.fits(k, i)]
-            lists.append(rows[key])
-        return lists
+    def ready_seconds(self) -> list[float]:
+        """The planned end of the last task on each node."""
+        return [
+            max([self.end[k] for k in queue], default=0) / self.ticks.second
+            for queue in self.queues()
+        ]
 
     @cached_property
     def ranks(self) -> list[int]:
@@ -202,7 +288,7 @@ class ListScheduler:
 
     def price(self, file: int) -> int:
         """Ticks to bring *file* to a node that lacks it."""
-        return self.sizes[file] * (self.ticks.copy if self.holders[file] else self.ticks.fetch)
+        return self.sizes[file] * (self.copy if self.holders[file] else self.ticks.fetch)
 
     def costs(self, k: int) -> list[int]:
         """Ticks of the transfers that task *k* needs on each node."""
@@ -215,10 +301,11 @@ class ListScheduler:
 
     def _moves(self, k: int, i: int) -> Iterator[tuple[int, bool, int]]:
         """(file, whether it comes, node) as the files of task *k* come to node *i*, one after the other."""
-        files = (*self.problem.inputs[k], *self.problem.outputs[k])
-        for file in self.problem.inputs[k]:
+        problem = self.problem
+        files = (*problem.inputs[k], *problem.outputs[k])
+        for file in problem.inputs[k]:
             self.unread[file] -= 1
-        disk = self.problem.nodes[i].disk_bytes if self.components.disks else None
+        disk = problem.nodes[i].disk_bytes if self.components.disks else None
         for file in files:
             if file in self.disks[i]:
                 continue
@@ -227,7 +314,11 @@ class ListScheduler:
                 self.disks[i].remove(victim)
                 self.holders[victim].remove(i)
                 self.used[i] -= self.sizes[victim]
+                self.evictions += 1
                 yield victim, False, i
+            if file in problem.inputs[k]:
+                held = self.components.copies and self.holders[file]
+                self.moves.append((file, min(self.holders[file]) if held else -1, i))
             self.disks[i].add(file)
             self.holders[file].add(i)
             self.used[i] += self.sizes[file]
@@ -261,100 +352,75 @@ class _LongestPath:
         """Task, node, start and end."""
         plan, k = self.plan, heappop(self._open)[1]
         base, need, costs, work = plan.base[k], plan.need[k], plan.costs(k), plan.ticks.work
-        on_cores = plan.components.transfers_on_cores
         best, where, begin = float("inf"), -1, 0
-        for hoped, i in sorted([(base + costs[i] + work[i][k], i) for i in plan.fitting[k]]):
+        for hoped, i in sorted([(base + costs[i] + work[i][k], i) for i in plan.problem.hosts[k]]):
             if hoped > best:
                 break
-            length = work[i][k] + (costs[i] if on_cores else 0)
-            start = plan.cores[i].earliest(need, hoped - length, length, best)
-            if start + length < best or (start + length == best and i < where):
-                best, where, begin = start + length, i, int(start)
+            start = plan.cores[i].earliest(need, hoped - work[i][k], work[i][k], best)
+            end = start + work[i][k]
+            if end < best or (end == best and i < where):
+                best, where, begin = end, i, int(start)
         return k, where, begin, int(best)
 
 
 class _FirstEnd:
     """The pair of an open task and a node that ends first: ties lowest task, then lowest node.
 
-    By node and core count, ``arrived`` holds (length, task) of open tasks whose producers have ended when
-    so many cores are free there, ``waiting`` (completion, task) of the others; entries that no longer hold
-    are dropped when they come up. ``best`` is a node's first, found anew for those that have ``changed``.
+    In seconds, row k for task k and column i for node i: ``lengths``, its transfers and computing there,
+    infinite where it does not fit and while it is not open, and ``ends``, when it would end there. Row c
+    of ``free``: when so many cores as the c-th of the ``counts`` are free on each node.
     """
 
     def __init__(self, plan: ListScheduler) -> None:
-        self.plan = plan
-        nodes, counts = plan.problem.nodes, sorted(set(plan.need))
-        self.lengths: dict[int, dict[int, int]] = {}
-        """Open task -> node -> ticks of its transfers and computing there."""
-        empty = [[count for count in counts if count <= node.cores] for node in nodes]
-        self.arrived: Heaps = [{count: [] for count in row} for row in empty]
-        self.waiting: Heaps = [{count: [] for count in row} for row in empty]
-        self.best = [NONE for _ in nodes]
-        self.changed: set[int] = set()
+        import numpy as np
+
+        tasks, nodes = len(plan.problem.tasks), len(plan.problem.nodes)
+        self.plan, self.node = plan, -1
+        self.lengths, self.ends = np.full((tasks, nodes), np.inf), np.full((tasks, nodes), np.inf)
+        self.base = np.zeros(tasks)
+        self.counts = sorted(set(plan.need))
+        self.count = np.searchsorted(self.counts, plan.need)
+        self.free = np.zeros((len(self.counts), nodes))
+        self.readers = [np.array(readers, dtype=np.int64) for readers in plan.problem.readers]
+        self.changed = np.zeros(tasks, dtype=bool)
+        """Whether the ends of a task are to be found anew."""
 
     def open(self, k: int) -> None:
         """Task *k* may be next on every node that it fits on."""
-        plan, costs = self.plan, self.plan.costs(k)
-        self.lengths[k] = {i: costs[i] + plan.ticks.work[i][k] for i in plan.fitting[k]}
-        for i in self.lengths[k]:
-            self._push(k, i)
+        plan, second, costs = self.plan, self.plan.ticks.second, self.plan.costs(k)
+        for i in plan.problem.hosts[k]:
+            self.lengths[k, i] = (costs[i] + plan.ticks.work[i][k]) / second
+        self.base[k] = plan.base[k] / second
+        self.changed[k] = True
 
     def moved(self, file: int, i: int, arrives: bool) -> None:
-        """The prices of the open readers of a file that came to node *i* or left it change."""
-        plan = self.plan
-        sign, size = (1 if arrives else -1), plan.sizes[file]
-        others = len(plan.holders[file]) - arrives
-        far = 0 if others else size * (plan.ticks.copy - plan.ticks.fetch) * sign
-        here = -sign * size * (plan.ticks.copy if others else plan.ticks.fetch)
-        for k in plan.problem.readers[file]:
-            row = self.lengths.get(k)
-            if row is None:
-                continue
-            for j in row if far else (i,) if i in row else ():
-                change = here if j == i else far
-                if change:
-                    row[j] += change
-                    self._push(k, j)
+        """The prices of the readers of a file that came to node *i* or left it change."""
+        plan, readers = self.plan, self.readers[file]
+        fetch, copy = (
+            plan.sizes[file] * ticks / plan.ticks.second for ticks in (plan.ticks.fetch, plan.copy)
+        )
+        others, sign = len(plan.holders[file]) - arrives, 1 if arrives else -1
+        if not others:
+            self.lengths[readers] += sign * (copy - fetch)
+        self.lengths[readers, i] -= sign * copy
+        self.changed[readers] = True
 
     def next(self) -> tuple[int, int, int, int]:
         """Task, node, start and end."""
-        for i in self.changed:
-            self.best[i] = self._first(i)
-        end, k, i = min(self.best)
-        self.changed = {j for j, entry in enumerate(self.best) if entry[1] == k or j == i}
-        return k, i, int(end) - self.lengths.pop(k)[i], int(end)
-
-    def _push(self, k: int, i: int) -> None:
-        base, length, count = self.plan.base[k], self.lengths[k][i], self.plan.need[k]
-        free = self.plan.cores[i].earliest(count)
-        if base > free:
-            heappush(self.waiting[i][count], (base + length, k))
-        else:
-            heappush(self.arrived[i][count], (length, k))
-        entry = (max(base, free) + length, k, i)
-        if entry < self.best[i]:
-            self.best[i] = entry
-        elif self.best[i][1] == k:
-            self.changed.add(i)
-
-    def _first(self, i: int) -> Entry:
-        """The open task that ends first on node *i*; NONE where there is none."""
-        found, base, lengths = NONE, self.plan.base, self.lengths
-        for count, waiting in self.waiting[i].items():
-            free, arrived = self.plan.cores[i].earliest(count), self.arrived[i][count]
-            while waiting:
-                end, k = waiting[0]
-                holds = k in lengths and base[k] + lengths[k][i] == end
-                if holds and base[k] > free:
-                    found = min(found, (end, k, i))
-                    break
-                heappop(waiting)
-                if holds:
-                    heappush(arrived, (lengths[k][i], k))
-            while arrived and (
-                arrived[0][1] not in lengths or lengths[arrived[0][1]][i] != arrived[0][0]
-            ):
-                heappop(arrived)
-            if arrived:
-                found = min(found, (free + arrived[0][0], arrived[0][1], i))
-        return found
+        plan, i = self.plan, self.node
+        if i >= 0:
+            for c, count in enumerate(self.counts):
+                if count <= plan.problem.nodes[i].cores:
+                    self.free[c, i] = plan.cores[i].earliest(count) / plan.ticks.second
+            self.ends[:, i] = self.lengths[:, i] + self.base.clip(min=self.free[self.count, i])
+        rows = self.changed.nonzero()[0]
+        self.changed[rows] = False
+        begun = self.free[self.count[rows]].clip(min=self.base[rows, None])
+        self.ends[rows] = self.lengths[rows] + begun
+        limit = self.ends.min() + TIE_SECONDS
+        k, i = divmod(int((self.ends <= limit).argmax()), self.ends.shape[1])
+        self.lengths[k] = self.ends[k] = float("inf")
+        self.node = i
+        length = plan.costs(k)[i] + plan.ticks.work[i][k]
+        end = max(plan.base[k], int(plan.cores[i].earliest(plan.need[k]))) + length
+        return k, i, end - length, end

@@ -21,18 +21,17 @@ from ioopt.compiled import compiled
 from ioopt.compiled.choice import KERNELS, LOADING_SECONDS
 from ioopt.decisions.replication import Dispatcher, DispatchView, Pair
 from ioopt.problems.replication import (
-    EvictionPolicy,
     File,
     Node,
-    ReplayOptions,
     ReplicationProblem,
     Task,
 )
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.sim.replication import kernel
-from ioopt.sim.replication.dispatch import SECONDS_PER_CELL, queues_of_run
+from ioopt.sim.replication.dispatch import queues_of_run
 from ioopt.sim.replication.state import (
     BEGUN,
+    SECONDS_PER_CELL,
     Log,
     instance_arrays,
     new_log,
@@ -64,17 +63,13 @@ MOST_CELLS = 30_000
 """Tasks x nodes that one re-planning may look at; of larger rests locality decides."""
 
 
-class Settings(ReplayOptions):
-    """``mode``: answer with the ``dispatch`` run itself, or ``replay`` its queues.
-
-    ``prefetch``: a task may be given to a node whose cores are busy. ``share``: a new plan once this
+class Settings(dispatch.Settings):
+    """As of every dispatcher, which here answers with its run; ``share``: a new plan once this
     share of the unassigned tasks has been given since the last; ``late_share``: once a task has run
     past its estimate and this share has been given. ``evaluations``: replays a new plan may take.
-    ``eviction``: policy of the run; the rest are options of it beyond the rules.
     """
 
     mode: Literal["replay", "dispatch"] = "dispatch"
-    eviction: EvictionPolicy = "farthest-next-use"
     prefetch: bool = True
     share: float = Field(default=0.1, gt=0, le=1)
     late_share: float = Field(default=0.05, gt=0, le=1)
@@ -84,9 +79,7 @@ class Settings(ReplayOptions):
 def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
     """Run the dispatcher on planned times."""
     settings = request.settings or Settings()
-    own = {"share", "late_share", "evaluations"}
-    mode = dispatch.Settings(**settings.model_dump(exclude=own))
-    return dispatch.answer(problem, request, request.policy or policy(settings), mode)
+    return dispatch.answer(problem, request, request.policy or policy(settings), settings)
 
 
 def policy(settings: Settings | None) -> Dispatcher:

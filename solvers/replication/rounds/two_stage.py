@@ -24,7 +24,7 @@ from ioopt.problems.replication import (
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
 from ioopt.solvers.backends.answer import BackendLimits
-from ioopt.solvers.replication.greedy.file_order import answer_in_file_order
+from ioopt.solvers.replication.greedy.job_data_present import answer_in_file_order
 from ioopt.solvers.replication.plans import build_plan, require_batch
 from ioopt.solvers.replication.rounds.eviction import Disks, Removal, Room
 from ioopt.solvers.replication.rounds.stages import (

@@ -26,9 +26,9 @@ from ioopt.protocols import Incumbents, Outcome, SolveRequest
 from ioopt.result import StopReason
 from ioopt.sim.replication.simulate import (
     replay_fits,
-    replay_seconds,
     report_seconds,
 )
+from ioopt.sim.replication.state import replay_seconds
 from ioopt.solvers.replication.greedy import minmin
 from ioopt.solvers.replication.greedy.minmin import planning_seconds
 from ioopt.solvers.replication.search.flow_run import FlowRun

@@ -14,7 +14,8 @@ from ioopt.models.replication.workflow_bound import makespan_bound_seconds
 from ioopt.problems.replication import RULES, EvictionPolicy, ReplicationPlan, ReplicationProblem
 from ioopt.protocols import SolveRequest
 from ioopt.result import StopReason
-from ioopt.sim.replication.simulate import replay_seconds, simulate
+from ioopt.sim.replication.simulate import simulate
+from ioopt.sim.replication.state import replay_seconds
 from ioopt.solvers.replication.greedy import job_data_present, minmin
 from ioopt.solvers.replication.plans import build_plan
 from ioopt.solvers.replication.search import params
@@ -36,9 +37,9 @@ from ioopt.solvers.replication.workflows import PLANNERS, Planner
 class Budget:
     """What a search may spend and has spent; it ends after *effort* replays or so many *seconds*.
 
-    The number of replays decides, so that runs repeat, unless *follows_clock* and the replays are late by a
-    share *lag* of the time: from then on the clock does, and what is left of the run's phases goes into the
-    time left, none is skipped.
+    The number of replays decides how far a run is, so that runs repeat, unless it *follows_clock* and the
+    replays are late by about a share *lag* of the time: from then on the time past that share does, and
+    what is left of the run's phases goes into the time left, none is skipped.
     """
 
     def __init__(
@@ -53,8 +54,6 @@ class Budget:
         self.evaluations, self.by_clock, self.replay_seconds = 0, False, 0.0
         self._begun = clock()
         self.end = self._begun + seconds
-        self._turned = (0.0, self._begun)
-        """Share of the run that was over, and the time, as the clock took over."""
 
     def left(self) -> float:
         """Seconds left."""
@@ -81,20 +80,13 @@ class Budget:
 
     def progress(self) -> float:
         """Share of the run that is over, 0 to 1, by the count or, once that is late, by the clock."""
-        if not self.by_clock:
-            counted = self.evaluations / self.effort
-            passed = 1.0 - self.left() / max(self.end - self._begun, 1e-9)
-            if not self.follows_clock or passed <= counted + self.lag:
-                return min(1.0, counted)
-            self.follow_clock()
-        share, since = self._turned
-        passed = (self.clock() - since) / max(self.end - since, 1e-9)
-        return min(1.0, share + (1.0 - share) * max(0.0, passed))
-
-    def follow_clock(self) -> None:
-        """Let the clock end the run."""
-        self._turned = (min(1.0, self.evaluations / self.effort), self.clock())
-        self.by_clock = True
+        counted = min(1.0, self.evaluations / self.effort)
+        if not self.follows_clock:
+            return counted
+        passed = 1.0 - self.left() / max(self.end - self._begun, 1e-9)
+        beyond = min(1.0, (passed - self.lag) / (1.0 - self.lag))
+        self.by_clock = self.by_clock or beyond > counted
+        return max(counted, beyond) if self.by_clock else counted
 
 
 RESERVE_SHARE = 0.4
@@ -394,16 +386,13 @@ class LinkAwareRun:
         start, base, cost = budget.progress(), budget.evaluations, annealing.steps_per_replay
         total, steps = cost * max(1, round((until - start) * budget.effort)), 1
         while not self.over() and budget.progress() < until:
-            share = (budget.progress() - start) / max(until - start, 1e-9)
             begun, before = budget.clock(), annealing.evaluations
-            if budget.by_clock:
-                heat = hot * falls**share
-                annealing.run(steps, heat, heat, self.target)
-            elif before < total:
-                steps = min(steps, total - before)
-                annealing.run(steps, hot, hot * falls, self.target, before, total)
-            else:
+            share = (budget.progress() - start) / max(until - start, 1e-9)
+            first = int(share * total) if budget.by_clock else before
+            if first >= total:
                 return
+            steps = min(steps, total - first)
+            annealing.run(steps, hot, hot * falls, self.target, first, total)
             made = annealing.evaluations - before
             budget.evaluations = base + annealing.evaluations // cost
             budget.replay_seconds = cost * (budget.clock() - begun) / max(1, made)

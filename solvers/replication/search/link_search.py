@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 from itertools import chain, pairwise, zip_longest
 
-from ioopt.compiled import Box, boxes, compiled
+from ioopt.compiled import boxes, compiled
 from ioopt.problems.replication import RULES, EvictionPolicy, ReplayOptions, ReplicationProblem
-from ioopt.sim.replication.state import Instance, instance_arrays, new_log, new_state, queue_arrays
 from ioopt.sim.replication.state import Queues as QueueArrays
+from ioopt.sim.replication.state import instance_arrays, new_log, new_state, queue_arrays
 from ioopt.solvers.replication.plans import flat, successors, tiny_batch
 from ioopt.solvers.replication.search import deal_kernel, line_kernel
 from ioopt.solvers.replication.search.line_kernel import Schedule
@@ -58,8 +58,33 @@ class Engine:
         self._nothing = self.line([], [], False)
 
     def line(self, order: Sequence[int], node: Sequence[int], by_bytes: bool) -> Line:
-        """The state of a search that begins from *order*, task k on node ``node[k]``."""
-        return new_line(self.problem, self.inst, order, node, self.random, self.fast, by_bytes)
+        """The state of a search that begins from *order*, task k on node ``node[k]``, without barriers."""
+        problem, inst, box = self.problem, self.inst, boxes(self.fast)
+        tasks, nodes = len(order), inst.num_nodes
+        files = inst.num_files if by_bytes else 0
+        place = [0] * tasks
+        for p, k in enumerate(order):
+            place[k] = p
+        before_ptr, before = map(box, flat(problem.predecessors))
+        after_ptr, after = map(box, flat(successors(problem)))
+        reader_ptr, readers = map(box, flat(problem.readers))
+        fits = [int(problem.fits(k, i)) for k in range(tasks) for i in range(nodes)]
+        network, none, cells = problem.network, [0] * tasks, [0] * (nodes * files)
+        costs = [1.0 / network.remote_bytes_per_second, 1.0 / network.replica_bytes_per_second]
+        return Line(
+            order=box(order), place=box(place), node=box(node), cut=box(none),
+            kept_order=box(order), kept_node=box(node), kept_cut=box(none),
+            best_order=box(order), best_node=box(node), best_cut=box(none),
+            before_ptr=before_ptr, before=before, after_ptr=after_ptr, after=after,
+            reader_ptr=reader_ptr, readers=readers, fits=box(fits),
+            flag=box(none), scratch=box(none),
+            queued=box([0] * (nodes + 1)), random=self.random,
+            values=box([float("inf")] * 2, real=True), counts=box([0]),
+            on=box(cells), copies=box([0] * files), nxt=box([0] * files),
+            follow=box([0] * (len(inst.files) if by_bytes else 0)), wanted=box([0] * files),
+            used=box([0] * nodes), residents=box(cells), num_residents=box([0] * nodes),
+            costs=box(costs, real=True), sums=box([0] * 3),
+        )  # fmt: skip
 
     def arrays(
         self, queues: Queues, eviction: EvictionPolicy = OUR_EVICTION, rounds: bool = False
@@ -216,42 +241,6 @@ def with_barriers(engine: Engine, ordered: Annealing, every: int) -> Annealing:
     write_queues(engine.inst, arrays, line)
     keep_best(line)
     return Annealing(engine, arrays, line, 1)
-
-
-def new_line(
-    problem: ReplicationProblem, inst: Instance, order: Sequence[int], node: Sequence[int], random: Box,
-    fast: bool, by_bytes: bool,
-) -> Line:  # fmt: skip
-    """The state of a search that begins from *order*, task k on node ``node[k]``, without barriers."""
-    box, tasks, nodes = boxes(fast), len(order), inst.num_nodes
-    files = inst.num_files if by_bytes else 0
-    place = [0] * tasks
-    for p, k in enumerate(order):
-        place[k] = p
-    before_ptr, before = map(box, flat(problem.predecessors))
-    after_ptr, after = map(box, flat(successors(problem)))
-    reader_ptr, readers = map(box, flat(problem.readers))
-    fits = [
-        int(problem.task_bytes(k) <= inst.disk[i] and inst.cores[k] <= inst.node_cores[i])
-        for k in range(tasks)
-        for i in range(nodes)
-    ]
-    network, none, cells = problem.network, [0] * tasks, [0] * (nodes * files)
-    costs = [1.0 / network.remote_bytes_per_second, 1.0 / network.replica_bytes_per_second]
-    return Line(
-        order=box(order), place=box(place), node=box(node), cut=box(none),
-        kept_order=box(order), kept_node=box(node), kept_cut=box(none),
-        best_order=box(order), best_node=box(node), best_cut=box(none),
-        before_ptr=before_ptr, before=before, after_ptr=after_ptr, after=after,
-        reader_ptr=reader_ptr, readers=readers, fits=box(fits),
-        flag=box(none), scratch=box(none),
-        queued=box([0] * (nodes + 1)), random=random,
-        values=box([float("inf")] * 2, real=True), counts=box([0]),
-        on=box(cells), copies=box([0] * files), nxt=box([0] * files),
-        follow=box([0] * (len(inst.files) if by_bytes else 0)), wanted=box([0] * files),
-        used=box([0] * nodes), residents=box(cells), num_residents=box([0] * nodes),
-        costs=box(costs, real=True), sums=box([0] * 3),
-    )  # fmt: skip
 
 
 def merged(problem: ReplicationProblem, queues: list[list[int]]) -> list[int]:

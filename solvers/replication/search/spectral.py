@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 CLIQUE_READERS = 12
 DENSE_TASKS = 60
-FACTOR_VERTICES = 1500
 
 
 def task_order(problem: ReplicationProblem) -> list[int]:
@@ -78,39 +77,13 @@ def _fiedler(graph: nx.Graph[int], vertices: list[int]) -> list[float]:
     if len(vertices) <= DENSE_TASKS:
         _, vectors = np.linalg.eigh(laplacian.toarray())
         return list(vectors[:, 1])
-    if len(vertices) > FACTOR_VERTICES:
-        return _by_descent(laplacian)
     from scipy.sparse import eye_array
-    from scipy.sparse.linalg import eigsh
+    from scipy.sparse.linalg import LinearOperator, eigsh, splu
 
     start = np.cos(np.arange(len(vertices), dtype=float))
     shift = 1e-6 * float(laplacian.diagonal().mean())
-    _, vectors = eigsh(
-        (laplacian + shift * eye_array(len(vertices))).tocsc(), k=2, sigma=0.0, v0=start, tol=1e-6
-    )
+    shifted = (laplacian + shift * eye_array(len(vertices))).tocsc()
+    factors = splu(shifted, permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True})
+    inverse = LinearOperator(shifted.shape, factors.solve)
+    _, vectors = eigsh(shifted, k=2, sigma=0.0, v0=start, tol=1e-6, OPinv=inverse)
     return list(vectors[:, 1])
-
-
-def _by_descent(laplacian: csr_array) -> list[float]:
-    """An approximate Fiedler vector without factoring, whose fill-in explodes on large graphs."""
-    import warnings
-
-    import numpy as np
-    from scipy.sparse import diags_array
-    from scipy.sparse.linalg import lobpcg
-
-    size = laplacian.shape[0]
-    places = np.arange(size, dtype=float)
-    guess = np.cos(np.outer(places, [1.0, 0.1, np.pi / size]))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it says so when it stops short of its tolerance
-        values, vectors = lobpcg(
-            laplacian,
-            guess,
-            M=diags_array(1.0 / laplacian.diagonal()),
-            Y=np.ones((size, 1)),
-            largest=False,
-            tol=1e-4,
-            maxiter=60,
-        )
-    return list(vectors[:, int(np.argmin(values))])

@@ -9,7 +9,7 @@ import pytest
 from ioopt.models.program import Program
 from ioopt.result import Status
 from ioopt.solvers.backends.answer import BackendLimits
-from ioopt.solvers.backends.cpsat_program import solve_by_cpsat, solve_on_grid, to_cpsat
+from ioopt.solvers.backends.cpsat_program import solve_by_cpsat, to_cpsat
 from ioopt.solvers.backends.linprog_backend import solve_by_linprog
 from ioopt.solvers.backends.pulp_program import to_pulp
 from ioopt.solvers.backends.solve import solve_program
@@ -71,7 +71,7 @@ def test_limits_of_rows_and_variables() -> None:
     for answer in (
         solve_by_cpsat(program, LIMITS),
         solve_program(program, "HiGHS", LIMITS),
-        solve_on_grid(program, LIMITS),
+        solve_program(program, "SCIP", LIMITS),
         solve_by_linprog(program),
     ):
         assert answer.objective == pytest.approx(8)

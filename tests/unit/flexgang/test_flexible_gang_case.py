@@ -38,7 +38,7 @@ def tiny(surface: dict[str, list[float]]) -> FlexibleGangProblem:
 SURFACE = {"10,30": [2.0, 0.1], "20,20": [1.5, 0.15], "30,10": [1.2, 0.18], "10,10": [1.25, 0.16]}
 
 
-@pytest.mark.parametrize("backend", ["HiGHS", "CP-SAT", "CBC"])
+@pytest.mark.parametrize("backend", ["HiGHS", "SCIP", "CBC"])
 def test_worked_case(backend: str) -> None:
     case = json.loads(shared_path("cases", "flexgang", "08_flexgang_tiny.json").read_text())
     problem = tiny(case["inputs"]["surface"])

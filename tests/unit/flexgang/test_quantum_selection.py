@@ -96,7 +96,7 @@ def test_both_integer_programs_equal_the_oracle(seed: int) -> None:
     grid, oracle = cycle_grid(costs), least(costs)
     assert math.isfinite(oracle) and least_cost(costs.problem) <= oracle
     model = QuantumModel(costs, grid)
-    for backend in ("HiGHS", "CP-SAT"):
+    for backend in ("HiGHS", "SCIP"):
         request = SolveRequest(SolveOptions(120, backend=backend), Deadline(120))
         answer = run(model, None, request)
         assert answer.status == "optimal", backend

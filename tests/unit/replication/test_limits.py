@@ -19,8 +19,8 @@ from ioopt.sim.replication import simulate as sim
 from ioopt.sim.replication.state import instance_arrays, new_log, new_state, queue_arrays
 from ioopt.solvers.replication.exact import ip
 from ioopt.solvers.replication.greedy import (
-    file_order,
     job_data_present,
+    list_scheduler,
     minmin,
 )
 from ioopt.solvers.replication.rounds import two_stage
@@ -45,7 +45,7 @@ def test_file_order_by_hand() -> None:
     reads = (["f0"], ["f1"], ["f0", "f2"], ["f2"], ["f3"], ["f0"], ["f0"], ["f2"])
     tasks = {f"t{k}": (5, files) for k, files in enumerate(reads)}
     problem = made([{"disk_bytes": 20}] * 2, {f"f{k}": 10 for k in range(4)}, tasks, 1, 10)
-    plan = file_order.plan_in_file_order(problem)
+    plan = job_data_present.plan_in_file_order(problem)
     assert plan.order == {"n0": ("t0", "t2", "t5", "t6"), "n1": ("t1", "t3", "t4", "t7")}
     assert plan.remote == (("f0", "n0"), ("f1", "n1"), ("f2", "n0"), ("f3", "n1"))
     assert plan.copies == (("f2", "n0", "n1"),)
@@ -59,7 +59,7 @@ def test_file_order_keeps_unequal_disks(seed: int) -> None:
     )
     data["nodes"][0]["disk_bytes"] = 0
     problem = ioopt.load(data)
-    plan = file_order.plan_in_file_order(problem)
+    plan = job_data_present.plan_in_file_order(problem)
     assert plan.order[problem.nodes[0].id] == ()
     assert ioopt.check(problem, plan) == []
     assert ioopt.simulate(problem, plan).metrics["makespan_seconds"] > 0
@@ -97,7 +97,7 @@ SOLVERS = [
 def test_a_limit_that_is_too_short_gives_tasks_in_file_order(solve: Any, monkeypatch: Any) -> None:
     monkeypatch.setattr(minmin, "CHEAP_SECONDS", 0.0)
     for name, value in {"TASKS_A_LOOK": 1, "SLACK_SECONDS": 0.0}.items():
-        for place in (minmin, job_data_present, two_stage):
+        for place in (list_scheduler, job_data_present, two_stage):
             if hasattr(place, name):
                 monkeypatch.setattr(place, name, value)
     monkeypatch.setattr(two_stage, "HASTE_SECONDS_PER_TASK", 1.0)
@@ -107,7 +107,7 @@ def test_a_limit_that_is_too_short_gives_tasks_in_file_order(solve: Any, monkeyp
     instead = solve in (ip.solve, anneal.solve)
     assert outcome.stop is (StopReason.FALLBACK if instead else StopReason.TIME)
     assert "tasks in the order of the file" in outcome.notes[0]
-    assert outcome.plan == file_order.plan_in_file_order(SMALL)
+    assert outcome.plan == job_data_present.plan_in_file_order(SMALL)
 
 
 @pytest.mark.parametrize(("limit", "planned"), [(1.0, True), (0.5, False)])
