@@ -197,6 +197,21 @@ QUICK = (
 )  # fmt: skip
 
 
+def answers_pass(problem: Any, time_limit: float, refusal: type[IooptError]) -> int:
+    """How many solvers of its kind answer; all of what they state holds."""
+    answers = 0
+    for spec in registry.solvers_for(registry.format_of_problem(problem).kind):
+        try:
+            result = ioopt.solve(problem, spec.name, time_limit=time_limit)
+        except refusal:
+            continue  # the solver does not take this instance
+        if result.plan is not None:
+            found, _ = judge(problem, json.loads(dump_json(result.to_dict())), "result")
+            assert found == [], (problem.name, spec.name)
+            answers += 1
+    return answers
+
+
 @pytest.mark.parametrize(
     "name",
     [
@@ -207,20 +222,7 @@ QUICK = (
 )
 def test_the_answer_of_every_solver_passes(name: str) -> None:
     """Every bundled instance with every solver of its kind; a second is enough to have an answer."""
-    problem = ioopt.load(name)
-    kind = registry.kind_of_problem(problem)
-    answers = 0
-    for spec in registry.solvers_for(kind.kind):
-        try:
-            result = ioopt.solve(problem, spec.name, time_limit=1)
-        except UsageError:
-            continue  # the solver does not take this instance
-        if result.plan is None:
-            continue
-        answers += 1
-        found, _ = judge(problem, json.loads(dump_json(result.to_dict())), "result")
-        assert found == [], spec.name
-    assert answers
+    assert answers_pass(ioopt.load(name), 1, UsageError)
 
 
 @pytest.mark.slow
@@ -233,13 +235,5 @@ def test_the_answers_to_the_worked_cases_pass() -> None:
             problem = ioopt.load(instance)
         except (IooptError, AttributeError):
             continue
-        for spec in registry.solvers_for(registry.format_of_problem(problem).kind):
-            try:
-                result = ioopt.solve(problem, spec.name, time_limit=2)
-            except IooptError:
-                continue  # the solver does not take this instance
-            if result.plan is not None:
-                found, _ = judge(problem, json.loads(dump_json(result.to_dict())), "result")
-                assert found == [], (path.name, spec.name)
-                answers += 1
+        answers += answers_pass(problem, 2, IooptError)
     assert answers > 200
