@@ -7,6 +7,8 @@ import json
 import math
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -121,6 +123,18 @@ def run(
         code = main([str(word) for word in words])
         out, err = capsys.readouterr()
         return code, out, err
+
+    return call
+
+
+def command_beside(*folders: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """A function that runs ioopt in a process of its own, in the first of *folders*, all on its path."""
+    path = os.pathsep.join([*map(str, folders), str(ROOT)])
+    code = "import sys; from ioopt.cli.main import main; sys.exit(main())"
+
+    def call(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([sys.executable, "-c", code, *words], cwd=folders[0], text=True,
+                              capture_output=True, env={**os.environ, "PYTHONPATH": path})  # fmt: skip
 
     return call
 

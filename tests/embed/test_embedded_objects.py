@@ -241,12 +241,8 @@ def test_a_gang_scheduler_says_why_it_refuses(method, arguments, why):
 
 def test_the_service_says_why_an_answer_is_false():
     service, given = Service(), {"machine": GANG_MACHINE, "policy": "iogs"}
-    opened = ask(service, op="open", object="GangScheduler", arguments=given)["result"]
-    leaves = {
-        "session": opened["session"],
-        "method": "depart",
-        "arguments": {"job": "b", "now": 1.0},
-    }
+    ask(service, op="open", object="GangScheduler", arguments=given)
+    leaves = {"session": 1, "method": "depart", "arguments": {"job": "b", "now": 1.0}}
     assert ask(service, op="call", **leaves)["result"] == {
         "value": False,
         "why": "departure of 'b' at 1.0 s ignored: no such job",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import random
 import shutil
 import subprocess
@@ -256,9 +257,6 @@ def test_a_bound_that_the_search_never_earned_is_none() -> None:
 
 
 def test_interrupt_stops_the_work_first() -> None:
-    import _thread
-    import threading
-
     stopped = threading.Event()
 
     def work() -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from conftest import ENGINES
+from replication_samples import document
 
 import ioopt
 from ioopt.check.replication.check import check
@@ -17,24 +18,6 @@ from ioopt.problems.replication import ReplicationPlan
 from ioopt.sim.replication.simulate import simulate
 
 MB = 10**6
-
-
-def instance(
-    nodes: list[dict[str, Any]], files: dict[str, Any], tasks: list[dict[str, Any]], link: str,
-    remote: float, replica: float,
-) -> dict[str, Any]:  # fmt: skip
-    """Files by name: megabytes, or those and what else the row says."""
-    rows = [
-        {"id": name, **({"bytes": size * MB} if isinstance(size, int) else size)}
-        for name, size in files.items()
-    ]
-    return {
-        "format": "ioopt/replication", "version": 1,
-        "network": {"remote_bytes_per_second": remote * MB,
-                    "replica_bytes_per_second": replica * MB, "remote_link": link},
-        "nodes": [{"id": f"n{i}", **node} for i, node in enumerate(nodes)], "files": rows,
-        "tasks": [{"compute_seconds": 1, **task} for task in tasks],
-    }  # fmt: skip
 
 
 OTHER = "python"
@@ -60,8 +43,9 @@ def test_a_file_comes_from_the_source_with_the_least_load() -> None:
     its interface for 8 s, or one copies and seven fetch, 1 s. Where two nodes hold it and two read it,
     both copy from n0 at half its rate, 2 s, or one from each, 1 s.
     """
-    tasks = [{"id": f"t{i}", "compute_seconds": 0, "inputs": ["f"]} for i in range(9)]
-    data = instance([{} for _ in tasks], {"f": 100}, tasks, "per-node", 100, 100)
+    tasks = {f"t{i}": (0, "f") for i in range(9)}
+    data = document(9, {"f": 100 * MB}, tasks, 100 * MB, 100 * MB)
+    data["network"]["remote_link"] = "per-node"
     order = {f"n{i}": [f"t{i}"] for i in range(9)}
     assert ends(data, order) == pytest.approx(9.0)
     assert ends(data, order, sources="least-loaded") == pytest.approx(2.0)
@@ -74,19 +58,15 @@ def test_a_file_comes_from_the_source_with_the_least_load() -> None:
 def two_files(staging: int) -> dict[str, Any]:
     """a reads r (100 MB remote, 10 s) and g (100 MB on n1, 1 s)."""
     nodes = [{"staging": staging}, {"holds": ["g"]}]
-    tasks = [{"id": "a", "inputs": ["r", "g"]}]
-    return instance(nodes, {"r": 100, "g": 100}, tasks, "shared", 10, 100)
+    return document(nodes, {"r": 100 * MB, "g": 100 * MB}, {"a": (1, "rg")}, 10 * MB, 100 * MB)
 
 
 def waits_for_product(staging: int, disk: int | None) -> dict[str, Any]:
     """a waits for p (100 MB), which b makes on n1 within 10 s; behind it c reads r (100 MB)."""
     room = None if disk is None else disk * MB
     nodes = [{"cores": 2, "staging": staging, "disk_bytes": room}, {}]
-    tasks = [
-        {"id": "a", "inputs": ["p"]}, {"id": "b", "compute_seconds": 10, "outputs": ["p"]},
-        {"id": "c", "inputs": ["r"]},
-    ]  # fmt: skip
-    return instance(nodes, {"p": 100, "r": 100}, tasks, "shared", 10, 100)
+    tasks = {"a": (1, "p"), "b": (10, "", "p"), "c": (1, "r")}
+    return document(nodes, {"p": 100 * MB, "r": 100 * MB}, tasks, 10 * MB, 100 * MB)
 
 
 def test_several_files_come_in_at_once() -> None:
@@ -147,9 +127,8 @@ def test_options_stand_in_plans_only_where_they_are_set() -> None:
 
 def two_holders() -> dict[str, Any]:
     """Two tasks on two nodes read what the two other nodes hold."""
-    tasks = [{"id": f"t{i}", "compute_seconds": 0, "inputs": ["f"]} for i in range(2)]
     held = [{"holds": ["f"]}, {"holds": ["f"]}, {}, {}]
-    return instance(held, {"f": 100}, tasks, "shared", 1, 100)
+    return document(held, {"f": 100 * MB}, {"t0": (0, "f"), "t1": (0, "f")}, MB, 100 * MB)
 
 
 @pytest.mark.parametrize("solver", ["heft", "locality", "link-aware", "rolling"])
