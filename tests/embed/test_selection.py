@@ -39,10 +39,12 @@ def brute(jobs, capacities, temp_bytes, readers):
     return best
 
 
+ONE_LARGE = [ReadyJob(cores=3, resources=(3,)), *[ReadyJob(cores=2, resources=(2,))] * 2]
+
+
 def test_two_small_jobs_beat_one_that_blocks_them():
     # 4 cores: priority is equal, so cores at work decide: 2 + 2 before 3
-    jobs = [ReadyJob(cores=3, resources=(3,)), *[ReadyJob(cores=2, resources=(2,))] * 2]
-    found = select(jobs, [4], deadline=60)
+    found = select(ONE_LARGE, [4], deadline=60)
     assert found.chosen == (1, 2)
     assert found.value == pytest.approx(2 * 4) and found.loss == pytest.approx(0, abs=1e-4)
 
@@ -91,8 +93,7 @@ def test_a_failing_solver_leaves_the_greedy_selection(monkeypatch):
         raise RuntimeError("broken")
 
     monkeypatch.setattr(selection, "_modelled", failing)
-    jobs = [ReadyJob(cores=3, resources=(3,)), *[ReadyJob(cores=2, resources=(2,))] * 2]
-    found = select(jobs, [4])
+    found = select(ONE_LARGE, [4])
     assert found.chosen == (0,) and "broken" in found.notes[0] and found.loss > 0
 
 

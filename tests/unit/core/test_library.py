@@ -46,17 +46,18 @@ def test_a_stored_plan_is_worth_what_its_entry_says(name: str) -> None:
         assert entry.model_copy(update={"history": (before,)}).betters(after.best)
 
 
+def alone(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(library, "bundled_folder", lambda: Path(folder))
+
+
 @pytest.fixture
-def folder(tmp_path: Path) -> str:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A library in which the best of held is 10 s: t0 and t1 on one node take 2 s (see its story)."""
+    alone(str(tmp_path / "kept"), monkeypatch)
     entry = STORED["held"]
     worse = entry.history[0].model_copy(update={"best": 10.0, "bound": None})
     library.write(entry.model_copy(update={"history": (worse,)}), str(tmp_path / "kept"))
     return str(tmp_path / "kept")
-
-
-def alone(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(library, "bundled_folder", lambda: Path(folder))
 
 
 def result_file(tmp_path: Path, **changes: Any) -> str:
@@ -67,9 +68,8 @@ def result_file(tmp_path: Path, **changes: Any) -> str:
 
 
 def test_a_better_plan_gets_in_and_the_next_is_refused(
-    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    folder: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    alone(folder, monkeypatch)
     path = result_file(tmp_path)
     assert main(["instances", "submit", "held", path, "--library", folder]) == ExitCode.ANSWER
     entry = library.entries(folder)["held"]
@@ -85,19 +85,15 @@ def test_a_better_plan_gets_in_and_the_next_is_refused(
 
 
 def test_what_a_result_states_counts_for_nothing(
-    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    folder: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    alone(folder, monkeypatch)
     lied = result_file(tmp_path, metrics={"makespan_seconds": 0.5})
     assert main(["instances", "submit", "held", lied, "--library", folder]) == ExitCode.VIOLATIONS
     assert "makespan_seconds" in capsys.readouterr().out
     assert library.entries(folder)["held"].best.best == 10.0
 
 
-def test_a_value_past_a_proven_bound_is_no_best(
-    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    alone(folder, monkeypatch)
+def test_a_value_past_a_proven_bound_is_no_best(folder: str) -> None:
     entry = library.entries(folder)["held"]
     bounded = entry.best.model_copy(update={"bound": 2.0})
     entry = entry.model_copy(update={"history": (bounded,)})
