@@ -12,7 +12,6 @@ from replication_samples import document
 
 import ioopt
 from ioopt.check.replication.check import check
-from ioopt.cli.main import main
 from ioopt.errors import NotApplicableError
 from ioopt.problems.replication import ReplicationPlan
 from ioopt.sim.replication.simulate import simulate
@@ -146,19 +145,17 @@ def test_the_exact_search_says_that_it_stages_one_file_at_a_time() -> None:
         ioopt.solve(two_files(2), "exact-workflow")
 
 
-def test_the_commands_take_the_options(tmp_path: Path, capsys: Any) -> None:
-    file, out = tmp_path / "w.json", tmp_path / "r.json"
-    file.write_text(json.dumps(two_holders()))
-    out.write_text(json.dumps({"plan": {"order": {"n2": ["t0"], "n3": ["t1"]}}}))
-    replay = ["simulate", str(file), str(out), "--format", "json"]
-    assert main([*replay, "--set", "sources=least-loaded"]) == 0
-    assert json.loads(capsys.readouterr().out)["metrics"]["makespan_seconds"] == pytest.approx(1.0)
-    assert main([*replay, "--set", "sources=nearest"]) == 2
-    assert main([*replay, "--set", "overtake=true"]) == 2
-    made = tmp_path / "d.json"
-    way = ["--set", "mode=dispatch", "--set", "sources=least-loaded", "-o", str(made)]
-    assert main(["solve", str(file), "--solver", "fifo", *way]) == 0
-    capsys.readouterr()
-    assert main(["check", str(file), str(made)]) == 0
-    assert json.loads(made.read_text())["plan"]["sources"] == "least-loaded"
-    assert main(["simulate", str(file), str(made), "--set", "sources=least-loaded"]) == 2
+def test_the_commands_take_the_options(run: Any, tmp_path: Path) -> None:
+    (tmp_path / "w.json").write_text(json.dumps(two_holders()))
+    plan = {"order": {"n2": ["t0"], "n3": ["t1"]}}
+    (tmp_path / "r.json").write_text(json.dumps({"plan": plan}))
+    replay = ["simulate", "w.json", "r.json", "--format", "json", "--set"]
+    code, out, _ = run(*replay, "sources=least-loaded")
+    assert code == 0
+    assert json.loads(out)["metrics"]["makespan_seconds"] == pytest.approx(1.0)
+    assert run(*replay, "sources=nearest")[0] == run(*replay, "overtake=true")[0] == 2
+    way = ["--set", "mode=dispatch", "--set", "sources=least-loaded", "-o", "d.json"]
+    assert run("solve", "w.json", "--solver", "fifo", *way)[0] == 0
+    assert run("check", "w.json", "d.json")[0] == 0
+    assert json.loads((tmp_path / "d.json").read_text())["plan"]["sources"] == "least-loaded"
+    assert run("simulate", "w.json", "d.json", "--set", "sources=least-loaded")[0] == 2
