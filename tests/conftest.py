@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +138,15 @@ def command_beside(*folders: Path) -> Callable[..., subprocess.CompletedProcess[
                               capture_output=True, env={**os.environ, "PYTHONPATH": path})  # fmt: skip
 
     return call
+
+
+@pytest.fixture
+def plugin(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The module of the Snakemake plugin, from the checkout."""
+    pytest.importorskip("snakemake_interface_scheduler_plugins")
+    pytest.importorskip("snakemake_interface_common")
+    monkeypatch.syspath_prepend(str(ROOT / "plugins" / "snakemake-scheduler-plugin-ioopt"))
+    return import_module("snakemake_scheduler_plugin_ioopt")
 
 
 LOOK_SECONDS = 2.0**-6

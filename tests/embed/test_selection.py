@@ -156,16 +156,6 @@ def test_of_jobs_that_need_the_same_the_ones_with_larger_inputs_go_first():
     assert select(jobs, [2], deadline=60).chosen == (1, 2)
 
 
-@pytest.fixture
-def plugin(monkeypatch):
-    pytest.importorskip("snakemake_interface_scheduler_plugins")
-    pytest.importorskip("snakemake_interface_common")
-    monkeypatch.syspath_prepend(str(ROOT / "plugins" / "snakemake-scheduler-plugin-ioopt"))
-    import snakemake_scheduler_plugin_ioopt
-
-    return snakemake_scheduler_plugin_ioopt
-
-
 class File(str):
     temp = False
 

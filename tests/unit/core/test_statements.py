@@ -15,7 +15,6 @@ from replication_samples import document
 import ioopt
 from ioopt import catalog, registry
 from ioopt.checking import judge
-from ioopt.cli.main import main
 from ioopt.errors import IooptError, UnsolvableInstanceError, UsageError
 from ioopt.formats.native import dump_json
 from ioopt.statements import past_bound, same
@@ -169,26 +168,24 @@ def test_the_options_of_a_repeated_replay_are_read_with_care() -> None:
 BIG = document([{"disk_bytes": 5}, {"disk_bytes": 9}], {"f0": 10}, {"t0": (1, ["f0"])}, 10, 20)
 
 
-def test_a_task_that_fits_no_node_is_refused_as_by_solve(tmp_path: Path, capsys: Any) -> None:
+def test_a_task_that_fits_no_node_is_refused_as_by_solve(run: Any) -> None:
     with pytest.raises(UnsolvableInstanceError, match="largest disk holds 9"):
         ioopt.check(copy.deepcopy(BIG))
-    path = tmp_path / "big.json"
-    path.write_text(json.dumps(BIG))
-    for command in (["check", str(path)], ["solve", str(path), "--solver", "minmin"]):
-        assert main(command) == 2
-        assert "task 't0' reads 10 bytes" in capsys.readouterr().err
+    Path("big.json").write_text(json.dumps(BIG))
+    for command in (["check"], ["solve", "--solver", "minmin"]):
+        code, _, err = run(*command, "big.json")
+        assert code == 2 and "task 't0' reads 10 bytes" in err
 
 
-def test_the_command_names_what_nothing_recomputes(tmp_path: Path, capsys: Any) -> None:
+def test_the_command_names_what_nothing_recomputes(run: Any) -> None:
     text = _solved("held", "minmin")[1]
-    path = tmp_path / "result.json"
-    path.write_text(text)
-    assert main(["check", "held", str(path)]) == 0
-    out, err = capsys.readouterr()
-    assert "no violation" in out and "not recomputed: planned_makespan_seconds" in err
-    path.write_text(text.replace('"instance": "held"', '"instance": "other"'))
-    assert main(["check", "held", str(path)]) == 5
-    assert "another instance; this one is 'held'" in capsys.readouterr().out
+    Path("result.json").write_text(text)
+    code, out, err = run("check", "held", "result.json")
+    assert code == 0 and "no violation" in out
+    assert "not recomputed: planned_makespan_seconds" in " ".join(err.split())
+    Path("result.json").write_text(text.replace('"instance": "held"', '"instance": "other"'))
+    code, out, _ = run("check", "held", "result.json")
+    assert code == 5 and "another instance; this one is 'held'" in out
 
 
 QUICK = (

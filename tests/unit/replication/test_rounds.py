@@ -27,27 +27,15 @@ MB = 1_000_000
 LIMITS = BackendLimits(seconds=20.0, work=5.0)
 
 
-def make(files, tasks, disks, holds=(), compute=1.0, link="shared") -> ReplicationProblem:
+def make(files, tasks, disks, holds=()) -> ReplicationProblem:
     """*files* sizes in MB; *tasks* inputs by position (or (seconds, inputs)); *disks* in MB."""
-    return ReplicationProblem.model_validate(
-        {
-            "name": "small",
-            "network": {"remote_bytes_per_second": 12.5e6, "replica_bytes_per_second": 1e9,
-                        "remote_link": link},
-            "nodes": [
-                {"id": f"n{i}", "disk_bytes": None if disk is None else disk * MB,
-                 "holds": [f"f{f}" for f in (holds[i] if i < len(holds) else ())]}
-                for i, disk in enumerate(disks)
-            ],
-            "files": [{"id": f"f{f}", "bytes": size * MB} for f, size in enumerate(files)],
-            "tasks": [
-                {"id": f"t{k}", "compute_seconds": seconds, "inputs": [f"f{f}" for f in inputs]}
-                for k, (seconds, inputs) in enumerate(
-                    task if task and isinstance(task[0], float) else (compute, task) for task in tasks
-                )
-            ],
-        }
-    )  # fmt: skip
+    nodes = [
+        {"disk_bytes": None if disk is None else disk * MB, "holds": [f"f{f}" for f in held]}
+        for disk, held in itertools.zip_longest(disks, holds, fillvalue=())
+    ]
+    rows = [task if task and isinstance(task[0], float) else (1.0, task) for task in tasks]
+    timed = {f"t{k}": (seconds, [f"f{f}" for f in read]) for k, (seconds, read) in enumerate(rows)}
+    return made(nodes, {f"f{f}": size * MB for f, size in enumerate(files)}, timed, 12.5e6, 1e9)
 
 
 def places(problem: ReplicationProblem, present=None) -> list[Place]:

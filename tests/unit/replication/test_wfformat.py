@@ -11,7 +11,6 @@ import pytest
 from conftest import shared_files
 from damage.mutators import mutate_json
 
-from ioopt.cli.main import main
 from ioopt.errors import InstanceError, IooptError, UsageError
 from ioopt.formats.native import parse_json
 from ioopt.formats.wfformat.export import export_wfformat, left_out
@@ -173,11 +172,12 @@ def test_a_machine_that_is_given_is_not_called_invented():
     assert not _said(whole, "invented machine") and "machine" not in whole.meta.get("synthetic", {})
 
 
-def test_the_command_tells_given_values_from_defaults(tmp_path, capsys):
+def test_the_command_tells_given_values_from_defaults(run, tmp_path):
     (tmp_path / "w.json").write_text(json.dumps(v15()))
-    command = ["import", "wfformat", str(tmp_path / "w.json"), "-o", str(tmp_path / "o.json")]
-    assert main([*command, "--machine", "nodes=4,disk=unlimited"]) == 0
-    (line,) = (text for text in capsys.readouterr().err.split("\n") if "invented machine" in text)
+    machine = ("--machine", "nodes=4,disk=unlimited")
+    code, _, err = run("import", "wfformat", "w.json", "-o", "o.json", *machine)
+    (line,) = (text for text in err.split("\n") if "invented machine" in text)
+    assert code == 0
     assert "nodes," not in line and "disk" not in line and "12.5 MB/s from remote storage" in line
 
 
