@@ -7,8 +7,11 @@ import json
 import math
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +126,27 @@ def run(
         return code, out, err
 
     return call
+
+
+def command_beside(*folders: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """A function that runs ioopt in a process of its own, in the first of *folders*, all on its path."""
+    path = os.pathsep.join([*map(str, folders), str(ROOT)])
+    code = "import sys; from ioopt.cli.main import main; sys.exit(main())"
+
+    def call(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([sys.executable, "-c", code, *words], cwd=folders[0], text=True,
+                              capture_output=True, env={**os.environ, "PYTHONPATH": path})  # fmt: skip
+
+    return call
+
+
+@pytest.fixture
+def plugin(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The module of the Snakemake plugin, from the checkout."""
+    pytest.importorskip("snakemake_interface_scheduler_plugins")
+    pytest.importorskip("snakemake_interface_common")
+    monkeypatch.syspath_prepend(str(ROOT / "plugins" / "snakemake-scheduler-plugin-ioopt"))
+    return import_module("snakemake_scheduler_plugin_ioopt")
 
 
 LOOK_SECONDS = 2.0**-6

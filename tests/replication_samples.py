@@ -57,26 +57,16 @@ def tiny(
         if extras and rng.random() < 0.6:
             least = sum(sizes[int(name[1:])] for name in held)
             machines[-1]["disk_bytes"] = max(least, rng.choice([60, 100, 130]))
-    network = {
-        "remote_bytes_per_second": 10.0,
-        "replica_bytes_per_second": rng.choice([12.0, 15.0, 40.0, 100.0]),
+    replica = rng.choice([12.0, 15.0, 40.0, 100.0])
+    rows = {
+        f"t{k}": (
+            rng.choice([0.0, 0.5, 2.0, 7.25]),
+            [f"f{f}" for f in range(files) if rng.random() < 0.6],
+        )
+        for k in range(tasks)
     }
-    return ReplicationProblem.model_validate(
-        {
-            "name": f"tiny{seed}",
-            "network": network,
-            "nodes": machines,
-            "files": [{"id": f"f{k}", "bytes": size} for k, size in enumerate(sizes)],
-            "tasks": [
-                {
-                    "id": f"t{k}",
-                    "compute_seconds": rng.choice([0.0, 0.5, 2.0, 7.25]),
-                    "inputs": [f"f{f}" for f in range(files) if rng.random() < 0.6],
-                }
-                for k in range(tasks)
-            ],
-        }
-    )
+    problem = made(machines, {f"f{k}": size for k, size in enumerate(sizes)}, rows, 10.0, replica)
+    return problem.model_copy(update={"name": f"tiny{seed}"})
 
 
 def fits_somewhere(problem: ReplicationProblem) -> bool:

@@ -17,6 +17,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
+from functools import partial
 from typing import Any
 
 import ioopt
@@ -317,12 +318,8 @@ class Static:
             ],
         }  # fmt: skip
         assign = dict(zip(tasks, (node[i] for i in self.on), strict=True))
-        only = {
-            "tasks": tasks,
-            "assign": assign,
-            "evicted": [(file[f], node[i]) for f, i in self.gone],
-            **moves,
-        }
+        evicted = [(file[f], node[i]) for f, i in self.gone]
+        only = {"tasks": tasks, "assign": assign, "evicted": evicted, **moves}
         return {"assign": assign, "order": order, "rounds": [only], "moves": "static", **moves}
 
 
@@ -359,9 +356,8 @@ def checked(part: str, wanted: int, seed: int) -> list[Any]:
                     tight += abs(bound - value) <= 1e-9 * max(1.0, abs(value))
                     past = past_bound(sense, value, bound, 1e-9)
                     if past is not None:
-                        wrong.append(
-                            f"{problem.name}: {measure} {bound!r} of {by} past {value!r} of {of}"
-                        )
+                        said = f"{measure} {bound!r} of {by} past {value!r} of {of}"
+                        wrong.append(f"{problem.name}: {said}")
     for line in wrong[:10]:
         print(f"  {part}: {line}", file=sys.stderr)
     return [part, instances, checks, tight, len(wrong)]
@@ -372,9 +368,7 @@ def main(quick: bool, seed: int = 1) -> int:
     total = QUICK if quick else WHOLE
     table = []
     for part, (*_, share) in PARTS.items():
-        seconds, row = timed(
-            lambda part=part, share=share: checked(part, int(total * share), seed), cpu
-        )
+        seconds, row = timed(partial(checked, part, int(total * share), seed), cpu)
         table.append([*row, f"{seconds:.0f}"])
     table.append(["all", *(sum(row[k] for row in table) for k in (1, 2, 3, 4)), ""])
     head = ("family", "instances", "checks", "bound met", "bounds beyond a plan", "CPU seconds")

@@ -65,10 +65,8 @@ def _with(entry: Entry, result: Any) -> Entry:
         elif new:
             changed = changed.model_copy(update={"history": changed.history[1:]})
         entry = changed
-    bound, old = (
-        own_bound(result.summary(), registry.KINDS[entry.kind], entry.measure),
-        entry.best.bound,
-    )
+    bound = own_bound(result.summary(), registry.KINDS[entry.kind], entry.measure)
+    old = entry.best.bound
     if bound is None or past_bound(entry.sense, entry.best.best, bound) is not None:
         return entry
     if old is None or (bound > old if entry.sense == "min" else bound < old):

@@ -9,13 +9,14 @@ from __future__ import annotations
 import itertools
 import random
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import ioopt
 from bench.frame import ROOT, shared_data
+from ioopt import registry
 from ioopt.campaign.library import entries as library
 from ioopt.catalog import entries
 from ioopt.errors import UsageError
@@ -116,21 +117,28 @@ def random_workflows(folder: Path, quick: bool) -> None:
             put(folder, document, f"random workflows, at most {most} tasks: {seed}")
 
 
+def instances(
+    names: Sequence[str] = (), kinds: Container[str] = registry.KINDS
+) -> Iterator[tuple[str, str, Any]]:
+    """(name, kind, problem) of every bundled instance and library recipe of *kinds*, each once."""
+    for name, entry in entries().items():
+        if entry["kind"] in kinds and (not names or name in names):
+            yield name, entry["kind"], ioopt.load(name)
+    for name, own in library().items():
+        if own.kind in kinds and own.recipe.bundled is None and (not names or name in names):
+            yield name, own.kind, own.problem()
+
+
 def chosen_on(folder: Path, quick: bool) -> None:
     """What defaults were chosen on, bundled and of the library; logs under three intensities of I/O."""
-    for name, entry in entries().items():
-        if entry["kind"] in KINDS:
-            put(folder, ioopt.load(name), f"chosen on, {entry['kind']}: {name}")
-    for name, own in library().items():
-        if own.kind in KINDS and own.recipe.bundled is None:
-            put(folder, own.problem(), f"chosen on, {own.kind}: {name}")
+    for name, kind, problem in instances(kinds=KINDS):
+        put(folder, problem, f"chosen on, {kind}: {name}")
     for log, nodes in LOGS[: 1 if quick else None]:
         path = shared_data("swf") / f"{log}.swf"
         for intensity in (0.5, 0.33, 0.1) if path.exists() else ():
             machine = Settings(nodes=nodes, intensity=intensity)
-            problem = gang_from_swf(
-                read_swf(str(path)), machine, 20, max_jobs=500 if quick else 5000
-            )
+            most = 500 if quick else 5000
+            problem = gang_from_swf(read_swf(str(path)), machine, 20, max_jobs=most)
             put(folder, problem, f"elsewhere, logs of gangs: {log} {intensity}")
 
 
@@ -166,17 +174,12 @@ def with_buffers(instance: dict[str, Any], seed: int) -> dict[str, Any]:
 def small_queue(seed: int) -> dict[str, Any]:
     """Nine jobs that run for their walltimes, on 16 nodes with a buffer that is as scarce as they."""
     draw = random.Random(seed)
-    buffer = {
-        "bytes": 16,
-        "bytes_per_second": 16,
-        "drain_bytes_per_second": 16,
-        "placement": "shared",
-    }
+    rates = {"bytes_per_second": 16, "drain_bytes_per_second": 16}
     return {
         "format": "ioopt/batch-io", "version": 1,
         "machine": {
             "nodes": 16, "unit_nodes": 1, "allocation": "flat", "node_bytes_per_second": 1,
-            "storage_bytes_per_second": 16, "burst_buffer": buffer,
+            "storage_bytes_per_second": 16, "burst_buffer": {"bytes": 16, "placement": "shared", **rates},
         },
         "jobs": [
             {"id": k, "submit_seconds": draw.randint(0, 60), "nodes": draw.randint(1, 12),

@@ -122,12 +122,8 @@ def rows(cases: Iterable[str], arrivals: bool, seeds: range) -> Iterator[list[st
             means.append([mean for mean, *_ in found])
             cells = (f"{mean:.3f} ± {mean - low:.3f}" for mean, low, _ in found)
             yield [f"4 x {name}" if arrivals else name, f"{sigma:g}", *cells]
-    columns = zip(*means, strict=True)
-    yield [
-        "geometric mean",
-        "",
-        *(f"{statistics.geometric_mean(column):.3f}" for column in columns),
-    ]
+    overall = map(statistics.geometric_mean, zip(*means, strict=True))
+    yield ["geometric mean", "", *(f"{mean:.3f}" for mean in overall)]
 
 
 def main(quick: bool = False) -> None:

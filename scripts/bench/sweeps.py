@@ -52,11 +52,8 @@ def main(name: str, quick: bool, keep: str | None = None) -> None:
         path.write_text("".join(f"{key} = {toml(value)}\n" for key, value in config.items()))
         stores = {label: swept(path, label, tree) for label, tree in trees().items()}
         rows = joined(stores, config.get("measure"))
-    show(
-        text.partition("\n")[0].strip("# "),
-        (*HEAD, *(KNOWN_HEAD if known else ())),
-        table(rows, known),
-    )
+    title, head = text.partition("\n")[0].strip("# "), (*HEAD, *(KNOWN_HEAD if known else ()))
+    show(title, head, table(rows, known))
     if best.exists() and not quick:
         found = rows.groupby(rows["instance"].astype(str))["value"].min().dropna()
         known |= {

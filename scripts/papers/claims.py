@@ -109,6 +109,11 @@ def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
     return statistics.fmean(values), error
 
 
+def point(at: float, values: Sequence[float]) -> tuple[float, float, float, int]:
+    """One point of a curve: its place on the axis, mean and standard error, how many values."""
+    return at, *mean_and_error(values), len(values)
+
+
 def ratio_interval(below: Sequence[float], above: Sequence[float]) -> tuple[float, float, float]:
     """(ratio of the means, lower, upper) of paired runs, 95 %.
 

@@ -24,7 +24,7 @@ from papers.claims import (
     Found,
     Picture,
     computed,
-    mean_and_error,
+    point,
     table,
     values_of,
     verdict,
@@ -115,13 +115,9 @@ class Laboratory:
 
 
 def solved(
-    preset: str,
-    settings: Mapping[str, Any],
-    solver: str,
-    options: Mapping[str, Any],
-    seed: int,
+    preset: str, settings: Mapping[str, Any], solver: str, options: Mapping[str, Any], seed: int,
     seconds: float,
-) -> Figures:
+) -> Figures:  # fmt: skip
     """Solve one workload once and replay the plan on both link models."""
     problem = generate(preset, settings, seed)
     result = ioopt.solve(problem, solver, time_limit=seconds, seed=seed, settings=options)
@@ -134,13 +130,6 @@ def solved(
     return {
         link: planned | dict(ioopt.simulate(problem, result, link=link).metrics) for link in LINKS
     }
-
-
-def ratios(
-    first: Sequence[Figures], second: Sequence[Figures], link: LinkModel, metric: str
-) -> list[float]:
-    """first / second, seed by seed."""
-    return [a[link][metric] / b[link][metric] for a, b in zip(first, second, strict=True)]
 
 
 ORDER = ("two-stage", "job-data-present", "minmin")
@@ -156,7 +145,8 @@ def ordered(
     runs += [lab.run(preset, set, solver) for solver in chain[1:]]
     said, word = [], REPRODUCED
     for at, (first, second) in enumerate(pairwise(runs)):
-        mean, low, high = mean_interval(ratios(first, second, link, metric))
+        pairs = zip(first, second, strict=True)
+        mean, low, high = mean_interval(a[link][metric] / b[link][metric] for a, b in pairs)
         said.append(f"{NAMES[chain[at]]}/{NAMES[chain[at + 1]]} {mean:.3f} ± {high - mean:.3f}")
         if low >= 1:
             word = NOT
@@ -225,9 +215,8 @@ def claims(quick: bool) -> list[Claim]:
             continue
         lab = labs[row.pop("lab", "usual")]
         for link in row.pop("links", LINKS):
-            found += computed(
-                [row], globals(), lab, link, link=link, short=size.short, **asdict(size)
-            )
+            names = {"link": link, "short": size.short, **asdict(size)}
+            found += computed([row], globals(), lab, link, **names)
     return found
 
 
@@ -254,10 +243,11 @@ def _picture(
     lab: Laboratory, name: str, caption: str, across: str, link: LinkModel, points: Points
 ) -> Picture:
     """Batch time on *link* of every solver on the workloads *points*, by their place on the axis."""
-    lines = {}
-    for solver in ORDER:
-        lines[NAMES[solver]] = []
-        for at, workload in points.items():
-            spans = [one[link]["makespan_seconds"] for one in lab.run(*workload, solver)]
-            lines[NAMES[solver]].append((at, *mean_and_error(spans), len(spans)))
+    lines = {
+        NAMES[solver]: [
+            point(at, [one[link]["makespan_seconds"] for one in lab.run(*workload, solver)])
+            for at, workload in points.items()
+        ]
+        for solver in ORDER
+    }
     return Picture(name, caption, plot_sweep(lines, across, "batch time (s)", title=caption))

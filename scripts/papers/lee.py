@@ -101,17 +101,11 @@ def one_pair(
     qi: float, qc: float, engine: str, horizon: float | None, **changes: object
 ) -> dict[str, float]:
     """The measures of one pair."""
-    problem, point = _model(qi, qc, horizon, **changes)
+    point = QuantumPoint(qi_seconds=qi / 1000, qc_seconds=qc / 1000)
+    given = {"points": (point,), "horizon_seconds": horizon, **changes}
+    problem = QuantumModelProblem.model_validate(given)
     found = measure(problem, point) if engine == "chain" else simulate_point(problem, point, seed=1)
     return found._asdict()
-
-
-def _model(
-    qi: float, qc: float, horizon: float | None, **changes: object
-) -> tuple[QuantumModelProblem, QuantumPoint]:
-    point = QuantumPoint(qi_seconds=qi / 1000, qc_seconds=qc / 1000)
-    problem = {"points": (point,), "horizon_seconds": horizon, **changes}
-    return QuantumModelProblem.model_validate(problem), point
 
 
 @cache
@@ -160,11 +154,8 @@ def trend(
 ) -> Found:
     """Every curve ends on the side that it says; more than *least* of its steps go there."""
     found, digits = curves(size, figure, what), 2 if what == "slowdown" else 3
-    name, sign, word = (
-        "qi" if figure == "2" else "qc",
-        1 if rises else -1,
-        "rise" if rises else "fall",
-    )
+    name = "qi" if figure == "2" else "qc"
+    sign, word = (1, "rise") if rises else (-1, "fall")
     ours = ", ".join(
         f"{name} {at:g}: {x[0]:.{digits}f} -> {x[-1]:.{digits}f}" for at, x in found.items()
     )
@@ -226,10 +217,8 @@ def low_inversion(size: Size, qc: float, since: int, until: int, most: float) ->
 def returned(size: Size, qc: float, since: int, until: int) -> Found:
     """The other reading of "remaining time quantum is donated" loses the low-inversion region."""
     pairs = [(float(qi), qc) for qi in SWEEP]
-    chain, kept = (
-        swept(size.horizon),
-        measured(pairs, "chain", size.horizon, donation="irrevocable"),
-    )
+    chain = swept(size.horizon)
+    kept = measured(pairs, "chain", size.horizon, donation="irrevocable")
     mine = max(chain[float(qi), qc].slowdown for qi in range(since, until + 1))
     other = min(kept[float(qi), qc].slowdown for qi in range(since, until + 1))
     ours = (
@@ -281,11 +270,10 @@ def _mean(values: Sequence[float], holds: Sequence[bool], worst: str, more: str 
 
 def utilisation(size: Size, least: float) -> Found:
     """The mean utilisation of exact."""
-    used = [row["utilisation"]["exact"] for row in mixes(size.mixes)]
-    strict = fmean([row["utilisation"]["strict"] for row in mixes(size.mixes)])
-    ours = _mean(
-        used, [x >= least for x in used], f"least {min(used):.3f}", f" (strict {strict:.3f})"
-    )
+    both = [row["utilisation"] for row in mixes(size.mixes)]
+    used, strict = [one["exact"] for one in both], fmean([one["strict"] for one in both])
+    holds, beside = [x >= least for x in used], f" (strict {strict:.3f})"
+    ours = _mean(used, holds, f"least {min(used):.3f}", beside)
     return ours, verdict(fmean(used) >= least)
 
 

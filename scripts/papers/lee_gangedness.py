@@ -198,13 +198,13 @@ TABLE_3_CLASSES: dict[str, Verdict] = {
     name: judge_means(gang, absent, running, 4) for name, (gang, running, absent) in TABLE_3.items()
 }
 """What the means of Table 3 come to."""
+RATIOS = {name: found.ratio or 0.0 for name, found in TABLE_3_CLASSES.items()}
 
 
 def order(*size: int, of: Sequence[str]) -> Found:
     """The applications by the ratio of Table 3's means."""
-    ratio = {name: found.ratio or 0.0 for name, found in TABLE_3_CLASSES.items()}
-    found = sorted(ratio, key=lambda name: -ratio[name])
-    return ", ".join(f"{name} {ratio[name]:.4f}" for name in found), verdict(found == list(of))
+    found = sorted(RATIOS, key=lambda name: -RATIOS[name])
+    return ", ".join(f"{name} {RATIOS[name]:.4f}" for name in found), verdict(found == list(of))
 
 
 def classes_of_table(*size: int, low: Sequence[str], high: Sequence[str]) -> Found:
@@ -216,8 +216,7 @@ def classes_of_table(*size: int, low: Sequence[str], high: Sequence[str]) -> Fou
 
 def factor(*size: int, least: float) -> Found:
     """How far the ratios of low and high gangedness are apart."""
-    ratio = {name: found.ratio or 0.0 for name, found in TABLE_3_CLASSES.items()}
-    low = min(ratio["LU"], ratio["Enum"])
-    factors = {name: low / ratio[name] for name in ("Water", "Barnes")}
+    low = min(RATIOS["LU"], RATIOS["Enum"])
+    factors = {name: low / RATIOS[name] for name in ("Water", "Barnes")}
     ours = ", ".join(f"LU / {name} {value:.2f}" for name, value in factors.items())
     return ours, verdict(min(factors.values()) >= least)

@@ -20,12 +20,7 @@ from ioopt.problems.flexgang.perturbation import (
 
 TOLERANCE = 0.02
 QUANTILES = 12
-
-
-def application(given: Mapping[str, Any]) -> Application:
-    """The application of a row."""
-    found: Application = TypeAdapter(Application).validate_python(given)
-    return found
+APPLICATION: TypeAdapter[Application] = TypeAdapter(Application)
 
 
 def measured(apps: Sequence[Application], runs: int, **changes: int) -> list[ApplicationSlopes]:
@@ -48,7 +43,7 @@ def slopes_of_type(
     A run ends with its last unit, so T comes in steps, and a slope of 20 perturbations of Workpile-2.4 is
     known to 2.4 / 20 = .12 only; of 200 to .012.
     """
-    (found,) = measured([application(app)], runs, **changes)
+    (found,) = measured([APPLICATION.validate_python(app)], runs, **changes)
     ours = [found.slopes[name] for name in ENVIRONMENTS]
     worst = max(abs(slope - wanted) for slope, wanted in zip(ours, slopes))
     shown = "Sub {:.3f}, {:.3f}, Add {:.3f}, {:.3f}".format(*ours)
@@ -60,14 +55,10 @@ def by_length(runs: int, app: Mapping[str, Any]) -> Found:
 
     They repeat every 12 quanta of work, five units.
     """
-    found = [
-        measured([application(app)], runs, work_quanta=120 + k)[0].slopes["Sub_FX"]
-        for k in range(12)
-    ]
-    ours = (
-        f"{found[0]:.3f} at 120; {min(found):.3f} to {max(found):.3f}, mean {sum(found) / 12:.3f}"
-    )
-    return ours, "in steps of the unit"
+    apps = [APPLICATION.validate_python(app)]
+    found = [measured(apps, runs, work_quanta=120 + k)[0].slopes["Sub_FX"] for k in range(12)]
+    span = f"{min(found):.3f} to {max(found):.3f}, mean {sum(found) / 12:.3f}"
+    return f"{found[0]:.3f} at 120; {span}", "in steps of the unit"
 
 
 def blocking(runs: int, rate: float) -> Found:

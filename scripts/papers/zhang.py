@@ -22,7 +22,7 @@ from papers.claims import (
     Found,
     Picture,
     computed,
-    mean_and_error,
+    point,
     ratio_interval,
     table,
     values_of,
@@ -355,9 +355,8 @@ def pictures(quick: bool) -> Iterator[Picture]:
     for intensity in INTENSITIES:
         lines = {
             policy: [
-                (seconds, *mean_and_error(found), len(found))
+                point(seconds, [run.slowdown for run in runs.seeds(policy, load, intensity)])
                 for load, seconds in enumerate(LOADS_SECONDS)
-                for found in [[run.slowdown for run in runs.seeds(policy, load, intensity)]]
             ]
             for policy in (*FOUR, *(policy.name for policy in OURS))
         }

@@ -28,6 +28,7 @@ from papers.claims import (
     Picture,
     computed,
     mean_and_error,
+    point,
     table,
     values_of,
     verdict_of_several,
@@ -88,12 +89,6 @@ class Size:
     seeds: int
     settings: dict[str, str]
     engine: str
-
-    def describe(self) -> str:
-        """One line for the head of the table."""
-        what = ", ".join(f"{key}={value}" for key, value in self.settings.items())
-        seeds = f"paired seeds {FIRST_SEED} to {FIRST_SEED + self.seeds - 1}"
-        return f"{' and '.join(PRESETS)} ({what or 'as they are'}), {seeds}, {self.engine} engine"
 
 
 @dataclass
@@ -217,12 +212,9 @@ def less(runs: Runs, metric: str, policy: str, against: str = "base-line") -> Fo
 
 def cut(runs: Runs, metric: str, policy: str, limit: float, factor: float = 1.0) -> Found:
     """A cut to *limit*, beside what a storage without congestion would make of it."""
-    ratios, none = (
-        runs.ratios(metric, name, "base-line", factor) for name in (policy, "no-congestion")
-    )
-    return f"{shown(ratios)} (none {mean_and_error(none)[0]:.3f})", mean_and_error(ratios)[
-        0
-    ] <= limit
+    ratios = runs.ratios(metric, policy, "base-line", factor)
+    none = mean_and_error(runs.ratios(metric, "no-congestion", "base-line", factor))[0]
+    return f"{shown(ratios)} (none {none:.3f})", mean_and_error(ratios)[0] <= limit
 
 
 def cut_on_a_third(runs: Runs, metric: str, policy: str, limit: float) -> Found:
@@ -294,7 +286,10 @@ def fill_over_adaptive(runs: Runs, metric: str, factor: float, loop: str, limit:
 
 def sizes(quick: bool) -> str:
     """One line: how much is run."""
-    return f"{(QUICK if quick else FULL).describe()}; mean ± standard error"
+    size = QUICK if quick else FULL
+    what = ", ".join(f"{key}={value}" for key, value in size.settings.items()) or "as they are"
+    seeds = f"paired seeds {FIRST_SEED} to {FIRST_SEED + size.seeds - 1}, {size.engine} engine"
+    return f"{' and '.join(PRESETS)} ({what}), {seeds}; mean ± standard error"
 
 
 def claims(quick: bool) -> list[Row]:
@@ -305,10 +300,8 @@ def claims(quick: bool) -> list[Row]:
         cells: list[Claim | None] = []
         for reading in READINGS:
             mine = "loop" in row  # no goal is set where I/O hardly congests
-            if mine and (
-                reading.share != "per-node" or reading.top
-                or (row["loop"] == "open" and reading.preset != PRESETS[0])
-            ):  # fmt: skip
+            other = reading.share != "per-node" or reading.top
+            if mine and (other or (row["loop"] == "open" and reading.preset != PRESETS[0])):
                 cells.append(None)
             else:
                 cells += computed([row], globals(), runs.under(reading))
@@ -345,9 +338,8 @@ def pictures(quick: bool) -> Iterator[Picture]:
         read = runs.under(reading)
         lines: dict[str, Any] = {
             policy: [
-                (100 * factor, *mean_and_error(found), len(found))
+                point(100 * factor, read.ratios(WAIT, policy, "base-line", factor))
                 for factor in read.factors(policy)
-                for found in [read.ratios(WAIT, policy, "base-line", factor)]
             ]
             for policy in (*PAPER_POLICIES[1:], "fill")
         }

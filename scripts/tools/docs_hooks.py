@@ -35,12 +35,10 @@ def on_files(files: Any, config: Any, **_: Any) -> Any:
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Fill the places marked ``<!-- README -->``, ``<!-- solver table -->``, ``<!-- schema table -->``."""
-    if "<!-- README -->" in markdown:
-        markdown = markdown.replace("<!-- README -->", readme())
-    if "<!-- solver table -->" in markdown:
-        markdown = markdown.replace("<!-- solver table -->", solver_table())
-    if "<!-- schema table -->" in markdown:
-        markdown = markdown.replace("<!-- schema table -->", schema_table())
+    makers = {"README": readme, "solver table": solver_table, "schema table": schema_table}
+    for name, made in makers.items():
+        if f"<!-- {name} -->" in markdown:
+            markdown = markdown.replace(f"<!-- {name} -->", made())
     # links to files of the repository, outside the pages, become plain text
     up = re.escape("../" * (1 + page.file.src_uri.count("/")))
     return re.sub(rf"\[([^\]]+)\]\({up}[^)]+\)", r"\1", markdown)
@@ -61,12 +59,8 @@ def on_page_content(content: str, **_: Any) -> str:
 
 def readme() -> str:
     """The README as a page: links from the folder of the pages, others as plain text."""
-    text = (
-        (ROOT / "README.md")
-        .read_text("utf-8")
-        .replace("](docs/", "](./")
-        .replace(".ipynb)", ".md)")
-    )
+    text = (ROOT / "README.md").read_text("utf-8")
+    text = text.replace("](docs/", "](./").replace(".ipynb)", ".md)")
     return re.sub(r"\[([^\]]+)\]\((?!\./|https:)[^)]+\)", r"\1", text).replace("](./", "](")
 
 
@@ -76,10 +70,7 @@ def notebook_page(path: Path) -> str:
 
     book = nbformat.read(path, as_version=4)
     first, *cells = book.cells
-    parts = [
-        first.source,
-        f"*Try it yourself: [{path.name}]({path.name}).*",
-    ]
+    parts = [first.source, f"*Try it yourself: [{path.name}]({path.name}).*"]
     for cell in cells:
         code = cell.cell_type == "code"
         parts.append(f"```python\n{cell.source}\n```" if code else cell.source)

@@ -27,10 +27,8 @@ PYTHONS = re.findall(r"Python :: (3\.\d+)", "\n".join(PROJECT["classifiers"]))
 def interpreter(minor: str) -> str | None:
     """The Python of that version, on the path or where pyenv keeps its own."""
     kept = os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")
-    for found in (
-        shutil.which(f"python{minor}"),
-        *sorted(glob(f"{kept}/versions/{minor}.*/bin/python")),
-    ):
+    own = sorted(glob(f"{kept}/versions/{minor}.*/bin/python"))
+    for found in (shutil.which(f"python{minor}"), *own):
         if found and subprocess.run([found, "--version"], capture_output=True).returncode == 0:
             return found
     return None
@@ -89,8 +87,8 @@ def main() -> int:
             rows.insert(0, (PYTHONS[0], "fast,plot", lowest()))
         for number, (minor, extras, pins) in enumerate(rows):
             form = ("wheel", "sdist")[number % 2]
-            name = (
-                f"Python {minor}, {form}, {extras or 'base'}{', ' + ' '.join(pins) if pins else ''}"
+            name = ", ".join(
+                filter(None, (f"Python {minor}", form, extras or "base", " ".join(pins)))
             )
             python = here[minor]
             if python is None:

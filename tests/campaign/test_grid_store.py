@@ -14,10 +14,14 @@ from pathlib import Path
 import pytest
 from campaign_helpers import row, rows_in, write_config
 
+import ioopt
 from ioopt.campaign import store as stores
 from ioopt.campaign.grid import build_grid, read_config
+from ioopt.campaign.report import report_html
 from ioopt.campaign.store import Store, StoreReader
+from ioopt.cli.main import main
 from ioopt.errors import InstanceError, UsageError
+from ioopt.formats.native import dump_json
 
 
 def grid_of(tmp_path, text):
@@ -50,9 +54,6 @@ def test_lists_expand_and_keys_are_stable(tmp_path):
 
 
 def test_the_key_follows_content_not_the_file_name(tmp_path):
-    import ioopt
-    from ioopt.formats.native import dump_json
-
     text = dump_json(ioopt.load("cycle3").model_dump(mode="json"))
     keys = []
     for name in ("a.json", "b.json"):
@@ -118,8 +119,6 @@ def first_store(tmp_path):
 
 
 def test_an_older_store_is_read_as_it_is_and_migrated_where_written(first_store):
-    from ioopt.campaign.report import report_html
-
     path, before = first_store, first_store.read_bytes()
     assert "<h2>Failures</h2><p>None.</p>" in report_html([str(path)])
     assert path.read_bytes() == before
@@ -188,8 +187,6 @@ def test_other_files_are_refused_and_left_alone(tmp_path, make, message, opener)
 
 def test_damage_in_the_middle_of_a_store_is_one_line_and_it_is_left_alone(tmp_path, capsys):
     """The head of the file is whole, so that only reading its rows finds the damage."""
-    from ioopt.cli.main import main
-
     path = tmp_path / "runs.sqlite"
     with Store(str(path)) as store:
         for number in range(1500):
@@ -223,8 +220,6 @@ def test_a_store_of_any_name_is_read_and_no_other_file_is_made(tmp_path, name, m
 
 
 def test_a_second_sweep_says_who_has_the_store_and_stops(tmp_path, capsys):
-    from ioopt.cli.main import main
-
     path, link = tmp_path / "runs.sqlite", tmp_path / "link.sqlite"
     link.symlink_to(path)
     (tmp_path / "g.toml").write_text(MINIMAL)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -139,8 +140,6 @@ def test_a_scheduler_and_workers_started_by_hand_give_the_same(tmp_path):
 
 
 def _address(path, scheduler):
-    import json
-
     while scheduler.poll() is None:
         if path.exists() and path.stat().st_size:
             return json.loads(path.read_text())["address"]

@@ -3,37 +3,33 @@
 from __future__ import annotations
 
 import json
+from importlib.metadata import version
+from typing import Any
 
 import pytest
 
 from ioopt import compiled
-from ioopt.cli.main import main
 from ioopt.compiled import choice
 from ioopt.compiled.choice import KERNELS, Kernel
 from ioopt.registry import families, load_target
 
 
-def test_every_kernel_in_turn(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_kernel_in_turn(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[str] = []
     monkeypatch.setattr(Kernel, "compile", lambda kernel: done.append(kernel.name))
     monkeypatch.setattr(Kernel, "ready", lambda kernel: True)
     monkeypatch.setattr(choice, "KERNELS", {k: Kernel("gang", k, k, "") for k in ("one", "two")})
-    assert main(["doctor", "--compile"]) == 0
-    said = capsys.readouterr()
-    assert done == ["one", "two"]
-    assert [line.partition(" (")[0] for line in said.err.splitlines()] == [
+    code, _, err = run("doctor", "--compile")
+    assert code == 0 and done == ["one", "two"]
+    assert [line.partition(" (")[0] for line in err.splitlines()] == [
         "compiled 1 of 2: gang, one", "compiled 2 of 2: gang, two",
     ]  # fmt: skip
 
 
-def test_without_numba_a_package_is_missing(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_numba_a_package_is_missing(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiled, "available", lambda: False)
-    assert main(["doctor", "--compile"]) == 6
-    assert "pip install 'ioopt[fast]'" in capsys.readouterr().err
+    code, _, err = run("doctor", "--compile")
+    assert code == 6 and "pip install 'ioopt[fast]'" in err
 
 
 def test_every_family_has_its_kernels() -> None:
@@ -77,19 +73,15 @@ def test_runs_find_the_kernels_that_were_compiled() -> None:
         assert compiled.is_kept(compiled.compiled(module.__name__, name))
 
 
-def test_the_doctor_tells_what_is_here(capsys):
-    from importlib.metadata import version
-
-    assert main(["doctor", "--format", "json"]) == 0
-    rows = {(row["what"], row["name"]): row for row in json.loads(capsys.readouterr().out)}
+def test_the_doctor_tells_what_is_here(run):
+    code, out, _ = run("doctor", "--format", "json")
+    rows = {(row["what"], row["name"]): row for row in json.loads(out)}
     assert rows["package", "numba"]["state"] == version("numba")
     assert rows["backend", "CP-SAT"]["state"] == version("ortools")
-    assert {row["state"] for key, row in rows.items() if key[0] == "kernel"} <= {
-        "compiled",
-        "not yet",
-    }
-    assert main(["doctor"]) == 0
-    assert all(len(line) <= 80 for line in capsys.readouterr().out.splitlines())
+    states = {row["state"] for key, row in rows.items() if key[0] == "kernel"}
+    assert states <= {"compiled", "not yet"}
+    shown = run("doctor")
+    assert code == shown[0] == 0 and all(len(line) <= 80 for line in shown[1].splitlines())
 
 
 def test_every_kernel_names_the_one_compiled_last():

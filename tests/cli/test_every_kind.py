@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
 import ioopt
 from ioopt.catalog import entries
-from ioopt.cli.main import main
 
 SLOW = ("quantum-selection", "flexible-gang")
 KINDS = {
@@ -81,20 +79,20 @@ def test_settings_reach_the_policy(run):
     assert code == 2 and "weight" in err
 
 
-def test_a_spoilt_plan_is_caught(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_spoilt_plan_is_caught(run, tmp_path):
     result = ioopt.solve("flexgang-tiny", "flex-exact", time_limit=30).to_dict()
     result["plan"]["tau_seconds"]["loose"] += 0.001
-    path = tmp_path / "bad.json"
-    path.write_text(json.dumps(result))
-    assert main(["check", "flexgang-tiny", str(path)]) == 5
-    assert "capacity" in capsys.readouterr().out
+    (tmp_path / "bad.json").write_text(json.dumps(result))
+    code, out, _ = run("check", "flexgang-tiny", "bad.json")
+    assert code == 5 and "capacity" in out
 
 
-def test_unknown_names_are_usage_errors(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["instances", "generate", "flexible-gang", "--preset", "heavymix", "-o", "-"]) == 2
-    assert "heavy-mix" in capsys.readouterr().err
-    assert main(["solve", "flexgang-tiny", "--solver", "flex-exact", "--set", "reranking=1"]) == 2
-    assert main(["solve", "flexgang-tiny", "--solver", "strict", "--backend", "HiGHS"]) == 2
+def test_unknown_names_are_usage_errors(run):
+    code, _, err = run("instances", "generate", "flexible-gang", "--preset", "heavymix", "-o", "-")
+    assert code == 2 and "heavy-mix" in err
+    solved = ("solve", "flexgang-tiny", "--solver")
+    assert run(*solved, "flex-exact", "--set", "reranking=1")[0] == 2
+    assert run(*solved, "strict", "--backend", "HiGHS")[0] == 2
 
 
 @pytest.mark.slow
@@ -121,24 +119,19 @@ def test_bundled_instances_reach_their_best() -> None:
     assert ioopt.solve("flexgang-tiny", time_limit=30).objective == pytest.approx(0.579)
 
 
-def test_models_are_written_and_solve_to_the_same_optimum(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_models_are_written_and_solve_to_the_same_optimum(run, tmp_path):
     import highspy
 
-    target = tmp_path / "model.lp"
-    assert main(["export", "lp", "flexgang-tiny", "--set", "k=2", "--set", "d=2",
-                 "-o", str(target)]) == 0  # fmt: skip
-    assert "capacity_0" in target.read_text()
-    mps = tmp_path / "model.mps"
-    assert main(["export", "mps", "quantum-plain", "-o", str(mps)]) == 0
-    for path, wanted in ((target, 0.579), (mps, 0.8306444)):
+    lp = ("export", "lp", "flexgang-tiny", "-o", "model.lp", "--set", "d=2", "--set")
+    assert run(*lp, "k=2")[0] == 0
+    assert "capacity_0" in (tmp_path / "model.lp").read_text()
+    assert run("export", "mps", "quantum-plain", "-o", "model.mps")[0] == 0
+    for path, wanted in (("model.lp", 0.579), ("model.mps", 0.8306444)):
         solver = highspy.Highs()
         solver.setOptionValue("output_flag", False)
-        solver.readModel(str(path))
+        solver.readModel(path)
         solver.run()
         assert solver.getInfo().objective_function_value == pytest.approx(wanted, abs=1e-6)
-    assert main(["export", "lp", "flexgang-tiny", "--set", "k=3", "--set", "d=2",
-                 "-o", str(target)]) == 2  # fmt: skip
-    assert "0,1 1,1 2,1 2,2 3,1 4,1" in capsys.readouterr().err
-    assert main(["export", "lp", "flexgang-tiny", "-o", str(mps)]) == 2
+    code, _, err = run(*lp, "k=3")
+    assert code == 2 and "0,1 1,1 2,1 2,2 3,1 4,1" in err
+    assert run("export", "lp", "flexgang-tiny", "-o", "model.mps")[0] == 2

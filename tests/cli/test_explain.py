@@ -5,21 +5,15 @@ from __future__ import annotations
 import json
 
 import pytest
+from replication_samples import document
 
 import ioopt
-from ioopt.cli.main import main
 from ioopt.comparing import compare_rows
 from ioopt.comparing.measures import Measure
 from ioopt.errors import UsageError
 from ioopt.explaining import Knob, _helped, _standing, explain
 
-ONE = {
-    "format": "ioopt/replication", "version": 1, "name": "one",
-    "network": {"remote_bytes_per_second": 10e6, "replica_bytes_per_second": 100e6},
-    "nodes": [{"id": "n", "disk_bytes": None}],
-    "files": [{"id": "f", "bytes": 120_000_000}],
-    "tasks": [{"id": "t", "compute_seconds": 8.0, "inputs": ["f"]}],
-}  # fmt: skip
+ONE = document(1, {"f": 120_000_000}, {"t": (8.0, "f")}, 10e6, 100e6)
 """12 s over the link, then 8 s of computing: 20 s, and nothing can be shorter."""
 
 
@@ -44,17 +38,11 @@ def test_times_bound_and_help_of_one_task():
 
 def test_what_is_fetched_again_is_told():
     """Two tasks read a, b, a of 6 MB on a disk of 10 MB: a comes twice, 6 of 18 MB."""
-    tasks = [
-        {"id": f"t{k}", "compute_seconds": 1.0, "inputs": [name]} for k, name in enumerate("aba")
-    ]
-    files = [{"id": name, "bytes": 6_000_000} for name in "ab"]
-    problem = {
-        **ONE,
-        "nodes": [{"id": "n", "disk_bytes": 10_000_000}],
-        "files": files,
-        "tasks": tasks,
-    }
-    plan = {"order": {"n": ["t0", "t1", "t2"]}, "assign": dict.fromkeys(("t0", "t1", "t2"), "n")}
+    tasks = {f"t{k}": (1.0, name) for k, name in enumerate("aba")}
+    problem = document(
+        [{"disk_bytes": 10**7}], {"a": 6 * 10**6, "b": 6 * 10**6}, tasks, 10e6, 100e6
+    )
+    plan = {"order": {"n0": ["t0", "t1", "t2"]}, "assign": dict.fromkeys(("t0", "t1", "t2"), "n0")}
     result = ioopt.solve(problem, lambda given: plan)
     (_, again) = explain_told(problem, result)
     assert (
@@ -117,8 +105,7 @@ def test_objectives_below_0_are_told_with_their_sign():
 
 def test_nothing_is_not_counted():
     """One task whose file lies on its node: no link, no copy; two jobs have no tenth."""
-    node = {"id": "n", "disk_bytes": None, "holds": ["f"]}
-    problem = {**ONE, "nodes": [node]}
+    problem = {**ONE, "nodes": [{"id": "n", "holds": ["f"]}]}
     times, again = explain_told(problem, ioopt.solve(problem, "minmin"))
     assert times.startswith("The remote link is not used; cores compute 100.0 %")
     assert again == "The plan fetches nothing from remote storage; nothing is copied between nodes."
@@ -140,20 +127,19 @@ def explain_told(problem, result):
     return told(ioopt.load(problem), result)
 
 
-def test_batch_and_gang_on_the_command_line(tmp_path, capsys):
-    for name, solver, measure in (("small-8", "fill", "mean_response_seconds"),
-                                  ("gang-figure-5", "iogs", "mean_slowdown")):  # fmt: skip
-        target = str(tmp_path / f"{name}.json")
-        assert main(["solve", name, "--solver", solver, "-o", target]) == 0
-        capsys.readouterr()
-        assert main(["check", "--explain", name, target]) == 0
-        out = capsys.readouterr().out
-        assert f"of {solver}'s plan is" in out and "10 % more of" in out
-        assert all(len(line) <= 80 for line in out.splitlines())
-        assert main(["check", "--explain", name, target, "--format", "json"]) == 0
-        told = json.loads(capsys.readouterr().out)
-        assert told["measure"] == measure and told["knobs"][0]["resource"] is None
-        assert len(told["sentences"]) == 5
+@pytest.mark.parametrize(
+    ("name", "solver", "measure"),
+    [("small-8", "fill", "mean_response_seconds"), ("gang-figure-5", "iogs", "mean_slowdown")],
+)
+def test_batch_and_gang_on_the_command_line(run, name, solver, measure):
+    assert run("solve", name, "--solver", solver, "-o", "r.json")[0] == 0
+    code, out, _ = run("check", "--explain", name, "r.json")
+    assert code == 0 and f"of {solver}'s plan is" in out and "10 % more of" in out
+    assert all(len(line) <= 80 for line in out.splitlines())
+    code, out, _ = run("check", "--explain", name, "r.json", "--format", "json")
+    told = json.loads(out)
+    assert code == 0 and told["measure"] == measure and told["knobs"][0]["resource"] is None
+    assert len(told["sentences"]) == 5
 
 
 def test_other_kinds_and_results_without_a_schedule_are_refused():

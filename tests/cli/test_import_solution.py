@@ -10,7 +10,6 @@ import pulp
 import pytest
 
 import ioopt
-from ioopt.cli.main import main
 
 SWITCH = ["--set", "cycles=acyclic"]
 
@@ -36,9 +35,9 @@ def as_glpk(text):
 
 @pytest.mark.parametrize("form", ["lp", "mps"])
 @pytest.mark.parametrize("writer", ["highs", "glpk", "cbc"])
-def test_the_plan_has_the_objective_that_the_solver_found(tmp_path, form, writer):
+def test_the_plan_has_the_objective_that_the_solver_found(run, tmp_path, form, writer):
     model, solution = tmp_path / f"m.{form}", tmp_path / "m.sol"
-    assert main(["export", form, "cycle3", *SWITCH, "-o", str(model)]) == 0
+    assert run("export", form, "cycle3", *SWITCH, "-o", model)[0] == 0
     objective = highs(model, solution)
     if writer == "glpk":
         solution.write_text(as_glpk(solution.read_text()))
@@ -49,7 +48,7 @@ def test_the_plan_has_the_objective_that_the_solver_found(tmp_path, form, writer
         command = [cbc.path, str(model), "solve", "solution", str(solution)]
         subprocess.run(command, check=True, capture_output=True)
     plan = tmp_path / "p.json"
-    assert main(["import", "solution", "cycle3", str(solution), *SWITCH, "-o", str(plan)]) == 0
+    assert run("import", "solution", "cycle3", solution, *SWITCH, "-o", plan)[0] == 0
     found = json.loads(plan.read_text())
     assert ioopt.check("cycle3", {"plan": found}) == []
     proven = ioopt.solve("cycle3", "ip-printed", settings={"cycles": "acyclic"})
@@ -58,16 +57,14 @@ def test_the_plan_has_the_objective_that_the_solver_found(tmp_path, form, writer
     assert again.metrics["additive_seconds"] == pytest.approx(objective)
 
 
-def test_what_is_no_solution_of_the_model_is_refused(tmp_path, capsys):
-    model, solution, plan = (tmp_path / name for name in ("m.lp", "m.sol", "p.json"))
-    assert main(["export", "lp", "cycle3", "-o", str(model)]) == 0
-    highs(model, solution, style=1)  # the value stands before the name
+def test_what_is_no_solution_of_the_model_is_refused(run, tmp_path):
+    assert run("export", "lp", "cycle3", "-o", "m.lp")[0] == 0
+    highs("m.lp", "m.sol", style=1)  # the value stands before the name
     (tmp_path / "other.sol").write_text("x 1\ny 0\n")
     for name in ("m.sol", "other.sol"):
-        assert main(["import", "solution", "cycle3", str(tmp_path / name), "-o", str(plan)]) == 2
-        said = capsys.readouterr().err
-        assert said.startswith(f"ioopt: {tmp_path / name}: the solution places ")
+        code, _, said = run("import", "solution", "cycle3", name, "-o", "p.json")
+        assert code == 2 and said.startswith(f"ioopt: {name}: the solution places ")
         assert "of 6 tasks" in said and said.count("\n") == 1
-    assert main(["import", "solution", "two-writers", str(solution), "-o", str(plan)]) == 2
-    assert "two-writers is batch-io; import solution takes replication" in capsys.readouterr().err
-    assert not plan.exists()
+    code, _, said = run("import", "solution", "two-writers", "m.sol", "-o", "p.json")
+    assert code == 2 and "two-writers is batch-io; import solution takes replication" in said
+    assert not (tmp_path / "p.json").exists()

@@ -104,6 +104,11 @@ def mutate_messages(raw: bytes, rng: random.Random) -> bytes:
     return b"\n".join(lines)
 
 
+def ask(service: Any, **message: Any) -> Any:
+    """The reply of *service* to one message."""
+    return json.loads(service.handle(json.dumps({"ioopt": 1, "id": 7} | message).encode()))
+
+
 def serve_lines(data: bytes) -> int:
     """Give the lines to one connection's service: 0, or 1 where one is answered by "internal"."""
     from ioopt.embed.service import Service

@@ -45,6 +45,11 @@ def workload(nodes, jobs, **profiles):
     return {"nb_res": nodes, "jobs": jobs, "profiles": profiles}
 
 
+def arbitrated(load, policy="cons-fcfs", **options):
+    """A stand-in whose transfers *policy* arbitrates."""
+    return StandIn(load, BatsimDecider(policy=policy, **RATES).reply, **PLATFORM, **options)
+
+
 def spans(jobs):
     return {name.partition("!")[2]: (job.start, job.end) for name, job in jobs.items()}
 
@@ -75,13 +80,11 @@ def test_one_transfer_at_a_time_by_hand(acknowledged):
         c={"type": "delay", "delay": 5}, io=pfs(10), p=then("c", "io", "c"),
     )  # fmt: skip
     options = {"dynamic-jobs-acknowledged": acknowledged}
-    held = StandIn(load, BatsimDecider(policy="cons-fcfs", **RATES).reply, **PLATFORM, **options)
-    assert spans(held.play()) == {"a": (0, 20), "b": (0, 30)}
+    assert spans(arbitrated(load, **options).play()) == {"a": (0, 20), "b": (0, 30)}
     # without arbitration both write at once, at half the rate
     free = StandIn(load, BatsimDecider().reply, **PLATFORM, **options)
     assert spans(free.play()) == {"a": (0, 30), "b": (0, 30)}
-    shared = StandIn(load, BatsimDecider(policy="base-line", **RATES).reply, **PLATFORM, **options)
-    assert spans(shared.play()) == {"a": (0, 30), "b": (0, 30)}
+    assert spans(arbitrated(load, "base-line", **options).play()) == {"a": (0, 30), "b": (0, 30)}
 
 
 @pytest.mark.parametrize("walltime", [6.0, 6.0000004])  # Batsim tells both as 6.000000
@@ -90,7 +93,7 @@ def test_a_transfer_that_waits_past_the_walltime_ends_its_job(walltime):
         8, [job("a", 0, 4, "io"), job("b", 0, 4, "p", walltime), job("next", 3, 4, "io")],
         c={"type": "delay", "delay": 1}, io=pfs(10), p=then("c", "io"),
     )  # fmt: skip
-    played = StandIn(load, BatsimDecider(policy="cons-fcfs", **RATES).reply, **PLATFORM)
+    played = arbitrated(load)
     # b computes until 1, waits for a's transfer (0 to 10) and gives its nodes back at 6
     assert spans(played.play()) == {"a": (0, 10), "b": (0, 1), "next": (walltime, 20)}
     assert "w0!b~1" not in played.jobs
@@ -100,7 +103,7 @@ def test_a_transfer_that_waits_past_the_walltime_ends_its_job(walltime):
 def test_no_wake_up_holds_up_the_end():
     # b may wait until 90, but a's transfer ends at 10 and the simulation at 20
     load = workload(8, [job("a", 0, 4, "io", 100.0), job("b", 0, 4, "io", 90.0)], io=pfs(10))
-    played = StandIn(load, BatsimDecider(policy="cons-fcfs", **RATES).reply, **PLATFORM)
+    played = arbitrated(load)
     assert spans(played.play()) == {"a": (0, 10), "b": (0, 20)}
     assert "CALL_ME_LATER" not in played.seen and played.now == 20
 
@@ -112,7 +115,7 @@ def test_a_wake_up_is_asked_for_again_while_transfers_share():
         7, [job("a", 0, 3, "a"), job("b", 0, 3, "b"), job("c", 0, 1, "b", 14.0)],
         a=pfs(20), b=pfs(10),
     )  # fmt: skip
-    played = StandIn(load, BatsimDecider(policy="cons-fcfs+top", **RATES).reply, **PLATFORM)
+    played = arbitrated(load, "cons-fcfs+top")
     times = spans(played.play())
     assert times["a"][1] > 14 and played.idle_calls == 0
     assert "w0!c~0" not in played.jobs and "CALL_ME_LATER" in played.seen
@@ -168,7 +171,7 @@ def test_the_next_simulation_starts_with_nothing_of_the_last():
     with pytest.raises(AssertionError, match="no end"):
         unfinished.play(most=3)
     again = StandIn(load, decider.reply, **PLATFORM)
-    fresh = StandIn(load, BatsimDecider(policy="cons-fcfs", **RATES).reply, **PLATFORM)
+    fresh = arbitrated(load)
     assert spans(again.play())["a"] == spans(fresh.play())["a"] == (0, 15)
     assert again.seen == fresh.seen
 

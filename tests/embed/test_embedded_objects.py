@@ -7,6 +7,7 @@ import threading
 from types import SimpleNamespace
 
 import pytest
+from damage.service import ask
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -180,14 +181,14 @@ def forever(release):
     return lambda *_, **__: release.wait()
 
 
+def fails(*_, **__):
+    raise ZeroDivisionError("no")
+
+
 @pytest.mark.parametrize("how", ["fails", "hangs", "nonsense"])
 @pytest.mark.parametrize("name", ["IoArbiter", "GangScheduler", "ReplicationPlanner"])
 def test_a_solver_that_goes_wrong_is_answered_by_the_greedy(monkeypatch, name, how):
     release = threading.Event()
-
-    def fails(*_, **__):
-        raise ZeroDivisionError("no")
-
     wrong = {"fails": fails, "hangs": forever(release), "nonsense": lambda *_, **__: 7}[how]
     word = {"fails": "ZeroDivisionError", "hangs": "no answer within", "nonsense": "nonsense"}[how]
     deadline = 0.05 if how == "hangs" else 3600.0
@@ -199,10 +200,7 @@ def test_a_solver_that_goes_wrong_is_answered_by_the_greedy(monkeypatch, name, h
             notes = made.notes
         elif name == "GangScheduler":
             policy = SimpleNamespace(name="wrong", rules=None, update=wrong)
-            made, sound = (
-                GangScheduler(GANG_MACHINE, policy),
-                GangScheduler(GANG_MACHINE, MIGRATE_IOGS),
-            )
+            made, sound = (GangScheduler(GANG_MACHINE, each) for each in (policy, MIGRATE_IOGS))
             for scheduler in (made, sound):
                 assert scheduler.arrive("a", [0, 1], 5.0, 9.0, 0.0)
             assert made.matrix(1.0, deadline) == sound.matrix(1.0) != []
@@ -242,15 +240,13 @@ def test_a_gang_scheduler_says_why_it_refuses(method, arguments, why):
 
 
 def test_the_service_says_why_an_answer_is_false():
-    def ask(**message):
-        reply = service.handle(json.dumps({"ioopt": 1, "id": 1, **message}).encode())
-        return json.loads(reply)["result"]
-
-    service = Service()
-    given = {"machine": GANG_MACHINE, "policy": "iogs"}
-    session = ask(op="open", object="GangScheduler", arguments=given)["session"]
-    gone = ask(op="call", session=session, method="depart", arguments={"job": "b", "now": 1.0})
-    assert gone == {"value": False, "why": "departure of 'b' at 1.0 s ignored: no such job"}
+    service, given = Service(), {"machine": GANG_MACHINE, "policy": "iogs"}
+    ask(service, op="open", object="GangScheduler", arguments=given)
+    leaves = {"session": 1, "method": "depart", "arguments": {"job": "b", "now": 1.0}}
+    assert ask(service, op="call", **leaves)["result"] == {
+        "value": False,
+        "why": "departure of 'b' at 1.0 s ignored: no such job",
+    }
 
 
 def test_embedded_objects_say_what_they_hold():
@@ -298,31 +294,22 @@ SNAPSHOT = {
 @pytest.mark.parametrize("how", ["fails", "hangs", "nonsense", "no plan"])
 def test_a_solver_that_goes_wrong_leaves_the_service_standing(monkeypatch, how):
     release = threading.Event()
-
-    def fails(*_, **__):
-        raise ZeroDivisionError("no")
-
     wrong = {"fails": fails, "hangs": forever(release), "nonsense": lambda *_: 7,
              "no plan": lambda *_: Outcome(None)}[how]  # fmt: skip
     service = Service()
-
-    def ask(**message):
-        return json.loads(service.handle(json.dumps({"ioopt": 1, "id": 7} | message).encode()))
-
     deadline = 0.05 if how == "hangs" else 3600.0
     with monkeypatch.context() as patch:
         patch.setattr("ioopt.solving.load_target", lambda name: wrong)
         for _ in range(7):
-            reply = ask(op="decide", instance=SNAPSHOT, solver="fill", deadline=deadline)
+            reply = ask(service, op="decide", instance=SNAPSHOT, solver="fill", deadline=deadline)
             assert reply["id"] == 7 and "ok" in reply
             if how == "hangs":
                 assert reply["error"]["code"] == "solver"
-        assert ask(op="ping")["ok"]
+        assert ask(service, op="ping")["ok"]
     release.set()
 
 
 @pytest.mark.parametrize("deadline", [0, -1, "2", True, [], float("1e400")])
 def test_deadlines_that_are_none_are_refused(deadline):
-    line = json.dumps({"ioopt": 1, "op": "decide", "instance": SNAPSHOT, "deadline": deadline})
-    reply = json.loads(Service().handle(line.encode()))
+    reply = ask(Service(), op="decide", instance=SNAPSHOT, deadline=deadline)
     assert reply["error"]["code"] == ("malformed" if deadline == float("inf") else "invalid")

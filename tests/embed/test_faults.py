@@ -13,6 +13,7 @@ import threading
 
 import pytest
 from batsim_stand_in import StandIn
+from embed.test_batsim_adapter import PLATFORM, RATES, arbitrated, spans
 
 from ioopt.embed import IoArbiter, WorkflowDispatcher
 from ioopt.embed.adapters.batsim import BatsimDecider
@@ -79,15 +80,10 @@ LOAD["profiles"]["p"]["repeat"] = 1
 
 
 def test_batsim_dies_at_any_message_and_the_next_run_is_as_the_first():
-    def decider():
-        return BatsimDecider(
-            policy="cons-fcfs", node_bytes_per_second=1.0, storage_bytes_per_second=4.0
-        )
-
-    whole = StandIn(LOAD, decider().reply, node_rate=1.0, storage_rate=4.0)
-    wanted = {name: (job.start, job.end) for name, job in whole.play().items()}
+    whole = arbitrated(LOAD)
+    wanted = spans(whole.play())
     for last in range(whole.messages):
-        again, left = decider(), [last]
+        again, left = BatsimDecider(policy="cons-fcfs", **RATES), [last]
 
         def dying(message, again=again, left=left):
             if not left[0]:
@@ -96,9 +92,8 @@ def test_batsim_dies_at_any_message_and_the_next_run_is_as_the_first():
             return again.reply(message)
 
         with pytest.raises(EOFError):
-            StandIn(LOAD, dying, node_rate=1.0, storage_rate=4.0).play()
-        rerun = StandIn(LOAD, again.reply, node_rate=1.0, storage_rate=4.0)
-        assert {n: (job.start, job.end) for n, job in rerun.play().items()} == wanted
+            StandIn(LOAD, dying, **PLATFORM).play()
+        assert spans(StandIn(LOAD, again.reply, **PLATFORM).play()) == wanted
 
 
 def test_a_dispatcher_that_hangs_holds_nobody_up():

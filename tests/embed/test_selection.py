@@ -39,10 +39,12 @@ def brute(jobs, capacities, temp_bytes, readers):
     return best
 
 
+ONE_LARGE = [ReadyJob(cores=3, resources=(3,)), *[ReadyJob(cores=2, resources=(2,))] * 2]
+
+
 def test_two_small_jobs_beat_one_that_blocks_them():
     # 4 cores: priority is equal, so cores at work decide: 2 + 2 before 3
-    jobs = [ReadyJob(cores=3, resources=(3,)), *[ReadyJob(cores=2, resources=(2,))] * 2]
-    found = select(jobs, [4], deadline=60)
+    found = select(ONE_LARGE, [4], deadline=60)
     assert found.chosen == (1, 2)
     assert found.value == pytest.approx(2 * 4) and found.loss == pytest.approx(0, abs=1e-4)
 
@@ -91,8 +93,7 @@ def test_a_failing_solver_leaves_the_greedy_selection(monkeypatch):
         raise RuntimeError("broken")
 
     monkeypatch.setattr(selection, "_modelled", failing)
-    jobs = [ReadyJob(cores=3, resources=(3,)), *[ReadyJob(cores=2, resources=(2,))] * 2]
-    found = select(jobs, [4])
+    found = select(ONE_LARGE, [4])
     assert found.chosen == (0,) and "broken" in found.notes[0] and found.loss > 0
 
 
@@ -153,16 +154,6 @@ def test_ten_thousand_jobs_that_all_differ_are_nearly_as_good_as_the_bound():
 def test_of_jobs_that_need_the_same_the_ones_with_larger_inputs_go_first():
     jobs = [ReadyJob(resources=(1,), input_bytes=size) for size in (5, 9, 7)]
     assert select(jobs, [2], deadline=60).chosen == (1, 2)
-
-
-@pytest.fixture
-def plugin(monkeypatch):
-    pytest.importorskip("snakemake_interface_scheduler_plugins")
-    pytest.importorskip("snakemake_interface_common")
-    monkeypatch.syspath_prepend(str(ROOT / "plugins" / "snakemake-scheduler-plugin-ioopt"))
-    import snakemake_scheduler_plugin_ioopt
-
-    return snakemake_scheduler_plugin_ioopt
 
 
 class File(str):

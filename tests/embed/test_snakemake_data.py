@@ -5,14 +5,11 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
-from conftest import ROOT
 
 
 class File(str):
-    temp = True
-
     def is_flagged(self, flag):
-        return flag == "temp" and self.temp
+        return flag == "temp"
 
 
 class Job:
@@ -60,12 +57,8 @@ class Engine:
 
 
 @pytest.fixture
-def engine(monkeypatch, tmp_path):
-    pytest.importorskip("snakemake_interface_scheduler_plugins")
-    monkeypatch.syspath_prepend(str(ROOT / "plugins" / "snakemake-scheduler-plugin-ioopt"))
+def engine(plugin, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    import snakemake_scheduler_plugin_ioopt as plugin
-
     return lambda jobs, budget=None: Engine(plugin, tmp_path, jobs, budget)
 
 

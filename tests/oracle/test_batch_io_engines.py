@@ -69,17 +69,21 @@ def wide_trace(seed: int) -> Any:
     return ioopt.load({"format": "ioopt/batch-io", "machine": machine, "jobs": jobs})
 
 
+def on_both(problem: Any, name: str, **settings: str) -> ioopt.Result:
+    """The run in plain Python, which machine code repeats."""
+    plain, fast = (
+        ioopt.solve(problem, name, settings={"engine": engine, **settings})
+        for engine in ("python", "compiled")
+    )
+    assert times(fast) == pytest.approx(times(plain), abs=1e-6), name
+    return plain
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["cons-max-util", "cons-max-util+top"])
 def test_engines_agree_on_wide_subset_sums(name: str) -> None:
     for seed in range(12):
-        problem = wide_trace(seed)
-        plain, fast = (
-            ioopt.solve(problem, name, settings={"engine": engine})
-            for engine in ("python", "compiled")
-        )
-        assert plain.metrics["io_delay_seconds"] > 0
-        assert times(fast) == pytest.approx(times(plain), abs=1e-6), seed
+        assert on_both(wide_trace(seed), name).metrics["io_delay_seconds"] > 0
 
 
 @pytest.mark.slow
@@ -88,15 +92,11 @@ def test_open_loop_with_more_requests_than_units() -> None:
     jobs = [(k, k, 38 + k % 3, 50, [(1, 160 * (1 + k % 5))]) for k in range(220)]
     problem = ioopt.load(by_hand(jobs, {"nodes": 80, "storage_bytes_per_second": 41}))
     for name in ("cons-max-util", "cons-max-util+top"):
-        plain, fast = (
-            ioopt.solve(problem, name, settings={"engine": engine, "loop": "open"})
-            for engine in ("python", "compiled")
-        )
+        plain = on_both(problem, name, loop="open")
         assert plain.schedule is not None
         asked = [job["io"][0]["request_seconds"] for job in plain.schedule["jobs"]]
         done = [job["io"][0]["finish_seconds"] for job in plain.schedule["jobs"]]
         assert sum(start <= asked[-1] < end for start, end in zip(asked, done)) > 80
-        assert times(fast) == pytest.approx(times(plain), abs=1e-6), name
 
 
 BASES = st.one_of(

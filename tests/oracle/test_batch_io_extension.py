@@ -16,26 +16,19 @@ KINDS = {"rates": ("rates",), "queue": ("queue",), "buffer": ("buffer",), "both"
          "mixed": ()}  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("engine", [*ENGINES, "exact"])
-def test_engines_against_the_reference(engine: str, kind: str) -> None:
-    for seed in range({"python": 25, "exact": 40}.get(engine, 100)):
-        found = differences(random_extension(seed, *KINDS[kind]), *policy_of(seed), engine)
-        assert not found, (seed, found)
-
-
 BLOCK = 250
 BLOCKS = [
-    (kind, at) for kind in KINDS for at in range(100, 2100 if kind == "mixed" else 1100, BLOCK)
+    pytest.param(kind, range(at, at + BLOCK), marks=pytest.mark.slow)
+    for kind in KINDS
+    for at in range(100, 2100 if kind == "mixed" else 1100, BLOCK)
 ]
+"""1,000 seeds of each kind, 2,000 of all mixed."""
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("kind", "first"), BLOCKS)
+@pytest.mark.parametrize(("kind", "seeds"), [*((kind, None) for kind in KINDS), *BLOCKS])
 @pytest.mark.parametrize("engine", [*ENGINES, "exact"])
-def test_engines_against_the_reference_on_many(engine: str, kind: str, first: int) -> None:
-    """1,000 seeds of each kind, 2,000 of all mixed."""
-    for seed in range(first, first + BLOCK):
+def test_engines_against_the_reference(engine: str, kind: str, seeds: range | None) -> None:
+    for seed in seeds or range({"python": 25, "exact": 40}.get(engine, 100)):
         found = differences(random_extension(seed, *KINDS[kind]), *policy_of(seed), engine)
         assert not found, (seed, found)
 

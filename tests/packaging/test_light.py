@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import tomllib
 
 import pytest
-from conftest import ROOT
+from conftest import ROOT, command_beside
 
 from ioopt.errors import EXTRAS
 
@@ -27,14 +24,7 @@ machinery.PathFinder.find_spec = find_spec
 def light(tmp_path):
     """The command line in a process that finds none of the optional packages."""
     (tmp_path / "sitecustomize.py").write_text(HIDE)
-    path = os.pathsep.join([str(tmp_path), str(ROOT)])
-    code = "import sys; from ioopt.cli.main import main; sys.exit(main())"
-
-    def run(*words):
-        return subprocess.run([sys.executable, "-c", code, *words], cwd=tmp_path, text=True,
-                              capture_output=True, env={**os.environ, "PYTHONPATH": path})  # fmt: skip
-
-    return run
+    return command_beside(tmp_path)
 
 
 @pytest.mark.slow

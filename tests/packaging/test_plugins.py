@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
 import tomllib
 
 import pytest
-from conftest import ROOT
+from conftest import ROOT, command_beside
 
 import ioopt
 from ioopt.cli.main import main
@@ -119,24 +118,12 @@ def write_page(folder):
         (folder / name).write_text(text)
 
 
-def beside(*folders):
-    """A function that runs ioopt with *folders* on the import path."""
-
-    def run(*words):
-        path = os.pathsep.join([*map(str, folders), str(ROOT)])
-        code = "import sys; from ioopt.cli.main import main; sys.exit(main())"
-        return subprocess.run([sys.executable, "-c", code, *words], cwd=folders[0], text=True,
-                              capture_output=True, env={**os.environ, "PYTHONPATH": path})  # fmt: skip
-
-    return run
-
-
 @pytest.fixture
 def plugins(tmp_path):
     """A folder as pip leaves it: a module, and a package's record with good and broken points."""
     (tmp_path / "ioopt_first_node.py").write_text(MODULE + EXTRA)
     record(tmp_path, "ioopt-first-node", POINTS)
-    return beside(tmp_path)
+    return command_beside(tmp_path)
 
 
 @pytest.fixture
@@ -145,7 +132,7 @@ def family(tmp_path):
     write_page(tmp_path)
     record(tmp_path, "ioopt-transfers", points_of(FILES["transfers/pyproject.toml"]))
     (tmp_path / "three.json").write_text(THREE)
-    return beside(tmp_path, tmp_path / "transfers")
+    return command_beside(tmp_path, tmp_path / "transfers")
 
 
 def points_of(project):
@@ -219,5 +206,5 @@ def test_the_page_s_packages_are_built_installed_and_run(tmp_path, name, file, s
          "--target", str(site), str(tmp_path / name)], check=True,
     )  # fmt: skip
     (site / "three.json").write_text(THREE)
-    run = beside(site)("solve", file, "--solver", solver)
+    run = command_beside(site)("solve", file, "--solver", solver)
     assert run.returncode == 0 and solver in run.stdout, run.stderr

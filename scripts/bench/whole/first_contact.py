@@ -23,13 +23,12 @@ if __name__ == "__main__":
     sys.path[:0] = [str(folder) for folder in Path(__file__).resolve().parents[2:4]]
 
 from bench.frame import run as timed_run
+from bench.made import instances
 
-from ioopt import catalog, registry
-from ioopt.campaign.library import entries as library
+from ioopt import registry
 from ioopt.formats.native import dump_json
 from ioopt.registry import measure_of
 from ioopt.registry.types import ANYTIME, EXACT, REFERENCE
-from ioopt.solving import load
 from ioopt.tables import render
 
 LIMITS = (0.2, 1.0, 2.0, 5.0)
@@ -69,16 +68,6 @@ def run(path: str, measure: str, limit: float, cache: Path, solver: str | None =
             "notes": answer.get("notes", ())}  # fmt: skip
 
 
-def instances(names: Sequence[str]) -> Iterator[tuple[str, str, Any]]:
-    """(name, kind, problem) of every bundled instance and library recipe, each once."""
-    for name, entry in catalog.entries().items():
-        if entry["kind"] in registry.KINDS and (not names or name in names):
-            yield name, entry["kind"], load(name)
-    for name, stored in library().items():
-        if stored.recipe.bundled is None and (not names or name in names):
-            yield name, stored.kind, stored.problem()
-
-
 def baselines(kind: str) -> list[str]:
     """The solvers of *kind* that only follow a rule: no search, no proof, no mark."""
     default = registry.KINDS[kind].default_solver
@@ -94,14 +83,11 @@ def rows(names: Sequence[str], limits: Sequence[float], full: Path) -> Iterator[
     with tempfile.TemporaryDirectory() as folder:
         for name, kind, problem in instances(names):
             path = f"{folder}/{name}.json"
-            Path(path).write_text(
-                dump_json(problem.model_dump(mode="json", exclude_none=True)), encoding="utf-8"
-            )
+            text = dump_json(problem.model_dump(mode="json", exclude_none=True))
+            Path(path).write_text(text, encoding="utf-8")
             measure = measure_of(registry.KINDS[kind], None)
-            rivals = {
-                rival: run(path, measure.name, BASELINE_LIMIT, full, rival)
-                for rival in baselines(kind)
-            }
+            simple = baselines(kind)
+            rivals = {one: run(path, measure.name, BASELINE_LIMIT, full, one) for one in simple}
             for limit in limits:
                 for cache in ("empty", "full"):
                     place = full

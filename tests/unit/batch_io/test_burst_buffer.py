@@ -58,6 +58,10 @@ def run(
     return jobs
 
 
+def starts(problem: dict[str, Any]) -> list[float]:
+    return [row["start_seconds"] for row in run(problem)]
+
+
 def times(record: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(record[key + "_seconds"] for key in TIMES)
 
@@ -116,9 +120,8 @@ def test_streams_are_requests_of_the_policy() -> None:
     pair = [job((0, 2), nodes=2, B=4), job((0, 2), nodes=2, B=4)]
     wide = {"drain_bytes_per_second": 4, "bytes_per_second": 8}
     first, second = run(instance(*pair, buffer=wide))
-    assert streams(first) == [("drain", 0.5, 0.5, 1)] and streams(second) == [
-        ("drain", 0.5, 1, 1.5)
-    ]
+    assert streams(first) == [("drain", 0.5, 0.5, 1)]
+    assert streams(second) == [("drain", 0.5, 1, 1.5)]
     first, second = run(instance(*pair, buffer=wide), "base-line")
     assert streams(first) == streams(second) == [("drain", 0.5, 0.5, 1.5)]
     # D = 1: both fit BW = 4, the policy grants 1 each, of which half arrives.
@@ -182,15 +185,10 @@ def test_who_holds_what_until_when() -> None:
     """Rule 44. Job 0 ends at 1 and drains to 5. Job 1 needs 4 nodes: at 1, or at 5 if they wait too. Job 2
     needs 12 of 16 bytes, of which 8 are free until 5."""
     jobs = [job((0, 4), nodes=4, B=8), job((1, 0), nodes=4), job((1, 0), B=12)]
-    starts = [row["start_seconds"] for row in run(instance(*jobs))]
-    assert starts == [0, 1, 5]
-    starts = [
-        row["start_seconds"] for row in run(instance(*jobs, options={"nodes_until": "release"}))
-    ]
-    assert starts == [0, 5, 6]
+    assert starts(instance(*jobs)) == [0, 1, 5]
+    assert starts(instance(*jobs, options={"nodes_until": "release"})) == [0, 5, 6]
     per_node = {"placement": "per-node", "bytes": 64}  # r_w = 8, r_s = 4: ends .5, released 1.5
-    starts = [row["start_seconds"] for row in run(instance(*jobs[:2], buffer=per_node))]
-    assert starts == [0, 1.5]
+    assert starts(instance(*jobs[:2], buffer=per_node)) == [0, 1.5]
 
 
 def test_the_release_of_an_ended_job_is_predicted() -> None:
@@ -200,13 +198,12 @@ def test_the_release_of_an_ended_job_is_predicted() -> None:
         job((0, 4), nodes=2, B=16), job((5, 0), B=4, submit=1), job((4, 0), wall=4, submit=1),
         job((5, 0), wall=5, submit=1),
     ]  # fmt: skip
-    assert [row["start_seconds"] for row in run(instance(*jobs))] == [0, 5, 1, 1]
-    jobs[1] = job(
-        (5, 0), nodes=3, B=4, submit=1
-    )  # now extra nodes are 1: who is over by 5 needs none
-    assert [row["start_seconds"] for row in run(instance(*jobs))] == [0, 5, 1, 1]
+    assert starts(instance(*jobs)) == [0, 5, 1, 1]
+    # Now extra nodes are 1: who is over by 5 needs none.
+    jobs[1] = job((5, 0), nodes=3, B=4, submit=1)
+    assert starts(instance(*jobs)) == [0, 5, 1, 1]
     jobs[3] = job((5, 0), nodes=2, wall=5, submit=1)
-    assert [row["start_seconds"] for row in run(instance(*jobs))] == [0, 5, 1, 10]
+    assert starts(instance(*jobs)) == [0, 5, 1, 10]
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -229,10 +226,8 @@ def test_staging() -> None:
     _, row = run(instance(*jobs))
     assert streams(row) == [("in", 3, 3, 7)] and row["end_seconds"] == 9
     _, row = run(instance(*jobs, options={"staging": "ahead"}))
-    assert streams(row) == [("in", 0, 0, 4)] and (row["start_seconds"], row["end_seconds"]) == (
-        3,
-        6,
-    )
+    assert streams(row) == [("in", 0, 0, 4)]
+    assert (row["start_seconds"], row["end_seconds"]) == (3, 6)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -259,10 +254,14 @@ def test_easy_counts_both_resources() -> None:
         job((10, 0), nodes=2, B=12, wall=10), job((5, 0), nodes=2, B=8),
         job((20, 0), B=3, wall=20), job((20, 0), B=5, wall=20), job((9, 0), B=1, wall=9),
     ]  # fmt: skip
-    starts = [row["start_seconds"] for row in run(instance(*jobs))]
-    assert starts == [0, 10, 0, 10, 0]
-    starts = [row["start_seconds"] for row in run(instance(*jobs, options={"backfill": "none"}))]
-    assert starts == [0, 10, 10, 10, 15]  # 8 + 3 + 5 B are all there are
+    assert starts(instance(*jobs)) == [0, 10, 0, 10, 0]
+    assert starts(instance(*jobs, options={"backfill": "none"})) == [
+        0,
+        10,
+        10,
+        10,
+        15,
+    ]  # 8 + 3 + 5 B are all there are
 
 
 def test_partitions_promise_a_block_and_the_bytes() -> None:

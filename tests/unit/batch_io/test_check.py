@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from batch_io_traces import by_hand
 
 import ioopt
 from ioopt.check.batch_io import check as batch_io
@@ -21,17 +22,8 @@ MACHINE = {
 
 def instance(**options: Any) -> dict[str, Any]:
     """a and b of 4 nodes each move 8 bytes after 1 s; c of 8 nodes computes."""
-    io = [{"compute_seconds": 1, "io_bytes": 8.0}]
-    rest = {"submit_seconds": 0, "walltime_seconds": 50}
-    return {
-        "format": "ioopt/batch-io", "version": 1, "name": "abc", "machine": MACHINE,
-        "options": options,
-        "jobs": [
-            {"id": "a", "nodes": 4, "phases": io, **rest},
-            {"id": "b", "nodes": 3, "phases": io, **rest},
-            {"id": "c", "nodes": 8, "phases": [{"compute_seconds": 6, "io_bytes": 0}], **rest},
-        ],
-    }  # fmt: skip
+    jobs = [("a", 0, 4, 50, [(1, 8)]), ("b", 0, 3, 50, [(1, 8)]), ("c", 0, 8, 50, [(6, 0)])]
+    return by_hand(jobs, MACHINE, **options)
 
 
 def solved(solver: str = "cons-fcfs", **options: Any) -> tuple[Any, dict[str, Any], dict[str, Any]]:
@@ -48,6 +40,13 @@ def rules(problem: Any, plan: Any, schedule: Any) -> set[str]:
 def job(schedule: dict[str, Any], k: int) -> dict[str, Any]:
     found: dict[str, Any] = schedule["jobs"][k]
     return found
+
+
+def without_rates(schedule: dict[str, Any]) -> dict[str, Any]:
+    for row in schedule["jobs"]:
+        for record in row["io"]:
+            del record["rates"]
+    return schedule
 
 
 def test_a_good_schedule_keeps_all_rules() -> None:
@@ -127,8 +126,7 @@ def test_total_rate_above_the_storage() -> None:
     job(schedule, 1)["io"][0].update(first_grant_seconds=1, finish_seconds=3, rates=[[1, 3, 4.0]])
     assert rules(problem, plan, schedule) == {"storage"}
     # Without the rates 16 bytes in 2 s still exceed 6 a second.
-    for k in (0, 1):
-        del job(schedule, k)["io"][0]["rates"]
+    schedule = without_rates(schedule)
     assert rules(problem, plan, schedule) == {"storage"}
     # The uncongested reference may do so.
     assert rules(problem, {**plan, "policy": "no-congestion"}, schedule) == set()
@@ -144,9 +142,7 @@ def test_rates_a_little_above_the_storage(over: float) -> None:
         job(schedule, k)["end_seconds"] = last
         job(schedule, k)["io"][0].update(finish_seconds=last, rates=[[1, last, 3 * (1 + over)]])
     assert rules(problem, plan, schedule) == {"storage"}
-    for k in (0, 1):
-        del job(schedule, k)["io"][0]["rates"]
-    assert rules(problem, plan, schedule) == {"storage"}
+    assert rules(problem, plan, without_rates(schedule)) == {"storage"}
 
 
 def test_tolerances_are_those_of_the_rules() -> None:
@@ -222,9 +218,7 @@ def test_useful_work_is_known_within_limits_without_rates(
     schedule = copy.deepcopy(result.schedule)
     exact = batch_io.check(problem, result.plan, schedule).metrics["useful_utilisation"]
     assert exact == pytest.approx(useful / (16 * seconds))
-    for row in schedule["jobs"]:
-        for record in row["io"]:
-            del record["rates"]
+    schedule = without_rates(schedule)
     found = batch_io.check(problem, result.plan, schedule).ranges["useful_utilisation"]
     assert found == pytest.approx((least / (16 * seconds), most / (16 * seconds)))
 
@@ -239,7 +233,7 @@ def test_a_top_variant_makes_one_partial_grant() -> None:
 
 def test_nodes_in_use_at_once_on_a_flat_machine() -> None:
     data = instance()
-    data["machine"] = {**MACHINE, "allocation": "flat", "nodes": 14}
+    data["machine"] |= {"allocation": "flat", "nodes": 14}
     problem = ioopt.load(data)
     result = ioopt.solve(problem, "cons-fcfs")
     schedule = copy.deepcopy(result.schedule)
@@ -253,10 +247,8 @@ def test_nodes_in_use_at_once_on_a_flat_machine() -> None:
 
 def test_contract_keys_alone_are_enough() -> None:
     problem, _, schedule = solved()
-    for row in schedule["jobs"]:
+    for row in without_rates(schedule)["jobs"]:
         del row["first_node"], row["allocated_nodes"]
-        for record in row["io"]:
-            del record["rates"]
     report = batch_io.check(problem, None, schedule)
     assert report.violations == ()
     assert report.metrics["mean_response_seconds"] == pytest.approx((3 + 5 + 6) / 3)

@@ -61,11 +61,9 @@ def test_flat_easy_lets_a_job_use_the_extra_nodes_once() -> None:
 
 def test_no_backfill_stops_at_the_first_that_does_not_fit() -> None:
     jobs = [("a", 0, 6, 10, [(10, 0)]), ("b", 1, 6, 10, [(5, 0)]), ("c", 1, 2, 5, [(5, 0)])]
-    assert spans(trace(jobs, queue="fcfs", backfill="none")) == {
-        "a": (0, 10),
-        "b": (10, 15),
-        "c": (10, 15),
-    }
+    for kept in ("count", "nodes"):
+        found = spans(trace(jobs, queue="fcfs", backfill="none", reservation=kept))
+        assert found == {"a": (0, 10), "b": (10, 15), "c": (10, 15)}
     assert spans(trace(jobs, queue="fcfs"))["c"] == (1, 6)
 
 

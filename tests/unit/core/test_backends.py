@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import random
 import shutil
 import subprocess
@@ -96,17 +97,18 @@ def test_stopped_early_is_feasible_not_optimal(backend: str, one_node: None) -> 
     assert answer.bound is not None and answer.bound < answer.objective
 
 
-def test_highs_stopped_by_its_clock_is_not_optimal() -> None:
-    answer = solve_program(knapsack(60, 5, 2), "HiGHS", BackendLimits(seconds=1e-6))
-    assert answer.stop is StopReason.TIME and answer.status is not Status.OPTIMAL
-    ended = mathopt_program.mathopt_status("HiGHS", "NO_SOLUTION_FOUND", "TIME", "")
-    assert ended == (Status.UNKNOWN, StopReason.TIME)
-
-
-def test_cbc_killed_at_its_limit_is_unknown() -> None:
-    answer = solve_program(knapsack(60, 5, 2), "CBC", BackendLimits(seconds=1e-3))
-    assert answer.status in (Status.UNKNOWN, Status.FEASIBLE)
+@pytest.mark.parametrize(
+    ("backend", "program", "seconds"),
+    [
+        ("HiGHS", knapsack(60, 5, 2), 1e-6),
+        ("CBC", knapsack(60, 5, 2), 1e-3),
+        ("SCIP", knapsack(90, 30, 2), 0.01),
+    ],
+)
+def test_stopped_at_once_is_not_optimal(backend: str, program: Program, seconds: float) -> None:
+    answer = solve_program(program, backend, BackendLimits(seconds=seconds))
     assert answer.stop is StopReason.TIME
+    assert answer.status in (Status.UNKNOWN, Status.FEASIBLE)
 
 
 @pytest.mark.slow  # by the clock: GLPK has a limit in seconds only
@@ -182,7 +184,9 @@ def test_log_is_written(tmp_path: Path) -> None:
     assert "CpSolverResponse" in log.read_text()
 
 
-def test_unknown_statuses_raise() -> None:
+def test_statuses_are_read_and_unknown_ones_raise() -> None:
+    ended = mathopt_program.mathopt_status("HiGHS", "NO_SOLUTION_FOUND", "TIME", "")
+    assert ended == (Status.UNKNOWN, StopReason.TIME)
     with pytest.raises(BackendFailureError, match="SCIP answered NUMERICAL_ERROR: ill"):
         mathopt_program.mathopt_status("SCIP", "NUMERICAL_ERROR", None, "ill")
     with pytest.raises(BackendFailureError, match="Bored"):
@@ -193,11 +197,6 @@ def test_unknown_statuses_raise() -> None:
         pulp_program.glpk_status("Status:     WEIRD\n")
     with pytest.raises(UsageError, match="no backend 'LINDO'"):
         solve_program(knapsack(3, 1, 1), "LINDO", QUIET)
-
-
-def test_scip_stopped_at_once_is_not_optimal() -> None:
-    answer = solve_program(knapsack(90, 30, 2), "SCIP", BackendLimits(seconds=0.01))
-    assert answer.stop is StopReason.TIME and answer.status is not Status.OPTIMAL
 
 
 @pytest.mark.slow  # by the clock: whether a first solution comes within the limit
@@ -256,9 +255,6 @@ def test_a_bound_that_the_search_never_earned_is_none() -> None:
 
 
 def test_interrupt_stops_the_work_first() -> None:
-    import _thread
-    import threading
-
     stopped = threading.Event()
 
     def work() -> bool:

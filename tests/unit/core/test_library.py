@@ -11,7 +11,6 @@ import pytest
 
 import ioopt
 from ioopt.campaign import library
-from ioopt.cli.main import main
 from ioopt.errors import ExitCode, UsageError
 from ioopt.formats.native import dump_json
 from ioopt.statements import past_bound, true_objective
@@ -46,58 +45,48 @@ def test_a_stored_plan_is_worth_what_its_entry_says(name: str) -> None:
         assert entry.model_copy(update={"history": (before,)}).betters(after.best)
 
 
+def alone(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(library, "bundled_folder", lambda: Path(folder))
+
+
 @pytest.fixture
-def folder(tmp_path: Path) -> str:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A library in which the best of held is 10 s: t0 and t1 on one node take 2 s (see its story)."""
+    alone(str(tmp_path / "kept"), monkeypatch)
     entry = STORED["held"]
     worse = entry.history[0].model_copy(update={"best": 10.0, "bound": None})
     library.write(entry.model_copy(update={"history": (worse,)}), str(tmp_path / "kept"))
     return str(tmp_path / "kept")
 
 
-def alone(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(library, "bundled_folder", lambda: Path(folder))
-
-
-def result_file(tmp_path: Path, **changes: Any) -> str:
+def submitted(run: Any, folder: str, **changes: Any) -> Any:
+    """What the command says of MinMin's plan of held, and of *changes* of its result."""
     result = {**ioopt.solve("held", "minmin", seed=7).to_dict(), **changes}
-    path = tmp_path / "result.json"
-    path.write_text(dump_json(result))
-    return str(path)
+    Path("result.json").write_text(dump_json(result))
+    return run("instances", "submit", "held", "result.json", "--library", folder)
 
 
-def test_a_better_plan_gets_in_and_the_next_is_refused(
-    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    alone(folder, monkeypatch)
-    path = result_file(tmp_path)
-    assert main(["instances", "submit", "held", path, "--library", folder]) == ExitCode.ANSWER
+def test_a_better_plan_gets_in_and_the_next_is_refused(folder: str, run: Any) -> None:
+    assert submitted(run, folder)[0] == ExitCode.ANSWER
     entry = library.entries(folder)["held"]
     assert (entry.best.best, entry.best.solver, entry.best.seed) == (1.064, "minmin", 7)
     assert [found.best for found in entry.history] == [10.0, 1.064]
     assert os.listdir(folder) == ["held.json"]
     before = Path(folder, "held.json").read_bytes()
-    assert main(["instances", "submit", "held", path, "--library", folder]) == ExitCode.USAGE
-    assert "1.064 is not better than 1.064" in capsys.readouterr().err
+    code, _, err = submitted(run, folder)
+    assert code == ExitCode.USAGE and "1.064 is not better than 1.064" in err
     assert Path(folder, "held.json").read_bytes() == before
-    assert main(["instances", "best", "held", "--library", folder, "--format", "json"]) == 0
-    assert json.loads(capsys.readouterr().out)["plan"] == entry.plan
+    code, out, _ = run("instances", "best", "held", "--library", folder, "--format", "json")
+    assert code == 0 and json.loads(out)["plan"] == entry.plan
 
 
-def test_what_a_result_states_counts_for_nothing(
-    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    alone(folder, monkeypatch)
-    lied = result_file(tmp_path, metrics={"makespan_seconds": 0.5})
-    assert main(["instances", "submit", "held", lied, "--library", folder]) == ExitCode.VIOLATIONS
-    assert "makespan_seconds" in capsys.readouterr().out
+def test_what_a_result_states_counts_for_nothing(folder: str, run: Any) -> None:
+    code, out, _ = submitted(run, folder, metrics={"makespan_seconds": 0.5})
+    assert code == ExitCode.VIOLATIONS and "makespan_seconds" in out
     assert library.entries(folder)["held"].best.best == 10.0
 
 
-def test_a_value_past_a_proven_bound_is_no_best(
-    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    alone(folder, monkeypatch)
+def test_a_value_past_a_proven_bound_is_no_best(folder: str) -> None:
     entry = library.entries(folder)["held"]
     bounded = entry.best.model_copy(update={"bound": 2.0})
     entry = entry.model_copy(update={"history": (bounded,)})

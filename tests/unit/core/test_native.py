@@ -14,6 +14,7 @@ import threading
 import tracemalloc
 
 import pytest
+from replication_samples import document
 
 import ioopt
 from ioopt.campaign.grid import read_config
@@ -28,16 +29,8 @@ from ioopt.formats.wfformat.instance import read_wfformat
 
 
 def instance(**changes):
-    data = {
-        "format": "ioopt/replication",
-        "version": 1,
-        "name": "t",
-        "network": {"remote_bytes_per_second": 10, "replica_bytes_per_second": 20},
-        "nodes": [{"id": "n0"}, {"id": "n1", "disk_bytes": 100}],
-        "files": [{"id": "f0", "bytes": 30}, {"id": "f1", "bytes": 80}],
-        "tasks": [{"id": "t0", "compute_seconds": 1, "inputs": ["f0"]}],
-    }
-    return data | changes
+    nodes, files = [{}, {"disk_bytes": 100}], {"f0": 30, "f1": 80}
+    return document(nodes, files, {"t0": (1, ["f0"])}) | changes
 
 
 BAD_INSTANCES = [
@@ -144,12 +137,6 @@ def test_reading_allocates_what_is_there(tmp_path):
         assert peak_bytes(lambda path=tmp_path / name: read_json(path)) < 4e6
 
 
-def bomb(path) -> None:
-    with gzip.open(path, "wb", compresslevel=1) as out:
-        for _ in range(9):
-            out.write(b" " * 2**20)
-
-
 READERS = {
     "json": read_json, "swf": read_swf, "darshan": read_darshan, "wfformat": read_wfformat,
     "messages": read_message_counts, "batsim": read_batsim, "sweep": read_config,
@@ -162,7 +149,9 @@ def test_a_small_file_that_unpacks_to_a_large_one_is_refused_by_every_reader(
 ):
     monkeypatch.setattr(native, "FREE_UNPACKED_BYTES", 2**21)
     path = str(tmp_path / "bomb.gz")
-    bomb(path)  # 9 MiB in 41 kB: 64 times that are 2.6 MB
+    with gzip.open(path, "wb", compresslevel=1) as out:
+        for _ in range(9):  # MiB in 41 kB: 64 times that are 2.6 MB
+            out.write(b" " * 2**20)
 
     def refused() -> None:
         with pytest.raises(InstanceError, match=r"bomb.gz: more than the \d+ bytes .* unpacked"):

@@ -15,7 +15,6 @@ from replication_samples import document
 import ioopt
 from ioopt import catalog, registry
 from ioopt.checking import judge
-from ioopt.cli.main import main
 from ioopt.errors import IooptError, UnsolvableInstanceError, UsageError
 from ioopt.formats.native import dump_json
 from ioopt.statements import past_bound, same
@@ -169,32 +168,45 @@ def test_the_options_of_a_repeated_replay_are_read_with_care() -> None:
 BIG = document([{"disk_bytes": 5}, {"disk_bytes": 9}], {"f0": 10}, {"t0": (1, ["f0"])}, 10, 20)
 
 
-def test_a_task_that_fits_no_node_is_refused_as_by_solve(tmp_path: Path, capsys: Any) -> None:
+def test_a_task_that_fits_no_node_is_refused_as_by_solve(run: Any) -> None:
     with pytest.raises(UnsolvableInstanceError, match="largest disk holds 9"):
         ioopt.check(copy.deepcopy(BIG))
-    path = tmp_path / "big.json"
-    path.write_text(json.dumps(BIG))
-    for command in (["check", str(path)], ["solve", str(path), "--solver", "minmin"]):
-        assert main(command) == 2
-        assert "task 't0' reads 10 bytes" in capsys.readouterr().err
+    Path("big.json").write_text(json.dumps(BIG))
+    for command in (["check"], ["solve", "--solver", "minmin"]):
+        code, _, err = run(*command, "big.json")
+        assert code == 2 and "task 't0' reads 10 bytes" in err
 
 
-def test_the_command_names_what_nothing_recomputes(tmp_path: Path, capsys: Any) -> None:
+def test_the_command_names_what_nothing_recomputes(run: Any) -> None:
     text = _solved("held", "minmin")[1]
-    path = tmp_path / "result.json"
-    path.write_text(text)
-    assert main(["check", "held", str(path)]) == 0
-    out, err = capsys.readouterr()
-    assert "no violation" in out and "not recomputed: planned_makespan_seconds" in err
-    path.write_text(text.replace('"instance": "held"', '"instance": "other"'))
-    assert main(["check", "held", str(path)]) == 5
-    assert "another instance; this one is 'held'" in capsys.readouterr().out
+    Path("result.json").write_text(text)
+    code, out, err = run("check", "held", "result.json")
+    assert code == 0 and "no violation" in out
+    assert "not recomputed: planned_makespan_seconds" in " ".join(err.split())
+    Path("result.json").write_text(text.replace('"instance": "held"', '"instance": "other"'))
+    code, out, _ = run("check", "held", "result.json")
+    assert code == 5 and "another instance; this one is 'held'" in out
 
 
 QUICK = (
     "two-writers", "two-writers-now", "gang-figure-5", "gang-figure-7", "held", "rounds4",
     "flexgang-tiny",
 )  # fmt: skip
+
+
+def answers_pass(problem: Any, time_limit: float, refusal: type[IooptError]) -> int:
+    """How many solvers of its kind answer; all of what they state holds."""
+    answers = 0
+    for spec in registry.solvers_for(registry.format_of_problem(problem).kind):
+        try:
+            result = ioopt.solve(problem, spec.name, time_limit=time_limit)
+        except refusal:
+            continue  # the solver does not take this instance
+        if result.plan is not None:
+            found, _ = judge(problem, json.loads(dump_json(result.to_dict())), "result")
+            assert found == [], (problem.name, spec.name)
+            answers += 1
+    return answers
 
 
 @pytest.mark.parametrize(
@@ -207,20 +219,7 @@ QUICK = (
 )
 def test_the_answer_of_every_solver_passes(name: str) -> None:
     """Every bundled instance with every solver of its kind; a second is enough to have an answer."""
-    problem = ioopt.load(name)
-    kind = registry.kind_of_problem(problem)
-    answers = 0
-    for spec in registry.solvers_for(kind.kind):
-        try:
-            result = ioopt.solve(problem, spec.name, time_limit=1)
-        except UsageError:
-            continue  # the solver does not take this instance
-        if result.plan is None:
-            continue
-        answers += 1
-        found, _ = judge(problem, json.loads(dump_json(result.to_dict())), "result")
-        assert found == [], spec.name
-    assert answers
+    assert answers_pass(ioopt.load(name), 1, UsageError)
 
 
 @pytest.mark.slow
@@ -233,13 +232,5 @@ def test_the_answers_to_the_worked_cases_pass() -> None:
             problem = ioopt.load(instance)
         except (IooptError, AttributeError):
             continue
-        for spec in registry.solvers_for(registry.format_of_problem(problem).kind):
-            try:
-                result = ioopt.solve(problem, spec.name, time_limit=2)
-            except IooptError:
-                continue  # the solver does not take this instance
-            if result.plan is not None:
-                found, _ = judge(problem, json.loads(dump_json(result.to_dict())), "result")
-                assert found == [], (path.name, spec.name)
-                answers += 1
+        answers += answers_pass(problem, 2, IooptError)
     assert answers > 200

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 import ioopt
+from ioopt.check.flexgang.flexible_gang import check
 from ioopt.errors import InstanceError
+from ioopt.measure.quantum_chain import Surface
 from ioopt.problems.flexgang.flexible_gang import FlexibleGangProblem, SurfaceEntry
 
 PROBLEM = {
@@ -100,9 +102,6 @@ def test_loose_io_load() -> None:
 
 def test_objective_is_recomputed() -> None:
     # a: 1/3 of half the machine; b: .7 * 7.2 / 30 of half; even: (10 + 5) / 30 of all.
-    from ioopt.check.flexgang.flexible_gang import check
-    from ioopt.measure.quantum_chain import Surface
-
     problem = ioopt.load(PROBLEM)
     io = problem.jobs[3]
     slowdown = Surface(4).at(io, 0.01, 0.02).slowdown
@@ -143,8 +142,6 @@ def test_written_then_read_is_equal() -> None:
 
 
 def test_surface_without_an_entry_is_named() -> None:
-    from ioopt.measure.quantum_chain import Surface
-
     surface = Surface(4, (SurfaceEntry(on_seconds=0.01, off_seconds=0.02, slowdown=1.5, beta=0.1),))
     io = ioopt.load(PROBLEM).jobs[3]
     assert surface.at(io, 0.01, 0.02)[:2] == (1.5, 0.1)

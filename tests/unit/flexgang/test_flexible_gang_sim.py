@@ -124,15 +124,19 @@ TINY = {
 }
 
 
+def without_io(tau: dict[str, float], even: tuple[float, float]) -> FlexibleGangPlan:
+    """All jobs at home in column 0, two rows for whole and one for half."""
+    home, rows = dict.fromkeys(("whole", "half", "even"), 0), {"whole": (0, 1), "half": (2,)}
+    return FlexibleGangPlan(
+        k=0, d=1, home=home, rows=rows, tau_seconds=tau, column_seconds={"even": even}
+    )
+
+
 def test_plan_without_io_is_exact() -> None:
     # Frame 40 ms, no windows: whole has rows 0 and 1, half row 2; idle: row 2 of column 1, row 3.
     # Column 0 has 10 ms free, column 1 has 20 ms. half and even are promised 6 and 4 ms there, even
     # 20 ms in column 1. Progress: whole .5; half (10 + .5 * 6) / 40 = .325; even (4 + 20) / 2 / 40.
-    plan = FlexibleGangPlan(
-        k=0, d=1, home={"whole": 0, "half": 0, "even": 0},
-        rows={"whole": (0, 1), "half": (2,)},
-        tau_seconds={"half": 0.006, "even": 0.012}, column_seconds={"even": (0.004, 0.020)},
-    )  # fmt: skip
+    plan = without_io({"half": 0.006, "even": 0.012}, (0.004, 0.020))
     problem = ioopt.load(TINY)
     run = measure(problem, plan, seed=1, seconds=2.0)
     assert run.progress == pytest.approx({"whole": 0.5, "half": 0.325, "even": 0.3})
@@ -145,11 +149,7 @@ def test_an_unfair_share_counts_the_least_process() -> None:
     # The same with even promised nothing in column 0, but not self-balancing: n times the least, 0.
     document = json.loads(json.dumps(TINY))
     document["jobs"][2]["self_balancing"] = False
-    plan = FlexibleGangPlan(
-        k=0, d=1, home={"whole": 0, "half": 0, "even": 0},
-        rows={"whole": (0, 1), "half": (2,)},
-        tau_seconds={"half": 0.010}, column_seconds={"even": (0.0, 0.020)},
-    )  # fmt: skip
+    plan = without_io({"half": 0.010}, (0.0, 0.020))
     run = measure(ioopt.load(document), plan, seed=1, seconds=2.0)
     assert run.progress["even"] == 0.0
 

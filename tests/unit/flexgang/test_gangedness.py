@@ -44,12 +44,13 @@ def fed(
     processors: int = 4,
 ) -> GangednessMonitor:
     monitor = GangednessMonitor(processors)
-    for messages in gang:
-        monitor.observe(True, True, messages)
-    for messages in nonrunning:
-        monitor.observe(False, False, messages)
-    for messages in running or []:
-        monitor.observe(False, True, messages)
+    for ganged, runs, counts in (
+        (True, True, gang),
+        (False, False, nonrunning),
+        (False, True, running),
+    ):
+        for messages in counts or []:
+            monitor.observe(ganged, runs, messages)
     return monitor
 
 

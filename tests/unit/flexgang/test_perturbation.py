@@ -266,12 +266,8 @@ def test_characteristic_plot() -> None:
 
 def test_a_tied_work_unit_goes_to_the_lowest_processor() -> None:
     """One unit of 15 in quanta of 10; processor 1 is absent in the second: 15 on 0, 25 on 1."""
-    import numpy as np
-
-    from ioopt.measure import perturbation_kernel
-
     runs = np.array([[1, 1], [1, 0], [1, 1], [1, 1]])
-    assert perturbation_kernel.workpile(runs, 10, 15, 15, [0, 0]) == 15
+    assert kernel.workpile(runs, 10, 15, 15, [0, 0]) == 15
 
 
 @pytest.mark.slow

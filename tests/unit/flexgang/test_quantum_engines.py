@@ -71,23 +71,22 @@ def test_one_processor_never_fragments() -> None:
     assert surface(0.01, 0.02, processors=1).fragmentation == pytest.approx(0.0, abs=1e-12)
 
 
-@pytest.mark.parametrize("donation", ["return", "irrevocable"])
-@pytest.mark.parametrize(("qi", "qc"), [(2.5, 40), (5, 7), (10, 20), (20, 1), (40, 10)])
-def test_engines_agree(qi: float, qc: float, donation: str) -> None:
-    problem, point = model(qi, qc, donation=donation)
+@pytest.mark.parametrize(
+    ("qi", "qc", "changes"),
+    [
+        *((*pair, {"donation": donation}) for donation in ("return", "irrevocable")
+          for pair in ((2.5, 40), (5, 7), (10, 20), (20, 1), (40, 10))),
+        *((7, 9, {"burst_shape": shape, "burst_seconds": 0.003, "io_seconds": 0.011})
+          for shape in (1, 2, 20)),
+    ],
+)  # fmt: skip
+def test_engines_agree(qi: float, qc: float, changes: dict[str, object]) -> None:
+    problem, point = model(qi, qc, **changes)
     chain, simulated = measure(problem, point), simulate_point(problem, point, seed=3)
     assert chain.slowdown == pytest.approx(simulated.slowdown, rel=0.008)
     assert chain.fragmentation == pytest.approx(simulated.fragmentation, abs=0.01)
     assert chain.response_seconds == pytest.approx(simulated.response_seconds, rel=0.02)
     assert chain.useful == pytest.approx(simulated.useful, abs=0.01)
-
-
-@pytest.mark.parametrize("shape", [1, 2, 20])
-def test_engines_agree_for_other_bursts(shape: int) -> None:
-    problem, point = model(7, 9, burst_shape=shape, burst_seconds=0.003, io_seconds=0.011)
-    chain, simulated = measure(problem, point), simulate_point(problem, point, seed=1)
-    assert chain.slowdown == pytest.approx(simulated.slowdown, rel=0.008)
-    assert chain.fragmentation == pytest.approx(simulated.fragmentation, abs=0.01)
 
 
 @pytest.mark.slow

@@ -199,16 +199,21 @@ def test_one_visit_is_realised_as_predicted() -> None:
             assert result.metrics["waste"][name] == pytest.approx(chain.fragmentation, abs=0.01)
 
 
+def visited(
+    io: float, compute: float, jobs: dict[str, Any], **more: Any
+) -> QuantumSelectionProblem:
+    """An I/O and a compute job with a quantum each, and *jobs*: what both rows say beside."""
+    rows = [{"id": "io", "kind": "io", "quanta_seconds": [io], **jobs},
+            {"id": "c", "kind": "compute", "quanta_seconds": [compute], **jobs}]  # fmt: skip
+    return QuantumSelectionProblem.model_validate(
+        {"name": "visits", "quanta_seconds": [io, compute], "jobs": rows, **more}
+    )
+
+
 def test_evenly_spaced_visits_are_kept() -> None:
     # Both jobs visit twice: io, c, io, c of 10 and 30 ms are two cycles of 40 ms, so the surface at
     # (10, 30) is exact and nothing falls back.
-    problem = QuantumSelectionProblem.model_validate(
-        {
-            "name": "even", "quanta_seconds": [0.010, 0.030], "cycles_seconds": [0.080],
-            "jobs": [{"id": "io", "kind": "io", "visits": [2], "quanta_seconds": [0.010]},
-                     {"id": "c", "kind": "compute", "visits": [2], "quanta_seconds": [0.030]}],
-        }
-    )  # fmt: skip
+    problem = visited(0.010, 0.030, {"visits": [2]}, cycles_seconds=[0.080])
     result = ioopt.solve(problem, "quantum-ip")
     assert result.plan["options"]["io"] == {"quantum_seconds": 0.010, "visits": 2}
     chain = Surface(32).at(problem.jobs[0], 0.010, 0.030).slowdown - 1
@@ -217,39 +222,25 @@ def test_evenly_spaced_visits_are_kept() -> None:
     assert result.notes == ()
 
 
-def test_visits_that_come_out_better_than_predicted_are_kept() -> None:
+@pytest.mark.parametrize("solver", ["quantum-greedy", "quantum-ip"])
+def test_visits_that_come_out_better_than_predicted_are_kept(solver: str) -> None:
     """The instance's own surface is gloomy: a slowdown of 9 beside the 1.5 or so that is realised."""
-    problem = QuantumSelectionProblem.model_validate(
-        {
-            "name": "gloomy", "quanta_seconds": [0.010, 0.030], "visits": [2],
-            "cycles_seconds": [0.080],
-            "jobs": [{"id": "io", "kind": "io", "quanta_seconds": [0.010]},
-                     {"id": "c", "kind": "compute", "quanta_seconds": [0.030], "visits": [2]}],
-            "surface": [{"on_seconds": 0.010, "off_seconds": 0.030, "slowdown": 9.0, "beta": 0.1}],
-        }
-    )  # fmt: skip
-    for solver in ("quantum-greedy", "quantum-ip"):
-        result = ioopt.solve(problem, solver)
-        assert result.plan["options"]["io"]["visits"] == 2
-        assert result.metrics["realised"] < 0.5 * result.objective
-        assert result.notes == ()
+    gloomy = {"on_seconds": 0.010, "off_seconds": 0.030, "slowdown": 9.0, "beta": 0.1}
+    more = {"visits": [2], "cycles_seconds": [0.080], "surface": [gloomy]}
+    result = ioopt.solve(visited(0.010, 0.030, {"visits": [2]}, **more), solver)
+    assert result.plan["options"]["io"]["visits"] == 2
+    assert result.metrics["realised"] < 0.5 * result.objective
+    assert result.notes == ()
 
 
-def test_uneven_visits_fall_back_and_say_so() -> None:
+@pytest.mark.parametrize("solver", ["quantum-greedy", "quantum-ip"])
+def test_uneven_visits_fall_back_and_say_so(solver: str) -> None:
     # The compute job cannot be split: two visits of 5 ms beside one slot of 40 ms are not 25 ms
     # apart. One visit of 5 ms (cycle 45 ms) is what remains.
-    problem = QuantumSelectionProblem.model_validate(
-        {
-            "name": "uneven", "quanta_seconds": [0.005, 0.040], "visits": [1, 2],
-            "jobs": [{"id": "io", "kind": "io", "quanta_seconds": [0.005]},
-                     {"id": "c", "kind": "compute", "quanta_seconds": [0.040]}],
-        }
-    )  # fmt: skip
-    for solver in ("quantum-greedy", "quantum-ip"):
-        result = ioopt.solve(problem, solver)
-        assert result.plan["options"]["io"]["visits"] == 1
-        assert "fell back to one visit" in result.notes[0]
-        assert result.metrics["realised"] == pytest.approx(result.objective, rel=0.02)
+    result = ioopt.solve(visited(0.005, 0.040, {}, visits=[1, 2]), solver)
+    assert result.plan["options"]["io"]["visits"] == 1
+    assert "fell back to one visit" in result.notes[0]
+    assert result.metrics["realised"] == pytest.approx(result.objective, rel=0.02)
 
 
 @pytest.mark.parametrize("seed", first(1, range(4)))

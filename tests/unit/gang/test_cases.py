@@ -11,7 +11,6 @@ from conftest import ENGINES, shared_files
 from gang_tools import CASE_NAMES, POLICIES, compiled_phase, drawn, phase_case, with_replicas
 
 import ioopt
-from ioopt.cli.main import main
 from ioopt.decisions.gang.state import state_of
 from ioopt.problems.gang import GangMatrixProblem
 from ioopt.solvers.gang.run import plan_of_state
@@ -45,21 +44,17 @@ def test_workload(path: Path, engine: str) -> None:
 
 
 @pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
-def test_workload_by_command_line(
-    path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_workload_by_command_line(path: Path, run: Any) -> None:
     case = json.loads(path.read_text("utf-8"))
-    instance, answer = str(tmp_path / "instance.json"), str(tmp_path / "result.json")
-    Path(instance).write_text(json.dumps(case["instance"]))
+    Path("in.json").write_text(json.dumps(case["instance"]))
     for name, wanted in case["expected"].items():
-        assert main(["solve", instance, "--solver", name, "-o", answer]) == 0
-        jobs = json.loads(Path(answer).read_text())["schedule"]["jobs"]
+        assert run("solve", "in.json", "--solver", name, "-o", "out.json")[0] == 0
+        jobs = json.loads(Path("out.json").read_text())["schedule"]["jobs"]
         _close([job["finish_seconds"] for job in jobs], wanted["tf"])
-        assert main(["check", instance, answer]) == 0
-        capsys.readouterr()
-        assert main(["simulate", instance, answer, "--format", "json"]) == 0
-        replayed = json.loads(capsys.readouterr().out)
-        _close(replayed["metrics"]["mean_slowdown"], wanted["mean_slowdown"])
+        assert run("check", "in.json", "out.json")[0] == 0
+        code, out, _ = run("simulate", "in.json", "out.json", "--format", "json")
+        assert code == 0
+        _close(json.loads(out)["metrics"]["mean_slowdown"], wanted["mean_slowdown"])
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -87,16 +82,13 @@ def test_phase(path: Path, engine: str) -> None:
 
 
 @pytest.mark.parametrize("path", PHASES, ids=lambda path: path.stem)
-def test_phase_by_command_line(
-    path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_phase_by_command_line(path: Path, run: Any) -> None:
     """A snapshot holds home instances only, which is what every phase but clean starts from."""
     case, instance = phase_case(path)
-    source = tmp_path / "matrix.json"
-    source.write_text(json.dumps(instance))
-    arguments = ["solve", str(source), "--now", "--solver", CASE_NAMES[case["policy"]]]
-    assert main([*arguments, "--set", f"phase={case['phase']}"]) == 0
-    jobs = json.loads(capsys.readouterr().out)["jobs"]
-    assert [(job["id"], job["columns"], job["home_row"], job["rows"]) for job in jobs] == [
-        (job["id"], job["cols"], job["home"], job["rows"]) for job in case["after"]["running"]
-    ]
+    Path("in.json").write_text(json.dumps(instance))
+    how = ("--solver", CASE_NAMES[case["policy"]], "--set", f"phase={case['phase']}")
+    code, out, _ = run("solve", "in.json", "--now", *how)
+    jobs = json.loads(out)["jobs"]
+    assert code == 0 and [
+        (job["id"], job["columns"], job["home_row"], job["rows"]) for job in jobs
+    ] == [(job["id"], job["cols"], job["home"], job["rows"]) for job in case["after"]["running"]]

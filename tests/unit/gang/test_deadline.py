@@ -12,13 +12,14 @@ import pytest
 import ioopt
 from ioopt import options
 from ioopt.catalog import resolve
-from ioopt.cli.main import main
 from ioopt.decisions.gang.state import Gang, Timing
 from ioopt.errors import OutOfTime
 from ioopt.generate.gang.generate import BluePacificLike, generate, make_table
 from ioopt.options import Deadline
 from ioopt.sim.gang.simulate import STEPS_PER_LOOK, GangSimulation
 from ioopt.sim.pace import Pace
+from ioopt.solvers.flexgang import linear
+from ioopt.solvers.gang import bound
 from ioopt.solvers.gang.policy import GS as POLICY
 
 
@@ -64,30 +65,20 @@ def test_the_compiled_engine_stops_and_looking_changes_nothing() -> None:
             gang_compiled.run(gangs, timing, POLICY.rules, pace=open_for(looks))
     free = gang_compiled.run(gangs, timing, POLICY.rules)
     watched = gang_compiled.run(gangs, timing, POLICY.rules, pace=open_for(10**9))
-    assert (free.start, free.finish, free.occupied) == (
-        watched.start,
-        watched.finish,
-        watched.occupied,
-    )
+    for part in ("start", "finish", "occupied"):
+        assert getattr(free, part) == getattr(watched, part)
 
 
-def test_the_command_line_says_so(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_line_says_so(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(options, "OVERTIME_SECONDS", 0.0)
-    path = tmp_path / "jobs.json"
-    path.write_text(json.dumps(generate(None, {"jobs": 500}, 0).model_dump(mode="json")))
-    assert main(["solve", str(path), "--solver", "gs", "--time-limit", "1e-9"]) == 4
-    said = capsys.readouterr()
-    assert re.search(r"of 500 jobs finished; about \d+ s would do", said.out + said.err)
+    jobs = generate(None, {"jobs": 500}, 0).model_dump(mode="json")
+    Path("jobs.json").write_text(json.dumps(jobs))
+    code, out, err = run("solve", "jobs.json", "--solver", "gs", "--time-limit", "1e-9")
+    assert code == 4 and re.search(r"of 500 jobs finished; about \d+ s would do", out + err)
 
 
-def test_one_decision_asks_for_no_bound(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_one_decision_asks_for_no_bound(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The bound of a gang decision is an integer program: seconds where a decision takes none."""
-    from ioopt.solvers.gang import bound
-
     asked: list[object] = []
 
     def upper_bound(problem: object, deadline: Deadline) -> float:
@@ -95,16 +86,13 @@ def test_one_decision_asks_for_no_bound(
         return 1e9
 
     monkeypatch.setattr(bound, "upper_bound", upper_bound)
-    assert main(["solve", "gang-crowded-now", "--now"]) == 0
-    assert json.loads(capsys.readouterr().out)["jobs"]
-    assert not asked
+    code, out, _ = run("solve", "gang-crowded-now", "--now")
+    assert code == 0 and json.loads(out)["jobs"] and not asked
     assert ioopt.solve(resolve("gang-crowded-now")).bound == 1e9
 
 
 def test_bounds_of_the_front_door_keep_to_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """The program of this decision takes some 4 s, and loading its solver one."""
-    from ioopt.solvers.flexgang import linear
-    from ioopt.solvers.gang import bound
 
     def refuse(*given: object, **options: object) -> None:
         raise AssertionError("asked past the limit")

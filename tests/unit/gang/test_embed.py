@@ -111,15 +111,6 @@ def test_refused_arrivals_change_nothing(job: Any, nodes: Any, local: float, wor
     assert scheduler.matrix(1.0) == before
 
 
-def test_unknown_departures_are_noted() -> None:
-    scheduler = _two()
-    assert not scheduler.depart("z", 5.0)
-    assert not scheduler.served("z", 1.0, 1.0)
-    assert len(scheduler.notes) == 2
-    assert scheduler.depart("a", 6.0)
-    assert [job["id"] for job in scheduler.matrix(6.0)] == ["b"]
-
-
 def test_bad_machine_is_refused_at_once() -> None:
     with pytest.raises(InstanceError, match="quantum_seconds"):
         GangScheduler({"nodes": 4, "levels": 2, "quantum_seconds": 0})

@@ -14,7 +14,6 @@ from unit.gang.test_exact_models import TWO_RUN_TWO_WAIT, snapshot
 import ioopt
 from ioopt.catalog import resolve
 from ioopt.check.gang.matrix import value_of
-from ioopt.cli.main import main
 from ioopt.decisions.gang.state import State, Timing, gangs_of, state_of
 from ioopt.embed import GangScheduler
 from ioopt.errors import UsageError
@@ -169,7 +168,7 @@ def test_gaps_and_layouts() -> None:
     assert nodes_of(pieces[4][0]) == (0, 3)
 
 
-def test_embedded_scheduler_and_decide(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_embedded_scheduler_and_decide(run: Any) -> None:
     scheduler = GangScheduler(
         {"nodes": 4, "levels": 2, "quantum_seconds": 200.0}, "exact-iogs", {"weight": "las"}
     )
@@ -180,13 +179,13 @@ def test_embedded_scheduler_and_decide(tmp_path: Any, capsys: pytest.CaptureFixt
     ]  # fmt: skip
     # a in both rows and b beside it at half speed (2 + 1) beat one row each at full speed (2)
     assert scheduler.notes == []
-    path = tmp_path / "matrix.json"
-    path.write_text(json.dumps(TWO_RUN_TWO_WAIT.model_dump(mode="json")), "utf-8")
-    assert main(["solve", str(path), "--now", "--solver", "exact-iogs", "--set", "weight=one"]) == 0
-    plan = json.loads(capsys.readouterr().out)
-    assert {job["id"] for job in plan["jobs"]} == {"a", "b", "c", "d"}
-    assert main(["compare", str(path), "--format", "json"]) == 0
-    rows = json.loads(capsys.readouterr().out)["rows"]
+    Path("matrix.json").write_text(json.dumps(TWO_RUN_TWO_WAIT.model_dump(mode="json")), "utf-8")
+    how = ("--now", "--solver", "exact-iogs", "--set", "weight=one")
+    decided = run("solve", "matrix.json", *how)
+    compared = run("compare", "matrix.json", "--format", "json")
+    assert decided[0] == compared[0] == 0
+    assert {job["id"] for job in json.loads(decided[1])["jobs"]} == {"a", "b", "c", "d"}
+    rows = json.loads(compared[1])["rows"]
     assert "exact-iogs" in {row["solver"] for row in rows}
     assert all(row["bound"] == pytest.approx(rows[0]["bound"]) for row in rows)
     assert all(row["gap"] is not None for row in rows)

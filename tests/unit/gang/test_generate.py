@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from conftest import ROOT, present, shared_path
 
-from ioopt.cli.main import main
 from ioopt.decisions.gang.state import gangs_of
 from ioopt.errors import UsageError
 from ioopt.formats.swf.log import parse_swf, read_swf
@@ -238,18 +237,17 @@ SWF = """; MaxProcs: 8
 """
 
 
-def test_trace_becomes_a_workload(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_trace_becomes_a_workload(run: Any) -> None:
     made = gang_from_swf(parse_swf(SWF, "t.swf"), Settings(nodes=8, intensity=0.5), 1)
     assert [job.size for job in made.jobs] == [2, 4]
     assert [job.arrival_seconds for job in made.jobs] == [0.0, 60.0]
     assert made.times[0][0] == pytest.approx(50.0, abs=0.3)
     assert any("larger than the machine" in text for text in made.warnings)
     assert any("no time" in text for text in made.warnings)
-    source, target = tmp_path / "t.swf", tmp_path / "gang.json"
-    source.write_text(SWF)
-    call = ["import", "swf", str(source), "--family", "gang", "-o", str(target)]
-    assert main([*call, "--set", "nodes=8"]) == 0
-    assert main(["check", str(target)]) == 0
-    assert main([*call, "--set", "nodes=1"]) == 2
-    assert main(["import", "swf", str(source), "--set", "nodes=8", "-o", str(target)]) == 2
-    assert "--set belongs to --family gang" in capsys.readouterr().err
+    Path("t.swf").write_text(SWF)
+    call = ["import", "swf", "t.swf", "-o", "gang.json", "--set"]
+    assert run(*call, "nodes=8", "--family", "gang")[0] == 0
+    assert run("check", "gang.json")[0] == 0
+    assert run(*call, "nodes=1", "--family", "gang")[0] == 2
+    code, _, err = run(*call, "nodes=8")
+    assert code == 2 and "--set belongs to --family gang" in err

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 import ioopt
-from ioopt.cli.main import main
 from ioopt.errors import InstanceError, UsageError
 from ioopt.problems.gang import GangMatrixProblem, GangProblem
 
@@ -46,19 +45,12 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("changes", "words"), REFUSED, ids=lambda value: str(value)[:40])
-def test_refused_with_one_line(
-    changes: dict[str, Any],
-    words: tuple[str, ...],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    source = tmp_path / "bad.json"
-    source.write_text(json.dumps(workload(**changes)))
-    assert main(["solve", str(source)]) == 2
-    shown = capsys.readouterr().err.strip()
-    assert "\n" not in shown
+def test_refused_with_one_line(run: Any, changes: dict[str, Any], words: tuple[str, ...]) -> None:
+    Path("bad.json").write_text(json.dumps(workload(**changes)))
+    code, _, err = run("solve", "bad.json")
+    assert code == 2 and "\n" not in err.strip()
     for word in words:
-        assert word in shown
+        assert word in err
 
 
 def _matrix(**changes: Any) -> dict[str, Any]:

@@ -118,17 +118,13 @@ def test_a_task_waits_for_all_that_must_cross_the_link_before_it() -> None:
     assert link_seconds(inst, state, path, 2, 0, 2) == 2.0
 
 
-def test_stops_at_the_number_of_replays() -> None:
+def test_stops_at_the_number_of_replays_and_at_the_gap_asked_for() -> None:
     problem = ReplicationProblem.model_validate(random_workflow(FIVE_TASKS, 5))
     result = ioopt.solve(problem, "exact-workflow", settings={"replays": 10})
     assert (result.status, result.stop) == ("feasible", "iterations")
     bound, least = result.bound, result.metrics["lower_bound_seconds"]
     assert bound is not None and result.objective is not None
     assert least <= bound < result.objective
-
-
-def test_stops_at_the_gap_asked_for() -> None:
-    problem = ReplicationProblem.model_validate(random_workflow(FIVE_TASKS, 5))
     result = ioopt.solve(problem, "exact-workflow", gap=0.5)
     assert (result.status, result.stop) == ("feasible", "gap")
     assert result.objective is not None

@@ -173,12 +173,10 @@ def test_annealing_repeats_and_its_loads_are_real(copying: bool, extras: bool) -
 @pytest.mark.skipif(not compiled.available(), reason="numba is not installed here")
 @pytest.mark.slow
 def test_compiled_annealing_gives_the_same_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    from ioopt.solvers.replication.search import anneal as module
-
     instance = reduce(generate("image-85", {"tasks": 40, "disk": "unlimited"}, 3))
     answers = []
     for use in (False, True):
-        monkeypatch.setattr(module, "use_machine_code", lambda *_, use=use: use)
+        monkeypatch.setattr(annealing, "use_machine_code", lambda *_, use=use: use)
         answers.append(anneal(instance, True, 5, 20_000, Deadline(None)))
     assert answers[0] == answers[1]
     assert anneal_kernel.MODULUS == 2**31 - 1

@@ -7,6 +7,7 @@ import random
 
 import pytest
 from conftest import first
+from replication_samples import made
 
 import ioopt
 from ioopt.errors import UnsolvableInstanceError, UsageError
@@ -26,27 +27,15 @@ MB = 1_000_000
 LIMITS = BackendLimits(seconds=20.0, work=5.0)
 
 
-def make(files, tasks, disks, holds=(), compute=1.0, link="shared") -> ReplicationProblem:
+def make(files, tasks, disks, holds=()) -> ReplicationProblem:
     """*files* sizes in MB; *tasks* inputs by position (or (seconds, inputs)); *disks* in MB."""
-    return ReplicationProblem.model_validate(
-        {
-            "name": "small",
-            "network": {"remote_bytes_per_second": 12.5e6, "replica_bytes_per_second": 1e9,
-                        "remote_link": link},
-            "nodes": [
-                {"id": f"n{i}", "disk_bytes": None if disk is None else disk * MB,
-                 "holds": [f"f{f}" for f in (holds[i] if i < len(holds) else ())]}
-                for i, disk in enumerate(disks)
-            ],
-            "files": [{"id": f"f{f}", "bytes": size * MB} for f, size in enumerate(files)],
-            "tasks": [
-                {"id": f"t{k}", "compute_seconds": seconds, "inputs": [f"f{f}" for f in inputs]}
-                for k, (seconds, inputs) in enumerate(
-                    task if task and isinstance(task[0], float) else (compute, task) for task in tasks
-                )
-            ],
-        }
-    )  # fmt: skip
+    nodes = [
+        {"disk_bytes": None if disk is None else disk * MB, "holds": [f"f{f}" for f in held]}
+        for disk, held in itertools.zip_longest(disks, holds, fillvalue=())
+    ]
+    rows = [task if task and isinstance(task[0], float) else (1.0, task) for task in tasks]
+    timed = {f"t{k}": (seconds, [f"f{f}" for f in read]) for k, (seconds, read) in enumerate(rows)}
+    return made(nodes, {f"f{f}": size * MB for f, size in enumerate(files)}, timed, 12.5e6, 1e9)
 
 
 def places(problem: ReplicationProblem, present=None) -> list[Place]:
@@ -64,68 +53,60 @@ def test_popularity_by_hand():
     assert popularity(0, 64, 1) == 0
 
 
-def test_eviction_makes_room_for_the_largest_pending_task_least_popular_first():
-    # n0 holds f0 (40 MB, 2 readers, popularity 80), f1 (30, 1 reader, 30), f2 (30, none, 0).
-    # The largest pending task needs 50 MB: f2 goes (70 left), then f1 (40 left), f0 stays.
-    problem = make([40, 30, 30, 50], [[0], [0], [1], [3]], [100], holds=[[0, 1, 2]])
-    disks = Disks(problem, "popularity")
-    assert disks.evict_for_one_task([0, 1, 2, 3]) == [(2, 0), (1, 0)]
-    assert disks.present == [{0}]
+@pytest.mark.parametrize(
+    ("room", "gone"),
+    [({}, [2, 1]), ({"room": "mean"}, [2, 1]), ({"room": "smallest"}, [2])],
+)
+def test_eviction_makes_room_for_a_pending_task_least_popular_first(room, gone):
+    """n0 holds f0 (40 MB, 2 readers, popularity 80), f1 (30, 1 reader, 30), f2 (30, none, 0).
 
-
-@pytest.mark.parametrize(("room", "gone"), [("mean", [(2, 0)]), ("smallest", [(2, 0)])])
-def test_eviction_may_make_room_for_a_smaller_pending_task(room, gone):
-    """Tasks of 40, 40, 30 and 50 MB: mean 40, smallest 30; f2 (30 MB) goes for 40 and for 30.
-
-    At most 60 or 70 of the 100 MB may stay full, and 70 are without f2: the mean asks f1 to go too.
+    The largest pending task needs 50 MB: f2 goes (70 left), then f1 (40 left), f0 stays. At most 60
+    may stay full for the mean task of 40 MB, too; 70 for the smallest of 30.
     """
     problem = make([40, 30, 30, 50], [[0], [0], [1], [3]], [100], holds=[[0, 1, 2]])
-    disks = Disks(problem, "popularity", room)
-    assert disks.evict_for_one_task([0, 1, 2, 3]) == [*gone, *([(1, 0)] if room == "mean" else [])]
+    disks = Disks(problem, "popularity", **room)
+    assert disks.evict_for_one_task([0, 1, 2, 3]) == [(file, 0) for file in gone]
+    assert disks.present == [{0, 1, 2} - {*gone}]
 
 
-def test_two_copies_halve_the_popularity():
-    # f0: 2 readers x 40 / 2 copies = 40; f1: 1 x 50 / 1 = 50. f0 goes first although more read it.
-    problem = make([40, 50, 60], [[0], [0, 1], [2]], [90, 90], holds=[[0, 1], [0]])
-    disks = Disks(problem, "popularity")
+@pytest.mark.parametrize(
+    ("policy", "disks", "holds", "files", "room", "kept", "gone"),
+    [
+        # Two copies: f0 has 2 readers x 40 / 2 = 40; f1 1 x 50 / 1 = 50. f0 goes first.
+        ("popularity", [90, 90], [[0, 1], [0]], [40, 50, 60], 60, (), [0]),
+        # What just fits evicts nothing.
+        ("popularity", [70], [[0, 1]], [40, 30, 30], 70, (), []),
+        ("popularity", [70], [[0, 1]], [40, 30, 30], 69, (), [1]),
+        # Kept files stay even when there is no other way.
+        ("popularity", [60], [[0, 1]], [30, 30, 30], 0, {0}, [1]),
+        # Ties go to the lowest file: three of one size with one reader each, none used yet.
+        ("popularity", [90], [[0, 1, 2]], [30, 30, 30], 30, (), [0, 1]),
+        ("lru", [90], [[0, 1, 2]], [30, 30, 30], 30, (), [0, 1]),
+        ("farthest-next-use", [90], [[0, 1, 2]], [30, 30, 30], 30, (), [0, 1]),
+    ],
+)
+def test_who_is_evicted_first(policy, disks, holds, files, room, kept, gone):
+    tasks = [[0], [0, 1], [2]] if len(disks) > 1 else [[0], [1], [2]]
+    disks = Disks(make(files, tasks, disks, holds=holds), policy)
     disks.open_round([0, 1, 2])
-    assert disks.evict_until(0, 60 * MB, ()) == [(0, 0)]
+    assert disks.evict_until(0, room * MB, kept) == [(file, 0) for file in gone]
 
 
-def test_a_node_that_just_fits_evicts_nothing():
-    problem = make([40, 30], [[0], [1]], [70], holds=[[0, 1]])
-    disks = Disks(problem, "popularity")
-    disks.open_round([0, 1])
-    assert disks.evict_until(0, 70 * MB, ()) == []
-    assert disks.evict_until(0, 69 * MB, ()) == [(1, 0)]
-
-
-@pytest.mark.parametrize("policy", ["popularity", "lru", "farthest-next-use"])
-def test_ties_of_eviction_go_to_the_lowest_file(policy):
-    # Three files of one size with one reader each, none used yet.
-    problem = make([30, 30, 30], [[0], [1], [2]], [90], holds=[[0, 1, 2]])
-    disks = Disks(problem, policy)
+@pytest.mark.parametrize(
+    ("holds", "rounds", "gone"),
+    [
+        # A file that was brought is younger than one read before.
+        ([0, 1], [([], [0, 1]), ([2], []), ([], [0])], [1, 2, 0]),
+        # The oldest use goes, and held files before all.
+        ([0, 1, 2], [([], [1]), ([], [0])], [2, 1, 0]),
+    ],
+)
+def test_lru_evicts_the_oldest_use(holds, rounds, gone):
+    disks = Disks(make([30, 30, 30], [[0], [1], [2]], [90], holds=[holds]), "lru")
+    for number, (brought, read) in enumerate(rounds, 1):
+        disks.close_round(number, [(file, 0) for file in brought], [(file, 0) for file in read])
     disks.open_round([0, 1, 2])
-    assert disks.evict_until(0, 30 * MB, ()) == [(0, 0), (1, 0)]
-
-
-def test_a_file_that_was_brought_is_younger_than_one_read_before():
-    problem = make([30, 30, 30], [[0], [1], [2]], [90], holds=[[0, 1]])
-    disks = Disks(problem, "lru")
-    disks.close_round(1, [], [(0, 0), (1, 0)])
-    disks.close_round(2, [(2, 0)], [])
-    disks.close_round(3, [], [(0, 0)])
-    disks.open_round([0, 1, 2])
-    assert disks.evict_until(0, 0, ()) == [(1, 0), (2, 0), (0, 0)]
-
-
-def test_lru_evicts_the_oldest_use_and_held_files_before_all():
-    problem = make([30, 30, 30], [[0], [1], [2]], [90], holds=[[0, 1, 2]])
-    disks = Disks(problem, "lru")
-    disks.close_round(1, [], [(1, 0)])
-    disks.close_round(2, [], [(0, 0)])
-    disks.open_round([0, 1, 2])
-    assert disks.evict_until(0, 0, ()) == [(2, 0), (1, 0), (0, 0)]
+    assert disks.evict_until(0, 0, ()) == [(file, 0) for file in gone]
 
 
 def test_farthest_next_use_evicts_nothing_beforehand_then_dead_then_duplicates():
@@ -133,13 +114,6 @@ def test_farthest_next_use_evicts_nothing_beforehand_then_dead_then_duplicates()
     disks = Disks(problem, "farthest-next-use")
     assert disks.evict_for_one_task([0, 1, 2]) == []
     assert disks.evict_until(0, 0, ()) == [(2, 0), (1, 0), (0, 0)]
-
-
-def test_kept_files_stay_even_when_there_is_no_other_way():
-    problem = make([30, 30], [[0], [1]], [60], holds=[[0, 1]])
-    disks = Disks(problem, "popularity")
-    disks.open_round([0, 1])
-    assert disks.evict_until(0, 0, {0}) == [(1, 0)]
 
 
 def _feasible(problem, counts, thresh=None, drop=()):
@@ -380,21 +354,12 @@ def test_held_files_are_there_for_the_first_round(solver, more, eviction):
 
     Room for a task made before the first round would throw out all four: 20 s of fetching.
     """
-    problem = ioopt.load(
-        {
-            "format": "ioopt/replication", "name": "held",
-            "network": {"remote_bytes_per_second": 1.0, "replica_bytes_per_second": 10.0},
-            "nodes": [
-                {"id": f"n{i}", "disk_bytes": 20, "holds": [f"f{2 * i}", f"f{2 * i + 1}"]}
-                for i in range(2)
-            ],
-            "files": [{"id": f"f{k}", "bytes": 10} for k in range(4)],
-            "tasks": [
-                {"id": f"t{k}", "compute_seconds": 1, "inputs": [f"f{2 * k}", f"f{2 * k + 1}"]}
-                for k in range(2)
-            ],
-        }
-    )  # fmt: skip
+    nodes = [{"disk_bytes": 20, "holds": ["f0", "f1"]}, {"disk_bytes": 20, "holds": ["f2", "f3"]}]
+    files, tasks = (
+        {f"f{k}": 10 for k in range(4)},
+        {"t0": (1, ["f0", "f1"]), "t1": (1, ["f2", "f3"])},
+    )
+    problem = made(nodes, files, tasks, 1.0, 10.0)
     result = _solve(problem, solver, eviction=eviction, **more)
     assert (result.objective, result.metrics["makespan_seconds"]) == (1.0, 1.0)
     assert [part["evicted"] for part in result.plan["rounds"]] == [[]]

@@ -11,7 +11,6 @@ import pytest
 from conftest import shared_files
 from damage.mutators import mutate_json
 
-from ioopt.cli.main import main
 from ioopt.errors import InstanceError, IooptError, UsageError
 from ioopt.formats.native import parse_json
 from ioopt.formats.wfformat.export import export_wfformat, left_out
@@ -173,20 +172,26 @@ def test_a_machine_that_is_given_is_not_called_invented():
     assert not _said(whole, "invented machine") and "machine" not in whole.meta.get("synthetic", {})
 
 
-def test_the_command_tells_given_values_from_defaults(tmp_path, capsys):
+def test_the_command_tells_given_values_from_defaults(run, tmp_path):
     (tmp_path / "w.json").write_text(json.dumps(v15()))
-    command = ["import", "wfformat", str(tmp_path / "w.json"), "-o", str(tmp_path / "o.json")]
-    assert main([*command, "--machine", "nodes=4,disk=unlimited"]) == 0
-    (line,) = (text for text in capsys.readouterr().err.split("\n") if "invented machine" in text)
+    machine = ("--machine", "nodes=4,disk=unlimited")
+    code, _, err = run("import", "wfformat", "w.json", "-o", "o.json", *machine)
+    (line,) = (text for text in err.split("\n") if "invented machine" in text)
+    assert code == 0
     assert "nodes," not in line and "disk" not in line and "12.5 MB/s from remote storage" in line
 
 
-def test_a_circle_is_harmless_unless_levels_are_asked_for():
+def test_a_circle_is_harmless_only_where_precedence_is_dropped():
     data = v15()
     _spec(data)["tasks"][0]["parents"] = ["c"]
     assert len(flat(data, "x").tasks) == 4
     with pytest.raises(InstanceError, match="dependency cycle of tasks"):
         flat(data, "x", "level=0")
+    with pytest.raises(InstanceError, match=r"^x: .*dependency cycle"):
+        problem_from_wfformat(data, "x")
+    _spec(data)["tasks"][3]["inputFiles"].append("all")
+    with pytest.raises(InstanceError, match="x: dependency cycle of tasks"):
+        problem_from_wfformat(data, "x")
 
 
 def _broken(change) -> dict[str, Any]:
@@ -230,12 +235,6 @@ def test_refusals_name_the_file_and_the_place(data, words):
     with pytest.raises(InstanceError, match=words) as caught:
         flat(data, "flow.json")
     assert str(caught.value).startswith("flow.json: ")
-
-
-def test_export_is_read_back():
-    problem = flat(v15(), "x", machine=Machine(nodes=2))
-    again = flat(export_wfformat(problem), "y", machine=Machine(nodes=2))
-    assert (again.tasks, again.files, again.nodes) == (problem.tasks, problem.files, problem.nodes)
 
 
 def test_export_keeps_ids_apart_that_the_schema_would_merge():
@@ -324,23 +323,13 @@ def test_a_task_that_reads_what_it_writes_reads_what_was_there_before():
     assert _said(problem, "as it was before and after: all")
 
 
-def test_a_circle_is_named():
-    data = v15()
-    _spec(data)["tasks"][0]["parents"] = ["c"]
-    with pytest.raises(InstanceError, match="dependency cycle") as caught:
-        problem_from_wfformat(data, "x")
-    assert str(caught.value).startswith("x: ")
-    _spec(data)["tasks"][3]["inputFiles"].append("all")
-    with pytest.raises(InstanceError, match="x: dependency cycle of tasks"):
-        problem_from_wfformat(data, "x")
-
-
 def test_a_whole_workflow_is_exported_and_read_back():
     data = v15()
     data["workflow"]["execution"]["tasks"][1]["coreCount"] = 2
     problem = problem_from_wfformat(data, "x", machine=Machine(cores=2))
-    again = problem_from_wfformat(export_wfformat(problem), "y", machine=Machine(cores=2))
-    assert (again.tasks, again.files, again.nodes) == (problem.tasks, problem.files, problem.nodes)
+    for read, made in ((problem_from_wfformat, problem), (flat, flat(data, "x"))):
+        again = read(export_wfformat(made), "y", machine=Machine(cores=made.nodes[0].cores))
+        assert (again.tasks, again.files, again.nodes) == (made.tasks, made.files, made.nodes)
     assert left_out(problem, None) == ["rates of links and storage", "which files are kept"]
 
 

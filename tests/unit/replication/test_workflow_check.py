@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from replication_samples import document, made
 
 import ioopt
 from ioopt.check.replication.check import check
@@ -21,19 +22,11 @@ def problem() -> Any:
     Link 10 bytes/s: x is saved 1-7, then g comes 7-13, b 13-15; x comes again 15-21, c (1 s,
     arrives at 2 s) 21-22.
     """
-    return ioopt.load(
-        {
-            "format": "ioopt/replication", "version": 1,
-            "network": {"remote_bytes_per_second": 10, "replica_bytes_per_second": 40},
-            "nodes": [{"id": "n0", "disk_bytes": 60, "cores": 2}],
-            "files": [{"id": "x", "bytes": 60, "keep": True}, {"id": "g", "bytes": 60}],
-            "tasks": [
-                {"id": "a", "compute_seconds": 1, "outputs": ["x"]},
-                {"id": "b", "compute_seconds": 2, "inputs": ["g"], "cores": 2},
-                {"id": "c", "compute_seconds": 1, "inputs": ["x"], "release_seconds": 2},
-            ],
-        }
-    )  # fmt: skip
+    arrives = {"release_seconds": 2}
+    tasks = {"a": (1, "", "x"), "b": (2, "g", "", {"cores": 2}), "c": (1, "x", "", arrives)}
+    data = document([{"disk_bytes": 60, "cores": 2}], {"x": 60, "g": 60}, tasks, 10, 40)
+    data["files"][0]["keep"] = True
+    return ioopt.load(data)
 
 
 PLAN = ReplicationPlan.model_validate({"order": {"n0": ["a", "b", "c"]}})
@@ -115,14 +108,8 @@ def test_each_broken_rule_is_found(change: Change, rule: str) -> None:
 
 def test_cores_arrivals_and_actual_times() -> None:
     """Two cores: p and q together, r of 2 cores after them; q arrives at 1 s."""
-    data = problem().model_dump(mode="json")
-    data["files"] = []
-    data["tasks"] = [
-        {"id": "p", "compute_seconds": 4},
-        {"id": "q", "compute_seconds": 2, "release_seconds": 1},
-        {"id": "r", "compute_seconds": 1, "cores": 2},
-    ]
-    small = ioopt.load(data)
+    tasks = {"p": (4,), "q": (2, "", "", {"release_seconds": 1}), "r": (1, "", "", {"cores": 2})}
+    small = made([{"disk_bytes": 60, "cores": 2}], {}, tasks, 10, 40)
     plan = ReplicationPlan.model_validate({"order": {"n0": ["p", "q", "r"]}})
 
     def found(*times: tuple[float, float], **more: Any) -> set[str]:

@@ -11,7 +11,6 @@ from replication_samples import document
 
 import ioopt
 from ioopt.check.replication.check import check
-from ioopt.cli.main import main
 from ioopt.decisions.replication import DispatchView, Pair
 from ioopt.errors import SimulationError, UsageError
 from ioopt.problems.replication import ReplicationPlan
@@ -113,30 +112,24 @@ def test_noise_is_seeded_and_has_median_one() -> None:
         simulate(problem, ReplicationPlan(order={"n0": ("a", "b", "c")}), actual={"a": -1.0})
 
 
-def test_commands_solve_simulate_and_check(tmp_path: Path, capsys: Any) -> None:
+@pytest.mark.parametrize("name", ["fifo", "locality", "ready-min-min"])
+def test_commands_solve_simulate_and_check(run: Any, tmp_path: Path, name: str) -> None:
     (tmp_path / "w.json").write_text(json.dumps(instance()))
-    file = str(tmp_path / "w.json")
-    for mode in ("replay", "dispatch"):
-        for name in ("fifo", "locality", "ready-min-min"):
-            answer = str(tmp_path / f"{name}-{mode}.json")
-            assert (
-                main(["solve", file, "--solver", name, "--set", f"mode={mode}", "-o", answer]) == 0
-            )
-            result = json.loads(Path(answer).read_text())
-            assert ("dispatches" in result["plan"]) == (mode == "dispatch")
-            assert result["objective_name"] == "makespan_seconds"
-            assert result["objective"] == result["bound"] == 8.0  # all on one core
-            assert main(["check", file, answer]) == 0
-            assert main(["simulate", file, answer]) == 0
-    capsys.readouterr()
     noisy = ["--actual-noise", "0.3", "--seed", "3", "--format", "json"]
-    assert main(["simulate", file, "--solver", "fifo", *noisy]) == 0
-    live = json.loads(capsys.readouterr().out)
+    for mode, code in (("replay", 0), ("dispatch", 2)):
+        solved = run("solve", "w.json", "--solver", name, "--set", f"mode={mode}", "-o", "r.json")
+        result = json.loads((tmp_path / "r.json").read_text())
+        assert solved[0] == 0 and ("dispatches" in result["plan"]) == (mode == "dispatch")
+        assert result["objective_name"] == "makespan_seconds"
+        assert result["objective"] == result["bound"] == 8.0  # all on one core
+        assert run("check", "w.json", "r.json")[0] == 0
+        assert run("simulate", "w.json", "r.json")[0] == 0
+        assert run("simulate", "w.json", "r.json", *noisy)[0] == code
+    code, out, _ = run("simulate", "w.json", "--solver", name, *noisy)
+    live = json.loads(out)
+    assert code == 0 and live["plan"]["dispatches"]
     assert set(live["schedule"]["actual_compute_seconds"]) == {"a", "b", "c"}
-    assert live["plan"]["dispatches"]
-    assert main(["simulate", file, str(tmp_path / "fifo-replay.json"), *noisy]) == 0
-    assert main(["simulate", file, str(tmp_path / "fifo-dispatch.json"), *noisy]) == 2
-    assert main(["simulate", file]) == 2
+    assert run("simulate", "w.json")[0] == 2
 
 
 def test_files_leave_out_rounds_of_zero() -> None:

@@ -1,4 +1,7 @@
-"""Corners of the workflow rules that a wrong simulator once passed by: each small enough for a pencil."""
+"""Corners of the workflow rules that a wrong simulator once passed by: each small enough for a pencil.
+
+10 bytes a second come from remote storage, 40 go between nodes.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from typing import Any
 
 import pytest
 from conftest import ENGINES
+from replication_samples import document, made
 
 import ioopt
 from ioopt.check.replication.check import check
@@ -17,37 +21,15 @@ from ioopt.sim.replication.simulate import simulate
 from ioopt.solvers.replication.dispatch import fifo
 
 
-def instance(
-    nodes: list[dict[str, Any]], sizes: dict[str, int], tasks: list[dict[str, Any]], keep: str = ""
-) -> Any:
-    """Sizes in bytes; 10 bytes a second from remote storage, 40 between nodes."""
-    return ioopt.load(
-        {
-            "format": "ioopt/replication", "version": 1,
-            "network": {"remote_bytes_per_second": 10, "replica_bytes_per_second": 40},
-            "nodes": nodes,
-            "files": [{"id": f, "bytes": n, "keep": f in keep} for f, n in sizes.items()],
-            "tasks": tasks,
-        }
-    )  # fmt: skip
-
-
 def test_what_a_task_still_to_be_assigned_reads_goes_before_what_another_node_waits_for() -> None:
     """Rule 7: n0 holds x and y, 20 of 25 bytes, when a is to write 10.
 
     b, given to n1 at 0 s and fetching z until 8 s, reads x: place 0. c, which arrives at 1 s, reads y:
     farther than any place, so y goes, although x comes first in the file.
     """
-    tasks = [
-        {"id": "b", "compute_seconds": 1, "inputs": ["z", "x"]},
-        {"id": "a", "compute_seconds": 1, "outputs": ["o"]},
-        {"id": "c", "compute_seconds": 1, "inputs": ["y"], "release_seconds": 1},
-    ]
-    nodes: list[dict[str, Any]] = [
-        {"id": "n0", "disk_bytes": 25, "holds": ["x", "y"]},
-        {"id": "n1"},
-    ]
-    problem = instance(nodes, {"x": 10, "y": 10, "z": 80, "o": 10}, tasks)
+    tasks = {"b": (1, "zx"), "a": (1, "", "o"), "c": (1, "y", "", {"release_seconds": 1})}
+    nodes = [{"disk_bytes": 25, "holds": ["x", "y"]}, {}]
+    problem = made(nodes, {"x": 10, "y": 10, "z": 80, "o": 10}, tasks, replica=40)
     pairs: list[Pair] = [(0, 1), (1, 0)]
 
     def decide(view: DispatchView) -> Pair | None:
@@ -64,12 +46,10 @@ def test_what_nobody_reads_is_saved_before_what_a_task_still_to_be_assigned_read
     Both are at risk. p is farther, dead: its save, 1-2 s, makes room, b 2-3 s and no spill. c has
     to wait for b's core, 3-4 s.
     """
-    tasks = [
-        {"id": "a", "compute_seconds": 1, "outputs": ["q", "p"]},
-        {"id": "b", "compute_seconds": 1, "outputs": ["r"]},
-        {"id": "c", "compute_seconds": 1, "inputs": ["q"]},
-    ]
-    problem = instance([{"id": "n0", "disk_bytes": 25}], {"q": 10, "p": 10, "r": 10}, tasks, "p")
+    tasks = {"a": (1, "", "qp"), "b": (1, "", "r"), "c": (1, "q")}
+    data = document([{"disk_bytes": 25}], {"q": 10, "p": 10, "r": 10}, tasks, replica=40)
+    data["files"][1]["keep"] = True
+    problem = ioopt.load(data)
     plan, ran = dispatch(problem, fifo, engine="python", prefetch=True)
     assert [(row["file"], row["start_seconds"]) for row in ran.schedule["transfers"]] == [("p", 1)]
     assert ran.metrics["spills"] == 0 and ran.metrics["makespan_seconds"] == 4
@@ -82,13 +62,9 @@ def test_a_request_stands_though_a_later_file_can_start() -> None:
     At 1 s, when b arrives, x needs s and q: q is requested. y needs nobody's room and starts in the
     same turn, and so does the save of q.
     """
-    tasks = [
-        {"id": "a", "compute_seconds": 1, "outputs": ["q"]},
-        {"id": "b", "compute_seconds": 1, "inputs": ["x", "y"], "release_seconds": 1},
-        {"id": "c", "compute_seconds": 1, "inputs": ["q", "s"]},
-    ]
-    nodes = [{"id": "n0", "disk_bytes": 35, "holds": ["s"]}]
-    problem = instance(nodes, {"q": 20, "s": 5, "x": 20, "y": 5}, tasks)
+    tasks = {"a": (1, "", "q"), "b": (1, "xy", "", {"release_seconds": 1}), "c": (1, "qs")}
+    nodes = [{"disk_bytes": 35, "holds": ["s"]}]
+    problem = made(nodes, {"q": 20, "s": 5, "x": 20, "y": 5}, tasks, replica=40)
     plan = ReplicationPlan(order={"n0": ("a", "b", "c")})
     ran = simulate(problem, plan, engine="python")
     rows = [(row["file"], row["source"], row["start_seconds"]) for row in ran.schedule["transfers"]]
@@ -104,14 +80,9 @@ def test_a_spill_that_outlasts_the_makespan_ends_and_counts(engine: Any) -> None
     At 1 s only q could go: its save takes 10 s. d ends at 2 s, z is dead and makes room: b 2-3 s, c
     beside it, as it writes nothing. The save has its row and its bytes all the same.
     """
-    tasks = [
-        {"id": "a", "compute_seconds": 1, "outputs": ["q"]},
-        {"id": "d", "compute_seconds": 2, "inputs": ["z"]},
-        {"id": "b", "compute_seconds": 1, "outputs": ["r"]},
-        {"id": "c", "compute_seconds": 1, "inputs": ["q"]},
-    ]
-    nodes = [{"id": "n0", "disk_bytes": 250, "holds": ["z"], "cores": 2}]
-    problem = instance(nodes, {"q": 100, "z": 100, "r": 100}, tasks)
+    tasks = {"a": (1, "", "q"), "d": (2, "z"), "b": (1, "", "r"), "c": (1, "q")}
+    nodes = [{"disk_bytes": 250, "holds": ["z"], "cores": 2}]
+    problem = made(nodes, {"q": 100, "z": 100, "r": 100}, tasks, replica=40)
     plan = ReplicationPlan(order={"n0": ("a", "d", "b", "c")})
     ran = simulate(problem, plan, engine=engine)
     ends = {row["id"]: row["end_seconds"] for row in ran.schedule["tasks"]}
@@ -126,12 +97,7 @@ def test_a_spill_that_outlasts_the_makespan_ends_and_counts(engine: Any) -> None
 
 def test_a_planned_end_that_has_passed_is_now() -> None:
     """Rule 12: a was to end at 2 s and computes 9; when b ends, at 6 s, its planned end is 6 s."""
-    tasks = [
-        {"id": "a", "compute_seconds": 2},
-        {"id": "b", "compute_seconds": 6},
-        {"id": "c", "compute_seconds": 1},
-    ]
-    problem = instance([{"id": "n0", "cores": 2}], {}, tasks)
+    problem = made([{"cores": 2}], {}, {"a": (2,), "b": (6,), "c": (1,)}, replica=40)
     seen: dict[float, Any] = {}
 
     def look(view: DispatchView) -> Pair | None:
@@ -148,22 +114,16 @@ def test_the_limit_asks_for_the_cores_of_the_head() -> None:
 
     a reads r 0-2, then w computes 2-11; g of the head b would fit from 2 s on if r went.
     """
-    tasks = [
-        {"id": "a", "compute_seconds": 0, "inputs": ["r"]},
-        {"id": "w", "compute_seconds": 9},
-        {"id": "b", "compute_seconds": 1, "inputs": ["g"], "cores": 2},
-        {"id": "c", "compute_seconds": 1, "inputs": ["r"]},
-    ]
-    problem = instance([{"id": "n0", "disk_bytes": 40, "cores": 2}], {"r": 20, "g": 30}, tasks)
+    tasks = {"a": (0, "r"), "w": (9,), "b": (1, "g", "", {"cores": 2}), "c": (1, "r")}
+    nodes = [{"disk_bytes": 40, "cores": 2}]
+    problem = made(nodes, {"r": 20, "g": 30}, tasks, replica=40)
     rows = simulate(problem, ReplicationPlan(order={"n0": ("a", "w", "b", "c")}), engine="python")
     assert next((r["file"], r["seconds"]) for r in rows.schedule["evictions"]) == ("r", 11.0)
 
 
 def test_a_copy_before_its_writer_is_a_deadlock() -> None:
     """The copy of x waits for a, which stands behind it."""
-    problem = instance(
-        [{"id": "n0"}], {"x": 20}, [{"id": "a", "compute_seconds": 1, "outputs": ["x"]}]
-    )
+    problem = made(1, {"x": 20}, {"a": (1, "", "x")}, replica=40)
     plan = ReplicationPlan.model_validate({"order": {"n0": [{"copy": "x"}, "a"]}})
     with pytest.raises(SimulationError, match="'copy of x'"):
         simulate(problem, plan, engine="python")

@@ -8,33 +8,15 @@ from typing import Any
 
 import pytest
 from conftest import ENGINES
+from replication_samples import document
 
 import ioopt
 from ioopt.check.replication.check import check
-from ioopt.cli.main import main
 from ioopt.errors import NotApplicableError
 from ioopt.problems.replication import ReplicationPlan
 from ioopt.sim.replication.simulate import simulate
 
 MB = 10**6
-
-
-def instance(
-    nodes: list[dict[str, Any]], files: dict[str, Any], tasks: list[dict[str, Any]], link: str,
-    remote: float, replica: float,
-) -> dict[str, Any]:  # fmt: skip
-    """Files by name: megabytes, or those and what else the row says."""
-    rows = [
-        {"id": name, **({"bytes": size * MB} if isinstance(size, int) else size)}
-        for name, size in files.items()
-    ]
-    return {
-        "format": "ioopt/replication", "version": 1,
-        "network": {"remote_bytes_per_second": remote * MB,
-                    "replica_bytes_per_second": replica * MB, "remote_link": link},
-        "nodes": [{"id": f"n{i}", **node} for i, node in enumerate(nodes)], "files": rows,
-        "tasks": [{"compute_seconds": 1, **task} for task in tasks],
-    }  # fmt: skip
 
 
 OTHER = "python"
@@ -60,8 +42,9 @@ def test_a_file_comes_from_the_source_with_the_least_load() -> None:
     its interface for 8 s, or one copies and seven fetch, 1 s. Where two nodes hold it and two read it,
     both copy from n0 at half its rate, 2 s, or one from each, 1 s.
     """
-    tasks = [{"id": f"t{i}", "compute_seconds": 0, "inputs": ["f"]} for i in range(9)]
-    data = instance([{} for _ in tasks], {"f": 100}, tasks, "per-node", 100, 100)
+    tasks = {f"t{i}": (0, "f") for i in range(9)}
+    data = document(9, {"f": 100 * MB}, tasks, 100 * MB, 100 * MB)
+    data["network"]["remote_link"] = "per-node"
     order = {f"n{i}": [f"t{i}"] for i in range(9)}
     assert ends(data, order) == pytest.approx(9.0)
     assert ends(data, order, sources="least-loaded") == pytest.approx(2.0)
@@ -74,19 +57,15 @@ def test_a_file_comes_from_the_source_with_the_least_load() -> None:
 def two_files(staging: int) -> dict[str, Any]:
     """a reads r (100 MB remote, 10 s) and g (100 MB on n1, 1 s)."""
     nodes = [{"staging": staging}, {"holds": ["g"]}]
-    tasks = [{"id": "a", "inputs": ["r", "g"]}]
-    return instance(nodes, {"r": 100, "g": 100}, tasks, "shared", 10, 100)
+    return document(nodes, {"r": 100 * MB, "g": 100 * MB}, {"a": (1, "rg")}, 10 * MB, 100 * MB)
 
 
 def waits_for_product(staging: int, disk: int | None) -> dict[str, Any]:
     """a waits for p (100 MB), which b makes on n1 within 10 s; behind it c reads r (100 MB)."""
     room = None if disk is None else disk * MB
     nodes = [{"cores": 2, "staging": staging, "disk_bytes": room}, {}]
-    tasks = [
-        {"id": "a", "inputs": ["p"]}, {"id": "b", "compute_seconds": 10, "outputs": ["p"]},
-        {"id": "c", "inputs": ["r"]},
-    ]  # fmt: skip
-    return instance(nodes, {"p": 100, "r": 100}, tasks, "shared", 10, 100)
+    tasks = {"a": (1, "p"), "b": (10, "", "p"), "c": (1, "r")}
+    return document(nodes, {"p": 100 * MB, "r": 100 * MB}, tasks, 10 * MB, 100 * MB)
 
 
 def test_several_files_come_in_at_once() -> None:
@@ -147,9 +126,8 @@ def test_options_stand_in_plans_only_where_they_are_set() -> None:
 
 def two_holders() -> dict[str, Any]:
     """Two tasks on two nodes read what the two other nodes hold."""
-    tasks = [{"id": f"t{i}", "compute_seconds": 0, "inputs": ["f"]} for i in range(2)]
     held = [{"holds": ["f"]}, {"holds": ["f"]}, {}, {}]
-    return instance(held, {"f": 100}, tasks, "shared", 1, 100)
+    return document(held, {"f": 100 * MB}, {"t0": (0, "f"), "t1": (0, "f")}, MB, 100 * MB)
 
 
 @pytest.mark.parametrize("solver", ["heft", "locality", "link-aware", "rolling"])
@@ -167,19 +145,17 @@ def test_the_exact_search_says_that_it_stages_one_file_at_a_time() -> None:
         ioopt.solve(two_files(2), "exact-workflow")
 
 
-def test_the_commands_take_the_options(tmp_path: Path, capsys: Any) -> None:
-    file, out = tmp_path / "w.json", tmp_path / "r.json"
-    file.write_text(json.dumps(two_holders()))
-    out.write_text(json.dumps({"plan": {"order": {"n2": ["t0"], "n3": ["t1"]}}}))
-    replay = ["simulate", str(file), str(out), "--format", "json"]
-    assert main([*replay, "--set", "sources=least-loaded"]) == 0
-    assert json.loads(capsys.readouterr().out)["metrics"]["makespan_seconds"] == pytest.approx(1.0)
-    assert main([*replay, "--set", "sources=nearest"]) == 2
-    assert main([*replay, "--set", "overtake=true"]) == 2
-    made = tmp_path / "d.json"
-    way = ["--set", "mode=dispatch", "--set", "sources=least-loaded", "-o", str(made)]
-    assert main(["solve", str(file), "--solver", "fifo", *way]) == 0
-    capsys.readouterr()
-    assert main(["check", str(file), str(made)]) == 0
-    assert json.loads(made.read_text())["plan"]["sources"] == "least-loaded"
-    assert main(["simulate", str(file), str(made), "--set", "sources=least-loaded"]) == 2
+def test_the_commands_take_the_options(run: Any, tmp_path: Path) -> None:
+    (tmp_path / "w.json").write_text(json.dumps(two_holders()))
+    plan = {"order": {"n2": ["t0"], "n3": ["t1"]}}
+    (tmp_path / "r.json").write_text(json.dumps({"plan": plan}))
+    replay = ["simulate", "w.json", "r.json", "--format", "json", "--set"]
+    code, out, _ = run(*replay, "sources=least-loaded")
+    assert code == 0
+    assert json.loads(out)["metrics"]["makespan_seconds"] == pytest.approx(1.0)
+    assert run(*replay, "sources=nearest")[0] == run(*replay, "overtake=true")[0] == 2
+    way = ["--set", "mode=dispatch", "--set", "sources=least-loaded", "-o", "d.json"]
+    assert run("solve", "w.json", "--solver", "fifo", *way)[0] == 0
+    assert run("check", "w.json", "d.json")[0] == 0
+    assert json.loads((tmp_path / "d.json").read_text())["plan"]["sources"] == "least-loaded"
+    assert run("simulate", "w.json", "d.json", "--set", "sources=least-loaded")[0] == 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from replication_samples import document
 
 import ioopt
 from ioopt.embed.replication import ReplicationPlanner
@@ -17,16 +18,11 @@ NETWORK = {"remote_bytes_per_second": 10, "replica_bytes_per_second": 40}
 
 
 def workflow(
-    tasks: list[dict[str, Any]], nodes: list[dict[str, Any]] | None = None, **sizes: int
+    tasks: list[dict[str, Any]], nodes: list[dict[str, Any]] | None = None
 ) -> dict[str, Any]:
     """Tasks of 1 s on two nodes without disk limit; files r, x, y, z of 10 bytes."""
-    files = {name: sizes.get(name, 10) for name in "rxyz"}
-    return {
-        "format": "ioopt/replication", "version": 1, "network": NETWORK,
-        "nodes": nodes or [{"id": "n0"}, {"id": "n1"}],
-        "files": [{"id": name, "bytes": size} for name, size in files.items()],
-        "tasks": [{"compute_seconds": 1, **task} for task in tasks],
-    }  # fmt: skip
+    data = document(nodes or 2, dict.fromkeys("rxyz", 10), {}, 10, 40)
+    return data | {"tasks": [{"compute_seconds": 1, **task} for task in tasks]}
 
 
 REFUSED = [
