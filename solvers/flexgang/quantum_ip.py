@@ -1,4 +1,4 @@
-"""Exact quantum selection by integer programming, (F4)."""
+"""Exact quantum selection by integer programming (F4)."""
 
 from collections.abc import Sequence
 from dataclasses import replace
