@@ -31,8 +31,8 @@ PLAIN_SECONDS_PER_JOB, PLAIN_SECONDS_PER_PHASE = 4.5e-4, 3e-5
 """Of a run in plain Python; a job costs what the queue is long."""
 SECONDS_PER_RECORDED_PHASE = 1e-4
 """Limits below this, times the phases, are too short to record and check the rates of all requests."""
-SECONDS_PER_PHASE = 1e-5
-"""Of writing down and checking a schedule."""
+SECONDS_PER_PHASE = 2.5e-5
+"""Of writing down and checking a schedule on a busy machine."""
 TIMELINE_UP_TO_PHASES = 20_000
 MOST_STATES = 1 << 27
 """Largest table of the knapsack of rule 26 that compiled code is given: two arrays of 1 GB."""
