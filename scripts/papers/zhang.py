@@ -143,7 +143,7 @@ class Runs:
 
 def gain(ratio: Ratio) -> str:
     """By how much the better one is better, the ratio of the means less one."""
-    return f"{1 / ratio.mean - 1:+.0%}" if ratio.mean else "+inf %"
+    return f"{1 / ratio.mean - 1:+.0%}" if ratio.mean >= 1e-3 else "over 1000 times"
 
 
 def best(
@@ -164,7 +164,8 @@ def best(
     )
     for word in VERDICTS[1:]:
         at = [f"{t:.0f} ({gain(found[t])})" for t in found if words[t] == word]
-        figure += f"; {word} at t_e {', '.join(at)}" if at else ""
+        if at:
+            figure += f"; {word} at " + ("all" if len(at) == len(found) else f"t_e {', '.join(at)}")
     return figure, several(list(words.values()))
 
 
@@ -311,9 +312,14 @@ def claims(quick: bool) -> list[Claim]:
     return list(computed(table("zhang")["claims"], globals(), readings))
 
 
-def notes(rows: Sequence[Claim]) -> list[str]:
+def notes(rows: Sequence[Claim]) -> Iterator[str]:
     """Readings and findings."""
-    return list(table("zhang")["notes"])
+    yield from table("zhang")["notes"]
+    other = [
+        next((word for name, word, _ in row.other if name == ARRIVAL), row.verdict) for row in rows
+    ]
+    holds = sum(row.verdict == HOLDS for row in rows)
+    yield f"Of {len(rows)} claims {holds} hold as printed, {other.count(HOLDS)} counted {ARRIVAL}."
 
 
 def pictures(quick: bool) -> Iterator[Picture]:
