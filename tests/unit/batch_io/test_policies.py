@@ -7,7 +7,8 @@ import re
 from fractions import Fraction
 
 import pytest
-from batch_io_traces import FLAT, random_trace, view
+from batch_io_traces import FLAT, by_hand, random_trace, view
+from conftest import ENGINES
 
 import ioopt
 from ioopt.catalog import resolve
@@ -62,8 +63,13 @@ def test_min_inst_sld_starves_the_suspended_newcomer() -> None:
     state = view((6, 0, 50), (6, 90, 50), (6, 100, 50))
     state.requests[0].moved = 300
     assert policy("cons-min-inst-sld").decide(state) == [0, 0, 6]
-    state.requests[2].requested = Fraction(99)
+    down = policy("cons-min-inst-sld", order="descending")
+    assert down.decide(state) == [0, 6, 0]
+    state.requests[1].moved = 40  # 6 (100 - 90) / 40 = 3/2: below the 2 of the old one
+    assert down.decide(state) == [6, 0, 0]
+    state.requests[1].moved, state.requests[2].requested = 0, Fraction(99)
     assert policy("cons-min-inst-sld").decide(state) == [6, 0, 0]
+    assert down.decide(state) == [0, 6, 0]  # both infinite: first come first
 
 
 def test_min_aggr_sld_counts_the_whole_job() -> None:
@@ -73,11 +79,33 @@ def test_min_aggr_sld_counts_the_whole_job() -> None:
     first.start, first.compute_so_far, first.ideal_so_far = 0, 40, 10
     second.start, second.compute_so_far, second.ideal_so_far = 40, 30, 10
     assert policy("cons-min-aggr-sld").decide(state) == [0, 6]
+    assert policy("cons-min-aggr-sld", order="descending").decide(state) == [6, 0]
     # Nothing done since the start: 1 at the start's instant, else infinite.
     second.compute_so_far, second.ideal_so_far = 0, 0
     assert policy("cons-min-aggr-sld").decide(state) == [6, 0]
     second.start = state.now
     assert policy("cons-min-aggr-sld").decide(state) == [0, 6]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(("order", "ends"), [("ascending", [5, 4]), ("descending", [3, 5])])
+def test_the_order_reaches_simulators_plans_and_arbiters(
+    engine: str, order: str, ends: list[float]
+) -> None:
+    """Rule 52: A computes 1 s, B 2 s, both move 8 B at 4 B/s. At 2 s A is slowed 2 / 1, B 2 / 2.
+
+    Ascending B goes first, from 2 to 4, and A has its other 4 B at 5; descending A ends at 3, B at 5.
+    """
+    how = {"order": order, "engine": engine}
+    instance = by_hand([("A", 0, 4, 9, [(1, 8)]), ("B", 0, 4, 9, [(2, 8)])])
+    result = ioopt.solve(instance, "cons-min-aggr-sld", settings=how)
+    again = ioopt.simulate(instance, result.plan)
+    for schedule in (result.schedule, again.schedule):
+        assert schedule and [job["end_seconds"] for job in schedule["jobs"]] == ends
+    arbiter = IoArbiter(MACHINE, "cons-min-aggr-sld", {"order": order})
+    for job, asked in (("A", 1.0), ("B", 2.0)):
+        arbiter.request(job, 4, 8.0, asked, start_seconds=0.0, compute_seconds_so_far=asked)
+    assert (arbiter.decide(2.0)["A"] == 4.0) == (order == "descending")
 
 
 def test_max_util_takes_the_fullest_subset_first_in_fcfs_order() -> None:
