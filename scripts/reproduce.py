@@ -2,8 +2,9 @@
 
 Every run behind a claim is one row of a store, run as the points of a sweep are; a killed
 reproduction goes on from what the store has when the same command is given again. Each paper's
-module prints a table: claim, where it stands, the paper's word, our figure with its interval, and
-whether it is reproduced. The page is written from what the store holds of all papers.
+module prints a table: claim, where it stands, the paper's word, our figure with its interval, the
+verdict, and the readings that judge otherwise. The pages are written from what the store holds of
+all papers.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
-PAPERS = ("khanna", "khanna-readings", "lee", "zhang", "zhang-calm", "zhou")
+PAPERS = ("khanna", "zhou", "zhang", "lee")
 """Modules of ``scripts/papers`` that have a paper's claims."""
 PAGE = ROOT / "docs" / "reproduction.md"
 EXPLAINED = """\
@@ -53,7 +54,7 @@ def main() -> None:
 def _reproduce(papers: list[str], arguments: argparse.Namespace, page: Path | None) -> None:
     """Run each paper's module on the store, keep what it came to, write the page."""
     from papers.claims import within
-    from papers.page import conclusion, counted, write_page
+    from papers.page import COLUMNS, cells, claims_of, conclusion, counted, write_page
 
     from ioopt.campaign.study import open_campaign
     from ioopt.tables import render
@@ -63,12 +64,12 @@ def _reproduce(papers: list[str], arguments: argparse.Namespace, page: Path | No
             begun = time.monotonic()
             study = campaign.study(paper)
             with within(study):
-                module = importlib.import_module(f"papers.{paper.replace('-', '_')}")
+                module = importlib.import_module(f"papers.{paper}")
                 found = conclusion(module, arguments.quick, study)
-            rows, told = found["claims"], "\n".join(found["notes"])
-            print(f"\n{found['sizes']}\n\n{render(found['head'], rows)}\n{told}", flush=True)
+            rows, notes = claims_of(found), "\n".join(found["notes"])
+            print(f"\n{found['sizes']}\n\n{render(COLUMNS, cells(rows))}\n{notes}", flush=True)
             campaign.store.conclude(paper, "quick" if arguments.quick else "full", found)
-            print(f"\n{paper}: {counted(rows)}")
+            print(f"\n{paper}: {counted(row for row in rows if not row.own)}")
             print(
                 f"{paper}: {len(rows)} claims from {study.num_values} runs ({study.num_run} of them "
                 f"run now), {study.seconds:.0f} s of computing, {time.monotonic() - begun:.0f} s now\n",

@@ -6,6 +6,7 @@ And two pictures of advice, narrow enough for a telephone: who gains from a poli
 import math
 from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Any
 
 from ioopt.plot.layout import finish, label_axis, new_axes, shortened, unit_for
@@ -32,12 +33,14 @@ def plot_sweep(
     dimension: str = "",
     floor: float | None = 0.0,
     references: Collection[str] = (),
+    marks: Mapping[str, Sequence[tuple[float, float]]] = MappingProxyType({}),
 ) -> Any:
     """Draw *lines* (solver -> (setting, mean, length of the error bar, runs)); returns the axes.
 
     *metric* is a metric's name (``makespan_seconds``) or words with their unit, *dimension* that of
     the setting *label*. No error bar goes below *floor*, the least value that the metric can have;
-    solvers among *references* are drawn as bounds.
+    solvers among *references* are drawn as bounds. *marks* (label -> (setting, value)) are single
+    points beside the lines, such as the numbers that a paper prints.
     """
     from matplotlib.transforms import ScaledTranslation
 
@@ -62,6 +65,12 @@ def plot_sweep(
         )
         for artist in drawn_line.get_children():  # after the limits have seen the data
             artist.set_transform(axes.transData + beside)
+    for name, spots in marks.items():
+        at, value = zip(*spots)
+        style = {"marker": "D", "facecolors": "none", "edgecolors": "black", "zorder": 5}
+        axes.scatter(
+            [x / across.size for x in at], [y / up.size for y in value], label=name, **style
+        )
     _ticks(axes, sorted({point[0] / across.size for point in drawn}))
     label_axis(axes.xaxis, label.replace("_", " "), across.name if dimension else "count")
     label_axis(axes.yaxis, title_of(metric), up.name)

@@ -1,12 +1,20 @@
-"""The claims of the papers: rows of a table, how they are computed, and where their runs come from.
+"""The claims of the papers: rows of a table, how they are judged, and where their runs come from.
 
 ``scripts/papers/<paper>.toml`` has the rows. Each says what is claimed, where it stands, the paper's word,
 and ``how`` it is computed: a function of the paper's module, which takes the row's other keys (whose
-figures, thresholds) and returns our figure and the verdict. The module has ``claims(quick)``, its rows;
-``sizes(quick)``, one line on how much is run; ``pictures(quick)`` and ``notes(rows)`` where there are any;
-HEAD, where its rows have other columns, the verdict being the last. ``scripts/reproduce.py`` does the
-rest: it opens a campaign, so that every run becomes a row of its store and a killed reproduction goes on
-where it was. A test or a script that opens none computes the runs on the spot.
+figures, thresholds) and returns our figure and the verdict. ``headline`` is the paper's number in short
+and puts the row into the first table of the page; ``ours = true`` marks a claim that is not the paper's
+and is never counted with them; ``readings`` names those that it is computed under.
+
+A module has READINGS, the first of which is the paper's text as literally as it can be read: a row's
+verdict is that of the first reading, and the others are told where they judge otherwise. It has
+``claims(quick)``, its rows; ``sizes(quick)``, one line on how much is run and on which seeds;
+``pictures(quick)`` and ``notes(rows)`` where there are any. ``scripts/reproduce.py`` does the rest: it
+opens a campaign, so that every run becomes a row of its store and a killed reproduction goes on where it
+was. A test or a script that opens none computes the runs on the spot.
+
+The rules of the verdicts, fixed before the reported seeds are run and the same for all papers, are
+:func:`below`, :func:`reaches` and :func:`several`.
 """
 
 from __future__ import annotations
@@ -22,21 +30,36 @@ from typing import Any, NamedTuple
 from ioopt.campaign.study import Study
 from ioopt.metrics import mean_interval
 
-REPRODUCED, PARTLY, NOT = "reproduced", "partly", "not reproduced"
-UNDECIDED = "undecided"
+HOLDS, TIE, PARTLY, NOT, NOT_RUN = "holds", "tie", "partly", "not", "not run"
+VERDICTS = (HOLDS, TIE, PARTLY, NOT, NOT_RUN)
+TIE_MARGIN = 0.01
+"""A mean ratio as near as this to 1 is a tie, however narrow its interval."""
 Found = tuple[str, str]
 """Our figure and the verdict."""
+Other = tuple[str, str, str]
+"""A reading that judges otherwise: its name, its verdict, its figure."""
 _studies: list[Study] = []
 
 
 class Claim(NamedTuple):
-    """One claim: what the paper says where, our figure and the verdict."""
+    """One claim: what the paper says where, our figure and the verdict, and who judges otherwise."""
 
     claim: str
     where: str
     paper: str
     ours: str
     verdict: str
+    other: Sequence[Other] = ()
+    headline: str = ""
+    own: bool = False
+
+
+class Ratio(NamedTuple):
+    """A mean ratio and its 95 % interval."""
+
+    mean: float
+    low: float
+    high: float
 
 
 class Picture(NamedTuple):
@@ -53,24 +76,66 @@ def table(paper: str) -> dict[str, Any]:
 
 
 def computed(
-    rows: Sequence[Mapping[str, Any]], how: Mapping[str, Any], *context: object, **names: object
-) -> Iterator[Claim]:
-    """The claims of *rows*, by the functions *how*, which take *context* and the row's other keys.
+    rows: Sequence[Mapping[str, Any]], how: Mapping[str, Any],
+    readings: Mapping[str, Sequence[object]], **names: object,
+) -> Iterator[Claim]:  # fmt: skip
+    """The claims of *rows*, by the functions *how*: of a reading's values, and the row's other keys.
 
     ``{name}`` in the text of a row stands for one of *names*; *how* may lack :func:`stated`.
     """
     known = {"stated": stated, **how}
+    first = next(iter(readings))
     for row in rows:
         given = dict(row)
         texts = [str(given.pop(key)).format(**names) for key in ("claim", "where", "paper")]
-        found = known[given.pop("how")](*context, **given)
-        if found is not None:  # there is nothing to say of it
-            yield Claim(*texts, *found)
+        headline, own = given.pop("headline", ""), given.pop("ours", False)
+        under = given.pop("readings", readings)
+        function = known[given.pop("how")]
+        (leading, (figure, word)), *others = [
+            (name, function(*readings[name], **given)) for name in under
+        ]
+        said = figure if leading == first else f"{figure} (under: {leading})"
+        other = [(name, each[1], each[0]) for name, each in others if each[1] != word]
+        yield Claim(*texts, said, word, other, headline, own)
 
 
-def stated(*context: object, ours: str, word: str) -> tuple[str, str]:
+def stated(*context: object, figure: str, word: str) -> Found:
     """What nothing is computed for."""
-    return ours, word
+    return figure, word
+
+
+def below(ratio: tuple[float, float, float]) -> str:
+    """Of a claim that one thing is below another, by their ratio (mean, lower, upper end; 95 %).
+
+    It holds when the interval ends below 1, is not so when it begins above 1, and is a tie in
+    between or when the mean is within TIE_MARGIN of 1.
+    """
+    mean, low, high = ratio
+    if abs(mean - 1) < TIE_MARGIN or low <= 1 <= high:
+        return TIE
+    return HOLDS if high < 1 else NOT
+
+
+def reaches(ratio: tuple[float, float, float], limit: float) -> str:
+    """Of a claim that a ratio is at most the paper's *limit*: partly, if it is only below 1."""
+    if ratio[0] <= limit:
+        return HOLDS
+    word = below(ratio)
+    return PARTLY if word == HOLDS else word
+
+
+def several(words: Sequence[str]) -> str:
+    """Of a claim made of several cases: partly, where some of them hold."""
+    if len(set(words)) == 1:
+        return words[0]
+    if HOLDS in words or PARTLY in words:
+        return PARTLY
+    return NOT if NOT in words else TIE
+
+
+def verdict(holds: bool) -> str:
+    """The word of a claim that either holds or does not."""
+    return HOLDS if holds else NOT
 
 
 @contextmanager
@@ -93,16 +158,6 @@ def values_of(
     return [json.loads(json.dumps(function(**each))) for each in settings]
 
 
-def verdict(holds: bool) -> str:
-    """The word of the last column."""
-    return REPRODUCED if holds else NOT
-
-
-def verdict_of_several(met: Sequence[bool]) -> str:
-    """The word where a claim is made of several cases: partly, when only some hold."""
-    return REPRODUCED if all(met) else PARTLY if any(met) else NOT
-
-
 def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
     """Mean and its standard error; NaN for the error of one value."""
     error = statistics.stdev(values) / len(values) ** 0.5 if len(values) > 1 else float("nan")
@@ -114,13 +169,13 @@ def point(at: float, values: Sequence[float]) -> tuple[float, float, float, int]
     return at, *mean_and_error(values), len(values)
 
 
-def ratio_interval(below: Sequence[float], above: Sequence[float]) -> tuple[float, float, float]:
-    """(ratio of the means, lower, upper) of paired runs, 95 %.
+def ratio_interval(base: Sequence[float], over: Sequence[float]) -> Ratio:
+    """The ratio of the means of paired runs, *over* above *base*.
 
     The ratio estimator's linearised variance (Cochran, Sampling Techniques, Section 6.4): that of the
-    mean of above - ratio x below, over the mean of below.
+    mean of over - ratio x base, over the mean of base.
     """
-    scale = max(statistics.fmean(below), 1e-9)
-    ratio = statistics.fmean(above) / scale
-    centre, low, high = mean_interval((b - ratio * a) / scale for a, b in zip(below, above))
-    return ratio, ratio + low - centre, ratio + high - centre
+    scale = max(statistics.fmean(base), 1e-9)
+    ratio = statistics.fmean(over) / scale
+    centre, low, high = mean_interval((b - ratio * a) / scale for a, b in zip(base, over))
+    return Ratio(ratio, ratio + low - centre, ratio + high - centre)

@@ -10,14 +10,29 @@ import sys
 import pytest
 from campaign_helpers import ROOT, environment, rows_in
 from papers import page as reproduction_page
+from papers.claims import (
+    HOLDS,
+    NOT,
+    NOT_RUN,
+    PARTLY,
+    TIE,
+    VERDICTS,
+    Claim,
+    below,
+    computed,
+    reaches,
+    several,
+    verdict,
+)
 
 from ioopt.campaign.store import Store, StoreReader
 from ioopt.errors import InstanceError
 
 CLAIMS = [
-    ("a < b", "Fig. 1", "a is less", "0.9 ± 0.05", "reproduced"),
-    ("c|d", "Fig. 2", "equal", "c 3, d 4", "not reproduced"),
-    ("e", "Fig. 3", "no figure", "5", "no figure to compare"),
+    Claim("a < b", "Fig. 1", "a is less", "0.9 ± 0.05", HOLDS, [("ours", TIE, "1.00")], "< 1"),
+    Claim("c|d", "Fig. 2", "equal", "c 3, d 4", NOT),
+    Claim("e", "Fig. 3", "no figure", "5", NOT_RUN),
+    Claim("f", "", "", "6", HOLDS, own=True),
 ]
 
 
@@ -25,11 +40,33 @@ def concluded(claims, seconds=1.5):
     picture = {"caption": "A picture", "svg": "<svg></svg>"}
     return {
         "claims": claims, "pictures": {"one": picture}, "sizes": "3 seeds", "num_values": 7,
-        "seconds": seconds, "versions": {"ioopt": "1", "pulp": "not installed"},
+        "seconds": seconds, "versions": {"ioopt": "1", "pulp": "not installed"}, "notes": [],
+        "readings": ["as printed", "ours"],
     }  # fmt: skip
 
 
-def test_the_page_counts_verdicts_and_prefers_full_runs(tmp_path):
+def test_verdicts_follow_the_printed_rules():
+    assert below((0.9, 0.85, 0.95)) == HOLDS and below((1.1, 1.05, 1.15)) == NOT
+    assert below((0.9, 0.7, 1.1)) == TIE
+    # Figure 6a: a mean of .999 and one of 1.002 are the same, however narrow their intervals
+    assert below((0.999, 0.9985, 0.9995)) == below((1.002, 1.001, 1.003)) == TIE
+    # 30 % less is claimed: 40 % less holds, 20 % less is less but not by that, and 10 % more is not
+    found = [(0.6, 0.5, 0.7), (0.8, 0.75, 0.85), (1.1, 1.05, 1.15)]
+    assert [reaches(ratio, 0.7) for ratio in found] == [HOLDS, PARTLY, NOT]
+    assert several([HOLDS, HOLDS]) == HOLDS and several([HOLDS, NOT]) == PARTLY
+    assert several([TIE, NOT]) == NOT and several([TIE, TIE]) == TIE
+
+
+def test_a_row_is_judged_by_the_first_reading_and_names_the_others():
+    row = {"claim": "below {x}", "where": "Fig. 1", "paper": "less", "how": "less", "than": 2}
+    how = {"less": lambda value, than: (str(value), verdict(value < than))}
+    (one,) = computed([row], how, {"printed": (3,), "ours": (1,), "theirs": (4,)}, x=7)
+    assert one[:6] == ("below 7", "Fig. 1", "less", "3", NOT, [("ours", HOLDS, "1")])
+    (one,) = computed([row | {"readings": ["ours"]}], how, {"printed": (3,), "ours": (1,)}, x=7)
+    assert one[3:6] == ("1 (under: ours)", HOLDS, [])
+
+
+def test_pages_count_the_verdicts_and_prefer_full_runs(tmp_path):
     with Store(str(tmp_path / "runs.sqlite")) as store:
         store.conclude("zhou", "quick", concluded(CLAIMS[:1]))
         store.conclude("zhou", "full", concluded(CLAIMS))
@@ -38,17 +75,22 @@ def test_the_page_counts_verdicts_and_prefers_full_runs(tmp_path):
     page = tmp_path / "docs" / "page.md"
     reproduction_page.write_page(page, found)
     text = page.read_text()
-    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()]
-    # lee: one reproduced, one not; zhou: the full run's three; sums of claims, runs, seconds
-    assert ["Lee et al.: flexible gangs", "quick", "2", "1", "0", "1", "0", "7", "4"] in cells
-    assert ["Zhou et al.: batch I/O", "full", "3", "1", "0", "1", "1", "7", "2"] in cells
-    assert ["all", "", "5", "2", "0", "2", "1", "14", "6"] in cells
-    assert "c\\|d" in text
-    lee, zhou = text.split("## Zhou")
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()]
+    # lee: one holds, one not; zhou: the full run's three, without ours; sums of claims, runs, seconds
+    lee_title, zhou_title = (reproduction_page.TITLES[name] for name in ("lee", "zhou"))
+    assert [lee_title, "quick", "2", "1", "0", "0", "1", "0", "7", "4"] in rows
+    assert [zhou_title, "full", "3", "1", "0", "0", "1", "1", "7", "2"] in rows
+    assert ["all", "", "5", "2", "0", "0", "2", "1", "14", "6"] in rows
+    assert "ioopt's own claims: 1 holds" in text
+    headline = ["[Lee et al.](page/lee.md)", "a < b", "Fig. 1", "< 1", "0.9 ± 0.05", HOLDS]
+    assert [*headline, "tie: ours"] in rows
+    lee, zhou = ((page.parent / "page" / f"{name}.md").read_text() for name in ("lee", "zhou"))
+    assert "c\\|d" in lee and "tie: ours (1.00)" in lee
     assert "the full ones have not been run" in lee and "have not been run" not in zhou
     assert "reproduce.py lee --quick`" in lee and "reproduce.py zhou`" in zhou
-    assert "ioopt 1." in text and "pulp" not in text
-    assert (page.parent / "figures" / "one.svg").read_text() == "<svg></svg>"
+    assert "ioopt 1." in lee and "pulp" not in lee
+    assert "Claims of ioopt" in zhou and "Claims of ioopt" not in lee
+    assert (page.parent / "page" / "figures" / "one.svg").read_text() == "<svg></svg>"
 
 
 @pytest.mark.slow
@@ -73,8 +115,9 @@ def test_a_killed_reproduction_goes_on_where_it_was(tmp_path):
     claims, runs, now = map(int, said.groups())
     assert runs > before and now == runs - before
     assert _rows(store) == runs
-    last = [line.rstrip("|").rpartition("|")[2].strip() for line in page.read_text().splitlines()]
-    assert sum(word in ("reproduced", "partly", "not reproduced") for word in last) == claims
+    text = (tmp_path / "page" / "zhou.md").read_text()
+    told = [line.strip("|").split("|")[-2].strip() for line in text.splitlines() if "|" in line]
+    assert sum(word in VERDICTS for word in told) == claims
 
 
 def _rows(path):
