@@ -65,9 +65,9 @@ def plot_sweep(
         )
         for artist in drawn_line.get_children():  # after the limits have seen the data
             artist.set_transform(axes.transData + beside)
-    for name, spots in marks.items():
+    for shape, (name, spots) in zip("Ds^vo*", marks.items()):
         at, value = zip(*spots)
-        style = {"marker": "D", "facecolors": "none", "edgecolors": "black", "zorder": 5}
+        style = {"marker": shape, "facecolors": "none", "edgecolors": "black", "zorder": 5}
         axes.scatter(
             [x / across.size for x in at], [y / up.size for y in value], label=name, **style
         )

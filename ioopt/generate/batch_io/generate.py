@@ -93,13 +93,7 @@ class CongestedMiraSettings(MiraSettings):
     The share of jobs of a size is multiplied by (nodes / 512)^``tilt``; ``campaign`` jobs in a row are
     one: an application run on several inputs, submitted together, alike, so that they write at one time.
 
-    The three presets were chosen on seeds 0 to 39 by how much longer jobs run under BASE_LINE, 1.3 times in
-    all three, and by their contrast, before any policy was run on them. Shares of I/O at the peak rate
-    reach those of the lighter of four applications on Intrepid, 0.38 to 1 (the sets of Gainaru et al.).
-    ``mira-mixed``, for workload 1, has the sizes of ``mira-month``. In ``mira-wide``, for workload 2, on
-    which serving whole requests costs most in Figures 8 to 10, 18 % of the jobs fill the storage alone
-    (8,192 nodes and more are common, Section II.A). ``mira-bursts``, for workload 3, the one of the
-    largest gain, has ensembles. Which stands for which is a guess from these figures.
+    docs/batch-io.md says how the presets were chosen and which workload each stands for.
     """
 
     load: float = Field(0.70, gt=0)
