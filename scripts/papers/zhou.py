@@ -299,8 +299,8 @@ def cheaper(runs: Runs, few: int, many: int) -> Found:
     found = {name: [steps(grant, count) for count in (few, many)] for name, grant in grants.items()}
     grown = {name: math.log(last / first, many / few) for name, (first, last) in found.items()}
     told = [f"{name} {found[name][1]:,}, as K^{power:.1f}" for name, power in grown.items()]
-    slow, fast = grown["Algorithm 1"], grown["cons-min-aggr-sld"]
-    return f"{many} requests: {'; '.join(told)}", verdict(fast < slow)
+    less = grown["cons-min-aggr-sld"] < grown["Algorithm 1"]
+    return f"{many} requests: {'; '.join(told)}", verdict(less)
 
 
 def fill_over_adaptive(
@@ -315,10 +315,9 @@ def fill_over_adaptive(
 def sizes(quick: bool) -> str:
     """One line: how much is run."""
     size = QUICK if quick else FULL
-    what = ", ".join(f"{key}={value}" for key, value in size.settings.items()) or "as they are"
+    what = ", ".join([*PRESETS.values(), *(f"{k}={value}" for k, value in size.settings.items())])
     seeds = f"{FIRST_SEED} to {FIRST_SEED + size.seeds - 1} (the presets were chosen on 0 to 39)"
-    presets = ", ".join(PRESETS.values())
-    return f"{presets} ({what}), paired seeds {seeds}, {size.engine} engine; ratios [95 % interval]"
+    return f"{what}; paired seeds {seeds}, {size.engine} engine; ratios [95 % interval]"
 
 
 def claims(quick: bool) -> list[Claim]:
@@ -337,12 +336,10 @@ def notes(rows: Sequence[Claim]) -> Iterator[str]:
         "Figures 8 to 10. Section IV.E names the expansion factors 30, 50 and 150 %; of the others of "
         "Figure 11 100 % are the workloads as they are, 80 and 120 % are guessed, drawn and not judged."
     )
-    paper = [row for row in rows if not row.own]
-    counts = []
-    for name in SINGLE:
-        words = [dict((o[0], o[1]) for o in row.other).get(name, row.verdict) for row in paper]
-        counts.append(f"{name} {words.count(HOLDS)}")
-    yield f"Of {len(paper)} claims of the paper hold: {', '.join(counts)}."
+    words = [{o[0]: o[1] for o in row.other} | {"": row.verdict} for row in rows if not row.own]
+    held = {name: sum(row.get(name, row[""]) == HOLDS for row in words) for name in SINGLE}
+    told = ", ".join(f"{name} {count}" for name, count in held.items())
+    yield f"Of {len(words)} claims of the paper hold: {told}."
 
 
 def pictures(quick: bool) -> Iterator[Picture]:
@@ -354,10 +351,10 @@ def pictures(quick: bool) -> Iterator[Picture]:
 
     def drawn(figure: str, what: str, label: str, points: Any) -> Picture:
         """A line a policy; *points* are (place, metric, workload, factor)."""
-        lines: dict[str, Any] = {}
-        for name, read, policy in series:
-            found = [(at, read.ratio(metric, policy, *where)) for at, metric, *where in points]
-            lines[name] = [(at, r.mean, (r.high - r.low) / 2, FULL.seeds) for at, r in found]
+        lines: dict[str, Any] = {name: [] for name, *_ in series}
+        for (name, read, policy), (at, metric, *where) in product(series, points):
+            ratio = read.ratio(metric, policy, *where)
+            lines[name].append((at, ratio.mean, (ratio.high - ratio.low) / 2, FULL.seeds))
         printed = {f"paper: {name}": spots for name, spots in marks.get(figure, {}).items()}
         caption = f"Figure {figure.partition('-')[0]}: {what} over that of BASE_LINE"
         words = f"{what} over base-line's (factor)"

@@ -180,13 +180,9 @@ def _mira(settings: MiraSettings, rng: random.Random) -> BatchIoProblem:
     most = MIRA.storage_bytes_per_second
     if isinstance(settings, LoadedMiraSettings):
         most *= settings.demand
-    shares, campaign, applications = SIZE_SHARES, 1, settings.jobs
-    if isinstance(settings, CongestedMiraSettings):
-        shares = tuple(
-            share * (size / SIZES[0]) ** settings.tilt for share, size in zip(SIZE_SHARES, SIZES)
-        )
-        campaign = settings.campaign
-        applications = math.ceil(settings.jobs / campaign)
+    mix = settings if isinstance(settings, CongestedMiraSettings) else CongestedMiraSettings()
+    shares = [share * (size / SIZES[0]) ** mix.tilt for share, size in zip(SIZE_SHARES, SIZES)]
+    campaign, applications = mix.campaign, math.ceil(settings.jobs / mix.campaign)
     arrivals = sorted(_arrival(settings.days, rng) for _ in range(applications))
     sizes = rng.choices(SIZES, shares, k=applications)
     raw = [math.exp(rng.gauss(0.0, settings.runtime_sigma)) for _ in sizes]
