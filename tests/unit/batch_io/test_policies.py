@@ -99,12 +99,8 @@ def test_the_order_reaches_simulators_plans_and_arbiters(
 
 def test_max_util_takes_the_fullest_subset_first_in_fcfs_order() -> None:
     # Capacity 10: {6, 4} and {7, 3} are full; the lexicographically first holds position 0.
-    assert policy("cons-max-util").decide(view((6, 0, 1), (7, 1, 1), (3, 2, 1), (4, 3, 1))) == [
-        6,
-        0,
-        0,
-        4,
-    ]
+    state = view((6, 0, 1), (7, 1, 1), (3, 2, 1), (4, 3, 1))
+    assert policy("cons-max-util").decide(state) == [6, 0, 0, 4]
     # {8} + top: 2 left over go to the first skipped request.
     assert policy("cons-max-util+top").decide(view((7, 0, 1), (8, 1, 1))) == [2, 8]
 
