@@ -6,6 +6,7 @@ for every application; characteristic plots take what time is left.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,6 +18,7 @@ from ioopt.compiled.choice import use_machine_code
 from ioopt.measure import Measurement, perturbation_kernel
 from ioopt.options import Deadline
 from ioopt.problems.base import Json, Record
+from ioopt.problems.flexgang.message_counts import Quanta
 from ioopt.problems.flexgang.perturbation import (
     PATTERNS,
     Application,
@@ -29,6 +31,7 @@ from ioopt.problems.flexgang.perturbation import (
     Msg,
     PerturbationProblem,
     PerturbationSlopes,
+    Program,
     Workpile,
     events_per_quantum,
 )
@@ -112,15 +115,20 @@ def run(
     rng: np.random.Generator,
     received: NDArray[np.int64] | None = None,
     fast: bool = False,
+    progress: NDArray[np.int64] | None = None,
 ) -> float:
     """Run time T in gang quanta of *app* under *slots*; *received* is filled with message counts.
 
-    *rng* draws the requests of a blocking application; the others need no randomness.
+    *rng* draws the messages of a blocking application and of a program, of which alone *progress* is
+    filled with the instructions that it runs; the others need no randomness.
     """
     import numpy as np
 
-    if received is None:
-        received = np.zeros((0, problem.processors), np.int64)
+    none = np.zeros((0, problem.processors), np.int64)
+    received, progress = (
+        none if received is None else received,
+        none if progress is None else progress,
+    )
     quantum, work = problem.quantum_instructions, problem.work_quanta * problem.quantum_instructions
 
     def size(quanta: float) -> int:
@@ -138,6 +146,10 @@ def run(
         pattern = PATTERNS.index(app.pattern)
         rounds = app.requests_per_phase
         name, arguments = "msg", (work, size(app.phase_quanta), rounds, pattern, received)
+    elif isinstance(app, Program):
+        state, waits = np.zeros((5, problem.processors), np.int64), app.blocking
+        costs = (waits, app.buffer_instructions, state, received, progress)
+        name, arguments = "program", (*_messages(problem, app, rng), *costs)
     else:
         name, arguments = "blocking", (work, *_requests(problem, app, rng), received)
     kernel = perturbation_kernel
@@ -159,6 +171,89 @@ def _requests(
     others = rng.integers(0, problem.processors - 1, (problem.processors, count))
     targets = others + (others >= np.arange(problem.processors)[:, None])
     return gaps.astype(np.int64), targets
+
+
+def _messages(
+    problem: PerturbationProblem, app: Program, rng: np.random.Generator
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Work done at the end of each interval, at each message, and targets, a column or row a process."""
+    import numpy as np
+
+    processors, quantum = problem.processors, problem.quantum_instructions
+    length, whole = app.interval_quanta, problem.work_quanta
+    count = math.ceil(whole / length)
+    loads = np.resize(app.loads or np.ones((1, processors)), (count, processors))
+    lengths = np.minimum(length, whole - length * np.arange(count))[:, None]
+    work = np.maximum(2, np.rint(loads * lengths * quantum)).astype(np.int64)
+    ends = work.cumsum(axis=0)
+    rate = app.messages_per_quantum * (0.5 if app.blocking else 1.0)
+    rows = []
+    for p in range(processors):
+        at = rng.uniform(0, whole, rng.poisson(rate * whole))  # in quanta of the run
+        k = (at // length).astype(np.int64)
+        part = app.active_share * (at - k * length) / lengths[k, 0] * work[k, p]
+        placed = ends[k, p] - work[k, p] + np.clip(part.astype(np.int64), 1, work[k, p] - 1)
+        rows.append(np.unique(placed))
+    sends = np.full((processors, max(map(len, rows)) + 1), ends[-1].max() + 1)
+    for row, sent in zip(rows, sends):
+        sent[: len(row)] = row
+    others = rng.integers(0, processors - 1, sends.shape)
+    return ends, sends, others + (others >= np.arange(processors)[:, None])
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What each processor did in each whole quantum of a run in which no process has ended.
+
+    ``runs``, ``received`` (messages) and ``progress`` (instructions, of a program alone) are by
+    quantum and processor.
+    """
+
+    runs: NDArray[np.bool_]
+    received: NDArray[np.int64]
+    progress: NDArray[np.int64]
+
+    def chosen(self, quanta: Quanta) -> NDArray[np.bool_]:
+        """Which quanta and processors are of one of the three sets of Section 5.2."""
+        ganged = self.runs.all(axis=1, keepdims=True)
+        sets = {
+            "gang": ganged & self.runs,
+            "running": ~ganged & self.runs,
+            "nonrunning": ~self.runs,
+        }
+        return sets[quanta]
+
+    def pairs(self, quanta: Quanta) -> NDArray[np.int64]:
+        """Messages that a processor received, and progress of all others: a row for each of a set."""
+        import numpy as np
+
+        others = self.progress.sum(axis=1, keepdims=True) - self.progress
+        return np.stack([self.received, others], axis=-1)[self.chosen(quanta)]
+
+
+def record(
+    problem: PerturbationProblem, app: Application, environment: Environment, seed: int = 0
+) -> Recording:
+    """One run of *app* with all perturbations of the *problem*, quantum by quantum.
+
+    A Sub environment has exactly one process absent in a disturbed quantum; in an extra quantum of Add
+    all but one are.
+    """
+    import numpy as np
+
+    placing = np.random.default_rng([seed, 0])
+    slots = slots_of(
+        problem, environment, hits(problem, environment, placing, problem.perturbations)
+    )
+    # No process has done its work before it has run for as many slots.
+    rest = np.ones(
+        (problem.work_quanta - int(slots.runs.sum(axis=0).max()), problem.processors), bool
+    )
+    slots = Slots(np.vstack([slots.runs, rest]), np.append(slots.gang, rest[:, 0]))
+    received, progress = (np.zeros(slots.runs.shape, np.int64) for _ in range(2))
+    requests = np.random.default_rng([seed, 1])
+    run(problem, app, slots, requests, received, use_compiled(problem), progress)
+    return Recording(slots.runs, received, progress)
 
 
 def use_compiled(problem: PerturbationProblem, deadline: Deadline | None = None) -> bool:
