@@ -119,8 +119,8 @@ def run(
 ) -> float:
     """Run time T in gang quanta of *app* under *slots*; *received* is filled with message counts.
 
-    *rng* draws the messages of a blocking application and of a program, of which alone *progress* is
-    filled with the instructions that it runs; the others need no randomness.
+    *rng* draws the messages of blocking applications and programs, of which alone *progress* is filled
+    with the instructions that they run; the others need no randomness.
     """
     import numpy as np
 
@@ -146,12 +146,13 @@ def run(
         pattern = PATTERNS.index(app.pattern)
         rounds = app.requests_per_phase
         name, arguments = "msg", (work, size(app.phase_quanta), rounds, pattern, received)
-    elif isinstance(app, Program):
-        state, waits = np.zeros((5, problem.processors), np.int64), app.blocking
-        costs = (waits, app.buffer_instructions, state, received, progress)
-        name, arguments = "program", (*_messages(problem, app, rng), *costs)
     else:
-        name, arguments = "blocking", (work, *_requests(problem, app, rng), received)
+        if isinstance(app, Program):
+            sent, waits, cost = _messages(problem, app, rng), app.blocking, app.buffer_instructions
+        else:
+            sent, waits, cost = _requests(problem, app, rng), True, 0
+        state = np.zeros((5, problem.processors), np.int64)
+        name, arguments = "program", (*sent, waits, cost, state, received, progress)
     kernel = perturbation_kernel
     function = compiled(kernel.__name__, name) if fast else getattr(kernel, name)
     return slots.elapsed(int(function(slots.runs, quantum, *arguments)), quantum)
@@ -159,24 +160,32 @@ def run(
 
 def _requests(
     problem: PerturbationProblem, app: Blocking, rng: np.random.Generator
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Gaps in instructions and targets, one row a process; the gaps of a process exceed its work."""
+) -> tuple[NDArray[np.int64], ...]:
+    """As of a program with one interval and exponential gaps between requests."""
     import numpy as np
 
     work = problem.work_quanta * problem.quantum_instructions
     mean = problem.quantum_instructions / app.requests_per_quantum
     count = int(1.2 * work / mean + 8 * (work / mean) ** 0.5) + 16
     gaps = np.maximum(1, np.rint(rng.exponential(mean, (problem.processors, count))))
-    gaps[:, -1] = work + 1
-    others = rng.integers(0, problem.processors - 1, (problem.processors, count))
-    targets = others + (others >= np.arange(problem.processors)[:, None])
-    return gaps.astype(np.int64), targets
+    sends = gaps.cumsum(axis=1).astype(np.int64)
+    sends[sends >= work] = work + 1
+    sends[:, -1] = work + 1
+    return np.full((1, problem.processors), work), sends, _targets(sends, rng)
+
+
+def _targets(sends: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+    """Another process for each message."""
+    import numpy as np
+
+    others = rng.integers(0, len(sends) - 1, sends.shape)
+    return others + (others >= np.arange(len(sends))[:, None])
 
 
 def _messages(
     problem: PerturbationProblem, app: Program, rng: np.random.Generator
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Work done at the end of each interval, at each message, and targets, a column or row a process."""
+) -> tuple[NDArray[np.int64], ...]:
+    """Work done at the end of each interval and at each message, and targets, by process."""
     import numpy as np
 
     processors, quantum = problem.processors, problem.quantum_instructions
@@ -197,16 +206,15 @@ def _messages(
     sends = np.full((processors, max(map(len, rows)) + 1), ends[-1].max() + 1)
     for row, sent in zip(rows, sends):
         sent[: len(row)] = row
-    others = rng.integers(0, processors - 1, sends.shape)
-    return ends, sends, others + (others >= np.arange(processors)[:, None])
+    return ends, sends, _targets(sends, rng)
 
 
 @dataclass(frozen=True)
 class Recording:
     """What each processor did in each whole quantum of a run in which no process has ended.
 
-    ``runs``, ``received`` (messages) and ``progress`` (instructions, of a program alone) are by
-    quantum and processor.
+    ``runs``, ``received`` (messages) and ``progress`` (instructions, of programs and blocking
+    applications alone) are by quantum and processor.
     """
 
     runs: NDArray[np.bool_]
@@ -232,19 +240,22 @@ class Recording:
 
 
 def record(
-    problem: PerturbationProblem, app: Application, environment: Environment, seed: int = 0
+    problem: PerturbationProblem,
+    app: Application,
+    environment: Environment,
+    seed: int = 0,
+    count: int | None = None,
 ) -> Recording:
-    """One run of *app* with all perturbations of the *problem*, quantum by quantum.
+    """One run of *app* with *count* (None: all) perturbations of the *problem*, quantum by quantum.
 
     A Sub environment has exactly one process absent in a disturbed quantum; in an extra quantum of Add
     all but one are.
     """
     import numpy as np
 
-    placing = np.random.default_rng([seed, 0])
-    slots = slots_of(
-        problem, environment, hits(problem, environment, placing, problem.perturbations)
-    )
+    placing, many = np.random.default_rng([seed, 0]), problem.perturbations
+    perturbed = hits(problem, environment, placing, many if count is None else count)
+    slots = slots_of(problem, environment, perturbed)
     # No process has done its work before it has run for as many slots.
     rest = np.ones(
         (problem.work_quanta - int(slots.runs.sum(axis=0).max()), problem.processors), bool

@@ -140,24 +140,6 @@ def msg(
     return now
 
 
-def blocking(runs: Box, quantum: int, work: int, gaps: Box, targets: Box, received: Box) -> int:
-    """After each of its *gaps* of work (processors, requests) a process asks its target and waits."""
-    last = 0
-    for p in range(runs.shape[1]):
-        now, left, k = 0, work, 0
-        while gaps[p, k] < left:
-            left -= gaps[p, k]
-            now = advance(runs, quantum, p, now, gaps[p, k])
-            note(received, quantum, targets[p, k], now)
-            answered = next_running(runs, quantum, targets[p, k], now)
-            note(received, quantum, p, answered)
-            if answered > now:
-                now = next_running(runs, quantum, p, answered)
-            k += 1
-        last = max(last, advance(runs, quantum, p, now, left))
-    return last
-
-
 def deliver(
     runs: Box, quantum: int, q: int, now: int, cost: int, at: Box, owed: Box, received: Box
 ) -> None:

@@ -144,23 +144,6 @@ def slow_msg(table: Ticks, processors: int, work: int, phase_work: int, pattern:
     return tick
 
 
-def slow_blocking(table: Ticks, processors: int, work: int, gaps: Any, targets: Any) -> int:
-    last = 0
-    for p in range(processors):
-        done, k, tick, next_request = 0, 0, 0, gaps[p][0]
-        while done < work:
-            if table.running(p, tick):
-                done += 1
-            tick += 1
-            if done == next_request < work and table.running(p, tick - 1):
-                answered = table.answer(targets[p][k], tick)
-                tick = table.answer(p, answered) if answered > tick else tick
-                k += 1
-                next_request += gaps[p][k]
-        last = max(last, tick)
-    return last
-
-
 def slow_program(table: Ticks, program: Any, heard: Any, progress: Any) -> int:
     """As the kernel's: who stops in a tick, in the order of processors, sends a message or meets."""
     ends, sends, targets, blocking, cost = program
@@ -233,20 +216,6 @@ def test_applications_equal_ticks(rows: Any, quantum: int, work: int, piece: int
         assert kernel.msg(runs, quantum, work, piece, 1, pattern, heard) == slow_msg(
             table, processors, work, piece, pattern
         )
-
-
-@settings(max_examples=80, deadline=None)
-@given(rows=tables, quantum=st.integers(2, 7), work=st.integers(1, 25), data=st.data())
-def test_blocking_equals_ticks(rows: Any, quantum: int, work: int, data: Any) -> None:
-    runs = np.array(rows, np.bool_)
-    processors = runs.shape[1]
-    draw = st.lists(st.integers(1, 9), min_size=work, max_size=work)
-    gaps = [[*data.draw(draw), work + 1] for _ in range(processors)]
-    others = [st.sampled_from([q for q in range(processors) if q != p]) for p in range(processors)]
-    targets = [[data.draw(other) for _ in range(work + 1)] for other in others]
-    heard = np.zeros(runs.shape, np.int64)
-    fast = kernel.blocking(runs, quantum, work, np.array(gaps), np.array(targets), heard)
-    assert fast == slow_blocking(Ticks(runs, quantum), processors, work, gaps, targets)
 
 
 @settings(max_examples=150, deadline=None)

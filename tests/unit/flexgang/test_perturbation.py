@@ -93,24 +93,6 @@ def test_an_arrival_at_a_barrier_is_told_in_the_quantum_that_it_ends() -> None:
     assert received.tolist() == [[1, 1], [1, 1]]
 
 
-def test_blocking_waits_for_the_absent() -> None:
-    """Process 1 asks 0 at .5; 0 is away in quantum 0 and answers at 1, so 1 ends at 4.5, 0 at 5."""
-    runs = np.array([[False, True]])
-    gaps, targets = np.array([[9000, 9000], [500, 9000]]), np.array([[1, 1], [0, 0]])
-    received = np.zeros((1, 2), np.int64)
-    assert kernel.blocking(runs, 1000, 4000, gaps, targets, received) == 5000
-    assert received.tolist() == [[1, 0]]  # the request; the reply comes after the table
-    # With 0 to be there all along the request costs nothing.
-    alone = np.array([[9000, 9000], [500, 3999]])
-    assert kernel.blocking(runs[:0], 1000, 4000, alone, targets, received) == 4000
-    one = np.array([[True, True], [False, True]])
-    # Asked at 1.5, when 0 is away until 2: 1 ends at 2.5, and 0 at 3.
-    assert (
-        kernel.blocking(one, 1000, 2000, np.array([[9000, 9000], [1500, 9000]]), targets, received)
-        == 3000
-    )
-
-
 def test_hits_keep_the_rules() -> None:
     problem = paper()
     for seed in range(50):
