@@ -196,16 +196,13 @@ def _messages(
     work = np.maximum(2, np.rint(loads * lengths * quantum)).astype(np.int64)
     ends = work.cumsum(axis=0)
     rate = app.messages_per_quantum * (0.5 if app.blocking else 1.0)
-    rows = []
-    for p in range(processors):
-        at = rng.uniform(0, whole, rng.poisson(rate * whole))  # in quanta of the run
-        k = (at // length).astype(np.int64)
-        part = app.active_share * (at - k * length) / lengths[k, 0] * work[k, p]
-        placed = ends[k, p] - work[k, p] + np.clip(part.astype(np.int64), 1, work[k, p] - 1)
-        rows.append(np.unique(placed))
-    sends = np.full((processors, max(map(len, rows)) + 1), ends[-1].max() + 1)
-    for row, sent in zip(rows, sends):
-        sent[: len(row)] = row
+    many = int(1.2 * rate * whole + 8 * (rate * whole) ** 0.5) + 16
+    at = rng.exponential(1 / rate, (processors, many)).cumsum(axis=1)  # in quanta of the run
+    k, p = np.minimum(at // length, count - 1).astype(np.int64), np.arange(processors)[:, None]
+    part = app.active_share * (at - k * length) / lengths[k, 0] * work[k, p]
+    sends = ends[k, p] - work[k, p] + np.clip(part, 1, work[k, p] - 1).astype(np.int64)
+    sends[at >= whole] = ends[-1].max() + 1
+    sends[:, -1] = ends[-1].max() + 1
     return ends, sends, _targets(sends, rng)
 
 
@@ -221,22 +218,18 @@ class Recording:
     received: NDArray[np.int64]
     progress: NDArray[np.int64]
 
-    def chosen(self, quanta: Quanta) -> NDArray[np.bool_]:
-        """Which quanta and processors are of one of the three sets of Section 5.2."""
-        ganged = self.runs.all(axis=1, keepdims=True)
-        sets = {
-            "gang": ganged & self.runs,
-            "running": ~ganged & self.runs,
-            "nonrunning": ~self.runs,
-        }
-        return sets[quanta]
-
     def pairs(self, quanta: Quanta) -> NDArray[np.int64]:
-        """Messages that a processor received, and progress of all others: a row for each of a set."""
+        """Messages received, and progress of all others: a row for each of a set of Section 5.2."""
         import numpy as np
 
         others = self.progress.sum(axis=1, keepdims=True) - self.progress
-        return np.stack([self.received, others], axis=-1)[self.chosen(quanta)]
+        ganged = self.runs.all(axis=1, keepdims=True)
+        sets = {
+            "gang": self.runs & ganged,
+            "running": self.runs & ~ganged,
+            "nonrunning": ~self.runs,
+        }
+        return np.stack([self.received, others], axis=-1)[sets[quanta]]
 
 
 def record(

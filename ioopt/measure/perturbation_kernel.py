@@ -176,12 +176,15 @@ def program(
     now = 0
     for k in range(ends.shape[0]):
         for p in range(processors):
-            since[p] = now
-            at[p] = next_stop(runs, quantum, p, now, k, ends, sends, owed, done, sent)
+            since[p], at[p] = now, -1
         waiting = 0
         while waiting < processors:
             p = -1
             for q in range(processors):
+                if at[q] < 0:  # at work from since[q] on, until its next message or the barrier
+                    goal = min(sends[q, sent[q]], ends[k, q])
+                    at[q] = advance(runs, quantum, q, since[q], goal - done[q] + owed[q])
+                    done[q], owed[q] = goal, 0
                 if since[q] >= 0 and (p < 0 or at[q] < at[p]):
                     p = q
             now = at[p]
@@ -201,17 +204,5 @@ def program(
                 deliver(runs, quantum, p, answered, cost, at, owed, received)
                 if answered > now:
                     now = next_running(runs, quantum, p, answered)
-            since[p] = now
-            at[p] = next_stop(runs, quantum, p, now, k, ends, sends, owed, done, sent)
+            since[p], at[p] = now, -1
     return now
-
-
-def next_stop(
-    runs: Box, quantum: int, p: int, now: int, k: int, ends: Box, sends: Box, owed: Box, done: Box,
-    sent: Box,
-) -> int:  # fmt: skip
-    """When *p*, at work from *now* on, sends its next message or meets the barrier."""
-    goal = min(sends[p, sent[p]], ends[k, p])
-    work = goal - done[p] + owed[p]
-    done[p], owed[p] = goal, 0
-    return advance(runs, quantum, p, now, work)

@@ -6,6 +6,7 @@ plans are simulated on seeds on which none was chosen.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -40,7 +41,6 @@ PAIRS = {
 }
 """Quanta (qi, qc) in milliseconds of the figures."""
 HEAVY_SECONDS = 20.0
-POLICIES = ("strict", "strict-fill", "greedy", "k0", "exact")
 Curves = dict[float, list[float]]
 Measure = Literal["slowdown", "fragmentation"]
 
@@ -57,7 +57,7 @@ class Size:
     @classmethod
     def of(cls, quick: bool) -> Size:
         """Full and quick sizes."""
-        return cls(5, 4, 5, 2) if quick else cls(20, 24, 40, 24)
+        return cls(5, 4, 5, 2) if quick else cls(20, 16, 20, 16)
 
 
 def sizes(quick: bool) -> str:
@@ -71,15 +71,14 @@ def sizes(quick: bool) -> str:
 
 def claims(quick: bool, *sections: str) -> list[Claim]:
     """The claims of *sections* (tables of lee.toml), of all without any."""
-    size, rows, names = Size.of(quick), table("lee"), list(READINGS)
+    size, rows = Size.of(quick), table("lee")
     del rows["marks"]
     how, found = {**vars(lee_gangedness), **vars(lee_perturbations), **globals()}, list[Claim]()
+    readings = [(name, each._replace(runs=size.runs)) for name, each in READINGS.items()]
     for section in sections or rows:
+        chosen = dict(readings[k] for k in OPEN.get(section, (0,)))
         own = section in ("monitor", "mixes")
-        contexts = {
-            names[k]: (size,) if own else (size.runs, READINGS[names[k]])
-            for k in OPEN.get(section, (0,))
-        }
+        contexts = {name: (size if own else each,) for name, each in chosen.items()}
         found += computed(rows[section], how, contexts, mixes=size.mixes)
     return found
 
@@ -107,57 +106,35 @@ def curves(reading: Reading, figure: str, what: Measure) -> Curves:
     return {qc: [getattr(found[float(qi), qc], what) for qi in SWEEP] for qc in FIGURE_3}
 
 
-def _rises(values: Sequence[float], slack: float = 1e-4) -> float:
-    """Share of steps that do not fall by more than *slack*."""
-    return sum(after >= before - slack for before, after in pairwise(values)) / (len(values) - 1)
+def _steps(values: Sequence[float]) -> list[float]:
+    """Differences of neighbours, 0 where they are no more than noise."""
+    return [b - a if abs(b - a) > 1e-4 else 0.0 for a, b in pairwise(values)]
 
 
-def _peaks(values: Sequence[float], slack: float = 1e-4) -> int:
-    """Inner local maxima that stand out by more than *slack* on both sides (plateaus count once)."""
-    turns = [step for step in (b - a for a, b in pairwise(values)) if abs(step) > slack]
+def _peaks(values: Sequence[float]) -> int:
+    """Inner local maxima (plateaus count once)."""
+    turns = [step for step in _steps(values) if step]
     return sum(before > 0 > after for before, after in pairwise(turns))
 
 
-def trend(
-    runs: int,
-    reading: Reading,
-    figure: str,
-    what: Measure,
-    rises: bool,
-    steps: bool = False,
-    least: float = 0.0,
-) -> Found:
-    """Every curve ends on the side that it says; more than *least* of its steps go there."""
-    found, digits = curves(reading, figure, what), 2 if what == "slowdown" else 3
-    name = "qi" if figure == "2" else "qc"
-    sign, word = (1, "rise") if rises else (-1, "fall")
-    ours = ", ".join(
-        f"{name} {at:g}: {x[0]:.{digits}f} -> {x[-1]:.{digits}f}" for at, x in found.items()
-    )
-    share = min(_rises([sign * value for value in x]) for x in found.values())
-    if steps:
-        ours += f"; steps that {word}: {share:.0%} or more"
+def trend(reading: Reading, figure: str, what: Measure, rises: bool, least: float = 0.0) -> Found:
+    """Every curve ends on the side that it says; at least *least* of its steps go there."""
+    found, name = curves(reading, figure, what), "qi" if figure == "2" else "qc"
+    sign = 1 if rises else -1
+    ours = ", ".join(f"{name} {at:g}: {x[0]:.3g} -> {x[-1]:.3g}" for at, x in found.items())
+    share = min(fmean(sign * step >= 0 for step in _steps(x)) for x in found.values())
     there = all(sign * x[-1] > sign * x[0] for x in found.values())
-    return ours, verdict(there and (least == 0 or share > least))
+    return f"{ours}; {share:.0%} or more of the steps", verdict(there and share >= least)
 
 
-def waves(runs: int, reading: Reading) -> Found:
-    """Maxima of Figure 2's slowdown, or slopes that swing: steep, flat (under a third) and steep again."""
-    slow = curves(reading, "2", "slowdown")
-    found = [_peaks(x) for x in slow.values()]
-    slopes = ", ".join(f"{min(_steps(x)):+.3f} to {max(_steps(x)):+.3f}" for x in slow.values())
-    ours = f"local maxima at qi 2.5, 5, 10, 20: {found}; slopes vary {slopes}"
-    return ours, verdict(any(found) or any(map(_uneven, slow.values())))
-
-
-def bumps(runs: int, reading: Reading) -> Found:
-    """Maxima of Figure 2's fragmentation."""
-    found = [_peaks(x) for x in curves(reading, "2", "fragmentation").values()]
-    return f"local maxima at qi 2.5, 5, 10, 20: {found}; plateaus only", verdict(any(found))
-
-
-def _steps(values: Sequence[float]) -> list[float]:
-    return [b - a for a, b in pairwise(values)]
+def waves(reading: Reading, what: Measure) -> Found:
+    """Maxima of Figure 2, or a slowdown that swings: steep, flat (under a third) and steep again."""
+    found = curves(reading, "2", what).values()
+    swings = what == "slowdown" and any(map(_uneven, found))
+    slopes = ", ".join(f"{min(_steps(x)):+.3f} to {max(_steps(x)):+.3f}" for x in found)
+    peaks = [_peaks(x) for x in found]
+    ours = f"local maxima at qi 2.5, 5, 10, 20: {peaks}; slopes vary {slopes}"
+    return ours, verdict(any(peaks) or swings)
 
 
 def _uneven(values: Sequence[float]) -> bool:
@@ -166,11 +143,11 @@ def _uneven(values: Sequence[float]) -> bool:
     return steps[flat] < min(max(steps[:flat]), max(steps[flat + 1 :])) / 3
 
 
-def against_trend(runs: int, reading: Reading) -> Found:
+def against_trend(reading: Reading) -> Found:
     """Steps that go against it, more of them in Figure 3 than in Figure 2."""
     third, second = curves(reading, "3", "slowdown"), curves(reading, "2", "slowdown")
-    against = [sum(step > 1e-4 for step in _steps(x)) for x in third.values()]
-    before = [sum(step < -1e-4 for step in _steps(x)) for x in second.values()]
+    against = [sum(step > 0 for step in _steps(x)) for x in third.values()]
+    before = [sum(step < 0 for step in _steps(x)) for x in second.values()]
     ours = (
         f"steps of 39 that go against it: {against} at qc 10, 20, 40; in Figure 2 "
         f"{before} at qi 2.5, 5, 10, 20"
@@ -178,9 +155,7 @@ def against_trend(runs: int, reading: Reading) -> Found:
     return ours, verdict(fmean(against) > fmean(before))
 
 
-def low_inversion(
-    runs: int, reading: Reading, regions: Sequence[tuple[int, int, int]], most: float
-) -> Found:
+def low_inversion(reading: Reading, regions: Sequence[tuple[int, int, int]], most: float) -> Found:
     """The slowdown in regions (qc, qi from, to) of Figure 3: all of a region, some of it or none is low."""
     slow, frag = (curves(reading, "3", what) for what in ("slowdown", "fragmentation"))
     said, words = [], []
@@ -194,75 +169,32 @@ def low_inversion(
     return "; ".join(said), several(words)
 
 
-def heavy_mix_values(seed: int, seconds: float) -> dict[str, Any]:
-    """Metrics by policy on one heavy mix of 10 jobs on 32 processors (q = 10 ms, lambda = .1)."""
+def heavy_mix(seed: int) -> dict[str, float]:
+    """One heavy mix of 10 jobs on 32 processors (q = 10 ms, lambda = .1): the exact plan and its rivals."""
     problem = flexible_gang.generate("heavy-mix", {}, seed)
-    how = {"time_limit": seconds, "gap": 0.002}
-    runs = {name: ioopt.solve(problem, name) for name in ("strict", "strict-fill", "greedy")}
-    runs["k0"] = ioopt.solve(problem, "flex-exact", **how, settings={"patterns": "strict"})
-    runs["exact"] = ioopt.solve(problem, "flex-exact", **how)
-
-    def column(metric: str) -> dict[str, float]:
-        return {name: runs[name].metrics[metric] for name in POLICIES}
-
-    plan = runs["exact"].plan or {}
+    how = {"time_limit": HEAVY_SECONDS, "gap": 0.002}
+    strict, fill = (ioopt.solve(problem, name).metrics for name in ("strict", "strict-fill"))
+    k0 = ioopt.solve(problem, "flex-exact", **how, settings={"patterns": "strict"}).metrics
+    exact = ioopt.solve(problem, "flex-exact", **how).metrics
+    goal = "simulated_objective"
     return {
-        "seed": seed, "rows": problem.num_rows, "pattern": f"{plan['k']},{plan['d']}",
-        "objective": column("simulated_objective"), "utilisation": column("cpu_utilisation"),
-        "progress": column("compute_progress"), "slowdown": column("io_slowdown"),
-        "floors_kept": runs["exact"].metrics["floors_kept"],
-    }  # fmt: skip
+        "margin": exact[goal] - max(fill[goal], k0[goal]),
+        "utilisation": exact["cpu_utilisation"],
+        "io_slowdown": exact["io_slowdown"] / strict["io_slowdown"],
+        "cost": k0["compute_progress"] - exact["compute_progress"],
+        "floors_kept": float(exact["floors_kept"]),
+    }
 
 
-@cache
-def mixes(count: int) -> list[dict[str, Any]]:
-    """So many heavy mixes."""
-    asked = [{"seed": SEED + seed, "seconds": HEAVY_SECONDS} for seed in range(count)]
-    return values_of(heavy_mix_values, asked)
-
-
-def never_below(size: Size) -> Found:
-    """The objective of exact against strict + fill and k = 0."""
-    goals = [row["objective"] for row in mixes(size.mixes)]
-    worst = min(goal["exact"] - max(goal["strict-fill"], goal["k0"]) for goal in goals)
-    return f"least margin {worst:.4f}", verdict(worst >= 0)
-
-
-def _mean(values: Sequence[float], holds: Sequence[bool], worst: str, more: str = "") -> str:
-    """A mean with its interval, on how many seeds it *holds*, and the *worst* of them."""
+def mixed(
+    size: Size, of: str, least: float = -math.inf, most: float = math.inf, each: bool = False
+) -> Found:
+    """A figure of heavy mixes, on average or on *each* of them."""
+    found = values_of(heavy_mix, [{"seed": SEED + seed} for seed in range(size.mixes)])
+    values = [one[of] for one in found]
     mean, low, high = mean_interval(values)
-    return f"mean {mean:.3f} [{low:.3f} .. {high:.3f}]{more}; on {sum(holds)} of {len(holds)} seeds, {worst}"
-
-
-def utilisation(size: Size, least: float) -> Found:
-    """The mean utilisation of exact."""
-    both = [row["utilisation"] for row in mixes(size.mixes)]
-    used, strict = [one["exact"] for one in both], fmean([one["strict"] for one in both])
-    holds, beside = [x >= least for x in used], f" (strict {strict:.3f})"
-    ours = _mean(used, holds, f"least {min(used):.3f}", beside)
-    return ours, verdict(fmean(used) >= least)
-
-
-def io_slowdown(size: Size, most: float) -> Found:
-    """The mean ratio of exact's I/O slowdown to that of strict."""
-    slow = [row["slowdown"] for row in mixes(size.mixes)]
-    ratios = [one["exact"] / one["strict"] for one in slow]
-    ours = _mean(ratios, [x <= most for x in ratios], f"most {max(ratios):.3f}")
-    return ours, verdict(fmean(ratios) <= most)
-
-
-def cost_of_windows(size: Size) -> Found:
-    """The compute progress that loose windows cost."""
-    loose = [row["progress"] for row in mixes(size.mixes) if row["pattern"] != "0,1"]
-    cost = [one["k0"] - one["exact"] for one in loose]
-    span = f"{100 * min(cost):.0f} to {100 * max(cost):.0f}" if cost else "none loose"
-    return f"{span} points against k = 0", verdict(bool(cost) and max(cost) > 0)
-
-
-def floors_kept(size: Size) -> Found:
-    """Simulated floors."""
-    kept = [row["floors_kept"] for row in mixes(size.mixes)]
-    return f"{sum(kept)} of {len(kept)}", verdict(all(kept))
+    ours = f"mean {mean:.3f} [{low:.3f} .. {high:.3f}], {min(values):.3f} to {max(values):.3f}"
+    return ours, verdict(all(least <= x <= most for x in (values if each else [mean])))
 
 
 def pictures(quick: bool) -> Iterator[Picture]:
@@ -270,4 +202,5 @@ def pictures(quick: bool) -> Iterator[Picture]:
     found = swept("return")
     for number, pairs in PAIRS.items():
         yield lee_pictures.quanta(number, [found[pair] for pair in pairs])
-    yield from lee_pictures.perturbations(Size.of(quick).runs, table("lee")["marks"])
+    reading = Reading(runs=Size.of(quick).runs)
+    yield from lee_pictures.perturbations(reading, table("lee")["marks"])

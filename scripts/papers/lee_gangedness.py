@@ -14,14 +14,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from papers.claims import Found, values_of, verdict
 from papers.lee_perturbations import SEED
 
+from ioopt.compiled import available
 from ioopt.generate.flexgang.message_counts import TABLE_3, message_samples
 from ioopt.measure.gangedness import Settings, judge
 from ioopt.measure.laboratory import Laboratory
@@ -32,18 +32,15 @@ from ioopt.problems.flexgang.perturbation import (
     Application,
     Barrier,
     Blocking,
-    Emp,
     Environment,
     Msg,
     PerturbationProblem,
-    Workpile,
 )
 
 RECORDING: Json = {"perturbations": 32, "work_quanta": 192}
 
 
-@dataclass(frozen=True)
-class Trial:
+class Trial(NamedTuple):
     """A workload with its truth (None: the paper gives no class there) and the classes found."""
 
     app: Application
@@ -64,28 +61,20 @@ def unseen(count: int, seed: int = SEED) -> list[Application]:
 
     found: list[Application] = []
     for k in range(count):
-        rate, interval, phase = between(1, 60), between(0.001, 0.5), between(0.005, 0.5)
+        long, pattern = between(5, 50), PATTERNS[k % len(PATTERNS)]
         found += [
-            Blocking(id=f"Blocking-{rate:g}", requests_per_quantum=rate),
-            Barrier(id=f"Barrier-{interval:g}", interval_quanta=interval),
-            _phases(PATTERNS[k % len(PATTERNS)], phase),
+            Blocking(requests_per_quantum=between(1, 60)),
+            Barrier(interval_quanta=between(0.001, 0.5)),
+            Msg(phase_quanta=between(0.005, 0.5), pattern=pattern),
+            Msg(phase_quanta=long, requests_per_phase=max(2, round(between(1, 20) * long))),
         ]
-        long, requests = between(5, 50), between(1, 20)
-        found.append(
-            Msg(id=f"Msg-all-along-{long:g}-{requests:g}", phase_quanta=long,
-                requests_per_phase=max(2, round(requests * long)))
-        )  # fmt: skip
-    for k in range(count // 2):
-        interval = between(0.5, 3)
-        coarse = Barrier(id=f"Barrier-{interval:g}", interval_quanta=interval)
-        found.append(coarse if k % 2 else _phases(PATTERNS[k // 2 % len(PATTERNS)], interval))
-    return [*found, Emp(), Workpile()]
-
-
-def _phases(pattern: str, quanta: float) -> Msg:
-    return Msg.model_validate(
-        {"id": f"Msg-{pattern}-{quanta:g}", "phase_quanta": quanta, "pattern": pattern}
-    )
+        if k % 4 == 1:
+            found.append(Barrier(interval_quanta=between(0.5, 3)))
+        elif k % 4 == 3:
+            found.append(
+                Msg(phase_quanta=between(0.5, 3), pattern=PATTERNS[k // 4 % len(PATTERNS)])
+            )
+    return found
 
 
 def monitored(
@@ -103,11 +92,6 @@ def monitored(
     return ours, verdict(good >= right * total and wrong <= 0.01 * total)
 
 
-def quiet(app: Application) -> bool:
-    """Whether *app* sends no messages at all."""
-    return isinstance(app, (Emp, Workpile))
-
-
 def trials(apps: list[Application], seeds: int, runs: int, **recording: Any) -> list[Trial]:
     """Truth and classes of each of *apps*, on *seeds* recordings."""
     scale: list[Application] = [Blocking(requests_per_quantum=rate) for rate in (3.0, 12.0)]
@@ -115,9 +99,8 @@ def trials(apps: list[Application], seeds: int, runs: int, **recording: Any) -> 
     done = []
     found = values_of(one_workload, _asked(apps, seeds, runs, **RECORDING | recording))
     for app, one in zip(apps, found):
-        high = "HIGH" if one["gamma"] >= water else None
-        truth: Any = None if quiet(app) else "LOW" if one["gamma"] <= lu else high
-        done.append(Trial(app, truth, Counter(one["classes"])))
+        high: Gangedness | None = "HIGH" if one["gamma"] >= water else None
+        done.append(Trial(app, "LOW" if one["gamma"] <= lu else high, Counter(one["classes"])))
     return done
 
 
@@ -128,19 +111,19 @@ def _asked(apps: Sequence[Application], seeds: int, runs: int, **more: Any) -> l
 
 
 def one_workload(
-    app: Json, seeds: int, environment: Environment = "Sub_RR", **size: Any
+    app: Json, seeds: int, runs: int, environment: Environment = "Sub_RR", **size: Any
 ) -> dict[str, Any]:
     """gamma_sub of one workload, and how often the monitor gives each class on *seeds* recordings."""
-    problem = PerturbationProblem.model_validate(
-        {"applications": [app], "environments": ["Sub_RR"], **size}
-    )
+    problem = PerturbationProblem.model_validate({"applications": [app], **size})
     (known,) = problem.applications
     found: Counter[str] = Counter()
     for seed in range(1000 * SEED, 1000 * SEED + seeds):
         counts = message_samples(problem, known, environment, seed)
         heard = MessageCountsProblem(processors=problem.processors, applications=(counts,))
         found[judge(heard, counts, Settings()).gangedness] += 1
-    return {"gamma": Laboratory(problem, SEED).slopes(known).gamma_sub, "classes": found}
+    perturbed = problem.model_copy(update={"environments": ("Sub_RR",), "runs": runs})
+    slopes = Laboratory(perturbed, SEED, available()).slopes(known)
+    return {"gamma": slopes.gamma_sub, "classes": found}
 
 
 def score(group: list[Trial]) -> tuple[int, int, int]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 from papers.claims import Picture
-from papers.lee_perturbations import SEED, TABLE_2, TAKEN, Reading, means, read, recorded
+from papers.lee_perturbations import SEED, TABLE_2, TAKEN, Reading, Recording, means, read, recorded
 
 from ioopt.generate.flexgang.message_counts import TABLE_3
 from ioopt.generate.flexgang.perturbation import generate
@@ -35,15 +35,16 @@ def quanta(number: str, points: Sequence[MeasuredPoint]) -> Picture:
     return Picture(f"lee-{number}", caption, axes)
 
 
-def perturbations(runs: int, marks: Marks) -> Iterator[Picture]:
+def perturbations(reading: Reading, marks: Marks) -> Iterator[Picture]:
     """Figures 5 to 10; *marks* are the slopes that Section 4.2 prints, by application and processor."""
-    settings = {"runs": str(runs), "window": "1.0"}
+    settings = {"runs": str(reading.runs), "window": "1.0"}
     types = laboratory.measure(generate("figure-5", settings, 0), seed=SEED).found
     caption = (
         "Figure 5: change of the run time, an application of each type; dotted: lines of the paper"
     )
     yield Picture("lee-5", caption, plot_perturbation(types))
-    panels = [_slopes(settings | {"fixed_processor": str(p)}) for p in TAKEN]
+    made = [generate("table-2", settings | {"fixed_processor": str(p)}, 0) for p in TAKEN]
+    panels = [laboratory.measure(each, seed=SEED).found for each in made]
     for place, name in enumerate(TABLE_2):
         items = [
             each.applications[place].model_copy(update={"id": f"{name}, fixed {p}"})
@@ -63,14 +64,7 @@ def perturbations(runs: int, marks: Marks) -> Iterator[Picture]:
         "Figure 10: messages a quantum and processor in gang (G) and non-gang quanta (NG): mean and what 90 %"
         " of the counts lie between; diamonds: means of Table 3; in brackets: ratio, the paper's"
     )
-    yield Picture("lee-10", caption, _messages(runs))
-
-
-def _slopes(settings: Mapping[str, str]) -> PerturbationSlopes:
-    """The programs as printed, with one fixed processor."""
-    made = generate("table-2", settings, 0)
-    apps = tuple(read(name, Reading()) for name in TABLE_2)
-    return laboratory.measure(made.model_copy(update={"applications": apps}), seed=SEED).found
+    yield Picture("lee-10", caption, _messages(recorded(reading)))
 
 
 def _progress() -> Any:
@@ -81,19 +75,17 @@ def _progress() -> Any:
         found = laboratory.record(problem, problem.applications[0], "Sub_FX", SEED, count=0)
         part = found.progress / problem.quantum_instructions
         for p in range(problem.processors):
-            axes.fill_between(
-                range(len(part)), p, p + 0.9 * part[:, p], step="post", color=BLUE, lw=0
-            )
+            axes.stairs(p + 0.9 * part[:, p], baseline=p, color=BLUE, fill=True)
         axes.set_yticks(np.arange(4) + 0.45, range(4))
         axes.set_ylabel(f"{name}: processor")
     panels[-1].set_xlabel("time (quanta)")
     return panels[0]
 
 
-def _messages(runs: int) -> Any:
+def _messages(heard: Mapping[str, Sequence[Recording]]) -> Any:
     axes = Figure(figsize=(7, 4), layout="constrained").subplots()
     names = []
-    for place, (name, found) in enumerate(recorded(runs, Reading()).items()):
+    for place, (name, found) in enumerate(heard.items()):
         average = []
         for side, (quanta, colour) in enumerate((("gang", BLUE), ("nonrunning", ORANGE))):
             at, printed = place + 0.3 * side, TABLE_3[name][2 * side]

@@ -108,8 +108,6 @@ def message_samples(
     import numpy as np
 
     found = record(problem, app, environment, seed)
-    counts = {
-        name: tuple(found.received[found.chosen(name)].astype(float).tolist()) for name in QUANTA
-    }
+    counts = {name: tuple(found.pairs(name)[:, 0].astype(float).tolist()) for name in QUANTA}
     absent = tuple(tuple(np.flatnonzero(~row).tolist()) for row in found.runs)
     return MessageCounts(id=app.id, absent=absent, **counts)

@@ -55,21 +55,12 @@ APPLICATIONS: dict[str, tuple[Application, ...]] = {
         for rate in (1.0, 3.0, 12.0, 28.0)
     ),
     "table-2": (
-        Program(
-            id="Enum", interval_quanta=50.0, messages_per_quantum=254.0, active_share=0.968, blocking=False,
-            loads=(_bottleneck(3, 0.985), _bottleneck(3, 0.985), _bottleneck(0, 0.985)),
-        ),
-        Program(
-            id="Water", messages_per_quantum=12.0, active_share=0.391, loads=(_bottleneck(3, 0.669),)
-        ),
-        Program(
-            id="LU", messages_per_quantum=3.0, active_share=0.526,
-            loads=(_bottleneck(3, 0.591), _bottleneck(0, 0.95)),
-        ),
-        Program(
-            id="Barnes", interval_quanta=50.0, messages_per_quantum=28.0, active_share=0.201,
-            loads=(_bottleneck(2, 0.944), _bottleneck(0, 0.944), _bottleneck(0, 0.944)),
-        ),
+        Program(id="Enum", interval_quanta=50.0, messages_per_quantum=254.0, blocking=False,
+                loads=(_bottleneck(3, 0.985), _bottleneck(3, 0.985), _bottleneck(0, 0.985))),
+        Program(id="Water", messages_per_quantum=12.0, loads=(_bottleneck(3, 0.669),)),
+        Program(id="LU", messages_per_quantum=3.0, loads=(_bottleneck(3, 0.591), _bottleneck(0, 0.95))),
+        Program(id="Barnes", interval_quanta=50.0, messages_per_quantum=28.0,
+                loads=(_bottleneck(2, 0.944), _bottleneck(0, 0.944), _bottleneck(0, 0.944))),
     ),
 }  # fmt: skip
 """By preset: those of Table 1, one of each of the three types, one for each rate of requests, and
@@ -77,8 +68,7 @@ programs after Table 2.
 
 Barriers, messages and blocking stand in Table 2, the bottleneck of each interval in the text of Section 4.2.
 The load of the others gives the progress that Table 3 has for gang quanta (.989, .752, .828 and .958 of
-all; LU's processor 0 is "only slightly behind", by .05 here). ``active_share`` gives the deviation of the
-messages there: 1 / (1 + (deviation^2 - mean) / mean^2).
+all; LU's processor 0 is "only slightly behind", by .05 here).
 """
 PRESETS: dict[str, type[Record]] = dict.fromkeys(APPLICATIONS, Settings)
 PRESETS["table-2"] = Table2Settings
