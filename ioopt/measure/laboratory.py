@@ -125,10 +125,8 @@ def run(
     import numpy as np
 
     none = np.zeros((0, problem.processors), np.int64)
-    received, progress = (
-        none if received is None else received,
-        none if progress is None else progress,
-    )
+    received = none if received is None else received
+    progress = none if progress is None else progress
     quantum, work = problem.quantum_instructions, problem.work_quanta * problem.quantum_instructions
 
     def size(quanta: float) -> int:

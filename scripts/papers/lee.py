@@ -25,7 +25,7 @@ from ioopt.metrics import mean_interval
 from ioopt.problems.flexgang.quantum_model import MeasuredPoint, QuantumModelProblem, QuantumPoint
 
 READINGS = {
-    "as printed": Reading(),
+    "perturbations over the whole run, messages at the rate of Table 2": Reading(),
     "a donated CPU comes back at the slot's end only": Reading(donation="irrevocable"),
     "perturbations in the first 70 % of the run": Reading(window=0.7),
     "messages in bursts, by the deviations of Table 3": Reading(bursts=True),

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -36,8 +36,6 @@ from ioopt.problems.flexgang.perturbation import (
     Msg,
     PerturbationProblem,
 )
-
-RECORDING: Json = {"perturbations": 32, "work_quanta": 192}
 
 
 class Trial(NamedTuple):
@@ -94,20 +92,17 @@ def monitored(
 
 def trials(apps: list[Application], seeds: int, runs: int, **recording: Any) -> list[Trial]:
     """Truth and classes of each of *apps*, on *seeds* recordings."""
-    scale: list[Application] = [Blocking(requests_per_quantum=rate) for rate in (3.0, 12.0)]
-    lu, water = (found["gamma"] for found in values_of(one_workload, _asked(scale, 0, runs)))
+    size = {"seeds": seeds, "runs": runs, "perturbations": 32, "work_quanta": 192, **recording}
+    scale = [Blocking(requests_per_quantum=rate).model_dump(mode="json") for rate in (3.0, 12.0)]
+    asked = [{"app": app, "seeds": 0, "runs": runs} for app in scale]
+    asked += [{"app": app.model_dump(mode="json"), **size} for app in apps]
+    lu, water, *found = values_of(one_workload, asked)
     done = []
-    found = values_of(one_workload, _asked(apps, seeds, runs, **RECORDING | recording))
     for app, one in zip(apps, found):
-        high: Gangedness | None = "HIGH" if one["gamma"] >= water else None
-        done.append(Trial(app, "LOW" if one["gamma"] <= lu else high, Counter(one["classes"])))
+        high: Gangedness | None = "HIGH" if one["gamma"] >= water["gamma"] else None
+        truth = "LOW" if one["gamma"] <= lu["gamma"] else high
+        done.append(Trial(app, truth, Counter(one["classes"])))
     return done
-
-
-def _asked(apps: Sequence[Application], seeds: int, runs: int, **more: Any) -> list[Json]:
-    return [
-        {"app": app.model_dump(mode="json"), "seeds": seeds, "runs": runs, **more} for app in apps
-    ]
 
 
 def one_workload(

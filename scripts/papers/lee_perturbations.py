@@ -213,15 +213,13 @@ def needs(reading: Reading, by: str) -> Found:
     """
     each = measured([f"{name} Sub_RR 0" for name in TABLE_2], reading)
     gammas = dict(zip(TABLE_2, (float(np.mean(found) - 1 / 4) / (3 / 4) for found in each)))
-    heard = recorded(reading)
-    if by == "rate":
-        parts = {name: means(found, "gang") for name, found in heard.items()}
-        most = max(parts, key=lambda name: np.mean(parts[name]))
-        holds = most == min(gammas, key=lambda name: gammas[name])
-    else:
-        parts = {name: kept(found, "messages") for name, found in heard.items()}
-        rising = sorted(gammas, key=lambda name: gammas[name])
-        holds = rising == sorted(gammas, key=lambda name: -np.mean(parts[name]))
+    parts = {
+        name: means(found, "gang") if by == "rate" else kept(found, "messages")
+        for name, found in recorded(reading).items()
+    }
+    rising = sorted(gammas, key=lambda name: gammas[name])
+    falling = sorted(parts, key=lambda name: -fmean(parts[name]))
+    holds = falling[0] == rising[0] if by == "rate" else falling == rising
     intervals = {name: mean_interval(part) for name, part in parts.items()}
     said = "; ".join(
         f"{name} {mean:.3g} [{low:.3g} .. {high:.3g}], gamma {gammas[name]:.2f}"

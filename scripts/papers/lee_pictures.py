@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 from papers.claims import Picture
-from papers.lee_perturbations import SEED, TABLE_2, TAKEN, Reading, Recording, means, read, recorded
+from papers.lee_perturbations import SEED, TABLE_2, TAKEN, Reading, Recording, means, recorded
 
 from ioopt.generate.flexgang.message_counts import TABLE_3
 from ioopt.generate.flexgang.perturbation import generate
@@ -59,7 +59,7 @@ def perturbations(reading: Reading, marks: Marks) -> Iterator[Picture]:
         caption = f"Figure {6 + place}, left: {name}, change of the run time; diamonds: Section 4.2's numbers"
         yield Picture(f"lee-{6 + place}", caption, axes)
     caption = "Figures 6 to 9, right: progress on each processor under gang scheduling"
-    yield Picture("lee-progress", caption, _progress())
+    yield Picture("lee-progress", caption, _progress(made[0]))
     caption = (
         "Figure 10: messages a quantum and processor in gang (G) and non-gang quanta (NG): mean and what 90 %"
         " of the counts lie between; diamonds: means of Table 3; in brackets: ratio, the paper's"
@@ -67,17 +67,16 @@ def perturbations(reading: Reading, marks: Marks) -> Iterator[Picture]:
     yield Picture("lee-10", caption, _messages(recorded(reading)))
 
 
-def _progress() -> Any:
+def _progress(problem: PerturbationProblem) -> Any:
     """Full progress is as high as the lines of two processors are apart; valleys are waits."""
     panels = Figure(figsize=(9, 7), layout="constrained").subplots(4, 1, sharex=True)
-    for name, axes in zip(TABLE_2, panels):
-        problem = PerturbationProblem(applications=(read(name, Reading()),), work_quanta=150)
-        found = laboratory.record(problem, problem.applications[0], "Sub_FX", SEED, count=0)
+    for app, axes in zip(problem.applications, panels):
+        found = laboratory.record(problem, app, "Sub_FX", SEED, count=0)
         part = found.progress / problem.quantum_instructions
         for p in range(problem.processors):
             axes.stairs(p + 0.9 * part[:, p], baseline=p, color=BLUE, fill=True)
         axes.set_yticks(np.arange(4) + 0.45, range(4))
-        axes.set_ylabel(f"{name}: processor")
+        axes.set_ylabel(f"{app.id}: processor")
     panels[-1].set_xlabel("time (quanta)")
     return panels[0]
 

@@ -69,7 +69,7 @@ class Blocking(base.Record):
 
 
 class Program(base.Record):
-    """Unequal work between barriers, and messages: the applications of Table 2.
+    """Unequal work between barriers, and messages, as the applications of Table 2 (rule 13).
 
     In interval k, ``interval_quanta`` long, process p has the share ``loads[k % len(loads)][p]`` of it
     as work; 1, the bottleneck's, where ``loads`` is empty. Each process receives ``messages_per_quantum`` of
@@ -140,12 +140,12 @@ class PerturbationProblem(base.Problem):
             )
         self._require_runnable()
         for at, app in enumerate(self.applications):
-            for k, row in enumerate(app.loads if isinstance(app, Program) else ()):
-                if len(row) != self.processors or max(row) < 1:
-                    raise ValueError(
-                        f"applications[{at}] ({app.id}): loads[{k}]: a share for each of "
-                        f"{self.processors} processors, the bottleneck's 1"
-                    )
+            loads = app.loads if isinstance(app, Program) else ()
+            if any(len(row) != self.processors or max(row) < 1 for row in loads):
+                raise ValueError(
+                    f"applications[{at}] ({app.id}): loads: in each row a share for each of "
+                    f"{self.processors} processors, the bottleneck's 1"
+                )
         needed = self.num_batches * self.reserved_quanta
         if needed > self.window_quanta:
             raise ValueError(

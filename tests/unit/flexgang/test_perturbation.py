@@ -208,7 +208,7 @@ def test_compiled_and_plain_are_twins(app: Application) -> None:
         ({"environments": ["Sub"]}, "environments"),
         (
             {"applications": [{"kind": "program", "loads": [[1.0, 0.5]]}]},
-            r"loads\[0\]: a share for",
+            "loads: in each row a share",
         ),
         ({"quanta": 1}, "quanta: unknown key"),
     ],
@@ -261,6 +261,7 @@ def test_every_environment_gets_as_many_runs_as_the_deadline_allows() -> None:
 
 def test_presets() -> None:
     assert len(generate(None, {}, 0).applications) == 10
+    assert [generate(name, {}, 0).window for name in (None, "table-2")] == [0.7, 1.0]
     rates = generate("blocking", {}, 0).applications
     assert [app.id for app in rates] == [f"Blocking-{rate}" for rate in (1, 3, 12, 28)]
     assert [app.kind for app in generate("figure-5", {}, 0).applications] == [
