@@ -23,7 +23,7 @@ def test_heavy_mixes() -> None:
 
 
 @pytest.mark.slow
-def test_types_and_real_applications() -> None:
+def test_types_of_applications() -> None:
     """The types are exact; of the real ones, what depends on neither rates nor loads that are ours."""
     assert {row.verdict for row in lee.claims(True, "slopes")} == {HOLDS}
     rows = {row.claim: row for row in lee.claims(True, "programs", "table")}
