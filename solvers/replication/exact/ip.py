@@ -26,6 +26,7 @@ from ioopt.solvers.replication.greedy.job_data_present import plan_in_file_order
 from ioopt.solvers.replication.greedy.minmin import answer_instead, in_haste, plan_minmin
 from ioopt.solvers.replication.plans import (
     TINY_TASKS,
+    MovesAre,
     one_round_too_small,
     require_batch,
 )
@@ -54,7 +55,7 @@ class Settings(Record):
     none: the makespan where that is the measure asked for and nothing else is set, else the batch time.
 
     ``cycles`` as printed or acyclic (copies descend from a fetch); ``replication`` off: no copies;
-    ``anneal`` off: no annealing start.
+    ``anneal`` off: no annealing start. ``moves``: what the plan's are to its replay (timeline rule 7).
     """
 
     objective: Literal["additive", "makespan"] | None = None
@@ -62,6 +63,7 @@ class Settings(Record):
     cycles: Cycles = "acyclic"
     replication: bool = True
     anneal: bool = True
+    moves: MovesAre = "advice"
 
 
 def solve(
@@ -81,6 +83,9 @@ def solve(
         outcome = _least_makespan(problem, request, settings)
     else:
         outcome = _least_additive(problem, request, settings)
+        if outcome.plan is not None and settings.moves == "plan":
+            plan = outcome.plan.model_copy(update={"carry_out": True})
+            outcome = replace(outcome, plan=plan)
     if request.measure in (None, f"{objective}_seconds"):
         return outcome
     note = f"{objective}_seconds is optimised; the measure is {request.measure}"

@@ -55,17 +55,17 @@ def test_popularity_by_hand():
 
 @pytest.mark.parametrize(
     ("room", "gone"),
-    [({}, [2, 1]), ({"room": "mean"}, [2, 1]), ({"room": "smallest"}, [2])],
+    [({}, [2, 1]), ({"room": "mean"}, [2, 1]), ({"room": "next"}, [2]), ({"room": "missing"}, [])],
 )
 def test_eviction_makes_room_for_a_pending_task_least_popular_first(room, gone):
     """n0 holds f0 (40 MB, 2 readers, popularity 80), f1 (30, 1 reader, 30), f2 (30, none, 0).
 
     The largest pending task needs 50 MB: f2 goes (70 left), then f1 (40 left), f0 stays. At most 60
-    may stay full for the mean task of 40 MB, too; 70 for the smallest of 30.
+    may stay full for the mean task of 40 MB, too; 70 for the next of 30.
     """
     problem = make([40, 30, 30, 50], [[0], [0], [1], [3]], [100], holds=[[0, 1, 2]])
     disks = Disks(problem, "popularity", **room)
-    assert disks.evict_for_one_task([0, 1, 2, 3]) == [(file, 0) for file in gone]
+    assert disks.evict_for_one_task([2, 0, 1, 3]) == [(file, 0) for file in gone]
     assert disks.present == [{0, 1, 2} - {*gone}]
 
 
@@ -282,7 +282,7 @@ def test_an_interruption_finishes_the_plan_in_haste(monkeypatch):
     monkeypatch.setattr(rounds, "allocate", once)
     result = _solve(problem, "two-stage", effort="0.05")
     assert len(calls) > 2 and result.stop == "interrupted"
-    assert all(limits.seconds == 0 for *_, limits in calls[2:])
+    assert all(limits.seconds == 0 for *_, limits, _ in calls[2:])
     assert "in haste" in result.notes[0]
 
 
