@@ -195,11 +195,6 @@ def test_selection_drops_the_balance_only_when_nothing_passes_it():
     assert chosen.count == 2 and chosen.balanced and chosen.proven
 
 
-def test_selection_without_time_is_greedy():
-    chosen = select(TWO, [0, 1], places(TWO), 0.2, BackendLimits(seconds=0.0))
-    assert chosen.count == 2 and not chosen.proven
-
-
 def test_selection_of_nothing_raises():
     problem = make([60], [[0]], [50])
     with pytest.raises(UnsolvableInstanceError, match="'t0'"):
@@ -322,20 +317,6 @@ def test_hierarchy_must_make_the_nodes():
         ioopt.solve(problem, "hierarchical", settings={"hierarchy": "4:2"})
     with pytest.raises(UsageError, match="such as 4:2"):
         ioopt.solve(problem, "hierarchical", settings={"hierarchy": "2x2"})
-
-
-@pytest.mark.parametrize("seed", first(2, range(6)))
-def test_random_tight_disks_pass_the_checker(seed):
-    rng = random.Random(100 + seed)
-    files = [rng.choice([4, 20, 64]) for _ in range(10)]
-    tasks = [rng.sample(range(10), rng.randint(1, 4)) for _ in range(14)]
-    largest = max(sum(files[f] for f in task) for task in tasks)
-    problem = make(files, tasks, [largest, largest + 20, largest + 64, largest],
-                   holds=[[0], [], [1]] if files[0] <= largest else ())  # fmt: skip
-    for solver, more in (("two-stage", {}), ("hierarchical", {"hierarchy": "2:2"})):
-        result = _solve(problem, solver, effort="0.05", **more)
-        done = [task for part in result.plan["rounds"] for task in part["tasks"]]
-        assert sorted(done) == sorted(task.id for task in problem.tasks)
 
 
 def test_area_bound_by_hand():
