@@ -69,11 +69,14 @@ def plan_job_data_present(
     planner = _Planner(problem) if when == "start" else _WhenIdle(problem)
     planner.threshold = threshold
     waiting = list(range(len(problem.tasks)))
-    while waiting:
-        k = planner.next(waiting) if when == "idle-scan" else waiting[0]
-        waiting.remove(k)
+    for number in range(len(problem.tasks)):
+        k = number
+        if when == "idle-scan":
+            k = planner.next(waiting)
+            waiting.remove(k)
         planner.assign(k)
-        if len(waiting) % TASKS_A_LOOK == 0 and deadline is not None and deadline.expired():
+        look = number % TASKS_A_LOOK == TASKS_A_LOOK - 1
+        if look and deadline is not None and deadline.expired():
             raise OutOfTime("the deadline passed while JobDataPresent planned")
     model = "replay" if planner.evictions else "static"
     plan = build_plan(problem, planner.queues, eviction, planner.moves, model)  # type: ignore[arg-type]
