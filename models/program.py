@@ -43,23 +43,6 @@ class Row(NamedTuple):
         return zip(self.columns, self.factors)
 
 
-class Interval(NamedTuple):
-    """From variable *start* on for *length*, where the 0-1 variable *presence* is 1."""
-
-    start: int
-    length: int
-    presence: int
-
-
-class Capacity(NamedTuple):
-    """At no time do the present ones of *intervals* take more than *most* with their *demands*."""
-
-    name: str
-    intervals: Sequence[Interval]
-    demands: Sequence[int]
-    most: int
-
-
 @contextmanager
 def collector_paused() -> Iterator[None]:
     """Writing a model makes many objects and no garbage: the collector would only walk them."""
@@ -73,16 +56,12 @@ def collector_paused() -> Iterator[None]:
 
 
 class Program:
-    """Variables by position, rows, and an objective to be minimised (or maximised).
-
-    ``capacities`` are for CP-SAT alone; other backends leave them out, as a relaxation may.
-    """
+    """Variables by position, rows, and an objective to be minimised (or maximised)."""
 
     def __init__(self, name: str, *, maximise: bool = False, unit: Fraction = Fraction(1)) -> None:
         self.name, self.maximise, self.unit = name, maximise, unit
         self.variables: list[Variable] = []
         self.rows: list[Row] = []
-        self.capacities: list[Capacity] = []
         self.objective: dict[int, Number] = {}
 
     def binary(self, name: str) -> int:
@@ -148,7 +127,7 @@ class Program:
     def in_seconds(self) -> "Program":
         """The same for floating-point backends: time variables, timed rows and objective in seconds.
 
-        Capacities and the upper limits of time variables are left out.
+        The upper limits of time variables are left out.
         """
         unit = self.unit
         times = {at for at, item in enumerate(self.variables) if item.nature == "time"}

@@ -29,8 +29,6 @@ from ioopt.formats.wfformat.instance import read_wfformat
 from ioopt.generate.gang.from_swf import gang_from_swf
 from ioopt.generate.gang.generate import Settings
 from ioopt.problems.replication import ReplicationProblem
-from ioopt.solvers.backends.answer import BackendLimits
-from ioopt.solvers.batch_io.least_wait import least_wait
 
 MACHINES = {
     "4 x 4, 16 MB/s": Machine(nodes=4, cores=4, remote_rate=16e6, replica_rate=128e6),
@@ -54,8 +52,6 @@ QUEUES: dict[str, dict[str, Any]] = {
     "SJF-EASY": {"backfill": "easy", "backfill_order": "sjf"},
     "plan": {"queue": "plan", "plan_power": 1},
     "plan, squares": {"queue": "plan", "plan_power": 2},
-    "FCFS, no backfill": {"backfill": "none"},
-    "conservative": {"backfill": "conservative"},
 }
 GIB = 2.0**30
 
@@ -171,42 +167,14 @@ def with_buffers(instance: dict[str, Any], seed: int) -> dict[str, Any]:
     return instance
 
 
-def small_queue(seed: int) -> dict[str, Any]:
-    """Nine jobs that run for their walltimes, on 16 nodes with a buffer that is as scarce as they."""
-    draw = random.Random(seed)
-    rates = {"bytes_per_second": 16, "drain_bytes_per_second": 16}
-    return {
-        "format": "ioopt/batch-io", "version": 1,
-        "machine": {
-            "nodes": 16, "unit_nodes": 1, "allocation": "flat", "node_bytes_per_second": 1,
-            "storage_bytes_per_second": 16, "burst_buffer": {"bytes": 16, "placement": "shared", **rates},
-        },
-        "jobs": [
-            {"id": k, "submit_seconds": draw.randint(0, 60), "nodes": draw.randint(1, 12),
-             "walltime_seconds": seconds, "buffer_bytes": draw.randint(0, 12),
-             "phases": [{"compute_seconds": seconds, "io_bytes": 0}]}
-            for k in range(9) for seconds in [draw.randint(1, 60)]
-        ],
-    }  # fmt: skip
-
-
-def buffers(folder: Path, quick: bool) -> dict[str, float]:
-    """The log under four queues, small queues under all; the least mean wait of those, by CP-SAT."""
-    known: dict[str, float] = {}
+def buffers(folder: Path, quick: bool) -> None:
+    """The log under four queues."""
     path = shared_data("swf") / "KTH-SP2-1996-2.1-cln.first20000.swf"
     if path.exists():
         problem = batch_io_from_swf(read_swf(str(path)), max_jobs=1_000 if quick else 20_000)
         log = with_buffers(problem.model_dump(mode="json", by_alias=True, exclude_none=True), 0)
-        for name in list(QUEUES)[:4]:
-            put(folder, log | {"options": {"queue": "fcfs", **QUEUES[name]}}, f"KTH-SP2, {name}: 0")
-    for seed in range(5 if quick else 50):
-        instance = small_queue(seed)
-        least = least_wait(ioopt.load(instance), BackendLimits(seconds=20)).wait
         for name, options in QUEUES.items():
-            known[f"small queues, {name}: {seed}"] = least / len(instance["jobs"])
-            put(folder, instance | {"options": {"queue": "fcfs", **options}},
-                f"small queues, {name}: {seed}")  # fmt: skip
-    return known
+            put(folder, log | {"options": {"queue": "fcfs", **options}}, f"KTH-SP2, {name}: 0")
 
 
 MAKERS: dict[str, Callable[[Path, bool], dict[str, float] | None]] = {

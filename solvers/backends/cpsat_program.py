@@ -77,14 +77,6 @@ def to_cpsat(
             model.add(left <= most)
         if least is not None:
             model.add(left >= least)
-    for name, intervals, demands, most in program.capacities:
-        rows = [
-            model.new_optional_fixed_size_interval_var(
-                made[item.start], item.length, made[item.presence], f"{name}[{n}]"
-            )
-            for n, item in enumerate(intervals)
-        ]
-        model.add_cumulative(rows, demands, most)
     if objective:
         goal = total([made[at] for at in program.objective], list(program.objective.values()))
         (model.maximize if program.maximise else model.minimize)(goal)

@@ -21,9 +21,10 @@ from hypothesis import strategies as st
 
 import ioopt
 from ioopt.embed.adapters.batsim import BatsimDecider
-from ioopt.embed.adapters.batsim_steps import Step, intervals, steps_of
+from ioopt.embed.adapters.batsim_steps import Step, steps_of
 from ioopt.embed.batch import BatchCluster
 from ioopt.errors import InstanceError, UsageError
+from ioopt.formats.batsim.profiles import intervals
 
 RATES = {"node_bytes_per_second": 1.0, "storage_bytes_per_second": 4.0}
 PLATFORM = {"node_rate": 1.0, "storage_rate": 4.0}
@@ -145,6 +146,31 @@ def test_jobs_that_wait_for_machines_gone_for_good_are_rejected():
     assert (jobs["w0!a"].end, jobs["w0!c"].start) == (10, 10)
     assert [jobs[f"w0!{name}"].state for name in "bd"] == ["REJECTED"] * 2
     assert len([note for note in decider.notes if "gone for good" in note]) == 2
+
+
+@pytest.mark.parametrize(("back", "end"), [(30.0, 45), (None, 10)])
+def test_a_step_waits_for_a_machine_that_went_down(back, end):
+    # 40 bytes take 10 s alone. The machine goes during the transfer (0 to 10): what follows, 5 s of
+    # computing and again 10 s of transfer, begins when it is back at 30; if it never is, the job ends.
+    profiles = {"c": {"type": "delay", "delay": 5}, "io": pfs(10), "p": then("io", "c", "io")}
+    load = workload(4, [job("a", 0, 4, "p")], **profiles)
+    outages = [(2.0, "unavailable", "3"), *([(back, "available", "3")] if back else [])]
+    assert spans(arbitrated(load, outages=outages).play()) == {"a": (0, end)}
+
+
+def test_a_transfer_begins_while_bandwidth_is_left():
+    # Storage 4 B/s. a moves 30 bytes at 3 B/s; b computes 5 s and is then preferred (4 nodes), but a
+    # cannot be stopped. 1 B/s is left, so b begins, and Batsim shares, 2 B/s each: a, 15 bytes left,
+    # ends at 12.5; b has 25 of 40 left then and ends at 18.75, and not at 20 as after a.
+    profiles = {"c": {"type": "delay", "delay": 5}, "io": pfs(10), "p": then("c", "io")}
+    load = workload(7, [job("a", 0, 3, "io"), job("b", 0, 4, "p")], **profiles)
+    got = spans(arbitrated(load, policy="cons-max-util").play())
+    assert got == {"a": (0, 12.5), "b": (0, 18.75)}
+
+
+def test_an_unknown_policy_is_said_at_once():
+    with pytest.raises(UsageError, match="nosuch"):
+        BatsimDecider(policy="nosuch")
 
 
 def test_partitions_skip_units_that_are_away():
@@ -422,6 +448,32 @@ def test_the_service_ends_when_its_peer_is_gone_and_not_with_a_stranger():
     assert errors == []
 
 
+def test_a_simulation_that_cannot_be_decided_for_ends_the_service():
+    refused = json.loads(json.dumps(BEGINS))
+    refused["events"][0]["data"]["config"] = {"redis-enabled": True}
+    with served() as ((batsim,), errors):
+        assert batsim(refused)["events"] == []
+    assert "--enable-redis" in errors[0]
+
+
+def test_a_storage_that_the_platform_lacks_is_refused():
+    begins = json.loads(json.dumps(BEGINS))
+    begins["events"][0]["data"]["storage_resources"] = [{"id": 4, "name": "pfs"}]
+    with pytest.raises(InstanceError, match="pfs=5: of the storages pfs is 4"):
+        BatsimDecider(storage_mapping={"pfs": 5}).reply(begins)
+    assert BatsimDecider(storage_mapping={"pfs": 4}).reply(begins)["events"] == []
+
+
+def test_notes_are_printed_once(capsys):
+    big = {"timestamp": 0.0, "type": "JOB_SUBMITTED", "data": {"job_id": "w!1", "job": {"res": 9}}}
+    with served() as ((batsim,), _):
+        batsim(BEGINS)
+        for _ in range(2):
+            batsim({"now": 1.0, "events": [big]})
+        batsim(ENDS)
+    assert capsys.readouterr().err.count("9 resources, but there are 1") == 1
+
+
 def test_a_message_that_is_not_batsims_ends_the_simulation_with_an_answer():
     with served() as ((batsim,), errors):
         batsim(BEGINS)
@@ -441,6 +493,7 @@ def test_the_network_is_served_only_when_told(tmp_path):
         server = BatsimServer(endpoint, BatsimDecider())
         assert server.endpoint.startswith(bound)
         server.close()
+    assert not (tmp_path / "b").exists()
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ import threading
 import pytest
 
 from ioopt.embed.adapters.slurm import SlurmPlacer, main, run_command
-from ioopt.errors import BackendMissingError
+from ioopt.errors import BackendMissingError, UsageError
 
 FILES = [{"id": f"f{k}", "bytes": 1000} for k in range(6)]
 NODES = [{"id": f"n{k}", "disk_bytes": 3000} for k in range(4)]
@@ -64,19 +64,39 @@ def test_held_jobs_are_staged_placed_and_released():
         assert f"ReqNodeList={p.node}" in update
         assert all(f"afterok:{number}" in update[-1] for number in p.staging)
     staged = [w for w in slurm.told if w[0] == "sbatch"]
-    marks = [w[6] for w in staged]
+    marks = [w[7] for w in staged]
     assert len(marks) == len(set(marks))
 
 
 def test_a_restart_uses_the_staging_jobs_that_are_there():
     first = Recorded([held(1, "f0")])
     (done,) = placer(first).place()
-    mark = next(w for w in first.told if w[0] == "sbatch")[6].partition("=")[2]
+    mark = next(w for w in first.told if w[0] == "sbatch")[7].partition("=")[2]
     staging = {"job_id": 101, "job_state": "PENDING", "state_reason": "None", "comment": mark}
     again = Recorded([held(1, "f0"), staging])
     (placed,) = placer(again).place()
     assert placed.node == done.node
     assert not any(words[0] == "sbatch" for words in again.told)
+
+
+def test_a_job_whose_staging_failed_is_placed_again():
+    first = Recorded([held(1, "f0")])
+    placer(first).place()
+    mark = next(w for w in first.told if w[0] == "sbatch")[7].partition("=")[2]
+    failed = {
+        "job_id": 101,
+        "job_state": "FAILED",
+        "state_reason": "NonZeroExitCode",
+        "comment": mark,
+    }
+    again = Recorded([held(1, "f0", reason="DependencyNeverSatisfied"), failed])
+    (placed,) = placer(again).place()
+    assert placed.staging == (101,) and [words[0] for words in again.told].count("sbatch") == 1
+
+
+def test_an_id_that_would_be_an_option_is_refused():
+    with pytest.raises(UsageError, match="'-rf' begins with '-'"):
+        SlurmPlacer(SITE | {"files": [{"id": "-rf", "bytes": 1}]}, "stage {file}")
 
 
 def test_a_dry_run_prints_and_changes_nothing():
@@ -190,6 +210,28 @@ def _until(true, tries=480):
     raise AssertionError("the cluster did not get there")
 
 
+def _states():
+    listing = json.loads(run_command(["squeue", "--json"]))["jobs"]
+    return {job["job_id"]: (job["job_state"], job["nodes"]) for job in listing}
+
+
+@pytest.mark.slow
+def test_a_failed_staging_job_does_not_hold_its_job_for_ever(cluster):
+    comment = "ioopt:" + json.dumps({"inputs": ["f0"], "compute_seconds": 1})
+    (number,) = _words("sbatch", "--parsable", "--hold", f"--comment={comment}",
+                       "--output=/dev/null", f"--wrap=test -e {cluster}/f0")  # fmt: skip
+    site = SITE | {"nodes": [{"id": f"n{k}"} for k in range(4)]}
+    SlurmPlacer(site, "false", solver="minmin").place()
+
+    def reason():
+        listing = json.loads(run_command(["squeue", "--json"]))["jobs"]
+        return next(j["state_reason"] for j in listing if j["job_id"] == int(number))
+
+    _until(lambda: reason() == "DependencyNeverSatisfied")
+    assert len(SlurmPlacer(site, f"touch {cluster}/{{file}}", solver="minmin").place()) == 1
+    _until(lambda: _states()[int(number)][0] == "COMPLETED")
+
+
 @pytest.mark.slow
 def test_twenty_jobs_run_where_planned_with_their_inputs_there(cluster):
     disks = cluster / "disks"
@@ -208,13 +250,9 @@ def test_twenty_jobs_run_where_planned_with_their_inputs_there(cluster):
     assert sorted(p.job for p in placed) == sorted(jobs)
     assert len({p.node for p in placed}) > 1
 
-    def states():
-        listing = json.loads(run_command(["squeue", "--json"]))["jobs"]
-        return {job["job_id"]: (job["job_state"], job["nodes"]) for job in listing}
-
-    _until(lambda: all(states()[number][0] not in ("PENDING", "RUNNING", "COMPLETING")
+    _until(lambda: all(_states()[number][0] not in ("PENDING", "RUNNING", "COMPLETING")
                        for number in jobs))  # fmt: skip
-    ended = states()
+    ended = _states()
     assert {number: ended[number] for number in jobs} == {
         p.job: ("COMPLETED", p.node) for p in placed
     }

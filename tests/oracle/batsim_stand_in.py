@@ -2,9 +2,9 @@
 
 Not Batsim, but it refuses what Batsim 4.2.0 was seen to die of: a job that the scheduler declares
 completed, a second dynamic job of a profile (it is dropped with its first), a registered profile
-that is composed. As there, every event comes in a message of its own, times are told with six
-decimals, and a wake-up asked for holds up the end. Its storage gives every transfer its fair share,
-none more than its nodes can take.
+that is composed, a job on a machine that is unavailable. As there, every event comes in a message of
+its own, times are told with six decimals, and a wake-up asked for holds up the end. Its storage gives
+every transfer its fair share, none more than its nodes can take.
 """
 
 from __future__ import annotations
@@ -67,6 +67,7 @@ class StandIn:
         self.jobs, self.calls, self.now = {}, [], 0.0
         self.registered_all = not self.config["dynamic-jobs-enabled"]
         self.told_all = False
+        self.away: set[int] = set()
         self.messages = 0
         self.apart = True  # whether simultaneous events come in messages of their own
         self.used: set[tuple[str, str]] = set()
@@ -134,6 +135,7 @@ class StandIn:
         busy = {k for other in self.jobs.values() if other.executed and other.state == "RUNNING"
                 for k in other.alloc}  # fmt: skip
         assert not busy & set(alloc), f"{job.id} on nodes that others compute on"
+        assert not self.away & set(alloc), f"Batsim aborts: {job.id} on unavailable machines"
         job.state, job.start, job.alloc, job.executed = "RUNNING", self.now, alloc, True
         job.parts = self.leaves(job.id.partition("!")[0], job.profile, job.res)
         return []
@@ -246,6 +248,8 @@ class StandIn:
             self.idle_calls += 0 if alive else len(due)
         while self.outages and self.outages[0][0] <= self.now + same:
             at, kind, machines = self.outages.pop(0)
+            named = set(resources(machines))
+            self.away = self.away | named if kind == "unavailable" else self.away - named
             events.append(("NOTIFY", {"type": f"event_machine_{kind}", "resources": machines,
                                       "timestamp": at}))  # fmt: skip
         if self.external and not self.outages:

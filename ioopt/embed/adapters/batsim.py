@@ -15,19 +15,25 @@ as a dynamic job on a copy of its own.
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ioopt.decisions.ordering import time_tolerance
-from ioopt.embed.adapters.batsim_steps import Step, Transfers, intervals, numbers, steps_of
+from ioopt.embed.adapters.batsim_steps import Step, Transfers, steps_of
 from ioopt.embed.batch import BatchCluster
 from ioopt.errors import InstanceError, UsageError
+from ioopt.formats.batsim.profiles import intervals, numbers
 from ioopt.problems.base import Json
+from ioopt.registry.policies import io_policy
 
 _DONE = "COMPLETED_SUCCESSFULLY"
 _MAX_NOTES = 100
 _ROUNDED = 1e-6
 """Batsim tells times with six decimals."""
+
+
+class RefusedError(InstanceError):
+    """A simulation of Batsim's that cannot be decided for."""
 
 
 @dataclass
@@ -40,6 +46,7 @@ class _Job:
     profile: str
     steps: tuple[Step, ...] = ()
     alloc: str = ""
+    places: list[int] = field(default_factory=list)
     start: float = 0.0
     step: int = -1
     step_start: float = 0.0
@@ -76,6 +83,7 @@ class BatsimDecider:
     ) -> None:
         self._batch: Json = {"queue": queue, "backfill": backfill, "unit_nodes": unit_nodes,
                        "allocation": allocation}  # fmt: skip
+        io_policy(policy)  # a wrong name is said now, not to a simulation that waits
         self._policy = policy
         self._rates = (node_bytes_per_second, storage_bytes_per_second)
         self._storage_mapping = dict(storage_mapping or {})
@@ -92,6 +100,7 @@ class BatsimDecider:
         self._transfers: Transfers | None = None
         self._resources: list[int] = []
         self._down: set[int] = set()
+        self._held: dict[str, _Job] = {}
         self._profiles: dict[str, Json] = {}
         self._jobs: dict[str, _Job] = {}
         self._parts: dict[str, str] = {}
@@ -115,8 +124,6 @@ class BatsimDecider:
                 react = self._react.get(event["type"])
                 if react is not None:
                     react(event.get("data") or {})
-            if self._cluster is not None and not self.ended:
-                self._decide(self._cluster)
         except UsageError as error:
             raise InstanceError(f"not a message of Batsim's protocol ({error})") from None
         except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
@@ -124,6 +131,8 @@ class BatsimDecider:
             raise InstanceError(f"not a message of Batsim's protocol ({text})") from None
         except RecursionError:
             raise InstanceError("not a message of Batsim's protocol (nested too deeply)") from None
+        if self._cluster is not None and not self.ended:
+            self._decide(self._cluster)
         return {"now": self._now, "events": self._events}
 
     @property
@@ -138,7 +147,14 @@ class BatsimDecider:
         self._now = now
         config = data.get("config", {})
         if config.get("redis-enabled"):
-            raise InstanceError("Batsim keeps its jobs in Redis; start it without --enable-redis")
+            raise RefusedError("Batsim keeps its jobs in Redis; start it without --enable-redis")
+        storages = {int(item["id"]): item["name"] for item in data.get("storage_resources") or ()}
+        for label, number in self._storage_mapping.items():
+            if number not in storages:  # Batsim aborts at it
+                known = (
+                    ", ".join(f"{name} is {k}" for k, name in storages.items()) or "there are none"
+                )
+                raise RefusedError(f"storage mapping {label}={number}: of the storages {known}")
         self._resources = sorted(int(item["id"]) for item in data["compute_resources"])
         self._cluster = BatchCluster(len(self._resources), **self._batch)
         self._dynamic = bool(config.get("dynamic-jobs-enabled"))
@@ -214,9 +230,14 @@ class BatsimDecider:
         else:
             job.computed += self._now - job.step_start
 
+    def _is_down(self, job: _Job) -> bool:
+        """Whether a machine of a job that has started is out of service: Batsim refuses its next step."""
+        return not self._down.isdisjoint(job.places)
+
     def _leave(self, job: _Job) -> None:
         if self._transfers is not None and job.id in self._transfers.waiting():
             self._transfers.finish(job.id)
+        self._held.pop(job.id, None)
         del self._jobs[job.id]
         self._begun().leave(job.id)
 
@@ -245,10 +266,20 @@ class BatsimDecider:
         for name in self._transfers.waiting() if self._transfers is not None else ():
             if self._is_late(self._jobs[name]):
                 self._leave(self._jobs[name])
+        for job in list(self._held.values()):
+            if not self._is_down(job):
+                del self._held[job.id]
+                self._next_step(job)
+            elif self._down_for_good or self._is_late(job):
+                self._note(
+                    f"job {job.id} ends before its step {job.step + 1}: a machine of it is down"
+                )
+                self._leave(job)
         if self._down_for_good:
             self._reject_impossible(cluster)
         for name, places in cluster.run(self._now):
             job = self._jobs[name]
+            job.places = places
             job.alloc = intervals([self._resources[place] for place in places])
             job.start = self._now
             if job.steps:
@@ -257,7 +288,8 @@ class BatsimDecider:
             else:
                 self._execute(name, job.alloc)
         if self._transfers is not None:
-            for name in self._transfers.admit(self._now):
+            barred = {name for name, job in self._jobs.items() if self._is_down(job)}
+            for name in self._transfers.admit(self._now, barred):
                 self._launch(self._jobs[name])
             for note in self._transfers.notes:
                 self._note(f"{self._now:g} s: {note}")
@@ -291,9 +323,15 @@ class BatsimDecider:
             self._say("CALL_ME_LATER", timestamp=wake)
 
     def _next_step(self, job: _Job) -> None:
-        """Compute at once; ask for a transfer, or end the job where its walltime is over."""
+        """Compute at once; ask for a transfer, or end the job where its walltime is over.
+
+        Where a machine of the job is out of service, the step waits until it is back.
+        """
         if self._is_late(job):
             self._leave(job)
+            return
+        if self._is_down(job):
+            self._held[job.id] = job
             return
         job.step += 1
         job.step_start = self._now

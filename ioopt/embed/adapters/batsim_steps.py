@@ -4,6 +4,7 @@ A transfer cannot be slowed or stopped once it has begun.
 """
 
 import itertools
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from ioopt.embed.arbiter import IoArbiter
@@ -12,7 +13,7 @@ from ioopt.problems.base import Json
 
 MAX_STEPS = 1000
 """A job with more steps is run whole."""
-_SLACK = 1 + 1e-9
+_TINY = 1e-9
 
 
 @dataclass(frozen=True)
@@ -106,8 +107,8 @@ class Transfers:
                 for job, each in self._begun.items()]  # fmt: skip
         return max(ends, default=0.0), len(ends)
 
-    def admit(self, now: float) -> list[str]:
-        """Transfers that begin now; ``notes`` say when the policy failed."""
+    def admit(self, now: float, barred: Collection[str] = ()) -> list[str]:
+        """Transfers that begin now, none of *barred*; ``notes`` say when the policy failed."""
         self.notes = ()
         if not self._size:
             return []
@@ -122,36 +123,16 @@ class Transfers:
         self.notes = self._arbiter.notes
         for job, state in self._begun.items():
             state.rate = rates[job] or state.rate
-        left = self._storage * _SLACK - sum(state.rate for state in self._begun.values())
+        left = self._storage - sum(state.rate for state in self._begun.values())
         admitted = []
         for job in waiting:
-            if rates[job] > 0 and (rates[job] <= left or not self._bounded):
+            # Batsim shares the storage among those begun: what fits in part uses what is left.
+            if (
+                job not in barred
+                and rates[job] > 0
+                and (left > _TINY * self._storage or not self._bounded)
+            ):
                 left -= rates[job]
                 self._begun[job] = _Begun(self._peak[job], rates[job], now)
                 admitted.append(job)
         return admitted
-
-
-def intervals(resources: list[int]) -> str:
-    """Batsim's interval sets.
-
-    >>> intervals([0, 1, 2, 5, 7, 8])
-    '0-2 5 7-8'
-    """
-    parts: list[list[int]] = []
-    for resource in sorted(resources):
-        if parts and resource == parts[-1][-1] + 1:
-            parts[-1][1:] = [resource]
-        else:
-            parts.append([resource])
-    return " ".join("-".join(map(str, part)) for part in parts)
-
-
-def numbers(text: str) -> set[int]:
-    """What an interval set holds.
-
-    >>> sorted(numbers('0-2 5'))
-    [0, 1, 2, 5]
-    """
-    ends = [part.partition("-") for part in text.split()]
-    return {k for first, _, last in ends for k in range(int(first), int(last or first) + 1)}

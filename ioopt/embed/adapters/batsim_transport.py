@@ -8,13 +8,16 @@ It ends with the simulation, or when the peer's connection does.
 import json
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from ioopt.embed.adapters.batsim import BatsimDecider
+from ioopt.embed.adapters.batsim import BatsimDecider, RefusedError
 from ioopt.embed.service import finite
 from ioopt.errors import InstanceError, UsageError, missing
 
 _POLL_MILLISECONDS = 200
+MAX_NOTES = 1000
+"""Notes that a simulation prints at most."""
 MAX_MESSAGE_BYTES = 1 << 28
 """Longest message that is received; whoever sends a longer one is disconnected by ZeroMQ."""
 
@@ -35,6 +38,8 @@ class BatsimServer:
         self._peer: bytes | None = None
         self._gone: dict[int, bool] = {}
         self._handle = -1
+        self._told: set[str] = set()
+        self._bound: Path | None = None
         self._context: Any = zmq.Context()
         self._socket: Any = self._context.socket(zmq.ROUTER)
         self._monitor: Any = self._socket.get_monitor_socket(
@@ -50,6 +55,8 @@ class BatsimServer:
             self.close()
             raise UsageError(f"{endpoint}: cannot be bound: {error}") from None
         self.endpoint: str = self._socket.getsockopt_string(zmq.LAST_ENDPOINT)
+        if self.endpoint.startswith("ipc:///"):
+            self._bound = Path(self.endpoint.removeprefix("ipc://"))
         self._stopped = False
 
     def run(self) -> int:
@@ -111,9 +118,11 @@ class BatsimServer:
             reply = self._decider.reply(message)
             if self._decider.begun:
                 self._peer = sender
+            self._tell()
             return reply, None
         except InstanceError as error:
-            reason, fatal = f"{self.endpoint}: {error}", self._peer is not None
+            fatal = self._peer is not None or isinstance(error, RefusedError)
+            reason = f"{self.endpoint}: {error}"
             if not fatal:
                 self._decider.forget()
         except (ValueError, RecursionError) as error:
@@ -121,6 +130,13 @@ class BatsimServer:
         if not fatal:
             print(f"ioopt: {reason}", file=sys.stderr)
         return {"now": now, "events": []}, InstanceError(reason) if fatal else None
+
+    def _tell(self) -> None:
+        """Print what the decider has noted since the last message, each once."""
+        for note in self._decider.notes:
+            if len(self._told) < MAX_NOTES and note not in self._told:
+                self._told.add(note)
+                print(f"ioopt: {note}", file=sys.stderr)
 
     def stop(self) -> None:
         """Stop after the message at hand; may be called from a signal handler."""
@@ -131,6 +147,8 @@ class BatsimServer:
         self._monitor.close()
         self._socket.close()
         self._context.term()
+        if self._bound is not None:
+            self._bound.unlink(missing_ok=True)
 
 
 def _time_of(message: Any) -> float:

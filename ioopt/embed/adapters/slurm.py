@@ -6,9 +6,9 @@ A user submits ``sbatch --hold --comment='ioopt:{"inputs": ["a"], "compute_secon
 job its node (``ReqNodeList``) and a dependency on its staging jobs and on the job before it in the
 node's queue, so that Slurm keeps the plan's order; then it releases the job.
 
-What has been placed is read from Slurm itself: a job that is still held has not been placed, and a
-staging job is found by its comment, so the placer may be stopped and started at any moment. With
-``dry_run`` the commands are printed and nothing is changed. Written for Slurm 22.05.
+What has been placed is read from Slurm itself: a job that is still held, or whose staging has failed,
+has not been placed, and a staging job is found by its comment, so the placer may be stopped and started
+at any moment. With ``dry_run`` the commands are printed and nothing is changed. Written for Slurm 22.05.
 """
 
 import contextlib
@@ -63,7 +63,8 @@ class SlurmPlacer:
 
     ``site`` has the keys ``network``, ``nodes`` (ids are Slurm's node names) and ``files`` of an
     ``ioopt/replication`` instance. ``stage`` is the shell command of a staging job; ``{file}``,
-    ``{bytes}``, ``{node}`` and ``{source}`` (a node, or ``remote``) are filled in.
+    ``{bytes}``, ``{node}`` and ``{source}`` (a node, or ``remote``) are filled in. Raises UsageError for
+    an id that the command would take for an option.
     """
 
     def __init__(
@@ -76,6 +77,12 @@ class SlurmPlacer:
         runner: Runner = run_command,
         say: Callable[[str], None] = print,
     ) -> None:
+        for named in (*site["files"], *site["nodes"]):
+            if str(named["id"]).startswith("-"):
+                raise UsageError(
+                    f"id {named['id']!r} begins with '-': the staging command would take it for an option; "
+                    "name it ./-... or otherwise"
+                )
         self._sizes = {file["id"]: file["bytes"] for file in site["files"]}
         self._plan = partial(
             ReplicationPlanner, site["network"], site["nodes"], site["files"], solver=solver
@@ -143,9 +150,13 @@ class SlurmPlacer:
         return found
 
     def _task(self, job: Json) -> Task | None:
-        """The task of a held job that names its inputs; None for every other job."""
+        """The task of a held job that names its inputs; None for every other job.
+
+        One whose staging has failed waits for what never comes, and is placed again.
+        """
         comment = job.get("comment") or ""
-        held = job["job_state"] == "PENDING" and str(job["state_reason"]).startswith("JobHeld")
+        reason = str(job["state_reason"]).startswith(("JobHeld", "DependencyNeverSatisfied"))
+        held = job["job_state"] == "PENDING" and reason
         if not held or not comment.startswith(JOB_MARK):
             return None
         where = f"comment of job {job['job_id']}"
@@ -186,7 +197,7 @@ class SlurmPlacer:
         )  # fmt: skip
         mark = STAGE_MARK + json.dumps({"file": file, "node": node})
         words = ["sbatch", "--parsable", f"--nodelist={node}", "--ntasks=1", "--output=/dev/null",
-                 f"--job-name=stage-{file}", f"--comment={mark}"]  # fmt: skip
+                 "--kill-on-invalid-dep=yes", f"--job-name=stage-{file}", f"--comment={mark}"]  # fmt: skip
         before = staged.get((file, source)) if source is not None else None
         if before is not None:
             words.append(f"--dependency=afterok:{before}")

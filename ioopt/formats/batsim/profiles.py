@@ -249,3 +249,28 @@ def merge(phases: list[PhaseRow]) -> list[PhaseRow]:
         else:
             out.append(phase)
     return out
+
+
+def intervals(resources: list[int]) -> str:
+    """Batsim's interval sets.
+
+    >>> intervals([0, 1, 2, 5, 7, 8])
+    '0-2 5 7-8'
+    """
+    parts: list[list[int]] = []
+    for resource in sorted(resources):
+        if parts and resource == parts[-1][-1] + 1:
+            parts[-1][1:] = [resource]
+        else:
+            parts.append([resource])
+    return " ".join("-".join(map(str, part)) for part in parts)
+
+
+def numbers(text: str) -> set[int]:
+    """What an interval set holds.
+
+    >>> sorted(numbers('0-2 5'))
+    [0, 1, 2, 5]
+    """
+    ends = [part.partition("-") for part in text.split()]
+    return {k for first, _, last in ends for k in range(int(first), int(last or first) + 1)}

@@ -15,7 +15,13 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field, StrictInt, StrictStr
 
 from ioopt.errors import InstanceError
-from ioopt.formats.batsim.profiles import PhaseRow, Platform, Profiles, UnsupportedProfileError
+from ioopt.formats.batsim.profiles import (
+    PhaseRow,
+    Platform,
+    Profiles,
+    UnsupportedProfileError,
+    intervals,
+)
 from ioopt.formats.io_rule import SHORTEST_WALLTIME_SECONDS, MachineRule
 from ioopt.formats.native import named, read_json, validate
 from ioopt.formats.report import file_name, imported, some
@@ -212,8 +218,8 @@ JOB_COLUMNS = (
 def jobs_csv(problem: BatchIoProblem, schedule: Mapping[str, Any]) -> str:
     """The ``_jobs.csv`` that Batsim would write for a batch-io *schedule*.
 
-    One line a job in the order of finish. Columns that ioopt does not know (allocated resources,
-    energy) are empty, as is the stretch of a job that took no time.
+    One line a job in the order of finish. Allocated resources stand there when the schedule names nodes;
+    energy is empty, as is the stretch of a job that took no time.
     """
     jobs = {job.id: job for job in problem.jobs}
     out = io.StringIO()
@@ -237,6 +243,7 @@ def jobs_csv(problem: BatchIoProblem, schedule: Mapping[str, Any]) -> str:
                 "starting_time": start, "execution_time": run, "finish_time": end,
                 "waiting_time": start - job.submit_seconds, "turnaround_time": turnaround,
                 "stretch": turnaround / run if run > 0 else "",
+                "allocated_resources": intervals(row.get("nodes") or []),
             }
         )  # fmt: skip
     return out.getvalue()

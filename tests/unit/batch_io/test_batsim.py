@@ -218,5 +218,7 @@ def test_jobs_csv() -> None:
     assert (row["waiting_time"], row["turnaround_time"], row["stretch"]) == ("2.0", "6.0", "1.5")
     assert (row["success"], row["final_state"]) == ("1", "COMPLETED_SUCCESSFULLY")
     assert row["allocated_resources"] == ""
+    placed = {"jobs": [{**schedule["jobs"][0], "nodes": [0, 1, 3]}]}
+    assert "0-1 3" in jobs_csv(problem, placed)
     with pytest.raises(InstanceError, match="names a job 'z'"):
         jobs_csv(problem, {"jobs": [{**schedule["jobs"][0], "id": "z"}]})
