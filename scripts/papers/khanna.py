@@ -90,6 +90,7 @@ READINGS = {
     "JobDataPresent looks for an idle node's best task": Reading(when="idle-scan"),
     "DataLeastLoaded copies nothing": Reading(threshold=None),
     "three times the work a model": Reading(work=3.0),
+    "room for the next task": Reading(room="next"),
     "evicts what is missing, no barriers (ours)": Reading(room="missing", barriers=False),
     "SAT along the curve (ours)": Reading(windows="curve"),
 }

@@ -246,11 +246,6 @@ def test_copies_are_carried_into_the_next_round():
     assert "f0" not in moved
 
 
-def test_room_for_everything_is_one_round():
-    problem = make([10, 20], [[0], [0, 1], [1]], [None, None])
-    assert _solve(problem, "two-stage").metrics["rounds"] == 1
-
-
 def test_task_that_no_disk_holds_is_named():
     problem = make([60, 60], [[0, 1]], [100, 100])
     with pytest.raises(UnsolvableInstanceError, match=r"t0.*120000000.*100000000"):

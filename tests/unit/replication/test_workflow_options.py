@@ -218,7 +218,10 @@ def two_holders() -> dict[str, Any]:
     return document(held, {"f": 100 * MB}, {"t0": (0, "f"), "t1": (0, "f")}, MB, 100 * MB)
 
 
-@pytest.mark.parametrize("solver", ["heft", "locality", "link-aware", "rolling"])
+@pytest.mark.parametrize(
+    "solver",
+    ["heft", "locality", "link-aware", "rolling", "minmin", "two-stage", "job-data-present"],
+)
 def test_solvers_take_the_options(solver: str) -> None:
     how = {"sources": "least-loaded"}
     result = ioopt.solve(two_holders(), solver, settings=how, time_limit=None)
