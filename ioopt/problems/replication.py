@@ -4,6 +4,7 @@ Sizes in bytes, times in seconds, rates in bytes per second. Problem: Section 2 
 Workflows, whose tasks write files, take several cores and arrive, are ours (docs/rules/workflow.md).
 """
 
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Annotated, Literal, Self
 
@@ -345,6 +346,27 @@ class CopyEntry(base.Record):
     copy_file: base.Name = Field(alias="copy")
 
 
+Room = Literal["largest", "mean", "next", "missing"]
+"""How much is made free before a task: for the largest, mean or next waiting one, or what is missing."""
+MovesAre = Literal["advice", "plan"]
+"""What the moves of a plan are to its replay (timeline rule 7)."""
+
+
+class BatchOptions(ReplayOptions):
+    """What the replay of a batch's plan may be told beside: ``room``, ``moves`` and ``barriers``."""
+
+    LATER = frozenset({"sources", "room", "moves", "barriers"})
+    room: Room = "missing"
+    moves: MovesAre = "advice"
+    barriers: bool = False
+
+    def of_plan(self, names: Iterable[str]) -> base.Json:
+        """Those of *names*, as a plan has them."""
+        chosen = {name: getattr(self, name) for name in names}
+        moves = chosen.pop("moves", None)
+        return chosen if moves is None else {**chosen, "carry_out": moves == "plan"}
+
+
 Fetches = tuple[tuple[base.Name, base.Name], ...]
 Copies = tuple[tuple[base.Name, base.Name, base.Name], ...]
 
@@ -364,8 +386,6 @@ class Round(base.Record):
 
 
 EvictionPolicy = Literal["farthest-next-use", "popularity", "lru"]
-Room = Literal["largest", "mean", "next", "missing"]
-"""How much is made free before a task: for the largest, mean or next waiting one, or what is missing."""
 MovesModel = Literal["static", "printed", "replay"]
 
 

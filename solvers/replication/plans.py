@@ -16,8 +16,6 @@ from ioopt.problems.replication import (
 )
 
 Sources = Literal["lowest", "least-loaded"]
-MovesAre = Literal["advice", "plan"]
-"""What the moves of a plan are to its replay (timeline rule 7)."""
 TINY_TASKS = 8
 """Up to so many tasks plain Python proves in a moment, on two to four nodes."""
 Move = tuple[int, int, int]

@@ -17,7 +17,7 @@ from ioopt.models.replication.static import (
 )
 from ioopt.options import Deadline
 from ioopt.problems.base import Record
-from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
+from ioopt.problems.replication import MovesAre, ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Incumbents, Outcome, SolveRequest
 from ioopt.result import StopReason
 from ioopt.solvers.replication.exact.enumeration import applies
@@ -26,7 +26,6 @@ from ioopt.solvers.replication.greedy.job_data_present import plan_in_file_order
 from ioopt.solvers.replication.greedy.minmin import answer_instead, in_haste, plan_minmin
 from ioopt.solvers.replication.plans import (
     TINY_TASKS,
-    MovesAre,
     one_round_too_small,
     require_batch,
 )

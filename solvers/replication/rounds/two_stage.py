@@ -17,6 +17,7 @@ from ioopt.models.replication.subbatch import Place
 from ioopt.problems.base import Record
 from ioopt.problems.replication import (
     EvictionPolicy,
+    MovesAre,
     ReplicationPlan,
     ReplicationProblem,
     Room,
@@ -26,7 +27,7 @@ from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
 from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.replication.greedy.job_data_present import answer_in_file_order
-from ioopt.solvers.replication.plans import MovesAre, Sources, build_plan, require_batch
+from ioopt.solvers.replication.plans import Sources, build_plan, require_batch
 from ioopt.solvers.replication.rounds.eviction import Disks, Removal
 from ioopt.solvers.replication.rounds.stages import (
     Allocation,

@@ -244,6 +244,8 @@ def test_the_commands_take_the_options(run: Any, tmp_path: Path) -> None:
     code, out, _ = run(*replay, "sources=least-loaded")
     assert code == 0
     assert json.loads(out)["metrics"]["makespan_seconds"] == pytest.approx(1.0)
+    assert run(*replay, "moves=plan")[0] == 5  # the plan states no moves
+    assert run(*replay, "room=next", "--set", "barriers=no")[0] == 0
     assert run(*replay, "sources=nearest")[0] == run(*replay, "overtake=true")[0] == 2
     way = ["--set", "mode=dispatch", "--set", "sources=least-loaded", "-o", "d.json"]
     assert run("solve", "w.json", "--solver", "fifo", *way)[0] == 0
