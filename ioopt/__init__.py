@@ -52,10 +52,10 @@ __all__ = ["Batch", "Gangs", "Machine", "Result", "Status", "StopReason", "Viola
 class _Check(ModuleType):
     """The package of checkers, callable: the import system would overwrite a function there."""
 
-    def __call__(self, source: Any, result: Any = None, link: str | None = None) -> list[Violation]:
+    def __call__(self, *args: Any, **options: Any) -> list[Violation]:
         from ioopt.checking import check
 
-        return check(source, result, link)
+        return check(*args, **options)
 
 
 sys.modules[_checkers.__name__].__class__ = _Check

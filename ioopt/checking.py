@@ -2,19 +2,30 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from ioopt import registry
-from ioopt.errors import SimulationError, UsageError
+from ioopt.errors import InstanceError, SimulationError, UsageError
 from ioopt.formats.native import validate
+from ioopt.options import suggest
 from ioopt.problems.base import Json, Record
 from ioopt.protocols import CheckReport
-from ioopt.registry import KindSpec
-from ioopt.result import Result, Violation
-from ioopt.solving import check_plan, load, plan_of, require_form, result_from_dict, simulate
-from ioopt.statements import false_statements, unjudged
+from ioopt.registry import KindSpec, load_target
+from ioopt.registry.types import EXACT
+from ioopt.result import Result, Violation, violation
+from ioopt.solving import (
+    beyond,
+    check_plan,
+    load,
+    plan_of,
+    require_form,
+    result_from_dict,
+    simulate,
+)
+from ioopt.statements import false_schedule, false_settings, false_statements, unjudged
 
 Seed = Annotated[int, Field(ge=0, lt=2**63, strict=True)]
 
@@ -27,12 +38,18 @@ class Measured(Record):
     seconds: Annotated[float, Field(gt=0, le=10_000)] | None = None
 
 
-def check(source: Any, result: Any = None, link: str | None = None) -> list[Violation]:
+def check(
+    source: Any,
+    result: Any = None,
+    link: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> list[Violation]:
     """Violations of a result (or bare plan) against an instance; empty when all is well.
 
     Without *result* only the instance is read. A Result is also held to everything it states.
-    *link* judges a replication schedule that was made with this remote link instead of the
-    instance's. Raises InstanceError for invalid input and for an instance that nothing can serve.
+    *settings* are what the result may say of the question that its instance does not, such as
+    ``{"loop": "open"}``; anything else of that kind is a violation. *link* is ``{"link": link}``.
+    Raises InstanceError for invalid input and for an instance that nothing can serve.
     """
     problem = load(source)
     require_servable(problem)
@@ -42,7 +59,8 @@ def check(source: Any, result: Any = None, link: str | None = None) -> list[Viol
     if isinstance(result, (Result, Mapping)):
         data = _document(result, "result")
         require_form(kind, data, "result")
-        return judge(problem, data, "result", link)[0]
+        expected = {**(settings or {}), **({"link": link} if link else {})}
+        return judge(problem, data, "result", expected)[0]
     return list(check_plan(kind, problem, result, None).violations)
 
 
@@ -53,33 +71,60 @@ def require_servable(problem: Any) -> None:
 
 
 def judge(
-    problem: Any, given: Result | Mapping[str, Any], name: str, link: str | None = None
+    problem: Any,
+    given: Result | Mapping[str, Any],
+    name: str,
+    expected: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[list[Violation], list[str]]:
     """What is false in *given*, and the names of stated metrics that nothing recomputes.
 
-    *given* is a result, an object with ``plan`` or ``schedule``, or a plan. Where metrics come from
-    a seeded replay, or the schedule that they need is missing, the plan is replayed and they are
-    held against that.
+    *given* is a result, an object with ``plan`` or ``schedule``, or a plan. A schedule that follows
+    from its plan is held against a replay of the plan, and so are metrics that only a replay tells.
+    What *given* says of the question beyond the instance must be what is *expected*.
     """
     data = _document(given, name)
     kind = registry.kind_of_problem(problem)
     plan, schedule = data.get("plan"), data.get("schedule")
     if plan is None and schedule is None:
         raise UsageError(f"{name}: holds neither a plan nor a schedule, so nothing can be checked")
-    if link is not None:
-        problem = _with_link(problem, link)
     plan = plan_of(kind, plan, name)
+    told = beyond(kind, problem, plan, schedule)
+    usual = load_target(kind.beyond)(problem, None, None) if kind.beyond else {}
+    for key in expected:
+        if key not in usual:
+            raise UsageError(
+                f"--set {key}: a result of {kind.kind} says no {key!r}; {suggest(key, usual)}"
+            )
+    expected = {key: value for key, value in expected.items() if value != usual[key]}
+    if "link" in told and told["link"] == expected.get("link"):
+        network = problem.network.model_copy(update={"remote_link": told["link"]})
+        problem = problem.model_copy(update={"network": network})
     report = check_plan(kind, problem, plan, schedule)
     left = unjudged(kind, data, report)
-    if left and plan is not None and not report.violations and kind.simulate is not None:
+    follows = kind.follows and not searched(kind, plan)
+    if (left or follows) and plan is not None and not report.violations and kind.simulate:
         report = replayed(kind, problem, plan, schedule, report)
         left = unjudged(kind, data, report)
-    return [*report.violations, *false_statements(kind, problem, data, report)], left
+    stated = data.get("settings")
+    if plan is None and report.metrics.get("matrix_checked") is False:
+        text = "has neither a plan nor updates: nothing tells the matrix"
+        report = replace(report, violations=(violation("schedule", problem.name, text),))
+    found = [*report.violations, *false_settings(told, expected, stated)]
+    return [*found, *false_statements(kind, problem, data, report)], left
+
+
+def searched(kind: KindSpec, plan: Any) -> bool:
+    """Whether the policy of *plan* solves integer programs as it runs: nothing to repeat in a check."""
+    name = getattr(plan, "policy", None)
+    return name is not None and EXACT in registry.solver(name, kind).abilities
 
 
 def _document(given: Result | Mapping[str, Any], name: str) -> Mapping[str, Any]:
     if isinstance(given, Mapping):
-        if given.get("format") != "ioopt/result" or "solver" not in given:
+        form = given.get("format")
+        if form not in (None, "ioopt/result", "ioopt/simulation"):
+            raise InstanceError(f"{name}: format: {form!r} is neither a result nor a simulation")
+        if form != "ioopt/result" or "solver" not in given:
             return given if "plan" in given or "schedule" in given else {"plan": given}
         given = result_from_dict(given, name)
     # Plan and schedule are plain data already, and long.
@@ -87,26 +132,23 @@ def _document(given: Result | Mapping[str, Any], name: str) -> Mapping[str, Any]
     return stated | {"plan": given.plan, "schedule": given.schedule}
 
 
-def _with_link(problem: Any, link: str) -> Any:
-    network = getattr(problem, "network", None)
-    if network is None:
-        raise UsageError(f"--link belongs to replication instances, not to {problem.format}")
-    changed = network.model_copy(update={"remote_link": link})
-    return problem.model_copy(update={"network": changed})
-
-
 def replayed(
     kind: KindSpec, problem: Any, plan: Any, schedule: Json | None, report: CheckReport
 ) -> CheckReport:
     """*report* with what a replay of the plan tells beside it, where a replay is called for."""
-    if schedule is not None and not kind.measured:
-        return report
-    how = validate(Measured, (schedule or {}).get("measured") or {}, "schedule.measured")
+    told = schedule or {}
+    how = validate(Measured, told.get("measured") or {}, "schedule.measured")
+    options = how.model_dump(exclude_none=True)
+    if actual := told.get("actual_compute_seconds"):
+        options["actual"] = actual
     try:
-        simulation = simulate(problem, plan, **how.model_dump(exclude_none=True))
+        simulation = simulate(problem, plan, **options)
     except SimulationError as error:
-        broken = Violation(rule="replay", item=problem.name, message=str(error))
+        broken = violation("replay", problem.name, str(error))
         return replace(report, violations=(*report.violations, broken))
     if schedule is None:
         report = check_plan(kind, problem, plan, simulation.schedule)
+    else:
+        apart = false_schedule(schedule, simulation.schedule, report.rounding)
+        report = replace(report, violations=(*report.violations, *apart))
     return replace(report, metrics={**simulation.metrics, **report.metrics})

@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from pkgutil import resolve_name
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -14,6 +14,8 @@ from ioopt.tables import percent, render, terminal_width
 from ioopt.units import column, is_number, quantity, show, title
 
 FormT = TypeVar("FormT", bound=BaseModel)
+Figure = Annotated[float, Field(strict=True)]
+Span = Annotated[float, Field(strict=True, ge=0)]
 SHOWN_LEAVES = 16
 """A metric with a value for each of more items than that is left to the JSON form."""
 TINY = 1e-9
@@ -101,7 +103,8 @@ class Result(BaseModel):
     ``objective`` is recomputed by the family's checker, never taken from the solver. ``bound`` is
     a proven limit of ``objective_name`` (lower when minimising). ``gap`` follows
     :func:`relative_gap`. ``measure`` is what results of the kind are compared by, ``value`` the
-    answer's: the objective too, where it was asked for. ``plan`` and ``schedule`` have the shape of
+    answer's: the objective too, where it was asked for. ``settings`` say what of the question its
+    instance does not, such as ``loop``. ``plan`` and ``schedule`` have the shape of
     the family.
 
     >>> import ioopt
@@ -119,21 +122,22 @@ class Result(BaseModel):
     solver: str
     status: Status
     stop: StopReason
-    objective: float | None = None
+    objective: Figure | None = None
     objective_name: str | None = None
-    bound: float | None = None
-    gap: float | None = None
+    bound: Figure | None = None
+    gap: Figure | None = None
     measure: str | None = None
-    build_seconds: float | None = None
-    solve_seconds: float | None = None
-    simulate_seconds: float | None = None
-    seed: int | None = None
+    build_seconds: Span | None = None
+    solve_seconds: Span | None = None
+    simulate_seconds: Span | None = None
+    seed: Annotated[int, Field(strict=True, ge=0)] | None = None
     options: Json = Field(default_factory=dict)
+    settings: Json = Field(default_factory=dict)
     versions: dict[str, str] = Field(default_factory=dict)
     notes: tuple[str, ...] = ()
     violations: tuple[Violation, ...] = ()
     metrics: Json = Field(default_factory=dict)
-    trace: tuple[tuple[float, float], ...] = ()
+    trace: tuple[tuple[Span, Figure], ...] = ()
     plan: Json | None = None
     schedule: Json | None = None
 

@@ -35,7 +35,7 @@ from ioopt.registry import (
     sense_of,
 )
 from ioopt.result import Result, Status, StopReason, plan_dict, relative_gap
-from ioopt.statements import false_metrics, past_bound, proves
+from ioopt.statements import false_metrics, is_reference, past_bound, proves
 from ioopt.units import parse_seconds
 from ioopt.version import __version__
 
@@ -109,6 +109,16 @@ def require_form(kind: KindSpec, data: Mapping[str, object], name: str) -> None:
     plan_of(kind, data.get("plan"), f"{name}: plan")
     if data.get("schedule") is not None and kind.schedule is not None:
         validate(load_target(kind.schedule), data["schedule"], f"{name}: schedule")
+
+
+def beyond(kind: KindSpec, problem: Problem, plan: object, schedule: Schedule | None) -> Json:
+    """What plan and schedule say of the question that the instance does not, by name."""
+    if kind.beyond is None:
+        return {}
+    told, usual = (
+        load_target(kind.beyond)(problem, *of) for of in ((plan, schedule), (None, None))
+    )
+    return {key: value for key, value in told.items() if value != usual[key]}
 
 
 def check_plan(
@@ -312,9 +322,14 @@ def _checked(
         values["bound"] = None
     metrics |= by_measure(request.measure, values)
     name = values["objective_name"]
+    if name != (request.incumbents.objective_name or outcome.objective_name or kind.objective_name):
+        values["trace"] = ()  # its values are of another objective
     sense = sense_of(kind, name)
     objective = report.objectives.get(name, metrics.get(name))
-    bound = values["bound"] = _bound(kind, problem, deadline, values, objective, metrics)
+    bound = None
+    if not is_reference(kind, getattr(outcome.plan, "policy", None)):
+        bound = _bound(kind, problem, deadline, values, objective, metrics)
+    values["bound"] = bound
     status = Status.FEASIBLE if failure is None else Status.ERROR
     notes = notes if failure is None else [*notes, failure]
     if violations:
@@ -337,6 +352,7 @@ def _checked(
     return Result(
         status=status, objective=objective, gap=gap, metrics=metrics,
         violations=violations, notes=(*outcome.notes, *notes),
+        settings=beyond(kind, problem, outcome.plan, schedule),
         plan=plan_dict(outcome.plan), schedule=schedule, **values,
     )  # fmt: skip
 

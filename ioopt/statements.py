@@ -5,12 +5,20 @@ are compared with what the family's checker recomputed.
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ioopt.protocols import CheckReport
-from ioopt.registry import KindSpec
-from ioopt.result import OPTIMAL_RELATIVE_GAP, Status, Violation, relative_gap, violation
+from ioopt.registry import KindSpec, solvers_for
+from ioopt.registry.types import EXACT, REFERENCE
+from ioopt.result import (
+    OPTIMAL_RELATIVE_GAP,
+    Status,
+    StopReason,
+    Violation,
+    relative_gap,
+    violation,
+)
 from ioopt.units import is_number
 
 RELATIVE = 1e-6
@@ -43,9 +51,11 @@ def false_statements(
 ) -> Iterator[Violation]:
     """One violation for every statement of *data* that the report contradicts."""
     yield from _names(kind, problem, data)
-    yield from _link(problem, data.get("schedule"))
+    yield from _solver(kind, data)
+    yield from _ended(kind, data)
     yield from _objective(kind, data, report)
     yield from _status(kind, data, report)
+    yield from _trace(kind, data, report)
     yield from false_metrics(data.get("metrics") or {}, report)
 
 
@@ -67,13 +77,92 @@ def _names(kind: KindSpec, problem: Any, data: Mapping[str, Any]) -> Iterator[Vi
             )
 
 
-def _link(problem: Any, schedule: Any) -> Iterator[Violation]:
-    """The link model of a replication schedule is the instance's, unless the caller overrode it."""
-    network = getattr(problem, "network", None)
-    stated = schedule.get("link") if isinstance(schedule, Mapping) else None
-    if network is not None and stated is not None and stated != network.remote_link:
-        text = f"the schedule uses {stated!r}, the instance {network.remote_link!r}"
-        yield violation("link", "schedule", f"{text}; --link {stated} checks it all the same")
+def is_reference(kind: KindSpec, policy: str | None) -> bool:
+    """Whether *policy* breaks a rule of the machine, as a mark to measure against."""
+    return any(row.name == policy and REFERENCE in row.abilities for row in solvers_for(kind.kind))
+
+
+def _solver(kind: KindSpec, data: Mapping[str, Any]) -> Iterator[Violation]:
+    """The solver is one of the kind, or of the caller's own, and the plan is of the policy that it names."""
+    name, plan = data.get("solver"), data.get("plan")
+    plan = plan if isinstance(plan, Mapping) else {}
+    policy = plan.get("policy")
+    rows = {row.name: row for row in solvers_for(kind.kind)}
+    if is_reference(kind, policy) and data.get("status") == Status.OPTIMAL:
+        yield violation("status", "optimal", f"{policy} breaks a rule of the machine: a reference")
+    if name is None or ":" in str(name):
+        return
+    if name not in rows:
+        yield violation("solver", name, f"no solver of {kind.kind} has that name")
+        return
+    row = rows[name]
+    own = {"policy": name, "top": False} | dict(row.fixed)
+    if policy is None or (policy, plan.get("top") or False) == (own["policy"], own["top"]):
+        return
+    # `auto` and the exact ones answer with another's plan where that is better, a late one with the cheapest.
+    late = data.get("stop") in (StopReason.FALLBACK, StopReason.TIME)
+    if is_reference(kind, policy) or not (row.policy is None or EXACT in row.abilities or late):
+        yield violation("solver", name, f"its plan is of another policy, {policy}")
+
+
+def _ended(kind: KindSpec, data: Mapping[str, Any]) -> Iterator[Violation]:
+    """A result that says of itself that it is wrong is; its measure is one of the kind."""
+    if data.get("violations"):
+        yield violation("violations", len(data["violations"]), "are stated by the result itself")
+    if data.get("status") == Status.ERROR:
+        yield violation("status", "error", "the result is none")
+    measure = data.get("measure")
+    if measure not in (None, kind.measure, kind.objective_name, *kind.compare_columns):
+        yield violation("measure", measure, f"is no measure of {kind.kind}")
+
+
+def false_settings(
+    told: Mapping[str, Any], expected: Mapping[str, Any], stated: Mapping[str, Any] | None
+) -> Iterator[Violation]:
+    """What a result says of the question beyond its instance, held against what was asked for."""
+    for key in sorted({*told, *expected}):
+        if told.get(key) != expected.get(key):
+            text = "is not what the instance says"
+            text += f"; --set {key}={told[key]} checks it all the same" if key in told else ""
+            if key in expected:
+                text = f"{expected[key]!r} was asked for"
+            yield violation("settings", f"{key}={told.get(key, 'as in the instance')}", text)
+    for key, value in (stated or {}).items():
+        if not same(value, told.get(key)):
+            yield violation(
+                "settings", key, f"states {_short(value)}, which plan and schedule do not"
+            )
+
+
+def false_schedule(
+    stated: Any, true: Any, rounding: float, where: str = "schedule"
+) -> list[Violation]:
+    """The first part of a *stated* schedule that its plan's replay does not give; empty if there is none.
+
+    Parts with an ``id`` are matched by it. What is not stated is not compared, but no such part is left out.
+    """
+    if isinstance(stated, Mapping) and isinstance(true, Mapping):
+        for key, value in stated.items():
+            if found := false_schedule(value, true.get(str(key)), rounding, f"{where}.{key}"):
+                return found
+        return []
+    if isinstance(stated, list) and isinstance(true, (list, tuple)):
+        named = all(isinstance(part, Mapping) and "id" in part for part in (*stated, *true))
+        parts: Iterable[tuple[Any, Any]] = zip(stated, true)
+        if named:
+            known = {str(part["id"]): part for part in true}
+            parts = ((part, known.get(str(part["id"]))) for part in stated)
+        if len(stated) != len(true):
+            text = f"has {len(stated)} parts; the plan's replay gives {len(true)}"
+            return [violation("replay", where, text)]
+        for k, (one, other) in enumerate(parts):
+            if found := false_schedule(one, other, rounding, f"{where}[{k}]"):
+                return found
+        return []
+    if stated is None or same(stated, true, rounding):
+        return []
+    text = f"says {_short(stated)}, the plan's replay gives {_short(true)}"
+    return [violation("replay", where, text)]
 
 
 def _objective(kind: KindSpec, data: Mapping[str, Any], report: CheckReport) -> Iterator[Violation]:
@@ -120,6 +209,18 @@ def _status(kind: KindSpec, data: Mapping[str, Any], report: CheckReport) -> Ite
         return
     if apart is None or not math.isclose(gap, apart, rel_tol=RELATIVE, abs_tol=1e-9):
         yield violation("gap", repr(gap), f"the objective and the bound give {apart!r}")
+
+
+def _trace(kind: KindSpec, data: Mapping[str, Any], report: CheckReport) -> Iterator[Violation]:
+    """No plan on the way was better than the answer."""
+    true = true_objective(data.get("objective_name") or kind.objective_name, report)
+    for seconds, value in data.get("trace") or ():
+        past = past_bound("min" if kind.sense == "max" else "max", true, value, report.rounding)
+        if past is not None:
+            yield violation(
+                "trace", f"{seconds:g} s", f"{value!r} is better than the answer, {true!r}"
+            )
+            return
 
 
 def false_metrics(stated: Mapping[str, Any], report: CheckReport) -> Iterator[Violation]:

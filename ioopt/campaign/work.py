@@ -106,6 +106,8 @@ def _solve(point: Point, source: Source) -> Row:
     )  # fmt: skip
     document = result.to_dict()
     row = _identity(point, source) | {name: document[name] for name in SUMMARY}
+    if result.settings:  # another question than the instance's: no rival of those who answer that
+        row["digest"] += json.dumps(result.settings, sort_keys=True)
     return row | {"violations": len(result.violations), "error": None}
 
 

@@ -1,11 +1,13 @@
 """``ioopt check``: is the instance valid, is the plan feasible, is what it states true, and why is it so?"""
 
+from collections.abc import Mapping
 from dataclasses import asdict
+from typing import Any
 
 import click
 
 from ioopt import registry
-from ioopt.cli.lazy import IooptCommand, Seconds
+from ioopt.cli.lazy import IooptCommand, Seconds, set_option
 from ioopt.cli.options import PATH, file_argument, format_option, read_result, watching
 from ioopt.errors import ExitCode, UsageError
 from ioopt.formats.native import dump_json, reading
@@ -17,6 +19,8 @@ Examples:
   ioopt check image.json
   ioopt check image.json result.json
   ioopt check image.json replay.json --link per-node
+  ioopt check trace.json open.json --set loop=open
+  ioopt check image.json noisy.json --set actual=12     (12 tasks took other times)
   ioopt check flow-groups result.json --explain --time-limit 10
 """
 
@@ -24,8 +28,8 @@ Examples:
 @click.command(cls=IooptCommand, epilog=EPILOG)
 @file_argument()
 @click.argument("result", required=False, type=PATH)
-@click.option("--link", type=click.Choice(["shared", "per-node"]),
-              help="Judge a schedule that was made with this remote link.")  # fmt: skip
+@click.option("--link", type=click.Choice(["shared", "per-node"]), help="The same as --set link=.")
+@set_option("What the result may say of the question that FILE does not: loop, ef, link, actual.")
 @click.option("--explain", "explaining", is_flag=True,
               help="Say why a sound plan is as it is: times, waste, bound, the resource that would "
               "help most. Its solver runs again, once as it is and once for 10 % more of each.")  # fmt: skip
@@ -33,7 +37,13 @@ Examples:
               help="With --explain: seconds for each of these runs.")  # fmt: skip
 @format_option("table", "json")
 def check(
-    file: str, result: str | None, link: str | None, explaining: bool, time_limit: float, form: str
+    file: str,
+    result: str | None,
+    link: str | None,
+    settings: Mapping[str, str],
+    explaining: bool,
+    time_limit: float,
+    form: str,
 ) -> int:
     """Check FILE; with RESULT also its plan, its schedule and everything it states.
 
@@ -55,15 +65,28 @@ def check(
         return ExitCode.ANSWER
     data = read_result(result, registry.kind_of_problem(problem))
     with reading(result):
-        found, left = judge(problem, data, result, link)
+        expected: dict[str, Any] = {key: _value(text) for key, text in settings.items()}
+        expected |= {"link": link} if link else {}
+        found, left = judge(problem, data, result, expected)
     for violation in found:
         click.echo(str(violation))
+    if expected:
+        under = ", ".join(f"{key}={value}" for key, value in expected.items())
+        click.echo(f"{result}: checked under {under}")
     if left:
         click.echo(f"{result}: not recomputed: {', '.join(left)}", err=True)
     if found:
         return ExitCode.VIOLATIONS
     click.echo(f"{result}: no violation")
     return ExitCode.ANSWER
+
+
+def _value(text: str) -> float | str:
+    """A number where *text* is one."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def _explain(problem: Problem, result: str, time_limit: float, form: str) -> int:

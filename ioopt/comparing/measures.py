@@ -34,8 +34,15 @@ def add_ratios(rows: Sequence[Row], measure: Measure, shared: float | None = Non
     """Tighten bound, gap and status of *rows* of one instance, and set ``ratio_to_best``.
 
     *shared* is a bound that holds for all of them. The ratio is 1 for the best, more for worse,
-    None where unknown and for references.
+    None where unknown and for references; what answers another question than the first answer, such
+    as with ``loop=open``, is none of the others' rivals and becomes a reference, with a note.
     """
+    asked = next((row.get("settings") or {} for row in rows if row["value"] is not None), {})
+    for row in rows:
+        if row["value"] is not None and (row.get("settings") or {}) != asked:
+            other = ", ".join(f"{key}={value}" for key, value in row["settings"].items())
+            said = f"answers another question ({other or 'as the instance says'}): not compared"
+            row |= {"reference": True, "notes": [*row["notes"], said]}
     for row in rows:
         value = row["value"]
         offered = (row["bound"], None if row["reference"] else shared)

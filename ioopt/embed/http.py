@@ -1,31 +1,36 @@
 """The service over HTTP: messages as JSON bodies.
 
 Loopback unless another address is given; every call but ``/health`` and ``/openapi.json`` needs the
-token, as ``Authorization: Bearer TOKEN``. One message is answered after the other; sessions belong to the
-service.
+token, as ``Authorization: Bearer TOKEN``. One message is answered after the other, by a process of its
+own, so that other calls and the end of the service never wait for a solver; sessions belong to the service.
 """
 
+import contextlib
 import hmac
 import json
 import os
 import secrets
 import socket
+import stat
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from socketserver import ThreadingTCPServer
-from threading import Lock, Thread
+from threading import BoundedSemaphore, Lock, Thread
 from typing import Any, Literal, NamedTuple
 
 from pydantic import ConfigDict, TypeAdapter, create_model
 
 from ioopt.embed.service import KEYS, OF_RESULT, Service
+from ioopt.embed.transport import DRAIN_SECONDS, MAX_UNFINISHED_BYTES, LineProcess
 from ioopt.errors import UsageError
 from ioopt.problems.base import Json
 from ioopt.result import Result
 from ioopt.version import __version__
 
 IDLE_SECONDS, POLL_SECONDS = 300.0, 0.1
+REFUSED_SECONDS, REFUSED_PIECES, PIECE_BYTES = 1.0, 1024, 1 << 16
+"""Of a refused body so many pieces are read, as long as each comes within that time."""
 
 
 def _form(
@@ -58,7 +63,7 @@ class Route(NamedTuple):
     """A call: what answers its body, what it is for, the types of its answer and its body."""
 
     name: str
-    answer: Callable[[Service, bytes], bytes]
+    answer: Callable[[Service | LineProcess, bytes], bytes]
     summary: str
     reply: Any
     body: Any = None
@@ -67,7 +72,7 @@ class Route(NamedTuple):
 
 ROUTES: dict[tuple[str, str], Route] = {
     ("POST", "/v1/messages"): Route(
-        "message", Service.handle, "A message of the service", REPLY, MESSAGE
+        "message", lambda service, body: service.handle(body), "A message of the service", REPLY, MESSAGE
     ),
     ("GET", "/health"): Route(
         "health", lambda *_: json.dumps({"version": __version__}).encode(),
@@ -121,14 +126,29 @@ def read_token(path: str) -> str:
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
-        if os.stat(path).st_mode & 0o077:
-            raise UsageError(f"{path}: others can read the token: chmod 600 {path}") from None
-        token = Path(path).read_text("ascii").strip()
-        if len(token) < 16:
-            raise UsageError(f"{path}: a token has at least 16 characters") from None
-        return token
+        return _known_token(path)
+    except OSError as error:
+        raise UsageError(f"{path}: the token cannot be written: {error.strerror}") from None
     with os.fdopen(handle, "w") as file:
         file.write((token := secrets.token_urlsafe(32)) + "\n")
+    return token
+
+
+def _known_token(path: str) -> str:
+    """The token in a file that is there."""
+    try:
+        mode = os.stat(path).st_mode
+        if not stat.S_ISREG(mode):
+            raise UsageError(f"{path}: is no regular file; a token is kept in one")
+        if mode & 0o077:
+            raise UsageError(f"{path}: others can read the token: chmod 600 {path}")
+        token = Path(path).read_text("ascii").strip()
+    except OSError as error:
+        raise UsageError(f"{path}: the token cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{path}: a token is text in ASCII") from None
+    if len(token) < 16:
+        raise UsageError(f"{path}: a token has at least 16 characters")
     return token
 
 
@@ -147,12 +167,13 @@ class HttpServer(ThreadingTCPServer):
         host = host.strip("[]") or "127.0.0.1"
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self.token, self.max_bytes = token.encode(), max_bytes
-        self.service, self.turn = Service(max_bytes), Lock()
+        self.turn, self.places = Lock(), BoundedSemaphore(max(1, MAX_UNFINISHED_BYTES // max_bytes))
         try:
             super().__init__((host, int(port)), Handler)
         except OSError as error:
             raise UsageError(f"{host}:{port}: {error}") from None
         self.endpoint = "http://{}:{}".format(*self.server_address[:2])
+        self.service = LineProcess(max_bytes)
 
     def run(self) -> None:
         """Serve until :meth:`stop`."""
@@ -161,7 +182,13 @@ class HttpServer(ThreadingTCPServer):
 
     def stop(self) -> None:
         """Stop; may be called from a signal handler, which must not wait for it."""
-        Thread(target=self.shutdown).start()
+        Thread(target=self._end).start()
+
+    def _end(self) -> None:
+        """Accept no more, give what is being decided a little time, end the process that decides."""
+        self.shutdown()
+        self.turn.acquire(timeout=DRAIN_SECONDS)
+        self.service.end()
 
     def handle_error(self, request: object, client_address: object) -> None:
         """A connection that breaks off is nobody else's business."""
@@ -191,15 +218,29 @@ class Handler(BaseHTTPRequestHandler):
             return self._refuse(411, "a body needs a Content-Length")
         if int(size) > server.max_bytes:
             return self._refuse(413, f"a body has at most {server.max_bytes} bytes")
-        body = self.rfile.read(int(size))
-        with server.turn:
-            answer = route.answer(server.service, body)
+        if not server.places.acquire(blocking=False):
+            return self._refuse(503, "too many calls at once")
+        try:
+            body = self.rfile.read(int(size))
+            if route.needs_token:
+                with server.turn:
+                    answer = route.answer(server.service, body)
+            else:
+                answer = route.answer(server.service, body)
+        finally:
+            server.places.release()
         self._say(200, answer)
 
     def _refuse(self, status: int, why: str) -> None:
-        """Say why; the body has not been read, so nothing more can be understood."""
+        """Say why, and read a little of what still comes: who sends would else see a reset."""
         self.close_connection = True
         self._say(status, json.dumps({"error": why}).encode())
+        self.wfile.flush()
+        self.connection.settimeout(REFUSED_SECONDS)
+        with contextlib.suppress(OSError):
+            for _ in range(REFUSED_PIECES):
+                if not self.rfile.read(PIECE_BYTES):
+                    break
 
     def _say(self, status: int, body: bytes) -> None:
         self.send_response(status)

@@ -21,6 +21,7 @@ object goes on. Sessions belong to their connection. Whatever a message does, th
 
 import json
 import math
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -34,7 +35,8 @@ from ioopt.version import __version__
 
 PROTOCOL = 1
 MAX_LINE_BYTES = 8 << 20
-MAX_SESSIONS = 64
+MAX_SESSIONS, IDLE_SECONDS = 64, 3600.0
+"""Where there are so many, one that nobody has called for so long makes room."""
 DEFAULT_DEADLINE_SECONDS = 10.0
 DEADLINE_SHARE = 0.8
 """Part of a decision's deadline that the solver is told; the rest is for building and checking."""
@@ -72,8 +74,11 @@ class MessageError(Exception):
 class Service:
     """One connection's state and the handling of its lines. Not thread-safe: one per connection."""
 
-    def __init__(self, max_bytes: int = MAX_LINE_BYTES) -> None:
-        self.max_bytes = max_bytes
+    def __init__(
+        self, max_bytes: int = MAX_LINE_BYTES, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.max_bytes, self._clock = max_bytes, clock
+        self._used: dict[int, float] = {}
         self._guard = Guard()
         self._sessions: dict[int, tuple[str, Any]] = {}
         self._next_session = 1
@@ -147,7 +152,12 @@ class Service:
         if name not in METHODS:
             raise MessageError("unknown", f"no object {name!r}; known: {', '.join(METHODS)}")
         if len(self._sessions) >= MAX_SESSIONS:
-            raise MessageError("invalid", f"a connection has at most {MAX_SESSIONS} sessions")
+            oldest = min(self._sessions, key=self._used.__getitem__)
+            if self._clock() - self._used[oldest] < IDLE_SECONDS:
+                raise MessageError(
+                    "invalid", f"there are at most {MAX_SESSIONS} sessions: close one"
+                )
+            del self._sessions[oldest], self._used[oldest]
         cls = getattr(embed, name)
         if "state" in message and "arguments" in message:
             raise MessageError("invalid", "an object has 'arguments' or 'state', not both")
@@ -156,13 +166,14 @@ class Service:
         else:
             made = _applied(cls, message)
         session, self._next_session = self._next_session, self._next_session + 1
-        self._sessions[session] = (name, made)
+        self._sessions[session], self._used[session] = (name, made), self._clock()
         return {"session": session}
 
     def _session(self, message: Json) -> tuple[str, Any]:
         session = message.get("session")
         if not isinstance(session, int) or session not in self._sessions:
             raise MessageError("unknown", f"no session {session!r} on this connection")
+        self._used[session] = self._clock()
         return self._sessions[session]
 
     def _call(self, message: Json) -> Json:
@@ -181,7 +192,7 @@ class Service:
 
     def _close(self, message: Json) -> Json:
         self._session(message)
-        del self._sessions[message["session"]]
+        del self._sessions[message["session"]], self._used[message["session"]]
         return {}
 
 

@@ -62,7 +62,7 @@ class StreamServer:
             while not rest.endswith(b"\n") and len(rest) > self._service.max_bytes:
                 rest = self._source.readline(self._service.max_bytes + 1)
             if line.strip():
-                self._sink.write(self._service.handle(line))
+                self._sink.write(self._service.handle(line.rstrip(b"\n")))
                 self._sink.flush()
                 answered += 1
             self._busy = False
@@ -105,6 +105,52 @@ def serve(connection: socket.socket, max_bytes: int) -> NoReturn:
     os._exit(0)  # whatever solver still runs
 
 
+def _command(max_bytes: int) -> list[str]:
+    """The command of a process that serves its standard input and output."""
+    folder = str(Path(__file__).resolve().parents[2])
+    return [sys.executable, "-P", "-c", _PROGRAM, folder, str(max_bytes)]
+
+
+class LineProcess:
+    """A :class:`Service` in a process of its own, which can be ended whatever it does."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._command, self._empty = _command(max_bytes), Service(max_bytes)
+        self._process = self._begun()
+
+    def _begun(self) -> subprocess.Popen[bytes]:
+        pipe = subprocess.PIPE
+        return subprocess.Popen(self._command, stdin=pipe, stdout=pipe, process_group=0)
+
+    def handle(self, body: bytes) -> bytes:
+        """The reply to one message; of a process that has died, that its sessions are lost."""
+        if not body.strip():
+            return self._empty.handle(body)
+        try:
+            assert self._process.stdin is not None and self._process.stdout is not None
+            self._process.stdin.write(body.replace(b"\n", b" ") + b"\n")
+            self._process.stdin.flush()
+            reply = self._process.stdout.readline()
+        except OSError:
+            reply = b""
+        if reply:
+            return reply
+        self.end()
+        self._process = self._begun()
+        return refusal(
+            None, "internal", "the process that decides has ended; its sessions are lost"
+        )
+
+    def end(self) -> None:
+        """Kill the process and what its solvers have started."""
+        _kill_group(self._process.pid)
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
+
+
 class StdioServer:
     """Standard input and output, served by a process that can be killed whatever it does."""
 
@@ -113,9 +159,8 @@ class StdioServer:
     def __init__(self, max_bytes: int = MAX_LINE_BYTES) -> None:
         self._group = not sys.stdin.isatty()  # a terminal talks to its own group alone
         self._stopping: float | None = None
-        program = [sys.executable, "-P", "-c", _PROGRAM, str(Path(__file__).resolve().parents[2])]
         self._process = subprocess.Popen(
-            [*program, str(max_bytes)], process_group=0 if self._group else None
+            _command(max_bytes), process_group=0 if self._group else None
         )
 
     def run(self) -> None:

@@ -49,6 +49,8 @@ def read_bytes(source: str | os.PathLike[str]) -> bytes:
         if name == "-":
             raw = _bounded(sys.stdin.buffer, name, MAX_STREAM_BYTES)
         else:
+            if stat.S_ISFIFO(os.stat(name).st_mode) and not name.startswith("/dev/"):
+                print(f"ioopt: {name}: waiting for who writes to this named pipe", file=sys.stderr)
             with open(name, "rb") as stream:
                 raw = _bounded(stream, name, _most_bytes(stream, name))
         if raw[:2] == GZIP_MAGIC:

@@ -65,12 +65,13 @@ def plot_sweep(
         )
         for artist in drawn_line.get_children():  # after the limits have seen the data
             artist.set_transform(axes.transData + beside)
-    for name, spots in marks.items():
+    for number, (name, spots) in enumerate(marks.items()):
         at, value = zip(*spots)
-        style = {"marker": "D", "facecolors": "none", "edgecolors": "black", "zorder": 5}
+        style = {"facecolors": "none", "edgecolors": "black", "zorder": 5}
         axes.scatter(
-            [x / across.size for x in at], [y / up.size for y in value], label=name, **style
-        )
+            [x / across.size for x in at], [y / up.size for y in value], label=name,
+            marker="Dsv^"[number % 4], **style,
+        )  # fmt: skip
     _ticks(axes, sorted({point[0] / across.size for point in drawn}))
     label_axis(axes.xaxis, label.replace("_", " "), across.name if dimension else "count")
     label_axis(axes.yaxis, title_of(metric), up.name)

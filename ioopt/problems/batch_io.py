@@ -309,3 +309,11 @@ class IoGrantsPlan(base.Plan):
     def to_dict(self) -> base.Json:
         """The plan as plain values; ids keep their type."""
         return self.model_dump(exclude_none=True)
+
+
+def beyond(
+    problem: BatchIoProblem, plan: BatchIoPlan | None, schedule: base.Json | None
+) -> base.Json:
+    """What a plan may change of the question: the loop and the factor of volumes (rule 23)."""
+    told = plan or BatchIoPlan(policy="fill")
+    return {"loop": told.loop, "ef": told.ef}

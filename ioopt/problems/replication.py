@@ -440,3 +440,16 @@ class ReplicationPlan(ReplayOptions):
         for key in absent + [key for key in ("prefetch", "barriers") if not plan[key]]:
             del plan[key]
         return plan
+
+
+def beyond(
+    problem: ReplicationProblem, plan: ReplicationPlan | None, schedule: base.Json | None
+) -> base.Json:
+    """What a schedule may change of the question: the link, and compute times of so many tasks."""
+    told = schedule or {}
+    planned = {task.id: task.compute_seconds for task in problem.tasks}
+    actual = told.get("actual_compute_seconds") or {}
+    return {
+        "link": told.get("link") or problem.network.remote_link,
+        "actual": sum(seconds != planned.get(task) for task, seconds in actual.items()),
+    }

@@ -230,7 +230,7 @@ def _own(solver: str | Callable[..., object], kind: KindSpec) -> SolverSpec:
     ``--set``. Raises UsageError when there is no such function.
     """
     plain = getattr(solver, "__qualname__", type(solver).__name__)
-    name = solver if isinstance(solver, str) else plain
+    name = solver if isinstance(solver, str) else f"{solver.__module__}:{plain}"
     function = _find(solver) if isinstance(solver, str) else solver
     if isinstance(function, SolverSpec):
         return replace(function, name=name)

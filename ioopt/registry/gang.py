@@ -17,6 +17,7 @@ KINDS: tuple[KindSpec, ...] = (
         schedule="ioopt.problems.schedules:GangSchedule",
         check="ioopt.check.gang.check:check",
         simulate="ioopt.registry.policies:simulate_gang",
+        follows=True,
         generate="ioopt.generate.gang.generate:generate",
         plot="ioopt.plot.matrix:plot_gang",
         pictures={"gantt": "ioopt.plot.gantt:plot_jobs"},

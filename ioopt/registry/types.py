@@ -84,8 +84,10 @@ class KindSpec(Format):
     solver that answers when another one fails; ``policies`` are what ``auto`` tries, the best
     first. ``bound`` is a quick function from the problem to a proven bound of the objective, for
     solvers that prove nothing themselves (``limited_bound``: it takes a ``deadline``). ``decision`` marks
-    snapshots that ``ioopt solve --now`` takes, ``measured`` kinds whose metrics come from a seeded
-    replay, which a check of them repeats. ``limited_replay``: ``simulate`` takes a ``deadline``,
+    snapshots that ``ioopt solve --now`` takes, ``follows`` kinds whose schedules follow from their plans,
+    so that a check of them repeats the replay. ``beyond`` is a function (problem, plan, schedule) ->
+    what a result says of the question that its instance does not. ``limited_replay``: ``simulate``
+    takes a ``deadline``,
     and answers with what it has and a note when it expires. The functions are ``check(problem,
     plan, schedule) -> CheckReport``, ``simulate(problem, plan, **options) -> Simulation`` and
     ``generate(preset, settings, seed) -> problem``.
@@ -115,7 +117,8 @@ class KindSpec(Format):
     proven_metrics: Mapping[str, str] = field(default_factory=dict)
     baseline: str | None = None
     decision: bool = False
-    measured: bool = False
+    follows: bool = False
+    beyond: str | None = None
 
 
 @dataclass(frozen=True)

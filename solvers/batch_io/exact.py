@@ -65,7 +65,8 @@ def solve(problem: BatchIoProblem, request: SolveRequest) -> Outcome:
         origin = min(chain.begin for chain in chains)
         chains = [chain._replace(begin=chain.begin - origin) for chain in chains]
         rival = BatchIoPlan(policy=rivals[best].name, ef=settings.ef, loop="open")
-        request.incumbents.report(rival, known)
+        request.incumbents.objective_name = "io_delay_seconds"
+        request.incumbents.report(rival, known / len(trace))
         short = deadline.remaining() < SHORT_SECONDS
         least = delay_bound(chains, known, PRICE_ROUNDS, WORK if short else math.inf)
         stop = StopReason.TIME

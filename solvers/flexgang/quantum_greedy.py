@@ -6,12 +6,11 @@ several visits is kept only when its realised cost is at most 5 % above the pred
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from ioopt.models.flexgang.quantum import QuantumCosts
 from ioopt.options import Deadline
 from ioopt.problems.flexgang.quantum_selection import Option, QuantumSelectionProblem
-from ioopt.protocols import Outcome, Simulation, SolveRequest
+from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
 from ioopt.sim.flexgang.quantum_selection import simulate
 
@@ -98,7 +97,7 @@ def realised_outcome(
 ) -> Outcome:
     """The outcome of *options*; *again* solves the one-visit problem when it must fall back.
 
-    The gain is 1 - realised / realised cost of the best uniform quantum. When *deadline* has
+    A note compares it with the realised cost of the best uniform quantum. When *deadline* has
     expired nothing is simulated.
     """
     told: list[str] = []
@@ -120,8 +119,8 @@ def realised_outcome(
             why = "is not on every menu" if once is None else "cannot keep the floors"
             told.append(f"one visit a cycle {why}, and {apart}")
         realised = simulation.metrics["realised"]
-    outcome = Outcome(costs.plan(options), bound, stop, simulation=simulation, notes=tuple(told))
-    return replace(outcome, metrics=_gain(costs, realised))
+    told += _gain(costs, realised)
+    return Outcome(costs.plan(options), bound, stop, simulation=simulation, notes=tuple(told))
 
 
 def _agree(options: Sequence[Option], predicted: float, realised: float) -> bool:
@@ -130,13 +129,15 @@ def _agree(options: Sequence[Option], predicted: float, realised: float) -> bool
     return not several or realised - predicted <= AGREEMENT * predicted
 
 
-def _gain(costs: QuantumCosts, realised: float) -> dict[str, float | None]:
+def _gain(costs: QuantumCosts, realised: float) -> list[str]:
+    """What is gained on the best uniform quantum, where all jobs can have one."""
     uniform = best_uniform(costs)
     if uniform is None:
-        return {"uniform_realised": None, "gain": None}
-    baseline: Simulation = simulate(costs.problem, costs.plan(uniform))
-    cost = baseline.metrics["realised"]
-    return {"uniform_realised": cost, "gain": 1.0 - realised / cost if cost > 0 else None}
+        return []
+    cost = simulate(costs.problem, costs.plan(uniform)).metrics["realised"]
+    if cost <= 0:
+        return []
+    return [f"the best uniform quantum realises {cost:.4g}: {1 - realised / cost:.1%} are gained"]
 
 
 def solve(problem: QuantumSelectionProblem, request: SolveRequest) -> Outcome:

@@ -42,7 +42,7 @@ class ReadySettings(dispatch.Settings):
 
 
 def solve_heft(problem: ReplicationProblem, request: SolveRequest) -> Outcome[ReplicationPlan]:
-    """HEFT: the planned end of the last task is metric ``planned_makespan_seconds``."""
+    """HEFT, by the components of the list scheduler."""
     return _planned(problem, request, HEFT, request.settings or Settings())
 
 
@@ -78,7 +78,6 @@ def _planned(
         makespan_bound_seconds(problem) if problem.is_workflow else None,
         objective_name="makespan_seconds" if problem.is_workflow else None,
         stop=StopReason.FINISHED,
-        metrics={"planned_makespan_seconds": max(made.ready_seconds)},
     )
 
 

@@ -204,40 +204,27 @@ def test_every_rule_leads_to_the_code_that_keeps_it() -> None:
     assert wanted <= cited()
 
 
-def test_there_are_references_to_resolve() -> None:
-    text = "\n".join(text for _, text in sources())
-    assert len(RULE.findall(text)) >= 100
-    assert len(SECTION.findall(text)) >= 50
-    assert len(FEATURE.findall(text)) >= 20
-
-
 @pytest.mark.parametrize(
     ("folder", "text", "wrong"),
     [
         ("sim/batch_io", "As rule 29 says", []),
         ("sim/batch_io", "As rule 99 says", ["rule 99"]),
         ("sim/gang", "Rules 16 to 18", ["rule 18"]),
-        ("sim/gang", "rules 3, 4 and 29", ["rule 29"]),
         ("embed", "rule 5 of batch I/O", []),
         ("embed", "rule 5", ["rule 5"]),
         ("sim/replication", "timeline rule 6", []),
         ("sim/replication", "timeline rule 9", ["timeline rule 9"]),
         ("solvers/gang", "Sections 3.6 and 3.8", ["Zhang, Section 3.8"]),
-        ("formats", "Zhou et al., Section III.D", ["Zhou, Section III.D"]),
         ("formats", "Zhou et al., Sections III.A.4 and IV.B", []),
         ("formats", "Section 3", [", Section 3"]),
-        ("formats", "Boito et al., IO-Sets, Section V", []),
         ("formats", "Boito et al., IO-Sets, Section VI", ["Boito, Section VI"]),
         ("formats", "Nobody et al., Section 1", ["Nobody, Section 1"]),
-        ("sim/gang", "Figures 4, 6 and 10", []),
         ("sim/gang", "Figures 4, 6 and 11", ["Zhang, Figure 11"]),
-        ("measure", "Table 3, Figure 10", []),
         ("measure", "Table 4", ["Lee, Table 4"]),
         ("measure", "Algorithm 1 of nobody", ["Lee, Algorithm 1"]),
         ("plot", "Zhou et al., Algorithm 1", []),
         ("models/replication", "(14)-(22), equation 8", []),
         ("models/replication", "(22) and (23)", ["(23)"]),
-        ("models/replication", "equation 30", ["(30)"]),
         ("models/gang", "By (1)", ["(1)"]),
         ("models/gang", "\n(1) x = 1\n(2) y = 1\n\nBy (2), by (3)", ["(3)"]),
         ("models/flexgang", "F6 and F7", ["F7"]),

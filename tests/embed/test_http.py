@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import http.client
 import json
 import os
@@ -17,7 +16,7 @@ from conftest import ROOT
 from jsonschema import Draft202012Validator, ValidationError
 
 from ioopt.embed.http import ROUTES, HttpServer, openapi, read_token
-from ioopt.embed.service import Service
+from ioopt.embed.service import IDLE_SECONDS, MAX_SESSIONS, Service
 from ioopt.errors import UsageError
 from ioopt.version import __version__
 
@@ -137,10 +136,32 @@ def test_messages_are_those_of_the_other_services(server):
 
 
 def test_bodies_and_headers_have_limits(server):
-    # closed while it is being sent, or answered
-    with contextlib.suppress(ConnectionError, http.client.HTTPException, json.JSONDecodeError):
-        assert call(server, "POST", MESSAGES, raw=b" " * 5000)[0] in (400, 413)
+    for size in (5_000, 10_000_000):  # the refusal is read, and no reset
+        assert call(server, "POST", MESSAGES, raw=b" " * size)[0] == 413
     assert call(server, "GET", "/health")[0] == 200
+
+
+def test_a_process_that_died_is_replaced(server):
+    server.service._process.kill()
+    server.service._process.wait()
+    assert "sessions are lost" in call(server, "POST", MESSAGES, PING)[1]["error"]["message"]
+    assert call(server, "POST", MESSAGES, PING)[1]["ok"]
+
+
+def test_a_session_that_nobody_uses_makes_room():
+    seconds = iter(
+        [0.0] * MAX_SESSIONS + [10.0, IDLE_SECONDS - 1, IDLE_SECONDS + 1] + [IDLE_SECONDS + 1] * 2
+    )
+    service = Service(clock=lambda: next(seconds))
+    monitor = {"ioopt": 1, "op": "open", "object": "WorkflowDispatcher", "arguments": MACHINE}
+    opens = [json.loads(service.handle(json.dumps(monitor).encode())) for _ in range(MAX_SESSIONS)]
+    assert all(reply["ok"] for reply in opens)
+    save = json.dumps({"ioopt": 1, "op": "save", "session": 1}).encode()
+    assert json.loads(service.handle(save))["ok"]  # at 10 s
+    assert "close one" in service.handle(json.dumps(monitor).encode()).decode()
+    assert json.loads(service.handle(json.dumps(monitor).encode()))["result"] == {"session": 65}
+    assert not json.loads(service.handle(save.replace(b"1}", b"2}")))["ok"]
+    assert json.loads(service.handle(save))["ok"]
 
 
 def test_the_document_names_every_call():
@@ -179,6 +200,15 @@ def test_a_token_is_for_its_owner(tmp_path):
     path.write_text("short")
     with pytest.raises(UsageError, match="16 characters"):
         read_token(str(path))
+    path.write_bytes(b"\xff" * 20)
+    with pytest.raises(UsageError, match="ASCII"):
+        read_token(str(path))
+    (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
+    os.mkfifo(tmp_path / "pipe", 0o600)
+    for name, why in ((".", "no regular file"), ("dangling", "cannot be read"), ("pipe", "no regular"),
+                      ("none/token", "cannot be written")):  # fmt: skip
+        with pytest.raises(UsageError, match=why):
+            read_token(str(tmp_path / name))
 
 
 @pytest.mark.parametrize("address", ["x", "127.0.0.1:", "1:70000", ":"])
@@ -200,8 +230,17 @@ def test_the_command_serves_and_stops(tmp_path):
 
     token = (tmp_path / "token").read_text().strip()
     assert call(Where, "POST", MESSAGES, PING, token)[1]["ok"]
+    # while it decides without a deadline, others are answered, and it ends when it is told to
+    instance = json.loads((ROOT / "instances/replication/image-100x4.json").read_text())
+    endless = {"ioopt": 1, "op": "decide", "instance": instance, "solver": "ip", "deadline": None}
+    deciding = socket.create_connection(Where.endpoint.removeprefix("http://").split(":"))
+    body = json.dumps(endless).encode()
+    head = f"POST {MESSAGES} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n"
+    deciding.sendall(head.encode() + f"Content-Length: {len(body)}\r\n\r\n".encode() + body)
+    assert call(Where, "GET", "/health", None, None)[0] == 200
     process.send_signal(signal.SIGTERM)
     assert process.wait(60) == 0
+    deciding.close()
     process.stderr.close()
 
 

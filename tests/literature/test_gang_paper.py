@@ -1,11 +1,12 @@
-"""The worked examples of Zhang et al.: Figures 3, 5 and 7, nodes and rows from 0."""
+"""Zhang et al.: the worked examples of Figures 3, 5 and 7, nodes and rows from 0; how claims are judged."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from gang_tools import drawn
+from gang_tools import drawn, workload
+from papers import zhang
 
 import ioopt
 from ioopt.problems.gang import GangMatrixPlan, GangMatrixProblem
@@ -86,17 +87,9 @@ def test_figure_7_after_a_left(policy: str, matrix: list[str], moved: int) -> No
 
 def test_migration_budget_zero_is_adaptive() -> None:
     """Section 3.6: Q = 0 goes back to Adaptive-IOGS."""
-    workload = {
-        "machine": {"nodes": 6, "levels": 2, "quantum_seconds": 100.0, "migration_seconds": 20.0,
-                    "migration_tasks_per_quantum": 0},
-        "format": "ioopt/gang",
-        "jobs": [
-            {"id": k, "arrival_seconds": 10.0 * k, "file_nodes": [0, 1, 2][: 1 + k % 3],
-             "local_seconds": 300.0, "remote_seconds": 600.0}
-            for k in range(8)
-        ],
-    }  # fmt: skip
-    migrate, adaptive = (ioopt.solve(workload, name) for name in ("migrate-iogs", "adaptive-iogs"))
+    jobs = [(10.0 * k, [0, 1, 2][: 1 + k % 3], 300.0, 600.0) for k in range(8)]
+    tasks = workload(jobs, nodes=6, levels=2, migration_tasks_per_quantum=0)
+    migrate, adaptive = (ioopt.solve(tasks, name) for name in ("migrate-iogs", "adaptive-iogs"))
     assert (migrate.schedule or {})["jobs"] == (adaptive.schedule or {})["jobs"]
 
 
@@ -118,18 +111,30 @@ def test_a_larger_budget_hurts_only_jobs_that_are_nearly_done(
     """Section 3.6, r = .1: two tasks move under Q = 2, not under Q = 1."""
     found = []
     for budget in (1, 2):
-        workload = {
-            "machine": {"nodes": 4, "levels": 1, "quantum_seconds": 200.0, "migration_seconds": 20.0,
-                        "migration_tasks_per_quantum": budget},
-            "format": "ioopt/gang",
-            "jobs": [
-                {"id": "A", "arrival_seconds": 0.0, "file_nodes": [0, 1], "local_seconds": 100.0,
-                 "remote_seconds": 120.0},
-                {"id": "B", "arrival_seconds": 0.0, "file_nodes": [0, 1], "local_seconds": local,
-                 "remote_seconds": 1.2 * local},
-            ],
-        }  # fmt: skip
-        jobs = (ioopt.solve(workload, "migrate-iogs").schedule or {})["jobs"]
+        two = [(0.0, [0, 1], 100.0, 120.0), (0.0, [0, 1], local, 1.2 * local)]
+        machine = {"migration_seconds": 20.0, "migration_tasks_per_quantum": budget}
+        tasks = workload(two, nodes=4, levels=1, quantum_seconds=200.0, **machine)
+        jobs = (ioopt.solve(tasks, "migrate-iogs").schedule or {})["jobs"]
         assert jobs[0]["finish_seconds"] == 100.0
         found.append(jobs[1]["finish_seconds"])
     assert found == pytest.approx([kept, moved])
+
+
+class Stated(zhang.Runs):
+    """Every second load IOGS comes to .6 of GS, at the others to half of it."""
+
+    def values(self, measure: str, policy: str, load: int, *_: Any, **options: Any) -> list[float]:
+        share = 1.0 if policy == "gs" else 0.6 if load % 2 else 0.5
+        return [share * value for value in (10.0, 12.0)]
+
+
+def test_claims_over_loads_are_judged_at_each() -> None:
+    """Half of GS is 100 % better, .6 of it is better by 67 %; GS is neither better nor equal."""
+    figure, word = zhang.best(Stated(), "iogs", ["gs"], 0.5, least=1.0)
+    assert word == "partly" and figure.startswith("5 of 9 loads; better by +67% (ratio 0.600")
+    assert figure.endswith("; partly at t_e 1959 (+67%), 2286 (+67%), 2612 (+67%), 2939 (+67%)")
+    assert zhang.best(Stated(), "iogs", ["gs"], 0.5)[1] == "holds"
+    assert zhang.best(Stated(), "gs", ["iogs"], 0.5)[1] == "not"
+    found = zhang.simulated("gs", 8, 0.5, 0, 50, 20.0, 64)
+    both = found["wait"] + found["response_from_start"]
+    assert found["response_from_arrival"] == pytest.approx(both)

@@ -41,16 +41,15 @@ class Settings(Record):
 def solve(
     problem: ReplicationProblem, request: SolveRequest[Settings, ReplicationPlan]
 ) -> Outcome[ReplicationPlan]:
-    """Plan with JobDataPresent; the largest planned busy time is ``planned_makespan_seconds``."""
+    """Plan with JobDataPresent."""
     settings = request.settings or Settings()
     try:
-        plan, busy = plan_job_data_present(
+        plan, _ = plan_job_data_present(
             problem, settings.eviction, request.deadline, settings.when, settings.threshold
         )
     except OutOfTime:
         return answer_in_file_order(problem, "JobDataPresent")
-    plan = plan.model_copy(update={"sources": settings.sources})
-    return Outcome(plan, metrics={"planned_makespan_seconds": max(busy)})
+    return Outcome(plan.model_copy(update={"sources": settings.sources}))
 
 
 def plan_job_data_present(

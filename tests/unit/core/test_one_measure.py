@@ -209,3 +209,10 @@ def test_a_summary_reads_neither_plan_nor_schedule() -> None:
     assert result.model_copy(update=hidden).summary() == rest
     with pytest.raises(ValueError, match="serialize"):
         result.model_copy(update=hidden).to_dict()
+
+
+def test_answers_to_another_question_are_not_compared() -> None:
+    """The open loop starts every job at once: shorter, and no better."""
+    rows = ioopt.comparing.compare_rows("small-8", ["fill", "fill:loop=open", "base-line"])
+    assert [row["reference"] for row in rows] == [False, True, False]
+    assert rows[1]["ratio_to_best"] is None and "(loop=open)" in rows[1]["notes"][-1]

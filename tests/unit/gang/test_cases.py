@@ -1,4 +1,4 @@
-"""The worked cases of the shared folder, in both engines, by Python and by command line."""
+"""The worked cases of the shared folder, in both engines."""
 
 from __future__ import annotations
 
@@ -43,20 +43,6 @@ def test_workload(path: Path, engine: str) -> None:
         assert result.metrics["migrated_tasks"] == wanted["tasks_migrated"]
 
 
-@pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
-def test_workload_by_command_line(path: Path, run: Any) -> None:
-    case = json.loads(path.read_text("utf-8"))
-    Path("in.json").write_text(json.dumps(case["instance"]))
-    for name, wanted in case["expected"].items():
-        assert run("solve", "in.json", "--solver", name, "-o", "out.json")[0] == 0
-        jobs = json.loads(Path("out.json").read_text())["schedule"]["jobs"]
-        _close([job["finish_seconds"] for job in jobs], wanted["tf"])
-        assert run("check", "in.json", "out.json")[0] == 0
-        code, out, _ = run("simulate", "in.json", "out.json", "--format", "json")
-        assert code == 0
-        _close(json.loads(out)["metrics"]["mean_slowdown"], wanted["mean_slowdown"])
-
-
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("path", PHASES, ids=lambda path: path.stem)
 def test_phase(path: Path, engine: str) -> None:
@@ -79,16 +65,3 @@ def test_phase(path: Path, engine: str) -> None:
         assert list(job.columns) == expected["cols"]
     assert after.tasks_moved == wanted.get("tasks_moved", 0)
     assert [ids[key] for key in after.moved] == list(wanted.get("stall", {}))
-
-
-@pytest.mark.parametrize("path", PHASES, ids=lambda path: path.stem)
-def test_phase_by_command_line(path: Path, run: Any) -> None:
-    """A snapshot holds home instances only, which is what every phase but clean starts from."""
-    case, instance = phase_case(path)
-    Path("in.json").write_text(json.dumps(instance))
-    how = ("--solver", CASE_NAMES[case["policy"]], "--set", f"phase={case['phase']}")
-    code, out, _ = run("solve", "in.json", "--now", *how)
-    jobs = json.loads(out)["jobs"]
-    assert code == 0 and [
-        (job["id"], job["columns"], job["home_row"], job["rows"]) for job in jobs
-    ] == [(job["id"], job["cols"], job["home"], job["rows"]) for job in case["after"]["running"]]
