@@ -18,6 +18,7 @@ from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
 from ioopt.solvers.replication.plans import Move, Sources, build_plan, require_batch
 
+COPY_AT_ACCESS = 6
 When = Literal["start", "idle-head", "idle-scan"]
 TIE_SECONDS = 1e-9
 TASKS_A_LOOK = 500
@@ -35,7 +36,7 @@ class Settings(Record):
     eviction: EvictionPolicy = "lru"
     sources: Sources = "lowest"
     when: When = "start"
-    threshold: Annotated[int, Field(gt=0)] | None = 6
+    threshold: Annotated[int, Field(gt=0)] | None = COPY_AT_ACCESS
 
 
 def solve(
@@ -57,7 +58,7 @@ def plan_job_data_present(
     eviction: EvictionPolicy = "lru",
     deadline: Deadline | None = None,
     when: When = "start",
-    threshold: int | None = 6,
+    threshold: int | None = COPY_AT_ACCESS,
 ) -> tuple[ReplicationPlan, list[float]]:
     """The plan, and the planned busy time of each node (transfers + compute + copies) in seconds.
 
@@ -108,7 +109,7 @@ def plan_in_file_order(problem: ReplicationProblem) -> ReplicationPlan:
 class _Planner:
     """Planned disks (file -> number of the assignment that last read or copied it), and loads."""
 
-    threshold: int | None = 6
+    threshold: int | None = COPY_AT_ACCESS
 
     def __init__(self, problem: ReplicationProblem) -> None:
         nodes = range(len(problem.nodes))
