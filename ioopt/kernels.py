@@ -31,8 +31,8 @@ def compile_laboratory() -> None:
     """Compile the laboratory, an application of each sort."""
     from ioopt.measure.laboratory import Laboratory
 
-    for name in ("perturbation-table-1", "perturbation-blocking"):
-        problem = load(resolve(name))
+    for name in ("table-1", "blocking", "table-2"):
+        problem = load(resolve(f"perturbation-{name}"))
         for app in problem.applications:
             Laboratory(problem, fast=True).times(app, problem.environments[0], 1, 0)
 

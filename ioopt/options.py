@@ -134,16 +134,24 @@ RENAMED: dict[str, dict[str, str]] = {
 one version, with a line that says so."""
 
 
+LEAST_LIKENESS = 0.6
+
+
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name that is spelt most like *name*; None where none is near.
 
-    >>> nearest("minmax", ["ip", "minmin"])
-    'minmin'
+    >>> nearest("minmax", ["ip", "minmin"]), nearest("mimmin", ["ip", "minmin"])
+    ('minmin', 'minmin')
     """
-    from difflib import get_close_matches
+    from difflib import SequenceMatcher
 
-    close = get_close_matches(name.lower(), list(known), n=1)
-    return close[0] if close else None
+    def likeness(other: str) -> float:
+        """By common runs of letters, or letter by letter, which one wrong letter changes less."""
+        same = sum(map(str.__eq__, name.lower(), other)) / max(len(name), len(other), 1)
+        return max(SequenceMatcher(None, name.lower(), other).ratio(), same)
+
+    found = max(known, key=likeness, default=None)
+    return found if found is not None and likeness(found) >= LEAST_LIKENESS else None
 
 
 def suggest(name: str, known: Iterable[str]) -> str:

@@ -34,11 +34,13 @@ from ioopt.registry import (
     own_bound,
     sense_of,
 )
-from ioopt.result import Result, Status, StopReason, plan_dict, relative_gap
+from ioopt.result import Result, Status, StopReason, plan_dict, relative_gap, violation
 from ioopt.statements import false_metrics, is_reference, past_bound, proves
 from ioopt.units import parse_seconds
 from ioopt.version import __version__
 
+JUDGED_BY_SCHEDULE = ("batch-io", "gang")
+"""Kinds whose schedules can be checked without a plan."""
 SOLVER_TOLERANCE = 1e-6
 """Absolute tolerance of the backends: what a bound may be off without being wrong."""
 
@@ -125,6 +127,8 @@ def check_plan(
     kind: KindSpec, problem: Problem, plan: object, schedule: Schedule | None
 ) -> CheckReport:
     """The report of the kind's checker."""
+    if plan is None and kind.plan is not None and kind.kind not in JUDGED_BY_SCHEDULE:
+        return CheckReport((violation("plan", problem.name, "there is no plan to check"),))
     judge: Checker[Problem, object] = load_target(kind.check)
     return judge(problem, plan, schedule)
 

@@ -142,8 +142,8 @@ def false_schedule(
     Parts with an ``id`` are matched by it. What is not stated is not compared, but no such part is left out.
     """
     if isinstance(stated, Mapping) and isinstance(true, Mapping):
-        for key, value in stated.items():
-            if found := false_schedule(value, true.get(str(key)), rounding, f"{where}.{key}"):
+        for key in (key for key in stated if key in true):  # others are the writer's own
+            if found := false_schedule(stated[key], true[key], rounding, f"{where}.{key}"):
                 return found
         return []
     if isinstance(stated, list) and isinstance(true, (list, tuple)):

@@ -80,7 +80,7 @@ KERNELS = {
         Kernel("replication", "anneal", _SEARCH + "search.anneal:compile_kernel",
                _SEARCH + "search.anneal_kernel:run"),
         Kernel("flexgang", "laboratory", _CALLS + "compile_laboratory",
-               "ioopt.measure.perturbation_kernel:blocking"),
+               "ioopt.measure.perturbation_kernel:program"),
         Kernel("flexgang", "I/O server", _CALLS + "compile_server",
                "ioopt.measure.io_kernel:serve"),
     )

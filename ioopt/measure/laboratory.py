@@ -6,6 +6,7 @@ for every application; characteristic plots take what time is left.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,6 +18,7 @@ from ioopt.compiled.choice import use_machine_code
 from ioopt.measure import Measurement, perturbation_kernel
 from ioopt.options import Deadline
 from ioopt.problems.base import Json, Record
+from ioopt.problems.flexgang.message_counts import Quanta
 from ioopt.problems.flexgang.perturbation import (
     PATTERNS,
     Application,
@@ -29,6 +31,7 @@ from ioopt.problems.flexgang.perturbation import (
     Msg,
     PerturbationProblem,
     PerturbationSlopes,
+    Program,
     Workpile,
     events_per_quantum,
 )
@@ -112,15 +115,18 @@ def run(
     rng: np.random.Generator,
     received: NDArray[np.int64] | None = None,
     fast: bool = False,
+    progress: NDArray[np.int64] | None = None,
 ) -> float:
     """Run time T in gang quanta of *app* under *slots*; *received* is filled with message counts.
 
-    *rng* draws the requests of a blocking application; the others need no randomness.
+    *rng* draws the messages of blocking applications and programs, of which alone *progress* is filled
+    with the instructions that they run; the others need no randomness.
     """
     import numpy as np
 
-    if received is None:
-        received = np.zeros((0, problem.processors), np.int64)
+    none = np.zeros((0, problem.processors), np.int64)
+    received = none if received is None else received
+    progress = none if progress is None else progress
     quantum, work = problem.quantum_instructions, problem.work_quanta * problem.quantum_instructions
 
     def size(quanta: float) -> int:
@@ -139,7 +145,12 @@ def run(
         rounds = app.requests_per_phase
         name, arguments = "msg", (work, size(app.phase_quanta), rounds, pattern, received)
     else:
-        name, arguments = "blocking", (work, *_requests(problem, app, rng), received)
+        if isinstance(app, Program):
+            sent, waits, cost = _messages(problem, app, rng), app.blocking, app.buffer_instructions
+        else:
+            sent, waits, cost = _requests(problem, app, rng), True, 0
+        state = np.zeros((5, problem.processors), np.int64)
+        name, arguments = "program", (*sent, waits, cost, state, received, progress)
     kernel = perturbation_kernel
     function = compiled(kernel.__name__, name) if fast else getattr(kernel, name)
     return slots.elapsed(int(function(slots.runs, quantum, *arguments)), quantum)
@@ -147,18 +158,104 @@ def run(
 
 def _requests(
     problem: PerturbationProblem, app: Blocking, rng: np.random.Generator
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Gaps in instructions and targets, one row a process; the gaps of a process exceed its work."""
+) -> tuple[NDArray[np.int64], ...]:
+    """As of a program with one interval and exponential gaps between requests."""
     import numpy as np
 
     work = problem.work_quanta * problem.quantum_instructions
     mean = problem.quantum_instructions / app.requests_per_quantum
     count = int(1.2 * work / mean + 8 * (work / mean) ** 0.5) + 16
     gaps = np.maximum(1, np.rint(rng.exponential(mean, (problem.processors, count))))
-    gaps[:, -1] = work + 1
-    others = rng.integers(0, problem.processors - 1, (problem.processors, count))
-    targets = others + (others >= np.arange(problem.processors)[:, None])
-    return gaps.astype(np.int64), targets
+    sends = gaps.cumsum(axis=1).astype(np.int64)
+    sends[sends >= work] = work + 1
+    sends[:, -1] = work + 1
+    return np.full((1, problem.processors), work), sends, _targets(sends, rng)
+
+
+def _targets(sends: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+    """Another process for each message."""
+    import numpy as np
+
+    others = rng.integers(0, len(sends) - 1, sends.shape)
+    return others + (others >= np.arange(len(sends))[:, None])
+
+
+def _messages(
+    problem: PerturbationProblem, app: Program, rng: np.random.Generator
+) -> tuple[NDArray[np.int64], ...]:
+    """Work done at the end of each interval and at each message, and targets, by process."""
+    import numpy as np
+
+    processors, quantum = problem.processors, problem.quantum_instructions
+    length, whole = app.interval_quanta, problem.work_quanta
+    count = math.ceil(whole / length)
+    loads = np.resize(app.loads or np.ones((1, processors)), (count, processors))
+    lengths = np.minimum(length, whole - length * np.arange(count))[:, None]
+    work = np.maximum(2, np.rint(loads * lengths * quantum)).astype(np.int64)
+    ends = work.cumsum(axis=0)
+    rate = app.messages_per_quantum * (0.5 if app.blocking else 1.0)
+    many = int(1.2 * rate * whole + 8 * (rate * whole) ** 0.5) + 16
+    at = rng.exponential(1 / rate, (processors, many)).cumsum(axis=1)  # in quanta of the run
+    k, p = np.minimum(at // length, count - 1).astype(np.int64), np.arange(processors)[:, None]
+    part = app.active_share * (at - k * length) / lengths[k, 0] * work[k, p]
+    sends = ends[k, p] - work[k, p] + np.clip(part, 1, work[k, p] - 1).astype(np.int64)
+    sends[at >= whole] = ends[-1].max() + 1
+    sends[:, -1] = ends[-1].max() + 1
+    return ends, sends, _targets(sends, rng)
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What each processor did in each whole quantum of a run in which no process has ended.
+
+    ``runs``, ``received`` (messages) and ``progress`` (instructions, of programs and blocking
+    applications alone) are by quantum and processor.
+    """
+
+    runs: NDArray[np.bool_]
+    received: NDArray[np.int64]
+    progress: NDArray[np.int64]
+
+    def pairs(self, quanta: Quanta) -> NDArray[np.int64]:
+        """Messages received, and progress of all others: a row for each of a set of Section 5.2."""
+        import numpy as np
+
+        others = self.progress.sum(axis=1, keepdims=True) - self.progress
+        ganged = self.runs.all(axis=1, keepdims=True)
+        sets = {
+            "gang": self.runs & ganged,
+            "running": self.runs & ~ganged,
+            "nonrunning": ~self.runs,
+        }
+        return np.stack([self.received, others], axis=-1)[sets[quanta]]
+
+
+def record(
+    problem: PerturbationProblem,
+    app: Application,
+    environment: Environment,
+    seed: int = 0,
+    count: int | None = None,
+) -> Recording:
+    """One run of *app* with *count* (None: all) perturbations of the *problem*, quantum by quantum.
+
+    A Sub environment has exactly one process absent in a disturbed quantum; in an extra quantum of Add
+    all but one are.
+    """
+    import numpy as np
+
+    placing, many = np.random.default_rng([seed, 0]), problem.perturbations
+    perturbed = hits(problem, environment, placing, many if count is None else count)
+    slots = slots_of(problem, environment, perturbed)
+    # No process has done its work before it has run for as many slots.
+    rest = np.ones(
+        (problem.work_quanta - int(slots.runs.sum(axis=0).max()), problem.processors), bool
+    )
+    slots = Slots(np.vstack([slots.runs, rest]), np.append(slots.gang, rest[:, 0]))
+    received, progress = (np.zeros(slots.runs.shape, np.int64) for _ in range(2))
+    requests = np.random.default_rng([seed, 1])
+    run(problem, app, slots, requests, received, use_compiled(problem), progress)
+    return Recording(slots.runs, received, progress)
 
 
 def use_compiled(problem: PerturbationProblem, deadline: Deadline | None = None) -> bool:

@@ -140,19 +140,69 @@ def msg(
     return now
 
 
-def blocking(runs: Box, quantum: int, work: int, gaps: Box, targets: Box, received: Box) -> int:
-    """After each of its *gaps* of work (processors, requests) a process asks its target and waits."""
-    last = 0
-    for p in range(runs.shape[1]):
-        now, left, k = 0, work, 0
-        while gaps[p, k] < left:
-            left -= gaps[p, k]
-            now = advance(runs, quantum, p, now, gaps[p, k])
-            note(received, quantum, targets[p, k], now)
-            answered = next_running(runs, quantum, targets[p, k], now)
-            note(received, quantum, p, answered)
-            if answered > now:
-                now = next_running(runs, quantum, p, answered)
-            k += 1
-        last = max(last, advance(runs, quantum, p, now, left))
-    return last
+def deliver(
+    runs: Box, quantum: int, q: int, now: int, cost: int, at: Box, owed: Box, received: Box
+) -> None:
+    """A message reaches *q* at *now*: one that is absent has *cost* instructions more to do."""
+    note(received, quantum, q, now)
+    if next_running(runs, quantum, q, now) > now:
+        if at[q] > now:
+            at[q] = advance(runs, quantum, q, at[q], cost)
+        else:
+            owed[q] += cost
+
+
+def note_progress(runs: Box, quantum: int, p: int, since: int, until: int, progress: Box) -> None:
+    """Add what *p*, busy from *since* to *until*, runs in each slot."""
+    slot = since // quantum
+    while slot < progress.shape[0] and slot * quantum < until:
+        if runs[slot, p]:
+            progress[slot, p] += min(until, (slot + 1) * quantum) - max(since, slot * quantum)
+        slot += 1
+
+
+def program(
+    runs: Box, quantum: int, ends: Box, sends: Box, targets: Box, blocking: bool, cost: int,
+    state: Box, received: Box, progress: Box,
+) -> int:  # fmt: skip
+    """Intervals of work up to ``ends[k, p]``, each with a barrier at its end, and messages between.
+
+    Work done is counted from the start of the run; at each of ``sends[p]`` process p sends a message to
+    its target, and waits for the reply when *blocking*. Whoever is earliest goes on, ties to the
+    lowest. *state* is scratch space of five zeros a processor.
+    """
+    processors = runs.shape[1]
+    at, since, owed, done, sent = state[0], state[1], state[2], state[3], state[4]
+    now = 0
+    for k in range(ends.shape[0]):
+        for p in range(processors):
+            since[p], at[p] = now, -1
+        waiting = 0
+        while waiting < processors:
+            p = -1
+            for q in range(processors):
+                if at[q] < 0:  # at work from since[q] on, until its next message or the barrier
+                    goal = min(sends[q, sent[q]], ends[k, q])
+                    at[q] = advance(runs, quantum, q, since[q], goal - done[q] + owed[q])
+                    done[q], owed[q] = goal, 0
+                if since[q] >= 0 and (p < 0 or at[q] < at[p]):
+                    p = q
+            now = at[p]
+            note_progress(runs, quantum, p, since[p], now, progress)
+            if done[p] < sends[p, sent[p]]:
+                since[p] = -1  # at the barrier
+                waiting += 1
+                for q in range(processors):
+                    if q != p:
+                        deliver(runs, quantum, q, now, cost, at, owed, received)
+                continue
+            other = targets[p, sent[p]]
+            sent[p] += 1
+            deliver(runs, quantum, other, now, cost, at, owed, received)
+            if blocking:
+                answered = next_running(runs, quantum, other, now)
+                deliver(runs, quantum, p, answered, cost, at, owed, received)
+                if answered > now:
+                    now = next_running(runs, quantum, p, answered)
+            since[p], at[p] = now, -1
+    return now

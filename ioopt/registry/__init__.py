@@ -119,7 +119,18 @@ def generate(kind: Format, preset: str | None, settings: Mapping[str, object], s
                     f"preset {preset!r} is one of {spec.kind}, not of {kind.kind}; "
                     f"known: {', '.join(kind.presets)}"
                 )
-    return load_target(kind.generate or "")(preset, settings, seed)
+    from pydantic import ValidationError
+
+    try:
+        return load_target(kind.generate or "")(preset, settings, seed)
+    except ValidationError as error:  # settings that are sound one by one and make no instance
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        said = f"{where} {first['input']!r}: {first['msg'].lower()}"
+        raise UsageError(f"{kind.kind}: {said}") from None
+    except (OverflowError, MemoryError) as error:
+        told = ", ".join(f"{key}={value}" for key, value in settings.items())
+        raise UsageError(f"{kind.kind}: {told}: too large to make ({error})") from None
 
 
 def kind_of_problem(problem: object) -> KindSpec:

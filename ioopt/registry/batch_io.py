@@ -69,12 +69,12 @@ SOLVERS: tuple[SolverSpec, ...] = (
     *_conservative(
         "cons-min-inst-sld", "conservative:min_inst_sld",
         "least slowdown of the present request first",
-        "Zhou et al., Section III.C.2",
+        "Zhou et al., Section III.C.2", "settings:OrderedSettings",
     ),
     *_conservative(
         "cons-min-aggr-sld", "conservative:min_aggr_sld",
         "least slowdown of the job so far first",
-        "Zhou et al., Section III.C.2",
+        "Zhou et al., Section III.C.2", "settings:OrderedSettings",
     ),
     _policy(
         "adaptive", "adaptive:policy",

@@ -1,56 +1,44 @@
-"""Lee et al., Section 5: Table 3, and the monitor on workloads that its thresholds never saw.
+"""Lee et al., Section 5: Table 3 itself, and ioopt's monitor on workloads that its thresholds never saw.
 
 The truth of a workload is its gamma_sub from the perturbation laboratory, which knows nothing of
 messages. The paper's own classes set the scale: LOW up to the gamma_sub of a blocking application
 at LU's rate (3 requests a quantum), HIGH from that at Water's rate (12) on; between them the paper
-says nothing, and such workloads are printed but not scored. Workloads are drawn at random from a wide
-range about the defaults of the laboratory. A recording has 32 disturbed quanta among 192, as dense as the
-laboratory's 20 in 120. Denser and longer ones are printed too; where meetings are rare, two perturbations
-that come close cost little more than one, so the truth is gamma_sub at the density of the recording.
+says nothing, and such workloads are not scored. Workloads are drawn at random from a wide range about
+the defaults of the laboratory. A recording has 32 disturbed quanta among 192, as dense as the
+laboratory's 20 in 120; where meetings are rare, two perturbations that come close cost little more than
+one, so the truth is gamma_sub at the density of the recording.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from papers.claims import Found, values_of, verdict
-from papers.lee_perturbations import measured
+from papers.lee_perturbations import SEED
 
+from ioopt.compiled import available
 from ioopt.generate.flexgang.message_counts import TABLE_3, message_samples
-from ioopt.measure.gangedness import THRESHOLD, GangednessMonitor, Verdict, judge_means
-from ioopt.problems.flexgang.message_counts import Gangedness, MessageCounts
+from ioopt.measure.gangedness import Settings, judge
+from ioopt.measure.laboratory import Laboratory
+from ioopt.problems.base import Json
+from ioopt.problems.flexgang.message_counts import Gangedness, MessageCountsProblem
 from ioopt.problems.flexgang.perturbation import (
     PATTERNS,
     Application,
     Barrier,
     Blocking,
-    Emp,
     Environment,
     Msg,
     PerturbationProblem,
-    Workpile,
 )
 
 
-@dataclass(frozen=True)
-class Recording:
-    """How long is recorded, on how many processors, and at which of F2's settings."""
-
-    processors: int = 4
-    perturbations: int = 32
-    work_quanta: int = 192
-    batch: int = 4
-    environment: Environment = "Sub_RR"
-
-
-@dataclass(frozen=True)
-class Trial:
+class Trial(NamedTuple):
     """A workload with its truth (None: the paper gives no class there) and the classes found."""
 
     app: Application
@@ -58,30 +46,7 @@ class Trial:
     found: Counter[str]
 
 
-BANDS = (
-    (THRESHOLD, "meets every .154 quantum or oftener"),
-    (0.5, "meets every .154 to .5 quantum"),
-    (1.0, "meets every .5 to 1 quantum"),
-    (math.inf, "meets less than once a quantum"),
-)
-GROUPS = ("blocks, or messages all along", *(name for _, name in BANDS))
-
-
-def group_of(app: Application) -> str:
-    """The row of the tables that *app* belongs to."""
-    period = meeting_quanta(app)
-    return GROUPS[0] if period is None else next(name for most, name in BANDS if period <= most)
-
-
-def meeting_quanta(app: Application) -> float | None:
-    """Quanta of work between meetings of all processes; None for applications without any."""
-    if isinstance(app, Barrier):
-        return app.interval_quanta
-    # A phase in which requests go out all along is not silent between meetings.
-    return app.phase_quanta if isinstance(app, Msg) and app.requests_per_phase == 1 else None
-
-
-def unseen(count: int, seed: int = 11) -> list[Application]:
+def unseen(count: int, seed: int = SEED) -> list[Application]:
     """*count* workloads of each kind, at rates, intervals and phases drawn log-uniformly.
 
     Barriers and phases reach from a tenth of the laboratory's defaults (.01 and .05 quantum) to half
@@ -94,96 +59,66 @@ def unseen(count: int, seed: int = 11) -> list[Application]:
 
     found: list[Application] = []
     for k in range(count):
-        rate, interval, phase = between(1, 60), between(0.001, 0.5), between(0.005, 0.5)
+        long, pattern = between(5, 50), PATTERNS[k % len(PATTERNS)]
         found += [
-            Blocking(id=f"Blocking-{rate:g}", requests_per_quantum=rate),
-            Barrier(id=f"Barrier-{interval:g}", interval_quanta=interval),
-            _phases(PATTERNS[k % len(PATTERNS)], phase),
+            Blocking(requests_per_quantum=between(1, 60)),
+            Barrier(interval_quanta=between(0.001, 0.5)),
+            Msg(phase_quanta=between(0.005, 0.5), pattern=pattern),
+            Msg(phase_quanta=long, requests_per_phase=max(2, round(between(1, 20) * long))),
         ]
-        long, requests = between(5, 50), between(1, 20)
-        found.append(
-            Msg(id=f"Msg-all-along-{long:g}-{requests:g}", phase_quanta=long,
-                requests_per_phase=max(2, round(requests * long)))
-        )  # fmt: skip
-    for k in range(count // 2):
-        interval = between(0.5, 3)
-        coarse = Barrier(id=f"Barrier-{interval:g}", interval_quanta=interval)
-        found.append(coarse if k % 2 else _phases(PATTERNS[k // 2 % len(PATTERNS)], interval))
-    return [*found, Emp(), Workpile()]
-
-
-def _phases(pattern: str, quanta: float) -> Msg:
-    return Msg.model_validate(
-        {"id": f"Msg-{pattern}-{quanta:g}", "phase_quanta": quanta, "pattern": pattern}
-    )
+        if k % 4 == 1:
+            found.append(Barrier(interval_quanta=between(0.5, 3)))
+        elif k % 4 == 3:
+            found.append(
+                Msg(phase_quanta=between(0.5, 3), pattern=PATTERNS[k // 4 % len(PATTERNS)])
+            )
+    return found
 
 
 def monitored(
-    runs: int, count: int, recordings: int, right: float = 0.0, group: str | None = None,
-    seeds: Sequence[int] = (11,), share: float = 1.0, drawn: str | None = None, fewer: int = 1,
+    size: Any, right: float = 0.0, seed: int = SEED, fewer: int = 1,
     recording: Mapping[str, Any] = MappingProxyType({}),
-) -> Found | None:  # fmt: skip
-    """Classes of unseen workloads: at least *right* of them, at most 1 % wrong; None without any truth.
+) -> Found:  # fmt: skip
+    """Classes of unseen workloads: at least *right* of them, at most 1 % wrong.
 
-    Of *group* alone (or drawn until some are of the group *drawn*), on a quarter of the recordings
-    where *fewer* is 4, but 5 at least.
+    On a quarter of the recordings where *fewer* is 4, but 5 at least.
     """
-    apps = [app for seed in seeds for app in unseen(int(count * share), seed)]
-    apps = [app for app in apps if drawn is None or group_of(app) == drawn]
-    many = max(5, recordings // fewer) if fewer > 1 else recordings
-    done = trials(apps, many, runs, Recording(**recording))
-    done = [trial for trial in done if group is None or group_of(trial.app) == group]
-    if not any(trial.truth for trial in done):
-        return None
-    good, wrong, unknown = score(done)
+    many = max(5, size.recordings // fewer)
+    good, wrong, unknown = score(trials(unseen(size.count, seed), many, size.runs, **recording))
     total = good + wrong + unknown
     ours = f"{good / total:.1%} right, {wrong / total:.1%} wrong, {unknown / total:.1%} UNKNOWN of {total}"
     return ours, verdict(good >= right * total and wrong <= 0.01 * total)
 
 
-def quiet(app: Application) -> bool:
-    """Whether *app* sends no messages at all."""
-    return isinstance(app, (Emp, Workpile))
-
-
-def trials(
-    apps: list[Application], seeds: int, runs: int, recording: Recording | None = None
-) -> list[Trial]:
+def trials(apps: list[Application], seeds: int, runs: int, **recording: Any) -> list[Trial]:
     """Truth and classes of each of *apps*, on *seeds* recordings."""
-    recording = recording or Recording()
-    scale = [Blocking(requests_per_quantum=rate) for rate in (3.0, 12.0)]
-    lu, water = (found.gamma_sub or 0.0 for found in measured(scale, runs))
-    size = {key: value for key, value in asdict(recording).items() if key != "environment"}
-    gammas = [found.gamma_sub or 0.0 for found in measured(apps, runs, **size)]
-    asked = [
-        {"app": app.model_dump(mode="json"), "seeds": seeds, "recording": asdict(recording)}
-        for app in apps
-    ]
+    size = {"seeds": seeds, "runs": runs, "perturbations": 32, "work_quanta": 192, **recording}
+    scale = [Blocking(requests_per_quantum=rate).model_dump(mode="json") for rate in (3.0, 12.0)]
+    asked = [{"app": app, "seeds": 0, "runs": runs} for app in scale]
+    asked += [{"app": app.model_dump(mode="json"), **size} for app in apps]
+    lu, water, *found = values_of(one_workload, asked)
     done = []
-    for app, gamma, found in zip(apps, gammas, values_of(classes, asked)):
-        truth: Gangedness | None = "LOW" if gamma <= lu else "HIGH" if gamma >= water else None
-        done.append(Trial(app, None if quiet(app) else truth, Counter(found)))
+    for app, one in zip(apps, found):
+        high: Gangedness | None = "HIGH" if one["gamma"] >= water["gamma"] else None
+        truth = "LOW" if one["gamma"] <= lu["gamma"] else high
+        done.append(Trial(app, truth, Counter(one["classes"])))
     return done
 
 
-def recorded(app: dict[str, Any], seeds: int, recording: dict[str, Any]) -> Iterator[MessageCounts]:
-    """What was counted on *seeds* recordings of one workload."""
-    size = {key: value for key, value in recording.items() if key != "environment"}
+def one_workload(
+    app: Json, seeds: int, runs: int, environment: Environment = "Sub_RR", **size: Any
+) -> dict[str, Any]:
+    """gamma_sub of one workload, and how often the monitor gives each class on *seeds* recordings."""
     problem = PerturbationProblem.model_validate({"applications": [app], **size})
-    (workload,) = problem.applications
-    for seed in range(seeds):
-        yield message_samples(problem, workload, recording["environment"], 1000 + seed)
-
-
-def classes(app: dict[str, Any], seeds: int, recording: dict[str, Any]) -> dict[str, int]:
-    """How often the monitor gave each class on *seeds* recordings of one workload."""
+    (known,) = problem.applications
     found: Counter[str] = Counter()
-    for counts in recorded(app, seeds, recording):
-        monitor = GangednessMonitor(recording["processors"])
-        for quantum, processor, ganged, running, messages in counts.rows(recording["processors"]):
-            monitor.observe(ganged, running, messages, quantum, processor)
-        found[monitor.classify()] += 1
-    return found
+    for seed in range(1000 * SEED, 1000 * SEED + seeds):
+        counts = message_samples(problem, known, environment, seed)
+        heard = MessageCountsProblem(processors=problem.processors, applications=(counts,))
+        found[judge(heard, counts, Settings()).gangedness] += 1
+    perturbed = problem.model_copy(update={"environments": ("Sub_RR",), "runs": runs})
+    slopes = Laboratory(perturbed, SEED, available()).slopes(known)
+    return {"gamma": slopes.gamma_sub, "classes": found}
 
 
 def score(group: list[Trial]) -> tuple[int, int, int]:
@@ -194,29 +129,10 @@ def score(group: list[Trial]) -> tuple[int, int, int]:
     return right, sum(trial.found.total() for trial in scored) - right - unknown, unknown
 
 
-TABLE_3_CLASSES: dict[str, Verdict] = {
-    name: judge_means(gang, absent, running, 4) for name, (gang, running, absent) in TABLE_3.items()
-}
-"""What the means of Table 3 come to."""
-RATIOS = {name: found.ratio or 0.0 for name, found in TABLE_3_CLASSES.items()}
-
-
-def order(*size: int, of: Sequence[str]) -> Found:
-    """The applications by the ratio of Table 3's means."""
-    found = sorted(RATIOS, key=lambda name: -RATIOS[name])
-    return ", ".join(f"{name} {RATIOS[name]:.4f}" for name in found), verdict(found == list(of))
-
-
-def classes_of_table(*size: int, low: Sequence[str], high: Sequence[str]) -> Found:
-    """Their classes."""
-    found = {name: one.gangedness for name, one in TABLE_3_CLASSES.items()}
-    wanted = {**dict.fromkeys(low, "LOW"), **dict.fromkeys(high, "HIGH")}
-    return ", ".join(f"{name} {word}" for name, word in found.items()), verdict(found == wanted)
-
-
-def factor(*size: int, least: float) -> Found:
-    """How far the ratios of low and high gangedness are apart."""
-    low = min(RATIOS["LU"], RATIOS["Enum"])
-    factors = {name: low / RATIOS[name] for name in ("Water", "Barnes")}
+def factor(*context: object, least: float) -> Found:
+    """How far the ratios of low and high gangedness are apart in the paper's Table 3."""
+    ratios = {name: absent / gang for name, (gang, _, absent) in TABLE_3.items()}
+    low = min(ratios["LU"], ratios["Enum"])
+    factors = {name: low / ratios[name] for name in ("Water", "Barnes")}
     ours = ", ".join(f"LU / {name} {value:.2f}" for name, value in factors.items())
     return ours, verdict(min(factors.values()) >= least)

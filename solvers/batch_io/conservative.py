@@ -18,7 +18,7 @@ from ioopt.decisions.batch_io import (
     first_fit,
 )
 from ioopt.decisions.ordering import Number, time_tolerance
-from ioopt.solvers.batch_io.settings import Settings
+from ioopt.solvers.batch_io.settings import OrderedSettings, Settings
 
 
 def cons_fcfs(view: KernelView, rates: Box) -> None:
@@ -31,8 +31,36 @@ def cons_min_inst_sld(view: KernelView, rates: Box) -> None:
     """Cons-MinInstSld: least instant slowdown r_i (t - t_request) / W first (rule 13).
 
     A suspended newcomer has W = 0, an infinite slowdown and the lowest priority: the policy starves
-    it by construction for as long as others keep the storage busy. That is the paper's policy.
+    it by construction for as long as others keep the storage busy. That is the paper's letter.
     """
+    instant_slowdowns(view)
+    by_key(view)
+    first_fit(view, rates)
+
+
+def most_inst_sld(view: KernelView, rates: Box) -> None:
+    """Cons-MinInstSld with ``order=descending``: the most slowed first (rules 13 and 52)."""
+    instant_slowdowns(view)
+    by_key_down(view)
+    first_fit(view, rates)
+
+
+def cons_min_aggr_sld(view: KernelView, rates: Box) -> None:
+    """Cons-MinAggrSld: least aggregate slowdown of the job so far first (rule 14)."""
+    aggregate_slowdowns(view)
+    by_key(view)
+    first_fit(view, rates)
+
+
+def most_aggr_sld(view: KernelView, rates: Box) -> None:
+    """Cons-MinAggrSld with ``order=descending``: the most slowed first (rules 14 and 52)."""
+    aggregate_slowdowns(view)
+    by_key_down(view)
+    first_fit(view, rates)
+
+
+def instant_slowdowns(view: KernelView) -> None:
+    """Equation (1) of every request into ``keys``."""
     for k in range(view.size):
         request = view.jobs[view.out[k]]
         waited = view.now - request.requested
@@ -40,18 +68,21 @@ def cons_min_inst_sld(view: KernelView, rates: Box) -> None:
             view.keys[k] = request.peak * waited / request.moved
         else:
             view.keys[k] = of_nothing(view, waited)
-    by_key(view)
-    first_fit(view, rates)
 
 
-def cons_min_aggr_sld(view: KernelView, rates: Box) -> None:
-    """Cons-MinAggrSld: least aggregate slowdown of the job so far first (rule 14)."""
+def aggregate_slowdowns(view: KernelView) -> None:
+    """Equation (2) of every request into ``keys``."""
     for k in range(view.size):
         request = view.jobs[view.out[k]]
         passed, ideal = view.now - request.start, request.compute_so_far + request.ideal_so_far
         view.keys[k] = passed / ideal if ideal > 0 else of_nothing(view, passed)
+
+
+def by_key_down(view: KernelView) -> None:
+    """Order the requests by ``view.keys``, descending; ties: first come first (rule 52)."""
+    for k in range(view.size):
+        view.keys[k] = 1 / view.keys[k] if view.keys[k] > 0 else math.inf
     by_key(view)
-    first_fit(view, rates)
 
 
 def of_nothing(view: KernelView, waited: Number) -> float:
@@ -70,11 +101,13 @@ def fcfs(how: Settings) -> IoPolicy:
     return made("cons-fcfs", cons_fcfs, how.top)
 
 
-def min_inst_sld(how: Settings) -> IoPolicy:
+def min_inst_sld(how: OrderedSettings) -> IoPolicy:
     """Cons-MinInstSld."""
-    return made("cons-min-inst-sld", cons_min_inst_sld, how.top)
+    grant = cons_min_inst_sld if how.order == "ascending" else most_inst_sld
+    return made("cons-min-inst-sld", grant, how.top)
 
 
-def min_aggr_sld(how: Settings) -> IoPolicy:
+def min_aggr_sld(how: OrderedSettings) -> IoPolicy:
     """Cons-MinAggrSld."""
-    return replace(made("cons-min-aggr-sld", cons_min_aggr_sld, how.top), needs_start=True)
+    grant = cons_min_aggr_sld if how.order == "ascending" else most_aggr_sld
+    return replace(made("cons-min-aggr-sld", grant, how.top), needs_start=True)

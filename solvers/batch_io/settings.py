@@ -45,3 +45,9 @@ class SharingSettings(Settings):
     """Settings of BASE_LINE: ``share`` is how all share (rules 7 and 27)."""
 
     share: Share = "per-node"
+
+
+class OrderedSettings(Settings):
+    """Settings of Cons-MinInstSld and Cons-MinAggrSld: ``order`` says which slowdown goes first (rule 52)."""
+
+    order: Literal["ascending", "descending"] = "ascending"

@@ -1,75 +1,63 @@
-"""The reproduction of Zhou et al.: its statistics by hand, and trends on small seeded workloads."""
+"""The reproduction of Zhou et al.: its statistics by hand, Figure 7, and trends on small workloads."""
 
 from __future__ import annotations
 
-import math
-
 import pytest
+from batch_io_traces import by_hand
+from conftest import ENGINES
 from papers import zhou
-from papers import zhou as reproduce_zhou
-from papers.claims import mean_and_error
+from papers.claims import HOLDS, NOT, PARTLY, TIE
+
+import ioopt
 
 
-def test_mean_and_error_by_hand() -> None:
-    # Mean 2; deviations -1, 0, 1: variance 2 / 2 = 1, error 1 / sqrt 3.
-    mean, error = mean_and_error([1.0, 2.0, 3.0])
-    assert (mean, error) == pytest.approx((2.0, 1 / math.sqrt(3)))
-    assert not reproduce_zhou.below([0.8, 0.9, 1.0], 0.97)
-    assert reproduce_zhou.below([0.80, 0.81, 0.82], 0.97)
-
-
-def test_ratios_pair_the_seeds() -> None:
-    runs = zhou.Runs(zhou.Size(2, {}, "python"))
-    runs.values["mira-month", "closed", "fill", 1.0] = [
-        {"mean_wait_seconds": 2.0},
-        {"mean_wait_seconds": 9.0},
-    ]
-    runs.values["mira-month", "closed", "adaptive", 1.0] = [
-        {"mean_wait_seconds": 4.0},
-        {"mean_wait_seconds": 3.0},
-    ]
-    assert runs.ratios("mean_wait_seconds", "fill", "adaptive", 1.0) == [0.5, 3.0]
-    # Means: 11 over 7. Without one seed 9 / 3 = 3 or 2 / 4 = .5, each 1.25 from 1.75; the error
-    # is the root of (2 - 1) / 2 * (1.25^2 + 1.25^2).
-    found = runs.ratio_of_means("mean_wait_seconds", "fill", "adaptive", 1.0)
-    assert found == pytest.approx((11 / 7, 1.25))
-
-
-def test_a_claim_stands_under_each_reading() -> None:
-    """Base-line waits 4 s by nodes and 8 s evenly shared; cons-fcfs 6 s, with its left-over used 3 s."""
-    runs = zhou.Runs(zhou.Size(2, {}, "python"))
+def test_a_claim_stands_under_each_reading_and_workload() -> None:
+    """Base-line waits 4 s by nodes and 8 s evenly shared; cons-fcfs 6 s, with its left-overs used 3 s."""
     waits = {
-        "base-line:per-node": 4.0,
-        "base-line:even-split": 8.0,
-        "cons-fcfs": 6.0,
+        "base-line:share=per-node": 4.0, "base-line:share=even-split": 8.0, "cons-fcfs": 6.0,
         "cons-fcfs+top": 3.0,
-    }
-    for policy, wait in waits.items():
-        rows = [{"mean_wait_seconds": wait}, {"mean_wait_seconds": wait}]
-        runs.values["mira-month", "closed", policy, 1.0] = rows
-    found = [
-        runs.under(reading).ratios("mean_wait_seconds", "cons-fcfs", "base-line", 1.0)[0]
-        for reading in zhou.READINGS[:4]
-    ]
-    assert found == [1.5, 0.75, 0.75, 0.375]
-    assert [reading.name for reading in zhou.READINGS[:4]] == [
-        "month: ours", "month: ours+top", "month: even-split", "month: even-split+top",
-    ]  # fmt: skip
+    }  # fmt: skip
+    runs = zhou.Runs({
+        (workload, "closed", policy, 1.0): [{zhou.WAIT: wait * scale} for scale in (1, 1)]
+        for policy, wait in waits.items() for workload in zhou.WORKLOADS
+    })  # fmt: skip
+    words = {}
+    for name in ("as printed", "even split", "left-overs used"):
+        read = runs._replace(reading=zhou.READINGS[name])
+        words[name] = zhou.compared(read, zhou.WAIT, "cons-fcfs")
+    assert words["as printed"] == ("; ".join(f"{k}: 1.50 [1.50 .. 1.50]" for k in (1, 2, 3)), NOT)
+    assert words["even split"][1] == words["left-overs used"][1] == HOLDS
+    more = {"policy": "cons-fcfs", "workloads": ["2"], "higher": True}
+    assert zhou.compared(runs, zhou.WAIT, up_to=1.6, **more)[1] == HOLDS
+    assert zhou.compared(runs, zhou.WAIT, up_to=1.1, **more)[1] == PARTLY
+    runs.values["3", "closed", "cons-fcfs", 1.0][:] = [{zhou.WAIT: 4.0}, {zhou.WAIT: 4.0}]
+    assert zhou.pairs(runs, zhou.WAIT, ["cons-fcfs"], ["base-line"], ["3"])[1] == TIE
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_figure_7(engine: str) -> None:
+    """A and B, 4 B/s each of 10, transfer 8 and 40 B; C and D, 4 B/s, 8 B, ask for more than is left.
+
+    Cons-FCFS: A ends at 2, C runs to 4, D to 6, B ends at 10. ADAPTIVE on C: alone with A and B it would
+    end at 2 + 2, 2 + 10 + 4 = 16 in all; sharing, all at 10/3, A and C end at 2.4, B at 10.4, 15.2 in
+    all: C starts. On D: 15.2 + 2.4 + 2 = 19.6 waiting; sharing at 2.5, A, C, D end at 3.2, B at 11.2,
+    20.8: D waits, runs from 2.4 to 4.4.
+    """
+    volumes = {"A": 8, "B": 40, "C": 8, "D": 8}
+    jobs = [(name, 0, 4, 99, [(0, volume)]) for name, volume in volumes.items()]
+    problem = by_hand(jobs, {"nodes": 16, "storage_bytes_per_second": 10})
+    for policy, ends in (("cons-fcfs", [2, 10, 4, 6]), ("adaptive", [2.4, 10.4, 2.4, 4.4])):
+        schedule = ioopt.solve(problem, policy, settings={"engine": engine}).schedule
+        assert [job["end_seconds"] for job in schedule["jobs"]] == pytest.approx(ends), policy
 
 
 @pytest.mark.slow
-def test_trends_on_small_workloads(monkeypatch) -> None:
-    monkeypatch.setattr(zhou, "FACTORS", (0.3, 1.5))
-    size = zhou.Size(3, {"jobs": "100", "days": "1"}, "python")
-    runs = zhou.run_all(size)
-    delay = [runs.mean("io_delay_seconds", "adaptive", f, "open") for f in (0.3, 1.5)]
+def test_trends_on_small_workloads() -> None:
+    runs = zhou.run_all(zhou.Size(3, {"jobs": "100", "days": "1"}, "python"))
+    delay = [sum(runs.of("io_delay_seconds", "adaptive", "month", f, "open")) for f in (0.3, 1.5)]
     assert delay[1] > 5 * delay[0] > 0
     for factor in (0.3, 1.5):
-        ratios = runs.ratios("io_delay_seconds", "fill", "adaptive", factor, "open")
-        assert mean_and_error(ratios)[0] < 0.7
-    response = runs.ratios("mean_response_seconds", "fill", "base-line", 1.5)
-    assert mean_and_error(response)[0] < 1.0
-    lost = runs.under(zhou.READINGS[2])
-    assert lost.mean("mean_wait_seconds", "base-line", 1.5) > runs.mean(
-        "mean_wait_seconds", "base-line", 1.5
-    )
+        assert runs.ratio("io_delay_seconds", "fill", "month", factor, "adaptive", "open")[0] < 0.7
+    lost = runs._replace(reading=zhou.READINGS["even split"])
+    assert lost.of(zhou.WAIT, "base-line", "1", 1.5) > runs.of(zhou.WAIT, "base-line", "1", 1.5)
+    assert zhou.cheaper(runs, 16, 64)[1] == HOLDS

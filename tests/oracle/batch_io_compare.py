@@ -30,6 +30,8 @@ def policy_of(seed: int) -> tuple[str, dict[str, str]]:
         return name, {"share": SHARES[turn % 3]}
     if name == "fill":
         return name, {"alpha": ("0.5", "0", "1")[turn % 3]}
+    if "sld" in name and turn % 2:
+        return name, {"order": "descending"}
     return name, {}
 
 

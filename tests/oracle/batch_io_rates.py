@@ -67,7 +67,7 @@ def policy_rates(sim: Any, queue: list[Request]) -> Rates:
     else:
         keys = {"cons-fcfs": None, "cons-min-inst-sld": instant, "cons-min-aggr-sld": aggregate}
         key = keys[name]
-        order = sorted(queue, key=lambda r: key(sim, r)) if key else queue
+        order = sorted(queue, key=lambda r: sim.sign * key(sim, r)) if key else queue
         rates, left = {}, sim.bw
         for request in order:
             if request["peak"] <= left:

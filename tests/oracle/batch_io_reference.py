@@ -28,11 +28,11 @@ def number(value: Any) -> Fraction:
 
 
 class Reference:
-    """One run: ``share`` and ``alpha`` are the policy's settings, ``ef`` multiplies every v (23)."""
+    """One run: ``share``, ``alpha``, ``order`` are the policy's settings, ``ef`` multiplies every v (23)."""
 
     def __init__(
         self, instance: dict[str, Any], policy: str, share: str = "per-node", alpha: Any = "0.5",
-        ef: Any = 1,
+        ef: Any = 1, order: str = "ascending",
     ) -> None:  # fmt: skip
         machine = instance["machine"]
         self.unit, self.units = machine["unit_nodes"], machine["nodes"] // machine["unit_nodes"]
@@ -43,6 +43,7 @@ class Reference:
         self.options = DEFAULTS | instance.get("options", {})
         self.numbered = not self.flat or self.options["reservation"] == "nodes"
         self.policy, self.share, self.alpha, self.ef = policy, share, number(alpha), number(ef)
+        self.sign = -1 if order == "descending" else 1  # (52)
         buffer = machine.get("burst_buffer")
         self.buffered = buffer is not None
         self.shared = self.buffered and buffer["placement"] == "shared"

@@ -144,21 +144,49 @@ def slow_msg(table: Ticks, processors: int, work: int, phase_work: int, pattern:
     return tick
 
 
-def slow_blocking(table: Ticks, processors: int, work: int, gaps: Any, targets: Any) -> int:
-    last = 0
-    for p in range(processors):
-        done, k, tick, next_request = 0, 0, 0, gaps[p][0]
-        while done < work:
-            if table.running(p, tick):
-                done += 1
-            tick += 1
-            if done == next_request < work and table.running(p, tick - 1):
-                answered = table.answer(targets[p][k], tick)
-                tick = table.answer(p, answered) if answered > tick else tick
-                k += 1
-                next_request += gaps[p][k]
-        last = max(last, tick)
-    return last
+def slow_program(table: Ticks, program: Any, heard: Any, progress: Any) -> int:
+    """As the kernel's: who stops in a tick, in the order of processors, sends a message or meets."""
+    ends, sends, targets, blocking, cost = program
+    everyone = range(len(sends))
+    done, owed, sent, resume = ([0] * len(sends) for _ in range(4))
+    now = 0
+
+    def deliver(q: int, at: int) -> None:
+        if at // table.quantum < len(heard):
+            heard[at // table.quantum, q] += 1
+        owed[q] += 0 if table.running(q, at) else cost
+
+    for goals in ends:
+        waiting: set[int] = set()
+        while len(waiting) < len(sends):
+            stopped = []
+            for p in everyone:
+                if p in waiting or now < resume[p] or not table.running(p, now):
+                    continue
+                if now // table.quantum < len(progress):
+                    progress[now // table.quantum, p] += 1
+                if owed[p]:
+                    owed[p] -= 1
+                    continue
+                done[p] += 1
+                if done[p] in (goals[p], sends[p][sent[p]]):
+                    stopped.append(p)
+            now += 1
+            for p in stopped:
+                if done[p] == goals[p]:
+                    waiting.add(p)
+                    for q in everyone:
+                        if q != p:
+                            deliver(q, now)
+                    continue
+                other = targets[p][sent[p]]
+                sent[p] += 1
+                deliver(other, now)
+                if blocking:
+                    answered = table.answer(other, now)
+                    deliver(p, answered)
+                    resume[p] = table.answer(p, answered) if answered > now else now
+    return now
 
 
 tables = st.integers(2, 4).flatmap(
@@ -190,15 +218,26 @@ def test_applications_equal_ticks(rows: Any, quantum: int, work: int, piece: int
         )
 
 
-@settings(max_examples=80, deadline=None)
-@given(rows=tables, quantum=st.integers(2, 7), work=st.integers(1, 25), data=st.data())
-def test_blocking_equals_ticks(rows: Any, quantum: int, work: int, data: Any) -> None:
+@settings(max_examples=150, deadline=None)
+@given(rows=tables, quantum=st.integers(2, 7), blocking=st.booleans(), data=st.data())
+def test_programs_equal_ticks(rows: Any, quantum: int, blocking: bool, data: Any) -> None:
     runs = np.array(rows, np.bool_)
-    processors = runs.shape[1]
-    draw = st.lists(st.integers(1, 9), min_size=work, max_size=work)
-    gaps = [[*data.draw(draw), work + 1] for _ in range(processors)]
-    others = [st.sampled_from([q for q in range(processors) if q != p]) for p in range(processors)]
-    targets = [[data.draw(other) for _ in range(work + 1)] for other in others]
-    heard = np.zeros(runs.shape, np.int64)
-    fast = kernel.blocking(runs, quantum, work, np.array(gaps), np.array(targets), heard)
-    assert fast == slow_blocking(Ticks(runs, quantum), processors, work, gaps, targets)
+    processors, many = runs.shape[1], data.draw(st.integers(1, 3))
+    work = st.lists(st.integers(2, 12), min_size=processors, max_size=processors)
+    ends = np.array([data.draw(work) for _ in range(many)]).cumsum(axis=0)
+    last = int(ends.max()) + 1
+    sends = np.full((processors, last), last)
+    targets = np.zeros((processors, last), np.int64)
+    for p in range(processors):
+        inside = sorted(set(range(1, int(ends[-1, p]))) - set(ends[:, p].tolist()))
+        chosen = sorted(data.draw(st.sets(st.sampled_from(inside))))
+        sends[p, : len(chosen)] = chosen
+        others = st.sampled_from([q for q in range(processors) if q != p])
+        targets[p] = data.draw(st.lists(others, min_size=last, max_size=last))
+    cost = data.draw(st.integers(0, 3))
+    program = (ends, sends, targets, blocking, cost)
+    found, wanted = ([np.zeros(runs.shape, np.int64) for _ in range(2)] for _ in range(2))
+    state = np.zeros((5, processors), np.int64)
+    wall = kernel.program(runs, quantum, *program, state, *found)
+    assert wall == slow_program(Ticks(runs, quantum), program, *wanted)
+    assert np.array_equal(found, wanted)

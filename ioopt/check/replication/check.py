@@ -59,8 +59,6 @@ def check(
     Metrics: ``compute_imbalance`` = largest / mean compute time of a node - 1, and what
     :func:`ioopt.check.replication.metrics.schedule_metrics` recomputes.
     """
-    if plan is None:
-        return CheckReport((violation("plan", problem.name, "there is no plan to check"),))
     if isinstance(plan, Mapping):
         plan = ReplicationPlan.model_validate(plan)
     reader = _PlanReader(problem, plan)

@@ -87,6 +87,22 @@ class LoadedMiraSettings(MiraSettings):
     demand: float = Field(0.5, gt=0, le=1)
 
 
+class CongestedMiraSettings(MiraSettings):
+    """A month that the storage slows down, as the three of Zhou et al., Section IV.B, must have been.
+
+    The share of jobs of a size is multiplied by (nodes / 512)^``tilt``; ``campaign`` jobs in a row are
+    one: an application run on several inputs, submitted together, alike, so that they write at one time.
+
+    docs/batch-io.md says how the presets were chosen and which workload each stands for.
+    """
+
+    load: float = Field(0.70, gt=0)
+    io_share_from: float = Field(0.10, ge=0, le=1)
+    io_share_to: float = Field(0.40, ge=0, le=1)
+    tilt: float = Field(0.0, ge=-2, le=2)
+    campaign: int = Field(1, ge=1, le=1000)
+
+
 class IoSetsSettings(Record):
     """Applications of three classes whose iterations last about 10, 100 and 1,000 seconds.
 
@@ -131,6 +147,9 @@ class BufferedSettings(SmallSettings):
 PRESETS: dict[str, type[Record]] = {
     "mira-month": MiraSettings,
     "mira-month-loaded": LoadedMiraSettings,
+    "mira-mixed": CongestedMiraSettings,
+    "mira-wide": variant(CongestedMiraSettings, jobs=1500, tilt=0.5, io_share_to=0.45),
+    "mira-bursts": variant(CongestedMiraSettings, load=0.6, io_share_from=0.05, campaign=8),
     "mira-week": variant(MiraSettings, jobs=700, days=7.0),
     "io-sets": IoSetsSettings,
     "small": SmallSettings,
@@ -161,10 +180,13 @@ def _mira(settings: MiraSettings, rng: random.Random) -> BatchIoProblem:
     most = MIRA.storage_bytes_per_second
     if isinstance(settings, LoadedMiraSettings):
         most *= settings.demand
-    arrivals = sorted(_arrival(settings.days, rng) for _ in range(settings.jobs))
-    sizes = rng.choices(SIZES, SIZE_SHARES, k=settings.jobs)
+    mix = settings if isinstance(settings, CongestedMiraSettings) else CongestedMiraSettings()
+    shares = [share * (size / SIZES[0]) ** mix.tilt for share, size in zip(SIZE_SHARES, SIZES)]
+    campaign, applications = mix.campaign, math.ceil(settings.jobs / mix.campaign)
+    arrivals = sorted(_arrival(settings.days, rng) for _ in range(applications))
+    sizes = rng.choices(SIZES, shares, k=applications)
     raw = [math.exp(rng.gauss(0.0, settings.runtime_sigma)) for _ in sizes]
-    demand = sum(size * run for size, run in zip(sizes, raw))
+    demand = campaign * sum(size * run for size, run in zip(sizes, raw))
     scale = settings.load * MIRA.nodes * settings.days * DAY_SECONDS / demand
     jobs = []
     for k, (submit, nodes, run) in enumerate(zip(arrivals, sizes, raw), 1):
@@ -180,6 +202,8 @@ def _mira(settings: MiraSettings, rng: random.Random) -> BatchIoProblem:
                 phases=phases, io_bytes_per_second=own,
             )
         )  # fmt: skip
+    alike = [job for job in jobs for _ in range(campaign)]
+    jobs = [job.model_copy(update={"id": k}) for k, job in enumerate(alike[: settings.jobs], 1)]
     return BatchIoProblem(machine=MIRA, options=QueueOptions(), jobs=tuple(jobs))
 
 

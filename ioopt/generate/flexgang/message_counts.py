@@ -7,9 +7,9 @@ from pydantic import Field
 
 from ioopt.formats.values import Numbers
 from ioopt.generate import built, chosen_preset
-from ioopt.measure.laboratory import Slots, hits, run, slots_of, use_compiled
+from ioopt.measure.laboratory import record
 from ioopt.problems.base import Record
-from ioopt.problems.flexgang.message_counts import MessageCounts, MessageCountsProblem
+from ioopt.problems.flexgang.message_counts import QUANTA, MessageCounts, MessageCountsProblem
 from ioopt.problems.flexgang.perturbation import (
     Application,
     Barrier,
@@ -101,30 +101,13 @@ def message_samples(
     environment: Environment = "Sub_RR",
     seed: int = 0,
 ) -> MessageCounts:
-    """Counts of one run of *app*: every processor and whole quantum in which none has ended.
+    """Counts of one run of *app* (:func:`ioopt.measure.laboratory.record`).
 
-    A Sub environment has exactly one process absent in a disturbed quantum, which the normalising
-    of running samples presumes; in an extra quantum of Add all but one are.
+    The normalising of running samples presumes that one process is absent, as in a Sub environment.
     """
     import numpy as np
 
-    placing = np.random.default_rng([seed, 0])
-    slots = slots_of(
-        problem, environment, hits(problem, environment, placing, problem.perturbations)
-    )
-    # No process has done its work before it has run for as many slots.
-    rest = np.ones(
-        (problem.work_quanta - int(slots.runs.sum(axis=0).max()), problem.processors), bool
-    )
-    slots = Slots(np.vstack([slots.runs, rest]), np.append(slots.gang, rest[:, 0]))
-    received = np.zeros(slots.runs.shape, np.int64)
-    fast = use_compiled(problem)
-    run(problem, app, slots, np.random.default_rng([seed, 1]), received, fast)
-    ganged = slots.runs.all(axis=1)
-    return MessageCounts(
-        id=app.id,
-        gang=tuple(received[ganged].ravel().astype(float).tolist()),
-        running=tuple(received[~ganged][slots.runs[~ganged]].astype(float).tolist()),
-        nonrunning=tuple(received[~ganged][~slots.runs[~ganged]].astype(float).tolist()),
-        absent=tuple(tuple(np.flatnonzero(~row).tolist()) for row in slots.runs),
-    )
+    found = record(problem, app, environment, seed)
+    counts = {name: tuple(found.pairs(name)[:, 0].astype(float).tolist()) for name in QUANTA}
+    absent = tuple(tuple(np.flatnonzero(~row).tolist()) for row in found.runs)
+    return MessageCounts(id=app.id, absent=absent, **counts)

@@ -68,7 +68,29 @@ class Blocking(base.Record):
     requests_per_quantum: base.Positive = 12.0
 
 
-Application = Annotated[Emp | Barrier | Workpile | Msg | Blocking, Field(discriminator="kind")]
+class Program(base.Record):
+    """Unequal work between barriers, and messages, as the applications of Table 2 (rule 13).
+
+    In interval k, ``interval_quanta`` long, process p has the share ``loads[k % len(loads)][p]`` of it
+    as work; 1, the bottleneck's, where ``loads`` is empty. Each process receives ``messages_per_quantum`` of
+    the run, sent by the others at random in the first ``active_share`` of their work of an interval;
+    where they are ``blocking``, half are requests, whose senders wait, and half their replies. A message
+    that finds its process absent is buffered: ``buffer_instructions`` more to do for it.
+    """
+
+    kind: Literal["program"] = "program"
+    id: base.Name = "Program"
+    interval_quanta: base.Positive = 10.0
+    loads: tuple[tuple[Annotated[float, Field(gt=0, le=1, strict=True)], ...], ...] = ()
+    messages_per_quantum: base.Positive = 12.0
+    active_share: Annotated[float, Field(gt=0, le=1, strict=True)] = 1.0
+    blocking: bool = True
+    buffer_instructions: base.Count = 250
+
+
+Application = Annotated[
+    Emp | Barrier | Workpile | Msg | Blocking | Program, Field(discriminator="kind")
+]
 
 
 def events_per_quantum(app: Application) -> float:
@@ -84,14 +106,16 @@ def events_per_quantum(app: Application) -> float:
             return app.requests_per_phase / app.phase_quanta
         case Blocking():
             return app.requests_per_quantum
+        case Program():
+            return app.messages_per_quantum + 1.0 / app.interval_quanta
 
 
 class PerturbationProblem(base.Problem):
     """Applications, and the perturbations under which to run each of them.
 
     A run has ``perturbations`` of them in batches of ``batch``, ``spacing_quanta`` apart within a
-    batch, all in the first ``window`` of the run; batches are at random and do not overlap. Each
-    point is the mean of ``runs`` runs. FX takes ``fixed_processor``.
+    batch, all in the first ``window`` of the run (1: all of it, as Section 4 has it); batches are at
+    random and do not overlap. Each point is the mean of ``runs`` runs. FX takes ``fixed_processor``.
     """
 
     format: Literal["ioopt/perturbation"] = "ioopt/perturbation"
@@ -115,6 +139,13 @@ class PerturbationProblem(base.Problem):
                 f"fixed_processor {self.fixed_processor}: processors are 0 to {self.processors - 1}"
             )
         self._require_runnable()
+        for at, app in enumerate(self.applications):
+            loads = app.loads if isinstance(app, Program) else ()
+            if any(len(row) != self.processors or max(row) < 1 for row in loads):
+                raise ValueError(
+                    f"applications[{at}] ({app.id}): loads: in each row a share for each of "
+                    f"{self.processors} processors, the bottleneck's 1"
+                )
         needed = self.num_batches * self.reserved_quanta
         if needed > self.window_quanta:
             raise ValueError(

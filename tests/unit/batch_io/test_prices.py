@@ -127,4 +127,4 @@ def test_open_loop_has_a_bound_of_the_delay_and_a_closer_one_of_the_response() -
     assert waits < opened.bound <= opened.objective
     assert "io_delay_bound" not in ioopt.solve("small-8", "fill").metrics
     free = ioopt.solve("small-8", "no-congestion", settings={"loop": "open"})
-    assert free.bound == pytest.approx(free.objective)
+    assert free.bound is None and free.status == "feasible"  # a reference proves nothing

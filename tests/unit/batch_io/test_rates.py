@@ -164,16 +164,6 @@ def test_sets_end_at_half_powers() -> None:
     assert set_of(10**0.5) == 1 and set_of(Fraction(10**0.5)) == 1
 
 
-def test_set_10_skips_nobody_but_leaves_storage() -> None:
-    # One set: the first at its own 2 of 10, and 8 idle.
-    state = view((8, 2, 1), (4, None, 1), (8, None, 1))
-    for request in state.requests:
-        request.iteration = Fraction(100)
-    assert rates("set-10", state) == [2, 0, 0]
-    with pytest.raises(UsageError, match=r"base-line\+top"):
-        io_policy("base-line+top", {})
-
-
 @pytest.mark.parametrize(
     ("name", "interference", "wanted"),
     [

@@ -22,7 +22,6 @@ from ioopt.options import Deadline
 from ioopt.plot.measured import plot_perturbation
 from ioopt.problems.flexgang.perturbation import (
     ENVIRONMENTS,
-    PATTERNS,
     Application,
     Barrier,
     Blocking,
@@ -30,6 +29,7 @@ from ioopt.problems.flexgang.perturbation import (
     Environment,
     Msg,
     PerturbationProblem,
+    Program,
     Workpile,
 )
 
@@ -93,24 +93,6 @@ def test_an_arrival_at_a_barrier_is_told_in_the_quantum_that_it_ends() -> None:
     assert received.tolist() == [[1, 1], [1, 1]]
 
 
-def test_blocking_waits_for_the_absent() -> None:
-    """Process 1 asks 0 at .5; 0 is away in quantum 0 and answers at 1, so 1 ends at 4.5, 0 at 5."""
-    runs = np.array([[False, True]])
-    gaps, targets = np.array([[9000, 9000], [500, 9000]]), np.array([[1, 1], [0, 0]])
-    received = np.zeros((1, 2), np.int64)
-    assert kernel.blocking(runs, 1000, 4000, gaps, targets, received) == 5000
-    assert received.tolist() == [[1, 0]]  # the request; the reply comes after the table
-    # With 0 to be there all along the request costs nothing.
-    alone = np.array([[9000, 9000], [500, 3999]])
-    assert kernel.blocking(runs[:0], 1000, 4000, alone, targets, received) == 4000
-    one = np.array([[True, True], [False, True]])
-    # Asked at 1.5, when 0 is away until 2: 1 ends at 2.5, and 0 at 3.
-    assert (
-        kernel.blocking(one, 1000, 2000, np.array([[9000, 9000], [1500, 9000]]), targets, received)
-        == 3000
-    )
-
-
 def test_hits_keep_the_rules() -> None:
     problem = paper()
     for seed in range(50):
@@ -143,12 +125,38 @@ def test_case_slopes() -> None:
             assert found[key] == pytest.approx(wanted["value"], abs=wanted["tol"]), (name, key)
 
 
-@pytest.mark.parametrize("pattern", PATTERNS)
-def test_every_message_pattern_needs_the_gang(pattern: Any) -> None:
-    app = Msg(pattern=pattern)
-    found = Laboratory(paper(app, runs=2)).slopes(app)
-    assert found.gamma_sub == pytest.approx(1.0, abs=0.02)
-    assert found.gamma_add == pytest.approx(1.0, abs=0.02)
+def test_a_program_pays_for_what_was_buffered_and_waits_if_it_blocks() -> None:
+    """Two quanta of work each; 0 is away in quantum 1, in which 1 sends it a message at 1.5.
+
+    0 works in quantum 0, then from 2 on, and has 250 instructions more to do: 3.25. A blocked sender
+    loses what is left of quantum 1.
+    """
+    runs, ends = np.array([[1, 1], [0, 1], [1, 1]]), np.array([[2000, 2000]])
+    sends, targets = np.array([[2001, 2001], [1500, 2001]]), np.array([[1, 1], [0, 0]])
+    for blocking, cost, wall, done in (
+        (0, 250, 3250, 1000),
+        (0, 0, 3000, 1000),
+        (1, 250, 3250, 500),
+    ):
+        received, progress = (np.zeros(runs.shape, np.int64) for _ in range(2))
+        state = np.zeros((5, 2), np.int64)
+        program = (ends, sends, targets, bool(blocking), cost, state, received, progress)
+        assert kernel.program(runs, 1000, *program) == wall
+        assert progress.tolist() == [[1000, 1000], [0, done], [1000, 500 * blocking]]
+        assert received.sum(axis=0).tolist() == [
+            2,
+            blocking,
+        ]  # the other's arrival at the end comes too
+
+
+def test_load_imbalance_tolerates_what_the_bottleneck_is_spared() -> None:
+    """Intervals of 4 quanta, of which process 1 works half: it can lose 2 of them, process 0 none."""
+    app = Program(interval_quanta=4.0, loads=((1.0, 0.5),), messages_per_quantum=1e-9)
+    assert time_of(app, "Sub_FX", (0, 1), (1, 1)) == pytest.approx(4.0)
+    assert time_of(app, "Sub_FX", (0, 1), (1, 1), (2, 1)) == pytest.approx(5.0)
+    assert time_of(app, "Sub_FX", (0, 0)) == pytest.approx(5.0)
+    assert time_of(app, "Add_FX", (0, 0)) == pytest.approx(3.0)
+    assert time_of(app, "Add_FX", (0, 1)) == pytest.approx(4.0)
 
 
 @pytest.mark.slow
@@ -170,7 +178,11 @@ def test_gammas_by_type_and_blocking_in_between() -> None:
 
 
 @pytest.mark.parametrize(
-    "app", [Emp(), Barrier(interval_quanta=0.3), Workpile(), Msg(requests_per_phase=3), Blocking()]
+    "app",
+    [
+        *(Emp(), Barrier(interval_quanta=0.3), Workpile(), Msg(requests_per_phase=3), Blocking()),
+        Program(loads=((1.0, 0.5, 0.7, 0.2), (0.3, 1.0, 1.0, 0.9)), active_share=0.5),
+    ],
 )
 @pytest.mark.slow
 def test_compiled_and_plain_are_twins(app: Application) -> None:
@@ -194,6 +206,10 @@ def test_compiled_and_plain_are_twins(app: Application) -> None:
         ({"applications": [{"kind": "emp"}, {"kind": "emp"}]}, "already the id of"),
         ({"applications": [{"kind": "barrier", "interval_quanta": 0.0}]}, "interval_quanta"),
         ({"environments": ["Sub"]}, "environments"),
+        (
+            {"applications": [{"kind": "program", "loads": [[1.0, 0.5]]}]},
+            "loads: in each row a share",
+        ),
         ({"quanta": 1}, "quanta: unknown key"),
     ],
 )
@@ -245,6 +261,7 @@ def test_every_environment_gets_as_many_runs_as_the_deadline_allows() -> None:
 
 def test_presets() -> None:
     assert len(generate(None, {}, 0).applications) == 10
+    assert [generate(name, {}, 0).window for name in (None, "table-2")] == [0.7, 1.0]
     rates = generate("blocking", {}, 0).applications
     assert [app.id for app in rates] == [f"Blocking-{rate}" for rate in (1, 3, 12, 28)]
     assert [app.kind for app in generate("figure-5", {}, 0).applications] == [
