@@ -13,7 +13,7 @@ from ioopt.cli.options import PATH
 from ioopt.errors import ExitCode, UsageError
 from ioopt.options import parse_settings
 from ioopt.problems.base import Json
-from ioopt.problems.replication import ReplayOptions
+from ioopt.problems.replication import BatchOptions, ReplayOptions
 from ioopt.protocols import Metrics, Simulation
 from ioopt.registry import KindSpec
 from ioopt.solving import load, plan_of
@@ -49,7 +49,7 @@ Examples:
 )
 @click.option("--solver", type=click.Choice(DISPATCHERS),
               help="Instead of RESULT: let this dispatcher decide while the tasks run.")  # fmt: skip
-@set_option("An option beyond the rules: sources=least-loaded.")
+@set_option("Of the replay: sources=least-loaded; of a batch's also room, moves=plan, barriers.")
 @click.option("--prefetch", is_flag=True, help="With --solver: one task may wait on a busy node.")
 @options.output_option(text="Write the replay there as JSON.")
 @options.format_option("table", "json")
@@ -122,8 +122,8 @@ def _replayed(
             "solve with --set mode=replay for a plan of queues"
         )
     if settings:
-        beyond = parse_settings(ReplayOptions, settings, "simulate")
-        plan = plan.model_copy(update={key: getattr(beyond, key) for key in settings})
+        beyond = parse_settings(BatchOptions, settings, "simulate")
+        plan = plan.model_copy(update=beyond.of_plan(settings))
     with reading(result):
         return replay(problem, plan, **how)
 

@@ -4,6 +4,7 @@ Sizes in bytes, times in seconds, rates in bytes per second. Problem: Section 2 
 Workflows, whose tasks write files, take several cores and arrive, are ours (docs/rules/workflow.md).
 """
 
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Annotated, Literal, Self
 
@@ -79,15 +80,19 @@ class Storage(base.Record):
 
 
 class Node(base.Lean):
-    """A compute node: disk (None: unlimited), speed, files held at 0, cores, files staged at once."""
+    """A compute node: disk (None: unlimited), speed, files held at 0, cores, files staged at once.
 
-    LATER = frozenset({"cores", "staging"})
+    ``disk_bytes_per_second`` bounds what comes and what is sent, together (None: unlimited).
+    """
+
+    LATER = frozenset({"cores", "staging", "disk_bytes_per_second"})
     id: base.Name
     disk_bytes: base.Count | None = None
     speed: base.Positive = 1.0
     holds: tuple[base.Name, ...] = ()
     cores: base.Cores = 1
     staging: base.Cores = 1
+    disk_bytes_per_second: base.BytesPerSecond | None = None
 
 
 class File(base.Lean):
@@ -258,6 +263,13 @@ class ReplicationProblem(base.Problem):
         return 1.0 / self.network.replica_bytes_per_second
 
     @cached_property
+    def copy_bytes_per_second(self) -> float:
+        """What planners take for the rate of a copy: a node's interface, or the slowest disk if slower."""
+        disks = [node.disk_bytes_per_second for node in self.nodes]
+        rates = [rate for rate in disks if rate is not None]
+        return min([self.network.replica_bytes_per_second, *rates])
+
+    @cached_property
     def _task_bytes(self) -> tuple[int, ...]:
         sizes = [file.bytes for file in self.files]
         rows = zip(self.inputs, self.outputs, strict=True)
@@ -334,6 +346,31 @@ class CopyEntry(base.Record):
     copy_file: base.Name = Field(alias="copy")
 
 
+Room = Literal["largest", "mean", "next", "missing"]
+"""How much is made free before a task: for the largest, mean or next waiting one, or what is missing."""
+MovesAre = Literal["advice", "plan"]
+"""What the moves of a plan are to its replay (timeline rule 7)."""
+
+
+class BatchOptions(ReplayOptions):
+    """What the replay of a batch's plan may be told beside: ``room``, ``moves`` and ``barriers``."""
+
+    LATER = frozenset({"sources", "room", "moves", "barriers"})
+    room: Room = "missing"
+    moves: MovesAre = "advice"
+    barriers: bool = False
+
+    def of_plan(self, names: Iterable[str]) -> base.Json:
+        """Those of *names*, as a plan has them."""
+        chosen = {name: getattr(self, name) for name in names}
+        moves = chosen.pop("moves", None)
+        return chosen if moves is None else {**chosen, "carry_out": moves == "plan"}
+
+
+Fetches = tuple[tuple[base.Name, base.Name], ...]
+Copies = tuple[tuple[base.Name, base.Name, base.Name], ...]
+
+
 class Round(base.Record):
     """One sub-batch of a solver that works in rounds: the tasks that run between two evictions.
 
@@ -343,8 +380,8 @@ class Round(base.Record):
 
     tasks: tuple[base.Name, ...]
     assign: dict[base.Name, base.Name] = Field(default_factory=dict)
-    remote: tuple[tuple[base.Name, base.Name], ...] = ()
-    copies: tuple[tuple[base.Name, base.Name, base.Name], ...] = ()
+    remote: Fetches = ()
+    copies: Copies = ()
     evicted: tuple[tuple[base.Name, base.Name], ...] = ()
 
 
@@ -368,20 +405,33 @@ class ReplicationPlan(ReplayOptions):
     checked instead). None: ``replay`` for a plan that states an order and nothing else, else
     ``static``. A plan in rounds states its moves in the rounds.
 
+    ``carry_out``: the replay does ``remote`` and ``copies``, and no other transfers (timeline rule 7).
+    ``room``: what a node makes free before it stages its next task (timeline rule 8).
+
     ``dispatches`` (seconds, round, task, node) are what a policy decided while the plan ran; with
     ``prefetch`` or without they make ``order``. Files leave out a round of 0.
     """
 
+    LATER = frozenset({"sources", "carry_out", "room"})
+
     assign: dict[base.Name, base.Name] = Field(default_factory=dict)
     order: dict[base.Name, tuple[base.Name | CopyEntry, ...]]
-    remote: tuple[tuple[base.Name, base.Name], ...] = ()
-    copies: tuple[tuple[base.Name, base.Name, base.Name], ...] = ()
+    remote: Fetches = ()
+    copies: Copies = ()
     eviction: EvictionPolicy = "farthest-next-use"
     rounds: tuple[Round, ...] | None = None
     barriers: bool = False
     moves: MovesModel | None = None
+    carry_out: bool = False
+    room: Room = "missing"
     dispatches: tuple[DispatchRow, ...] | None = None
     prefetch: bool = False
+
+    def moves_by_round(self) -> list[tuple[Fetches, Copies]]:
+        """``remote`` and ``copies`` of each round, or of the whole plan where it has none."""
+        if self.rounds is None:
+            return [(self.remote, self.copies)]
+        return [(part.remote, part.copies) for part in self.rounds]
 
     def to_dict(self) -> base.Json:
         """The plan as files hold it; what is absent is left out."""

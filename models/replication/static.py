@@ -122,7 +122,7 @@ def reduce(problem: ReplicationProblem, merge: bool = True) -> StaticInstance:
         room.append(None if node.disk_bytes is None else node.disk_bytes - dead)
     sizes = tuple(problem.files[file].bytes for file in kept)
     far = [size / exact(problem.network.remote_bytes_per_second) for size in sizes]
-    near = [size / exact(problem.network.replica_bytes_per_second) for size in sizes]
+    near = [size / exact(problem.copy_bytes_per_second) for size in sizes]
     speeds = [exact(node.speed) for node in problem.nodes]
     # Few compute times and speeds differ, and exact division is slow: once for each pair.
     rows = {

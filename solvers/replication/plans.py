@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, chain
+from typing import Any, Literal
 
 from ioopt.errors import NotApplicableError
 from ioopt.models.replication.static import StaticInstance, class_of_task
@@ -14,6 +15,7 @@ from ioopt.problems.replication import (
     Round,
 )
 
+Sources = Literal["lowest", "least-loaded"]
 TINY_TASKS = 8
 """Up to so many tasks plain Python proves in a moment, on two to four nodes."""
 Move = tuple[int, int, int]
@@ -41,11 +43,12 @@ def build_plan(
     moves: Iterable[Move] = (),
     moves_model: MovesModel | None = "replay",
     rounds: Sequence[Sequence[int]] = (),
+    **options: Any,
 ) -> ReplicationPlan:
     """The plan in which node i runs ``queues[i]``: task positions, or ``-1 - file`` to copy a file.
 
     *moves* are what the planner meant to transfer; *moves_model* the rules they are held to.
-    Between two of *rounds*, where there are any, stands a barrier.
+    Between two of *rounds*, where there are any, stands a barrier; *options* are others of the plan.
     """
     nodes = [node.id for node in problem.nodes]
     files = [file.id for file in problem.files]
@@ -66,6 +69,7 @@ def build_plan(
         moves=moves_model,
         rounds=tuple(Round(tasks=tuple(tasks[k] for k in part)) for part in rounds) or None,
         barriers=bool(rounds),
+        **options,
     )
 
 

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
-
-import pytest
-
 import ioopt
 from ioopt.generate.replication.generate import generate
 
@@ -37,14 +33,14 @@ def test_ip_leads_the_ranking_on_private_links():
         assert ours["per-node"] < present["per-node"]
 
 
-@pytest.mark.slow
-def test_the_printed_scheme_loses_on_a_shared_link_and_its_repairs_help():
-    printed, repaired, minmin = [], [], []
-    for seed in SEEDS:
+def test_one_rule_of_eviction_for_both_sides_puts_minmin_last():
+    """Room for a whole task, as printed; where MinMin evicts what is missing alone, it is first."""
+    for seed in SEEDS[:2]:
         problem = generate("image-85", {"tasks": 60}, seed)
-        printed.append(_makespans(problem, "two-stage", effort="0.05")["shared"])
-        repairs = {"barriers": "no", "eviction": "farthest-next-use", "effort": "0.05"}
-        repaired.append(_makespans(problem, "two-stage", **repairs)["shared"])
-        minmin.append(_makespans(problem, "minmin")["shared"])
-    assert statistics.median(repaired) < statistics.median(printed)
-    assert statistics.median(minmin) < statistics.median(printed)
+        rounds = {"room": "largest", "barriers": "no", "effort": "0.02"}
+        ours = _makespans(problem, "two-stage", **rounds)["per-node"]
+        present = _makespans(problem, "job-data-present")["per-node"]
+        cleared, missing = (
+            _makespans(problem, "minmin", room=room)["per-node"] for room in ("largest", "missing")
+        )
+        assert missing < min(ours, present) < max(ours, present) < cleared

@@ -121,6 +121,11 @@ class Run:
                 node.queue.append(entry)
                 entry.node = node
                 entry.part = part = parts.get(entry.name, part)
+        self.cleared: set[int] = set()
+        self.rate = {
+            row["id"]: min(self.nic, number(row.get("disk_bytes_per_second", self.nic)))
+            for row in instance["nodes"]
+        }
         self.part = -1 if rounds else 0
         self.now, self.round = Fraction(0), 0
         self.moves: list[Move] = []
@@ -146,7 +151,30 @@ class Run:
 
     def head(self, node: Node) -> Entry | None:
         waiting = [entry for entry in node.waiting()[:1] if entry.part <= self.part]
+        if waiting and self.is_closed(node, waiting[0]):
+            return None
         return waiting[0] if waiting and waiting[0].release <= self.now else None
+
+    def is_closed(self, node: Node, entry: Entry) -> bool:
+        """Whether *node* still computes, so that it cannot make the room that it makes before *entry*."""
+        wanted = self.options.get("room", "missing")
+        if id(entry) in self.cleared or wanted == "missing":
+            return False
+        if node.disk is None or entry in [*self.copies, node.queue[0]]:
+            self.cleared.add(id(entry))
+            return False
+        left = [sum(self.size[f] for f in e.inputs) for e in node.waiting() if e in self.tasks]
+        room = {"next": left[0], "largest": max(left), "mean": -(-sum(left) // len(left))}[wanted]
+        if room and node.computing():
+            return True
+        for file in sorted(
+            node.complete - self.pinned(node), key=lambda f: self.key(node, f, False)
+        ):
+            if self.used(node) + room > node.disk:
+                node.complete.discard(file)
+                self.gone.append((file, node.name, self.now))
+        self.cleared.add(id(entry))
+        return False
 
     def used(self, node: Node) -> int:
         arriving = self.arriving(node)
@@ -164,6 +192,8 @@ class Run:
     def pinned(self, node: Node) -> set[str]:
         pins = {m.file for m in self.moving() if m.source == node.name}
         for entry in [*node.computing(), *node.waiting()[:1]]:
+            if "room" in self.options and entry.begun is None and id(entry) not in self.cleared:
+                continue
             pins |= set(entry.inputs) if entry.part <= self.part else set()
         return pins
 
@@ -299,17 +329,17 @@ class Run:
         for move in self.moving():
             for resource in self.resources(move) if self.size[move.file] else []:
                 busy[resource] = busy.get(resource, 0) + 1
-        loads = [busy.get(("nic", holder.name), 0) for holder in holders]
-        best = holders[loads.index(min(loads))]
+        shares = [self.rate[h.name] / (busy.get(("nic", h.name), 0) + 1) for h in holders]
+        best = holders[shares.index(max(shares))]
         if self.on_remote(file):
             way = self.resources(Move(file, None, node.name, Fraction(0), self.now))
             far = min(self.capacity(r) / (busy.get(r, 0) + 1) for r in way if r[0] != "nic")
-            if far > self.nic / (min(loads) + 1):
+            if far > max(shares):
                 return ""
         return best.name
 
     def capacity(self, r: tuple[str, str]) -> Fraction:
-        return self.nic if r[0] == "nic" else self.remote if r[0] == "link" else self.disks[r[1]]
+        return {"nic": self.rate, "disk": self.disks}.get(r[0], {}).get(r[1], self.remote)
 
     def start(self, node: Node, entry: Entry) -> None:
         entry.begun = self.now
@@ -528,7 +558,18 @@ def batch_case(seed: int) -> dict[str, Any]:
     from random_replication import random_case
 
     instance, plan, link = random_case(seed)
+    rng = random.Random(f"batch {seed}")
+    disks_of_nodes(rng, instance)
+    if rng.random() < 0.4 and "rounds" not in plan:
+        plan["options"] = {"room": rng.choice(["largest", "mean", "next"])}
     return {"instance": instance, "link": link, **plan}
+
+
+def disks_of_nodes(rng: random.Random, instance: dict[str, Any]) -> None:
+    """Some nodes have disks that are slower or faster than the interfaces."""
+    for node in instance["nodes"] if rng.random() < 0.4 else []:
+        rate = instance["network"]["replica_bytes_per_second"] * rng.choice([0.25, 0.5, 2])
+        node["disk_bytes_per_second"] = rate
 
 
 def workflow_case(seed: int) -> dict[str, Any]:
@@ -570,6 +611,7 @@ def case_with_options(seed: int) -> dict[str, Any]:
     case["options"] = {"sources": "least-loaded" if some[0] else "lowest"}
     for node in case["instance"]["nodes"] if some[1] else []:
         node["staging"] = rng.choice([1, 2, 2, 3, 4])
+    disks_of_nodes(rng, case["instance"])
     return case
 
 

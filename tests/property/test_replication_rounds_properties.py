@@ -17,7 +17,8 @@ SCHEMES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("two-stage", {"effort": "0.02"}),
     ("two-stage", {"effort": "0.02", "barriers": "no", "eviction": "lru"}),
     ("two-stage", {"effort": "0.02", "eviction": "farthest-next-use", "ties": "bytes"}),
-    ("hierarchical", {"effort": "0.02"}),
+    ("two-stage", {"effort": "0.02", "moves": "plan", "room": "missing"}),
+    ("hierarchical", {"effort": "0.02", "barriers": "no", "room": "next"}),
 )
 
 
@@ -43,7 +44,7 @@ def all_schemes(problem: ReplicationProblem) -> int:
 @pytest.mark.parametrize("seed", range(12))
 def test_plans_keep_every_rule(seed):
     problem = ReplicationProblem.model_validate(random_case(seed)[0])
-    assert all_schemes(problem) >= 4
+    assert all_schemes(problem) >= 5
 
 
 @pytest.mark.slow

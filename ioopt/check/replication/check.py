@@ -463,9 +463,12 @@ def _disk(
 def stage_seconds(problem: ReplicationProblem, stage: Stage) -> list[float]:
     """Exec_i of (12) per node in seconds: copies at both ends (9), compute (10), remote (11).
 
-    The printed (9) and (11) omit the file size; the cost is per byte. Compute is divided by speed.
+    The printed (9) and (11) omit the file size; the cost is per byte, of a copy by the slowest disk
+    where that is slower than the interfaces (rule 1). Compute is divided by speed.
     """
-    far, near = problem.network.remote_bytes_per_second, problem.network.replica_bytes_per_second
+    disks = (node.disk_bytes_per_second or math.inf for node in problem.nodes)
+    far = problem.network.remote_bytes_per_second
+    near = min(problem.network.replica_bytes_per_second, *disks)
     fetched = [0] * len(problem.nodes)
     copied = [0] * len(problem.nodes)
     compute = [0.0] * len(problem.nodes)

@@ -6,7 +6,7 @@ one instant has an order that it does not tell, so a choice is wrong only if it 
 
 import math
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
@@ -242,14 +242,20 @@ def _rates(problem: ReplicationProblem, schedule: Schedule) -> Iterable[Violatio
 
 
 def pipes_of(problem: ReplicationProblem, move: Schedule, file: File) -> list[tuple[str, float]]:
-    """Names and rates of what a transfer passes (timeline rule 5): interfaces, remote link, storage disk."""
-    network = problem.network
-    nic, target, source = network.replica_bytes_per_second, move["destination"], move["source"]
+    """Names and rates of what a transfer passes (timeline rule 5): nodes, remote link, storage disk."""
+    network, target, source = problem.network, move["destination"], move["source"]
     if target is None:  # a save crosses what a fetch to its sender would
         target, source = source, None
-    through = [(f"the interface of {target}", nic)]
+
+    def door(name: str) -> tuple[str, float]:
+        """What of a node is slower, its interface or its disk: the same transfers pass both."""
+        disk = problem.nodes[problem.node_index[name]].disk_bytes_per_second or math.inf
+        nic = network.replica_bytes_per_second
+        return (f"the {'disk' if disk < nic else 'interface'} of {name}", min(nic, disk))
+
+    through = [door(target)]
     if source is not None:
-        return through if source == target else [*through, (f"the interface of {source}", nic)]
+        return through if source == target else [*through, door(source)]
     owner = f" of {target}" if network.remote_link == "per-node" else ""
     through.append((f"the remote link{owner}", network.remote_bytes_per_second))
     if file.storage is not None:
@@ -291,9 +297,67 @@ def option_violations(
 ) -> list[Violation]:
     """What *schedule*, whose names are all known, does that the options of *plan* do not allow."""
     found = list(_depths(problem, schedule)) if plan.dispatches is None else []
+    if plan.carry_out:
+        return [*found, *_carried(plan, schedule)]
     if plan.sources == "least-loaded":
         found += _sources(problem, schedule, stays_of(problem, schedule))
+    if plan.room != "missing" and not plan.barriers and not schedule.get("copy_entries"):
+        found += _rooms(problem, plan, schedule, stays_of(problem, schedule))
     return found
+
+
+def _carried(plan: ReplicationPlan, schedule: Schedule) -> Iterator[Violation]:
+    """Timeline rule 7: the moves of the plan, each as often as it states it, and no others."""
+    wanted: Counter[tuple[str, str | None, str]] = Counter()
+    for remote, copies in plan.moves_by_round():
+        wanted.update((file, None, node) for file, node in remote)
+        wanted.update(copies)
+    done = Counter(
+        (row["file"], row["source"], row["destination"]) for row in schedule.get("transfers", ())
+    )
+    for file, source, target in sorted(wanted.keys() | done.keys(), key=str):
+        more = done[file, source, target] - wanted[file, source, target]
+        if more:
+            text = (
+                f"comes from {source or 'the storage'} to {target} {more:+} times more than planned"
+            )
+            yield violation("carry out", file, text, abs(more))
+
+
+def _rooms(
+    problem: ReplicationProblem, plan: ReplicationPlan, schedule: Schedule, stays: Stays
+) -> Iterator[Violation]:
+    """Timeline rule 8: as a task ends, so many bytes are free beside what is being sent."""
+    sizes = {file.id: file.bytes for file in problem.files}
+    size_of = {task.id: problem.task_bytes(k) for k, task in enumerate(problem.tasks)}
+    part_of = {name: r for r, part in enumerate(plan.rounds or ()) for name in part.tasks}
+    ends = {row["id"]: row["end_seconds"] for row in schedule.get("tasks", ())}
+    moves = schedule.get("transfers", ())
+    for node in problem.nodes:
+        if node.disk_bytes is None:
+            continue
+        queue = [entry for entry in plan.order.get(node.id, ()) if isinstance(entry, str)]
+        for place, (before, after) in enumerate(pairwise(queue), start=1):
+            if plan.rounds and part_of.get(before) == part_of.get(after):
+                continue
+            waiting = [size_of[name] for name in queue[place:]]
+            mean = math.ceil(sum(waiting) / len(waiting))
+            room = {"next": waiting[0], "mean": mean, "largest": max(waiting)}[plan.room]
+            time = ends[before]
+            sent = {
+                row["file"] for row in moves
+                if row["source"] == node.id
+                and not late(row["start_seconds"], time) and not late(time, row["end_seconds"])
+            }  # fmt: skip
+            kept = sum(
+                sizes[file]
+                for (file, where), listed in stays.of.items()
+                if where == node.id and file not in sent
+                and any(late(time, s.start) and late(s.end, time) for s in listed)
+            )  # fmt: skip
+            if kept + room > node.disk_bytes:
+                text = f"keeps {kept} bytes after {before}, where {room} of {node.disk_bytes} are to be free"
+                yield violation("room", node.id, text, kept + room - node.disk_bytes)
 
 
 def _depths(problem: ReplicationProblem, schedule: Schedule) -> Iterator[Violation]:

@@ -39,6 +39,8 @@ PRESETS = {**BATCHES, **workflows.PRESETS}
 
 SMALL_BYTES, LARGE_BYTES, CHUNK_BYTES = 4_000_000, 64_000_000, 50_000_000
 HOT_SPOTS = 4
+FINE = 8
+"""Steps between so many boxes to choose from and one more; half a box is chosen half as often."""
 # A 5 x 5 map of cells: four 3 x 2 regions around the middle cell, none of which overlap.
 _REGIONS = (
     ((0, 0), (1, 0), (2, 0), (0, 1), (1, 1), (2, 1)),
@@ -110,7 +112,12 @@ def make(
             Storage(id=f"s{i}", bytes_per_second=rate)
             for i in range(0 if rate is None else settings.storage_nodes)
         ),
-        nodes=tuple(Node(id=f"n{i}", disk_bytes=settings.disk) for i in range(settings.nodes)),
+        nodes=tuple(
+            Node(
+                id=f"n{i}", disk_bytes=settings.disk, disk_bytes_per_second=settings.node_disk_rate
+            )
+            for i in range(settings.nodes)
+        ),
         files=tuple(
             File(id=name, bytes=size, storage=None if rate is None else f"s{storage}")
             for name, size, storage in (files[at] for at in sorted(set().union(*requests)))
@@ -259,10 +266,37 @@ def _sat(settings: SatSettings, rng: np.random.Generator) -> Workload:
             for group, start, n in zip(groups, starts, lengths)
         )
 
-    requests = nearest(
-        longest, len(regions[0]), draw, lambda drawn: overlap_b(drawn, groups), settings.overlap
-    )
+    def draw_boxes(width: int) -> Requests:
+        read = []
+        for group, u, n in zip(groups, where, lengths):
+            boxes = _boxes(_REGIONS[group], settings, n)
+            line = [position[cell] for cell in boxes[int(u * min(width / FINE, len(boxes)))]]
+            read.append(_stretch(line[:n], sizes, cap))
+        return tuple(read)
+
+    low, high, drawing = longest, len(regions[0]), draw
+    if settings.windows == "box":
+        most = len(_boxes(_REGIONS[0], settings, min(lengths)))
+        low, high, drawing = FINE, FINE * most, draw_boxes
+    requests = nearest(low, high, drawing, lambda drawn: overlap_b(drawn, groups), settings.overlap)
     return Workload(files, requests, groups)
+
+
+def _boxes(
+    region: Sequence[tuple[int, int]], settings: SatSettings, files: int
+) -> list[list[tuple[int, int, int]]]:
+    """All windows of at least *files* chunks in a hot spot: so many cells over some days, by first day."""
+    right, up = {1: (1, 1), 2: (2, 1), 4: (2, 2)}[settings.window_cells]
+    grounds = [
+        [(x + dx, y + dy) for dx in range(right) for dy in range(up)] for x, y in sorted(region)
+    ]
+    inside = [ground for ground in grounds if set(ground) <= set(region)]
+    days = -(-files // settings.window_cells)
+    return [
+        [(x, y, day) for day in range(first, first + days) for x, y in ground]
+        for first in range(settings.days - days + 1)
+        for ground in inside
+    ]
 
 
 def _ppa(settings: PpaSettings, rng: np.random.Generator) -> Workload:

@@ -55,6 +55,8 @@ class Settings(Record):
     link: LinkModel = "shared"
     remote_rate: Rate = 12.5e6
     replica_rate: Rate = 1e9
+    node_disk_rate: OptionalRate = None
+    """Rate of a compute node's disk; None: its network interface alone bounds a copy."""
     storage_rate: OptionalRate = None
     """Rate of a storage node's disk; None leaves the storage nodes out of the model."""
     overlap: Overlap = 0.85
@@ -94,6 +96,10 @@ class SatSettings(Settings):
     """SAT: a task reads the chunks of a window in space and time near one of four hot spots."""
 
     disk: Disk = 1_500_000_000
+    windows: Literal["curve", "box"] = "curve"
+    """A window is a stretch of the Hilbert curve through the hot spot, or cells over some days."""
+    window_cells: Literal[1, 2, 4] = 4
+    """Cells of a box; few cells over many days overlap less."""
     files_per_task: Number = 8
     spread: Annotated[int, Field(ge=0)] = 1
     days: Number = 20
@@ -117,7 +123,7 @@ PRESETS: dict[str, type[Settings]] = {
     "bipartite-85": variant(FollowUpSettings, dates=1, patients_per_task=8),
     "sat-85": SatSettings,
     "sat-40": variant(SatSettings, overlap=0.40, files_per_task=14),
-    "sat-10": variant(SatSettings, overlap=0.10, files_per_task=14),
+    "sat-10": variant(SatSettings, overlap=0.10, files_per_task=14, window_cells=1),
     "ppa": PpaSettings,
     # Figure 6
     "ppa-2000": variant(PpaSettings, tasks=2000, nodes=8),

@@ -157,9 +157,30 @@ def make_room(
         if not inst.plain and not aside and st.counters[REQUEST] < 0:
             request_save(inst, plan, st, i, limited, short - freeable)
         return False
+    evict_some(inst, plan, st, log, i, count, short, now)
+    return True
+
+
+def clear_room(
+    inst: Instance, plan: Queues, st: State, log: Log, i: int, p: int, now: float
+) -> bool:
+    """Timeline rule 8: make the bytes free that place *p* asks for, once node *i* computes nothing."""
+    if len(plan.clear) == 0 or plan.clear[p] == 0:
+        return True
+    if st.idle[i] < inst.node_cores[i]:
+        return False
+    count, _ = list_victims(inst, st, i, False, False)
+    evict_some(inst, plan, st, log, i, count, st.used[i] + plan.clear[p] - inst.disk[i], now)
+    return True
+
+
+def evict_some(
+    inst: Instance, plan: Queues, st: State, log: Log, i: int, count: int, short: int, now: float
+) -> None:
+    """Evict from the *count* victims of node *i*, as the policy orders them, until *short* bytes are free."""
     for v in range(count):
         st.keys[v] = victim_key(inst, plan, st, i, st.victims[v])
-    while short > 0:
+    while short > 0 and count > 0:
         best = first_victim(st, count)
         f = st.victims[best]
         evict(inst, st, log, i, f, now)
@@ -167,7 +188,6 @@ def make_room(
         count -= 1
         st.victims[best] = st.victims[count]
         st.keys[best] = st.keys[count]
-    return True
 
 
 def request_save(

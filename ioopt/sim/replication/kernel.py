@@ -39,7 +39,7 @@ from ioopt.sim.replication.state import (
 
 def start_task(inst: Instance, plan: Queues, st: State, log: Log, i: int, now: float) -> bool:
     """Workflow rule 3: start the staged entry of node *i* if cores idle, inputs are there, outputs fit."""
-    if not stage(inst, plan, st, i):
+    if not stage(inst, plan, st, log, i, now):
         return False
     files = inst.num_files
     e = plan.entry[st.head[i]]

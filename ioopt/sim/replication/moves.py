@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ioopt.compiled import tuned
-from ioopt.sim.replication.disk import lacking, make_room, settle_in
+from ioopt.sim.replication.disk import clear_room, lacking, make_room, settle_in
 from ioopt.sim.replication.state import (
     CHANGED,
     KEEP_LEFT,
@@ -97,8 +97,8 @@ def fill(
                     left[r] = max(0.0, left[r] - share)
 
 
-def stage(inst: Instance, plan: Queues, st: State, i: int) -> bool:
-    """Pin the inputs of the first unstarted entry of node *i* (timeline rules 1 and 3).
+def stage(inst: Instance, plan: Queues, st: State, log: Log, i: int, now: float) -> bool:
+    """Pin the inputs of the first unstarted entry of node *i* (timeline rules 1, 3 and 8).
 
     False where there is none to stage.
     """
@@ -112,7 +112,7 @@ def stage(inst: Instance, plan: Queues, st: State, i: int) -> bool:
             st.counters[WANTED] = i + 1
         return False
     e = plan.entry[p]
-    if inst.release[e] > st.clock[2]:
+    if inst.release[e] > st.clock[2] or not clear_room(inst, plan, st, log, i, p, now):
         return False
     st.staged[i] = 1
     for x in range(inst.ptr[e], inst.ptr[e + 1]):
@@ -147,7 +147,9 @@ def start_transfer(inst: Instance, plan: Queues, st: State, log: Log, i: int, no
 
     With several files at once (workflow rule 21), also of the entries behind it, in turn.
     """
-    if not stage(inst, plan, st, i):
+    if plan.carried:
+        return carry(inst, plan, st, log, i, now)
+    if not stage(inst, plan, st, log, i, now):
         return False
     head = st.head[i]
     if inst.staging[i] == 1:
@@ -204,20 +206,43 @@ def bring(
                 source += 1
             if plan.least_loaded:
                 source = least_loaded(inst, st, i, f)
-        if source >= 0:
-            st.pin[source * files + f] += 1
-            st.counters[REPLICA_BYTES] += inst.size[f]
-        else:
-            if st.copies[f] == 0:
-                st.counters[OWED] -= inst.size[f]
-            st.counters[REMOTE_BYTES] += inst.size[f]
-            st.counters[REMOTE_COUNT] += 1
-            st.counters[REFETCHED] += inst.product[f]
-        settle_in(inst, st, i, f)
-        st.has[i * files + f] = 2
-        st.flying[f] += 1
-        set_off(inst, st, log, y, f, source, i, now)
+        send(inst, st, log, y, f, source, i, now)
         return True
+    return False
+
+
+def send(
+    inst: Instance, st: State, log: Log, y: int, f: int, source: int, i: int, now: float
+) -> None:
+    """File *f* starts to come to node *i* as flow *y*."""
+    if source >= 0:
+        st.pin[source * inst.num_files + f] += 1
+        st.counters[REPLICA_BYTES] += inst.size[f]
+    else:
+        if st.copies[f] == 0:
+            st.counters[OWED] -= inst.size[f]
+        st.counters[REMOTE_BYTES] += inst.size[f]
+        st.counters[REMOTE_COUNT] += 1
+        st.counters[REFETCHED] += inst.product[f]
+    settle_in(inst, st, i, f)
+    st.has[i * inst.num_files + f] = 2
+    st.flying[f] += 1
+    set_off(inst, st, log, y, f, source, i, now)
+
+
+def carry(inst: Instance, plan: Queues, st: State, log: Log, i: int, now: float) -> bool:
+    """Timeline rule 7: start the first of the moves to node *i* whose source has the file."""
+    if st.recv[i] >= 0:
+        return False
+    number = max(0, st.counters[OPENED] - 1)
+    for m in range(plan.move_ptr[i], plan.move_ptr[i + 1]):
+        f, source = plan.move_file[m], plan.move_source[m]
+        if plan.move_round[m] != number or st.has[i * inst.num_files + f] != 0:
+            continue
+        sent = source < 0 or st.has[source * inst.num_files + f] == 1
+        if sent and st.used[i] + inst.size[f] <= inst.disk[i]:
+            send(inst, st, log, i, f, source, i, now)
+            return True
     return False
 
 
@@ -231,12 +256,12 @@ def least_loaded(inst: Instance, st: State, i: int, f: int) -> int:
             for x in range(3):
                 if st.use[x] >= 0:
                     st.crossing[st.use[x]] += 1
-    best = -1
+    best, near = -1, 0.0
     for j in range(inst.num_nodes):
-        if st.has[j * inst.num_files + f] == 1 and (best < 0 or st.crossing[j] < st.crossing[best]):
-            best = j
+        share = inst.capacity[j] / (st.crossing[j] + 1)
+        if st.has[j * inst.num_files + f] == 1 and share > near:
+            best, near = j, share
     if st.saved[f] == 2:
-        near = inst.capacity[best] / (st.crossing[best] + 1)
         far = float("inf")
         cross(inst, st, f, -1, i, 0)
         for x in range(1, 3):

@@ -7,7 +7,7 @@ and, as code, in :mod:`ioopt.sim.replication.kernel`.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
@@ -32,6 +32,9 @@ from ioopt.sim.replication.state import (
     require_actual,
 )
 
+Carried = tuple[int, int, int]
+"""File, source (-1: the remote storage) and round of a move to carry out."""
+
 
 @dataclass(frozen=True)
 class Entries:
@@ -43,6 +46,8 @@ class Entries:
     rounds: list[list[int]] | None
     drops: list[list[tuple[int, int]]]
     owner: list[int]
+    clear: list[int]
+    carried: list[list[Carried]] | None
 
     @classmethod
     def of(cls, problem: ReplicationProblem, plan: ReplicationPlan) -> Entries:
@@ -80,7 +85,10 @@ class Entries:
         for k in range(len(problem.tasks)):
             _fits(problem, k, owner[k])
         rounds, drops = _barriers(problem, plan, queues)
-        entries = cls(queues, names, copy_files, rounds, drops, owner)
+        clear = _clear(problem, plan, queues)
+        inputs = [*problem.inputs, *((file,) for file in copy_files)]
+        carried = _carried(problem, plan, queues, inputs, rounds) if plan.carry_out else None
+        entries = cls(queues, names, copy_files, rounds, drops, owner, clear, carried)
         if problem.is_workflow:
             entries._require_end(problem)
         return entries
@@ -161,6 +169,70 @@ def _barriers(
     return places, drops
 
 
+def _clear(
+    problem: ReplicationProblem, plan: ReplicationPlan, queues: list[list[int]]
+) -> list[int]:
+    """Timeline rule 8: bytes to be free before each place is staged; none where only what is missing.
+
+    Nothing is cleared before the first task of a queue. A plan in rounds clears before each round; with
+    barriers its own evictions do.
+    """
+    if plan.room == "missing" or plan.barriers or plan.carry_out:
+        return []
+    problem.require_batch("room")
+    parts = plan.rounds or ()
+    part_of = {name: number for number, part in enumerate(parts) for name in part.tasks}
+    wanted = []
+    for node, queue in zip(problem.nodes, queues, strict=True):
+        waiting = [problem.task_bytes(entry) for entry in queue if entry < len(problem.tasks)]
+        part: int | None = None
+        for place, entry in enumerate(queue):
+            room = 0
+            if entry < len(problem.tasks):
+                number = part_of.get(problem.tasks[entry].id, place)
+                if place and node.disk_bytes is not None and number != part:
+                    mean = -(-sum(waiting) // len(waiting))
+                    room = {"next": waiting[0], "mean": mean, "largest": max(waiting)}[plan.room]
+                part = number
+                del waiting[0]
+            wanted.append(room)
+    return wanted
+
+
+def _carried(
+    problem: ReplicationProblem, plan: ReplicationPlan, queues: list[list[int]],
+    inputs: Sequence[Sequence[int]], rounds: list[list[int]] | None,
+) -> list[list[Carried]]:  # fmt: skip
+    """Per node the moves of *plan*: first those that are only sent on, then as its queue reads them."""
+    problem.require_batch("carry_out")
+    if plan.moves == "replay" or (plan.rounds is not None and rounds is None):
+        kind = "rounds without barriers" if plan.moves != "replay" else "moves of a replay"
+        raise SimulationError(f"carry_out: {kind} cannot be carried out; they are advice")
+    nodes = problem.node_index
+    rank: dict[Carried, int] = {}
+    for i, queue in enumerate(queues):
+        for place, entry in enumerate(queue):
+            for file in inputs[entry]:
+                number = rounds[i][place] if rounds is not None else 0
+                rank.setdefault((number, i, file), len(rank))
+    moves: list[list[Carried]] = [[] for _ in queues]
+    for number, (remote, copies) in enumerate(plan.moves_by_round()):
+        sent = {(name, source) for name, source, _ in copies}
+        rows = [*((f, None, i) for f, i in remote), *copies]
+        for name, source, target in rows:
+            for node in (source, target):
+                if node is not None and node not in nodes:
+                    raise SimulationError(f"carry_out: there is no node {node!r}")
+            file = _file(problem, name, "carry_out")
+            if (number, nodes[target], file) not in rank and (name, target) not in sent:
+                text = f"carry_out: {name} comes to {target}, where nothing reads it or sends it on"
+                raise SimulationError(text)
+            moves[nodes[target]].append((file, -1 if source is None else nodes[source], number))
+    for i, row in enumerate(moves):
+        row.sort(key=lambda move: (move[2], rank.get((move[2], i, move[0]), -1), move))
+    return moves
+
+
 REPORT_SECONDS_PER_READ = 3e-5
 """Time of schedule, timeline and check per input and task."""
 CHEAP_SECONDS = 0.3
@@ -199,7 +271,10 @@ def simulate(
     parsed = Entries.of(problem, plan)
     fast = engine == "compiled" or (engine == "auto" and _takes_machine_code(problem, until))
     inst = instance_arrays(problem, link, parsed.copy_files, fast, actual)
-    queues = queue_arrays(parsed.queues, plan.eviction, parsed.rounds, parsed.drops, fast, plan)
+    queues = queue_arrays(
+        parsed.queues, plan.eviction, parsed.rounds, parsed.drops, fast, plan, parsed.clear,
+        parsed.carried,
+    )  # fmt: skip
     run = compiled(kernel.__name__, "begin_or_advance") if fast else kernel.begin_or_advance
     room = max(64, 2 * len(inst.files))
     while True:
@@ -216,7 +291,7 @@ def simulate(
             break
         room *= 4
     if code == kernel.STUCK:
-        raise _stuck(problem, queues, state, parsed)
+        raise _stuck(problem, queues, state, parsed, plan.carry_out)
     entries = parsed.names, parsed.owner, parsed.copy_files
     return report(problem, link, (log, state), entries, float(makespan), actual)
 
@@ -279,7 +354,7 @@ def _too_long(problem: ReplicationProblem) -> OutOfTime:
 
 
 def _stuck(
-    problem: ReplicationProblem, queues: Queues, state: State, parsed: Entries
+    problem: ReplicationProblem, queues: Queues, state: State, parsed: Entries, carried: bool
 ) -> SimulationError:
     """The error for a replay in which nothing can go on, naming the first node that waits."""
     for i, node in enumerate(problem.nodes):
@@ -292,9 +367,10 @@ def _stuck(
                 files = [parsed.copy_files[entry - len(problem.tasks)]]
             size = len(problem.files)
             missing = [problem.files[f].id for f in files if state.has[i * size + f] != 1]
+            why = "no move of the plan brings" if carried else "its disk has no room for"
             return SimulationError(
-                f"node {node.id} waits for ever at {parsed.names[entry]!r}: its disk has no room "
-                f"for {', '.join(missing) or 'its round'}"
+                f"node {node.id} waits for ever at {parsed.names[entry]!r}: {why} "
+                f"{', '.join(missing) or 'its round'}"
             )
     return SimulationError("the replay stopped before its end")
 

@@ -82,7 +82,9 @@ class Queues(NamedTuple):
     Where they are ``growing``, a queue ends in OPEN, or in CLOSED once nothing more comes. What needs
     to know more is left out, and WANTED notes one more than the node whose queue must grow first.
 
-    ``least_loaded`` is the option of a plan beyond the rules.
+    ``least_loaded`` is the option of a plan beyond the rules. ``clear``, where there is any: bytes to be
+    free before the entry of a place is staged. Where moves are ``carried``, node i receives
+    ``move_file[move_ptr[i]:move_ptr[i + 1]]`` from ``move_source`` in round ``move_round``.
     """
 
     ptr: Ints
@@ -94,8 +96,14 @@ class Queues(NamedTuple):
     drop_ptr: Ints
     drop_node: Ints
     drop_file: Ints
+    clear: Ints
+    move_ptr: Ints
+    move_file: Ints
+    move_source: Ints
+    move_round: Ints
     growing: int = 0
     least_loaded: int = 0
+    carried: int = 0
 
 
 class State(NamedTuple):
@@ -255,11 +263,13 @@ def instance_arrays(
 
 def _capacities(problem: ReplicationProblem) -> list[float]:
     """Bytes a second of every NIC, storage, the shared link, and every node's private link."""
-    network, nodes = problem.network, len(problem.nodes)
+    network, nodes = problem.network, problem.nodes
+    # The same transfers cross the interface of a node and its disk.
+    disks = [node.disk_bytes_per_second or float("inf") for node in nodes]
     return [
-        *([network.replica_bytes_per_second] * nodes),
+        *(min(network.replica_bytes_per_second, rate) for rate in disks),
         *(storage.bytes_per_second for storage in problem.storages),
-        *([network.remote_bytes_per_second] * (1 + nodes)),
+        *([network.remote_bytes_per_second] * (1 + len(nodes))),
     ]
 
 
@@ -297,11 +307,15 @@ def queue_arrays(
     drops: Sequence[Sequence[tuple[int, int]]] = (),
     compiled: bool = True,
     options: ReplayOptions = RULES,
+    clear: Sequence[int] = (),
+    carried: Sequence[Sequence[tuple[int, int, int]]] | None = None,
 ) -> Queues:
     """The arrays of a plan: *queues* hold entries; *rounds* (with barriers) a round for each place.
 
-    *drops* are, per round, the (file, node) pairs that leave as it opens.
+    *drops* are, per round, the (file, node) pairs that leave as it opens; *clear* the bytes to be free
+    for each place; *carried*, per node, (file, source, round) of the moves to carry out.
     """
+    moves = [move for row in carried or () for move in row]
     places = [r for row in rounds for r in row] if rounds is not None else []
     box = boxes(compiled)
     return Queues(
@@ -314,7 +328,13 @@ def queue_arrays(
         drop_ptr=box(_offsets(map(len, drops))),
         drop_node=box([node for row in drops for _, node in row]),
         drop_file=box([file for row in drops for file, _ in row]),
+        clear=box(clear),
+        move_ptr=box(_offsets(map(len, carried or ()))),
+        move_file=box([file for file, _, _ in moves]),
+        move_source=box([source for _, source, _ in moves]),
+        move_round=box([number for *_, number in moves]),
         least_loaded=int(options.sources == "least-loaded"),
+        carried=int(carried is not None),
     )
 
 

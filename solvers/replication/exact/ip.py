@@ -17,7 +17,7 @@ from ioopt.models.replication.static import (
 )
 from ioopt.options import Deadline
 from ioopt.problems.base import Record
-from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
+from ioopt.problems.replication import MovesAre, ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Incumbents, Outcome, SolveRequest
 from ioopt.result import StopReason
 from ioopt.solvers.replication.exact.enumeration import applies
@@ -54,7 +54,7 @@ class Settings(Record):
     none: the makespan where that is the measure asked for and nothing else is set, else the batch time.
 
     ``cycles`` as printed or acyclic (copies descend from a fetch); ``replication`` off: no copies;
-    ``anneal`` off: no annealing start.
+    ``anneal`` off: no annealing start. ``moves``: what the plan's are to its replay (timeline rule 7).
     """
 
     objective: Literal["additive", "makespan"] | None = None
@@ -62,6 +62,7 @@ class Settings(Record):
     cycles: Cycles = "acyclic"
     replication: bool = True
     anneal: bool = True
+    moves: MovesAre = "advice"
 
 
 def solve(
@@ -81,6 +82,9 @@ def solve(
         outcome = _least_makespan(problem, request, settings)
     else:
         outcome = _least_additive(problem, request, settings)
+        if outcome.plan is not None and settings.moves == "plan":
+            plan = outcome.plan.model_copy(update={"carry_out": True})
+            outcome = replace(outcome, plan=plan)
     if request.measure in (None, f"{objective}_seconds"):
         return outcome
     note = f"{objective}_seconds is optimised; the measure is {request.measure}"

@@ -4,7 +4,10 @@ And on the same planned disks a plan at once (ours): tasks in the order of the f
 free node.
 """
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from ioopt.errors import OutOfTime
 from ioopt.models.replication.bounds import area_seconds
@@ -13,18 +16,27 @@ from ioopt.problems.base import Record
 from ioopt.problems.replication import EvictionPolicy, ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
-from ioopt.solvers.replication.plans import Move, build_plan, require_batch
+from ioopt.solvers.replication.plans import Move, Sources, build_plan, require_batch
 
 COPY_AT_ACCESS = 6
+When = Literal["start", "idle-head", "idle-scan"]
 TIE_SECONDS = 1e-9
 TASKS_A_LOOK = 500
 """Tasks planned between two looks at the clock."""
 
 
 class Settings(Record):
-    """``eviction``: policy of the replay; the plan itself always evicts the least recently used."""
+    """``eviction``, ``sources``: of the replay; the plan itself always evicts the least recently used.
+
+    ``when``: all tasks are assigned at the ``start``; or a node that idles by the plan takes the first
+    task that waits (``idle-head``) or the one with the least to transfer to it (``idle-scan``).
+    ``threshold``: the access since its last copy at which a file is copied (None: never).
+    """
 
     eviction: EvictionPolicy = "lru"
+    sources: Sources = "lowest"
+    when: When = "start"
+    threshold: Annotated[int, Field(gt=0)] | None = COPY_AT_ACCESS
 
 
 def solve(
@@ -33,14 +45,20 @@ def solve(
     """Plan with JobDataPresent."""
     settings = request.settings or Settings()
     try:
-        plan, _ = plan_job_data_present(problem, settings.eviction, request.deadline)
+        plan, _ = plan_job_data_present(
+            problem, settings.eviction, request.deadline, settings.when, settings.threshold
+        )
     except OutOfTime:
         return answer_in_file_order(problem, "JobDataPresent")
-    return Outcome(plan)
+    return Outcome(plan.model_copy(update={"sources": settings.sources}))
 
 
 def plan_job_data_present(
-    problem: ReplicationProblem, eviction: EvictionPolicy = "lru", deadline: Deadline | None = None
+    problem: ReplicationProblem,
+    eviction: EvictionPolicy = "lru",
+    deadline: Deadline | None = None,
+    when: When = "start",
+    threshold: int | None = COPY_AT_ACCESS,
 ) -> tuple[ReplicationPlan, list[float]]:
     """The plan, and the planned busy time of each node (transfers + compute + copies) in seconds.
 
@@ -48,10 +66,17 @@ def plan_job_data_present(
     passes first.
     """
     require_batch(problem)
-    planner = _Planner(problem)
-    for k in range(len(problem.tasks)):
+    planner = _Planner(problem) if when == "start" else _WhenIdle(problem)
+    planner.threshold = threshold
+    waiting = list(range(len(problem.tasks)))
+    for number in range(len(problem.tasks)):
+        k = number
+        if when == "idle-scan":
+            k = planner.next(waiting)
+            waiting.remove(k)
         planner.assign(k)
-        if k % TASKS_A_LOOK == TASKS_A_LOOK - 1 and deadline is not None and deadline.expired():
+        look = number % TASKS_A_LOOK == TASKS_A_LOOK - 1
+        if look and deadline is not None and deadline.expired():
             raise OutOfTime("the deadline passed while JobDataPresent planned")
     model = "replay" if planner.evictions else "static"
     plan = build_plan(problem, planner.queues, eviction, planner.moves, model)  # type: ignore[arg-type]
@@ -84,6 +109,8 @@ def plan_in_file_order(problem: ReplicationProblem) -> ReplicationPlan:
 class _Planner:
     """Planned disks (file -> number of the assignment that last read or copied it), and loads."""
 
+    threshold: int | None = COPY_AT_ACCESS
+
     def __init__(self, problem: ReplicationProblem) -> None:
         nodes = range(len(problem.nodes))
         self.problem = problem
@@ -112,8 +139,14 @@ class _Planner:
             self.disks[node][f] = k
         for f in inputs:
             self.accesses[f] += 1
-            if self.accesses[f] >= COPY_AT_ACCESS:
+            if self.threshold is not None and self.accesses[f] >= self.threshold:
                 self._copy(f, k)
+
+    def next(self, waiting: Sequence[int]) -> int:
+        """Of the *waiting* tasks the one with the least to transfer to the node that idles first."""
+        node = min(range(len(self.busy)), key=self.busy.__getitem__)
+        here = [k for k in waiting if node in self.problem.hosts[k]]
+        return min(here or waiting, key=lambda k: self._transfer_seconds(k, node))
 
     def _node_for(self, k: int) -> tuple[int, float]:
         """The node with least expected transfer time, and that time in seconds."""
@@ -138,8 +171,9 @@ class _Planner:
                     copied += self.sizes[f]
                 else:
                     fetched += self.sizes[f]
-        network = self.problem.network
-        return fetched / network.remote_bytes_per_second + copied / network.replica_bytes_per_second
+        problem = self.problem
+        far = fetched / problem.network.remote_bytes_per_second
+        return far + copied / problem.copy_bytes_per_second
 
     def _copy(self, f: int, number: int) -> None:
         """DataLeastLoaded: copy *f* to the least-loaded node that lacks it and can hold it."""
@@ -153,7 +187,7 @@ class _Planner:
             return
         self._bring(f, target, number, ())
         self.disks[target][f] = number
-        self.busy[target] += size / self.problem.network.replica_bytes_per_second
+        self.busy[target] += size / self.problem.copy_bytes_per_second
         self.queues[target].append(-1 - f)
         self.accesses[f] = 0
 
@@ -172,12 +206,16 @@ class _Planner:
         self.used[node] += size
 
 
-class _InFileOrder(_Planner):
+class _WhenIdle(_Planner):
     """Every task goes to the node that is free first of those whose disk holds its files."""
 
     def _node_for(self, k: int) -> tuple[int, float]:
         node = min(self.problem.hosts[k], key=self.busy.__getitem__)
         return node, self._transfer_seconds(k, node)
 
+
+class _InFileOrder(_WhenIdle):
+    """Without copies ahead."""
+
     def _copy(self, f: int, number: int) -> None:
-        """Nothing is copied ahead."""
+        """Nothing is copied."""

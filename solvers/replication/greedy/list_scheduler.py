@@ -14,7 +14,7 @@ all release times are known; the shared link and the disks of storage nodes are 
 """
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -25,7 +25,7 @@ from typing import Literal
 
 from ioopt.errors import OutOfTime
 from ioopt.options import Deadline
-from ioopt.problems.replication import ReplicationProblem
+from ioopt.problems.replication import ReplicationProblem, Room
 from ioopt.solvers.replication.plans import Move, successors
 from ioopt.units import exact
 
@@ -42,10 +42,10 @@ class Ticks:
     """
 
     def __init__(self, problem: ReplicationProblem) -> None:
-        nodes, tasks, network = problem.nodes, problem.tasks, problem.network
+        nodes, tasks = problem.nodes, problem.tasks
         rates = [
             exact(rate)
-            for rate in (network.remote_bytes_per_second, network.replica_bytes_per_second)
+            for rate in (problem.network.remote_bytes_per_second, problem.copy_bytes_per_second)
         ]
         speeds = {node.speed: exact(node.speed) for node in nodes}
         compute = [exact(task.compute_seconds) for task in tasks]
@@ -178,13 +178,15 @@ def _close(starts: list[int], ends: list[float], start: int, end: int) -> None:
 class Components:
     """What a list scheduler is made of; *rank* ``end`` goes without *gaps*.
 
-    Without ``copies`` every file is fetched, at that price.
+    Without ``copies`` every file is fetched, at that price. ``room``: what full disks make free beside
+    what is missing, once a task is committed (rule 7).
     """
 
     rank: Literal["path", "path with files", "end"]
     gaps: bool = False
     disks: bool = False
     copies: bool = True
+    room: Room = "missing"
 
 
 HEFT = Components("path with files", gaps=True)
@@ -306,16 +308,14 @@ class ListScheduler:
         for file in problem.inputs[k]:
             self.unread[file] -= 1
         disk = problem.nodes[i].disk_bytes if self.components.disks else None
+        room = self.components.room
+        if disk is not None and room == "next" and any(node == i for _, node in self.order[:-1]):
+            yield from self._evict(i, disk - problem.task_bytes(k), ())
         for file in files:
             if file in self.disks[i]:
                 continue
-            while disk is not None and self.used[i] + self.sizes[file] > disk:
-                victim = min(self.disks[i].difference(files), key=self._popularity)
-                self.disks[i].remove(victim)
-                self.holders[victim].remove(i)
-                self.used[i] -= self.sizes[victim]
-                self.evictions += 1
-                yield victim, False, i
+            if disk is not None:
+                yield from self._evict(i, disk - self.sizes[file], files)
             if file in problem.inputs[k]:
                 held = self.components.copies and self.holders[file]
                 self.moves.append((file, min(self.holders[file]) if held else -1, i))
@@ -323,6 +323,22 @@ class ListScheduler:
             self.holders[file].add(i)
             self.used[i] += self.sizes[file]
             yield file, True, i
+        if disk is not None and room in ("largest", "mean"):
+            done = {task for task, _ in self.order}
+            sizes = [problem.task_bytes(j) for j in range(len(self.need)) if j not in done]
+            waiting = [size for size in sizes if size <= disk] or [0]
+            mean = -(-sum(waiting) // len(waiting))
+            yield from self._evict(i, disk - (max(waiting) if room == "largest" else mean), ())
+
+    def _evict(self, i: int, most: int, spared: Collection[int]) -> Iterator[tuple[int, bool, int]]:
+        """Files leave node *i*, the least popular first, until it holds *most* bytes or only *spared*."""
+        while self.used[i] > most and not self.disks[i].issubset(spared):
+            victim = min(self.disks[i].difference(spared), key=self._popularity)
+            self.disks[i].remove(victim)
+            self.holders[victim].remove(i)
+            self.used[i] -= self.sizes[victim]
+            self.evictions += 1
+            yield victim, False, i
 
     def _popularity(self, file: int) -> tuple[int, int]:
         """Equation (22), times a number that all numbers of copies divide; ties: the lowest file."""

@@ -10,12 +10,13 @@ from ioopt.problems.replication import (
     MovesModel,
     ReplicationPlan,
     ReplicationProblem,
+    Room,
 )
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
 from ioopt.solvers.replication.greedy.job_data_present import answer_in_file_order
 from ioopt.solvers.replication.greedy.list_scheduler import MIN_MIN, ListScheduler
-from ioopt.solvers.replication.plans import build_plan, require_batch
+from ioopt.solvers.replication.plans import Sources, build_plan, require_batch
 
 SECONDS_PER_TASK, SECONDS_PER_CELL = 2e-4, 2e-9
 """What planning takes on a busy machine, per task, and per task for every cell of tasks x nodes."""
@@ -29,13 +30,17 @@ SLACK_SECONDS = 0.3
 
 
 class Settings(Record):
-    """``replication``: plan copies between nodes; ``eviction``: policy of the replay.
+    """``replication``: plan copies between nodes; ``eviction``, ``sources``: of the replay.
 
-    The plan itself always evicts by popularity, as the paper has it.
+    The plan itself always evicts by popularity, as the paper has it. ``room``: what a node makes free
+    once a task has ended, in the plan and in its replay: for the largest, mean or next waiting task,
+    or only what the next one misses, beside its inputs (rule 7).
     """
 
     replication: bool = True
     eviction: EvictionPolicy = "popularity"
+    room: Room = "missing"
+    sources: Sources = "lowest"
 
 
 def solve(
@@ -47,10 +52,12 @@ def solve(
     """
     settings = request.settings or Settings()
     try:
-        plan, _ = plan_minmin(problem, settings.replication, settings.eviction, request.deadline)
+        plan, _ = plan_minmin(
+            problem, settings.replication, settings.eviction, request.deadline, settings.room
+        )
     except OutOfTime:
         return answer_in_file_order(problem, "MinMin")
-    return Outcome(plan)
+    return Outcome(plan.model_copy(update={"sources": settings.sources}))
 
 
 def answer_instead(
@@ -75,6 +82,7 @@ def plan_minmin(
     replication: bool = True,
     eviction: EvictionPolicy = "popularity",
     deadline: Deadline | None = None,
+    room: Room = "missing",
 ) -> tuple[ReplicationPlan, list[float]]:
     """MinMin's plan and the planned ready time of each node in seconds.
 
@@ -87,10 +95,11 @@ def plan_minmin(
     until = (deadline or Deadline(None)).with_overtime(CHECK_SECONDS_PER_READ * reads)
     if estimate > max(CHEAP_SECONDS, 2.0 * until.remaining()):
         raise OutOfTime("MinMin takes longer than the time limit leaves")
-    made = ListScheduler(problem, replace(MIN_MIN, copies=replication))
+    made = ListScheduler(problem, replace(MIN_MIN, copies=replication, room=room))
     made.run(until if estimate > CHEAP_SECONDS else None)
     model: MovesModel = "replay" if made.evictions else "static"
-    return build_plan(problem, made.queues(), eviction, made.moves, model), made.ready_seconds
+    plan = build_plan(problem, made.queues(), eviction, made.moves, model, room=room)
+    return plan, made.ready_seconds
 
 
 def planning_seconds(problem: ReplicationProblem) -> float:

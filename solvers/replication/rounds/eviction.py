@@ -3,12 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import Literal
 
-from ioopt.problems.replication import EvictionPolicy, ReplicationProblem
-
-Room = Literal["largest", "mean", "smallest"]
-"""The pending task for which a round begins with room on every node."""
+from ioopt.problems.replication import EvictionPolicy, ReplicationProblem, Room
 
 Removal = tuple[int, int]
 """File and node."""
@@ -48,13 +44,13 @@ class Disks:
     def evict_for_one_task(self, pending: Sequence[int]) -> list[Removal]:
         """Open a round: room for a pending task on every node (not farthest-next-use).
 
-        Which, the paper leaves open: the largest that fits there, the mean of those, or the smallest.
+        Which, the paper leaves open: the largest that fits there, the mean of those, or the next.
         """
         self.open_round(pending)
         gone: list[Removal] = []
-        if self.policy == "farthest-next-use":
+        if self.policy == "farthest-next-use" or self.room == "missing":
             return gone
-        sizes = sorted(self.sizes[task] for task in pending)
+        sizes = [self.sizes[task] for task in pending]
         room: dict[int, int] = {}
         for node, item in enumerate(self.problem.nodes):
             disk = item.disk_bytes
@@ -63,7 +59,7 @@ class Disks:
             if disk not in room:
                 fitting = [size for size in sizes if size <= disk] or [0]
                 mean = -(-sum(fitting) // len(fitting))
-                wanted = {"largest": fitting[-1], "mean": mean, "smallest": fitting[0]}
+                wanted = {"largest": max(fitting), "mean": mean, "next": fitting[0]}
                 room[disk] = wanted[self.room]
             gone += self.evict_until(node, disk - room[disk], ())
         return gone

@@ -176,10 +176,12 @@ def allocate(
     nodes: Sequence[int],
     present: Sequence[frozenset[int]],
     limits: BackendLimits,
+    copies: bool = True,
 ) -> Allocation:
     """Allocate the tasks of *start* (node -> tasks, which fits the disks) to *nodes*; without time, as it is.
 
-    *present* are the files on every node of the problem; on *nodes* they are free and may go.
+    *present* are the files on every node of the problem; on *nodes* they are free and may go. Without
+    *copies* every other file is fetched.
     """
     tasks = sorted(task for part in start.values() for task in part)
     read = sorted({file for task in tasks for file in problem.inputs[task]})
@@ -191,11 +193,11 @@ def allocate(
     for node, part in start.items():
         for task in part:
             assign[row[task]] = local[node]
-    best = first_moves(instance, assign)
+    best = first_moves(instance, assign, copies)
     terms = sum(len(group.inputs) for group in instance.classes) + 4 * instance.num_files
     left = timed(limits, terms * len(nodes) / TERMS_PER_SECOND)
     if tasks and left is not None:
-        best = _improved(instance, best, left)
+        best = _improved(instance, best, left, copies)
     files = [read[file] for file in instance.files]
     where = {task: nodes[best.assign[at]] for at, task in enumerate(tasks)}
     queues = {
@@ -237,8 +239,8 @@ def _restricted(
     )
 
 
-def first_moves(instance: StaticInstance, assign: Sequence[int]) -> Moves:
-    """Transfers for a fixed assignment: what a task's node lacks is copied from a node that reads it.
+def first_moves(instance: StaticInstance, assign: Sequence[int], sends: bool = True) -> Moves:
+    """Transfers for a fixed assignment: what a task's node lacks is copied (if it *sends*) from a reader.
 
     Held copies that no task of their node reads are no sources, since they may have to go. Where no
     node can send, the reader with the least load fetches the file and sends it on if that pays.
@@ -258,7 +260,7 @@ def first_moves(instance: StaticInstance, assign: Sequence[int]) -> Moves:
             sources = [first]
         for node in lacking:
             source = min(sources, key=lambda i: (load[i], i))
-            if 2 * instance.near[file] < instance.far[file]:
+            if sends and 2 * instance.near[file] < instance.far[file]:
                 copies.append((file, source, node))
                 load[source] += instance.near[file]
                 load[node] += instance.near[file]
@@ -269,11 +271,13 @@ def first_moves(instance: StaticInstance, assign: Sequence[int]) -> Moves:
     return Moves(tuple(assign), tuple(remote), tuple(copies))
 
 
-def _improved(instance: StaticInstance, best: Moves, limits: BackendLimits) -> Moves:
+def _improved(instance: StaticInstance, best: Moves, limits: BackendLimits, copies: bool) -> Moves:
     """The best allocation CP-SAT finds within *limits*, never worse than *best*."""
     before = max(loads(instance, best), default=0)
     begun = time.monotonic()
-    model = AggregatedModel(instance, evictable=True, lower=int(area(instance)), upper=before)
+    model = AggregatedModel(
+        instance, replication=copies, evictable=True, lower=int(area(instance)), upper=before
+    )
     reading = reading_nodes(instance, best.assign)
     hint = model.hint(best)
     hint.update({variable: int(i in reading[f]) for (f, i), variable in model.K.items()})

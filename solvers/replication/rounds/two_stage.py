@@ -17,16 +17,18 @@ from ioopt.models.replication.subbatch import Place
 from ioopt.problems.base import Record
 from ioopt.problems.replication import (
     EvictionPolicy,
+    MovesAre,
     ReplicationPlan,
     ReplicationProblem,
+    Room,
     Round,
 )
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
 from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.replication.greedy.job_data_present import answer_in_file_order
-from ioopt.solvers.replication.plans import build_plan, require_batch
-from ioopt.solvers.replication.rounds.eviction import Disks, Removal, Room
+from ioopt.solvers.replication.plans import Sources, build_plan, require_batch
+from ioopt.solvers.replication.rounds.eviction import Disks, Removal
 from ioopt.solvers.replication.rounds.stages import (
     Allocation,
     Selection,
@@ -48,7 +50,10 @@ SLACK_SECONDS = 0.3
 class Settings(Record):
     """``thresh`` of (17); ``eviction`` between rounds and in the replay; ``barriers`` between rounds.
 
-    ``room``: a round begins with room on every node for the largest, mean or smallest pending task.
+    ``room``: a round begins with room on every node for the largest, mean or next pending task, or
+    ``missing`` evicts for what arrives alone; without barriers each node clears it as it comes to a
+    round (rule 7). None: largest, and without barriers the replay evicts what is missing.
+    ``replication``: copies between nodes; ``moves``, ``sources``: of the replay (timeline rule 7).
     ``ties``: what (20) leaves open goes to ``any`` selection or to the one that brings the fewest
     ``bytes`` (ours). ``effort``: CP-SAT's deterministic seconds a model, so that a run that is not
     cut short by its deadline can be repeated.
@@ -56,7 +61,10 @@ class Settings(Record):
 
     eviction: EvictionPolicy = "popularity"
     barriers: bool = True
-    room: Room = "largest"
+    room: Room | None = None
+    replication: bool = True
+    moves: MovesAre = "advice"
+    sources: Sources = "lowest"
     thresh: Annotated[float, Field(ge=0, le=1000)] = 0.2
     ties: Literal["any", "bytes"] = "any"
     effort: Annotated[float, Field(gt=0, le=10_000)] = 1.0
@@ -74,7 +82,7 @@ class Rounds:
     ) -> None:
         self.problem, self.request, self.settings = problem, request, settings
         self.levels = levels
-        self.disks = Disks(problem, settings.eviction, settings.room)
+        self.disks = Disks(problem, settings.eviction, settings.room or "largest")
         self.rounds: list[Round] = []
         self.queues: list[list[int]] = [[] for _ in problem.nodes]
         self.unbalanced = self.unproven = self.rushed = self.hurried = self.last_count = 0
@@ -146,7 +154,8 @@ class Rounds:
             start = {nodes[i]: list(part) for i, part in enumerate(chosen.tasks) if part}
             limits = self._limits(None if budget is None else (1 - SELECTION_SHARE) * budget)
             present = [frozenset(files) for files in self.disks.present]
-            return [allocate(self.problem, start, nodes, present, limits)]
+            copies = self.settings.replication
+            return [allocate(self.problem, start, nodes, present, limits, copies)]
         chosen = self._select(tasks, children, budget)
         share = None if budget is None else (1 - SELECTION_SHARE) * budget / width
         return [
@@ -212,8 +221,8 @@ class Rounds:
         Only for a node that reads the file (equation 2), and from a node that kept it or fetches it
         itself in this round, so that every copy still descends from a fetch.
         """
-        network = self.problem.network
-        cheaper = network.replica_bytes_per_second > network.remote_bytes_per_second
+        far = self.problem.network.remote_bytes_per_second
+        cheaper = self.settings.replication and self.problem.copy_bytes_per_second > far
         remote: list[Removal] = []
         copies = [move for part in parts for move in part.copies]
         holder: dict[int, int] = {}
@@ -223,7 +232,7 @@ class Rounds:
             for file, node in part.remote:
                 source = holder.get(file)
                 reads = file in part.read_on(self.problem, node)
-                if len(parts) > 1 and cheaper and reads and source is not None and source != node:
+                if len(parts) > 1 and cheaper and reads and source not in (None, node):
                     copies.append((file, source, node))
                     continue
                 remote.append((file, node))
@@ -261,12 +270,16 @@ class Rounds:
         )
 
     def _plan(self) -> ReplicationPlan:
-        plan = build_plan(self.problem, self.queues, self.settings.eviction, (), "static")
+        wanted = self.settings
+        plan = build_plan(
+            self.problem, self.queues, wanted.eviction, (), "static", sources=wanted.sources,
+            carry_out=wanted.moves == "plan", room=wanted.room or "missing",
+        )  # fmt: skip
         parts = {
             "remote": tuple(move for part in self.rounds for move in part.remote),
             "copies": tuple(move for part in self.rounds for move in part.copies),
             "rounds": tuple(self.rounds),
-            "barriers": self.settings.barriers,
+            "barriers": wanted.barriers,
         }
         return plan.model_copy(update=parts)
 

@@ -174,7 +174,8 @@ def _data(
     work = [units for k in of_task for units in instance.work[k]]
     held = [int(f in instance.held[i]) for f in range(files) for i in range(nodes)]
     fixed = [int(any(held[f * nodes : (f + 1) * nodes])) for f in range(files)]
-    pays = instance.problem.replica_seconds_per_byte * 2 < instance.problem.remote_seconds_per_byte
+    problem = instance.problem
+    pays = 2 * problem.network.remote_bytes_per_second < problem.copy_bytes_per_second
     u = [(k + 0.5) / kernel.LOG_TABLE for k in range(kernel.LOG_TABLE)]
     ratio = (COLDEST / HOTTEST) ** (1.0 / (kernel.TEMPERATURES - 1))
     box = boxes(arrays)

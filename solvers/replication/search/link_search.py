@@ -69,8 +69,8 @@ class Engine:
         after_ptr, after = map(box, flat(successors(problem)))
         reader_ptr, readers = map(box, flat(problem.readers))
         fits = [int(problem.fits(k, i)) for k in range(tasks) for i in range(nodes)]
-        network, none, cells = problem.network, [0] * tasks, [0] * (nodes * files)
-        costs = [1.0 / network.remote_bytes_per_second, 1.0 / network.replica_bytes_per_second]
+        none, cells = [0] * tasks, [0] * (nodes * files)
+        costs = [problem.remote_seconds_per_byte, 1.0 / problem.copy_bytes_per_second]
         return Line(
             order=box(order), place=box(place), node=box(node), cut=box(none),
             kept_order=box(order), kept_node=box(node), kept_cut=box(none),
@@ -97,10 +97,10 @@ class Engine:
     def _dispatch_arrays(self) -> deal_kernel.Dispatch:
         """The arrays of a dispatch, all at their start."""
         nodes, files, tasks = self.inst.num_nodes, self.inst.num_files, self.inst.num_tasks
-        box, network = boxes(self.fast), self.problem.network
+        box, problem = boxes(self.fast), self.problem
         cells = [0] * (nodes * files)
         reader_ptr, readers = map(box, flat(self.problem.readers))
-        costs = [1.0 / network.remote_bytes_per_second, 1.0 / network.replica_bytes_per_second]
+        costs = [problem.remote_seconds_per_byte, 1.0 / problem.copy_bytes_per_second]
         return deal_kernel.Dispatch(
             reader_ptr=reader_ptr, readers=readers, order=box([0] * tasks),
             rank=box([0] * tasks), taken=box([0] * tasks), on=box(cells),

@@ -155,6 +155,17 @@ def test_submission_order_is_the_same_batch_hot_spot_by_hot_spot(preset):
     assert [task.inputs for task in drawn.tasks] != [task.inputs for task in sent.tasks]
 
 
+@pytest.mark.parametrize(("preset", "wanted", "cells"), [("sat-85", 0.85, 4), ("sat-10", 0.12, 1)])
+def test_sat_windows_are_boxes_in_space_and_time(preset, wanted, cells):
+    problem = generate(preset, {"windows": "box"}, 1)
+    assert abs(problem.meta["overlap_b"] - wanted) <= 0.025
+    for task in problem.tasks:
+        places = {(int(name[1]), int(name[3])) for name in task.inputs}
+        days = sorted({int(name[5:7]) for name in task.inputs})
+        assert len(places) == cells and days == list(range(days[0], days[-1] + 1))
+        assert all(max(row) - min(row) <= 1 for row in zip(*places))
+
+
 def test_sat_has_four_hot_spots_that_share_nothing():
     problem = generate("sat-85", {}, 0)
     sets = [set(files) for files in problem.inputs]

@@ -424,19 +424,6 @@ def test_every_cheap_plan_is_made_whole_before_the_limit_counts(kind: str) -> No
             assert ended <= rival.metrics["makespan_seconds"] * (1 + 1e-12), name
 
 
-@pytest.mark.parametrize("link", ["shared", "per-node"])
-@pytest.mark.parametrize("disk", ["400MB", "unlimited"])
-def test_auto_is_never_worse_than_minmin(link: str, disk: str) -> None:
-    settings = {"tasks": 16, "nodes": 3, "disk": disk, "link": link, "cap": "400MB"}
-    problem = generate("image-85", settings, 4)
-    result = ioopt.solve(problem, gap=0.5)
-    minmin = ioopt.solve(problem, "minmin").metrics["makespan_seconds"]
-    assert result.solver == "auto"
-    assert result.violations == ()
-    assert result.notes[0].startswith("auto: ")
-    assert result.metrics["makespan_seconds"] <= minmin
-
-
 WORKFLOWS = shared_files("data/wfformat", "*-001.json")
 
 

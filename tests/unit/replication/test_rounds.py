@@ -55,17 +55,17 @@ def test_popularity_by_hand():
 
 @pytest.mark.parametrize(
     ("room", "gone"),
-    [({}, [2, 1]), ({"room": "mean"}, [2, 1]), ({"room": "smallest"}, [2])],
+    [({}, [2, 1]), ({"room": "mean"}, [2, 1]), ({"room": "next"}, [2]), ({"room": "missing"}, [])],
 )
 def test_eviction_makes_room_for_a_pending_task_least_popular_first(room, gone):
     """n0 holds f0 (40 MB, 2 readers, popularity 80), f1 (30, 1 reader, 30), f2 (30, none, 0).
 
     The largest pending task needs 50 MB: f2 goes (70 left), then f1 (40 left), f0 stays. At most 60
-    may stay full for the mean task of 40 MB, too; 70 for the smallest of 30.
+    may stay full for the mean task of 40 MB, too; 70 for the next of 30.
     """
     problem = make([40, 30, 30, 50], [[0], [0], [1], [3]], [100], holds=[[0, 1, 2]])
     disks = Disks(problem, "popularity", **room)
-    assert disks.evict_for_one_task([0, 1, 2, 3]) == [(file, 0) for file in gone]
+    assert disks.evict_for_one_task([2, 0, 1, 3]) == [(file, 0) for file in gone]
     assert disks.present == [{0, 1, 2} - {*gone}]
 
 
@@ -195,11 +195,6 @@ def test_selection_drops_the_balance_only_when_nothing_passes_it():
     assert chosen.count == 2 and chosen.balanced and chosen.proven
 
 
-def test_selection_without_time_is_greedy():
-    chosen = select(TWO, [0, 1], places(TWO), 0.2, BackendLimits(seconds=0.0))
-    assert chosen.count == 2 and not chosen.proven
-
-
 def test_selection_of_nothing_raises():
     problem = make([60], [[0]], [50])
     with pytest.raises(UnsolvableInstanceError, match="'t0'"):
@@ -251,11 +246,6 @@ def test_copies_are_carried_into_the_next_round():
     assert "f0" not in moved
 
 
-def test_room_for_everything_is_one_round():
-    problem = make([10, 20], [[0], [0, 1], [1]], [None, None])
-    assert _solve(problem, "two-stage").metrics["rounds"] == 1
-
-
 def test_task_that_no_disk_holds_is_named():
     problem = make([60, 60], [[0, 1]], [100, 100])
     with pytest.raises(UnsolvableInstanceError, match=r"t0.*120000000.*100000000"):
@@ -282,7 +272,7 @@ def test_an_interruption_finishes_the_plan_in_haste(monkeypatch):
     monkeypatch.setattr(rounds, "allocate", once)
     result = _solve(problem, "two-stage", effort="0.05")
     assert len(calls) > 2 and result.stop == "interrupted"
-    assert all(limits.seconds == 0 for *_, limits in calls[2:])
+    assert all(limits.seconds == 0 for *_, limits, _ in calls[2:])
     assert "in haste" in result.notes[0]
 
 
@@ -322,20 +312,6 @@ def test_hierarchy_must_make_the_nodes():
         ioopt.solve(problem, "hierarchical", settings={"hierarchy": "4:2"})
     with pytest.raises(UsageError, match="such as 4:2"):
         ioopt.solve(problem, "hierarchical", settings={"hierarchy": "2x2"})
-
-
-@pytest.mark.parametrize("seed", first(2, range(6)))
-def test_random_tight_disks_pass_the_checker(seed):
-    rng = random.Random(100 + seed)
-    files = [rng.choice([4, 20, 64]) for _ in range(10)]
-    tasks = [rng.sample(range(10), rng.randint(1, 4)) for _ in range(14)]
-    largest = max(sum(files[f] for f in task) for task in tasks)
-    problem = make(files, tasks, [largest, largest + 20, largest + 64, largest],
-                   holds=[[0], [], [1]] if files[0] <= largest else ())  # fmt: skip
-    for solver, more in (("two-stage", {}), ("hierarchical", {"hierarchy": "2:2"})):
-        result = _solve(problem, solver, effort="0.05", **more)
-        done = [task for part in result.plan["rounds"] for task in part["tasks"]]
-        assert sorted(done) == sorted(task.id for task in problem.tasks)
 
 
 def test_area_bound_by_hand():

@@ -1,4 +1,4 @@
-"""The options beyond the rules of workflows: by hand, on both engines, and what the checker says of lies."""
+"""The options beyond the rules of a replay: by hand, on both engines, and what the checker says of lies."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from replication_samples import document
 
 import ioopt
 from ioopt.check.replication.check import check
-from ioopt.errors import NotApplicableError
+from ioopt.errors import NotApplicableError, SimulationError
+from ioopt.generate.replication.generate import generate
 from ioopt.problems.replication import ReplicationPlan
 from ioopt.sim.replication.simulate import simulate
 
@@ -87,6 +88,89 @@ def test_files_come_for_tasks_behind_the_head_beside_what_it_lacks() -> None:
     assert ends(waits_for_product(2, 190), order) == pytest.approx(23.0)
 
 
+def test_a_slow_disk_bounds_what_comes_and_what_is_sent() -> None:
+    """A copy of 100 MB takes 1 s, from a disk of 25 MB/s 4 s; two from it 8 s, one from each 4 s."""
+    data = two_holders()
+    for node in data["nodes"][:2]:
+        node["disk_bytes_per_second"] = 25 * MB
+    assert ends(data, {"n2": ["t0", "t1"]}) == pytest.approx(4.0)
+    assert ends(data, {"n2": ["t0"], "n3": ["t1"]}) == pytest.approx(8.0)
+    apart = {"n2": ["t0"], "n3": ["t1"]}
+    assert ends(data, apart, sources="least-loaded") == pytest.approx(4.0)
+    data["nodes"][0]["disk_bytes_per_second"] = 200 * MB
+    assert ends(data, {"n2": ["t0", "t1"]}) == pytest.approx(1.0)
+
+
+ROOMS = document(
+    [{"disk_bytes": 100}], {"f": 60, "g": 30, "h": 50},
+    {"a": (1, "f"), "b": (1, "fg"), "c": (1, "h")},
+)  # fmt: skip
+ROOM_ORDER = {"n0": ["a", "b", "c"]}
+
+
+@pytest.mark.parametrize(
+    ("room", "end"), [("missing", 16), ("next", 23), ("largest", 23), ("mean", 23)]
+)
+def test_room_for_a_task_evicts_its_own_inputs_too(room: str, end: float) -> None:
+    """f comes by 6 s and g, beside the computing of a, by 9; b ends at 10, h comes by 15, c ends at 16.
+
+    Where room for 90 bytes, or 70 (the mean of b and c), is made once a has ended, at 7, f comes again by
+    13, g by 16, h, once b has ended, by 22.
+    """
+    assert ends(ROOMS, ROOM_ORDER, room=room, eviction="popularity") == pytest.approx(end)
+
+
+def pair(links: str = "per-node") -> dict[str, Any]:
+    """Two nodes read f, 100 MB: 10 s from the storage, 1 s from each other."""
+    tasks = {"t0": (0, "f"), "t1": (0, "f")}
+    data = document(3, {"f": 100 * MB}, tasks, 10 * MB, 100 * MB)
+    data["network"]["remote_link"] = links
+    return data
+
+
+def test_the_moves_of_a_plan_are_carried_out() -> None:
+    """Both fetch at once, 10 s; on demand the second waits and copies, 11 s; two copies of what a third
+    node fetched share its interface, 12 s.
+    """
+    order = {"n0": ["t0"], "n1": ["t1"]}
+    both = {"remote": [["f", "n0"], ["f", "n1"]], "carry_out": True}
+    assert ends(pair(), order) == pytest.approx(11.0)
+    assert ends(pair(), order, **both) == pytest.approx(10.0)
+    sent = {"remote": [["f", "n2"]], "copies": [["f", "n2", "n0"], ["f", "n2", "n1"]]}
+    assert ends(pair(), order, **sent, carry_out=True) == pytest.approx(12.0)
+    result = ioopt.solve("cycle3", "ip", settings={"moves": "plan"}, time_limit=20)
+    assert result.violations == ()
+    assert result.metrics["replications"] == len(result.plan["copies"])  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("told", "message"),
+    [
+        ({"copies": [["f", "n1", "n0"], ["f", "n0", "n1"]]}, "no move of the plan brings f"),
+        ({"remote": [["f", "n0"], ["f", "n1"], ["f", "n2"]]}, "where nothing reads it"),
+        ({"remote": [["f", "n0"]], "moves": "replay"}, "moves of a replay cannot be carried out"),
+        ({"rounds": [{"tasks": ["t0", "t1"]}]}, "rounds without barriers cannot be carried out"),
+        ({"remote": [["f", "n9"]]}, "there is no node 'n9'"),
+    ],
+)
+def test_moves_that_cannot_be_carried_out_are_refused(told: dict[str, Any], message: str) -> None:
+    plan = {"order": {"n0": ["t0"], "n1": ["t1"]}, "carry_out": True, **told}
+    with pytest.raises(SimulationError, match=message):
+        simulate(ioopt.load(pair()), ReplicationPlan.model_validate(plan))
+
+
+def test_the_rounds_of_the_paper_are_carried_out_with_and_without_copies() -> None:
+    problem = generate("image-85", {"tasks": 24, "link": "per-node"}, 0)
+    how = {"moves": "plan", "effort": 0.02, "room": "largest"}
+    ran = [
+        ioopt.solve(problem, "two-stage", settings={**how, "replication": copies})
+        for copies in (True, False)
+    ]
+    assert [result.violations for result in ran] == [(), ()]
+    assert ran[0].metrics["replications"] > 0 == ran[1].metrics["replications"]
+    assert ran[0].metrics["makespan_seconds"] < ran[1].metrics["makespan_seconds"]
+
+
 def test_the_checker_sees_through_lies() -> None:
     """Schedules of one option checked as another's, or changed."""
 
@@ -100,6 +184,10 @@ def test_the_checker_sees_through_lies() -> None:
     data = two_holders()
     data["tasks"][1]["release_seconds"] = 0.5
     assert rules(data, {"n2": ("t0",), "n3": ("t1",)}, sources="least-loaded") == {"source"}
+    # Room that was not made, and transfers that are not the plan's.
+    assert rules(ROOMS, ROOM_ORDER, room="next") == {"room"}
+    both = {"remote": (("f", "n0"), ("f", "n1")), "carry_out": True}
+    assert rules(pair(), {"n0": ("t0",), "n1": ("t1",)}, **both) == {"carry out"}
     # Two files at once where one may come in.
     problem = ioopt.load(two_files(2))
     ran = simulate(problem, ReplicationPlan(order={"n0": ("a",)})).schedule
@@ -117,7 +205,7 @@ def test_the_checker_sees_through_lies() -> None:
 
 def test_options_stand_in_plans_only_where_they_are_set() -> None:
     plain = ReplicationPlan(order={"n0": ("a",)}).to_dict()
-    assert "sources" not in plain
+    assert not {"sources", "room", "carry_out"} & plain.keys()
     chosen = ReplicationPlan(order={"n0": ("a",)}, sources="least-loaded").to_dict()
     assert chosen["sources"] == "least-loaded"
     assert "staging" not in ioopt.load(two_files(1)).model_dump()["nodes"][0]
@@ -130,7 +218,10 @@ def two_holders() -> dict[str, Any]:
     return document(held, {"f": 100 * MB}, {"t0": (0, "f"), "t1": (0, "f")}, MB, 100 * MB)
 
 
-@pytest.mark.parametrize("solver", ["heft", "locality", "link-aware", "rolling"])
+@pytest.mark.parametrize(
+    "solver",
+    ["heft", "locality", "link-aware", "rolling", "minmin", "two-stage", "job-data-present"],
+)
 def test_solvers_take_the_options(solver: str) -> None:
     how = {"sources": "least-loaded"}
     result = ioopt.solve(two_holders(), solver, settings=how, time_limit=None)
@@ -153,6 +244,8 @@ def test_the_commands_take_the_options(run: Any, tmp_path: Path) -> None:
     code, out, _ = run(*replay, "sources=least-loaded")
     assert code == 0
     assert json.loads(out)["metrics"]["makespan_seconds"] == pytest.approx(1.0)
+    assert run(*replay, "moves=plan")[0] == 5  # the plan states no moves
+    assert run(*replay, "room=next", "--set", "barriers=no")[0] == 0
     assert run(*replay, "sources=nearest")[0] == run(*replay, "overtake=true")[0] == 2
     way = ["--set", "mode=dispatch", "--set", "sources=least-loaded", "-o", "d.json"]
     assert run("solve", "w.json", "--solver", "fifo", *way)[0] == 0
