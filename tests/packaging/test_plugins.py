@@ -65,12 +65,13 @@ def two(problem, request):
 @pytest.mark.parametrize("function", [one, two])
 def test_a_function_is_a_solver(function):
     result = ioopt.solve("cycle3", function)
-    assert (result.status, result.solver) == ("feasible", function.__qualname__)
+    name = f"{function.__module__}:{function.__qualname__}"
+    assert (result.status, result.solver) == ("feasible", name)
     assert ioopt.check("cycle3", result) == []
     # All six tasks of 1.5 s on one node: no less than 9 s, and every file is fetched once.
     assert result.metrics["makespan_seconds"] >= 9.0
     table = ioopt.compare("cycle3", ["minmin", function])
-    assert list(table.index) == ["minmin", function.__qualname__]
+    assert list(table.index) == ["minmin", name]
     assert table["makespan_seconds"].iloc[1] == result.value
 
 

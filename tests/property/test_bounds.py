@@ -35,6 +35,8 @@ def test_no_policy_beats_the_response_bound(loop: str, examples: int) -> None:
     @settings(max_examples=examples, deadline=None)
     def holds(seed: int, name: str, ef: float) -> None:
         result = ioopt.solve(random_trace(seed), name, settings={"loop": loop, "ef": ef})
+        if name == "no-congestion":  # a reference, of which nothing is said
+            return
         assert result.objective is not None and result.bound is not None and result.bound > 0
         assert result.bound <= result.objective * (1 + 1e-9) and result.violations == ()
 

@@ -69,7 +69,7 @@ def test_the_bound_is_one_of_plans_that_relay() -> None:
         "copies": [["f", "n0", "n3"], ["f", "n3", "n1"], ["f", "n3", "n2"]],
     }
     found = {"format": "ioopt/result", "instance": problem.name, "family": "replication",
-             "solver": "by hand", "status": "feasible", "stop": "finished", "plan": plan}  # fmt: skip
+             "solver": "my:own", "status": "feasible", "stop": "finished", "plan": plan}  # fmt: skip
     assert ioopt.check(problem, {**found, "objective": 14.0}) == []
     assert ioopt.check(problem, {**found, "objective": 13.9}) != []
     printed = ioopt.solve(problem, "ip-printed", settings={"cycles": "acyclic"})
