@@ -163,7 +163,10 @@ def refetches(problem: ReplicationProblem, schedule: Schedule) -> Iterable[Viola
 
 
 def losses(problem: ReplicationProblem, schedule: Schedule, stays: Stays) -> Iterable[Violation]:
-    """The last copy of a product leaves only when it is saved, or kept for nobody and read no more."""
+    """The last copy of a product leaves only when it is saved, or read no more.
+
+    One that is to be kept then lacks its save, which is a violation of its own.
+    """
     saved = saved_at(schedule)
     starts = {row["id"]: row["start_seconds"] for row in schedule.get("tasks", ())}
     copies: dict[str, list[Stay]] = defaultdict(list)
@@ -178,10 +181,9 @@ def losses(problem: ReplicationProblem, schedule: Schedule, stays: Stays) -> Ite
             continue
         unread = [problem.tasks[k].id for k in problem.readers[f]]
         unread = [task for task in unread if late(starts.get(task, -math.inf), time)]
-        if unread or problem.files[f].keep:
-            why = f"{unread[0]} has yet to read it" if unread else "it is to be kept"
-            text = f"its last copy leaves {row['node']} at {time:g} s unsaved, and {why}"
-            yield violation("at risk", name, text)
+        if unread:
+            text = f"its last copy leaves {row['node']} at {time:g} s unsaved"
+            yield violation("at risk", name, f"{text}, and {unread[0]} has yet to read it")
 
 
 def dispatch_violations(

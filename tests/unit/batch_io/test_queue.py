@@ -47,6 +47,20 @@ def test_a_job_of_nothing_brings_no_pass_later() -> None:
     }  # fmt: skip
 
 
+def test_a_plan_made_anew_takes_a_job_for_as_long_as_estimated() -> None:
+    # 6 nodes, boxes by run times. a runs to 10, b (6 nodes) waits for that; c (5 s of at most 20) starts
+    # behind it. Until the pass ends c's box is its 5 s, so d (4 nodes, 5 s) gets 5 to 10, and e (8 s)
+    # would run into it: it starts after b. By c's 20 s d would come after b, and e at once.
+    jobs = [
+        ("a", 0, 2, 10, [(10, 0)]), ("b", 0, 6, 10, [(10, 0)]), ("c", 0, 2, 20, [(5, 0)]),
+        ("d", 0, 4, 5, [(5, 0)]), ("e", 0, 2, 8, [(8, 0)]),
+    ]  # fmt: skip
+    options = {"backfill": "conservative", "plan": "rebuild", "estimate": "uncongested"}
+    machine = {**trace(jobs)["machine"], "nodes": 6}
+    found = spans(trace(jobs, queue="fcfs", **options) | {"machine": machine})
+    assert found == {"a": (0, 10), "b": (10, 20), "c": (0, 5), "d": (5, 10), "e": (20, 28)}
+
+
 def test_flat_easy_lets_a_job_use_the_extra_nodes_once() -> None:
     # a holds 4 of 8 until 10. b wants 6: reserved at 10, extra = 8 - 6 = 2. c (2 nodes, long) takes
     # the extra at 1; d (2 nodes, long) finds none and waits; e (2 nodes, ends by 10) fits before.
