@@ -330,6 +330,7 @@ def _checked(
         values["trace"] = ()  # its values are of another objective
     sense = sense_of(kind, name)
     objective = report.objectives.get(name, metrics.get(name))
+    objective = float(objective) if isinstance(objective, bool) else objective
     bound = None
     if not is_reference(kind, getattr(outcome.plan, "policy", None)):
         bound = _bound(kind, problem, deadline, values, objective, metrics)

@@ -13,9 +13,8 @@ def test_compare_runs_all_policies(run):
     rows = json.loads(out)["rows"]
     assert len(rows) == 10
     assert not any(row["violations"] for row in rows)
-    # with given starts nothing is faster than no congestion, so that its bound is met
-    proven = [row["solver"] for row in rows if row["status"] != "feasible"]
-    assert proven == ["no-congestion"]
+    # with given starts nothing is faster than no congestion, which as a reference proves nothing
+    assert {row["status"] for row in rows} == {"feasible"}
     best = min(rows, key=lambda row: row["objective"])
     assert best["solver"] == "no-congestion" and best["ratio_to_best"] is None
     assert min(row["ratio_to_best"] for row in rows if not row["reference"]) == 1

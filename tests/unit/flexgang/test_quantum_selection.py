@@ -318,7 +318,7 @@ def test_a_plan_to_start_from_is_used_or_refused_with_a_note() -> None:
     problem = generate("plain", {"io_jobs": 1}, 0)
     best = ioopt.solve(problem, "quantum-ip")
     again = ioopt.solve(problem, "quantum-ip", warm_start=best)
-    assert again.objective == pytest.approx(best.objective) and again.notes == ()
+    assert again.objective == pytest.approx(best.objective) and again.notes == best.notes
     spoilt = {**best.plan, "cycle_seconds": 1.0}
     refused = ioopt.solve(problem, "quantum-ip", warm_start=spoilt)
     assert "left out: cycle" in refused.notes[0]
