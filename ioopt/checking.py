@@ -106,8 +106,8 @@ def judge(
         report = replayed(kind, problem, plan, schedule, report)
         left = unjudged(kind, data, report)
     stated = data.get("settings")
-    if plan is None and report.metrics.get("matrix_checked") is False:
-        text = "has neither a plan nor updates: nothing tells the matrix"
+    if not (follows and plan) and report.metrics.get("matrix_checked") is False:
+        text = "has no updates (--set history=yes), and no plan that a check repeats"
         report = replace(report, violations=(violation("schedule", problem.name, text),))
     found = [*report.violations, *false_settings(told, expected, stated)]
     return [*found, *false_statements(kind, problem, data, report)], left

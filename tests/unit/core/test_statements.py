@@ -111,6 +111,15 @@ def test_the_options_of_a_repeated_replay_are_read_with_care() -> None:
             judge(problem, data, "result")
 
 
+def test_a_gang_schedule_that_nothing_repeats_needs_its_updates() -> None:
+    """Every job at its arrival and alone: bounds of single jobs do not refute it, so it is refused."""
+    data = ioopt.solve("gang-figure-5", "gs").to_dict()
+    for plan in (None, {"policy": "exact-iogs"}):
+        bare = {"plan": plan, "schedule": {"jobs": data["schedule"]["jobs"]}}
+        assert [item.rule for item in ioopt.check("gang-figure-5", bare)] == ["schedule"]
+    assert ioopt.check("gang-figure-5", {**bare, "plan": data["plan"]}) == []
+
+
 BIG = document([{"disk_bytes": 5}, {"disk_bytes": 9}], {"f0": 10}, {"t0": (1, ["f0"])}, 10, 20)
 
 
