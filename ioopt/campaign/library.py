@@ -22,13 +22,11 @@ from ioopt.protocols import CheckReport
 from ioopt.registry import measure_of
 from ioopt.registry.types import REFERENCE
 from ioopt.result import OPTIMAL_RELATIVE_GAP, Violation
-from ioopt.solving import check_plan, load, plan_in, plan_of
+from ioopt.solving import beyond, check_plan, load, plan_in, plan_of
 from ioopt.statements import past_bound, true_objective
 from ioopt.version import __version__
 
 FOLDER_VARIABLE = "IOOPT_LIBRARY"
-AS_THE_INSTANCE_SAYS = {"loop": "closed", "ef": 1.0}
-"""Parts of a plan that change the question: with other values it answers another instance."""
 
 
 class Recipe(Record):
@@ -203,10 +201,9 @@ def write(entry: Entry, folder: str | None = None) -> Path:
 def _require_fair(entry: Entry, plan: object, name: str) -> None:
     if not isinstance(plan, Mapping):
         raise InstanceError(f"{name}: holds no plan")
-    for key, value in AS_THE_INSTANCE_SAYS.items():
-        if plan.get(key, value) != value:
-            text = f"{key}={plan[key]!r} is another question; the library's is {key}={value!r}"
-            raise UsageError(f"{name}: {text}")
+    kind = registry.KINDS[entry.kind]
+    for key, value in beyond(kind, entry.problem(), plan_of(kind, plan, name), None).items():
+        raise UsageError(f"{name}: {key}={value!r} is another question than the library's")
     for spec in registry.solvers_for(entry.kind):
         if spec.name == plan.get("policy") and REFERENCE in spec.abilities:
             raise UsageError(f"{name}: {spec.name} breaks a rule of the machine; it is a mark only")
