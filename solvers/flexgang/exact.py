@@ -168,7 +168,10 @@ def solve(
         metrics["ranking"] = [item.row() for item in ranked]
         if ranked:
             notes += _choice_notes(ranked, search.best)
-            plan = ranked[0].candidate.plan
+            chosen = ranked[0].candidate
+            plan, trace = chosen.plan, request.incumbents.trace
+            # A plan that the model alone ranks higher was no better answer on the way.
+            trace[:] = [row for row in trace if row[1] <= chosen.model_objective * (1 + 1e-9)]
     return replace(outcome, plan=plan, bound=search.bound, notes=tuple(notes))
 
 

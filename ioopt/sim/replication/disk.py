@@ -3,6 +3,7 @@
 Plain Python over the flat arrays of :mod:`ioopt.sim.replication.state`, which numba compiles too.
 """
 
+from ioopt.compiled import tuned
 from ioopt.sim.replication.state import (
     EVICTIONS,
     OPEN,
@@ -165,7 +166,7 @@ def clear_room(
     inst: Instance, plan: Queues, st: State, log: Log, i: int, p: int, now: float
 ) -> bool:
     """Timeline rule 8: make the bytes free that place *p* asks for, once node *i* computes nothing."""
-    if len(plan.clear) == 0 or plan.clear[p] == 0:
+    if plan.clear[p] == 0:
         return True
     if st.idle[i] < inst.node_cores[i]:
         return False
@@ -174,6 +175,7 @@ def clear_room(
     return True
 
 
+@tuned(forceinline=True)
 def evict_some(
     inst: Instance, plan: Queues, st: State, log: Log, i: int, count: int, short: int, now: float
 ) -> None:

@@ -112,7 +112,9 @@ def stage(inst: Instance, plan: Queues, st: State, log: Log, i: int, now: float)
             st.counters[WANTED] = i + 1
         return False
     e = plan.entry[p]
-    if inst.release[e] > st.clock[2] or not clear_room(inst, plan, st, log, i, p, now):
+    if inst.release[e] > st.clock[2]:
+        return False
+    if len(plan.clear) > 0 and not clear_room(inst, plan, st, log, i, p, now):
         return False
     st.staged[i] = 1
     for x in range(inst.ptr[e], inst.ptr[e + 1]):
@@ -211,6 +213,7 @@ def bring(
     return False
 
 
+@tuned(forceinline=True)
 def send(
     inst: Instance, st: State, log: Log, y: int, f: int, source: int, i: int, now: float
 ) -> None:

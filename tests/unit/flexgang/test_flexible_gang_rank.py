@@ -13,7 +13,7 @@ from ioopt.plot.flexgang import plot_flexible_gang, plot_quantum_selection
 from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem
 from ioopt.sim.flexgang.flexible_gang import REPORT_SEEDS
 from ioopt.solvers.flexgang import exact, pattern_search
-from ioopt.solvers.flexgang.exact import SELECTION_SEEDS, Candidate, rerank
+from ioopt.solvers.flexgang.exact import SELECTION_SEEDS, Candidate, Ranked, rerank
 from ioopt.solvers.flexgang.pattern_search import PatternSearch
 
 
@@ -168,3 +168,17 @@ def test_a_plan_to_start_from_is_used_or_refused_with_a_note() -> None:
     refused = ioopt.solve(problem, "flex-exact", time_limit=30, warm_start=spoilt)
     assert any("the plan to start from is left out" in note for note in refused.notes)
     assert refused.violations == ()
+
+
+def test_the_trace_ends_at_the_plan_that_simulates_best(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the simulation prefers a plan of a lower model objective, nothing above it stays."""
+
+    def worst_first(*given: object, **_: object) -> list[Ranked]:
+        ranked = sorted(given[1], key=lambda item: item.model_objective)
+        return [Ranked(item, (1.0,)) for item in ranked]
+
+    monkeypatch.setattr(exact, "rerank", worst_first)
+    result = ioopt.solve(generate("heavy-mix", {}, 1), "flex-exact", time_limit=1e-9)
+    values = [value for _, value in result.trace]
+    assert result.metrics["model_best"] > result.objective + 1e-3
+    assert all(value <= result.objective + 1e-9 for value in values)
