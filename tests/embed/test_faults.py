@@ -7,6 +7,7 @@ import io
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import time
 
 import pytest
 from batsim_stand_in import StandIn
+from conftest import ROOT
 from damage.service import ask
 from embed.test_batsim_adapter import PLATFORM, RATES, arbitrated, spans
 
@@ -376,3 +378,15 @@ def test_answers_that_come_ten_seconds_late_are_only_late():
         if not len(arbiter):
             break
     assert ended == 3 and arbiter.decide(now) == {}
+
+
+def test_every_cell_of_the_table_names_a_test_that_exists():
+    page = (ROOT / "docs/embedding.md").read_text("utf-8").partition("## What a fault costs")[2]
+    page = page.partition("\n## ")[0]
+    named = dict(re.findall(r'^\[(f\d+)\]: #what-a-fault-costs "(.+)"$', page, re.MULTILINE))
+    rows = [line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("| ")]
+    assert [len(row) for row in rows] == [9] * 7
+    cells = [cell for row in rows[1:] for cell in row[1:] if cell != "not tested"]
+    assert {re.fullmatch(r"\[[a-z ]+\]\[(f\d+)\]", cell)[1] for cell in cells} == named.keys()
+    for file, _, test in (name.partition("::") for name in named.values()):
+        assert f"\ndef {test}(" in (ROOT / file).read_text("utf-8"), (file, test)

@@ -268,6 +268,9 @@ def placed(
 ) -> Iterator[Report]:
     """Within, all graphs that reach the scheduler of *client* are placed by ioopt.
 
+    Only the default pays against Dask alone: 0.61 to 1.13 of its time on eight graphs. ``rolling``
+    takes 1.0 to 6.2 times as long, ``locality`` 1.0 to 1.4, ``fifo`` 0.9 to 1.4 and
+    ``ready-min-min`` 1.0 to 1.5: they are there for comparisons with simulations.
     Arguments are those of :class:`Placement`; ioopt has to be installed where the scheduler runs.
     The report is filled in at the end. Raises UsageError for a policy that is no dispatcher.
     """
@@ -276,8 +279,11 @@ def placed(
     try:
         yield report
     finally:
-        vars(report).update(vars(client.run_on_scheduler(_end)))
-        client.unregister_scheduler_plugin(Placement.name)
+        try:
+            vars(report).update(vars(client.run_on_scheduler(_end)))
+            client.unregister_scheduler_plugin(Placement.name)
+        except OSError as error:  # what the body raises is not to be covered
+            report.notes.append(f"the scheduler is gone: {error}")
 
 
 def _end(dask_scheduler: "Scheduler") -> Report:
