@@ -174,3 +174,17 @@ class FlexibleFrame(Part):
     windows: tuple[Interval, ...]
     rows: tuple[Cell, ...]
     loose_io: tuple[LooseJob, ...]
+
+
+class TaskSpan(Interval):
+    """A task of a work directory."""
+
+    id: Name
+
+
+class WorkDirectorySchedule(Part):
+    """When tasks run, and (seconds, bytes) of the use at each change."""
+
+    tasks: tuple[TaskSpan, ...]
+    use: tuple[tuple[Seconds, Count], ...] = ()
+    actual_compute_seconds: dict[Name, Seconds] | None = None

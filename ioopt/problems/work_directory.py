@@ -27,6 +27,31 @@ class Fault(SimulationError, ValueError):
         super().__init__(f"{kind}: " + ", ".join(f"{key} {item!r}" for key, item in found.items()))
 
 
+class Ticks:
+    """Times as whole numbers of ticks, of which ``per_second`` make a second: sums are exact.
+
+    ``slack`` is less than one instant: what is not more than that apart is together.
+    """
+
+    def __init__(self, seconds: Iterable[float]) -> None:
+        self.per_second = lcm(*{exact(value).denominator for value in set(seconds)})
+        self.slack = self.per_second // SAME_INSTANT
+
+    def of(self, seconds: float) -> int:
+        """*seconds*, one of those given, in ticks."""
+        return int(exact(seconds) * self.per_second)
+
+    def all_of(self, seconds: Iterable[float]) -> list[int]:
+        """Each of *seconds* in ticks."""
+        found = list(seconds)
+        known = {value: self.of(value) for value in set(found)}
+        return [known[value] for value in found]
+
+    def seconds(self, ticks: int) -> float:
+        """The nearest float."""
+        return ticks / self.per_second
+
+
 class WorkTask(base.Lean):
     """A task: the files it reads and writes, scratch while it runs, and the sample it belongs to."""
 
@@ -184,6 +209,11 @@ class WorkDirectoryProblem(base.Problem):
         number = {sample: at for at, sample in enumerate(given)}
         return tuple(-1 if t.sample is None else number[t.sample] for t in self.tasks)
 
+    @cached_property
+    def ticks(self) -> Ticks:
+        """The ticks in which all its times are whole."""
+        return Ticks(t for task in self.tasks for t in (task.compute_seconds, task.release_seconds))
+
     def copies(self, count: int) -> Self:
         """The workflow *count* times over, names and samples numbered from 1 (rule B15).
 
@@ -229,22 +259,3 @@ def beyond(
         "ignore_quota": plan is not None and plan.ignore_quota,
         "actual": sum(seconds != planned.get(task) for task, seconds in actual.items()),
     }
-
-
-class Ticks:
-    """Times as whole numbers of ticks, of which ``per_second`` make a second: sums are exact.
-
-    ``slack`` is less than one instant: what is not more than that apart is together.
-    """
-
-    def __init__(self, seconds: Iterable[float]) -> None:
-        self.per_second = lcm(*{exact(value).denominator for value in set(seconds)})
-        self.slack = self.per_second // SAME_INSTANT
-
-    def of(self, seconds: float) -> int:
-        """*seconds*, one of those given, in ticks."""
-        return int(exact(seconds) * self.per_second)
-
-    def seconds(self, ticks: int) -> float:
-        """The nearest float."""
-        return ticks / self.per_second

@@ -7,7 +7,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ioopt.problems.work_directory import Ticks, WorkDirectoryProblem
+from ioopt.problems.work_directory import WorkDirectoryProblem
 
 MOST_JOINED = 20_000
 """Tasks of one component up to which the ancestors of each are held as bits."""
@@ -129,11 +129,9 @@ class MakespanBound:
 
 def makespan_bounds(problem: WorkDirectoryProblem, quota: int | None) -> MakespanBound:
     """The bounds of the makespan under *quota*."""
-    ticks = Ticks(
-        [t for task in problem.tasks for t in (task.compute_seconds, task.release_seconds)]
-    )
-    s = [ticks.of(task.compute_seconds) for task in problem.tasks]
-    head = [ticks.of(task.release_seconds) for task in problem.tasks]
+    ticks = problem.ticks
+    s = ticks.all_of(task.compute_seconds for task in problem.tasks)
+    head = ticks.all_of(task.release_seconds for task in problem.tasks)
     tail = [0] * len(s)
     for k in problem.topological:
         head[k] = max([head[k], *(head[p] + s[p] for p in problem.predecessors[k])])

@@ -20,6 +20,8 @@ Rank = Callable[[int, int], int]
 """The rank of a task (second) that became ready at an instant (first): least first, ties file order."""
 Choice = Callable[["Dispatcher"], str | None]
 """A policy of one's own: the task to start now, or nothing."""
+Starts = list[tuple[int, int]]
+"""Instants in ticks and tasks, as they started."""
 
 
 def positions(problem: WorkDirectoryProblem, names: Sequence[str]) -> list[int]:
@@ -103,7 +105,7 @@ class Dispatcher(Directory):
             raise Fault("no order found", least=least, over=least - quota)
         return Walk(self.problem, order, quota)
 
-    def add(self, k: int, now: int) -> None:
+    def released(self, k: int, now: int) -> None:
         """Task *k* became ready: released, and all before it have ended."""
         self.row[k] = (self.rank(now, k), k)
         insort(self.ready if self.sample[k] in self.opened else self.closed, self.row[k])
@@ -120,9 +122,9 @@ class Dispatcher(Directory):
         """The task to start now; None: wait."""
         if not self.idle:
             return None
-        full = self.open >= self.most
+        full, left, idle = self.open >= self.most, self.room - self.use, self.idle
         for _, k in self.ready if full or not self.closed else heapq.merge(self.ready, self.closed):
-            if self.fits(k) and self.admits(k):
+            if self.own[k] <= left and self.cores[k] <= idle and self.admits(k):
                 return k
         if full and not self.running:
             return next((k for _, k in self.closed if self.fits(k) and self.admits(k)), None)
@@ -206,40 +208,64 @@ def dispatch(
     are none.
     """
     seconds = compute_seconds(problem, actual)
-    ticks = Ticks([*seconds, *(task.release_seconds for task in problem.tasks)])
-    length = [ticks.of(value) for value in seconds]
-    starts: list[tuple[int, int]] = []
+    releases = [task.release_seconds for task in problem.tasks]
+    ticks = problem.ticks if actual is None else Ticks([*seconds, *releases])
+    starts = run(dispatcher, ticks, ticks.all_of(seconds), ticks.all_of(releases), choose)
+    return named(problem, ticks, starts)
+
+
+def named(problem: WorkDirectoryProblem, ticks: Ticks, starts: Starts) -> WorkDirectoryPlan:
+    """The plan of *starts* in ticks."""
+    rows = ((ticks.seconds(at), problem.tasks[k].id) for at, k in starts)
+    return WorkDirectoryPlan(starts=tuple(rows))
+
+
+def run(
+    dispatcher: Dispatcher,
+    ticks: Ticks,
+    length: Sequence[int],
+    releases: Sequence[int],
+    choose: Choice | None = None,
+    due: Sequence[int] | None = None,
+) -> Starts:
+    """The starts when tasks take *length* ticks; no task is ready before its place in *releases*.
+
+    A run in which a task starts after it was *due* is given up (:class:`Fault`).
+    """
+    starts: Starts = []
     ends: list[tuple[int, int]] = []
-    coming = sorted((ticks.of(task.release_seconds), k) for k, task in enumerate(problem.tasks))
-    coming.reverse()
+    coming = sorted(((at, k) for k, at in enumerate(releases)), reverse=True)
     released = [False] * len(length)
     now = 0
 
     def finish() -> None:
         """All ends and releases of this instant, and what they make ready."""
-        while ends and ends[0][0] <= now + ticks.slack:
+        until = now + ticks.slack
+        while ends and ends[0][0] <= until:
             for j in dispatcher.ended(heapq.heappop(ends)[1]):
                 if released[j]:
-                    dispatcher.add(j, now)
-        while coming and coming[-1][0] <= now + ticks.slack:
+                    dispatcher.released(j, now)
+        while coming and coming[-1][0] <= until:
             k = coming.pop()[1]
             released[k] = True
             if not dispatcher.waits[k]:
-                dispatcher.add(k, now)
+                dispatcher.released(k, now)
 
     while dispatcher.unstarted:
         finish()
         while (k := _answer(dispatcher, choose)) is not None:
+            if due is not None and now > due[k]:
+                raise Fault("late", task=dispatcher.problem.tasks[k].id)
             dispatcher.started(k)
             starts.append((now, k))
             heapq.heappush(ends, (now + length[k], k))
-            finish()
+            if length[k] <= ticks.slack:
+                finish()
         times = [*(row[0] for row in ends[:1]), *(row[0] for row in coming[-1:])]
         if dispatcher.unstarted and not times:
             raise dispatcher.stuck(ticks.seconds(now))
         now = min(times, default=now)
-    named = ((ticks.seconds(at), problem.tasks[k].id) for at, k in starts)
-    return WorkDirectoryPlan(starts=tuple(named))
+    return starts
 
 
 def _answer(dispatcher: Dispatcher, choose: Choice | None) -> int | None:

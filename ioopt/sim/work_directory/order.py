@@ -6,6 +6,8 @@ import heapq
 from collections.abc import Sequence
 from copy import copy
 
+import numpy as np
+
 from ioopt.problems.work_directory import WorkDirectoryProblem
 from ioopt.sim.work_directory.directory import Directory
 
@@ -83,11 +85,10 @@ class Walk:
     """
 
     def __init__(self, problem: WorkDirectoryProblem, order: Sequence[int], quota: int) -> None:
-        import numpy as np
-
         inside, self.quota, self.order, self.first = Directory(problem), quota, order, 0
         exact = np.int64 if sum(inside.own) < -STARTED >> 2 else object
         self.uses = np.array(_uses(problem, order), dtype=exact)
+        self.most: np.ndarray | None = None  # of the places before each that have not started
         self.place = [0] * len(order)
         for at, k in enumerate(order):
             self.place[k] = at
@@ -108,20 +109,23 @@ class Walk:
     def admits(self, k: int) -> bool:
         """Whether every task before *k* in the order that has not started has room behind *k*."""
         at, stays = self.place[k], self.stays[k]
-        before = self.uses[self.first : at]
-        if not stays or not len(before) or before.max() + stays <= self.quota:
+        if not stays or at <= self.first:
+            return True
+        if self.most is None:
+            self.most = np.maximum.accumulate(self.uses[self.first :])
+        if self.most[at - self.first - 1] + stays <= self.quota:
             return True
         freed = [(row[-2:-1], f) for f in self.reads[k] if (row := self.readers[f])[-1] == at]
         if not freed:
             return False
-        before = before.copy()
+        before = self.uses[self.first : at].copy()
         for row, f in freed:
             before[max(0, (row[0] if row else -1) + 1 - self.first) :] -= self.sizes[f]
         return bool(before.max() + stays <= self.quota)
 
     def start(self, k: int) -> None:
         """Task *k* starts, admitted or not."""
-        at = self.place[k]
+        at, self.most = self.place[k], None
         self.uses[at] = STARTED
         self.uses[self.first : at] += self.stays[k]
         for f in self.reads[k]:

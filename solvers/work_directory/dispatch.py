@@ -1,0 +1,187 @@
+"""Policies of work directories: one run each, and the best of the safe ones (rules B5 to B9)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from pydantic import Field
+
+from ioopt.models.work_directory.bounds import PeakBound, makespan_bound, peak_bound
+from ioopt.options import Deadline
+from ioopt.problems.base import Json, Record
+from ioopt.problems.work_directory import Fault, WorkDirectoryPlan, WorkDirectoryProblem
+from ioopt.protocols import Outcome, SolveRequest
+from ioopt.result import StopReason
+from ioopt.sim.work_directory.dispatch import Dispatcher, Policy, Rank, Starts, named, run
+from ioopt.sim.work_directory.order import Walk, reference_order, sequential_peak
+
+POLICIES: tuple[Policy, ...] = ("submission", "depth-first")
+
+
+class Settings(Record):
+    """``safe``: start only what leaves a way to the end; ``in_flight``: the most samples open at once."""
+
+    safe: bool = True
+    in_flight: int | None = Field(default=None, ge=1)
+
+
+@dataclass(frozen=True)
+class Question:
+    """The quota to keep, with the walk of safe runs; under ``measure`` ``peak_bytes`` the least known to do.
+
+    ``walk`` is None without a quota and where no order was found that keeps it.
+    """
+
+    problem: WorkDirectoryProblem
+    quota: int | None
+    peak: bool
+    least: PeakBound
+    found: int
+    walk: Walk | None
+
+    @classmethod
+    def of(
+        cls, problem: WorkDirectoryProblem, peak: bool = False, quota: int | None = None
+    ) -> Question:
+        """*quota* in place of that of the problem, or with *peak* of the reference order."""
+        order = reference_order(problem)
+        found = sequential_peak(problem, order)
+        kept = found if peak and quota is None else problem.quota_bytes if quota is None else quota
+        walk = None if kept is None or found > kept else Walk(problem, order, kept)
+        return cls(problem, kept, peak, peak_bound(problem), found, walk)
+
+    def refused(self) -> Outcome[WorkDirectoryPlan] | None:
+        """The answer where no plan exists; None where one may."""
+        if self.quota is None or self.least.bound <= self.quota:
+            return None
+        least = self.least
+        note = f"{least.bound} bytes are needed ({least.reason} of {least.task})"
+        note += f", {least.bound - self.quota} over the quota of {self.quota}"
+        return Outcome(None, infeasible=True, notes=(note,))
+
+    def unknown(
+        self, fault: Fault, stop: StopReason = StopReason.FINISHED
+    ) -> Outcome[WorkDirectoryPlan]:
+        """No plan was found, and why."""
+        return Outcome(None, stop=stop, notes=(str(fault),))
+
+    def no_order(self) -> Fault:
+        """That the reference order needs more than the quota."""
+        return Fault("no order found", least=self.found, over=self.found - (self.quota or 0))
+
+    def seconds(self) -> float:
+        """What no makespan under the quota is below."""
+        return makespan_bound(self.problem, self.quota)
+
+    def plan(self, starts: Starts) -> WorkDirectoryPlan:
+        """The plan of a run."""
+        plan, own = named(self.problem, self.problem.ticks, starts), self.problem.quota_bytes
+        ignores = self.peak and own is not None and (self.quota or 0) > own
+        return plan.model_copy(update={"ignore_quota": True}) if ignores else plan
+
+    def answer(
+        self, starts: Starts, stop: StopReason = StopReason.FINISHED
+    ) -> Outcome[WorkDirectoryPlan]:
+        """The outcome of a run."""
+        told: Json = {"bound": self.seconds()}
+        if self.peak:
+            told = {"bound": float(self.least.bound), "objective_name": "peak_bytes"}
+        return Outcome(self.plan(starts), stop=stop, **told)
+
+
+class Runs:
+    """Runs of one question, quickly one after the other."""
+
+    def __init__(self, question: Question) -> None:
+        self.question, self.problem = question, question.problem
+        self.ticks, tasks = self.problem.ticks, self.problem.tasks
+        self.length = self.ticks.all_of(task.compute_seconds for task in tasks)
+        self.releases = self.ticks.all_of(task.release_seconds for task in tasks)
+        self.rest = list(self.length)  # from the start of a task to the last end after it, at least
+        for k in reversed(self.problem.topological):
+            after = (self.rest[j] for j in self.problem.successors[k])
+            self.rest[k] += max(after, default=0)
+
+    def run(
+        self,
+        rank: Policy | Rank,
+        safe: bool,
+        in_flight: int | None = None,
+        delays: Sequence[int] | None = None,
+        until: int | None = None,
+    ) -> Starts:
+        """The starts of one run; *delays* hold the tasks of each sample back.
+
+        Raises Fault, also where the run would end after *until*.
+        """
+        question, releases = self.question, self.releases
+        if safe and question.quota is not None and question.walk is None:
+            raise question.no_order()
+        if delays is not None:
+            rows = zip(releases, self.problem.samples, strict=True)
+            releases = [at if s < 0 else max(at, delays[s]) for at, s in rows]
+        dispatcher = Dispatcher(self.problem, rank, question.quota, safe, in_flight, question.walk)
+        due = None if until is None else [until - rest for rest in self.rest]
+        return run(dispatcher, self.ticks, self.length, releases, due=due)
+
+    def makespan(self, starts: Starts) -> int:
+        """The last end, in ticks."""
+        return max((at + self.length[k] for at, k in starts), default=0)
+
+    def in_flight(
+        self, policies: tuple[Policy, ...] = POLICIES
+    ) -> Iterator[tuple[int, int, Starts]]:
+        """Makespan, cap and starts of the safe runs, by cap, then policy."""
+        for cap in range(1, max(1, max(self.problem.samples, default=0) + 1) + 1):
+            for policy in policies:
+                starts = self.run(policy, True, cap)
+                yield self.makespan(starts), cap, starts
+
+
+def best_in_flight(runs: Runs, deadline: Deadline) -> tuple[tuple[int, int, Starts], bool]:
+    """The safe run with the least makespan, ties by cap and policy; and whether all were tried."""
+    found = None
+    for row in runs.in_flight():
+        if found is None or row[0] < found[0]:
+            found = row
+        if deadline.expired():
+            return found, False
+    assert found is not None
+    return found, True
+
+
+Solve = Callable[[WorkDirectoryProblem, SolveRequest], Outcome[WorkDirectoryPlan]]
+
+
+def _policy(name: Policy) -> Solve:
+    def solve(
+        problem: WorkDirectoryProblem, request: SolveRequest[Settings, WorkDirectoryPlan]
+    ) -> Outcome[WorkDirectoryPlan]:
+        """One run of the policy."""
+        question, told = Question.of(problem, request.measure == "peak_bytes"), request.settings
+        try:
+            starts = Runs(question).run(name, told.safe, told.in_flight)
+        except Fault as fault:
+            return question.refused() or question.unknown(fault)
+        return question.refused() or question.answer(starts)
+
+    return solve
+
+
+solve_submission = _policy("submission")
+solve_depth_first = _policy("depth-first")
+
+
+def solve_in_flight(
+    problem: WorkDirectoryProblem, request: SolveRequest
+) -> Outcome[WorkDirectoryPlan]:
+    """The best safe run over all caps of samples in flight and both policies."""
+    question = Question.of(problem, request.measure == "peak_bytes")
+    if refused := question.refused():
+        return refused
+    try:
+        (_, _, starts), whole = best_in_flight(Runs(question), request.deadline)
+    except Fault as fault:
+        return question.unknown(fault)
+    return question.answer(starts, StopReason.FINISHED if whole else StopReason.TIME)
