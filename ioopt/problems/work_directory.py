@@ -203,11 +203,11 @@ class WorkDirectoryProblem(base.Problem):
     @cached_property
     def samples(self) -> tuple[int, ...]:
         """Per task, the number of its sample, -1 for none: as given, else its weak component (rule B1)."""
-        given = dict.fromkeys(task.sample for task in self.tasks if task.sample is not None)
-        if not given:
-            return self.components
-        number = {sample: at for at, sample in enumerate(given)}
-        return tuple(-1 if t.sample is None else number[t.sample] for t in self.tasks)
+        named = [task.sample for task in self.tasks]
+        labels = self.components if all(name is None for name in named) else named
+        known = (label for label in dict.fromkeys(labels) if label is not None)
+        number = {label: at for at, label in enumerate(known)}
+        return tuple(-1 if label is None else number[label] for label in labels)
 
     @cached_property
     def ticks(self) -> Ticks:

@@ -39,8 +39,8 @@ def _solver(name: str, module: str, what: str, **more: Any) -> SolverSpec:
 
 SOLVERS = (
     _solver(
-        "auto", "search:solve_auto", "in-flight, then search; where it is small, exact",
-        abilities={BOUND, ANYTIME, WARM_START, THREADS},
+        "auto", "exact:solve_auto", "in-flight, then search; where it is small, exact",
+        settings=_AT + "search:Settings", abilities={BOUND, ANYTIME, WARM_START, THREADS},
     ),
     _solver(
         "submission", "dispatch:solve_submission",
@@ -61,6 +61,6 @@ SOLVERS = (
     ),
     _solver(
         "exact", "exact:solve", "constraint programming: small instances and least peaks",
-        abilities={EXACT, BOUND, ANYTIME, WARM_START, THREADS},
+        settings=_AT + "search:Settings", abilities={EXACT, BOUND, ANYTIME, WARM_START, THREADS},
     ),
 )  # fmt: skip

@@ -38,18 +38,19 @@ class Question:
     peak: bool
     least: PeakBound
     found: int
+    order: list[int]
     walk: Walk | None
 
     @classmethod
     def of(
-        cls, problem: WorkDirectoryProblem, peak: bool = False, quota: int | None = None
+        cls, problem: WorkDirectoryProblem, peak: bool = False, order: list[int] | None = None
     ) -> Question:
-        """*quota* in place of that of the problem, or with *peak* of the reference order."""
-        order = reference_order(problem)
+        """The quota of the problem, or with *peak* what *order* (None: the reference order) needs."""
+        order = reference_order(problem) if order is None else order
         found = sequential_peak(problem, order)
-        kept = found if peak and quota is None else problem.quota_bytes if quota is None else quota
-        walk = None if kept is None or found > kept else Walk(problem, order, kept)
-        return cls(problem, kept, peak, peak_bound(problem), found, walk)
+        quota = found if peak else problem.quota_bytes
+        walk = None if quota is None or found > quota else Walk(problem, order, quota)
+        return cls(problem, quota, peak, peak_bound(problem), found, order, walk)
 
     def refused(self) -> Outcome[WorkDirectoryPlan] | None:
         """The answer where no plan exists; None where one may."""

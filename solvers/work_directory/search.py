@@ -61,6 +61,7 @@ class Search:
                 self.groups[number].append(k)
         self.best: Point | None = None
         self.fault: Fault | None = None
+        request.incumbents.objective_name = "makespan_seconds"
 
     def begin(self) -> None:
         """Take the best of the runs to begin with."""
