@@ -183,8 +183,10 @@ class TaskSpan(Interval):
 
 
 class WorkDirectorySchedule(Part):
-    """When tasks run, and (seconds, bytes) of the use at each change."""
+    """When tasks run, and (seconds, bytes) of the use at each change, also by stage of the workflow."""
 
     tasks: tuple[TaskSpan, ...]
     use: tuple[tuple[Seconds, Count], ...] = ()
+    stages: dict[Name, tuple[tuple[Seconds, Count], ...]] = {}
+    quota_bytes: Count | None = None
     actual_compute_seconds: dict[Name, Seconds] | None = None

@@ -1,6 +1,6 @@
 """Search over orders, delays of samples and the cap of samples in flight (rule B13).
 
-It begins at the best run of ``in-flight``, at the newest ready first and at samples packed whole, and keeps
+It begins at the best run of ``in-flight``, at the samples one after the other in equal steps, and keeps
 what is not worse. A point is run without admission first, which is quicker and as good where it ends.
 """
 
@@ -18,12 +18,12 @@ from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
 from ioopt.sim.work_directory.dispatch import Policy, Rank, Starts
 from ioopt.solvers.work_directory.dispatch import Question, Runs
-from ioopt.solvers.work_directory.pack import packings
 
 STARTS_SHARE = 0.5
 """Part of the time that the starts may take."""
-STRETCHES = (1.0, 0.9, 0.8)
-"""Parts of a packing's delays: tasks of one sample fit where the whole would not."""
+STAGGERS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.15, 1.3)
+"""Times between the samples' first tasks, where the bound is shared equally by the samples."""
+POLICIES: tuple[Policy, ...] = ("depth-first", "submission", "newest-first")
 MOVES = ("few", "sample", "tail", "delay", "swap", "scale", "cap")
 SPREAD = 0.15
 """Standard deviation of what a move moves, in makespans."""
@@ -65,7 +65,7 @@ class Search:
 
     def begin(self) -> None:
         """Take the best of the runs to begin with."""
-        deadline, quota = self.request.deadline, self.question.quota
+        deadline = self.request.deadline
         part = deadline.within(deadline.remaining() * STARTS_SHARE)
         quiet, per_second = [0] * len(self.groups), self.runs.ticks.per_second
         if self.request.start is not None:
@@ -79,14 +79,12 @@ class Search:
                     break
         except Fault as fault:
             self.fault = fault
-        for begins_at, delays in packings(self.question.problem, quota) if quota else ():
-            for stretch in STRETCHES:
-                late = [int(per_second * stretch * delay) for delay in delays]
-                self.attempt([int(per_second * at) for at in begins_at], late, None)
-            if part.expired():
-                break
-        for cap in {None, *((self.best.cap,) if self.best else ())}:
-            self.attempt("newest-first", quiet, cap)
+        if self.groups:
+            every = self.question.seconds() * per_second / len(self.groups)
+            for share in STAGGERS:
+                delays = [int(number * share * every) for number in range(len(self.groups))]
+                for policy in POLICIES:
+                    self.attempt(policy, delays, None)
 
     def attempt(self, rank: Policy | Sequence[int], delays: list[int], cap: int | None) -> None:
         """Run one point, without admission first, and keep it where it is not worse."""

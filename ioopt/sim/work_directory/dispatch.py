@@ -10,7 +10,7 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
-from ioopt.problems import base
+from ioopt.check.work_directory import compute_seconds
 from ioopt.problems.work_directory import Fault, Ticks, WorkDirectoryPlan, WorkDirectoryProblem
 from ioopt.sim.work_directory.directory import Directory
 from ioopt.sim.work_directory.order import Walk, reference_order, sequential_peak
@@ -279,14 +279,3 @@ def _answer(dispatcher: Dispatcher, choose: Choice | None) -> int | None:
         raise Fault("answer", task=name, why="is not ready")
     dispatcher.require(k)
     return k
-
-
-def compute_seconds(
-    problem: WorkDirectoryProblem, actual: Mapping[str, float] | None
-) -> list[float]:
-    """Per task its compute seconds, the *actual* where given; :class:`Fault` for what is none."""
-    for name, seconds in (actual or {}).items():
-        if name not in problem.task_index or not 0 <= seconds <= base.LONGEST_SECONDS:
-            kind = "negative" if name in problem.task_index else "unknown task"
-            raise Fault(kind, task=name, **({"seconds": seconds} if kind == "negative" else {}))
-    return [(actual or {}).get(task.id, task.compute_seconds) for task in problem.tasks]
