@@ -11,7 +11,6 @@ from ioopt.plot.layout import finish, headline, label_axis, new_axes, unit_for
 from ioopt.plot.palette import HUES, LIMIT, OTHERS, series
 from ioopt.problems.base import Json
 from ioopt.result import Result
-from ioopt.sim.work_directory.replay import stage
 
 
 def plot_use(result: Result) -> Any:
@@ -41,7 +40,7 @@ def plot_use(result: Result) -> Any:
         start, end = task["start_seconds"], task["end_seconds"]
         row = heapq.heappop(free)[1] if free and free[0][0] <= start else len(free)
         heapq.heappush(free, (end, row))
-        colour = colours.get(stage(task["id"]), OTHERS)
+        colour = colours.get(task.get("stage", ""), OTHERS)
         boxes.setdefault(colour, []).append((start / time.size, end / time.size, row, 1.0))
     for colour, corners in boxes.items():
         rectangles(below, corners, colour, "none")

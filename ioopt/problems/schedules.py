@@ -177,9 +177,10 @@ class FlexibleFrame(Part):
 
 
 class TaskSpan(Interval):
-    """A task of a work directory."""
+    """A task of a work directory, with the step of the workflow that it is of."""
 
     id: Name
+    stage: Name | None = None
 
 
 class WorkDirectorySchedule(Part):

@@ -40,7 +40,12 @@ def simulate(
     if actual is None:
         metrics["lower_bound_seconds"] = makespan_bound(problem, quota)
     rows = [
-        {"id": problem.tasks[k].id, "start_seconds": a, "end_seconds": b}
+        {
+            "id": problem.tasks[k].id,
+            "start_seconds": a,
+            "end_seconds": b,
+            "stage": stage(problem.tasks[k].id),
+        }
         for k, (a, b) in found.times.items()
     ]
     schedule: Json = {"tasks": rows, "use": [list(step) for step in found.use]}

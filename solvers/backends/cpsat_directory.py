@@ -12,6 +12,7 @@ from math import gcd
 from typing import TYPE_CHECKING
 
 from ioopt.problems.work_directory import WorkDirectoryProblem
+from ioopt.solvers.backends.cpsat_program import load_cp_model
 
 if TYPE_CHECKING:
     from ortools.sat.python.cp_model import CpModel
@@ -56,9 +57,7 @@ def program(
 
     *bound* is proven of the objective, *hint* the start of each task. The starts come first.
     """
-    from ortools.sat.python import cp_model
-
-    model = cp_model.CpModel()
+    model: CpModel = load_cp_model().CpModel()
     s, releases = scale.seconds, scale.releases
     horizon = sum(s) + max(releases, default=0)
     starts = [model.new_int_var(r, horizon, "") for r in releases]
