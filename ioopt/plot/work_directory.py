@@ -46,11 +46,11 @@ def plot_use(result: Result) -> Any:
         rectangles(below, corners, colour, "none")
     for panel in (axes, below):
         panel.set_xlim(0, last / time.size or 1)
+        label_axis(panel.xaxis, "time", time.name)
     below.set_ylim(len(free) or 1, 0)
     below.spines[["top", "right"]].set_visible(False)
     label_axis(axes.yaxis, "bytes inside", size.name)
     below.set_ylabel("tasks at a time (count)")
-    label_axis(below.xaxis, "time", time.name)
     return finish(axes, headline(result))
 
 

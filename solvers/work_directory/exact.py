@@ -6,7 +6,6 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ioopt.solvers.backends.cpsat_directory import Scale, in_order, program
 from ioopt.problems.work_directory import Fault, WorkDirectoryPlan, WorkDirectoryProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import Status
@@ -14,6 +13,7 @@ from ioopt.sim.work_directory.dispatch import Dispatcher, dispatch
 from ioopt.sim.work_directory.order import sequential_peak
 from ioopt.sim.work_directory.replay import replay
 from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
+from ioopt.solvers.backends.cpsat_directory import Scale, in_order, program
 from ioopt.solvers.backends.cpsat_program import solve_cpsat
 from ioopt.solvers.work_directory.dispatch import Question
 from ioopt.solvers.work_directory.search import Settings, search
