@@ -256,6 +256,6 @@ def beyond(
     actual = (schedule or {}).get("actual_compute_seconds") or {}
     planned = {task.id: task.compute_seconds for task in problem.tasks} if actual else {}
     return {
-        "ignore_quota": plan is not None and plan.ignore_quota,
+        "quota": "ignored" if plan is not None and plan.ignore_quota else "kept",
         "actual": sum(seconds != planned.get(task) for task, seconds in actual.items()),
     }
