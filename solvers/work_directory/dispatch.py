@@ -14,7 +14,7 @@ from ioopt.problems.work_directory import Fault, WorkDirectoryPlan, WorkDirector
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
 from ioopt.sim.work_directory.dispatch import Dispatcher, Policy, Rank, Starts, named, run
-from ioopt.sim.work_directory.order import Walk, reference_order, sequential_peak
+from ioopt.sim.work_directory.order import Walk, least_order, reference_order, sequential_peak
 
 POLICIES: tuple[Policy, ...] = ("submission", "depth-first")
 
@@ -45,8 +45,12 @@ class Question:
     def of(
         cls, problem: WorkDirectoryProblem, peak: bool = False, order: list[int] | None = None
     ) -> Question:
-        """The quota of the problem, or with *peak* what *order* (None: the reference order) needs."""
-        order = reference_order(problem) if order is None else order
+        """The quota of the problem, or with *peak* what *order* needs.
+
+        *order* None is the reference order, with *peak* the one of the least peak that is known.
+        """
+        known = least_order if peak else reference_order
+        order = known(problem) if order is None else order
         found = sequential_peak(problem, order)
         quota = found if peak else problem.quota_bytes
         walk = None if quota is None or found > quota else Walk(problem, order, quota)

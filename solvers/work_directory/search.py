@@ -17,6 +17,7 @@ from ioopt.problems.work_directory import Fault, WorkDirectoryPlan, WorkDirector
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
 from ioopt.sim.work_directory.dispatch import Policy, Rank, Starts
+from ioopt.sim.work_directory.order import least_order, sequential_peak
 from ioopt.solvers.work_directory.dispatch import Question, Runs
 
 STARTS_SHARE = 0.5
@@ -53,6 +54,11 @@ class Search:
         self, question: Question, request: SolveRequest[Settings, WorkDirectoryPlan]
     ) -> None:
         self.question, self.request, self.runs = question, request, Runs(question)
+        self.first = [self.runs]
+        order = least_order(question.problem)
+        if not question.peak and sequential_peak(question.problem, order) < question.found:
+            self.runs = Runs(Question.of(question.problem, order=order))
+            self.first.append(self.runs)
         self.groups: list[list[int]] = [
             [] for _ in range(max(question.problem.samples, default=-1) + 1)
         ]
@@ -72,19 +78,27 @@ class Search:
             at = {name: int(seconds * per_second) for seconds, name in self.request.start.starts}
             begins = [at.get(task.id, 0) for task in self.question.problem.tasks]
             self.attempt(begins, quiet, None)
-        try:
-            for _, cap, starts in self.runs.in_flight():
-                self.keep(quiet, cap, starts)
-                if part.expired():
-                    break
-        except Fault as fault:
-            self.fault = fault
+        for runs in self.first:
+            try:
+                for _, cap, starts in runs.in_flight():
+                    self.keep(quiet, cap, starts)
+                    if part.expired():
+                        break
+            except Fault as fault:
+                self.fault = fault
+        freeing = [0] * len(self.runs.length)
+        for place, k in enumerate(self.runs.question.order):
+            freeing[k] = place
+        for cap in range(1, len(self.groups) + 1):
+            self.attempt(freeing, quiet, cap)
+            if part.expired():
+                break
         if self.groups:
             every = self.question.seconds() * per_second / len(self.groups)
             for share in STAGGERS:
                 delays = [int(number * share * every) for number in range(len(self.groups))]
-                for policy in POLICIES:
-                    self.attempt(policy, delays, None)
+                for how in (*POLICIES, freeing):
+                    self.attempt(how, delays, None)
 
     def attempt(self, rank: Policy | Sequence[int], delays: list[int], cap: int | None) -> None:
         """Run one point, without admission first, and keep it where it is not worse."""

@@ -37,26 +37,37 @@ def reference_order(problem: WorkDirectoryProblem) -> list[int]:
     return min(made, key=lambda order: sequential_peak(problem, order))
 
 
-def sequential_order(problem: WorkDirectoryProblem, how: str) -> list[int]:
-    """Always the first ready task: of the file, of the greatest level, or of the least growth."""
+def least_order(problem: WorkDirectoryProblem) -> list[int]:
+    """The reference order, or one that takes sample after sample where that has a lesser peak."""
+    made = [sequential_order(problem, how, by_sample=True) for how in ORDERS]
+    return min(reference_order(problem), *made, key=lambda order: sequential_peak(problem, order))
+
+
+def sequential_order(problem: WorkDirectoryProblem, how: str, by_sample: bool = False) -> list[int]:
+    """Always the first ready task: of the file, of the greatest level, or of the least growth.
+
+    *by_sample*: of the first sample that has one.
+    """
     inside = Directory(problem)
     stays = [bool(tasks) or not leaves for tasks, leaves in zip(problem.readers, inside.leaves)]
     unread = [sum(tasks) for tasks in problem.readers]  # the last of them, once only one is left
     waits = [len(row) for row in problem.predecessors]
 
-    def key(k: int) -> tuple[int, int]:
+    first = problem.samples if by_sample else [0] * len(waits)
+
+    def key(k: int) -> tuple[int, int, int]:
         if how != "freeing":
-            return (-problem.levels[k] if how == "depth-first" else 0), k
+            return first[k], (-problem.levels[k] if how == "depth-first" else 0), k
         grows = sum(inside.sizes[f] for f in problem.outputs[k] if stays[f])
         last = (f for f in problem.inputs[k] if inside.left[f] == 1 and inside.leaves[f])
-        return grows - sum(inside.sizes[f] for f in last), k
+        return first[k], grows - sum(inside.sizes[f] for f in last), k
 
     ready = [key(k) for k, count in enumerate(waits) if not count]
     heapq.heapify(ready)
     order: list[int] = []
     done = set()
     while ready:
-        k = heapq.heappop(ready)[1]
+        k = heapq.heappop(ready)[-1]
         if k in done:
             continue
         done.add(k)
