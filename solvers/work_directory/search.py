@@ -86,19 +86,27 @@ class Search:
                         break
             except Fault as fault:
                 self.fault = fault
-        freeing = [0] * len(self.runs.length)
-        for place, k in enumerate(self.runs.question.order):
-            freeing[k] = place
-        for cap in range(1, len(self.groups) + 1):
-            self.attempt(freeing, quiet, cap)
+        ranks, steps = self.ranks(), len(self.groups)
+        every = self.question.seconds() * per_second / max(1, steps)
+        points: list[tuple[Policy | list[int], list[int], int | None]] = []
+        points += [(rank, quiet, cap) for rank in ranks for cap in range(1, steps + 1)]
+        for share in STAGGERS:
+            delays = [int(number * share * every) for number in range(steps)]
+            points += [(rank, delays, None) for rank in (*POLICIES, *ranks)]
+        for point in points:
             if part.expired():
                 break
-        if self.groups:
-            every = self.question.seconds() * per_second / len(self.groups)
-            for share in STAGGERS:
-                delays = [int(number * share * every) for number in range(len(self.groups))]
-                for how in (*POLICIES, freeing):
-                    self.attempt(how, delays, None)
+            self.attempt(*point)
+
+    def ranks(self) -> list[list[int]]:
+        """Of all tasks: place in the order of least peak, in the sample's part of it, longest path left."""
+        by_order, within = [0] * len(self.runs.length), [0] * len(self.runs.length)
+        sizes: dict[int, int] = {}
+        for place, k in enumerate(self.runs.question.order):
+            number = self.question.problem.samples[k]
+            by_order[k], within[k] = place, sizes.get(number, 0)
+            sizes[number] = within[k] + 1
+        return [by_order, within, [-rest for rest in self.runs.rest]]
 
     def attempt(self, rank: Policy | Sequence[int], delays: list[int], cap: int | None) -> None:
         """Run one point, without admission first, and keep it where it is not worse."""
