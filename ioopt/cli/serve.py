@@ -44,8 +44,8 @@ Examples:
     help="With --batsim: the I/O policy that admits transfers.",
 )
 @click.option("--machine", "words", metavar="FILE|KEY=VALUE[,...]", multiple=True,
-              help="With --batsim: node_rate and storage_rate (without them jobs run whole), queue, "
-              "backfill, unit_nodes, allocation.")  # fmt: skip
+              help="With --batsim: node_rate and storage_rate (without them jobs run whole), "
+              "unit_nodes, allocation, and the queue: queue, backfill, reservation, plan ...")  # fmt: skip
 @click.option("--storage-mapping", "storages", metavar="LABEL=ID", multiple=True,
               help="With --batsim: the storage resource that profiles mean by a label.")  # fmt: skip
 def serve(
@@ -113,7 +113,6 @@ def _batsim(
     decider = BatsimDecider(
         policy=policy, storage_mapping=mapping,
         node_bytes_per_second=rates[0], storage_bytes_per_second=rates[1],
-        queue=queue["queue"], backfill=queue["backfill"],
-        unit_nodes=machine.unit_nodes, allocation=machine.allocation,
+        unit_nodes=machine.unit_nodes, allocation=machine.allocation, **queue,
     )  # fmt: skip
     return BatsimServer(endpoint, decider)

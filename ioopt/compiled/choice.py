@@ -7,9 +7,11 @@ of its limit: on a busy machine compiling takes many times its processor time. E
 plain Python, and the next run finds machine code.
 """
 
+import atexit
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -125,25 +127,38 @@ _COMPILERS: dict[str, subprocess.Popen[bytes]] = {}
 
 
 def compile_beside(family: str, first: str = "", wait_seconds: float = 0.0) -> bool:
-    """Have another process compile the kernels of *family*; it ends by itself.
+    """Have another process compile the kernels of *family*; it ends by itself, or as this one is killed.
 
     Whether kernel *first*, which comes first, was made within *wait_seconds*.
     """
     running = _COMPILERS.get(family)
     if running is None or running.poll() is not None:
-        code = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import compile_family as c"
+        code = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import compile_for_parent as c"
         running = _COMPILERS[family] = subprocess.Popen(
             [sys.executable, "-c", f"{code}; c({family!r}, {first!r})"],
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
+        atexit.register(_let_go, running)
     if not wait_seconds:
         return False
     end, kernel = time.monotonic() + wait_seconds, KERNELS[first]
     while not kernel.ready() and running.poll() is None and time.monotonic() < end:
         time.sleep(LOOK_EVERY_SECONDS)
     return kernel.ready()
+
+
+def _let_go(compiler: subprocess.Popen[bytes]) -> None:
+    """This process ends by itself: what *compiler* makes is for the next one."""
+    with suppress(OSError):  # it has ended
+        os.write(compiler.stdin.fileno() if compiler.stdin else -1, b".")
+
+
+def compile_for_parent(family: str, first: str = "") -> None:
+    """:func:`compile_family` in a process that ends where its parent is killed: its input then ends."""
+    threading.Thread(target=lambda: os.read(0, 1) or os._exit(1), daemon=True).start()
+    compile_family(family, first)
 
 
 def compile_family(family: str, first: str = "") -> None:

@@ -20,15 +20,21 @@ from ioopt.formats.native import validate
 from ioopt.problems.batch_io import Machine, QueueOptions
 from ioopt.sim.batch_io.agenda import take_slot
 from ioopt.sim.batch_io.engine import run_queue
-from ioopt.sim.batch_io.state import COMPUTING, NOBODY, Clock, Tables, tables_of
+from ioopt.sim.batch_io.state import COMPUTING, NOBODY, WORD, Clock, Tables, tables_of
 from ioopt.sim.batch_io.trace import Trace
 from ioopt.sim.batch_io.waiting import arrive, occupy
 from ioopt.units import counted
 
+UNFOLLOWED = ("estimate", "pass", "staging", "nodes_until")
+"""Options of an instance for what a live queue does not see: I/O to come, events, a burst buffer."""
+
 
 @dataclass(eq=False)
 class _Known:
-    """A job that is here; ``units`` are the numbers of those that it holds."""
+    """A job that is here; ``units`` are the numbers of those that it holds.
+
+    Of one that waits, ``box`` (from, until), ``block`` and ``chosen`` are what the last pass planned.
+    """
 
     name: str | None
     nodes: int
@@ -36,38 +42,36 @@ class _Known:
     walltime: float
     start: float = math.nan
     units: list[int] = field(default_factory=list)
+    box: tuple[float, float] = (-math.inf, -math.inf)
+    block: int = NOBODY
+    chosen: list[int] = field(default_factory=list)
 
 
 class BatchCluster:
     """Nodes 0 .. *nodes* - 1 and the queue before them, which is that of the simulator.
 
-    *queue* (``wfp``, ``fcfs``, ``sjf``), *backfill* (``easy``, ``none``), *unit_nodes* and *allocation* are
-    those of an ``ioopt/batch-io`` instance. No clock, no files; not thread-safe. What has left is
-    forgotten, so memory follows the jobs that are here.
+    *unit_nodes* and *allocation* are those of an ``ioopt/batch-io`` instance, and so are *options*, such as
+    ``queue`` and ``backfill``; UsageError for one that a live queue cannot follow. No clock, no files; not
+    thread-safe. What has left is forgotten, so memory follows the jobs that are here.
     """
 
     def __init__(
         self,
         nodes: int,
         *,
-        queue: str = "wfp",
-        backfill: str = "easy",
         unit_nodes: int = 1,
         allocation: str = "flat",
+        **options: str | int,
     ) -> None:
         # the queue does not look at rates
         block = {"nodes": nodes, "unit_nodes": unit_nodes, "allocation": allocation,
                  "node_bytes_per_second": 1.0, "storage_bytes_per_second": 1.0}  # fmt: skip
         self.machine: Machine = validate(Machine, block, "machine")
-        options: QueueOptions = validate(
-            QueueOptions, {"queue": queue, "backfill": backfill}, "options"
-        )
-        if options.plans:
-            raise UsageError(
-                f"queue={queue}, backfill={backfill}: a live queue plans no boxes; it knows wfp, fcfs and "
-                "sjf, easy and none"
-            )
-        self._options = options
+        self._options: QueueOptions = validate(QueueOptions, options, "options")
+        for key, value in self._options.model_dump(by_alias=True, exclude_defaults=True).items():
+            if key in UNFOLLOWED:
+                raise UsageError(f"{key}={value}: a live queue cannot follow it; leave it out")
+        self._freed = False
         self._here: dict[str, _Known] = {}
         self._down: set[int] = set()
 
@@ -96,10 +100,12 @@ class BatchCluster:
         """A job has ended, or waits no longer; raises UsageError for an unknown one."""
         if self._here.pop(job, None) is None:
             raise UsageError(f"job {job!r} is not here")
+        self._freed = True
 
     def take_down(self, nodes: Collection[int]) -> None:
         """*nodes*, and no others, are out of service; those in use go when their job has left."""
         self._down = {node // self.machine.unit_nodes for node in nodes}
+        self._freed = True
 
     def can_hold(self, nodes: int) -> bool:
         """Whether the nodes in service are enough for a job of *nodes*."""
@@ -118,13 +124,20 @@ class BatchCluster:
         for k in tables.running[running : clock.num_running]:
             job, record = jobs[k], tables.jobs[k]
             units = free[: record.units]
-            if record.block != NOBODY:
+            if tables.partition:
                 units = list(range(record.block, record.block + record.units))
+            elif tables.numbered:
+                row = tables.chosen[k]
+                units = [unit for unit in free if row[unit // WORD] >> unit % WORD & 1]
             free = [unit for unit in free if unit not in {*units}]
             job.start, job.units = now, units
             nodes = [unit * wide + n for unit in units for n in range(wide)]
             assert job.name is not None
             started.append((job.name, nodes[: job.nodes]))
+        self._freed = bool(clock.freed)
+        for job, record in zip(jobs, tables.jobs):
+            job.box, job.block = (record.box_start, record.box_end), record.block
+            job.chosen = list(tables.chosen[record.job]) if tables.chosen else []
         return started
 
     def _tables(self, jobs: list[_Known], now: float) -> tuple[Tables, Clock]:
@@ -139,11 +152,17 @@ class BatchCluster:
             offset=range(len(jobs) + 1), pieces=[(math.inf, 0.0, 1)] * len(jobs),
         )  # fmt: skip
         tables, clock = tables_of(trace, IoPolicy("queue", None)), Clock()
-        clock.now, clock.until, clock.free = now, now, machine.units
+        clock.now, clock.until, clock.free, clock.freed = now, now, machine.units, int(self._freed)
+        numbered = tables.numbered and not tables.partition
         for job, record in zip(jobs, tables.jobs):
             if not job.units:
                 arrive(tables, clock, record)
+                (record.box_start, record.box_end), record.block = job.box, job.block
+                if job.chosen:
+                    tables.chosen[record.job] = job.chosen
                 continue
+            for unit in job.units if numbered else ():
+                tables.chosen[record.job][unit // WORD] |= 1 << unit % WORD
             record.start, record.status = job.start, COMPUTING
             occupy(tables, clock, record, job.units[0])
             take_slot(tables, clock.num_running, record)

@@ -1,7 +1,7 @@
 """The service over HTTP: messages as JSON bodies.
 
-Loopback unless another address is given; every call but ``/health`` and ``/openapi.json`` needs the
-token, as ``Authorization: Bearer TOKEN``. One message is answered after the other, by a process of its
+Loopback unless another address is given; every call but ``/health`` needs the token,
+as ``Authorization: Bearer TOKEN``. One message is answered after the other, by a process of its
 own, so that other calls and the end of the service never wait for a solver; sessions belong to the service.
 """
 
@@ -17,15 +17,11 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from socketserver import ThreadingTCPServer
 from threading import BoundedSemaphore, Lock, Thread
-from typing import Any, Literal, NamedTuple
+from typing import NamedTuple
 
-from pydantic import ConfigDict, TypeAdapter, create_model
-
-from ioopt.embed.service import KEYS, OF_RESULT, Service
+from ioopt.embed.service import Service
 from ioopt.embed.transport import DRAIN_SECONDS, MAX_UNFINISHED_BYTES, LineProcess
 from ioopt.errors import UsageError
-from ioopt.problems.base import Json
-from ioopt.result import Result
 from ioopt.version import __version__
 
 IDLE_SECONDS, POLL_SECONDS = 300.0, 0.1
@@ -33,92 +29,17 @@ REFUSED_SECONDS, REFUSED_PIECES, PIECE_BYTES = 1.0, 1024, 1 << 16
 """Of a refused body so many pieces are read, as long as each comes within that time."""
 
 
-def _form(
-    name: str, doc: str, extra: Literal["forbid", "ignore"] = "forbid", /, **fields: Any
-) -> Any:
-    """A class of *fields*: a type, or a type and a default."""
-    rows: Any = {key: f if isinstance(f, tuple) else (f, ...) for key, f in fields.items()}
-    return create_model(name, __doc__=doc, __config__=ConfigDict(extra=extra), **rows)
-
-
-VERSION = _form("Version", "What serves here.", version=str, protocol=(int, 1))
-DECIDED = _form("Decided", "A decision; bound and gap where they are known.",
-                  **{name: Result.model_fields[name].annotation for name in OF_RESULT})  # fmt: skip
-OPENED = _form("Opened", "What later messages call the object by.", session=int)
-CALLED = _form(
-    "Called", "What the method returned, and why it is false.", value=Any, why=(str | None, None)
-)
-SAVED = _form("Saved", "The state of an object, for a later open.", state=Json)
-DONE = _form("Done", "Carried out; there is nothing to tell.")
-REFUSED = _form("Refused", "Why a message was refused.", code=str, message=str)
-REPLY = _form("Reply", "The result of a message, or its error.", ioopt=Literal[1], id=Any, ok=bool,
-                result=(VERSION | DECIDED | OPENED | CALLED | SAVED | DONE, None),
-                error=(REFUSED, None))  # fmt: skip
-ERROR = _form("Error", "Why a call was refused.", error=str)
-MESSAGE = _form("Message", "A message; further keys depend on op.", "ignore", ioopt=Literal[1],
-                id=(Any, None), op=Literal[tuple(KEYS)])  # fmt: skip
-
-
 class Route(NamedTuple):
-    """A call: what answers its body, what it is for, the types of its answer and its body."""
+    """A call: what answers its body, and whether that needs the token."""
 
-    name: str
     answer: Callable[[Service | LineProcess, bytes], bytes]
-    summary: str
-    reply: Any
-    body: Any = None
-    needs_token: bool = True
+    needs_token: bool
 
 
-ROUTES: dict[tuple[str, str], Route] = {
-    ("POST", "/v1/messages"): Route(
-        "message", lambda service, body: service.handle(body), "A message of the service", REPLY, MESSAGE
-    ),
-    ("GET", "/health"): Route(
-        "health", lambda *_: json.dumps({"version": __version__}).encode(),
-        "Whether the service is there", VERSION, needs_token=False,
-    ),
-    ("GET", "/openapi.json"): Route(
-        "openapi", lambda *_: json.dumps(openapi()).encode(), "This document", Json,
-        needs_token=False,
-    ),
-}  # fmt: skip
-NO_TOKEN = "The token is missing or wrong"
-
-
-def _content(schema: Json, **more: str) -> Json:
-    return {**more, "content": {"application/json": {"schema": schema}}}
-
-
-def openapi() -> Json:
-    """The OpenAPI 3.1 document of the routes."""
-    rows = ROUTES.values()
-    answers, components = _schemas(
-        {"": ERROR, **{row.name: row.reply for row in rows}}, "serialization"
-    )
-    bodies, more = _schemas({r.name: r.body for r in rows if r.body}, "validation")
-    paths: Json = {}
-    for (method, path), row in ROUTES.items():
-        responses = {"200": _content(answers[row.name], description=row.summary)}
-        call: Json = {"operationId": row.name, "summary": row.summary, "responses": responses}
-        if row.needs_token:
-            responses["401"] = _content(answers[""], description=NO_TOKEN)
-        else:
-            call["security"] = []
-        if row.body is not None:
-            call["requestBody"] = _content(bodies[row.name])
-        paths.setdefault(path, {})[method.lower()] = call
-    return {"openapi": "3.1.0", "info": {"title": "ioopt serve", "version": __version__},
-            "components": {"schemas": components | more,
-                           "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
-            "security": [{"token": []}], "paths": paths}  # fmt: skip
-
-
-def _schemas(forms: Json, mode: Literal["validation", "serialization"]) -> tuple[Json, Json]:
-    """By key the JSON Schema of each of *forms*; and the definitions that those refer to."""
-    rows = [(key, mode, TypeAdapter(form)) for key, form in forms.items()]
-    made, top = TypeAdapter.json_schemas(rows, ref_template="#/components/schemas/{model}")
-    return {key: schema for (key, _), schema in made.items()}, top.get("$defs", {})
+ROUTES = {
+    ("POST", "/v1/messages"): Route(lambda service, body: service.handle(body), True),
+    ("GET", "/health"): Route(lambda *_: json.dumps({"version": __version__}).encode(), False),
+}
 
 
 def read_token(path: str) -> str:

@@ -1,10 +1,11 @@
 """Speeds: the rows of ``speed.toml``, each a command or a statement in a process of its own, by checkout.
 
-A row has ``what``, an ``aim`` and either ``command`` (words for ``ioopt``; FILE is the instance that
-``make`` has ``ioopt generate`` write, or the text ``config``; OUT a place to write to) or ``work``, a
-statement timed after ``setup``. ``over`` makes a row for every combination of its values, which both see
-by their names, as they see QUICK. Shown are processor seconds of one of ``per`` things, the best of
-three, and the peak of memory; with ``soak`` also by how much memory grows in so many more calls.
+A row has ``what``, an ``aim`` and either ``command`` or ``work``. A command is words for ``ioopt``: FILE is
+the instance that ``make`` has ``ioopt generate`` write, or ``import`` from SHARED, or the text ``config``;
+OUT a place to write to. ``work`` is a statement timed after ``setup``. ``over`` makes a row for every
+combination of its values, which both see by their names, as they see QUICK. Shown are processor seconds of
+one of ``per`` things, the best of three, and the peak of memory; with ``soak`` also by how much memory
+grows in so many more calls.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from bench.frame import Cost, Tree, run, show, trees
+from bench.frame import Cost, Tree, run, shared_data, show, trees
+from ioopt.errors import ExitCode
 
 ROWS: dict[str, list[dict[str, Any]]] = tomllib.loads(
     Path(__file__).with_suffix(".toml").read_text("utf-8")
@@ -99,6 +101,8 @@ def told(tree: Tree, row: dict[str, Any], folder: Path) -> str:
     if "show" in row:
         return f"{row['show']} {json.loads(best.text)[row['show']]:.4g}"
     wall = f" ({duration(best.wall / per)} by the clock)" if row.get("wall") else ""
+    if best.code:
+        wall += ", no answer"
     return f"{duration(best.cpu / per)}{wall}, {best.peak / 1e6:.0f} MB"
 
 
@@ -109,14 +113,16 @@ def made(tree: Tree, row: dict[str, Any], folder: Path) -> Path:
     if "config" in row:
         path.write_text(row["config"].format(**row["over"]), "utf-8")
     elif words and not path.exists():
-        ran(tree, "-m", "ioopt", "generate", *words, "-o", str(path))
+        words = [word.replace("SHARED", str(shared_data("swf").parent)) for word in words]
+        verb = [] if words[0] == "import" else ["generate"]
+        ran(tree, "-m", "ioopt", *verb, *words, "-o", str(path))
     return path
 
 
 def ran(tree: Tree, *arguments: str) -> Cost:
-    """One run of Python in *tree*; what it says of an error is passed on."""
+    """One run of Python in *tree*; what it says of an error is passed on. A limit may be too short."""
     cost = run([tree.python, *arguments], tree.environment(), tree.folder)
-    if cost.code:
+    if cost.code not in (0, ExitCode.NO_ANSWER):
         print(f"  {cost.error.strip()[-300:]}", file=sys.stderr)
         raise subprocess.CalledProcessError(cost.code, list(arguments))
     return cost

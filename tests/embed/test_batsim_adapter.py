@@ -219,7 +219,7 @@ JOBS = st.lists(
 )  # fmt: skip
 
 
-def both(rows, with_io, policy, queue, backfill, apart=True):
+def both(rows, with_io, policy, apart=True, **options):
     """(spans by the stand-in and our decider, spans by ioopt's simulator) of the same jobs.
 
     With *apart* no two things happen at once: each message of Batsim has one of them only.
@@ -240,13 +240,13 @@ def both(rows, with_io, policy, queue, backfill, apart=True):
         phases += [{"compute_seconds": last, "io_bytes": 0}] if with_io else []
         own.append({"id": f"w0!{k:02}", "submit_seconds": subtime, "nodes": res, "phases": phases,
                     "walltime_seconds": 5000.0 + 7 * last})  # fmt: skip
-    decider = BatsimDecider(policy=policy, queue=queue, backfill=backfill, **RATES)
+    decider = BatsimDecider(policy=policy, **options, **RATES)
     batsim = StandIn(workload(6, jobs, **profiles), decider.reply, **PLATFORM)
     batsim.apart = apart
     played = batsim.play()
     machine = {"nodes": 6, "unit_nodes": 1, "allocation": "flat", **RATES}
     problem = {"format": "ioopt/batch-io", "version": 1, "name": "n", "machine": machine,
-               "options": {"queue": queue, "backfill": backfill}, "jobs": own}  # fmt: skip
+               "options": options, "jobs": own}  # fmt: skip
     found = ioopt.solve(problem, policy).schedule["jobs"]
     wanted = {row["id"].partition("!")[2]: (row["start_seconds"], row["end_seconds"])
               for row in found}  # fmt: skip
@@ -260,10 +260,18 @@ def differing(got, wanted):
             if got[name] != pytest.approx(times, rel=1e-7, abs=1e-5)}  # fmt: skip
 
 
-@settings(max_examples=60, deadline=None)
-@given(JOBS, st.sampled_from(["wfp", "fcfs"]), st.sampled_from(["easy", "none"]), st.booleans())
-def test_jobs_start_and_end_as_simulated(rows, queue, backfill, apart):
-    assert differing(*both(rows, False, "fill", queue, backfill, apart)) == {}
+QUEUES = st.fixed_dictionaries({
+    "queue": st.sampled_from(["wfp", "fcfs", "sjf", "plan"]),
+    "backfill": st.sampled_from(["easy", "none", "conservative"]),
+    "reservation": st.sampled_from(["count", "nodes"]), "plan": st.sampled_from(["keep", "rebuild"]),
+    "backfill_order": st.sampled_from(["queue", "sjf"]),
+})  # fmt: skip
+
+
+@settings(max_examples=120, deadline=None)
+@given(JOBS, QUEUES, st.booleans())
+def test_jobs_start_and_end_as_simulated(rows, options, apart):
+    assert differing(*both(rows, False, "fill", apart, **options)) == {}
 
 
 @settings(max_examples=60, deadline=None)
@@ -272,13 +280,13 @@ def test_transfers_first_come_first_served_end_as_simulated(rows, queue, apart):
     # cons-fcfs never takes back what it granted as long as nobody is passed over: that is a policy
     # whose transfers need no stopping, so Batsim's limits do not show and the times are the same.
     rows = [(*row[:1], 4, *row[2:]) for row in rows]
-    assert differing(*both(rows, True, "cons-fcfs", queue, "easy", apart)) == {}
+    assert differing(*both(rows, True, "cons-fcfs", apart, queue=queue)) == {}
 
 
 @settings(max_examples=40, deadline=None)
 @given(JOBS, st.sampled_from(["fill", "adaptive", "cons-max-util", "base-line", "no-congestion"]))
 def test_every_policy_brings_every_job_to_its_end(rows, policy):
-    got, wanted = both(rows, True, policy, "wfp", "easy")
+    got, wanted = both(rows, True, policy)
     assert got.keys() == wanted.keys() and all(end > start for start, end in got.values())
 
 
@@ -327,10 +335,31 @@ def test_a_cluster_of_partitions_gives_aligned_blocks_and_forgets_who_left():
             call()
 
 
-@pytest.mark.parametrize("option", [{"queue": "plan"}, {"backfill": "conservative"}])
-def test_a_live_queue_refuses_what_plans_boxes(option):
-    with pytest.raises(UsageError, match="a live queue plans no boxes"):
-        BatchCluster(4, **option)
+def test_a_live_queue_refuses_what_it_cannot_follow():
+    with pytest.raises(UsageError, match="estimate=uncongested: a live queue cannot follow it"):
+        BatchCluster(4, estimate="uncongested")
+    with pytest.raises(InstanceError, match="did you mean 'backfill'"):
+        BatsimDecider(backfil="easy")
+
+
+def test_a_live_queue_keeps_boxes_of_numbered_nodes():
+    """4 nodes, first come first served, plans kept: a (2 nodes, 100 s) runs on 0 and 1; b (3 nodes) has
+    its box from 100 to 200 on 0 to 2, c (1 node, 500 s) beside both on node 3 at once, d (1 node, 100 s)
+    on node 2 until b. When a leaves at 50, b waits for d, whose walltime is 100."""
+    cluster = BatchCluster(4, queue="fcfs", backfill="conservative", reservation="nodes")
+    rows = (("a", 2, 100.0), ("b", 3, 100.0), ("c", 1, 500.0), ("d", 1, 100.0))
+    for name, nodes, walltime in rows:
+        cluster.arrive(name, nodes, walltime, 0.0)
+    assert cluster.run(0.0) == [("a", [0, 1]), ("c", [3]), ("d", [2])]
+    cluster.leave("a")
+    cluster.arrive("e", 2, 60.0, 50.0)  # would end at 110: b is to begin at 100
+    assert cluster.run(50.0) == []
+    cluster.take_down([0])
+    cluster.leave("d")
+    assert cluster.run(60.0) == [("e", [1, 2])]
+    cluster.leave("e")
+    cluster.take_down([])
+    assert cluster.run(120.0) == [("b", [0, 1, 2])]
 
 
 def test_a_live_queue_takes_the_shortest_first():

@@ -1,4 +1,4 @@
-"""The service over HTTP: the messages of the other services, a token, an OpenAPI document."""
+"""The service over HTTP: the messages of the other services, a token."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ import threading
 
 import pytest
 from conftest import ROOT
-from jsonschema import Draft202012Validator, ValidationError
 
-from ioopt.embed.http import ROUTES, HttpServer, openapi, read_token
+from ioopt.embed.http import ROUTES, HttpServer, read_token
 from ioopt.embed.service import IDLE_SECONDS, MAX_SESSIONS, Service
 from ioopt.errors import UsageError
 from ioopt.version import __version__
@@ -52,60 +51,6 @@ def call(server, method, path, body=None, token=TOKEN, raw=None):
         where.close()
 
 
-DOCUMENT = openapi()
-
-
-def of_document(schema):
-    return Draft202012Validator({**schema, "components": DOCUMENT["components"]})
-
-
-def assert_as_described(method, path, status, value, body=None):
-    """The document names the call, and the schemas take the answer and the body."""
-    described = DOCUMENT["paths"][path][method.lower()]
-    answer = described["responses"][str(status)]
-    assert len(answer["description"]) > 8
-    of_document(answer["content"]["application/json"]["schema"]).validate(value)
-    if body is not None:
-        of_document(described["requestBody"]["content"]["application/json"]["schema"]).validate(
-            body
-        )
-
-
-def test_messages_are_described():
-    service = Service()
-    gangs = {"machine": {"nodes": 4, "levels": 2, "quantum_seconds": 9.0}, "policy": "iogs"}
-    instance = json.loads((ROOT / "instances/batch_io/two-writers-now.json").read_text())
-    messages = [
-        {"op": "ping"}, {"op": "open", "object": "GangScheduler", "arguments": gangs},
-        {"op": "call", "session": 1, "method": "depart", "arguments": {"job": "a", "now": 1.0}},
-        {"op": "save", "session": 1}, {"op": "close", "session": 1}, {"op": "close", "session": 1},
-        {"op": "decide", "instance": instance, "deadline": None},
-    ]  # fmt: skip
-    for message in ({"ioopt": 1, "id": 3, **message} for message in messages):
-        reply = json.loads(ROUTES["POST", MESSAGES].answer(service, json.dumps(message).encode()))
-        assert_as_described("POST", MESSAGES, 200, reply, message)
-    for path in ("/health", "/openapi.json"):
-        reply = json.loads(ROUTES["GET", path].answer(service, b""))
-        assert_as_described("GET", path, 200, reply)
-
-
-def test_every_answer_of_the_document_has_a_schema():
-    for schema in DOCUMENT["components"]["schemas"].values():
-        Draft202012Validator.check_schema(schema)
-    taken = set()
-    for path, rows in DOCUMENT["paths"].items():
-        for method, row in rows.items():
-            open_to_all = row.get("security") == []
-            assert ("401" in row["responses"]) is not open_to_all, (method, path)
-            for answer in row["responses"].values():
-                schema = answer["content"]["application/json"]["schema"]
-                assert schema and answer["description"], (method, path)
-                taken.add(json.dumps(schema))
-    assert len(taken) == 4  # a reply, a version, this document, an error
-    with pytest.raises(ValidationError):
-        assert_as_described("GET", "/health", 200, {"version": 2})
-
-
 def test_the_token_is_asked_for(server):
     for token in (None, "", TOKEN[:-1], TOKEN + "x", "é"):
         if token is not None:
@@ -115,7 +60,6 @@ def test_the_token_is_asked_for(server):
     assert call(server, "POST", f"/{TOKEN}{MESSAGES}", PING, None)[0] == 404
     assert call(server, "POST", MESSAGES, PING)[0] == 200
     assert call(server, "GET", "/health", None, None) == (200, {"version": __version__})
-    assert call(server, "GET", "/openapi.json", None, None) == (200, DOCUMENT)
     assert call(server, "PATCH", MESSAGES, {})[0] == call(server, "PUT", MESSAGES, {})[0] == 405
     assert call(server, "GET", "/v1/none")[0] == 404
     assert call(server, "POST", "/v1/scheduler/a_run", {})[0] == 404
@@ -162,13 +106,6 @@ def test_a_session_that_nobody_uses_makes_room():
     assert json.loads(service.handle(json.dumps(monitor).encode()))["result"] == {"session": 65}
     assert not json.loads(service.handle(save.replace(b"1}", b"2}")))["ok"]
     assert json.loads(service.handle(save))["ok"]
-
-
-def test_the_document_names_every_call():
-    calls = {(m.upper(), path) for path, rows in DOCUMENT["paths"].items() for m in rows}
-    assert calls == set(ROUTES) and DOCUMENT["openapi"] == "3.1.0"
-    names = [row["operationId"] for rows in DOCUMENT["paths"].values() for row in rows.values()]
-    assert len(names) == len(set(names))
 
 
 def test_no_body_breaks_the_calls():

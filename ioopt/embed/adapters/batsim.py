@@ -62,7 +62,7 @@ class _Job:
 class BatsimDecider:
     """Replies to Batsim's messages, one after the other: ``decider.reply(message)``.
 
-    *queue*, *backfill*, *unit_nodes* and *allocation* are those of :class:`BatchCluster`. With
+    *unit_nodes*, *allocation* and *options* are those of :class:`BatchCluster`. With
     *node_bytes_per_second* and *storage_bytes_per_second* transfers are admitted by *policy*, an
     I/O policy of ``ioopt/batch-io``. *storage_mapping* names Batsim's storage resources for the
     labels in profiles, where Batsim cannot guess. Decisions take no simulated time. ``notes`` say
@@ -75,15 +75,16 @@ class BatsimDecider:
         policy: str = "fill",
         node_bytes_per_second: float | None = None,
         storage_bytes_per_second: float | None = None,
-        queue: str = "wfp",
-        backfill: str = "easy",
         unit_nodes: int = 1,
         allocation: str = "flat",
         storage_mapping: Mapping[str, int] | None = None,
+        **options: str | int,
     ) -> None:
-        self._batch: Json = {"queue": queue, "backfill": backfill, "unit_nodes": unit_nodes,
-                       "allocation": allocation}  # fmt: skip
-        io_policy(policy)  # a wrong name is said now, not to a simulation that waits
+        self._batch: Json = {"unit_nodes": unit_nodes, "allocation": allocation, **options}
+        BatchCluster(
+            unit_nodes, **self._batch
+        )  # what is wrong is said now, not to a simulation that waits
+        io_policy(policy)
         self._policy = policy
         self._rates = (node_bytes_per_second, storage_bytes_per_second)
         self._storage_mapping = dict(storage_mapping or {})

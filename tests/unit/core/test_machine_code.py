@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import fcntl
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import IO
 
@@ -133,6 +136,8 @@ def test_a_run_waits_for_the_process_that_compiles(
     looks = [0]
 
     class Process:
+        stdin = None
+
         def __init__(self, *_: object, **__: object) -> None: ...
 
         def poll(self) -> int | None:
@@ -146,3 +151,28 @@ def test_a_run_waits_for_the_process_that_compiles(
     assert not choice.compile_beside("gang") and looks == [0]
     assert choice.compile_beside("gang", "gangs", 10.0) is made
     assert looks == [min(made_after, ends_after, 10)]
+
+
+@pytest.mark.parametrize(("end", "told"), [("0", b"."), ("os.kill(os.getpid(), 9)", b"")])
+def test_the_process_that_compiles_is_told_to_go_on(end: str, told: bytes, tmp_path: Path) -> None:
+    """A command that ends lets its compiler go on; one that is killed says nothing."""
+    python, heard = tmp_path / "python", tmp_path / "heard"
+    python.write_text(f"#!/bin/sh\ncat > {heard}.part; mv {heard}.part {heard}\n")
+    python.chmod(0o755)
+    code = f"""import os, sys; sys.executable = {str(python)!r}
+from ioopt.compiled import choice
+choice.compile_beside("gang"); {end}"""
+    subprocess.run([sys.executable, "-c", code], check=False)
+    while not heard.exists():
+        time.sleep(0.01)
+    assert heard.read_bytes() == told
+
+
+@pytest.mark.parametrize(("word", "code"), [(b".", 0), (b"", 1)])
+def test_a_compiler_ends_where_its_parent_was_killed(word: bytes, code: int) -> None:
+    body = "from ioopt.compiled import choice as c; import time; c.compile_family = lambda *_: "
+    body += "time.sleep(0.3)" if word else "time.sleep(60)"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{body}; c.compile_for_parent('gang')"], input=word
+    )
+    assert done.returncode == code
