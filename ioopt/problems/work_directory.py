@@ -17,6 +17,8 @@ from ioopt.units import exact
 
 SAME_INSTANT = 10**9
 """Times less than one part in that of a second apart are one instant."""
+SHOWN = 5
+"""Items of a list in a message."""
 
 
 class Fault(SimulationError, ValueError):
@@ -24,7 +26,10 @@ class Fault(SimulationError, ValueError):
 
     def __init__(self, kind: str, **found: object) -> None:
         self.record: base.Json = {"kind": kind, **found}
-        super().__init__(f"{kind}: " + ", ".join(f"{key} {item!r}" for key, item in found.items()))
+        told = {
+            key: item[:SHOWN] if isinstance(item, list) else item for key, item in found.items()
+        }
+        super().__init__(f"{kind}: " + ", ".join(f"{key} {item!r}" for key, item in told.items()))
 
 
 class Ticks:

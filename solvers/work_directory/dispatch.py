@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from pydantic import Field
 
 from ioopt.models.work_directory.bounds import PeakBound, makespan_bound, peak_bound
-from ioopt.options import Deadline
 from ioopt.problems.base import Json, Record
 from ioopt.problems.work_directory import Fault, WorkDirectoryPlan, WorkDirectoryProblem
 from ioopt.protocols import Outcome, SolveRequest
@@ -65,16 +65,11 @@ class Question:
         note += f", {least.bound - self.quota} over the quota of {self.quota}"
         return Outcome(None, infeasible=True, notes=(note,))
 
-    def unknown(
-        self, fault: Fault, stop: StopReason = StopReason.FINISHED
-    ) -> Outcome[WorkDirectoryPlan]:
-        """No plan was found, and why."""
-        return Outcome(None, stop=stop, notes=(str(fault),))
-
     def no_order(self) -> Fault:
         """That the reference order needs more than the quota."""
         return Fault("no order found", least=self.found, over=self.found - (self.quota or 0))
 
+    @cached_property
     def seconds(self) -> float:
         """What no makespan under the quota is below."""
         return makespan_bound(self.problem, self.quota)
@@ -89,7 +84,7 @@ class Question:
         self, starts: Starts, stop: StopReason = StopReason.FINISHED
     ) -> Outcome[WorkDirectoryPlan]:
         """The outcome of a run."""
-        told: Json = {"bound": self.seconds()}
+        told: Json = {"bound": self.seconds}
         if self.peak:
             told = {"bound": float(self.least.bound), "objective_name": "peak_bytes"}
         return Outcome(self.plan(starts), stop=stop, **told)
@@ -134,26 +129,12 @@ class Runs:
         """The last end, in ticks."""
         return max((at + self.length[k] for at, k in starts), default=0)
 
-    def in_flight(
-        self, policies: tuple[Policy, ...] = POLICIES
-    ) -> Iterator[tuple[int, int, Starts]]:
+    def in_flight(self) -> Iterator[tuple[int, int, Starts]]:
         """Makespan, cap and starts of the safe runs, by cap, then policy."""
-        for cap in range(1, max(1, max(self.problem.samples, default=0) + 1) + 1):
-            for policy in policies:
+        for cap in range(1, max(self.problem.samples, default=0) + 2):
+            for policy in POLICIES:
                 starts = self.run(policy, True, cap)
                 yield self.makespan(starts), cap, starts
-
-
-def best_in_flight(runs: Runs, deadline: Deadline) -> tuple[tuple[int, int, Starts], bool]:
-    """The safe run with the least makespan, ties by cap and policy; and whether all were tried."""
-    found = None
-    for row in runs.in_flight():
-        if found is None or row[0] < found[0]:
-            found = row
-        if deadline.expired():
-            return found, False
-    assert found is not None
-    return found, True
 
 
 Solve = Callable[[WorkDirectoryProblem, SolveRequest], Outcome[WorkDirectoryPlan]]
@@ -168,7 +149,7 @@ def _policy(name: Policy) -> Solve:
         try:
             starts = Runs(question).run(name, told.safe, told.in_flight)
         except Fault as fault:
-            return question.refused() or question.unknown(fault)
+            return question.refused() or Outcome(None, notes=(str(fault),))
         return question.refused() or question.answer(starts)
 
     return solve
@@ -185,8 +166,14 @@ def solve_in_flight(
     question = Question.of(problem, request.measure == "peak_bytes")
     if refused := question.refused():
         return refused
+    best: tuple[int, int, Starts] | None = None
+    stop = StopReason.FINISHED
     try:
-        (_, _, starts), whole = best_in_flight(Runs(question), request.deadline)
+        for row in Runs(question).in_flight():
+            best = row if best is None or row[0] < best[0] else best
+            if request.deadline.expired():
+                stop = StopReason.TIME
+                break
     except Fault as fault:
-        return question.unknown(fault)
-    return question.answer(starts, StopReason.FINISHED if whole else StopReason.TIME)
+        return Outcome(None, notes=(str(fault),))
+    return Outcome(None) if best is None else question.answer(best[2], stop)

@@ -78,7 +78,7 @@ def _least_makespan(
     scale, index = Scale.of(problem), problem.task_index
     begun = {index[name]: exact(at) for at, name in (first.plan.starts if first.plan else ())}
     hint = {k: int(begun[k] * exact(scale.per_second)) for k in sorted(begun)}
-    least = int(exact(question.seconds()) * exact(scale.per_second))
+    least = int(exact(question.seconds) * exact(scale.per_second))
     if hint and max(at + scale.seconds[k] for k, at in hint.items()) <= least:
         return first
     answer = _run(
@@ -86,7 +86,7 @@ def _least_makespan(
     )
     if answer.status is Status.INFEASIBLE:
         return Outcome(None, infeasible=True, notes=("no plan keeps the quota: CP-SAT's proof",))
-    bound = max(question.seconds(), (answer.bound or 0) / scale.per_second)
+    bound = max(question.seconds, (answer.bound or 0) / scale.per_second)
     plans = [first.plan] if first.plan else []
     if answer.found:
         plans += _carried_out(question, scale, [int(answer.values[k]) for k in range(len(index))])

@@ -53,7 +53,7 @@ def frontier(
             makespan = replay(asked, found.plan).metrics["makespan_seconds"]
             best = makespan if best is None else min(best, makespan)
         status = Status.INFEASIBLE if found.infeasible else Status.UNKNOWN
-        row = {"quota_bytes": quota, "makespan_seconds": best, "bound": question.seconds()}
+        row = {"quota_bytes": quota, "makespan_seconds": best, "bound": question.seconds}
         rows.append(row | {"status": str(status if best is None else Status.FEASIBLE)})
     for row, larger in reversed([*pairwise(rows)]):
         row["bound"] = max(row["bound"], larger["bound"])

@@ -87,7 +87,7 @@ class Search:
             except Fault as fault:
                 self.fault = fault
         ranks, steps = self.ranks(), len(self.groups)
-        every = self.question.seconds() * per_second / max(1, steps)
+        every = self.question.seconds * per_second / max(1, steps)
         points: list[tuple[Policy | list[int], list[int], int | None]] = []
         points += [(rank, quiet, cap) for rank in ranks for cap in range(1, steps + 1)]
         for share in STAGGERS:
@@ -182,7 +182,7 @@ def search(
         return refused
     found, rng = Search(question, request), random.Random(request.options.seed)
     found.begin()
-    bound = int(question.seconds() * found.runs.ticks.per_second)
+    bound = int(question.seconds * found.runs.ticks.per_second)
     stop = StopReason.FINISHED
     for _ in range(evaluations if found.best is not None else 0):
         if found.best is not None and found.best.makespan <= bound:
@@ -192,7 +192,7 @@ def search(
             break
         found.step(rng)
     if found.best is None:
-        return question.unknown(found.fault or question.no_order(), stop)
+        return Outcome(None, stop=stop, notes=(str(found.fault or question.no_order()),))
     return question.answer(found.best.starts, stop)
 
 
