@@ -129,28 +129,20 @@ class WorkDirectoryProblem(base.Problem):
         written = {name for task in self.tasks for name in task.outputs}
         return tuple(file for file in self.files if file.id in written)
 
-    @cached_property
-    def _product_index(self) -> dict[str, int]:
-        return {file.id: f for f, file in enumerate(self.products)}
-
-    def _positions(self, names: Iterable[str]) -> tuple[int, ...]:
-        return tuple(f for name in names if (f := self._product_index.get(name)) is not None)
+    def _positions(self, key: str) -> tuple[tuple[int, ...], ...]:
+        at = {file.id: f for f, file in enumerate(self.products)}
+        rows = (getattr(task, key) for task in self.tasks)
+        return tuple(tuple(at[name] for name in names if name in at) for names in rows)
 
     @cached_property
     def inputs(self) -> tuple[tuple[int, ...], ...]:
         """Per task, the products that it reads; files from outside count nothing."""
-        return tuple(self._positions(task.inputs) for task in self.tasks)
+        return self._positions("inputs")
 
     @cached_property
     def outputs(self) -> tuple[tuple[int, ...], ...]:
         """Per task, the products that it writes."""
-        return tuple(self._positions(task.outputs) for task in self.tasks)
-
-    @cached_property
-    def producer(self) -> tuple[int, ...]:
-        """Per product, the task that writes it."""
-        found = {f: k for k, files in enumerate(self.outputs) for f in files}
-        return tuple(found[f] for f in range(len(found)))
+        return self._positions("outputs")
 
     @cached_property
     def readers(self) -> tuple[tuple[int, ...], ...]:
@@ -164,7 +156,7 @@ class WorkDirectoryProblem(base.Problem):
     @cached_property
     def predecessors(self) -> tuple[tuple[int, ...], ...]:
         """Per task, the producers of its inputs, each once, in the order of its inputs."""
-        writer = self.producer
+        writer = {f: k for k, files in enumerate(self.outputs) for f in files}
         return tuple(tuple(dict.fromkeys(writer[f] for f in files)) for files in self.inputs)
 
     @cached_property
@@ -232,15 +224,13 @@ class WorkDirectoryProblem(base.Problem):
             name = {file.id: f"{file.id}#{n}" for file in self.products}
             files += [f.model_copy(update={"id": name[f.id]}) for f in self.products]
             for task in self.tasks:
-                lists = {key: tuple(name.get(f, f) for f in getattr(task, key)) for key in _LISTS}
-                told = {"id": f"{task.id}#{n}", "sample": n, **lists}
+                told: base.Json = {"id": f"{task.id}#{n}", "sample": n}
+                for key in ("inputs", "outputs"):
+                    told[key] = tuple(name.get(f, f) for f in getattr(task, key))
                 tasks.append(task.model_copy(update=told))
-        told = {"name": f"{self.name} x{count}", "tasks": tuple(tasks), "files": tuple(files)}
         data = {key: getattr(self, key) for key in ("cores", "quota_bytes", "meta")}
-        return type(self)(**data, **told)
-
-
-_LISTS = ("inputs", "outputs")
+        data["name"] = f"{self.name} x{count}"
+        return type(self)(tasks=tuple(tasks), files=tuple(files), **data)
 
 
 class WorkDirectoryPlan(base.Lean, base.Plan):

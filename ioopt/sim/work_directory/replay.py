@@ -39,13 +39,9 @@ def simulate(
     metrics = {**found.metrics, "peak_bound_bytes": peak_bound(problem).bound}
     if actual is None:
         metrics["lower_bound_seconds"] = makespan_bound(problem, quota)
+    names = {k: problem.tasks[k].id for k in found.times}
     rows = [
-        {
-            "id": problem.tasks[k].id,
-            "start_seconds": a,
-            "end_seconds": b,
-            "stage": stage(problem.tasks[k].id),
-        }
+        {"id": names[k], "start_seconds": a, "end_seconds": b, "stage": stage(names[k])}
         for k, (a, b) in found.times.items()
     ]
     schedule: Json = {"tasks": rows, "use": [list(step) for step in found.use]}
@@ -56,8 +52,7 @@ def simulate(
         Interval(a, b, f"sample {problem.samples[k] + 1}", "compute", problem.tasks[k].id)
         for k, (a, b) in found.times.items()
     )
-    names = [f"sample {number + 1}" for number in sorted(set(problem.samples))]
-    timeline = replace(Timeline.of(parts, names), counters={"bytes inside": found.use})
+    timeline = replace(Timeline.of(parts), counters={"bytes inside": found.use})
     return Simulation(schedule, metrics, timeline)
 
 
