@@ -179,7 +179,9 @@ def title(name: str) -> str:
     >>> title("mean_response_seconds"), title("remote_bytes"), title("cpu_utilisation")
     ('mean response', 'remote bytes', 'cpu utilisation')
     """
-    return name.removesuffix("_seconds").removesuffix("_per_second").replace("_", " ")
+    if name != "byte_seconds":
+        name = name.removesuffix("_seconds").removesuffix("_per_second")
+    return name.replace("_", " ")
 
 
 def column(name: str, values: Sequence[Any], unit: Unit | None = None) -> list[str | None]:
@@ -256,6 +258,8 @@ def _units(name: str) -> tuple[tuple[float, str], ...]:
         return tuple((scale, unit + "/s") for scale, unit in _BYTES)
     if name.endswith("bytes"):
         return _BYTES
+    if name == "byte_seconds":
+        return _PLAIN
     if name.endswith("seconds") or name in _SECONDS_TOO:
         return _TIMES
     return ((0.01, "%"),) if name.endswith(("utilisation", "_gap")) else _PLAIN

@@ -174,3 +174,20 @@ class FlexibleFrame(Part):
     windows: tuple[Interval, ...]
     rows: tuple[Cell, ...]
     loose_io: tuple[LooseJob, ...]
+
+
+class TaskSpan(Interval):
+    """A task of a work directory, with the step of the workflow that it is of."""
+
+    id: Name
+    stage: Name | None = None
+
+
+class WorkDirectorySchedule(Part):
+    """When tasks run, and (seconds, bytes) of the use at each change, also by stage of the workflow."""
+
+    tasks: tuple[TaskSpan, ...]
+    use: tuple[tuple[Seconds, Count], ...] = ()
+    stages: dict[Name, tuple[tuple[Seconds, Count], ...]] = {}
+    quota_bytes: Count | None = None
+    actual_compute_seconds: dict[Name, Seconds] | None = None

@@ -18,7 +18,7 @@ from typing import Any, Literal, TypeVar
 from ioopt.errors import InstanceError, UsageError
 from ioopt.options import RENAMED, nearest, parse_settings
 from ioopt.options import suggest as suggest
-from ioopt.registry import batch_io, flexgang, gang, replication
+from ioopt.registry import batch_io, flexgang, gang, replication, work_directory
 from ioopt.registry.types import Format as Format
 from ioopt.registry.types import KindSpec as KindSpec
 from ioopt.registry.types import MeasuredKind as MeasuredKind
@@ -60,7 +60,7 @@ def _added(group: str, cls: type[Row], taken: Callable[[Row], bool]) -> tuple[Ro
     return tuple(found)
 
 
-_TABLES = (replication, batch_io, gang, flexgang)
+_TABLES = (replication, batch_io, gang, flexgang, work_directory)
 
 KINDS: dict[str, KindSpec] = {spec.kind: spec for table in _TABLES for spec in table.KINDS}
 SOLVERS: tuple[SolverSpec, ...] = tuple(spec for table in _TABLES for spec in table.SOLVERS)

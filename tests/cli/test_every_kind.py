@@ -16,6 +16,7 @@ KINDS = {
     "gang": "--set jobs=40 --set nodes=32 --set mean_local_seconds=2500 --set intensity=mixed",
     "quantum-selection": "--preset plain --set io_jobs=1",
     "flexible-gang": "--preset light-mix --set jobs=5",
+    "work-directory": "--preset chain --set samples=3 --set length=3",
 }
 SOLVERS = {
     "replication": ["two-stage", "minmin"],
@@ -23,6 +24,7 @@ SOLVERS = {
     "gang": ["migrate-iogs"],
     "quantum-selection": ["quantum-greedy", "quantum-ip"],
     "flexible-gang": ["strict", "strict-fill", "greedy", "flex-exact"],
+    "work-directory": ["submission", "depth-first", "in-flight", "search", "exact"],
 }
 COMPARED = {
     "batch-io": ["no-congestion", "base-line", "cons-fcfs", "cons-max-util", "cons-min-inst-sld",
@@ -30,10 +32,12 @@ COMPARED = {
     "gang": ["gs", "iogs", "adaptive-iogs", "migrate-iogs", "guarded-iogs", "index-iogs"],
     "quantum-selection": ["quantum-greedy", "quantum-ip"],
     "flexible-gang": ["flex-exact", "greedy", "strict-fill", "strict"],
+    "work-directory": ["search", "in-flight", "depth-first", "submission"],
 }  # fmt: skip
 MEASURES = {
     "replication": {"additive_seconds", "makespan_seconds"},
     "batch-io": {"mean_response_seconds"},
+    "work-directory": {"peak_bytes", "lower_bound_seconds", "peak_bound_bytes"},
     "gang": {"mean_slowdown", "p99_slowdown", "big_job_slowdown", "max_wait_seconds"},
 }
 

@@ -27,6 +27,7 @@ INSTANCES: dict[str, tuple[str, ...]] = {
     "message-counts": ("gangedness-table-3",),
     "quantum-selection": ("quantum-plain", "quantum-visits"),
     "flexible-gang": ("flexgang-tiny",),
+    "work-directory": ("directory-two-chains", "directory-wait"),
 }
 """Kind -> bundled instances, small ones."""
 SOLVERS = {
@@ -37,6 +38,7 @@ SOLVERS = {
     "gang-matrix": ("guarded-iogs", "exact-iogs", "index-iogs"),
     "quantum-selection": ("quantum-greedy", "quantum-ip"),
     "flexible-gang": ("greedy", "flex-exact", "strict-fill", "strict"),
+    "work-directory": ("in-flight", "submission", "depth-first", "exact"),
 }
 DRAWN = {"batch-io": ["--set", "rates=yes"], "gang": ["--set", "history=yes"]}
 

@@ -70,6 +70,7 @@ def test_dir_is_what_is_public():
 SMALL = {
     "replication": "cycle3", "batch-io": "two-writers", "gang": "gang-figure-5",
     "flexible-gang": "flexgang-tiny", "io-requests": "two-writers-now",
+    "work-directory": "directory-two-chains",
 }  # fmt: skip
 """An instance of each kind whose plans are replayed, and of one that is a decision."""
 

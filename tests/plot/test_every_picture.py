@@ -23,6 +23,7 @@ SAMPLES = [
     ("cycle3", "minmin"), ("image-100x4", "minmin"), ("small-8", "adaptive"),
     ("gang-figure-5", "iogs"), ("gang-figure-3", "guarded-iogs"), ("gang-mixed-60", "gs"),
     ("flexgang-tiny", "greedy"), ("flexgang-heavy-40", "greedy"), ("quantum-plain", "quantum-ip"),
+    ("directory-two-chains", "in-flight"), ("directory-methylseq", "in-flight"),
 ]  # fmt: skip
 CATEGORIES = ("node", "job", "application (gangedness)", "row (time slice)")
 

@@ -27,7 +27,18 @@ Mean = Annotated[float, Field(gt=0, le=1e9)]
 MAX_TASKS = 200_000
 
 
-class Settings(Record):
+class Shape(Record):
+    """What the tasks and files of every shape understand."""
+
+    mean_seconds: Mean = 30.0
+    mean_mb: Mean = 50.0
+    spread: Annotated[float, Field(ge=0, le=3)] = 0.5
+    """Sigma of the lognormal distributions of sizes and compute times."""
+    task_cores: Few = 1
+    """Cores of a task are drawn evenly from 1 to this."""
+
+
+class Settings(Shape):
     """What every workflow understands; ``disk`` wins over nothing, ``disk_share`` over ``disk``."""
 
     nodes: Number = 4
@@ -37,12 +48,6 @@ class Settings(Record):
     link: LinkModel = "shared"
     remote_rate: Rate = 16e6
     replica_rate: Rate = 128e6
-    mean_seconds: Mean = 30.0
-    mean_mb: Mean = 50.0
-    spread: Annotated[float, Field(ge=0, le=3)] = 0.5
-    """Sigma of the lognormal distributions of sizes and compute times."""
-    task_cores: Few = 1
-    """Cores of a task are drawn evenly from 1 to this."""
 
 
 class Chains(Settings):
@@ -80,10 +85,10 @@ class Groups(Settings):
     every_seconds: Annotated[float, Field(ge=0, le=1e6)] = 0.0
 
 
-class _Draft:
+class Draft:
     """A workflow being made: each call adds a task and returns the name of what it writes."""
 
-    def __init__(self, settings: Settings, rng: np.random.Generator) -> None:
+    def __init__(self, settings: Shape, rng: np.random.Generator) -> None:
         self.settings, self.rng = settings, rng
         self.files: dict[str, int] = {}
         self.tasks: list[Task] = []
@@ -126,14 +131,16 @@ class _Draft:
         return mean * min(drawn, 1000.0)
 
 
-def _chains(draft: _Draft, settings: Chains) -> None:
+def chains(draft: Draft, settings: Any) -> None:
+    """Chains of so many tasks (``chains``, ``length``)."""
     for c in range(settings.chains):
         reads = [draft.remote(f"c{c}.raw")]
         for k in range(settings.length):
             reads = draft.task(f"c{c}t{k}", reads, 1.0)
 
 
-def _fork_join(draft: _Draft, settings: ForkJoin) -> None:
+def fork_join(draft: Draft, settings: Any) -> None:
+    """Splits, parts and joins (``rounds``, ``width``)."""
     reads = [draft.remote("raw")]
     for r in range(settings.rounds):
         pieces = draft.task(f"split{r}", reads, *[1.0] * settings.width, work=0.2)
@@ -141,7 +148,7 @@ def _fork_join(draft: _Draft, settings: ForkJoin) -> None:
         reads = draft.task(f"join{r}", parts, 1.0, work=0.2)
 
 
-def _in_tree(draft: _Draft, settings: InTree) -> None:
+def _in_tree(draft: Draft, settings: InTree) -> None:
     level = [
         draft.task(f"leaf{k}", [draft.remote(f"raw{k}")], 1.0)[0] for k in range(settings.leaves)
     ]
@@ -152,7 +159,8 @@ def _in_tree(draft: _Draft, settings: InTree) -> None:
         level = [draft.task(f"h{height}.{k}", pair, 1.0)[0] for k, pair in enumerate(pairs)]
 
 
-def _mosaic(draft: _Draft, settings: Mosaic) -> None:
+def mosaic(draft: Draft, settings: Any) -> None:
+    """Images in a row (``images``)."""
     header = draft.remote("header")
     images = range(settings.images)
     projected = [
@@ -171,7 +179,7 @@ def _mosaic(draft: _Draft, settings: Mosaic) -> None:
     draft.task("shrink", mosaic, 0.5)
 
 
-def _groups(draft: _Draft, settings: Groups) -> None:
+def _groups(draft: Draft, settings: Groups) -> None:
     for g in range(settings.groups):
         at = round(g * settings.every_seconds, 6)
         reads = [draft.remote(f"g{g}.raw")]
@@ -183,8 +191,8 @@ def _groups(draft: _Draft, settings: Groups) -> None:
         draft.task(f"g{g}.join", parts, 0.5, work=0.2, release=at)
 
 
-_MAKERS: dict[type[Settings], Callable[[_Draft, Any], None]] = {
-    Chains: _chains, ForkJoin: _fork_join, InTree: _in_tree, Mosaic: _mosaic, Groups: _groups,
+_MAKERS: dict[type[Settings], Callable[[Draft, Any], None]] = {
+    Chains: chains, ForkJoin: fork_join, InTree: _in_tree, Mosaic: mosaic, Groups: _groups,
 }  # fmt: skip
 PRESETS: dict[str, type[Settings]] = {
     "chains": Chains,
@@ -200,7 +208,7 @@ def make(
     preset: str, settings: Settings, rng: np.random.Generator, seed: int
 ) -> ReplicationProblem:
     """The workflow that *settings* and *rng* give; *preset* and *seed* are recorded in ``meta``."""
-    draft = _Draft(settings, rng)
+    draft = Draft(settings, rng)
     _MAKERS[type(settings)](draft, settings)
     files, tasks, disk = draft.files, draft.tasks, settings.disk
     read = {file for task in tasks for file in task.inputs}

@@ -23,6 +23,7 @@ CASES = (
     ("two-writers", "no-congestion"), ("small-8", "cons-max-util"), ("buffer-12", "fill"),
     ("two-writers-now", "base-line"), ("gang-figure-5", "migrate-iogs"),
     ("gang-figure-7", "migrate-iogs"), ("flexgang-tiny", "greedy"), ("quantum-plain", "quantum-greedy"),
+    ("directory-wait", "in-flight"), ("directory-two-chains", "exact"),
 )  # fmt: skip
 OF_THE_RUN = {"options", "versions", "notes", "seed", "build_seconds", "solve_seconds",
               "simulate_seconds", "stop", "trace"}  # fmt: skip

@@ -1,0 +1,256 @@
+"""A workflow on one machine with one work directory of limited size. Whole bytes; times in seconds.
+
+Own model; its rules B1 to B15 stand in docs/rules/work-directory.md.
+"""
+
+from collections.abc import Iterable
+from functools import cached_property
+from graphlib import TopologicalSorter
+from math import lcm
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from ioopt.errors import SimulationError
+from ioopt.problems import base
+from ioopt.units import exact
+
+SAME_INSTANT = 10**9
+"""Times less than one part in that of a second apart are one instant."""
+SHOWN = 5
+"""Items of a list in a message."""
+
+
+class Fault(SimulationError, ValueError):
+    """What is wrong with an instance, a plan or an answer; ``record`` is {kind, ...} of the rules."""
+
+    def __init__(self, kind: str, **found: object) -> None:
+        self.record: base.Json = {"kind": kind, **found}
+        told = {
+            key: item[:SHOWN] if isinstance(item, list) else item for key, item in found.items()
+        }
+        super().__init__(f"{kind}: " + ", ".join(f"{key} {item!r}" for key, item in told.items()))
+
+
+class Ticks:
+    """Times as whole numbers of ticks, of which ``per_second`` make a second: sums are exact.
+
+    ``slack`` is less than one instant: what is not more than that apart is together.
+    """
+
+    def __init__(self, seconds: Iterable[float]) -> None:
+        self.per_second = lcm(*{exact(value).denominator for value in set(seconds)})
+        self.slack = self.per_second // SAME_INSTANT
+
+    def of(self, seconds: float) -> int:
+        """*seconds*, one of those given, in ticks."""
+        return int(exact(seconds) * self.per_second)
+
+    def all_of(self, seconds: Iterable[float]) -> list[int]:
+        """Each of *seconds* in ticks."""
+        found = list(seconds)
+        known = {value: self.of(value) for value in set(found)}
+        return [known[value] for value in found]
+
+    def seconds(self, ticks: int) -> float:
+        """The nearest float."""
+        return ticks / self.per_second
+
+
+class WorkTask(base.Lean):
+    """A task: the files it reads and writes, scratch while it runs, and the sample it belongs to."""
+
+    LATER = frozenset({"cores", "inputs", "outputs", "scratch_bytes", "release_seconds", "sample"})
+    id: base.Name
+    compute_seconds: base.Seconds
+    cores: base.PositiveCount = 1
+    inputs: tuple[base.Name, ...] = ()
+    outputs: tuple[base.Name, ...] = ()
+    scratch_bytes: base.Count = 0
+    release_seconds: base.Seconds = 0.0
+    sample: base.JobId | None = None
+
+
+class WorkFile(base.Lean):
+    """A file. One that a task writes is a product, and with ``keep`` stays inside for good."""
+
+    LATER = frozenset({"keep"})
+    id: base.Name
+    bytes: base.Count
+    keep: bool = Field(default=False, strict=True)
+
+
+class WorkDirectoryProblem(base.Problem):
+    """Tasks on one machine whose products lie in one directory with a quota (rules B1 and B2).
+
+    ``quota_bytes`` None is no quota. Raises a validation error, a :class:`Fault`, for ids given
+    twice, unknown files, files with two producers, tasks in a circle or with too many cores.
+    Positions of tasks and of products stand for them in all that is derived below.
+    """
+
+    format: Literal["ioopt/work-directory"] = "ioopt/work-directory"
+    cores: base.PositiveCount
+    quota_bytes: base.Count | None = None
+    tasks: tuple[WorkTask, ...] = ()
+    files: tuple[WorkFile, ...] = ()
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        for what, items in (("task", self.tasks), ("file", self.files)):
+            if repeated := base.first_repeated(ids := [item.id for item in items]):
+                raise Fault("duplicate", what=what, id=ids[repeated[0]])
+        known = {file.id for file in self.files}
+        for task in self.tasks:
+            for names in (task.inputs, task.outputs):
+                for at, name in enumerate(names):
+                    if name not in known or name in names[:at]:
+                        kind = "listed twice" if name in known else "unknown file"
+                        raise Fault(kind, task=task.id, file=name)
+        writer: dict[str, str] = {}
+        for task in self.tasks:
+            for name in task.outputs:
+                if writer.setdefault(name, task.id) != task.id:
+                    raise Fault("two producers", file=name, tasks=[writer[name], task.id])
+        if cycle := base.find_cycle(dict(enumerate(self.predecessors))):
+            raise Fault("circle", tasks=[self.tasks[k].id for k in cycle])
+        for task in self.tasks:
+            if task.cores > self.cores:
+                raise Fault("cores", task=task.id, cores=task.cores, machine=self.cores)
+        return self
+
+    @cached_property
+    def task_index(self) -> dict[str, int]:
+        """Task id -> position."""
+        return {task.id: k for k, task in enumerate(self.tasks)}
+
+    @cached_property
+    def products(self) -> tuple[WorkFile, ...]:
+        """The files that some task writes, in file order."""
+        written = {name for task in self.tasks for name in task.outputs}
+        return tuple(file for file in self.files if file.id in written)
+
+    def _positions(self, key: str) -> tuple[tuple[int, ...], ...]:
+        at = {file.id: f for f, file in enumerate(self.products)}
+        rows = (getattr(task, key) for task in self.tasks)
+        return tuple(tuple(at[name] for name in names if name in at) for names in rows)
+
+    @cached_property
+    def inputs(self) -> tuple[tuple[int, ...], ...]:
+        """Per task, the products that it reads; files from outside count nothing."""
+        return self._positions("inputs")
+
+    @cached_property
+    def outputs(self) -> tuple[tuple[int, ...], ...]:
+        """Per task, the products that it writes."""
+        return self._positions("outputs")
+
+    @cached_property
+    def readers(self) -> tuple[tuple[int, ...], ...]:
+        """Per product, the tasks that read it."""
+        found: list[list[int]] = [[] for _ in self.products]
+        for k, files in enumerate(self.inputs):
+            for f in files:
+                found[f].append(k)
+        return tuple(map(tuple, found))
+
+    @cached_property
+    def predecessors(self) -> tuple[tuple[int, ...], ...]:
+        """Per task, the producers of its inputs, each once, in the order of its inputs."""
+        writer = {f: k for k, files in enumerate(self.outputs) for f in files}
+        return tuple(tuple(dict.fromkeys(writer[f] for f in files)) for files in self.inputs)
+
+    @cached_property
+    def successors(self) -> tuple[tuple[int, ...], ...]:
+        """Per task, the readers of its outputs, each once."""
+        read = self.readers
+        return tuple(tuple(dict.fromkeys(k for f in row for k in read[f])) for row in self.outputs)
+
+    @cached_property
+    def own_bytes(self) -> tuple[int, ...]:
+        """Per task, what enters at its start: outputs and scratch."""
+        sizes = [file.bytes for file in self.products]
+        rows = zip(self.tasks, self.outputs, strict=True)
+        return tuple(task.scratch_bytes + sum(sizes[f] for f in files) for task, files in rows)
+
+    @cached_property
+    def levels(self) -> tuple[int, ...]:
+        """Per task, 0 without predecessors, else one more than the largest of theirs (rule B5)."""
+        level = [0] * len(self.tasks)
+        for k in self.topological:
+            level[k] = max((level[p] + 1 for p in self.predecessors[k]), default=0)
+        return tuple(level)
+
+    @cached_property
+    def topological(self) -> tuple[int, ...]:
+        """All tasks, each after its predecessors."""
+        return tuple(TopologicalSorter(dict(enumerate(self.predecessors))).static_order())
+
+    @cached_property
+    def components(self) -> tuple[int, ...]:
+        """Per task, its weak component (tasks joined by products), as the first task of that."""
+        found = [-1] * len(self.tasks)
+        for first in range(len(found)):
+            stack = [first]
+            while stack:
+                if found[k := stack.pop()] < 0:
+                    found[k] = first
+                    stack += [*self.predecessors[k], *self.successors[k]]
+        return tuple(found)
+
+    @cached_property
+    def samples(self) -> tuple[int, ...]:
+        """Per task, the number of its sample, -1 for none: as given, else its weak component (rule B1)."""
+        named = [task.sample for task in self.tasks]
+        labels = self.components if all(name is None for name in named) else named
+        known = (label for label in dict.fromkeys(labels) if label is not None)
+        number = {label: at for at, label in enumerate(known)}
+        return tuple(-1 if label is None else number[label] for label in labels)
+
+    @cached_property
+    def ticks(self) -> Ticks:
+        """The ticks in which all its times are whole."""
+        return Ticks(t for task in self.tasks for t in (task.compute_seconds, task.release_seconds))
+
+    def copies(self, count: int) -> Self:
+        """The workflow *count* times over, names and samples numbered from 1 (rule B15).
+
+        A file that no task writes stays shared; one copy is the instance itself.
+        """
+        if count == 1:
+            return self
+        made = {file.id for file in self.products}
+        tasks, files = [], [file for file in self.files if file.id not in made]
+        for n in range(1, count + 1):
+            name = {file.id: f"{file.id}#{n}" for file in self.products}
+            files += [f.model_copy(update={"id": name[f.id]}) for f in self.products]
+            for task in self.tasks:
+                told: base.Json = {"id": f"{task.id}#{n}", "sample": n}
+                for key in ("inputs", "outputs"):
+                    told[key] = tuple(name.get(f, f) for f in getattr(task, key))
+                tasks.append(task.model_copy(update=told))
+        data = {key: getattr(self, key) for key in ("cores", "quota_bytes", "meta")}
+        data["name"] = f"{self.name} x{count}"
+        return type(self)(tasks=tuple(tasks), files=tuple(files), **data)
+
+
+class WorkDirectoryPlan(base.Lean, base.Plan):
+    """``starts``: (seconds, task), each task once, taken by seconds, then as listed (rule B3).
+
+    ``ignore_quota``: the answer to how little would do, where that is more than the quota (rule B9).
+    """
+
+    LATER = frozenset({"ignore_quota"})
+    starts: tuple[tuple[base.Real, base.Name], ...]
+    ignore_quota: bool = Field(default=False, strict=True)
+
+
+def beyond(
+    problem: WorkDirectoryProblem, plan: WorkDirectoryPlan | None, schedule: base.Json | None
+) -> base.Json:
+    """What a result may change of the question: the quota, and compute times of so many tasks."""
+    actual = (schedule or {}).get("actual_compute_seconds") or {}
+    planned = {task.id: task.compute_seconds for task in problem.tasks} if actual else {}
+    return {
+        "quota": "ignored" if plan is not None and plan.ignore_quota else "kept",
+        "actual": sum(seconds != planned.get(task) for task, seconds in actual.items()),
+    }

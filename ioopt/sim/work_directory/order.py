@@ -1,0 +1,149 @@
+"""Tasks one at a time: the reference order, and whether a start leaves it a way to the end (rule B6)."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from copy import copy
+
+import numpy as np
+
+from ioopt.problems.work_directory import WorkDirectoryProblem
+from ioopt.sim.work_directory.directory import Directory
+
+ORDERS = ("file", "depth-first", "freeing")
+STARTED = -(1 << 62)
+"""What stands for the use at a place whose task has started: below all, whatever is added."""
+
+
+def sequential_peak(problem: WorkDirectoryProblem, order: Sequence[int]) -> int:
+    """The largest use while the tasks run one at a time in *order*."""
+    return max(_uses(problem, order), default=0)
+
+
+def _uses(problem: WorkDirectoryProblem, order: Sequence[int]) -> list[int]:
+    """The use while each task runs, by place in *order*."""
+    inside, found = Directory(problem), []
+    for k in order:
+        inside.start(k)
+        found.append(inside.use)
+        inside.end(k)
+    return found
+
+
+def reference_order(problem: WorkDirectoryProblem) -> list[int]:
+    """The one of the three orders with the least sequential peak, ties the first named."""
+    made = [sequential_order(problem, how) for how in ORDERS]
+    return min(made, key=lambda order: sequential_peak(problem, order))
+
+
+def least_order(problem: WorkDirectoryProblem) -> list[int]:
+    """The reference order, or one that takes sample after sample where that has a lesser peak."""
+    made = [sequential_order(problem, how, by_sample=True) for how in ORDERS]
+    return min(reference_order(problem), *made, key=lambda order: sequential_peak(problem, order))
+
+
+def sequential_order(problem: WorkDirectoryProblem, how: str, by_sample: bool = False) -> list[int]:
+    """Always the first ready task: of the file, of the greatest level, or of the least growth.
+
+    *by_sample*: of the first sample that has one.
+    """
+    inside = Directory(problem)
+    stays = [bool(tasks) or not leaves for tasks, leaves in zip(problem.readers, inside.leaves)]
+    unread = [sum(tasks) for tasks in problem.readers]  # the last of them, once only one is left
+    waits = [len(row) for row in problem.predecessors]
+
+    first = problem.samples if by_sample else [0] * len(waits)
+
+    def key(k: int) -> tuple[int, int, int]:
+        if how != "freeing":
+            return first[k], (-problem.levels[k] if how == "depth-first" else 0), k
+        grows = sum(inside.sizes[f] for f in problem.outputs[k] if stays[f])
+        last = (f for f in problem.inputs[k] if inside.left[f] == 1 and inside.leaves[f])
+        return first[k], grows - sum(inside.sizes[f] for f in last), k
+
+    ready = [key(k) for k, count in enumerate(waits) if not count]
+    heapq.heapify(ready)
+    order: list[int] = []
+    done = set()
+    while ready:
+        k = heapq.heappop(ready)[-1]
+        if k in done:
+            continue
+        done.add(k)
+        order.append(k)
+        inside.start(k)
+        inside.end(k)
+        changed = []
+        for j in problem.successors[k]:
+            waits[j] -= 1
+            changed.append(j)
+        for f in problem.inputs[k]:
+            unread[f] -= k
+            if inside.left[f] == 1 and how == "freeing":
+                changed.append(unread[f])
+        for j in changed:
+            if not waits[j]:
+                heapq.heappush(ready, key(j))
+    return order
+
+
+class Walk:
+    """The use at every place of the reference order once all that runs has ended, kept as tasks start.
+
+    A start puts what stays of its outputs inside from the first place on, and lets its inputs leave
+    after the last reader that is left: a task is admitted in time that grows with its files only.
+    """
+
+    def __init__(self, problem: WorkDirectoryProblem, order: Sequence[int], quota: int) -> None:
+        inside, self.quota, self.order, self.first = Directory(problem), quota, order, 0
+        exact = np.int64 if sum(inside.own) < -STARTED >> 2 else object
+        self.uses = np.array(_uses(problem, order), dtype=exact)
+        self.most: np.ndarray | None = None  # of the places before each that have not started
+        self.place = [0] * len(order)
+        for at, k in enumerate(order):
+            self.place[k] = at
+        self.sizes = inside.sizes
+        self.readers = [sorted(self.place[k] for k in tasks) for tasks in problem.readers]
+        self.reads = [[f for f in row if inside.leaves[f]] for row in problem.inputs]
+        self.stays = [
+            sum(inside.sizes[f] for f in row if problem.readers[f] or not inside.leaves[f])
+            for row in problem.outputs
+        ]
+
+    def anew(self) -> Walk:
+        """The same where no task has started; only of one in which none has."""
+        other = copy(self)
+        other.uses, other.readers = self.uses.copy(), [row[:] for row in self.readers]
+        return other
+
+    def admits(self, k: int) -> bool:
+        """Whether every task before *k* in the order that has not started has room behind *k*."""
+        at, stays = self.place[k], self.stays[k]
+        if not stays or at <= self.first:
+            return True
+        if self.most is None:
+            self.most = np.maximum.accumulate(self.uses[self.first :])
+        if self.most[at - self.first - 1] + stays <= self.quota:
+            return True
+        freed = [(row[-2:-1], f) for f in self.reads[k] if (row := self.readers[f])[-1] == at]
+        if not freed:
+            return False
+        before = self.uses[self.first : at].copy()
+        for row, f in freed:
+            before[max(0, (row[0] if row else -1) + 1 - self.first) :] -= self.sizes[f]
+        return bool(before.max() + stays <= self.quota)
+
+    def start(self, k: int) -> None:
+        """Task *k* starts, admitted or not."""
+        at, self.most = self.place[k], None
+        self.uses[at] = STARTED
+        self.uses[self.first : at] += self.stays[k]
+        for f in self.reads[k]:
+            row = self.readers[f]
+            last = row[-1]
+            row.remove(at)
+            if last == at:
+                self.uses[(row[-1] if row else -1) + 1 : at] -= self.sizes[f]
+        while self.first < len(self.order) and self.uses[self.first] < 0:
+            self.first += 1

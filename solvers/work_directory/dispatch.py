@@ -1,0 +1,181 @@
+"""Policies of work directories: one run each, and the best of the safe ones (rules B5 to B9)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+
+from pydantic import Field
+
+from ioopt.models.work_directory.bounds import PeakBound, makespan_bound, peak_bound
+from ioopt.problems.base import Json, Record
+from ioopt.problems.work_directory import Fault, WorkDirectoryPlan, WorkDirectoryProblem
+from ioopt.protocols import Outcome, SolveRequest
+from ioopt.result import StopReason
+from ioopt.sim.work_directory.dispatch import Dispatcher, Policy, Rank, Starts, named, run
+from ioopt.sim.work_directory.order import Walk, least_order, reference_order, sequential_peak
+
+POLICIES: tuple[Policy, ...] = ("submission", "depth-first")
+
+
+class Settings(Record):
+    """``safe``: start only what leaves a way to the end; ``in_flight``: the most samples open at once."""
+
+    safe: bool = True
+    in_flight: int | None = Field(default=None, ge=1)
+
+
+@dataclass(frozen=True)
+class Question:
+    """The quota to keep, with the walk of safe runs; under ``measure`` ``peak_bytes`` the least known to do.
+
+    ``walk`` is None without a quota and where no order was found that keeps it.
+    """
+
+    problem: WorkDirectoryProblem
+    quota: int | None
+    peak: bool
+    least: PeakBound
+    found: int
+    order: list[int]
+    walk: Walk | None
+
+    @classmethod
+    def of(
+        cls, problem: WorkDirectoryProblem, peak: bool = False, order: list[int] | None = None
+    ) -> Question:
+        """The quota of the problem, or with *peak* what *order* needs.
+
+        *order* None is the reference order, with *peak* the one of the least peak that is known.
+        """
+        known = least_order if peak else reference_order
+        order = known(problem) if order is None else order
+        found = sequential_peak(problem, order)
+        quota = found if peak else problem.quota_bytes
+        walk = None if quota is None or found > quota else Walk(problem, order, quota)
+        return cls(problem, quota, peak, peak_bound(problem), found, order, walk)
+
+    def refused(self) -> Outcome[WorkDirectoryPlan] | None:
+        """The answer where no plan exists; None where one may."""
+        if self.quota is None or self.least.bound <= self.quota:
+            return None
+        least = self.least
+        note = f"{least.bound} bytes are needed ({least.reason} of {least.task})"
+        note += f", {least.bound - self.quota} over the quota of {self.quota}"
+        return Outcome(None, infeasible=True, notes=(note,))
+
+    def no_order(self) -> Fault:
+        """That the reference order needs more than the quota."""
+        return Fault("no order found", least=self.found, over=self.found - (self.quota or 0))
+
+    @cached_property
+    def seconds(self) -> float:
+        """What no makespan under the quota is below."""
+        return makespan_bound(self.problem, self.quota)
+
+    def plan(self, starts: Starts) -> WorkDirectoryPlan:
+        """The plan of a run."""
+        plan, own = named(self.problem, self.problem.ticks, starts), self.problem.quota_bytes
+        ignores = self.peak and own is not None and (self.quota or 0) > own
+        return plan.model_copy(update={"ignore_quota": True}) if ignores else plan
+
+    def answer(
+        self, starts: Starts, stop: StopReason = StopReason.FINISHED
+    ) -> Outcome[WorkDirectoryPlan]:
+        """The outcome of a run."""
+        told: Json = {"bound": self.seconds}
+        if self.peak:
+            told = {"bound": float(self.least.bound), "objective_name": "peak_bytes"}
+        return Outcome(self.plan(starts), stop=stop, **told)
+
+
+class Runs:
+    """Runs of one question, quickly one after the other."""
+
+    def __init__(self, question: Question) -> None:
+        self.question, self.problem = question, question.problem
+        self.ticks, tasks = self.problem.ticks, self.problem.tasks
+        self.length = self.ticks.all_of(task.compute_seconds for task in tasks)
+        self.releases = self.ticks.all_of(task.release_seconds for task in tasks)
+        self.rest = list(self.length)  # from the start of a task to the last end after it, at least
+        for k in reversed(self.problem.topological):
+            after = (self.rest[j] for j in self.problem.successors[k])
+            self.rest[k] += max(after, default=0)
+
+    def run(
+        self,
+        rank: Policy | Rank,
+        safe: bool,
+        in_flight: int | None = None,
+        delays: Sequence[int] | None = None,
+        until: int | None = None,
+    ) -> Starts:
+        """The starts of one run; *delays* hold the tasks of each sample back.
+
+        Raises Fault, also where the run would end after *until*.
+        """
+        question, releases = self.question, self.releases
+        if safe and question.quota is not None and question.walk is None:
+            raise question.no_order()
+        if delays is not None:
+            rows = zip(releases, self.problem.samples, strict=True)
+            releases = [at if s < 0 else max(at, delays[s]) for at, s in rows]
+        dispatcher = Dispatcher(self.problem, rank, question.quota, safe, in_flight, question.walk)
+        due = None if until is None else [until - rest for rest in self.rest]
+        return run(dispatcher, self.ticks, self.length, releases, due=due)
+
+    def makespan(self, starts: Starts) -> int:
+        """The last end, in ticks."""
+        return max((at + self.length[k] for at, k in starts), default=0)
+
+    def in_flight(self) -> Iterator[tuple[int, Policy]]:
+        """Every cap of samples in flight with both policies."""
+        return product(range(1, max(self.problem.samples, default=0) + 2), POLICIES)
+
+
+Solve = Callable[[WorkDirectoryProblem, SolveRequest], Outcome[WorkDirectoryPlan]]
+
+
+def _policy(name: Policy) -> Solve:
+    def solve(
+        problem: WorkDirectoryProblem, request: SolveRequest[Settings, WorkDirectoryPlan]
+    ) -> Outcome[WorkDirectoryPlan]:
+        """One run of the policy."""
+        question, told = Question.of(problem, request.measure == "peak_bytes"), request.settings
+        try:
+            starts = Runs(question).run(name, told.safe, told.in_flight)
+        except Fault as fault:
+            return question.refused() or Outcome(None, notes=(str(fault),))
+        return question.refused() or question.answer(starts)
+
+    return solve
+
+
+solve_submission = _policy("submission")
+solve_depth_first = _policy("depth-first")
+
+
+def solve_in_flight(
+    problem: WorkDirectoryProblem, request: SolveRequest
+) -> Outcome[WorkDirectoryPlan]:
+    """The best safe run over all caps of samples in flight and both policies."""
+    question = Question.of(problem, request.measure == "peak_bytes")
+    if refused := question.refused():
+        return refused
+    best: Starts = []
+    runs, until, stop = Runs(question), None, StopReason.FINISHED
+    for cap, policy in runs.in_flight():
+        try:
+            starts = runs.run(policy, True, cap, until=until)
+        except Fault as fault:
+            if fault.record["kind"] != "late":
+                return Outcome(None, notes=(str(fault),))
+        else:
+            if until is None or runs.makespan(starts) < until:
+                best, until = starts, runs.makespan(starts)
+        if request.deadline.expired():
+            stop = StopReason.TIME
+            break
+    return question.answer(best, stop)

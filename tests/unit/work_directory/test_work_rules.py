@@ -1,0 +1,301 @@
+"""Rules of work directories by hand, with the arithmetic; one test a rule or a way to break one."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from conftest import ROOT
+from pydantic import ValidationError
+
+import ioopt
+from ioopt.errors import InstanceError, SimulationError
+from ioopt.models.work_directory.bounds import makespan_bounds, peak_bound
+from ioopt.options import Deadline, SolveOptions
+from ioopt.problems.work_directory import Fault, WorkDirectoryPlan, WorkDirectoryProblem
+from ioopt.protocols import SolveRequest
+from ioopt.sim.work_directory.dispatch import Dispatcher, dispatch
+from ioopt.sim.work_directory.order import reference_order
+from ioopt.sim.work_directory.replay import replay, stage
+from ioopt.solvers.backends.cpsat_directory import Scale
+from ioopt.solvers.work_directory.frontier import frontier
+from ioopt.solvers.work_directory.search import Settings
+
+
+def document(*rows: str, cores: int = 2, quota: int | None = None, **more: Any) -> dict[str, Any]:
+    """``A 2 a b > c:5 d:1!``: task A of 2 s reads a and b, writes c of 5 bytes and d, which is kept.
+
+    *more* are further keys by task.
+    """
+    tasks, files = [], []
+    for row in rows:
+        left, _, right = row.partition(" >")
+        name, seconds, *inputs = left.split()
+        outputs = [word.partition(":")[0] for word in right.split()]
+        sizes = [word.partition(":")[2] for word in right.split()]
+        files += [
+            {"id": f, "bytes": int(size.rstrip("!")), "keep": size.endswith("!")}
+            for f, size in zip(outputs, sizes, strict=True) if size
+        ]  # fmt: skip
+        task = {"id": name, "compute_seconds": float(seconds), "inputs": inputs, "outputs": outputs}
+        tasks.append(task | more.get(name, {}))
+    return {"format": "ioopt/work-directory", "version": 1, "name": "by-hand", "cores": cores,
+            "quota_bytes": quota, "tasks": tasks, "files": files}  # fmt: skip
+
+
+def made(*rows: str, **more: Any) -> WorkDirectoryProblem:
+    return WorkDirectoryProblem.model_validate(document(*rows, **more))
+
+
+ERRORS = [
+    (("A 1 >a:1", "A 1"), {}, {"kind": "duplicate", "what": "task", "id": "A"}),
+    (("A 1 >a:1", "B 1 >a:1"), {}, {"kind": "duplicate", "what": "file", "id": "a"}),
+    (("A 1 x", "B 1 b b"), {}, {"kind": "unknown file", "task": "A", "file": "x"}),
+    (("A 1 a a >a:1", "B 1 x"), {}, {"kind": "listed twice", "task": "A", "file": "a"}),
+    (("A 1 >a:1", "B 1 >a"), {}, {"kind": "two producers", "file": "a", "tasks": ["A", "B"]}),
+    (("A 1 a >a:1",), {}, {"kind": "circle", "tasks": ["A"]}),
+    (("A 1 b >a:1", "B 1 a >b:1", "C 1 a"), {}, {"kind": "circle", "tasks": ["A", "B"]}),
+    (("A 1", "B 1"), {"B": {"cores": 3}}, {"kind": "cores", "task": "B", "cores": 3, "machine": 2}),
+]
+
+
+@pytest.mark.parametrize(("rows", "more", "record"), ERRORS)
+def test_b1_what_is_wrong_with_an_instance(rows, more, record):
+    given = document(*rows, **more)
+    with pytest.raises(ValidationError) as caught:
+        WorkDirectoryProblem.model_validate(given)
+    found = caught.value.errors()[0]["ctx"]["error"].record
+    if "tasks" in record and record["kind"] == "circle":  # any rotation
+        found = found | {"tasks": sorted(found["tasks"])}
+    assert found == record
+    with pytest.raises(InstanceError, match=record["kind"]):
+        ioopt.load(given)
+
+
+def test_b1_samples():
+    """Given: A's alone, B in none; else weak components, numbered by their first tasks."""
+    assert made("A 1", "B 1", A={"sample": 7}).samples == (0, -1)
+    assert made("A 1 >a:1", "B 1", "C 1 a").samples == (0, 1, 0)
+
+
+CHAIN = made("A 2 >a:10", "B 3 a >b:4 c:1!", B={"scratch_bytes": 5}, quota=20)
+
+
+def test_b2_b3_b4_a_replay_by_hand():
+    """Use 10 on [0, 2); 10 + 4 + 1 + 5 = 20 on [2, 5); then 1 is kept: 20 + 60 = 80 over 5 s, mean 16."""
+    found = replay(CHAIN, WorkDirectoryPlan(starts=((0, "A"), (2, "B"))))
+    assert found.violations == [] and found.use == [(0, 10), (2, 20), (5, 1)]
+    assert found.metrics == {
+        "makespan_seconds": 5.0, "peak_bytes": 20, "byte_seconds": 80.0, "mean_bytes": 16.0,
+        "cores_busy": 0.5, "kept_bytes": 1,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("starts", "record"),
+    [
+        (((0, "X"), (-1, "A")), {"kind": "unknown task", "task": "X"}),
+        (((-1, "A"), (0, "X")), {"kind": "negative", "task": "A", "seconds": -1}),
+        (((0, "B"), (0, "B"), (-1, "A")), {"kind": "started twice", "task": "B"}),
+        (((0, "B"),), {"kind": "never started", "task": "A"}),
+    ],
+)
+def test_b3_lists_that_are_no_plan(starts, record):
+    plan = WorkDirectoryPlan(starts=starts)
+    with pytest.raises(Fault) as caught:
+        replay(CHAIN, plan)
+    assert caught.value.record == record
+    assert [found.item for found in ioopt.check(CHAIN, plan)] == [record["task"]]
+
+
+@pytest.mark.parametrize(
+    ("starts", "more", "kinds"),
+    [
+        (((0, "A"), (1, "B")), {"B": {"release_seconds": 1.5}}, ["release", "producer"]),
+        (((0, "B"), (3, "A")), {}, ["producer"]),
+        (((0, "A"), (1, "B")), {"A": {"cores": 2}}, ["producer", "cores"]),
+        (((0, "A"), (2, "B")), {"B": {"scratch_bytes": 6}}, ["quota"]),
+    ],
+)
+def test_b3_each_violation_is_found_by_check_and_replay(starts, more, kinds):
+    problem, plan = made("A 2 >a:10", "B 3 a >b:4 c:1!", quota=20, **more), {"starts": starts}
+    assert [found.rule for found in ioopt.check(problem, plan)] == kinds
+    with pytest.raises(SimulationError, match="starts at"):
+        ioopt.simulate(problem, plan)
+
+
+def test_b3_times_that_no_sum_of_floats_holds():
+    """0.1 + 0.2 is 0.3 here: C starts when B ends; a start of the nearest float before it does too."""
+    problem = made("A 0.1 >a:1", "B 0.2 a >b:1", "C 1 b")
+    for third in (0.3, 0.1 + 0.2, 0.29999999999999993):
+        plan = WorkDirectoryPlan(starts=((0, "A"), (0.1, "B"), (third, "C")))
+        assert replay(problem, plan).violations == []
+    late = WorkDirectoryPlan(starts=((0, "A"), (0.1, "B"), (0.29999, "C")))
+    assert replay(problem, late).violations[0]["kind"] == "producer"
+
+
+FOUR = ("A1 1 >a1:4", "A2 1 >a2:4", "A3 1 >a3:4", "B1 4 a1 >b1:4", "B2 4 a2 >b2:4", "B3 4 a3 >b3:4")
+
+
+def run(problem: WorkDirectoryProblem, rank: Any = "submission", **more: Any) -> Any:
+    """The starts of a dispatch, or its record."""
+    choose, actual = more.pop("choose", None), more.pop("actual", None)
+    try:
+        dispatcher = Dispatcher(problem, rank, problem.quota_bytes, **more)
+        return [*dispatch(problem, dispatcher, actual, choose).starts]
+    except Fault as fault:
+        return fault.record
+
+
+def test_b5_ranks():
+    """One core: submission by when a task became ready, newest-first the other way, depth-first by level."""
+    problem = made("A 1 >a:1", "X 1", "B 1 a", cores=1)
+    assert [name for _, name in run(problem)] == ["A", "X", "B"]
+    assert [name for _, name in run(problem, "depth-first")] == ["A", "B", "X"]
+    assert [name for _, name in run(problem, "newest-first")] == ["A", "B", "X"]
+    assert [name for _, name in run(problem, ["X", "B", "A"])] == ["X", "A", "B"]
+    assert run(problem, ["X", "B"]) == {"kind": "missing", "task": "A"}
+    assert run(problem, ["X", "B", "X"]) == {"kind": "listed twice", "task": "X"}
+    assert run(problem, actual={"A": -1})["kind"] == "negative"
+    assert run(problem, actual={"Q": 1}) == {"kind": "unknown task", "task": "Q"}
+
+
+def test_b6_safe_runs_keep_a_way_to_the_end():
+    """12 bytes: A1 and A2 leave 4 for a B, A3 would leave none."""
+    stuck = run(made(*FOUR, cores=4, quota=12))
+    assert (stuck["kind"], stuck["seconds"], stuck["use"], stuck["left"]) == ("stuck", 1.0, 12, 3)
+    assert stuck["waiting"] == [{"task": f"B{k}", "bytes": 4, "over": 4} for k in (1, 2, 3)]
+    assert stuck["holding"] == [{"file": f"a{k}", "bytes": 4} for k in (1, 2, 3)]
+    safe = run(made(*FOUR, cores=4, quota=12), safe=True)
+    assert safe == [(0, "A1"), (0, "A2"), (1, "B1"), (5, "A3"), (5, "B2"), (9, "B3")]
+    assert run(made(*FOUR, quota=7), safe=True) == {"kind": "no order found", "least": 8, "over": 1}
+
+
+def test_b6_the_reference_order_is_the_first_with_the_least_peak():
+    """By file S1 S2 T1 T2 holds 5 + 5 + 1 = 11; by level S1 T1 S2 T2 5 + 1 = 6, as by growth, named later."""
+    problem = made("S1 1 >s1:5", "S2 1 >s2:5", "T1 1 s1 >t1:1", "T2 1 s2 >t2:1")
+    assert [problem.tasks[k].id for k in reference_order(problem)] == ["S1", "T1", "S2", "T2"]
+    tight = problem.model_copy(update={"quota_bytes": 6})
+    wrong = run(tight, safe=True, reference=["T1", "S1", "S2", "T2"])
+    assert wrong == {"kind": "reference", "task": "T1"}
+
+
+def test_b7_a_cap_on_samples_in_flight():
+    """One sample at a time; where it waits for another's file, the held-back task goes once nothing runs."""
+    assert run(made(*FOUR, cores=4), in_flight=1) == [
+        (0, "A1"), (1, "B1"), (5, "A2"), (6, "B2"), (10, "A3"), (11, "B3"),
+    ]  # fmt: skip
+    crossed = made(
+        "A 1 >a:1", "B 1 a b", "C 2 >b:1", A={"sample": 1}, B={"sample": 1}, C={"sample": 2}
+    )
+    assert run(crossed, in_flight=1) == [(0, "A"), (1, "C"), (3, "B")]
+    assert run(crossed, in_flight=0)["kind"] == "in_flight"
+
+
+def test_b5_answers_that_may_not_start_are_named():
+    def first(*names: str) -> Any:
+        left = [*names]
+        return lambda _: left.pop(0) if left else None
+
+    def why(problem: WorkDirectoryProblem, *names: str, **more: Any) -> tuple[str, str]:
+        record = run(problem, choose=first(*names), **more)
+        return record["task"], record["why"]
+
+    tight = made(*FOUR, cores=4, quota=12)
+    assert why(tight, "B1") == ("B1", "is not ready")
+    assert why(tight, "Q") == ("Q", "is not ready")
+    assert why(tight, "A1", "A1") == ("A1", "is not ready")
+    assert why(made(*FOUR, cores=1), "A1", "A2") == ("A2", "does not fit")
+    assert why(tight, "A1", "A2", "A3", safe=True) == ("A3", "is not admitted")
+    assert why(tight, "A1", "A2", in_flight=1) == ("A2", "is held back")
+
+
+def test_b8_a_run_is_stuck_after_the_last_release():
+    """A (6 of 5 bytes) never fits; C, which waits for it, is released at 9: then nothing is to come."""
+    record = run(made("A 1 >a:6", "C 1 a", quota=5, C={"release_seconds": 9.0}))
+    assert (record["seconds"], record["left"], record["use"]) == (9.0, 2, 0)
+    assert record["waiting"] == [{"task": "A", "bytes": 6, "over": 1}]
+
+
+def test_b10_b11_bounds_by_hand():
+    """a (8) waits for D while C makes c (5) of b (1): 14. Kept k (2) stays: the end is 2 + D's 8 + 5 = 15."""
+    problem = made("A 1 >a:8 k:2!", "B 1 a >b:1", "C 1 b >c:5", "D 1 a c", quota=16)
+    least = peak_bound(problem)
+    assert (least.need, least.through, least.end, least.bound) == (13, 16, 15, 16)
+    assert (least.reason, least.task) == ("through", "C")  # 14 and the kept 2
+    found = makespan_bounds(problem, 16)
+    # bytes x seconds: A 10, B 1, C 5; a 8 x 3, b 1, c 5, k 2 x 3 = 52 of 16 a second = 3.25 s; but after A,
+    # which is there from 0 and takes 10 / 16 s of all bytes, its tail of 3 s comes: 3.625
+    assert (found.critical_path, found.core_area, found.byte_area) == (4, 3.5, 3.625)
+    assert found.bound == 4
+    assert makespan_bounds(problem, None).byte_area is None
+
+
+def test_statuses_and_exit_codes(tmp_path, monkeypatch, capsys):
+    from ioopt.cli.main import main
+    from ioopt.formats.native import dump_json
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tight.json").write_text(dump_json(document(*FOUR, cores=4, quota=7)))
+    (tmp_path / "stuck.json").write_text(dump_json(document(*FOUR, cores=4, quota=12)))
+    assert main(["-q", "solve", "tight.json", "--format", "json"]) == 3
+    assert "8 bytes are needed (need of B1), 1 over the quota of 7" in capsys.readouterr().out
+    assert main(["-q", "solve", "stuck.json", "--solver", "submission", "--set", "safe=no",
+                 "--format", "json"]) == 4  # fmt: skip
+    assert "stuck: seconds 1.0, use 12" in capsys.readouterr().out
+    assert main(["-q", "solve", "tight.json", "--measure", "peak_bytes", "-o", "least.json"]) == 0
+    assert (
+        main(["check", "tight.json", "least.json"]) == 5
+    )  # the quota was not kept, and was not to be
+    assert main(["check", "tight.json", "least.json", "--set", "quota=ignored"]) == 0
+
+
+def test_b12_times_with_too_many_ticks_are_rounded_down():
+    """0.1234567891 s has 10^10 ticks a second: a relaxation, and the plan is the run in its order."""
+    problem = made("A 0.1234567891 >a:6", "B 1 a >b:6", "C 0.3 >c:6", "D 1 c >d:6", quota=12)
+    scale = Scale.of(problem)
+    assert not scale.exact and sum(scale.seconds) <= 10**9
+    result = ioopt.solve(problem, "exact", time_limit=10)
+    assert result.objective == pytest.approx(2.4234567891) and 0 <= result.gap < 1e-7
+
+
+def test_b14_a_frontier_falls_with_the_quota():
+    """7: below 8, which B needs. 8 and 9: one chain after the other, 15 s. 24: all at once, 5 s."""
+    few = Settings(evaluations=20)
+    request = SolveRequest(SolveOptions(None), Deadline(None), few)
+    rows = frontier(made(*FOUR, cores=4), request, [24, 7, 8, 9])
+    assert [(row["quota_bytes"], row["makespan_seconds"], row["status"]) for row in rows] == [
+        (7, None, "infeasible"), (8, 15.0, "feasible"), (9, 15.0, "feasible"), (24, 5.0, "optimal"),
+    ]  # fmt: skip
+    assert [row["bound"] for row in rows] == sorted((row["bound"] for row in rows), reverse=True)
+
+
+def test_b15_copies():
+    given = document("A 1 >a:1", "B 1 a out >b:2")
+    given["files"].append({"id": "out", "bytes": 9})  # from outside: it stays shared
+    one = WorkDirectoryProblem.model_validate(given)
+    assert one.copies(1) is one
+    two = one.copies(2)
+    assert [task.id for task in two.tasks] == ["A#1", "B#1", "A#2", "B#2"]
+    assert two.tasks[3].inputs == ("a#2", "out") and two.samples == (0, 0, 1, 1)
+    assert [stage(name) for name in ("A#2", "FASTQC (s1)#3", "mAdd_ID0000012")] == [
+        "A",
+        "FASTQC",
+        "mAdd",
+    ]
+
+
+def test_every_rule_has_its_heading_and_leads_to_code():
+    page = (ROOT / "docs" / "rules" / "work-directory.md").read_text("utf-8")
+    headings = [int(n) for n in re.findall(r"^### B(\d+): ", page, re.M)]
+    assert headings == list(range(1, 16))
+    paths = [
+        p for r in ("ioopt", "models", "solvers") for p in (ROOT / r).rglob("*work_directory*")
+    ]
+    files = [f for p in paths for f in ([p] if p.suffix == ".py" else p.glob("*.py"))]
+    files.append(ROOT / "solvers" / "backends" / "cpsat_directory.py")
+    text = "\n".join(path.read_text("utf-8") for path in files)
+    cited = {int(n) for part in re.findall(r"rules? (B\d+(?:(?:, B| and B)\d+| to B\d+)*)", text)
+             for n in re.findall(r"\d+", part)}  # fmt: skip
+    assert cited <= set(headings) and {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15} <= cited
