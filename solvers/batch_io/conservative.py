@@ -18,12 +18,20 @@ from ioopt.decisions.batch_io import (
     first_fit,
 )
 from ioopt.decisions.ordering import Number, time_tolerance
-from ioopt.solvers.batch_io.settings import OrderedSettings, Settings
+from ioopt.solvers.batch_io.settings import FirstComeSettings, OrderedSettings
 
 
 def cons_fcfs(view: KernelView, rates: Box) -> None:
     """Cons-FCFS: by request time, then job id (rule 10)."""
     as_they_came(view)
+    first_fit(view, rates)
+
+
+def kept_fcfs(view: KernelView, rates: Box) -> None:
+    """Cons-FCFS with ``preempt=no``: what has begun first, so that turns are given and never taken back."""
+    for k in range(view.size):
+        view.keys[k] = 0.0 if view.jobs[view.out[k]].moved > 0 else 1.0
+    by_key(view)
     first_fit(view, rates)
 
 
@@ -96,9 +104,9 @@ def made(name: str, grant: GrantFunction, top: bool) -> IoPolicy:
     return IoPolicy(name + "+top" * top, grant, top=top)
 
 
-def fcfs(how: Settings) -> IoPolicy:
+def fcfs(how: FirstComeSettings) -> IoPolicy:
     """Cons-FCFS."""
-    return made("cons-fcfs", cons_fcfs, how.top)
+    return made("cons-fcfs", cons_fcfs if how.preempt else kept_fcfs, how.top)
 
 
 def min_inst_sld(how: OrderedSettings) -> IoPolicy:
