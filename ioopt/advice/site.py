@@ -3,43 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import date, datetime, time, timedelta, tzinfo
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from ioopt.problems import base
 
-WEEK_DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-HOUR, DAY = 3600.0, 86400.0
+Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
+WEEK: tuple[Day, ...] = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 Hour = Annotated[float, Field(ge=0, le=24)]
 
 
 class Window(base.Record):
-    """Jobs that ask for more than ``over_hours`` do not start from ``from_hour`` to ``to_hour`` local time.
+    """No job that asks for more than ``over_hours`` and ``over_processors`` starts in these hours.
 
-    With ``over_processors`` only jobs that ask for more of these as well. The days are those named.
+    With ``drain`` none that would still run then, by its walltime, starts before either; with
+    ``to_hour`` = ``from_hour`` that is all. With ``to_hour`` below ``from_hour`` it ends the next day.
     """
 
-    over_hours: base.Amount = 0.0
-    over_processors: int = 0
-    days: tuple[Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"], ...] = WEEK_DAYS
     from_hour: Hour
     to_hour: Hour
+    days: tuple[Day, ...] = WEEK
+    over_hours: base.Amount = 0.0
+    over_processors: base.Count = 0
+    drain: bool = False
 
-    def closed(self, seconds: float, first: float, last: float) -> Iterator[tuple[float, float]]:
-        """The spans of closed time from *first* to *last*; at 0 the local time is *seconds* of the epoch."""
-        midnight = first - (first + seconds) % DAY
-        while midnight <= last:
-            day = WEEK_DAYS[
-                int((midnight + seconds) // DAY + 3) % 7
-            ]  # the epoch began on a Thursday
-            if day in self.days:
-                yield midnight + HOUR * self.from_hour, midnight + HOUR * self.to_hour
-            midnight += DAY
+    def spans(self, first: float, last: float, zone: tzinfo) -> Iterator[tuple[float, float, bool]]:
+        """(closes, opens, drain) in seconds of the epoch, of the days from *first* to *last*."""
+        day = datetime.fromtimestamp(first, zone).date() - timedelta(1)
+        while day <= datetime.fromtimestamp(last, zone).date():
+            if WEEK[day.weekday()] in self.days:
+                over = self.to_hour < self.from_hour
+                closes = _at(day, self.from_hour, zone)
+                yield closes, _at(day + timedelta(over), self.to_hour, zone), self.drain
+            day += timedelta(1)
+
+
+def _at(day: date, hour: float, zone: tzinfo) -> float:
+    return (datetime.combine(day, time(), zone) + timedelta(hours=hour)).timestamp()
 
 
 class Limit(base.Record):
-    """The most ``jobs`` or ``processors`` that one user (of *users*; default: each) has running."""
+    """The most ``jobs`` or ``processors`` that each user (of ``users``, if given) has running at once."""
 
     users: tuple[int | str, ...] = ()
     jobs: base.PositiveCount | None = None
@@ -47,10 +53,10 @@ class Limit(base.Record):
 
 
 class Site(base.Record):
-    """The rules of a site; what it does not say is read from the log, or calibrated.
+    """The rules of a site; what it does not say is read from the log or calibrated.
 
-    ``partitions`` gives the processors of each: jobs of one wait for its processors only.
-    ``utc_offset_hours`` counts where the log has no time zone.
+    A job of one of the ``partitions`` waits for its processors only. ``utc_offset_hours`` is the clock
+    of the windows (default: the log's time zone).
     """
 
     order: Literal["fcfs", "sjf", "wfp"] = "fcfs"
@@ -59,7 +65,7 @@ class Site(base.Record):
     utc_offset_hours: float | None = None
     windows: tuple[Window, ...] = ()
     limits: tuple[Limit, ...] = ()
-    partitions: dict[str, base.PositiveCount] = {}
+    partitions: dict[str, base.PositiveCount] = Field(default_factory=dict)
 
 
 def read_site(path: str) -> Site:

@@ -69,6 +69,8 @@ KERNELS = {
     for kernel in (
         Kernel("batch-io", "batch I/O", _CALLS + "compile_batch_io",
                "ioopt.sim.batch_io.engine:advance", 45.0),
+        Kernel("batch-io", "queue", "ioopt.advice.queue:compile_kernel",
+               "ioopt.sim.batch_io.queue_kernel:replay"),
         Kernel("gang", "gangs", "ioopt.sim.gang.compiled:compile_kernels",
                "ioopt.sim.gang.clock:simulate"),
         Kernel("replication", "timeline", "ioopt.sim.replication.simulate:compile_replay",

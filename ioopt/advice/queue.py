@@ -1,0 +1,163 @@
+"""The queue of a site as the fit replays it: the log's jobs as arrays, and the rules that start them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass
+from datetime import UTC, timedelta, timezone, tzinfo
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ioopt.advice.site import Site
+from ioopt.compiled import Box, boxes, compiled
+from ioopt.formats.swf.log import SwfTrace, parse_swf
+from ioopt.sim.batch_io import queue_kernel
+from ioopt.sim.batch_io.queue_kernel import FCFS, NEVER, SHORTEST, WFP, Line
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Span = tuple[float, float, bool]
+"""From when until when nobody starts, and whether those that would run into it do not start before."""
+ORDERS = {"fcfs": FCFS, "sjf": SHORTEST, "wfp": WFP}
+DEPTHS = {"none": 0, "easy": 1, "deep": 16}
+"""Of each kind of backfilling the jobs that have a reservation."""
+NO_LIMIT = 1 << 60
+MARGIN = 366 * 86400.0
+"""Windows are laid out for so many seconds after the last submission."""
+
+
+class Jobs:
+    """The jobs of a log that ran and fit on so many *processors*, in order of submission, as arrays.
+
+    Times count from the first submission, which is at ``zero`` of the epoch. ``wait`` and ``begin``
+    are nan where the log does not say them.
+    """
+
+    def __init__(self, log: SwfTrace, processors: int) -> None:
+        usable = log.usable_jobs()[0]
+        self.listed = [job for job in usable if (job.size() or 1) <= processors]
+        self.epoch = log.epoch or 0
+        columns = [
+            (job.submit_seconds, job.wait_seconds, job.run_seconds, job.requested_seconds)
+            for job in self.listed
+        ]
+        submit, self.wait, self.run, asked = np.array(columns, float).reshape(-1, 4).T
+        self.first = float(submit.min()) if len(submit) else 0.0
+        self.submit, self.zero = submit - self.first, self.first + self.epoch
+        self.length = np.maximum(np.where(np.isnan(asked), self.run, asked), 1.0)
+        self.units = np.array([job.size() or 1 for job in self.listed], np.int64)
+        names = [str(job.user) for job in self.listed]
+        self.user = np.unique(names, return_inverse=True)[1] if names else self.units
+        self.begin = self.submit + self.wait
+
+    def __len__(self) -> int:
+        return len(self.listed)
+
+    def head(self, count: int) -> Jobs:
+        """The first *count* jobs."""
+        part = copy(self)
+        for name, values in vars(self).items():
+            if isinstance(values, (list, np.ndarray)):
+                setattr(part, name, values[:count])
+        return part
+
+
+def clock(log: SwfTrace, site: Site) -> tzinfo:
+    """The clock of the windows: the site's, else that of the log's header, else UTC."""
+    if site.utc_offset_hours is not None:
+        return timezone(timedelta(hours=site.utc_offset_hours))
+    try:
+        return ZoneInfo(log.header["TimeZoneString"][0])
+    except (KeyError, ValueError, OSError):  # not stated, or not known on this system
+        seconds = log.header.get("TimeZone", ("0",))[0]
+        return timezone(timedelta(seconds=int(seconds))) if seconds.lstrip("-").isdigit() else UTC
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What starts jobs: a site's rules, and what was calibrated. ``outages`` are spans for everybody."""
+
+    site: Site
+    zone: tzinfo
+    processors: int
+    backfill: str = "easy"
+    delay: float = 0.0
+    outages: tuple[Span, ...] = ()
+
+    def starts(self, jobs: Jobs, run: Floats | None = None, fast: bool = False) -> Floats:
+        """The starts of *jobs*, with other run times (walltimes are at least those); nan: never."""
+        held = (jobs.run if run is None else run) + self.delay
+        replay: Any = queue_kernel.replay
+        if fast:
+            replay = compiled(queue_kernel.__name__, "replay")
+        begin = np.full(len(jobs), np.nan)
+        pools = {**self.site.partitions, "": self.processors}
+        of = np.array(
+            [str(job.partition) if str(job.partition) in pools else "" for job in jobs.listed]
+        )
+        for name in np.unique(of):
+            part = np.flatnonzero(of == name)
+            line = self._line(jobs, held, part, boxes(fast))
+            replay(line, pools[str(name)], DEPTHS[self.backfill], ORDERS[self.site.order])
+            begin[part] = np.array(line.start, float)
+        return np.where(begin == NEVER, np.nan, begin + self.delay)
+
+    def _line(self, jobs: Jobs, held: Floats, part: Ints, box: Callable[..., Box]) -> Line:
+        """Those of the *jobs* whose places are *part*, as the kernel takes them."""
+        spans, kinds = self._spans(jobs, part)
+        users, user = np.unique(jobs.user[part], return_inverse=True)
+        most = np.full((2, len(part)), NO_LIMIT)
+        for limit in self.site.limits:
+            of = np.array([not limit.users or jobs.listed[j].user in limit.users for j in part])
+            bounds = np.array([limit.jobs or NO_LIMIT, limit.processors or NO_LIMIT])
+            most[:, of] = np.minimum(most[:, of], bounds[:, None])
+        flat = np.array([span for own in spans for span in own], float).reshape(-1, 3)
+        ends = np.cumsum([len(own) for own in spans])
+        length = np.maximum(jobs.length + self.delay, held)
+        none, steps = np.zeros(len(part)), np.zeros(2 * len(part) + max(DEPTHS.values()) + 2)
+        whole = {
+            "units": jobs.units[part], "kind": kinds, "user": user, "most_jobs": most[0],
+            "most_units": most[1], "drains": flat[:, 2], "at": ends - np.diff(ends, prepend=0),
+            "last": ends, "waiting": none, "running": none, "planned": none, "free": steps,
+            "user_jobs": 0 * users, "user_units": 0 * users,
+        }  # fmt: skip
+        real = {
+            "submit": jobs.submit[part], "run": held[part], "length": length[part],
+            "closes": flat[:, 0], "opens": flat[:, 1], "wakes": np.unique(flat[:, 1]),
+            "start": none + NEVER, "end": none, "key": none, "times": steps,
+        }  # fmt: skip
+        made = {name: box(values.astype(int).tolist()) for name, values in whole.items()}
+        return Line(
+            **made, **{name: box(values.tolist(), real=True) for name, values in real.items()}
+        )
+
+    def _spans(self, jobs: Jobs, part: Ints) -> tuple[list[list[Span]], Ints]:
+        """The closed spans of each class of jobs, in order and apart, and the class of each job."""
+        windows, member = self.site.windows, np.zeros(len(part), np.int64)
+        for k, window in enumerate(windows):
+            over = jobs.length[part] > 3600 * window.over_hours
+            member += (over & (jobs.units[part] > window.over_processors)) * 2**k
+        last = jobs.zero + float(jobs.submit[-1]) + MARGIN
+        listed = [list(window.spans(jobs.zero, last, self.zone)) for window in windows]
+        classes, kinds = np.unique(member, return_inverse=True)
+        found = []
+        for mask in classes:
+            own = [span for k, spans in enumerate(listed) if mask >> k & 1 for span in spans]
+            own = [(closes - jobs.zero, opens - jobs.zero, drain) for closes, opens, drain in own]
+            apart: list[Span] = []
+            for closes, opens, drain in sorted([*own, *self.outages]):
+                if apart and closes < apart[-1][1]:
+                    closes, before, drain = apart.pop()
+                    opens = max(opens, before)
+                apart.append((closes, opens, drain))
+            found.append(apart)
+        return found, kinds
+
+
+def compile_kernel() -> None:
+    """Compile the queue, on one job."""
+    Rules(Site(), UTC, 1).starts(Jobs(parse_swf("1 0 0 1 1", "one"), 1), fast=True)

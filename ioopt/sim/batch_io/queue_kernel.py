@@ -1,0 +1,215 @@
+"""A batch queue by itself: run times are given, no I/O. One text, plain and compiled (:mod:`ioopt.compiled`).
+
+The engine beside it simulates I/O, which changes run times. This loop replays 20,000 jobs in tens of
+milliseconds, so that a queue can be fitted to a log, and knows what the engine does not: closed times
+of classes of jobs, and limits of users. Times are seconds.
+"""
+
+from typing import NamedTuple
+
+from ioopt.compiled import Box
+
+FCFS, SHORTEST, WFP = 0, 1, 2
+NEVER, FAR = -1.0, 1e300
+
+
+class Line(NamedTuple):
+    """Jobs in order of submission, the spans in which a class of them may not start, and scratch.
+
+    ``closes`` and ``opens`` hold the spans of class 0, then those of class 1 ..., apart and in order;
+    where ``drains``, jobs that would be running then do not start before either. ``at`` is the span that
+    each class has come to, ``last`` where its spans end; ``wakes`` are all of ``opens`` in order.
+    ``most_jobs`` and ``most_units`` are what the job's user may have running with it.
+    """
+
+    submit: Box
+    run: Box
+    length: Box
+    units: Box
+    kind: Box
+    user: Box
+    most_jobs: Box
+    most_units: Box
+    closes: Box
+    opens: Box
+    drains: Box
+    at: Box
+    last: Box
+    wakes: Box
+    start: Box
+    end: Box
+    key: Box
+    waiting: Box
+    running: Box
+    planned: Box
+    times: Box
+    free: Box
+    user_jobs: Box
+    user_units: Box
+
+
+def replay(q: Line, total: int, depth: int, order: int) -> int:
+    """Give the jobs their ``start`` on *total* units; how many have started.
+
+    The first *depth* jobs that have to wait get a reservation that others leave alone (1: EASY); with
+    0 nobody overtakes. Jobs that may not start now are passed over.
+    """
+    arrived, waiting, running, woken, free, started = 0, 0, 0, 0, total, 0
+    while True:
+        now = q.submit[arrived] if arrived < len(q.submit) else FAR
+        if running:
+            now = min(now, q.end[q.running[running - 1]])
+        if waiting and woken < len(q.wakes):
+            now = min(now, q.wakes[woken])
+        if now == FAR:
+            return started
+        due = order != FCFS
+        while woken < len(q.wakes) and q.wakes[woken] <= now:
+            woken, due = woken + 1, True
+        while running and q.end[q.running[running - 1]] <= now:
+            running, due = running - 1, True
+            free += leave(q, q.running[running], running + 1)
+        while arrived < len(q.submit) and q.submit[arrived] <= now:
+            # First come, first served: one that does not fit changes nothing for those before it.
+            due = due or q.units[arrived] <= free
+            q.key[arrived] = q.length[arrived] if order == SHORTEST else arrived
+            line_up(q, waiting, arrived)
+            arrived, waiting = arrived + 1, waiting + 1
+        if due and waiting:
+            begun, free = look(q, now, waiting, running, free, depth, order)
+            running, started = running + begun, started + begun
+            if begun:
+                waiting = close_up(q, waiting)
+
+
+def line_up(q: Line, k: int, j: int) -> None:
+    """Put job *j* behind the first *k* of ``waiting``, before those of a larger key."""
+    while k > 0 and q.key[q.waiting[k - 1]] > q.key[j]:
+        q.waiting[k] = q.waiting[k - 1]
+        k -= 1
+    q.waiting[k] = j
+
+
+def close_up(q: Line, waiting: int) -> int:
+    """Take those that have started out of ``waiting``; how many are left."""
+    kept = 0
+    for k in range(waiting):
+        if q.start[q.waiting[k]] == NEVER:
+            q.waiting[kept] = q.waiting[k]
+            kept += 1
+    return kept
+
+
+def look(
+    q: Line, now: float, waiting: int, running: int, free: int, depth: int, order: int
+) -> tuple[int, int]:
+    """One pass over the queue: (jobs begun, units free)."""
+    least = q.units[q.waiting[0]]
+    for k in range(waiting):
+        j = q.waiting[k]
+        least = min(least, q.units[j])
+        if order == WFP:
+            q.key[j] = -(((now - q.submit[j]) / q.length[j]) ** 3) * q.units[j]
+            line_up(q, k, j)
+    if least > free:
+        return 0, free
+    steps, begun, reserved = lay_out(q, now, running, free), 0, 0
+    for k in range(waiting):
+        j = q.waiting[k]
+        if least > free:
+            break
+        if barred(q, j, now):
+            continue
+        if q.units[j] <= free and has_room(q, steps, 0, j):
+            steps = take(q, steps, 0, j)
+            begin(q, j, now, running + begun)
+            begun, free = begun + 1, free - q.units[j]
+        elif depth == 0:
+            break
+        elif reserved < depth:
+            step = 1
+            while not has_room(q, steps, step, j):
+                step += 1
+            steps = take(q, steps, step, j)
+            reserved += 1
+    return begun, free
+
+
+def barred(q: Line, j: int, now: float) -> bool:
+    """Whether job *j* may not start now, however much is free."""
+    c, user = q.kind[j], q.user[j]
+    while q.at[c] < q.last[c] and q.opens[q.at[c]] <= now:
+        q.at[c] += 1
+    if q.at[c] < q.last[c]:
+        close = q.closes[q.at[c]]
+        if close <= now or (q.drains[q.at[c]] and close < now + q.length[j]):
+            return True
+    over: bool = q.user_jobs[user] >= q.most_jobs[j]
+    return over or q.user_units[user] + q.units[j] > q.most_units[j]
+
+
+def lay_out(q: Line, now: float, running: int, free: int) -> int:
+    """Write the units predicted to be free from each time on (overdue jobs: soon); how many steps."""
+    q.times[0], q.free[0], steps = now, free, 1
+    for k in range(running):
+        j = q.planned[k]
+        time = max(q.start[j] + q.length[j], now + 1.0)
+        if time > q.times[steps - 1]:
+            q.times[steps], q.free[steps] = time, q.free[steps - 1]
+            steps += 1
+        q.free[steps - 1] += q.units[j]
+    return steps
+
+
+def has_room(q: Line, steps: int, step: int, j: int) -> bool:
+    """Whether job *j* fits for its whole length from *step* on."""
+    until = q.times[step] + q.length[j]
+    while step < steps and q.times[step] < until:
+        if q.free[step] < q.units[j]:
+            return False
+        step += 1
+    return True
+
+
+def take(q: Line, steps: int, step: int, j: int) -> int:
+    """Take the units of job *j* away for its length from *step* on; how many steps there are then."""
+    until, end = q.times[step] + q.length[j], step
+    while end < steps and q.times[end] < until:
+        end += 1
+    if end == steps or q.times[end] > until:
+        for k in range(steps, end, -1):
+            q.times[k], q.free[k] = q.times[k - 1], q.free[k - 1]
+        q.times[end], q.free[end] = until, q.free[end - 1]
+        steps += 1
+    for k in range(step, end):
+        q.free[k] -= q.units[j]
+    return steps
+
+
+def begin(q: Line, j: int, now: float, running: int) -> None:
+    """Start job *j* beside the *running* ones."""
+    q.start[j], q.end[j] = now, now + q.run[j]
+    k = running
+    while k > 0 and q.end[q.running[k - 1]] < q.end[j]:
+        q.running[k] = q.running[k - 1]
+        k -= 1
+    q.running[k], k = j, running
+    while k > 0 and q.start[q.planned[k - 1]] + q.length[q.planned[k - 1]] > now + q.length[j]:
+        q.planned[k] = q.planned[k - 1]
+        k -= 1
+    q.planned[k] = j
+    q.user_jobs[q.user[j]] += 1
+    q.user_units[q.user[j]] += q.units[j]
+
+
+def leave(q: Line, j: int, running: int) -> int:
+    """Job *j* of the *running* ones ends; its units."""
+    k = 0
+    while q.planned[k] != j:
+        k += 1
+    for place in range(k, running - 1):
+        q.planned[place] = q.planned[place + 1]
+    q.user_jobs[q.user[j]] -= 1
+    q.user_units[q.user[j]] -= q.units[j]
+    units: int = q.units[j]
+    return units
