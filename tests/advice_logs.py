@@ -53,6 +53,15 @@ def mean_response(problem: BatchIoProblem, solver: str) -> float:
     return float(np.mean(np.array(run.end) - np.array(trace.submit)))
 
 
+def io_share(problem: BatchIoProblem) -> float:
+    """The share of run time in I/O that is measured on this machine: the mean over jobs, under sharing."""
+    trace = Trace.of(problem)
+    run = run_trace(trace, io_policy(BASELINE), trials=20)
+    jobs = [problem.jobs[k] for k in trace.position]
+    compute = [job.phases[0].compute_seconds * job.phases[0].repeat for job in jobs]
+    return float(np.mean(1 - np.array(compute) / (np.array(run.end) - np.array(run.start))))
+
+
 def swf(problem: BatchIoProblem, delay: Callable[[float], float] = lambda wait: wait) -> str:
     """The log that this machine keeps of its jobs under sharing, *delay* being what becomes of waits."""
     trace = Trace.of(problem)

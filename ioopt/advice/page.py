@@ -28,10 +28,10 @@ FACTS = {
 """What the log says, in words."""
 
 OWN_FRACTION = (
-    "How to find your own I/O fraction: give Darshan logs with --darshan (the fraction of a job is the I/O "
-    "time that darshan-job-summary prints over its run time); or, for the whole machine, divide the mean "
-    "throughput that LMT, collectl or `iostat -x` shows on the servers by the rate of a node times the nodes "
-    "in use. Then run this again with --io-fraction."
+    "How to find your own I/O fraction: the I/O time in the summaries of Darshan logs over the run time, or "
+    "give the logs with --darshan; for the whole machine, the mean throughput that LMT, collectl or `iostat` "
+    "shows on the servers over the rate of a node times the nodes in use is the least that it can be. Then "
+    "run this again with --io-fraction."
 )
 NOBODY_TODAY = (
     "What nobody can switch on today: a file system that suspends and resumes transfers job by job, which "
@@ -53,7 +53,7 @@ class Part(NamedTuple):
 def answer(advice: Json) -> list[str]:
     """The first answer: waits, the verdict, its bound, what can be switched on, the load."""
     load, fit = advice["load"], advice["fit"]
-    lines = [f"No advice on waits. {fit['reason']}"] if fit and not advice["yours"] else []
+    lines = [fit["reason"]] if fit and not advice["yours"] else []
     lines.append(sentence(advice))
     lines.append(_bound(advice))
     lines.append(_knob(advice))
@@ -104,8 +104,8 @@ def parts(advice: Json, commands: Sequence[str]) -> Iterator[Part]:
         [
             "A log does not record the I/O of its jobs or the rate of the storage. Replace what is invented "
             "below by measurements first (--darshan, --io-fraction, --machine node_rate=..., "
-            "storage_rate=...). Run times of the log are "
-            "taken to be free of congestion: what they hold of it is counted twice, and figures are too high.",
+            "storage_rate=...). Invented bytes are scaled (here by "
+            f"{advice['scale']:.3g}) so that under sharing jobs run as long as in the log.",
             *(f"- {text}" for text in advice["warnings"]),
         ],
     )
@@ -216,8 +216,8 @@ def _traffic(advice: Json) -> Part:
         "The storage in its busiest week",
         [
             f"Means over {quantity('seconds', traffic['bin_seconds'])}, at "
-            f"{100 * traffic['fraction']:.2g} % I/O. The storage is at its limit {full} of the time. The "
-            "line is what all outstanding requests could take: above the limit they delay each other."
+            f"{100 * advice['shown_fraction']:.2g} % I/O. The storage is at its limit {full} of the time. "
+            "The line is what all outstanding requests could take: above the limit they delay each other."
         ],
         picture="traffic",
     )

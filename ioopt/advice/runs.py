@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from ioopt.comparing import parse_solver
@@ -19,7 +20,7 @@ from ioopt.decisions.batch_io import IoPolicy
 from ioopt.errors import UsageError
 from ioopt.formats.darshan.log import DarshanLog
 from ioopt.formats.io_rule import IoRule, MachineRule
-from ioopt.formats.swf.io import batch_io_from_swf
+from ioopt.formats.swf.io import batch_io_from_swf, matched
 from ioopt.formats.swf.log import SwfTrace
 from ioopt.problems.base import Json
 from ioopt.problems.batch_io import BatchIoProblem
@@ -40,6 +41,7 @@ TOP_SHARE = 0.9
 """Large jobs, I/O-heavy jobs and those that need a licence: from this quantile on."""
 TRIALS = 20
 """Machine code is loaded where so many runs in plain Python would take longer."""
+SCALE_ROUNDS, SCALE_ERROR = 5, 0.01
 ROUNDS = 3
 """Times that starts of a queue and the run times that follow from them are computed in turn."""
 
@@ -67,11 +69,12 @@ class Option(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """Runs on one instance: an I/O fraction and a drawing."""
+    """Runs on one instance: an I/O fraction and a drawing; ``scale`` as of :func:`scale_of`, if known."""
 
     fraction: float
     draw: int
     options: tuple[Option, ...]
+    scale: float | None = None
 
 
 class Times(NamedTuple):
@@ -108,6 +111,12 @@ class Question:
     def yours(self) -> bool:
         """Whether the simulated queue reproduces the waits of the log."""
         return self.fit is not None and self.fit.status == "passed"
+
+    @cached_property
+    def measured(self) -> frozenset[int]:
+        """Jobs with a Darshan log of their own."""
+        own, _ = matched(self.darshan, self.trace.usable_jobs()[0], self.trace.epoch)
+        return frozenset(log.job_id for log in own)
 
     @property
     def by_starts(self) -> bool:
@@ -159,6 +168,45 @@ def licensed(problem: BatchIoProblem) -> np.ndarray:
     rate = np.divide(volume, ideal, out=np.zeros_like(volume), where=ideal > 0)
     found: np.ndarray = rate >= np.quantile(rate, TOP_SHARE)
     return found
+
+
+def scale_of(question: Question, problem: BatchIoProblem) -> float:
+    """By how much the bytes of invented I/O are to be scaled, so that run times are the log's under sharing.
+
+    What a log says of run times, and a site of the share of I/O in them, was measured while jobs delayed
+    each other. Unscaled, the log's congestion would be counted twice. By false position, to 1 % of the
+    I/O time; 1 where nobody is delayed.
+    """
+    measured = question.measured
+    invented = [job.id not in measured for job in problem.jobs]
+    seconds = float(loads(problem)[invented, 3].sum())
+    low, high, least, most = 0.0, 1.0, -seconds, 0.0
+    scale = 1.0
+    for _ in range(SCALE_ROUNDS if seconds else 0):
+        times = run_option(question, scaled(question, problem, scale), Option(BASELINE))
+        over = float(times.run.sum() - loads(problem)[:, 4].sum())
+        if abs(over) <= SCALE_ERROR * seconds:
+            break
+        if over > 0:
+            high, most = scale, over
+        else:
+            low, least = scale, over
+        scale = low + (high - low) * -least / (most - least)
+    return scale
+
+
+def scaled(question: Question, problem: BatchIoProblem, scale: float) -> BatchIoProblem:
+    """*problem* with the bytes of invented I/O times *scale*."""
+    if scale == 1.0:
+        return problem
+    measured, updates = question.measured, list[Json]()
+    for job in problem.jobs:
+        by = 1.0 if job.id in measured else scale
+        phases = (
+            phase.model_copy(update={"io_bytes": phase.io_bytes * by}) for phase in job.phases
+        )
+        updates.append({"phases": tuple(phases)})
+    return _changed(problem, updates)
 
 
 def run_option(question: Question, problem: BatchIoProblem, option: Option) -> Times:
@@ -218,16 +266,18 @@ def _begin(question: Question) -> None:
     _asked[:] = [question]
 
 
-def _run_cell(cell: Cell) -> list[Times]:
+def _run_cell(cell: Cell) -> tuple[float, list[Times]]:
     question = _asked[0]
     problem = question.problem(cell.fraction, cell.draw)
-    return [run_option(question, problem, option) for option in cell.options]
+    scale = scale_of(question, problem) if cell.scale is None else cell.scale
+    problem = scaled(question, problem, scale)
+    return scale, [run_option(question, problem, option) for option in cell.options]
 
 
 @contextmanager
 def mapper(
     question: Question, threads: int
-) -> Iterator[Callable[[Sequence[Cell]], Iterable[list[Times]]]]:
+) -> Iterator[Callable[[Sequence[Cell]], Iterable[tuple[float, list[Times]]]]]:
     """What runs cells, in *threads* processes, and gives their times in order."""
     if threads == 1:
         _begin(question)

@@ -22,11 +22,11 @@ from ioopt.advice.runs import (
     Times,
     loads,
     mapper,
+    scaled,
 )
 from ioopt.advice.spread import Blocks, Spread, break_even, combined
 from ioopt.advice.verdict import RESPONSE, RUN, kind
 from ioopt.errors import InstanceError, UsageError
-from ioopt.formats.swf.io import matched
 from ioopt.problems.base import Json
 from ioopt.problems.batch_io import BatchIoProblem
 
@@ -83,7 +83,8 @@ def advise(
         "fit": fit and {name: getattr(fit, name) for name in FIGURES}, "yours": question.yours,
         "measure": study.measure, "fraction": fraction, "fraction_from": source,
         "storage_given": question.machine.storage_bytes_per_second is not None,
-        "shown_fraction": shown, "load": study.load(), "blocks": study.blocks.words,
+        "shown_fraction": shown, "scale": study.scales[shown],
+        "load": study.load(), "blocks": study.blocks.words,
         "groups": {name: int(member.sum()) for name, member in study.groups.items()},
         "best": best.name, "knob": knob.name, "verdict": study.judged(best),
         "cost": study.saved(FREE, shown).told(),
@@ -108,7 +109,10 @@ def advise(
              **study.judged(option)}
             for option in chosen
         ],
-        "traffic": traffic.of(question, shown, (SHARING, best), study.groups),
+        "traffic": traffic.of(
+            question, scaled(question, question.problem(shown), study.scales[shown]), (SHARING, best),
+            study.groups,
+        ),
         "draws": question.draws, "shift_seconds": SHIFT_SECONDS, "seed": question.io.seed,
         "resamples": question.resamples,
         "warnings": [
@@ -117,7 +121,7 @@ def advise(
     }  # fmt: skip
 
 
-Each = Callable[[Sequence[Cell]], Iterable[list[Times]]]
+Each = Callable[[Sequence[Cell]], Iterable[tuple[float, list[Times]]]]
 
 
 class _Study:
@@ -128,9 +132,7 @@ class _Study:
 
         self.question, self.machine = question, problem.machine
         self.submit, self.nodes, self.volume, seconds, self.ideal = loads(problem).T
-        own, _ = matched(question.darshan, question.trace.usable_jobs()[0], question.trace.epoch)
-        logged = {log.job_id for log in own}
-        self.measured = np.array([job.id in logged for job in problem.jobs])
+        self.measured = np.array([job.id in question.measured for job in problem.jobs])
         zeros = np.zeros_like(self.ideal)
         self.share = np.divide(seconds, self.ideal, out=zeros, where=self.ideal > 0)
         self.groups: dict[str, np.ndarray] = {
@@ -141,6 +143,7 @@ class _Study:
         self.measure = RESPONSE if question.yours else RUN
         self.grid: Sequence[float] = FRACTIONS
         self.shown = question.io.fraction
+        self.scales: dict[float, float] = {}
         self.found: dict[tuple[float, int, Option], Times] = {}
         self.draws = range(1, question.draws) if question.draws > 1 else range(1)
         self.blocks = Blocks(self.submit, len(self.draws), question.resamples, question.io.seed)
@@ -169,7 +172,8 @@ class _Study:
         total += (len(solvers) + len(levels) - 2) * len(draws)
 
         def run(cells: Sequence[Cell]) -> None:
-            for cell, times in zip(cells, each(cells)):
+            for cell, (scale, times) in zip(cells, each(cells)):
+                self.scales[cell.fraction] = scale
                 self.found |= {
                     (cell.fraction, cell.draw, option): one
                     for option, one in zip(cell.options, times)
@@ -185,7 +189,8 @@ class _Study:
         self.shown = fraction if fraction is not None else (pays or grid[-1:])[0]
         others = [option for option in (*solvers, *chosen) if option not in (best, knob)]
         more = {f: others if f == self.shown else [] for f in grid}
-        run([Cell(f, k, (SHARING, FREE, best, knob, *more[f])) for k in draws for f in grid])
+        compared = {f: (SHARING, FREE, best, knob, *more[f]) for f in grid}
+        run([Cell(f, k, compared[f], self.scales[f]) for k in draws for f in grid])
         return best, knob, chosen
 
     def saved(

@@ -9,6 +9,7 @@ from ioopt.advice.runs import Option, Question, loads, replay
 from ioopt.advice.spread import DAY, WEEK
 from ioopt.plot.bandwidth import mean_rates, steps
 from ioopt.problems.base import Json
+from ioopt.problems.batch_io import BatchIoProblem
 from ioopt.sim.batch_io.trace import Run, Trace
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ OTHERS = "other jobs"
 
 def of(
     question: Question,
-    fraction: float,
+    problem: BatchIoProblem,
     options: Sequence[Option],
     groups: Mapping[str, np.ndarray],
 ) -> Json:
@@ -32,7 +33,6 @@ def of(
     """
     import numpy as np
 
-    problem = question.problem(fraction)
     submit, _, volume, _, _ = loads(problem).T
     first = _busiest(submit, volume)
     edges = first + BIN_SECONDS * np.arange(int(WEEK / BIN_SECONDS) + 1)
@@ -54,7 +54,7 @@ def of(
             "full": _full_share(spans[:, 1:], edges, storage),
         }
     return {
-        "first_seconds": first, "bin_seconds": BIN_SECONDS, "fraction": fraction,
+        "first_seconds": first, "bin_seconds": BIN_SECONDS,
         "storage_bytes_per_second": storage, "options": found,
     }  # fmt: skip
 

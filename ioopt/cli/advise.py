@@ -141,8 +141,10 @@ def _commands(log: str, question: Question, advice: Json) -> list[str]:
     stem = "log" if log == "-" else file_name(log).removesuffix(".gz").removesuffix(".swf")
     end = " < LOG" if log == "-" else ""
     made, page = ["-o", f"{stem}.json"], ["-o", f"{stem}.html"]
-    compared = [f"--solver={name}" for name in (advice["baseline"], *question.solvers)]
-    limit = ["--time-limit", "600", "--baseline", advice["baseline"]]
+    ef = f"ef={advice['scale']!r}"
+    named = [f"{name}{',' if ':' in name else ':'}{ef}" for name in question.solvers]
+    compared = [f"--solver={name}" for name in (f"{advice['baseline']}:{ef}", *named)]
+    limit = ["--time-limit", "600"]
     shared = typed(option.name for option in import_swf.params if option.name != "output")
     if not question.fraction_given:
         shared += ["--io-fraction", f"{advice['shown_fraction']:g}"]
