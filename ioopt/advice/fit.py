@@ -18,6 +18,8 @@ from ioopt.advice.queue import DEPTHS, Floats, Jobs, Rules, clock
 from ioopt.advice.shares import Usage, after_own_end, read_windows, recent_waits
 from ioopt.advice.site import Site
 from ioopt.compiled.choice import use_machine_code
+from ioopt.errors import InstanceError
+from ioopt.formats.report import some
 from ioopt.formats.swf.log import SwfTrace
 from ioopt.options import Deadline
 from ioopt.problems.base import Json
@@ -107,6 +109,10 @@ def fit(log: SwfTrace, site: Site | None = None, deadline: Deadline | None = Non
         delay=float(np.median(jobs.wait[prompt])) if prompt.any() else 0.0, outages=usage.outages(),
     )  # fmt: skip
     fast = use_machine_code("queue", deadline, PLAIN_SECONDS * len(jobs))
+    never = np.isnan(replace(rules, site=site).starts(jobs, fast=fast))
+    if never.any():
+        which = some(jobs.listed[j].id for j in np.flatnonzero(never))
+        raise InstanceError(f"the site's rules never let {int(never.sum())} jobs start: {which}")
     rules = _calibrated(half, rules, usage.most(), deadline, fast)
     figures = _judged(jobs, rules.starts(jobs, fast=fast) - jobs.submit)
     by_user = np.sort(np.bincount(jobs.user, np.nan_to_num(jobs.wait)))

@@ -7,10 +7,12 @@ from datetime import datetime, tzinfo
 from heapq import heappop, heappush
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ioopt.advice.queue import Floats, Ints, Jobs, Span
 from ioopt.advice.site import WEEK, Window
 
+Truths = NDArray[np.bool_]
 SOON = 60.0
 """A start so many seconds after an end follows it."""
 OUTAGE = 4 * 3600.0
@@ -103,33 +105,40 @@ def read_windows(jobs: Jobs, zone: tzinfo) -> list[Window]:
     submit = _local(jobs.zero + jobs.submit, zone)
     begin = _local(jobs.zero + np.nan_to_num(jobs.begin), zone)
     known, hours, found = ~np.isnan(jobs.begin), jobs.length / 3600, list[Window]()
+    some = known & (hours > EDGE_HOURS[0]) & (hours <= EDGE_HOURS[1])
     for first, last in ((0, 5), (5, 7)):
-        on = [(days >= first) & (days < last) for days, _ in (submit, begin)]
+        free = known.copy()
+        for edge in range(24):
+            left, on = _until(edge, begin, first, last)
+            across = np.sum(some & on & (left < hours))
+            before = np.sum(some & on & (left >= hours) & (left < 2 * hours))
+            if before >= ENOUGH and across < CLOSED * before:
+                found.append(
+                    Window(from_hour=edge, to_hour=edge, days=WEEK[first:last], drain=True)
+                )
+                left, on = _until(edge, submit, first, last)
+                free &= ~on | (left >= hours)
         closed = []
         for over in CLASSES:
             asked, started = (
-                np.bincount(hour[here & known & (hours > over)].astype(int), minlength=24)
-                for here, (_, hour) in zip(on, (submit, begin))
+                np.bincount(
+                    hour[which & (days >= first) & (days < last) & (hours > over)].astype(int),
+                    minlength=24,
+                )
+                for which, (days, hour) in ((free, submit), (known, begin))
             )
             closed += [(a - b, over, a, b) for a, b in _closed(asked, started)]
         found += [
             Window(from_hour=a, to_hour=b, days=WEEK[first:last], over_hours=over)
             for _, over, a, b in sorted(closed)[:1]
         ]
-        for edge in range(24):
-            left = (edge - begin[1]) % 24
-            day = (begin[0] + (begin[1] > edge)) % 7
-            some = known & (hours > EDGE_HOURS[0]) & (hours <= EDGE_HOURS[1])
-            some &= (day >= first) & (day < last)
-            across, before = (
-                np.sum(some & (left < hours)),
-                np.sum(some & (left >= hours) & (left < 2 * hours)),
-            )
-            if before >= ENOUGH and across < CLOSED * before:
-                found.append(
-                    Window(from_hour=edge, to_hour=edge, days=WEEK[first:last], drain=True)
-                )
     return found
+
+
+def _until(edge: int, at: tuple[Ints, Floats], first: int, last: int) -> tuple[Floats, Truths]:
+    """Hours from a time on to the next *edge*, and whether that is on one of the days *first* to *last*."""
+    day = (at[0] + (at[1] >= edge)) % 7
+    return 24 - (at[1] - edge) % 24, (day >= first) & (day < last)
 
 
 def _closed(asked: Ints, started: Ints) -> list[tuple[int, int]]:
