@@ -1,7 +1,7 @@
 """Figures of advice with their intervals: weeks of submission and drawings of luck are drawn again.
 
 All figures are made of sums over jobs, a row a drawing and a column a week (Efron and Tibshirani, *An
-Introduction to the Bootstrap*, 1993, Section 8.6: blocks). The same weeks and drawings are drawn for
+Introduction to the Bootstrap*, 1993). The same weeks and drawings are drawn for
 every option, so that what happens to all of them alike cancels. Of n weeks n - 1 are drawn, of d
 drawings d - 1, which is what makes the variance of a mean of few unbiased.
 """
