@@ -109,7 +109,10 @@ def fit(log: SwfTrace, site: Site | None = None, deadline: Deadline | None = Non
         delay=float(np.median(jobs.wait[prompt])) if prompt.any() else 0.0, outages=usage.outages(),
     )  # fmt: skip
     fast = use_machine_code("queue", deadline, PLAIN_SECONDS * len(jobs))
-    never = np.isnan(replace(rules, site=site).starts(jobs, fast=fast))
+    never = np.isnan(rules.starts(jobs, fast=fast))
+    if never.any() and windows:  # what was read is not what lets jobs start
+        rules = replace(rules, site=site)
+        never = np.isnan(rules.starts(jobs, fast=fast))
     if never.any():
         which = some(jobs.listed[j].id for j in np.flatnonzero(never))
         raise InstanceError(f"the site's rules never let {int(never.sum())} jobs start: {which}")

@@ -104,7 +104,8 @@ class Rules:
             line = self._line(jobs, held, part, boxes(fast))
             replay(line, pools[str(name)], DEPTHS[self.backfill], ORDERS[self.site.order])
             begin[part] = np.array(line.start, float)
-        return np.where(begin == NEVER, np.nan, begin + self.delay)
+        late = begin > jobs.submit[-1] + 0.99 * MARGIN  # behind the last window
+        return np.where(late | (begin == NEVER), np.nan, begin + self.delay)
 
     def _line(self, jobs: Jobs, held: Floats, part: Ints, box: Callable[..., Box]) -> Line:
         """Those of the *jobs* whose places are *part*, as the kernel takes them."""

@@ -106,10 +106,12 @@ class Job(base.Lean, base.Numerous):
     ``io_bytes_per_second`` is its own peak rate, where its nodes could do more (rule 24). With
     ``buffer_bytes`` it writes to the burst buffer, of which it holds so much, after
     ``stage_in_bytes`` have come from the storage; ``stage_out_bytes`` go there in the end (rule 41).
+    Labels that no rule reads: the ``wait_seconds``, ``user``, ``queue`` and ``partition`` of its log.
     """
 
     LATER: ClassVar[frozenset[str]] = frozenset(
         {"io_bytes_per_second", "buffer_bytes", "stage_in_bytes", "stage_out_bytes"}
+        | {"wait_seconds", "user", "queue", "partition"}
     )
 
     id: base.JobId
@@ -121,6 +123,10 @@ class Job(base.Lean, base.Numerous):
     buffer_bytes: base.Amount = 0.0
     stage_in_bytes: base.Amount = 0.0
     stage_out_bytes: base.Amount = 0.0
+    wait_seconds: base.Seconds | None = None
+    user: base.JobId | None = None
+    queue: base.JobId | None = None
+    partition: base.JobId | None = None
 
     @property
     def num_phases(self) -> int:

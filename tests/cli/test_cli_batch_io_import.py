@@ -24,7 +24,7 @@ def test_swf_to_a_compared_instance(run, tmp_path):
     told = [text.removeprefix("ioopt: warning: ") for text in err.splitlines()]
     assert told[0] == "a.swf: 1 jobs left out, without a run time: 3"
     assert [text.split(":")[1] for text in told[1:]] == [
-        " not used", " invented I/O", " invented rates",
+        " invented I/O", " invented rates",
     ]  # fmt: skip
     problem = ioopt.load("a.json")
     assert [job.id for job in problem.jobs] == [1, 2]
@@ -128,7 +128,7 @@ SOURCES = {
     "messages": "ganged,running,messages,colour\n1,1,9,red\n0,1,9,red\n",
 }  # fmt: skip
 TOLD = {
-    "swf": ("users, queues, partitions", "invented I/O", "invented rates"),
+    "swf": ("invented I/O", "invented rates"),
     "swf --family gang": ("machine of 8 nodes is not used", "local", "invented I/O"),
     "darshan": ("does not see the queue", "invented rates"),
     "wfformat": ("invented machine", "invented files of 0 bytes"),

@@ -8,6 +8,8 @@ from ioopt.registry import entry_points, origin
 _LOGS, _FLOWS = "ioopt.cli.imports.logs:import_", "ioopt.cli.imports.workflows:import_"
 COMMANDS = {
     "swf": (_LOGS + "swf", "Batch traces in the Standard Workload Format."),
+    "sacct": (_LOGS + "sacct", "Job logs of Slurm, as sacct prints them."),
+    "pbs": (_LOGS + "pbs", "Accounting logs of PBS and Torque."),
     "darshan": (_LOGS + "darshan", "Darshan logs and darshan-parser text."),
     "wfformat": (_FLOWS + "wfformat", "Workflows in WfFormat 1.5 or 1.6."),
     "estee": (_FLOWS + "estee", "Task graphs of Estee."),

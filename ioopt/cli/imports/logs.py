@@ -27,6 +27,17 @@ Examples:
   ioopt import swf trace.swf --darshan logs/ -o joined.json
   ioopt import swf NASA.swf --family gang --set nodes=128 --set intensity=0.33 -o gang.json
 """
+SACCT = """\b
+Examples:
+  sacct -a -P --noconvert -S 2024-01-01 -E 2024-06-30 -o jobidraw,jobid,submit,eligible,start,end,\\
+state,alloccpus,alloctres,timelimitraw,user,account,qos,partition | ioopt import sacct - -o half-year.json
+  ioopt import sacct sacct.txt --time-zone Europe/Stockholm -o jobs.json
+"""
+PBS = """\b
+Examples:
+  ioopt import pbs /var/spool/pbs/server_priv/accounting/20240501 -o day.json
+  cat accounting/2024* | ioopt import pbs - -o year.json
+"""
 DARSHAN = """\b
 Examples:
   darshan-parser job.darshan > job.txt; ioopt import darshan job.txt -o job.json
@@ -84,7 +95,31 @@ def import_swf(
         raise UsageError("--set belongs to --family gang")
     from ioopt.formats.swf.io import batch_io_from_swf
 
-    return batch_io_from_swf(**read_trace(source, jobs=jobs, seed=seed, **batch_io))
+    return batch_io_from_swf(**read_trace(source, jobs=jobs, seed=seed, kind="swf", **batch_io))
+
+
+@import_command("sacct", SACCT, machine=batch_machine)
+@TRACE
+@click.option("--time-zone", metavar="ZONE", help="Zone of times without an offset, such as "
+              "Europe/Stockholm (default: UTC).")  # fmt: skip
+def import_sacct(source: str, **batch_io: Any) -> BatchIoProblem:
+    """Make a batch-io instance of SOURCE, the output of Slurm's sacct -a -P --noconvert (also .gz or -).
+
+    Needed are the columns JobID, Submit, Start, End, State and one of AllocCPUS, NCPUS, AllocTRES,
+    ReqCPUS; read are also JobIDRaw, Eligible, Timelimit or TimelimitRaw, User, Account, QOS, Partition.
+    """
+    from ioopt.formats.swf.io import batch_io_from_swf
+
+    return batch_io_from_swf(**read_trace(source, kind="sacct", **batch_io))
+
+
+@import_command("pbs", PBS, machine=batch_machine)
+@TRACE
+def import_pbs(source: str, **batch_io: Any) -> BatchIoProblem:
+    """Make a batch-io instance of SOURCE, accounting records of PBS or Torque (also .gz or -)."""
+    from ioopt.formats.swf.io import batch_io_from_swf
+
+    return batch_io_from_swf(**read_trace(source, kind="pbs", **batch_io))
 
 
 def read_trace(
@@ -96,18 +131,23 @@ def read_trace(
     io_period: float,
     logs: tuple[str, ...],
     size: str,
+    kind: str = "",
+    time_zone: str | None = None,
     **how: Any,
 ) -> Json:
-    """The log *source* and what the options of TRACE (and *how*) say of it, as batch_io_from_swf takes it."""
+    """The log *source* and what the options of TRACE (and *how*) say of it, as batch_io_from_swf takes it.
+
+    It is of *kind* swf, sacct or pbs; by default what it looks like.
+    """
     from ioopt.formats.darshan.io import read_darshan_logs
     from ioopt.formats.io_rule import IoRule
-    from ioopt.formats.swf.log import read_swf
+    from ioopt.formats.job_log import read_log
 
     if source in logs:
         raise UsageError(f"{source} cannot be the trace and a Darshan log at once")
     darshan, skipped = read_darshan_logs(logs) if logs else ([], [])
     return {
-        "trace": read_swf(source), "io": IoRule(io_fraction, io_period, seed),
+        "trace": read_log(source, kind, time_zone), "io": IoRule(io_fraction, io_period, seed),
         "darshan": tuple(darshan), "skipped": tuple(skipped), "requested_size": size == "requested",
         "max_jobs": jobs, **how,
     }  # fmt: skip

@@ -171,6 +171,10 @@ def _rows(fitting: Sequence[tuple[SwfJob, int]], block: Json, pairing: Pairing) 
     first = min(job.submit_seconds or 0.0 for job, _ in fitting)
     rows = []
     for job, nodes in fitting:
+        labels = {
+            "wait_seconds": job.wait_seconds, "user": job.user, "queue": job.queue,
+            "partition": job.partition,
+        }  # fmt: skip
         run = job.run_seconds or 0.0
         peak = machine.peak(machine.allocated_nodes(nodes))
         rows.append(
@@ -180,6 +184,7 @@ def _rows(fitting: Sequence[tuple[SwfJob, int]], block: Json, pairing: Pairing) 
                 "nodes": nodes,
                 "walltime_seconds": job.requested_seconds or max(run, SHORTEST_WALLTIME_SECONDS),
                 **pairing.io(job.id, run, peak),
+                **{key: value for key, value in labels.items() if value is not None},
             }
         )
     return rows

@@ -27,7 +27,8 @@ LARGEST = 1e12
 class SwfJob:
     """One line of a log; None where the log says ``-1`` or the line ends early.
 
-    The fields stand in the order of the format (1 to 18). ``processors`` is the number allocated.
+    The fields stand in the order of the format (1 to 18). ``processors`` is the number allocated. Logs
+    of other formats name users, groups, queues and partitions.
     """
 
     id: int
@@ -41,11 +42,11 @@ class SwfJob:
     requested_seconds: float | None = None
     requested_memory_kilobytes: float | None = None
     status: int | None = None
-    user: int | None = None
-    group: int | None = None
+    user: int | str | None = None
+    group: int | str | None = None
     executable: int | None = None
-    queue: int | None = None
-    partition: int | None = None
+    queue: int | str | None = None
+    partition: int | str | None = None
     preceding_job: int | None = None
     think_seconds: float | None = None
 
@@ -107,8 +108,7 @@ class SwfTrace:
         """What the log says of *jobs*, and no instance keeps: a line each."""
         listed = tuple(jobs)
         fields = {
-            "wait times": "wait_seconds", "CPU times": "cpu_seconds", "memory": "memory_kilobytes",
-            "users": "user", "queues": "queue", "partitions": "partition",
+            "CPU times": "cpu_seconds", "memory": "memory_kilobytes",
         }  # fmt: skip
         known = [
             what
@@ -182,13 +182,16 @@ def read_swf(source: str | os.PathLike[str]) -> SwfTrace:
     Raises InstanceError naming file and line for text that is not a number, or when no job stands
     in the file.
     """
-    name = named(source)
+    return parse_swf(log_text(source), named(source))
+
+
+def log_text(source: str | os.PathLike[str]) -> str:
+    """The text of a log: UTF-8, else Latin-1."""
     raw = read_bytes(source)
     try:
-        text = raw.decode("utf-8-sig")
+        return raw.decode("utf-8-sig")
     except UnicodeDecodeError:
-        text = raw.decode("latin-1")
-    return parse_swf(text, name)
+        return raw.decode("latin-1")
 
 
 def parse_swf(text: str, name: str) -> SwfTrace:

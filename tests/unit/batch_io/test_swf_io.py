@@ -34,7 +34,6 @@ def test_by_hand() -> None:
     assert [(p.compute_seconds, p.io_bytes, p.repeat) for p in first.phases] == [(3600, 0, 2)]
     assert (second.submit_seconds, second.walltime_seconds) == (60, 10)
     assert made.warnings == (
-        "log.swf: not used: wait times, users, queues of the jobs",
         "log.swf: invented rates: 31.25 MB/s a node, 508.6 MB/s of storage "
         "(node_rate and storage_rate not given)",
     )
