@@ -197,15 +197,6 @@ class AggregatedModel:
             ]
             self.program.add(f"eq21_{node}", terms, most=room - fixed)
 
-    def hold_to(self, spread: Mapping[int, int]) -> None:
-        """Rows that put tasks of a class on exactly the nodes of its mask in *spread*."""
-        for k, mask in spread.items():
-            for node, tasks in enumerate(self.T[k]):
-                inside = bool(mask >> node & 1)
-                self.program.add(
-                    f"spread_{k}_{node}", [(tasks, 1)], int(inside), None if inside else 0
-                )
-
     def hold_ends(self, price: Sequence[int], least: int) -> None:
         """Rows by which shared files cost every node *least* units, as the node-cut bound has proven.
 

@@ -30,20 +30,13 @@ LEAF_SECONDS = 5.0
 _CHUNK = {True: 1_000_000, False: 2_000}
 
 
-def equal_nodes(instance: StaticInstance) -> bool:
-    """Whether there are a few nodes, all alike, that hold nothing."""
+def applies(instance: StaticInstance) -> bool:
+    """Whether the instance has few tasks and file kinds, and few equal nodes that hold nothing."""
     nodes = instance.problem.nodes
     return (
         1 < len(nodes) <= MOST_NODES
         and not any(instance.held)
         and len({(node.speed, room) for node, room in zip(nodes, instance.room, strict=True)}) == 1
-    )
-
-
-def applies(instance: StaticInstance) -> bool:
-    """Whether the instance has few tasks and file kinds, and few equal nodes that hold nothing."""
-    return (
-        equal_nodes(instance)
         and 0 < len(instance.problem.tasks) <= MOST_TASKS
         and len(_kinds(instance)) <= MOST_KINDS
     )

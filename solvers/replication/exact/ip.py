@@ -189,8 +189,6 @@ def _run(search: Search, settings: Settings, backend: str | None) -> None:
         hurried = not fits or search.deadline.remaining() < HURRY_SECONDS
         share = SMALL_ANNEAL_SHARE if small else ANNEAL_SHARE
         search.anneal(share, 2 if hurried and not small else ANNEAL_ROUNDS)
-    if fits and small and backend is None:
-        search.try_spreads()
     if fits:
         search.node_cut(CUT_SHARE * search.deadline.remaining())
     if search.over():

@@ -5,7 +5,6 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from typing import Any
 
 from ioopt.models.replication import bounds
@@ -39,8 +38,6 @@ SEARCH = {"symmetry_level": 0}
 """Presolve with symmetries can call a complete feasible hint infeasible."""
 SMALL_COLUMNS = 1_500
 """Up to this many columns a proof is likely, so the engines race for one."""
-MOST_HEAVY, MOST_SPREADS = 8, 1_500
-"""Heavy files, and ways to spread them over nodes, that are gone through."""
 
 
 @dataclass
@@ -180,25 +177,6 @@ class Search:
                 self.instance, self.replication, seed + number, steps, self.deadline, start
             )
             self.offer(found)
-
-    def try_spreads(self) -> None:
-        """Go through the ways to spread heavy files, where those alone decide (PPA)."""
-        heavy = heavy_classes(self.instance)
-        if not heavy or self.moves is None or self.over():
-            return
-        ways = spreads(self.instance, heavy, self.replication, self.load - 1)
-        if len(ways) > MOST_SPREADS:
-            return
-        for masks in ways:
-            model = self.model(self.load - 1)
-            model.hold_to(dict(zip(heavy, masks, strict=True)))
-            limits = replace(BackendLimits.of(self.request), gap=None)
-            answer = solve_by_cpsat(model.program, limits, parameters=PROOF)
-            if answer.found:
-                self.offer(model.moves(answer.values))
-            if answer.status not in (Status.OPTIMAL, Status.INFEASIBLE) or self.over():
-                return
-        self.raise_bound(self.load)
 
     def node_cut(self, seconds: float) -> None:
         """Raise the bound by what shared files cost the cheapest node in plans better than the best."""
@@ -357,59 +335,6 @@ class Search:
             self.offer(model.moves(answer.values))
         if answer.bound is not None:
             self.raise_bound(answer.bound)
-
-
-def heavy_classes(instance: StaticInstance) -> list[int]:
-    """Classes that read the files with the longest fetch; empty where the proof does not apply."""
-    longest = max(instance.far, default=0)
-    files = [file for file, far in enumerate(instance.far) if far == longest]
-    if not enumeration.equal_nodes(instance) or not 0 < len(files) < min(
-        len(instance.far), MOST_HEAVY + 1
-    ):
-        return []
-    readers = [instance.readers[file] for file in files]
-    if any(len(some) != 1 or len(instance.classes[some[0]].inputs) != 1 for some in readers):
-        return []
-    return [some[0] for some in readers]
-
-
-def spreads(
-    instance: StaticInstance, heavy: list[int], replication: bool, upper: int
-) -> list[tuple[int, ...]]:
-    """Masks of nodes for the *heavy* classes that leave the sum of loads within *upper* a node.
-
-    Nodes are alike, so those not used before are taken in order. Fewest copies first. Every further
-    node of a class costs both ends of a copy or another fetch. More than MOST_SPREADS are
-    not listed: one too many says so.
-    """
-    file = instance.classes[heavy[0]].inputs[0]
-    far = instance.far[file]
-    near = 2 * min(instance.near[instance.classes[k].inputs[0]] for k in heavy)
-    price = min(far, near) if replication else far
-    work = sum(group.count * instance.least_work[k] for k, group in enumerate(instance.classes))
-    spare = instance.num_nodes * upper - work - sum(instance.far)
-    counts = [instance.classes[k].count for k in heavy]
-    ways = _masks(counts, instance.num_nodes, 0, max(price, 1), spare)
-    found = list(islice(ways, MOST_SPREADS + 1))
-    return sorted(found, key=lambda masks: (sum(mask.bit_count() for mask in masks), masks))
-
-
-def _masks(
-    counts: list[int], nodes: int, used: int, price: int, spare: int
-) -> Iterator[tuple[int, ...]]:
-    """Masks for the classes of *counts* when *used* nodes are taken and *spare* load may be spent."""
-    if spare < 0:
-        return
-    if not counts:
-        yield ()
-        return
-    for mask in range(1, 1 << nodes):
-        fresh, spread = mask >> used, mask.bit_count()
-        if fresh & (fresh + 1) or spread > counts[0]:
-            continue
-        rest = spare - (spread - 1) * price
-        for tail in _masks(counts[1:], nodes, used + fresh.bit_count(), price, rest):
-            yield (mask, *tail)
 
 
 def components(instance: StaticInstance) -> list[tuple[list[int], list[int]]]:
