@@ -244,11 +244,7 @@ class AggregatedModel:
             yield from table.values()
 
     def moves(self, values: Mapping[int, Number]) -> Moves:
-        """The tasks, fetches and copies that *values* (by position) stand for.
-
-        Receivers take their copy, in order of decreasing sends of their own, from any holder with
-        sends left, roots first; in a printed cycle what is left over is passed round.
-        """
+        """The tasks, fetches and copies that *values* (by position) stand for."""
         instance = self.instance
 
         def value(variable: int) -> int:
@@ -288,10 +284,7 @@ class AggregatedModel:
 def attach(
     roots: Iterable[int], receivers: Iterable[int], sends: Mapping[int, int]
 ) -> list[tuple[int, int]]:
-    """(source, destination) pairs: every receiver gets one copy and node i sends ``sends[i]``.
-
-    Grows a forest from the roots; receivers it cannot reach (a printed cycle) send to each other.
-    """
+    """(source, destination) pairs from the roots on: each receiver gets one copy, node i sends ``sends[i]``."""
     left = dict(sends)
     open_nodes = [node for node in roots if left.get(node, 0) > 0]
     waiting = sorted(receivers, key=lambda node: (-sends.get(node, 0), node))

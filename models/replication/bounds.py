@@ -81,12 +81,7 @@ def _share(instance: StaticInstance, task_class: int, file: int, free: set[int])
 def partition_model(
     weights: list[Fraction], num_nodes: int, floor: int, most: int = 4_000
 ) -> Program | None:
-    """P||Cmax over *weights* (rounded down to units) as counts of equal ones, at least *floor*.
-
-    Its optimum, and its bound at any time, is a bound of (13).
-
-    None when there is no weight, or more than *most* counts (different weights x nodes) to decide.
-    """
+    """P||Cmax over *weights* (rounded down to units) as counts of equal ones, at least *floor*; None if large."""
     counts = Counter(int(weight) for weight in weights if weight >= 1)
     if not counts or len(counts) * num_nodes > most:
         return None

@@ -68,11 +68,7 @@ class Settings(Record):
 def solve(
     problem: ReplicationProblem, request: SolveRequest[Settings, ReplicationPlan]
 ) -> Outcome[ReplicationPlan]:
-    """Solve the static model.
-
-    Raises UnsolvableInstanceError for a task that no disk can hold, and NotApplicableError where
-    one round provably cannot hold the batch.
-    """
+    """Solve the static model."""
     settings = request.settings or Settings()
     plain = settings == Settings() and request.options.backend is None
     objective = settings.objective or (

@@ -157,10 +157,7 @@ class Search:
             self.offer(packed(self.instance))
 
     def anneal(self, share: float, rounds: int, again: bool = False) -> None:
-        """Annealing from several seeds in steps that follow from *share* of the limit, not the clock.
-
-        Small instances take few steps, unless a proof has been tried and this is done *again*.
-        """
+        """Annealing from several seeds; steps follow from *share* of the limit, small instances take few."""
         limit = min(self.request.options.time_limit_seconds or 60.0, 600.0)
         seed = self.request.options.seed + again * rounds
         placed: tuple[int, ...] = ()
@@ -249,11 +246,7 @@ class Search:
                 other.result()
 
     def close_in(self, cancel: threading.Event) -> None:
-        """Ask CP-SAT again and again for any plan below a target, without an objective.
-
-        Targets are half way to the bound and just below the best plan, by turns with growing time.
-        Refusals come several times sooner than proofs of a run with an objective.
-        """
+        """Ask CP-SAT for any plan below a target, half way to the bound and just below the best by turns."""
         seconds = 2.0
         while not self.over() and not cancel.is_set():
             if self.moves is None:
@@ -354,12 +347,7 @@ def components(instance: StaticInstance) -> list[tuple[list[int], list[int]]]:
 
 
 def packed(instance: StaticInstance) -> Moves | None:
-    """A plan with every component whole, each file fetched once; None where they cannot be balanced.
-
-    Where a batch falls into many parts that share no file (PPA: one part a file), placing whole parts so
-    that the largest load is least is P||Cmax, for which longest first is often as good as the bound.
-    Asked only for nodes that are alike and hold nothing. Tasks without files fill up the rest.
-    """
+    """A plan with every component whole, longest first (P||Cmax); None where they cannot be balanced."""
     nodes = instance.num_nodes
     speeds = {node.speed for node in instance.problem.nodes}
     if len(speeds) > 1 or any(instance.held) or nodes == 1:
@@ -388,11 +376,7 @@ def packed(instance: StaticInstance) -> Moves | None:
 
 
 def longest_first(weights: list[int], nodes: int) -> list[int]:
-    """A node for every weight: heaviest first to the least load, then exchanges that lower the top.
-
-    An exchange moves one weight off the fullest node, or swaps one of it with a smaller one
-    elsewhere; the one that leaves the lower of the two highest loads is made, a hundred at most.
-    """
+    """A node for every weight: heaviest first to the least load, then exchanges that lower the top."""
     load, node_of = [0] * nodes, [0] * len(weights)
     for part in sorted(range(len(weights)), key=lambda part: (-weights[part], part)):
         node_of[part] = load.index(min(load))
