@@ -12,7 +12,7 @@ X_li = R_li + N_li (+ 1 or K_li where held). With ``cycles="printed"`` A and B a
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 
 from ioopt.models.program import Number, Program, Term, collector_paused
 from ioopt.models.replication.static import Cycles, Moves, StaticInstance, class_of_task, loads
@@ -197,25 +197,6 @@ class AggregatedModel:
             ]
             self.program.add(f"eq21_{node}", terms, most=room - fixed)
 
-    def hold_ends(self, price: Sequence[int], least: int) -> None:
-        """Rows by which shared files cost every node *least* units, as the node-cut bound has proven.
-
-        A file costs the node its ends of copies, or *price* where other fetches do without.
-        """
-        if self.cycles == "printed":
-            return  # a fetch that is of no use costs its node no end of a copy
-        free = frozenset().union(*self.instance.held)
-        again = [(v, price[file]) for (file, _), v in self.R.items() if file not in free]
-        once = sum(part for file, part in enumerate(price) if file not in free)
-        for node in self._nodes:
-            ends = [
-                (t[file, node], self.instance.near[file])
-                for file in self._files
-                for t in (self.N, self.A, self.B)
-                if (file, node) in t and file not in free
-            ]
-            self.program.add(f"ends_{node}", [*ends, *again], least=least + once)
-
     def hint(self, moves: Moves) -> dict[int, int]:
         """A value for EVERY variable, by position, that stands for *moves*."""
         instance = self.instance
@@ -284,7 +265,7 @@ class AggregatedModel:
 def attach(
     roots: Iterable[int], receivers: Iterable[int], sends: Mapping[int, int]
 ) -> list[tuple[int, int]]:
-    """(source, destination) pairs from the roots on: each receiver gets one copy, node i sends ``sends[i]``."""
+    """(source, destination) pairs, from the roots on: one copy a receiver, ``sends[i]`` from node i."""
     left = dict(sends)
     open_nodes = [node for node in roots if left.get(node, 0) > 0]
     waiting = sorted(receivers, key=lambda node: (-sends.get(node, 0), node))

@@ -183,7 +183,7 @@ def _unit(
 
 
 def tidied(instance: StaticInstance, moves: Moves) -> Moves:
-    """*moves* without transfers that serve nothing, but for the last fetch of a file (8), in a fixed order."""
+    """*moves* without transfers that serve nothing, in order; the last fetch of a file stays (8)."""
     read = read_pairs(instance, moves)
     remote, copies = set(moves.remote), set(moves.copies)
     while True:

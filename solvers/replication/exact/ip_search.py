@@ -2,7 +2,7 @@
 
 import math
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -48,8 +48,7 @@ class Search:
     follows the search. ``bound`` is one of plans of one round that keep (2) and all held files, ``common``
     one of every plan that the checker accepts. While ``relays`` is set the models let nodes pass on what
     they do not read, so that what they prove holds of all plans; the first such plan below the best
-    ends that, unless ``loose`` takes it. ``ends``: what :meth:`AggregatedModel.hold_ends` takes for plans
-    better than the best. ``infeasible``: a proof says that one round cannot hold the batch.
+    ends that, unless ``loose`` takes it. ``infeasible``: a proof says that one round cannot hold the batch.
     """
 
     instance: StaticInstance
@@ -63,7 +62,6 @@ class Search:
     loose: bool = False
     relays: bool = field(init=False)
     may_relay: bool = field(init=False)
-    ends: tuple[Sequence[int], int] | None = None
     infeasible: bool = False
     going: enumeration.Enumeration | None = None
     notes: list[str] = field(default_factory=list)
@@ -175,20 +173,6 @@ class Search:
             )
             self.offer(found)
 
-    def node_cut(self, seconds: float) -> None:
-        """Raise the bound by what shared files cost the cheapest node in plans better than the best."""
-        if self.over() or self.instance.num_nodes == 1 or self.moves is None:
-            return
-        model = bounds.node_cut_model(self.instance, self.load - 1, self.replication)
-        limits = replace(BackendLimits.of(self.request, seconds), gap=None)
-        answer = solve_by_cpsat(model.program, limits, parameters=PROOF)
-        if answer.status is Status.INFEASIBLE:
-            self.raise_bound(self.load, of_all_plans=True)
-        elif answer.bound is not None:
-            units = min(float(self.load), model.batch_time(answer.bound))
-            self.raise_bound(units, of_all_plans=True)
-            self.ends = (model.price, math.ceil(answer.bound - 1e-6))
-
     def first_proof(self) -> None:
         """Enumeration where it applies, then a short repeatable run of CP-SAT."""
         self.enumerate(fast=True)
@@ -299,13 +283,10 @@ class Search:
         """The aggregated model of plans of at most *upper* units, with what is known of them."""
         most = None if upper is None else max(upper, self.bound)
         cycles, copies, least = self.cycles, self.replication, self.bound
-        model = AggregatedModel(
+        return AggregatedModel(
             self.instance, cycles=cycles, replication=copies, relays=self.relays,
             lower=least, upper=most,
         )  # fmt: skip
-        if self.ends is not None and upper is not None:
-            model.hold_ends(*self.ends)
-        return model
 
     def _watch(self, model: AggregatedModel) -> Callable[[Any], None]:
         """Offers every solution on the way."""

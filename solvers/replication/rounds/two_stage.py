@@ -216,7 +216,7 @@ class Rounds:
     def _join(
         self, parts: Sequence[Allocation], kept: Sequence[frozenset[int]]
     ) -> tuple[list[Removal], list[Copy]]:
-        """All moves of a round; a reader's fetch becomes a copy where another virtual node keeps or fetches it."""
+        """All moves of a round; a reader's fetch becomes a copy where another virtual node has the file."""
         far = self.problem.network.remote_bytes_per_second
         cheaper = self.settings.replication and self.problem.copy_bytes_per_second > far
         remote: list[Removal] = []
