@@ -18,15 +18,12 @@ class MaxUtilModel:
         self.program = Program("max_util", maximise=True)
         self.x = [self.program.binary(f"x_{i}") for i in range(len(weights))]
         self._objective(values)
-        self._bandwidth(weights, capacity)
+        # (2) Aggregate bandwidth within the storage's.
+        self.program.add("bandwidth", list(zip(self.x, weights, strict=True)), most=capacity)
 
     def _objective(self, values: Sequence[int]) -> None:
         """(1) The nodes whose jobs transfer."""
         self.program.objective = dict(zip(self.x, values, strict=True))
-
-    def _bandwidth(self, weights: Sequence[int], capacity: int) -> None:
-        """(2) Aggregate bandwidth within the storage's."""
-        self.program.add("bandwidth", list(zip(self.x, weights, strict=True)), most=capacity)
 
     def chosen(self, values: Mapping[int, Number]) -> tuple[int, ...]:
         """Positions that transfer, of a solution."""

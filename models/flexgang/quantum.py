@@ -118,17 +118,13 @@ class QuantumModel:
             for (job, o, length), at in self.z.items()
             if (cost := costs.cost(job, self.option(job, o), length))
         }
-        self.add_one_cycle()
+        self.program.add("one_cycle", [(at, 1) for at in self.y.values()], 1, 1)  # (1)
         self.add_one_option()
         self.add_cycle_is_full()
 
     def option(self, job: int, o: int) -> Option:
         """Option number *o* of a job."""
         return self.problem.options(job)[o]
-
-    def add_one_cycle(self) -> None:
-        """(1): sum_L y[L] = 1."""
-        self.program.add("one_cycle", [(at, 1) for at in self.y.values()], 1, 1)
 
     def add_one_option(self) -> None:
         """(2): sum_o z[j,o,L] = y[L]."""

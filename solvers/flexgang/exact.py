@@ -12,6 +12,7 @@ from typing import Literal
 
 from ioopt.check.flexgang.flexible_gang import check
 from ioopt.measure.io_server import SECONDS_PER_BURST, use_compiled
+from ioopt.metrics import mean_and_standard_error
 from ioopt.models.flexgang.frame import PatternData, covered, model_objective
 from ioopt.options import Deadline
 from ioopt.problems.base import Json, Record
@@ -105,14 +106,9 @@ def rerank(
 
 def _surely_better(first: Ranked, second: Ranked) -> bool:
     """Whether *first* is ahead by more than the noise between seeds."""
-    if first is second:
-        return True
     gains = [a - b for a, b in zip(first.values, second.values)]
-    mean = fmean(gains)
-    if len(gains) < 2:
-        return mean > 0
-    spread = math.fsum((gain - mean) ** 2 for gain in gains) / (len(gains) - 1)
-    return mean > CERTAIN * math.sqrt(spread / len(gains))
+    mean, error = mean_and_standard_error(gains)
+    return mean > CERTAIN * (error or 0.0)
 
 
 FIRST_GAP = 0.01
@@ -146,7 +142,7 @@ def solve(
     notes += _offer(problem, search, baselines, request)
     build = request.deadline.elapsed() - begun
     _search(search, request)
-    candidates = [*_named_baselines(problem, search, baselines), *_found(search)]
+    candidates = _candidates(search, baselines)
     metrics: Json = {
         "per_pattern": {state.pattern.key: state.row() for state in search.states},
         "model_best": search.best if math.isfinite(search.best) else None,
@@ -248,9 +244,8 @@ def _search(search: PatternSearch, request: SolveRequest) -> None:
     search.run(target, reserve, second)
 
 
-def _named_baselines(
-    problem: FlexibleGangProblem, search: PatternSearch, plans: dict[str, FlexibleGangPlan]
-) -> list[Candidate]:
+def _candidates(search: PatternSearch, plans: dict[str, FlexibleGangPlan]) -> list[Candidate]:
+    """The baselines, the model of strict rows among them, then the models' plans."""
     named = [
         Candidate(name, plan, model_objective(search.by_key[f"{plan.k},{plan.d}"].data, plan), True)
         for name, plan in plans.items()
@@ -258,11 +253,7 @@ def _named_baselines(
     strict = search.by_key.get("0,1")
     if strict is not None and strict.plan is not None:
         named.append(Candidate("k0-model", strict.plan, strict.value, True))
-    return named
-
-
-def _found(search: PatternSearch) -> list[Candidate]:
-    return [
+    return named + [
         Candidate(f"model {state.pattern.key}", state.plan, state.value)
         for state in search.states
         if state.plan is not None and state.pattern.k

@@ -44,7 +44,10 @@ def check(
         return CheckReport((missing,))
     rows = schedule["jobs"]
     views, found = _matched(terms, rows)
-    found += _check_storage(terms, schedule.get("storage_bytes_per_second"))
+    stated = schedule.get("storage_bytes_per_second")
+    if stated not in (None, terms.storage):  # for its picture
+        text = f"the schedule states {stated} B/s, the instance {terms.storage:g} B/s"
+        found.append(violation("storage-rate", problem.name, text))
     for view in views:
         for one in JOB_CHECKS:
             found += one(terms, view)
@@ -61,14 +64,6 @@ def check(
     objectives = {"mean_response_seconds": metrics["mean_response_seconds"]}
     rounding = 1e-14 * max((view.end for view in views), default=0.0)
     return CheckReport((), objectives, metrics, ranges, rounding)
-
-
-def _check_storage(terms: Terms, stated: object) -> list[Violation]:
-    """The storage's rate that a schedule states (for its picture) is the instance's."""
-    if stated is None or stated == terms.storage:
-        return []
-    text = f"the schedule states {stated} B/s, the instance {terms.storage:g} B/s"
-    return [violation("storage-rate", terms.problem.name, text)]
 
 
 def _matched(terms: Terms, rows: list[Json]) -> tuple[list[JobView], list[Violation]]:

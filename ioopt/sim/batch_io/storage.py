@@ -168,17 +168,15 @@ def settle(run: Tables, clock: Clock, job: Job) -> None:
         job.moved = job.volume - job.base
         if run.record:
             note_span(run, clock, job.place, since, now, rate)
-        if not run.buffered or is_work(run, job):
+        # The nodes work on what they move (rule 48): of streams they wait for stage-ins.
+        buffer = run.buffer
+        if (
+            not run.buffered
+            or job.job < buffer.jobs
+            or (not buffer.early and run.jobs[job.job - buffer.jobs].status == STAGING)
+        ):
             use(run, clock, since, now, rate / job.peak * job.nodes)
     job.anchor = now
-
-
-def is_work(run: Tables, job: Job) -> bool:
-    """Whether the nodes of *job* work on what it moves (rule 48): of streams they wait for stage-ins."""
-    buffer = run.buffer
-    return job.job < buffer.jobs or (
-        not buffer.early and run.jobs[job.job - buffer.jobs].status == STAGING
-    )
 
 
 def set_clock(run: Tables, clock: Clock) -> None:
