@@ -65,11 +65,7 @@ class MachineRule(Record):
         return f"{said} ({' and '.join(missing)} not given{why})"
 
     def machine(self, processors: int, achieved: Sequence[tuple[int, float]] = ()) -> Json:
-        """The ``machine`` block for a trace whose machine has *processors*, whole units, rounded up.
-
-        Rates that are not stated are no less than what jobs of (processors, bytes per second)
-        *achieved*.
-        """
+        """The machine of a trace of so many *processors*, whole units; its rates no less than *achieved*."""
         nodes = self.nodes or self.nodes_for(processors)
         if self.nodes is None:
             nodes = -(-nodes // self.unit_nodes) * self.unit_nodes

@@ -17,13 +17,10 @@ class MaxUtilModel:
     def __init__(self, weights: Sequence[int], values: Sequence[int], capacity: int) -> None:
         self.program = Program("max_util", maximise=True)
         self.x = [self.program.binary(f"x_{i}") for i in range(len(weights))]
-        self._objective(values)
+        # (1) The nodes whose jobs transfer.
+        self.program.objective = dict(zip(self.x, values, strict=True))
         # (2) Aggregate bandwidth within the storage's.
         self.program.add("bandwidth", list(zip(self.x, weights, strict=True)), most=capacity)
-
-    def _objective(self, values: Sequence[int]) -> None:
-        """(1) The nodes whose jobs transfer."""
-        self.program.objective = dict(zip(self.x, values, strict=True))
 
     def chosen(self, values: Mapping[int, Number]) -> tuple[int, ...]:
         """Positions that transfer, of a solution."""

@@ -152,7 +152,8 @@ def solve(
         None, stop=stop, build_seconds=build, metrics=metrics, versions=search.versions
     )
     if not candidates:
-        return replace(outcome, infeasible=search.infeasible, notes=tuple(notes))
+        infeasible = all(state.status == "infeasible" for state in search.states)  # proven
+        return replace(outcome, infeasible=infeasible, notes=tuple(notes))
     plan = max(candidates, key=lambda item: item.model_objective).plan
     if settings.rerank == "true" or (settings.rerank == "auto" and problem.surface is None):
         ranked = rerank(problem, candidates, deadline=request.deadline)
@@ -163,8 +164,13 @@ def solve(
             notes.append(f"{left_out} candidates were not simulated: no time was left")
         metrics["ranking"] = [item.row() for item in ranked]
         if ranked:
-            notes += _choice_notes(ranked, search.best)
             chosen = ranked[0].candidate
+            if chosen.model_objective < search.best - 1e-9:
+                notes.append(
+                    f"chosen by simulation: {chosen.label} ({ranked[0].mean:.4f} simulated, "
+                    f"{chosen.model_objective:.4f} in the model) over the model's best "
+                    f"({search.best:.4f})"
+                )
             plan, trace = chosen.plan, request.incumbents.trace
             # A plan that the model alone ranks higher was no better answer on the way.
             trace[:] = [row for row in trace if row[1] <= chosen.model_objective * (1 + 1e-9)]
@@ -257,15 +263,4 @@ def _candidates(search: PatternSearch, plans: dict[str, FlexibleGangPlan]) -> li
         Candidate(f"model {state.pattern.key}", state.plan, state.value)
         for state in search.states
         if state.plan is not None and state.pattern.k
-    ]
-
-
-def _choice_notes(ranked: list[Ranked], best: float) -> list[str]:
-    """The note that the simulated winner is not the best plan of the model; empty when it is."""
-    winner = ranked[0].candidate
-    if winner.model_objective >= best - 1e-9:
-        return []
-    return [
-        f"chosen by simulation: {winner.label} ({ranked[0].mean:.4f} simulated, "
-        f"{winner.model_objective:.4f} in the model) over the model's best ({best:.4f})"
     ]

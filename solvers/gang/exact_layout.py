@@ -51,10 +51,7 @@ def _in_gaps(
 def colour(
     masks: Mapping[int, int], counts: Mapping[int, int], levels: int, nearest: bool = False
 ) -> dict[int, int] | None:
-    """Rows for *counts* instances of every mask, by left endpoint; None where one finds none.
-
-    The lowest rows, which leaves the others empty, or those occupied up to the *nearest* node before.
-    """
+    """Lowest rows (or the *nearest* occupied) for *counts* of every mask, by left endpoint; None if none."""
     rows, spans = [0] * levels, {}
     for o in sorted(masks, key=lambda o: (masks[o] & -masks[o], o)):
         left = (masks[o] & -masks[o]).bit_length() - 1
@@ -127,10 +124,7 @@ def tightest_run(free: int, size: int) -> int | None:
 
 
 def with_columns(question: Question, spans: Mapping[int, int]) -> Placed:
-    """Columns for the remote options of an answer of the row model.
-
-    Contiguous where the row has such a gap, else the nodes that are free in most rows.
-    """
+    """Columns for the remote options: the tightest gap of the row, else nodes that are free in most rows."""
     placed = {o: (question.options[o].columns, span) for o, span in spans.items()}
     rows = _rows(question, placed)
     chosen, layers = [0], [0] * (question.levels + 1)
@@ -146,10 +140,7 @@ def with_columns(question: Question, spans: Mapping[int, int]) -> Placed:
 
 
 def spans_of(question: Question, before: State, after: State) -> dict[int, int]:
-    """The rows of every option that the update from *before* to *after* took.
-
-    Jobs that started although the question does not ask about them are left out.
-    """
+    """The rows of every option that the update took; None of jobs that the question leaves out."""
     position = {job.key: j for j, job in enumerate(question.jobs)}
     spans = {}
     for job, columns, span in zip(after.jobs, after.columns, after.spans):

@@ -67,10 +67,7 @@ def simulate_policy(
     settings: Settings,
     deadline: Deadline | None = None,
 ) -> Simulation:
-    """Simulate a workload with the engine that *settings* ask for, or the one that suits it.
-
-    Raises OutOfTime when the *deadline* passes.
-    """
+    """Simulate a workload by the engine of *settings* or a fitting one; OutOfTime at the *deadline*."""
     deadline = (deadline or Deadline(None)).with_overtime(SECONDS_PER_JOB * len(problem.jobs))
     jobs, nodes = len(problem.jobs), problem.machine.nodes
     small = jobs <= RECORD_UP_TO_JOBS and jobs * nodes <= RECORD_UP_TO_CELLS

@@ -308,10 +308,7 @@ def _overlap(since: float, until: float, begin: float, end: float) -> float:
 
 
 def _useful(terms: Terms, view: JobView, begin: float, end: float) -> tuple[float, float]:
-    """Least and most seconds of uncongested work of a job inside the window (rule 22).
-
-    That is compute, and bytes over the peak; a stage-in counts where the job waits for it on its nodes.
-    """
+    """Least and most seconds of uncongested work of a job inside the window (rule 22)."""
     if begin <= view.start and view.end <= end and not view.killed:
         work = _ideal(terms, view)
         return work, work
@@ -327,10 +324,7 @@ def _useful(terms: Terms, view: JobView, begin: float, end: float) -> tuple[floa
 
 
 def _moved(record: RequestView, begin: float, end: float) -> tuple[float, float]:
-    """Seconds at the peak that a record moves inside the window: the least and the most.
-
-    The same where its rates are recorded, else what it cannot, and what it can, have moved outside.
-    """
+    """Seconds at the peak that a record moves inside the window: the least and the most."""
     if record.rates is not None:
         done = fsum(_overlap(a, b, begin, end) * rate for a, b, rate in record.rates)
         return done / record.peak, done / record.peak

@@ -44,10 +44,7 @@ def check(problem: GangMatrixProblem, plan: GangMatrixPlan, schedule: Json | Non
 
 
 def value_of(problem: GangMatrixProblem, plan: GangMatrixPlan, kind: str) -> float:
-    """Sum over jobs of weight x speed x rows: speed 1 local, L/R remote.
-
-    A job that migrates in this decision counts 1 - C/(2T) of its local speed.
-    """
+    """Sum over jobs of weight x speed x rows: speed 1 local, L/R remote, less C/(2T) for who migrates."""
     jobs = {job.id: job for job in (*problem.running, *problem.waiting)}
     machine, total = problem.machine, 0.0
     for placed in plan.jobs:

@@ -210,11 +210,7 @@ JOB_COLUMNS = (
 
 
 def jobs_csv(problem: BatchIoProblem, schedule: Mapping[str, Any]) -> str:
-    """The ``_jobs.csv`` that Batsim would write for a batch-io *schedule*.
-
-    One line a job in the order of finish. Allocated resources stand there when the schedule names nodes;
-    energy is empty, as is the stretch of a job that took no time.
-    """
+    """The ``_jobs.csv`` that Batsim would write for a batch-io *schedule*, in the order of finish."""
     jobs = {job.id: job for job in problem.jobs}
     out = io.StringIO()
     writer = csv.DictWriter(out, JOB_COLUMNS, lineterminator="\n", restval="")

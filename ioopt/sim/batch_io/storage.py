@@ -127,10 +127,7 @@ def update_progress(run: Tables, clock: Clock) -> None:
 
 
 def ask_and_set(run: Tables, clock: Clock, decide: GrantFunction) -> None:
-    """Let the policy decide about the outstanding requests, and set what it changes.
-
-    The storage may give less (rules 29 and 42), of which the policy knows nothing.
-    """
+    """Let the policy decide, and set what it changes, less what the storage keeps (rules 29 and 42)."""
     jobs, out, rates, count = run.jobs, run.out, run.rates, clock.outstanding
     for k in range(count):
         rates[k] = run.limits.storage * 0

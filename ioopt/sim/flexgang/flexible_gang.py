@@ -42,10 +42,7 @@ if TYPE_CHECKING:
 
 
 def frame_schedule(problem: FlexibleGangProblem, plan: FlexibleGangPlan, pattern: Pattern) -> Json:
-    """The frame in seconds: loose windows with who may run there, strict rows with their jobs.
-
-    ``columns`` are first and one past the last; a job's ``kind`` tells I/O from compute.
-    """
+    """The frame in seconds: loose windows with who may run there, strict rows; columns end one past."""
     kinds = {job.id: job.kind for job in problem.jobs}
     columns = {
         name: [block.start, block.stop]
