@@ -14,7 +14,7 @@ from ioopt.registry.types import (
 )
 
 _AT = "ioopt.solvers.flexgang."
-_BACKENDS = ("HiGHS", "CBC", "SCIP")
+_BACKENDS = ("HiGHS", "CBC", "SCIP", "GLPK")
 
 
 def _kind(kind: str, plan: str, schedule: str, **more: Any) -> KindSpec:

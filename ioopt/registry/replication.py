@@ -74,7 +74,7 @@ SOLVERS: tuple[SolverSpec, ...] = (
         "ip-printed", "exact.ip_printed",
         "integer program with equations (1)-(13) as printed, through PuLP",
         "Khanna et al., Section 4.1, (1)-(13)", abilities={EXACT, BOUND, WARM_START, THREADS},
-        backends=("HiGHS", "CBC", "SCIP"),
+        backends=("HiGHS", "CBC", "SCIP", "GLPK"),
     ),
     _solver(
         "ip-no-replication", "exact.ip", "integer program without copies between nodes",

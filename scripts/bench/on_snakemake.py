@@ -83,11 +83,7 @@ def mapping(samples: int) -> ReplicationProblem:
 def write(
     problem: ReplicationProblem, directory: Path, total_seconds: float, quota: int | None = None
 ) -> None:
-    """Put ``Snakefile`` and the given files into *directory*; all sleeps together are *total_seconds*.
-
-    Under a *quota* a job whose temporary files do not fit beside those that lie there fails at its
-    start, as on a full disk.
-    """
+    """Put ``Snakefile`` and files into *directory*; a job that breaks the *quota* fails as on a full disk."""
     directory.mkdir(parents=True, exist_ok=True)
     size, temp = {plain(file.id): file.bytes for file in problem.files}, temporary(problem)
     seconds = sum(task.compute_seconds for task in problem.tasks)
