@@ -15,6 +15,7 @@ sys.path[:0] = [str(folder) for folder in Path(__file__).resolve().parents[:2]]
 from bench import speed, sweeps  # noqa: E402
 
 MODULES = {
+    "bounds": "bench.bounds",
     "snakemake": "bench.on_snakemake",
     "work-directory": "bench.work_directory",
     "workflow-online": "bench.online",

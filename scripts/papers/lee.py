@@ -111,6 +111,12 @@ def _steps(values: Sequence[float]) -> list[float]:
     return [b - a if abs(b - a) > 1e-4 else 0.0 for a, b in pairwise(values)]
 
 
+def _peaks(values: Sequence[float]) -> int:
+    """Inner local maxima (plateaus count once)."""
+    turns = [step for step in _steps(values) if step]
+    return sum(before > 0 > after for before, after in pairwise(turns))
+
+
 def trend(reading: Reading, figure: str, what: Measure, rises: bool, least: float = 0.0) -> Found:
     """Every curve ends on the side that it says; at least *least* of its steps go there."""
     found, name = curves(reading, figure, what), "qi" if figure == "2" else "qc"
@@ -126,8 +132,7 @@ def waves(reading: Reading, what: Measure) -> Found:
     found = curves(reading, "2", what).values()
     swings = what == "slowdown" and any(map(_uneven, found))
     slopes = ", ".join(f"{min(_steps(x)):+.3f} to {max(_steps(x)):+.3f}" for x in found)
-    turns = [[step for step in _steps(x) if step] for x in found]  # a plateau counts once
-    peaks = [sum(before > 0 > after for before, after in pairwise(steps)) for steps in turns]
+    peaks = [_peaks(x) for x in found]
     ours = f"local maxima at qi 2.5, 5, 10, 20: {peaks}; slopes vary {slopes}"
     return ours, verdict(any(peaks) or swings)
 

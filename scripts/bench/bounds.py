@@ -1,0 +1,376 @@
+"""Bounds against plans: on random instances of all families no bound lies beyond any plan's value.
+
+A check is one bound (a solver's, a metric that bounds another, or the kind's own) against one plan's value
+of the same measure on the same instance; equal bounds and equal values of an instance count once. Solvers
+are asked through :func:`ioopt.solve` by their names in the registry, so that what is new there is
+checked too. Plans of replication that no solver made are dealt at random and perturbed, each accepted by
+the checker: static plans of one round may evict what nodes hold and pass copies on through nodes that do
+not read them; queues may have copy entries anywhere. 100,000 checks take some 15 minutes on one core.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from copy import copy
+from functools import partial
+from typing import Any
+
+import ioopt
+from bench.frame import ROOT, cpu, show, timed
+from ioopt import registry
+from ioopt.errors import IooptError, NotApplicableError
+from ioopt.registry import load_target, own_bound, sense_of
+from ioopt.registry.types import REFERENCE
+from ioopt.solving import check_plan
+from ioopt.statements import past_bound
+
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "oracle")]
+
+Maker = Callable[[random.Random], Any]
+Queues = dict[str, list[Any]]
+LIMIT_SECONDS = 2.0
+WHOLE, QUICK = 100_000, 2_000
+QUEUES, STATIC_PLANS, RANDOM_ALPHAS = 40, 80, 10
+"""Of an instance: queues of replication at random (and as many perturbed), static plans of batches,
+exponents of ``fill``."""
+SETTINGS: dict[str, dict[str, Any]] = {
+    "ip-printed": {"cycles": "acyclic"}, "exact-workflow": {"replays": 5_000},
+    "link-aware": {"evaluations": 100}, "anneal": {"steps": 5_000},
+}  # fmt: skip
+"""Of solvers by name: without the first it answers another question (copies that feed each other in a
+cycle), the others count what they do."""
+SCOPED = ("ip-printed", "ip-no-replication")
+"""Their bounds are of fewer plans: those in which (2) holds, or nothing is copied."""
+
+
+def batch(rng: random.Random) -> Any:
+    """A replication batch with tight disks, storages and held files."""
+    from random_replication import random_case
+
+    return ioopt.load(random_case(rng.randrange(1 << 30))[0])
+
+
+def workflow(rng: random.Random) -> Any:
+    """A workflow of 2 to 9 tasks, on disks or without."""
+    from random_workflows import random_workflow
+
+    seed = rng.randrange(1 << 30)
+    return ioopt.load({"format": "ioopt/replication", **random_workflow(seed, rng.randint(2, 9))})
+
+
+def trace(rng: random.Random) -> Any:
+    """A batch I/O trace, in one of three with a burst buffer."""
+    from batch_io_traces import random_trace
+
+    seed = rng.randrange(1 << 30)
+    if rng.random() < 1 / 3:
+        return drawn("batch-io", ["burst-buffer"], jobs=range(2, 9))(rng)
+    return random_trace(seed, rng.randint(1, 12))
+
+
+def requests(rng: random.Random) -> Any:
+    """One I/O decision."""
+    machine = {"nodes": 16, "unit_nodes": 1, "allocation": "flat", "node_bytes_per_second": 1.0,
+               "storage_bytes_per_second": rng.choice((2.0, 5.5, 9.0))}  # fmt: skip
+    asked = [
+        {"id": k, "nodes": rng.randint(1, 8), "request_seconds": rng.random() * 9,
+         "left_bytes": rng.uniform(1, 50), "moved_bytes": rng.uniform(0, 9), "start_seconds": 0.0}
+        for k in range(rng.randint(1, 9))
+    ]  # fmt: skip
+    return ioopt.load({"format": "ioopt/io-requests", "name": "decision", "machine": machine,
+                       "now_seconds": 10.0, "requests": asked})  # fmt: skip
+
+
+def gangs(rng: random.Random) -> Any:
+    """A gang workload with many things at one instant."""
+    from gang_tools import random_workload
+
+    return random_workload(rng.randrange(1 << 30), 10)
+
+
+def matrix(rng: random.Random) -> Any:
+    """One gang decision: everybody of a workload waits."""
+    found = gangs(rng)
+    keys = {"id", "file_nodes", "local_seconds", "remote_seconds"}
+    waiting = [
+        {**job.model_dump(include=keys), "remaining_fraction": rng.uniform(0.1, 1),
+         "attained_seconds": rng.choice((0.0, 100.0, 900.0))}
+        for job in found.jobs
+    ]  # fmt: skip
+    return ioopt.load({"format": "ioopt/gang-matrix", "name": found.name, "waiting": waiting,
+                       "machine": found.machine.model_dump(), "running": []})  # fmt: skip
+
+
+def drawn(kind: str, presets: Sequence[str], **choices: Sequence[object]) -> Maker:
+    """Instances of *presets* with one of the *choices* of each setting."""
+
+    def make(rng: random.Random) -> Any:
+        given = {key: str(rng.choice(values)) for key, values in choices.items()}
+        return registry.generate(
+            registry.KINDS[kind], rng.choice(presets), given, rng.randrange(1 << 30)
+        )
+
+    return make
+
+
+FLEXIBLE = drawn("flexible-gang", ["heavy-mix"], jobs=range(2, 6), io_fraction=(0.2, 0.4, 0.6),
+                 lambda_weight=(0, 0.1, 0.5))  # fmt: skip
+QUANTA = drawn("quantum-selection", ("plain", "mixed"), io_jobs=(1, 2), compute_jobs=(1, 2),
+               compute_share=(0, 0.1, 0.2, 0.3, 0.4), mu=(0, 0.5, 1))  # fmt: skip
+PARTS: dict[str, tuple[Maker, tuple[str, ...], dict[str, Any], float]] = {
+    "replication batches": (batch, (), {}, 0.35),
+    "workflows": (workflow, (), {}, 0.2),
+    "batch I/O, closed loop": (trace, (), {}, 0.06),
+    "batch I/O, open loop": (trace, (), {"loop": "open"}, 0.03),
+    "I/O decisions": (requests, (), {}, 0.1),
+    "gangs": (gangs, (), {}, 0.23),
+    "gang decisions": (matrix, (), {}, 0.03),
+    "flexible gangs": (FLEXIBLE, (), {}, 0.002),
+    "quanta": (QUANTA, (), {}, 0.001),
+}
+"""Instances, solvers (none: all of the kind), their settings, and the share of all checks."""
+
+
+def stated(
+    problem: Any, names: tuple[str, ...], settings: dict[str, Any], rng: random.Random
+) -> Any:
+    """Bounds and values by measure, each with who says so."""
+    kind = registry.kind_of_problem(problem)
+    bounds: dict[str, dict[float, str]] = defaultdict(dict)
+    values: dict[str, dict[float, str]] = defaultdict(dict)
+    known = {*kind.compare_columns, *kind.bound_metrics, *kind.proven_metrics, kind.objective_name}
+    best: Any = None
+    if kind.bound is not None and not settings:
+        with suppress(NotApplicableError):
+            bound = load_target(kind.bound)(problem)
+            if bound is not None:
+                bounds[kind.objective_name][bound] = "the kind"
+    for row in registry.solvers_for(kind.kind):
+        if names and row.name not in names:
+            continue
+        try:
+            result = ioopt.solve(
+                problem, row.name, time_limit=LIMIT_SECONDS, seed=rng.randrange(99),
+                settings=settings | SETTINGS.get(row.name, {}),
+            )  # fmt: skip
+        except IooptError:
+            continue  # a solver that does not take this instance
+        if (result.plan or {}).get("loop", "closed") != settings.get("loop", "closed"):
+            continue  # a solver of open loops alone
+        for measure, bound in told_bounds(kind, result) if row.name not in SCOPED else ():
+            bounds[measure][bound] = row.name
+        if any("contradicts" in note for note in result.notes):
+            liar = "of " + row.name
+            bounds[liar][1.0], values[liar][0.0] = row.name, "; ".join(result.notes)
+        if result.violations or result.plan is None or REFERENCE in row.abilities:
+            continue
+        metrics = {**result.metrics, str(result.objective_name): result.objective}
+        for measure in {*known, str(result.objective_name)}:
+            if isinstance(metrics.get(measure), (int, float)):
+                values[measure][metrics[measure]] = row.name
+        if best is None or metrics.get("makespan_seconds", 1e99) < best[0]:
+            best = metrics.get("makespan_seconds", 1e99), result.plan
+    for found in others(kind, problem, settings, best and best[1], rng):
+        for measure, value in found.items():
+            values[measure].setdefault(value, "a plan of no solver")
+    return kind, bounds, values
+
+
+def told_bounds(kind: Any, result: Any) -> Iterator[tuple[str, float]]:
+    """All bounds that a result states: of its objective, and of measures by its metrics."""
+    if result.bound is not None:
+        yield str(result.objective_name), result.bound
+    for measure in (*kind.bound_metrics, *kind.proven_metrics):
+        for bound in (own_bound(result.summary(), kind, measure),
+                      result.metrics.get(kind.proven_metrics.get(measure, ""))):  # fmt: skip
+            if bound is not None:
+                yield measure, bound
+
+
+def others(
+    kind: Any, problem: Any, settings: dict[str, Any], best: Any, rng: random.Random
+) -> Iterator[Mapping[str, float]]:
+    """What plans come to that no solver made, or solvers with settings drawn at random."""
+    if kind.kind == "replication" and all(
+        any(problem.fits(k, i) for i in range(len(problem.nodes)))
+        for k in range(len(problem.tasks))
+    ):
+        yield from queues(problem, best, rng, QUEUES)
+        if not problem.is_workflow:
+            yield from static_plans(problem, rng, STATIC_PLANS)
+    for _ in range(RANDOM_ALPHAS if kind.kind == "batch-io" else 0):
+        alpha = {"alpha": rng.uniform(0, 2), **settings}
+        result = ioopt.solve(problem, "fill", settings=alpha, bound=False)
+        yield {kind.objective_name: float(result.objective or 0.0)}
+
+
+def values(problem: Any, plan: dict[str, Any]) -> Mapping[str, float]:
+    """All measures of *plan* by the checker; none where it breaks a rule or cannot be carried out."""
+    kind, replay = registry.KINDS["replication"], plan.get("moves") != "static"
+    with suppress(IooptError):
+        schedule = ioopt.simulate(problem, plan).schedule if replay else None
+        report = check_plan(kind, problem, plan, schedule)
+        if not report.violations:
+            return report.objectives
+    return {}
+
+
+def queues(
+    problem: Any, best: dict[str, Any] | None, rng: random.Random, count: int
+) -> Iterator[Mapping[str, float]]:
+    """*count* plans dealt at random, and as many on the way down from *best* by small changes."""
+    from workflow_bounds import random_plan
+
+    for _ in range(count):
+        plan = random_plan(problem, rng).model_dump(by_alias=True, exclude_none=True)
+        yield values(problem, plan)
+    if best is None:
+        return
+    order: Queues = {node.id: list(best["order"].get(node.id, ())) for node in problem.nodes}
+    least = math.inf
+    for _ in range(count):
+        changed = _changed(problem, order, rng)
+        found = values(problem, {"order": changed, "eviction": best.get("eviction")})
+        yield found
+        if found.get("makespan_seconds", math.inf) <= least:
+            order, least = changed, found.get("makespan_seconds", least)
+
+
+def _changed(problem: Any, order: Queues, rng: random.Random) -> Queues:
+    """*order* with one entry elsewhere, or with one more copy entry, or without one."""
+    changed = {node: list(queue) for node, queue in order.items()}
+    entries = [(node, at) for node, queue in changed.items() for at in range(len(queue))]
+    target = changed[rng.choice(list(changed))]
+    if problem.files and (not entries or rng.random() < 0.3):
+        entry: Any = {"copy": rng.choice(problem.files).id}
+    else:
+        node, at = rng.choice(entries)
+        entry = changed[node].pop(at)
+        if not isinstance(entry, str) and rng.random() < 0.5:
+            return changed
+    target.insert(rng.randint(0, len(target)), entry)
+    return changed
+
+
+class Static:
+    """One static plan of one round: a node for every task, what held files go, and ways of all files."""
+
+    def __init__(self, problem: Any, rng: random.Random) -> None:
+        self.problem, self.rng = problem, rng
+        self.nodes = range(len(problem.nodes))
+        self.on = [rng.choice(self.nodes) for _ in problem.tasks]
+        self.gone: set[tuple[int, int]] = set()
+        self.ways: dict[int, list[tuple[int, int]]] = {}
+        self.route(range(len(problem.files)))
+
+    def route(self, files: Any) -> None:
+        """New ways for *files*: (node, source, -1 for a fetch) in the order in which they get there."""
+        for f in files:
+            has = [i for i in self.nodes if f in self.problem.holds[i] and (f, i) not in self.gone]
+            wanted = [i for i in {self.on[k] for k in self.problem.readers[f]} if i not in has]
+            self.rng.shuffle(wanted)
+            others = [i for i in self.nodes if i not in has and i not in wanted]
+            if wanted and others and self.rng.random() < 0.3:
+                wanted.insert(self.rng.randint(0, 1), self.rng.choice(others))
+            self.ways[f] = way = []
+            for i in wanted:
+                way.append((i, self.rng.choice(has) if has and self.rng.random() < 0.8 else -1))
+                has.append(i)
+
+    def changed(self) -> Static:
+        """One task on another node, one held file gone or back, or another way for a file."""
+        other = copy(self)
+        other.on, other.gone, other.ways = [*self.on], {*self.gone}, {**self.ways}
+        held = [(f, i) for i in self.nodes for f in self.problem.holds[i]]
+        draw = self.rng.random()
+        if draw < 0.3 and self.on:
+            task = self.rng.randrange(len(self.on))
+            other.on[task] = self.rng.choice(self.nodes)
+            other.route(self.problem.inputs[task])
+        elif draw < 0.5 and held:
+            pair = self.rng.choice(held)
+            other.gone ^= {pair}
+            other.route([pair[0]])
+        elif self.problem.files:
+            other.route([self.rng.randrange(len(self.problem.files))])
+        return other
+
+    def plan(self) -> dict[str, Any]:
+        """As a plan in one round, with copy entries for what comes to nodes that do not read it."""
+        node, file = [n.id for n in self.problem.nodes], [f.id for f in self.problem.files]
+        order: Queues = {name: [] for name in node}
+        for f, way in self.ways.items():
+            for i, source in way:
+                if source >= 0 and all(self.on[k] != i for k in self.problem.readers[f]):
+                    order[node[i]].append({"copy": file[f]})
+        tasks = [task.id for task in self.problem.tasks]
+        for task, i in zip(tasks, self.on, strict=True):
+            order[node[i]].append(task)
+        moves = {
+            "remote": [(file[f], node[i]) for f, way in self.ways.items() for i, s in way if s < 0],
+            "copies": [
+                (file[f], node[s], node[i]) for f, way in self.ways.items() for i, s in way if s >= 0
+            ],
+        }  # fmt: skip
+        assign = dict(zip(tasks, (node[i] for i in self.on), strict=True))
+        evicted = [(file[f], node[i]) for f, i in self.gone]
+        only = {"tasks": tasks, "assign": assign, "evicted": evicted, **moves}
+        return {"assign": assign, "order": order, "rounds": [only], "moves": "static", **moves}
+
+
+def static_plans(problem: Any, rng: random.Random, count: int) -> Iterator[Mapping[str, float]]:
+    """*count* static plans on the way down from a random one, by small changes."""
+    at, least = Static(problem, rng), math.inf
+    for _ in range(count):
+        other = at.changed()
+        found = values(problem, other.plan())
+        yield found
+        if not found or found["additive_seconds"] <= least:
+            # What breaks a rule is left behind only for what does not.
+            if found or least == math.inf:
+                at = other
+            if found:
+                least = found["additive_seconds"]
+
+
+def checked(part: str, wanted: int, seed: int) -> list[Any]:
+    """A row of the table: at least so many checks of one family."""
+    make, names, settings, _ = PARTS[part]
+    rng = random.Random(f"{part} {seed}")
+    instances = checks = tight = 0
+    wrong: list[str] = []
+    while checks < wanted:
+        problem = make(rng)
+        kind, bounds, values = stated(problem, names, settings, rng)
+        instances += 1
+        for measure in bounds:
+            sense = sense_of(kind, measure)
+            for bound, by in bounds[measure].items():
+                for value, of in values[measure].items():
+                    checks += 1
+                    tight += abs(bound - value) <= 1e-9 * max(1.0, abs(value))
+                    past = past_bound(sense, value, bound, 1e-9)
+                    if past is not None:
+                        said = f"{measure} {bound!r} of {by} past {value!r} of {of}"
+                        wrong.append(f"{problem.name}: {said}")
+    for line in wrong[:10]:
+        print(f"  {part}: {line}", file=sys.stderr)
+    return [part, instances, checks, tight, len(wrong)]
+
+
+def main(quick: bool, seed: int = 1) -> int:
+    """Print checks and violations of each family; returns the number of violations."""
+    total = QUICK if quick else WHOLE
+    table = []
+    for part, (*_, share) in PARTS.items():
+        seconds, row = timed(partial(checked, part, int(total * share), seed), cpu)
+        table.append([*row, f"{seconds:.0f}"])
+    table.append(["all", *(sum(row[k] for row in table) for k in (1, 2, 3, 4)), ""])
+    head = ("family", "instances", "checks", "bound met", "bounds beyond a plan", "CPU seconds")
+    show("Bounds against plans", head, table)
+    return int(table[-1][4])
