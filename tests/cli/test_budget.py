@@ -1,0 +1,136 @@
+"""``ioopt budget`` on a Nextflow trace by hand, and the imports of work directories.
+
+Four samples of TRIM (10 s, 6 bytes), MAP2 (20 s, 3) and CALL (5 s, 1) on 4 cores.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+STEPS = (("TRIM", 10, 6), ("MAP2", 20, 3), ("CALL", 5, 1))
+DAG = 'digraph "d" {\nv0 [label="TRIM"];\nv1 [label="MAP2"];\nv2 [label="CALL"];\nv0 -> v1;\nv1 -> v2;\n}\n'
+
+
+@pytest.fixture
+def trace(tmp_path):
+    rows = ["name\tstatus\trealtime\tcpus\trchar\twchar"]
+    for sample in "abcd":
+        rows += [f"{p} ({sample})\tCOMPLETED\t{s}s\t1\t0\t{w}" for p, s, w in STEPS]
+    (tmp_path / "trace.txt").write_text("\n".join(rows) + "\n")
+    (tmp_path / "dag.dot").write_text(DAG)
+    return ("trace.txt", "--dag", "dag.dot", "--cores", "4")
+
+
+def asked(run, *words):
+    code, out, err = run("budget", *words, "--time-limit", "1", "--format", "json")
+    return code, json.loads(out), err
+
+
+def test_what_is_asked_by_hand(run, trace, tmp_path):
+    """All at once: 4 x (6 + 3) = 36 bytes, 35 s. A MAP2 holds 6 + 3 = 9 bytes: the least.
+
+    With 9, a TRIM (6) has room beside what a CALL holds (3 + 1) no more: 4 x 35 s = 140 s.
+    """
+    code, found, _ = asked(run, *trace, "--quota", "9", "--plot", "curve.svg", "-o", "made.json")
+    assert code == 0 and found["samples"] == 4
+    assert found["least"] == {"found_bytes": 9, "bound_bytes": 9, "task": "MAP2 (a)"}
+    free = found["unlimited"]
+    assert (free["makespan_seconds"], free["peak_bytes"]) == (35, 36)
+    at = found["at_quota"]
+    assert (at["status"], at["makespan_seconds"], at["peak_bytes"]) == ("feasible", 140, 9)
+    assert found["setting"]["in_flight"] == 1
+    assert [row["makespan_seconds"] for row in found["curve"]][-1] == 35
+    assert "<svg" in (tmp_path / "curve.svg").read_text()
+    assert run("check", "made.json")[0] == 0
+    code, text, _ = run("budget", "made.json", "--time-limit", "1")
+    assert code == 0 and "9 B (proven)" in text and "2.333 min (4.00 x)" in text
+
+
+def test_a_quota_that_no_plan_keeps_is_exit_3(run, trace):
+    code, found, _ = asked(run, *trace, "--quota", "8")
+    assert code == 3 and found["at_quota"]["status"] == "infeasible"
+
+
+def peak_under(tasks, forks):
+    """First in, first out, in steps of 5 s; at most *tasks* at once, and *forks* of a process."""
+    queue = [("TRIM", sample) for sample in "abcd"]
+    seconds, size = {p: s for p, s, _ in STEPS}, {p: w for p, _, w in STEPS}
+    after, inside, running, now, peak = {"TRIM": "MAP2", "MAP2": "CALL"}, {}, {}, 0, 0
+    while queue or running:
+        for job in sorted((job for job, end in running.items() if end == now), key=lambda j: j[1]):
+            del running[job]
+            before = [p for p, other in after.items() if other == job[0]]
+            for p in before:
+                del inside[p, job[1]]
+            if job[0] in after:
+                queue.append((after[job[0]], job[1]))
+            else:
+                del inside[job]
+        for job in list(queue):
+            of_it = sum(other[0] == job[0] for other in running)
+            if len(running) < min(tasks, 4) and of_it < forks.get(job[0], 4):
+                queue.remove(job)
+                running[job], inside[job] = now + seconds[job[0]], size[job[0]]
+        peak, now = max(peak, sum(inside.values())), now + 5
+    return peak, now - 5
+
+
+@pytest.mark.parametrize("quota", [28, 31, 36])
+def test_a_nextflow_config_does_what_is_said(run, trace, tmp_path, quota):
+    code, found, _ = asked(run, *trace, "--quota", str(quota), "--nextflow", "nf.config")
+    assert code == 0
+    text = (tmp_path / "nf.config").read_text()
+    forks = {name: int(cap) for name, cap in re.findall(r"'(\w+)' \{ maxForks = (\d+)", text)}
+    (tasks,) = map(int, re.findall(r"queueSize = (\d+)", text))
+    met = found["caps_met"]
+    assert peak_under(tasks, forks) == (met["peak_bytes"], met["makespan_seconds"])
+    assert met["peak_bytes"] <= quota and "boost { cleanup = true }" in text
+
+
+def test_caps_that_keep_too_small_a_quota_are_not_written(run, trace, tmp_path):
+    """First in, first out, one at a time, trims all four before it maps: 24 bytes at least."""
+    code, found, err = asked(run, *trace, "--quota", "16", "--nextflow", "nf.config")
+    assert code == 4 and "not written" in err and found["nextflow"] is None
+    assert not (tmp_path / "nf.config").exists()
+
+
+def test_noisy_runs_keep_the_quota_as_estimated(run, trace):
+    words = (*trace, "--quota", "18", "--noise", "0.3", "--size-noise", "0.2")
+    code, found, _ = asked(run, *words)
+    noise = found["noise"]
+    assert code == 0 and noise["runs"] == 20 and noise["peak_bytes"] <= 18
+    assert noise["headroom"] == noise["real_peak_bytes"] / 18
+    exact = asked(run, *trace, "--quota", "18", "--size-noise", "0")[1]["noise"]
+    assert exact["real_peak_bytes"] == exact["peak_bytes"]
+
+
+def test_import_copies_and_scratch(run, trace, tmp_path):
+    """A copy is a sample; scratch of half the outputs, rounded up."""
+    words = ("--family", "work-directory", "--samples", "2", "--quota", "1kB", "--scratch", "0.5")
+    assert run("import", "nextflow-trace", *trace, *words, "-o", "x.json")[0] == 0
+    made = json.loads((tmp_path / "x.json").read_text())
+    assert (made["quota_bytes"], made["cores"], len(made["tasks"])) == (1000, 4, 24)
+    assert {task["sample"] for task in made["tasks"]} == {1, 2}
+    assert [task["scratch_bytes"] for task in made["tasks"][:3]] == [3, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("trace.txt",), "--cores N"),
+        (("trace.txt", "--cores", "2", "--quota", "lots"), "--quota: size 'lots' is not a number"),
+        (("trace.txt", "--cores", "2", "--noise", "0.3"), "--quota BYTES"),
+        (("none.txt", "--cores", "2"), "none.txt"),
+        (("empty.txt", "--cores", "2"), "no task wrote a byte"),
+        (("cycle3",), "wanted ioopt/work-directory"),
+    ],
+)
+def test_errors_are_one_line(run, trace, tmp_path, words, told):
+    (tmp_path / "empty.txt").write_text("name\trealtime\nTRIM (a)\t10s\n")
+    code, _, err = run("budget", *words)
+    assert code == 2 and told in err and len(err.splitlines()) == 1
+    code, _, err = run("import", "nextflow-trace", "trace.txt", "--samples", "2", "-o", "y.json")
+    assert code == 2 and "--family work-directory" in err
