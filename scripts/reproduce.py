@@ -47,8 +47,9 @@ def main() -> None:
 
     try:
         _reproduce(chosen, arguments, page)
-    except IooptError as error:
-        raise SystemExit(f"reproduce.py: {error}") from None
+    except (IooptError, OSError) as error:
+        print(f"reproduce.py: {error}", file=sys.stderr)
+        raise SystemExit(getattr(error, "exit_code", 2)) from None
 
 
 def _reproduce(papers: list[str], arguments: argparse.Namespace, page: Path | None) -> None:

@@ -25,6 +25,14 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 
+def _is_at(path: str, known: os.stat_result) -> bool:
+    """Whether the file at *path* is still the one that is *known*."""
+    try:
+        return os.path.samestat(os.stat(path), known)
+    except FileNotFoundError:
+        return False
+
+
 class Owner:
     """The lock of the one sweep that writes to a store: a file beside it that says who that is.
 
@@ -55,24 +63,22 @@ class Owner:
             except OSError as error:
                 os.close(self._handle)
                 raise UsageError(f"{path}: cannot be locked: {error.strerror}") from None
-            if self._still_there():
+            if _is_at(self.path, os.fstat(self._handle)):
                 break
             os.close(self._handle)  # the sweep before us has just removed it
         moment = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
         who = f"a sweep (process {os.getpid()} on {platform.node()}, since {moment})"
-        os.ftruncate(self._handle, 0)
-        os.write(self._handle, who.encode())
-
-    def _still_there(self) -> bool:
-        """Whether the lock file at the path is still the one that is open here."""
         try:
-            return os.path.samestat(os.stat(self.path), os.fstat(self._handle))
-        except FileNotFoundError:
-            return False
+            os.ftruncate(self._handle, 0)
+            os.write(self._handle, who.encode())
+        except OSError as error:
+            self.release()
+            raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
 
     def release(self) -> None:
         """Let the next sweep have the store."""
-        os.unlink(self.path)  # before the lock goes: whoever waits sees that it is not there
+        with suppress(OSError):  # its folder may have gone
+            os.unlink(self.path)  # before the lock goes: whoever waits sees that it is not there
         os.close(self._handle)
 
 
@@ -109,17 +115,37 @@ FAILED = "failed"
 """Status of a point whose worker died or whose solver raised: it has no result."""
 
 
+REMEDIES = {
+    sqlite3.SQLITE_FULL: "; make room and resume, its rows are safe",
+    sqlite3.SQLITE_IOERR: "; look at the disk and its quota and resume, its rows are safe",
+    sqlite3.SQLITE_CORRUPT: "; take a sound copy (with the file that ends in -wal) or another store",
+}
+"""Primary result codes of SQLite -> what to do."""
+
+
+def _unusable(path: str, error: Exception) -> InstanceError:
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    return InstanceError(f"{path}: the run store cannot be used: {error}{REMEDIES.get(code, '')}")
+
+
+@contextmanager
+def clearly(path: str) -> Iterator[None]:
+    """Errors of SQLite, or about what stands in cells, as an InstanceError of one line."""
+    try:
+        yield
+    except (sqlite3.DatabaseError, ValueError) as error:
+        raise _unusable(path, error) from None
+
+
 def _inspect(connection: sqlite3.Connection, path: str) -> int:
     """The schema version of an open file; raises InstanceError for anything but an ioopt store."""
-    try:
+    with clearly(path):
         # One read transaction: a sweep may be creating the store at this moment.
         connection.execute("BEGIN")
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         version: int = connection.execute("PRAGMA user_version").fetchone()[0]
         tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
         connection.execute("COMMIT")
-    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-        raise InstanceError(f"{path}: not a readable run store: {error}") from None
     if application != APPLICATION_ID and (tables or version):
         raise InstanceError(f"{path}: a SQLite file, but not a run store of ioopt")
     if version > len(MIGRATIONS):
@@ -128,15 +154,6 @@ def _inspect(connection: sqlite3.Connection, path: str) -> int:
             "update ioopt to read it"
         )
     return version
-
-
-@contextmanager
-def clearly(path: str) -> Iterator[None]:
-    """Errors of SQLite, about the file or the disk under it, as an InstanceError of one line."""
-    try:
-        yield
-    except sqlite3.DatabaseError as error:
-        raise InstanceError(f"{path}: the run store cannot be used: {error}") from None
 
 
 class Store:
@@ -156,21 +173,27 @@ class Store:
                 raise UsageError(
                     f"{path}: exists already; give --resume to continue it, or another name"
                 )
+            if os.path.exists(path) and not os.access(path, os.R_OK | os.W_OK):
+                raise UsageError(f"{path}: cannot be read and written; see its permissions")
             try:
                 self._connection = sqlite3.connect(path, timeout=30, isolation_level=None)
             except sqlite3.OperationalError as error:
                 raise UsageError(f"{path}: cannot be opened: {error}") from None
             undo.callback(self._connection.close)
-            try:
+            with clearly(path):
                 self._migrate()  # before WAL: a reader sees an empty file or a whole schema
-            except sqlite3.DatabaseError as error:
-                raise InstanceError(f"{path}: not a readable run store: {error}") from None
+                self._file = os.stat(path)
             undo.pop_all()
         self._owner = owner
 
     def _migrate(self) -> None:
         """Bring an older store up to date, all steps in one transaction."""
         version = _inspect(self._connection, self.path)
+        # A study reads single rows: it would find damage late or never, and write beside it.
+        if self._connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
+            damage = sqlite3.DatabaseError("database disk image is malformed")
+            damage.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+            raise damage
         if version == len(MIGRATIONS):
             return
         self._connection.execute("BEGIN IMMEDIATE")
@@ -199,42 +222,49 @@ class Store:
         self._connection.close()
         self._owner.release()
 
-    def _writing(self) -> sqlite3.Connection:
-        """The connection, made ready at the first write for readers beside it."""
-        if not self._written:
-            self._connection.execute("PRAGMA journal_mode=WAL")
-            self._connection.execute("PRAGMA synchronous=NORMAL")
-            self._written = True
-        return self._connection
+    def _write(self, statement: str, values: Sequence[object]) -> None:
+        """Execute *statement*; the first one makes the store ready for readers beside it."""
+        with clearly(self.path):
+            if not self._written:
+                self._connection.execute("PRAGMA journal_mode=WAL")
+                self._connection.execute("PRAGMA synchronous=NORMAL")
+                self._written = True
+            self._connection.execute(statement, values)
+        if not _is_at(self.path, self._file):
+            raise UsageError(
+                f"{self.path}: was removed or replaced while it was written; its rows are lost, "
+                "sweep again without --resume"
+            )
+
+    def _read(self, query: str, *values: str) -> list[tuple[Any, ...]]:
+        with clearly(self.path):
+            return self._connection.execute(query, values).fetchall()
 
     def done(self, retry_failed: bool = False) -> set[str]:
         """Keys that need not run again; failed points are left out when they are to be retried."""
-        with clearly(self.path):
-            rows = self._connection.execute("SELECT key, status FROM runs")
-            return {key for key, status in rows if not (retry_failed and status == FAILED)}
+        rows = self._read("SELECT key, status FROM runs")
+        return {key for key, status in rows if not (retry_failed and status == FAILED)}
 
     def find(self, key: str, columns: Sequence[str]) -> tuple[Any, ...] | None:
         """These columns of one point; None where it has no row."""
-        query = f"SELECT {', '.join(columns)} FROM runs WHERE key = ?"
-        found: tuple[Any, ...] | None = self._connection.execute(query, (key,)).fetchone()
-        return found
+        found = self._read(f"SELECT {', '.join(columns)} FROM runs WHERE key = ?", key)
+        return found[0] if found else None
 
     def conclude(self, name: str, size: str, document: Mapping[str, Any]) -> None:
         """Keep what a study of one size came to, in place of an earlier conclusion of the same."""
-        self._writing().execute(
-            "INSERT OR REPLACE INTO studies VALUES (?, ?, ?)", (name, size, json.dumps(document))
-        )
+        values = (name, size, json.dumps(document))
+        self._write("INSERT OR REPLACE INTO studies VALUES (?, ?, ?)", values)
 
     def conclusions(self) -> dict[tuple[str, str], Json]:
         """(study, size) -> what it came to."""
-        rows = self._connection.execute("SELECT name, size, document FROM studies ORDER BY 1, 2")
-        return {(name, size): json.loads(document) for name, size, document in rows}
+        rows = self._read("SELECT name, size, document FROM studies ORDER BY 1, 2")
+        with clearly(self.path):
+            return {(name, size): json.loads(document) for name, size, document in rows}
 
     def put(self, row: Json) -> None:
         """Write one point, in place of an earlier row of the same key."""
         values = [json.dumps(row[name]) if name in JSON_COLUMNS else row[name] for name in COLUMNS]
-        with clearly(self.path):
-            self._writing().execute(_PUT, values)
+        self._write(_PUT, values)
 
 
 _PUT = f"INSERT OR REPLACE INTO runs VALUES ({', '.join('?' * len(COLUMNS))})"

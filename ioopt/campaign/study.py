@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from ioopt.campaign.runner import Workers, open_workers, run_tasks
-from ioopt.campaign.store import FAILED, Store
+from ioopt.campaign.store import FAILED, Store, clearly
 from ioopt.campaign.work import make_experiment
 from ioopt.errors import IooptError
 from ioopt.problems.base import Json
@@ -75,11 +75,13 @@ class Study:
         return math.fsum(self._seconds.values())
 
     def _find(self, key: str) -> Json | None:
-        row = self._campaign.store.find(key, ("status", "metrics", "solve_seconds"))
+        store = self._campaign.store
+        row = store.find(key, ("status", "metrics", "solve_seconds"))
         if row is None or row[0] == FAILED:
             return None
         self._seconds[key] = row[2] or 0.0
-        metrics: Json = json.loads(row[1])
+        with clearly(store.path):
+            metrics: Json = json.loads(row[1])
         return metrics
 
 

@@ -43,8 +43,8 @@ Examples:
 
 \b
 Exit codes: 0 answer, 1 internal error, 2 usage or invalid input, 3 proven infeasible,
-4 limit reached without an answer, 5 a check found violations, 6 backend missing,
-130 interrupted (the best plan so far is still written).
+4 limit reached without an answer, 5 a check found violations or a plan cannot run,
+6 backend missing, 130 interrupted (the best plan so far is still written).
 """
 
 

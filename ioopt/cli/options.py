@@ -85,7 +85,7 @@ def _state(found: Incumbents) -> str:
     return text if found.bound is None else f"{text}, bound {found.bound:.6g}"
 
 
-PATH = click.Path()
+PATH = click.Path(readable=False)
 """A file to read or write: the shell completes its name, and nothing is checked here."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 
 from pydantic import Field
 
@@ -129,12 +130,9 @@ class Runs:
         """The last end, in ticks."""
         return max((at + self.length[k] for at, k in starts), default=0)
 
-    def in_flight(self) -> Iterator[tuple[int, int, Starts]]:
-        """Makespan, cap and starts of the safe runs, by cap, then policy."""
-        for cap in range(1, max(self.problem.samples, default=0) + 2):
-            for policy in POLICIES:
-                starts = self.run(policy, True, cap)
-                yield self.makespan(starts), cap, starts
+    def in_flight(self) -> Iterator[tuple[int, Policy]]:
+        """Every cap of samples in flight with both policies."""
+        return product(range(1, max(self.problem.samples, default=0) + 2), POLICIES)
 
 
 Solve = Callable[[WorkDirectoryProblem, SolveRequest], Outcome[WorkDirectoryPlan]]
@@ -166,14 +164,18 @@ def solve_in_flight(
     question = Question.of(problem, request.measure == "peak_bytes")
     if refused := question.refused():
         return refused
-    best: tuple[int, int, Starts] | None = None
-    stop = StopReason.FINISHED
-    try:
-        for row in Runs(question).in_flight():
-            best = row if best is None or row[0] < best[0] else best
-            if request.deadline.expired():
-                stop = StopReason.TIME
-                break
-    except Fault as fault:
-        return Outcome(None, notes=(str(fault),))
-    return Outcome(None) if best is None else question.answer(best[2], stop)
+    best: Starts = []
+    runs, until, stop = Runs(question), None, StopReason.FINISHED
+    for cap, policy in runs.in_flight():
+        try:
+            starts = runs.run(policy, True, cap, until=until)
+        except Fault as fault:
+            if fault.record["kind"] != "late":
+                return Outcome(None, notes=(str(fault),))
+        else:
+            if until is None or runs.makespan(starts) < until:
+                best, until = starts, runs.makespan(starts)
+        if request.deadline.expired():
+            stop = StopReason.TIME
+            break
+    return question.answer(best, stop)

@@ -79,13 +79,10 @@ class Search:
             begins = [at.get(task.id, 0) for task in self.question.problem.tasks]
             self.attempt(begins, quiet, None)
         for runs in self.first:
-            try:
-                for _, cap, starts in runs.in_flight():
-                    self.keep(quiet, cap, starts)
-                    if part.expired():
-                        break
-            except Fault as fault:
-                self.fault = fault
+            for cap, policy in runs.in_flight():
+                self.attempt(policy, quiet, cap, runs, (True,))
+                if part.expired():
+                    break
         ranks, steps = self.ranks(), len(self.groups)
         every = self.question.seconds * per_second / max(1, steps)
         points: list[tuple[Policy | list[int], list[int], int | None]] = []
@@ -108,13 +105,20 @@ class Search:
             sizes[number] = within[k] + 1
         return [by_order, within, [-rest for rest in self.runs.rest]]
 
-    def attempt(self, rank: Policy | Sequence[int], delays: list[int], cap: int | None) -> None:
+    def attempt(
+        self,
+        rank: Policy | Sequence[int],
+        delays: list[int],
+        cap: int | None,
+        runs: Runs | None = None,
+        modes: tuple[bool, ...] = (False, True),
+    ) -> None:
         """Run one point, without admission first, and keep it where it is not worse."""
         until = None if self.best is None else self.best.makespan
         how: Policy | Rank = rank if isinstance(rank, str) else lambda now, k: rank[k]
-        for safe in (False, True):
+        for safe in modes:
             try:
-                starts = self.runs.run(how, safe, cap, delays, until)
+                starts = (runs or self.runs).run(how, safe, cap, delays, until)
             except Fault as fault:
                 self.fault = fault
                 if fault.record["kind"] == "late":

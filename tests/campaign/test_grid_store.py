@@ -169,9 +169,9 @@ def plain_text(path):
     [
         (other_program, "not a run store of ioopt"),
         (newer, "store version 99, but this ioopt knows"),
-        (damaged, "not a readable run store"),
-        (not_text, "not a readable run store"),
-        (plain_text, "not a readable run store"),
+        (damaged, "the run store cannot be used"),
+        (not_text, "the run store cannot be used"),
+        (plain_text, "the run store cannot be used"),
     ],
 )
 @pytest.mark.parametrize("opener", [Store, StoreReader])
@@ -294,3 +294,34 @@ def test_what_is_no_file_is_no_store(tmp_path):
         with pytest.raises(UsageError, match="not a file"):
             Store(str(path))
     assert [path.name for path in tmp_path.iterdir()] == ["pipe"]
+
+
+def test_a_store_that_is_removed_while_it_is_written_says_that_its_rows_are_lost(tmp_path):
+    path = tmp_path / "runs.sqlite"
+    with Store(str(path)) as store:
+        store.put(row("a"))
+        path.unlink()
+        with pytest.raises(UsageError, match="was removed or replaced while it was written"):
+            store.put(row("b"))
+
+
+def test_what_was_written_before_the_disk_was_full_is_there(tmp_path):
+    """A limit of the file size stands for the disk: each row whose put returned is found again."""
+    path = tmp_path / "runs.sqlite"
+    code = (
+        "import resource, sys; from campaign_helpers import row; from ioopt.campaign.store import Store\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))\n"
+        "with Store(sys.argv[1]) as store:\n"
+        "    for number in range(999):\n"
+        "        store.put(row(f'{number:064}')); print(number, flush=True)\n"
+    )
+    command = [sys.executable, "-c", code, str(path)]
+    ran = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert "the run store cannot be used" in ran.stderr.splitlines()[-1]
+    with StoreReader(str(path)) as reader:
+        assert 0 < len(ran.stdout.split()) <= len(rows_in(reader)) < 999

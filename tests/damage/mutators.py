@@ -43,7 +43,19 @@ def mutate_text(raw: bytes, rng: random.Random) -> bytes:
             data = data[:at] + rng.choice(WORDS).encode() + data[at + rng.randint(0, 4) :]
         else:
             data = _mutate_lines(data, what == 5, rng)
-    return gzip.compress(data, mtime=0)[: rng.randint(1, 400)] if rng.random() < 0.01 else data
+    return encode(data, rng) if rng.random() < 0.05 else data
+
+
+def encode(data: bytes, rng: random.Random) -> bytes:
+    """The same text as other programs write it: line ends, encodings, compressed, whole or cut."""
+    what = rng.randrange(5)
+    if what == 0:
+        return data.replace(b"\n", b"\r\n")
+    if what == 1:
+        text = data.decode(errors="replace")
+        return text.encode(rng.choice(("utf-16", "utf-16-be", "utf-8-sig")))
+    packed = gzip.compress(data, mtime=0)
+    return packed if what == 2 else packed[: rng.randint(1, len(packed))]
 
 
 def _mutate_lines(data: bytes, swap: bool, rng: random.Random) -> bytes:
@@ -95,6 +107,10 @@ def mutate_json(raw: bytes, rng: random.Random) -> bytes:
     if rng.random() < 0.1:
         return mutate_text(raw, rng)
     data = json.loads(raw)
+    if rng.random() < 0.06:
+        _swap_kind(data, rng)
+    if rng.random() < 0.06:
+        _scale_key(data, rng)
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         if not (places := places_of(data)):
             break
@@ -115,6 +131,29 @@ def mutate_json(raw: bytes, rng: random.Random) -> bytes:
             node[key] = copy.deepcopy(_alike(node[key], places, rng))
     with _long_numbers():
         return json.dumps(data).encode()
+
+
+KINDS = (
+    "replication", "batch-io", "io-requests", "gang", "gang-matrix", "quantum-model", "perturbation",
+    "message-counts", "quantum-selection", "flexible-gang", "workflow", "result", "comparison",
+)  # fmt: skip
+
+
+def _swap_kind(data: Any, rng: random.Random) -> None:
+    """What a document says it is becomes another kind's word, wherever it stands."""
+    for node, key in places_of(data):
+        if key in ("format", "family", "kind") and rng.random() < 0.7:
+            node[key] = ("ioopt/" if key == "format" else "") + rng.choice(KINDS)
+
+
+def _scale_key(data: Any, rng: random.Random) -> None:
+    """All numbers under one key grow or shrink together: legal each, and consistent."""
+    numbers = [(node, key) for node, key in places_of(data) if type(node[key]) in (int, float)]
+    if numbers:
+        chosen, power = rng.choice(numbers)[1], rng.choice((3, 6, 9, 12, 15, -6))
+        for node, key in numbers:
+            if key == chosen and abs(node[key]) < 1e300:
+                node[key] = type(node[key])(node[key] * 10.0**power)
 
 
 @contextlib.contextmanager

@@ -10,8 +10,9 @@ import random
 import resource
 import signal
 import tempfile
+import threading
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -118,6 +119,36 @@ def _work(reader: Reader, seed: int, count: int, keep: str | None, warm: int, pi
     pipe.send(found)
 
 
+@contextlib.contextmanager
+def _placed(path: str, data: bytes, chance: float) -> Iterator[None]:
+    """*data* at *path*; now and then a loop of links, or a file that another thread keeps changing."""
+    over = threading.Event()
+
+    def change() -> None:
+        while not over.is_set():
+            for content in (data[: len(data) // 2], data):
+                Path(path).write_bytes(content)
+
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
+    if chance < 0.005:
+        os.symlink(path, path + "-link")
+        os.symlink(path + "-link", path)
+    else:
+        Path(path).write_bytes(data)
+    writer = threading.Thread(target=change)
+    if 0.005 <= chance < 0.01:
+        writer.start()
+    try:
+        yield
+    finally:
+        over.set()
+        if writer.ident:
+            writer.join()
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path + "-link")
+
+
 def _run_one(
     reader: Reader, data: bytes, folder: str, rng: random.Random, found: Found, warm: bool = False
 ) -> str | None:
@@ -131,9 +162,9 @@ def _run_one(
             code = reader.direct(data)
         else:
             path = os.path.join(folder, f"damaged{reader.ending}")
-            Path(path).write_bytes(data)
             arguments = rng.choice(reader.commands)(path, os.path.join(folder, "out"))
-            code, err = run_command(arguments)
+            with _placed(path, data, 1.0 if warm else rng.random()):
+                code, err = run_command(arguments)
     except TooLong:
         return f"more than {MOST_SECONDS} CPU seconds: {arguments[:2]}"
     except Exception as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import signal
 
@@ -129,6 +130,34 @@ def test_a_late_answer_is_the_last(client, monkeypatch):
     with adapter.placed(client, lambda: late) as report:
         assert client.get(graph, last) == bytes(1000)
     assert report.notes == ["TimeoutError: no answer within 10 s"] and report.decisions == 1
+
+
+def test_a_clock_that_jumps_and_a_graph_that_comes_twice_lose_nothing(client, monkeypatch):
+    """A day ahead and an hour back at every look; both graphs ask for the same keys."""
+    seconds = itertools.accumulate(itertools.cycle([86400.0, -3600.0]))
+    monkeypatch.setattr(adapter, "monotonic", lambda: next(seconds))
+    graph, last = tree_graph(8)
+    with adapter.placed(client) as report:
+        futures = [client.get(graph, last, sync=False) for _ in range(2)]
+        assert client.gather(futures) == [bytes(1000)] * 2
+    assert report.notes == [] and report.decisions == len(graph)
+
+
+class Gone:
+    """The client of a scheduler that has died."""
+
+    def register_plugin(self, plugin):
+        pass
+
+    def run_on_scheduler(self, function):
+        raise OSError("timed out")
+
+
+def test_a_scheduler_that_dies_ends_the_graph_with_its_own_error():
+    """Dask's futures are lost with it, and what was held; the error is not one of ours."""
+    with pytest.raises(KeyError), adapter.placed(Gone()) as report:
+        raise KeyError("future")
+    assert report.notes == ["the scheduler is gone: timed out"]
 
 
 @pytest.mark.slow

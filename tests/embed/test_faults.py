@@ -7,17 +7,22 @@ import io
 import json
 import os
 import random
+import re
 import signal
+import subprocess
 import sys
 import threading
+import time
 
 import pytest
 from batsim_stand_in import StandIn
+from conftest import ROOT
+from damage.service import ask
 from embed.test_batsim_adapter import PLATFORM, RATES, arbitrated, spans
 
 from ioopt.embed import IoArbiter, WorkflowDispatcher
 from ioopt.embed.adapters.batsim import BatsimDecider
-from ioopt.embed.adapters.slurm import SlurmPlacer
+from ioopt.embed.adapters.slurm import SlurmPlacer, run_command
 from ioopt.embed.service import Service
 from ioopt.embed.transport import StreamServer
 from ioopt.errors import BackendFailureError, InstanceError
@@ -199,6 +204,127 @@ def test_a_placer_is_killed_at_any_command_and_another_ends_it():
         assert len({job["comment"] for job in slurm.jobs[3:]}) == len(slurm.jobs) - 3
 
 
+@pytest.mark.parametrize("command", ["sbatch", "scontrol update", "scontrol release"])
+def test_slurm_does_it_and_the_answer_is_lost(command):
+    slurm, left = Slurm(), [1]
+
+    def lossy(words):
+        answer = slurm(words)
+        if " ".join(words).startswith(command) and left:
+            left.pop()
+            raise BackendFailureError("the connection was reset")
+        return answer
+
+    made, _ = placer(lossy)
+    made.place()
+    made.place()
+    assert slurm.released == {1, 2, 3}
+    assert len({job["comment"] for job in slurm.jobs[3:]}) == len(slurm.jobs) - 3
+
+
+def test_a_queue_that_is_told_twice_or_late_costs_nothing():
+    """Job 1 stands in it twice; job 2 was cancelled since."""
+    slurm, said = Slurm(), []
+
+    def late(words):
+        if words[0] == "squeue":
+            return json.dumps({"jobs": [*slurm.jobs, slurm.jobs[0]]})
+        if "JobId=2" in words:
+            raise BackendFailureError("Invalid job id specified")
+        return slurm(words)
+
+    made = SlurmPlacer(SITE, "stage {file}", solver="minmin", runner=late, say=said.append)
+    assert sorted(done.job for done in made.place()) == [1, 3]
+    assert said == ["ioopt: job 2 stays held: Invalid job id specified"]
+
+
+def test_a_command_of_slurms_that_hangs_has_failed(monkeypatch):
+    def hangs(words, **options):
+        raise subprocess.TimeoutExpired(words, options["timeout"])
+
+    monkeypatch.setattr(subprocess, "run", hangs)
+    with pytest.raises(BackendFailureError, match="squeue --json: no answer within 120 s"):
+        run_command(["squeue", "--json"])
+
+
+def wall_clock():
+    raise AssertionError("a wall clock is read")
+
+
+def test_no_wall_clock_is_read(monkeypatch):
+    monkeypatch.setattr(time, "time", wall_clock)
+    slurm = Slurm()
+    placer(slurm)[0].place()
+    assert slurm.released == {1, 2, 3}
+    assert spans(arbitrated(LOAD).play())["a"][1] > 0
+    assert ask(Service(), op="ping")["ok"]
+
+
+def dispatching(service):
+    """A session of a chain w -> r on two nodes; gives a function that calls its methods."""
+    opened = {"network": NETWORK, "nodes": [{"id": "n0"}, {"id": "n1"}],
+              "files": [{"id": "f", "bytes": 1}], "policy": "locality"}  # fmt: skip
+    return session(service, ask(service, op="open", object="WorkflowDispatcher", arguments=opened))
+
+
+def session(service, opened):
+    number = opened["result"]["session"]
+
+    def call(method, **arguments):
+        if method == "save":
+            return ask(service, op="save", session=number)["result"]["state"]
+        return ask(service, op="call", session=number, method=method, arguments=arguments)
+
+    return call
+
+
+CHAIN = [{"id": "w", "compute_seconds": 5, "outputs": ["f"]},
+         {"id": "r", "compute_seconds": 5, "inputs": ["f"]}]  # fmt: skip
+DAY, HOUR = 86400.0, 3600.0
+
+
+def test_messages_that_come_twice_late_or_in_another_time_change_nothing():
+    """What comes again is refused or says nothing new; the clock jumps a day ahead and an hour back."""
+    call = dispatching(Service())
+    for now, method, arguments in (
+        (0.0, "submit", {"tasks": CHAIN}), (0.0, "next", {"now": 0.0}),
+        (DAY, "completed", {"task": "w", "now": DAY}), (DAY, "next", {"now": DAY - HOUR}),
+        (DAY, "completed", {"task": "r", "now": DAY - HOUR + 5}),
+    ):  # fmt: skip
+        first = call(method, **arguments)
+        assert first["ok"] and (method != "next" or len(first["result"]["value"]) == 1)
+        state = call("save")
+        again = call(method, **arguments)
+        assert again["result"]["value"] == [] if method == "next" else not again["ok"]
+        assert call("save") == state | {"round": call("save")["round"]}
+        assert state["now"] == now
+    assert not call("completed", task="w", now=1.0)["ok"]
+
+
+@pytest.mark.parametrize("again", ["the same session", "another process"])
+def test_an_answer_that_nobody_has_read_is_in_the_state(again):
+    """The engine, or the service after its state was saved, dies over next: the task is told as running."""
+    service = Service()
+    call = dispatching(service)
+    call("submit", tasks=CHAIN)
+    call("next", now=0.0)
+    state = json.loads(json.dumps(call("save")))
+    assert [task["id"] for task, how in state["tasks"] if isinstance(how, list)] == ["w"]
+    if again == "another process":
+        other = Service()
+        call = session(other, ask(other, op="open", object="WorkflowDispatcher", state=state))
+    call("failed", task="w", now=1.0)
+    assert [step["task"] for step in call("next", now=1.0)["result"]["value"]] == ["w"]
+
+
+def test_a_batsim_that_finds_another_decider_amid_its_run_is_told():
+    """Ours is killed and begun again: what it cannot know is refused, and not answered in silence."""
+    for kind, data in (("JOB_COMPLETED", {"job_id": "w!a"}),
+                       ("JOB_SUBMITTED", {"job_id": "w!a", "job": {"res": 1, "profile": "p"}})):  # fmt: skip
+        with pytest.raises(InstanceError, match="before SIMULATION_BEGINS"):
+            BatsimDecider(**RATES).reply({"now": 3.0, "events": [{"type": kind, "data": data}]})
+
+
 MACHINE = {"nodes": 8, "unit_nodes": 1, "allocation": "flat",
            "node_bytes_per_second": 1.0, "storage_bytes_per_second": 4.0}  # fmt: skip
 
@@ -252,3 +378,15 @@ def test_answers_that_come_ten_seconds_late_are_only_late():
         if not len(arbiter):
             break
     assert ended == 3 and arbiter.decide(now) == {}
+
+
+def test_every_cell_of_the_table_names_a_test_that_exists():
+    page = (ROOT / "docs/embedding.md").read_text("utf-8").partition("## What a fault costs")[2]
+    page = page.partition("\n## ")[0]
+    named = dict(re.findall(r'^\[(f\d+)\]: #what-a-fault-costs "(.+)"$', page, re.MULTILINE))
+    rows = [line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("| ")]
+    assert [len(row) for row in rows] == [9] * 7
+    cells = [cell for row in rows[1:] for cell in row[1:] if cell != "not tested"]
+    assert {re.fullmatch(r"\[[a-z ]+\]\[(f\d+)\]", cell)[1] for cell in cells} == named.keys()
+    for file, _, test in (name.partition("::") for name in named.values()):
+        assert f"\ndef {test}(" in (ROOT / file).read_text("utf-8"), (file, test)

@@ -254,6 +254,26 @@ def test_a_process_that_dies_costs_its_own_client_alone(tmp_path):
             assert answer(second)["ok"]
 
 
+def test_a_service_that_was_killed_goes_on_from_what_was_saved(tmp_path):
+    path, saving = str(tmp_path / "s"), b'{"ioopt": 1, "op": "save", "session": 1}\n'
+    process = serve_command("--socket", path, stderr=subprocess.PIPE, text=True)
+    assert "listening" in process.stderr.readline()
+    with connect(path) as client:
+        assert answer(client, OPENING)["ok"]
+        state = answer(client, saving)["result"]["state"]
+    process.kill()
+    process.wait()
+    process.stderr.close()
+    opening = json.loads(OPENING) | {"state": state}
+    del opening["arguments"]
+    with (
+        listening(tmp_path),
+        connect(path) as client,
+    ):  # the socket that was left behind is replaced
+        assert answer(client, json.dumps(opening).encode() + b"\n")["ok"]
+        assert answer(client, saving)["result"]["state"] == state
+
+
 def test_one_client_after_the_other_has_nothing_of_those_before(tmp_path):
     with listening(tmp_path) as server:
         for _ in range(4):

@@ -40,7 +40,7 @@ class Engine:
         left = [job for job in self.jobs if job not in self.done and job not in self.going]
         ready = [j for j in left if all(self.makers[f] in self.done for f in j.input)]
         sizes = {f: self.makers[f].sizes[f] * 10**6 for job in ready for f in job.input}
-        chosen = self.scheduler.select_jobs(ready, left, {"_cores": cores}, sizes)
+        chosen = self.scheduler.select_jobs(ready, left, {"_cores": cores - len(self.going)}, sizes)
         self.going += chosen
         return [job.jobid for job in chosen]
 
@@ -134,3 +134,24 @@ def test_where_the_data_order_fails_snakemake_chooses(engine):
     sizes, jobs = {}, run.jobs
     assert run.scheduler.select_jobs(jobs[:1], jobs, {"_cores": 1}, sizes) is None
     assert "greedy" in said[0]
+
+
+def test_a_failed_job_does_not_hold_up_those_that_go_on(engine):
+    """--keep-going: trim1 is neither ready again nor finished. Its room is free once nothing runs."""
+    run = engine(two_samples(), 20)
+    assert run.select() == ["trim1"]
+    run.going.clear()
+    run.jobs = run.jobs[3:]  # what needs trim1 never becomes ready
+    assert run.select() == ["trim2"]
+
+
+def test_a_restarted_run_counts_what_lies_there(engine):
+    """30 MB, killed after a: t1 lies there and waits for t2, so that b alone fits beside room for a step."""
+    jobs = [Job("a", (), {"t1": 10}), Job("b", (), {"t2": 10}), Job("c", (), {"t3": 10}),
+            Job("join", ("t1", "t2"))]  # fmt: skip
+    run = engine(jobs, 30)
+    run.going.append(jobs[0])
+    run.end("a")
+    again = engine(jobs, 30)
+    again.done.add(jobs[0])
+    assert again.select() == ["b"]

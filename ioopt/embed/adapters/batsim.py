@@ -210,6 +210,7 @@ class BatsimDecider:
 
     def _completed(self, data: Json) -> None:
         """A job, or a step of one, has ended: go on with the next step or let the job leave."""
+        self._begun()
         name, state = data["job_id"], data.get("job_state", _DONE)
         job = self._jobs.get(self._parts.pop(name, name))
         if job is None:

@@ -32,6 +32,9 @@ ENDED = frozenset(
     {"CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "BOOT_FAIL", "DEADLINE", "OUT_OF_MEMORY"}
 )
 
+COMMAND_SECONDS = 120.0
+"""After which a command of Slurm's has failed; they give up by themselves before."""
+
 Runner = Callable[[Sequence[str]], str]
 """Runs a command and returns its standard output."""
 
@@ -39,7 +42,13 @@ Runner = Callable[[Sequence[str]], str]
 def run_command(words: Sequence[str]) -> str:
     """Run a Slurm command; BackendMissingError without it, BackendFailureError when it fails."""
     try:
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            words, capture_output=True, text=True, check=False, timeout=COMMAND_SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        raise BackendFailureError(
+            f"{shlex.join(words)}: no answer within {COMMAND_SECONDS:g} s"
+        ) from None
     except FileNotFoundError:
         raise BackendMissingError(f"{words[0]} is not installed (Debian: slurm-wlm)") from None
     if done.returncode != 0:
@@ -130,8 +139,8 @@ class SlurmPlacer:
     def _queue(self) -> list[Json]:
         listing = parse_json(self._run(["squeue", "--json"]), "squeue --json")
         with reading("squeue --json"):
-            jobs: list[Json] = listing["jobs"]
-            return sorted(jobs, key=lambda job: int(job["job_id"]))
+            jobs: dict[int, Json] = {int(job["job_id"]): job for job in listing["jobs"]}
+            return [jobs[number] for number in sorted(jobs)]
 
     def _staging(self, jobs: Iterable[Json]) -> dict[tuple[str, str], int]:
         """(file, node) -> staging job that has not failed; also notes what its end leaves on disk."""

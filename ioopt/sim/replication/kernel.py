@@ -23,7 +23,6 @@ from ioopt.sim.replication.state import (
     CHANGED,
     ENDED,
     EVICTIONS,
-    KEEP_LEFT,
     OPENED,
     OWED,
     REQUEST,
@@ -142,7 +141,6 @@ def reset(inst: Instance, plan: Queues, st: State) -> None:
         st.copies[f] = 0
         st.flying[f] = 0
         st.saved[f] = 0 if inst.product[f] else 2
-        st.counters[KEEP_LEFT] += inst.keep[f]
     st.clock[0], st.clock[1], st.clock[2] = 0.0, 0.0, JUST_AFTER
     note_arrivals(inst, st)
     for r in range(plan.num_rounds):
@@ -276,8 +274,11 @@ def passes(inst: Instance, plan: Queues, st: State, log: Log, now: float) -> Non
 
 
 def over(inst: Instance, st: State, log: Log, total: int) -> int:
-    """FINISHED (or LOG_FULL) when all *total* entries and saves have ended, else PAUSED."""
-    if st.counters[ENDED] < total or st.counters[KEEP_LEFT] > 0 or st.counters[SAVING] > 0:
+    """FINISHED (or LOG_FULL) when all *total* entries and saves have ended, else PAUSED.
+
+    After the passes every node that holds something to keep is saving.
+    """
+    if st.counters[ENDED] < total or st.counters[SAVING] > 0:
         return PAUSED
     if log.enabled and (
         st.counters[TRANSFERS] > len(log.start) or st.counters[EVICTIONS] > len(log.evicted_at)

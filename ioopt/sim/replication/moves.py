@@ -13,7 +13,6 @@ from ioopt.compiled import tuned
 from ioopt.sim.replication.disk import clear_room, lacking, make_room, settle_in
 from ioopt.sim.replication.state import (
     CHANGED,
-    KEEP_LEFT,
     OPEN,
     OPENED,
     OWED,
@@ -362,7 +361,6 @@ def arrive(inst: Instance, st: State, log: Log, y: int, now: float) -> None:
     else:
         st.saved[f] = 2
         st.counters[SAVING] -= 1
-        st.counters[KEEP_LEFT] -= inst.keep[f]
         if inst.keep[f]:
             st.clock[1] = now
     st.recv[y] = -1

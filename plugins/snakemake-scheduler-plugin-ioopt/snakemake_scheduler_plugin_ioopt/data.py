@@ -27,11 +27,17 @@ class DataOrder:
         self._round = 0
         self._since: dict[Job, int] = {}
         self._running: dict[Job, int] = {}
+        self._idle: list[int] = []
         self._live: dict[str, int] = {}
         self._rules: dict[str, tuple[int, int]] = {}
 
     def choose(self, asked: Question, remaining: Iterable[Job]) -> list[Job]:
         """The jobs to start; at least one where none runs and resources allow it."""
+        left_over = list(remaining)
+        if not self._round:  # what an earlier run has left lies there too
+            self._idle, makers = list(asked.capacities), map(self._dag.job_dependencies, left_over)
+            found = {str(f): _size(str(f)) for m in makers for job in m for f in _temp(job)}
+            self._live |= {name: size for name, size in found.items() if size is not None}
         self._look(asked)
         writes = [self._writes(job, row.input_bytes) for job, row in zip(asked.jobs, asked.ready)]
         frees = [
@@ -46,7 +52,7 @@ class DataOrder:
         room = float("inf")
         if self._budget is not None:
             room = self._budget - sum(self._live.values()) - sum(self._running.values())
-        step = max([self._expected(job) for job in remaining if self._reads_temp(job)], default=0)
+        step = max([self._expected(job) for job in left_over if self._reads_temp(job)], default=0)
         reserve = step or max(writes, default=0)
         left, chosen = list(asked.capacities), []
         for k in sorted(range(len(asked.jobs)), key=rank):
@@ -74,6 +80,8 @@ class DataOrder:
             if there and len(there) == len(made):  # else some had no reader, and are gone
                 count, total = self._rules.get(_rule(job), (0, 0))
                 self._rules[_rule(job)] = count + 1, total + sum(there.values())
+        if self._idle and asked.capacities == self._idle:
+            self._running.clear()  # nothing runs: who neither ended nor is ready has failed for good
         self._live |= asked.temp_bytes
         self._live = {name: size for name, size in self._live.items() if os.path.exists(name)}
 

@@ -18,8 +18,8 @@ from ioopt.sim.replication.state import (
     CLOSED,
     ENDED,
     EVICTIONS,
-    KEEP_LEFT,
     OPEN,
+    SAVING,
     SPILLS,
     WANTED,
     Instance,
@@ -143,7 +143,7 @@ def go_on(inst: Instance, plan: Queues, st: State, log: Log, tree: Tree) -> int:
             return ASKS
         if st.counters[EVICTIONS] or st.counters[SPILLS]:
             tree.numbers[PRESSED] = 1
-        if st.counters[ENDED] == inst.num_tasks and st.counters[KEEP_LEFT] == 0:
+        if st.counters[ENDED] == inst.num_tasks and st.counters[SAVING] == 0:
             return ENDS
         share_out(inst, st, st.clock[0])
         now = next_event(inst, st)

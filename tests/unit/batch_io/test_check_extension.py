@@ -189,6 +189,25 @@ def test_a_buffer_that_holds_too_much() -> None:
     assert rules(roomy, scheduled(big)) == {"buffer"}
 
 
+def test_a_buffer_is_held_to_the_release() -> None:
+    """One node. 1 computes to 1 and writes 6 bytes at 1 byte/s to 7; 2, next on the node, needs 8 bytes of
+    the buffer beside the 10 that 1 holds while it drains and stages out: 18 of 16."""
+    jobs = [
+        {"id": 1, "submit_seconds": 0, "nodes": 1, "walltime_seconds": 100, "buffer_bytes": 10,
+         "stage_out_bytes": 6, "phases": [{"compute_seconds": 1, "io_bytes": 6}]},
+        {"id": 2, "submit_seconds": 0, "nodes": 1, "walltime_seconds": 100, "buffer_bytes": 8,
+         "phases": [{"compute_seconds": 1, "io_bytes": 0}]},
+    ]  # fmt: skip
+    tight = {**machine(nodes=1), "jobs": jobs}
+    roomy = {**BUFFERED["machine"]["burst_buffer"], "bytes": 99}
+    early = scheduled({**machine(nodes=1, burst_buffer=roomy), "jobs": jobs})
+    assert by_id(early)[2]["start_seconds"] == by_id(early)[1]["end_seconds"] == 7
+    assert rules(tight, early) == {"buffer"}
+    right = scheduled(tight)
+    assert rules(tight, right) == set()
+    assert by_id(right)[2]["start_seconds"] == by_id(right)[1]["released_seconds"] > 7
+
+
 def test_nodes_held_to_the_release() -> None:
     for kept in (options(nodes_until="release"), machine(burst_buffer={
             **BUFFERED["machine"]["burst_buffer"], "placement": "per-node", "bytes": 64})):  # fmt: skip
