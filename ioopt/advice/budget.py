@@ -7,7 +7,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import cycle
 from math import ceil
 
 from ioopt.options import Deadline, SolveOptions
@@ -17,7 +16,7 @@ from ioopt.protocols import SolveRequest
 from ioopt.sim.work_directory.dispatch import Dispatcher, dispatch
 from ioopt.sim.work_directory.order import least_order, sequential_peak
 from ioopt.sim.work_directory.replay import replay
-from ioopt.solvers.work_directory.dispatch import POLICIES, Question, Runs
+from ioopt.solvers.work_directory.dispatch import Question, Runs
 
 NOISY_RUNS = 20
 TRIALS = 200
@@ -162,8 +161,9 @@ def setting(problem: WorkDirectoryProblem) -> Json | None:
     question = Question.of(problem)
     if problem.quota_bytes is not None and question.walk is None:
         return None
-    rows = zip(Runs(question).in_flight(), cycle(POLICIES))
-    (_, cap, _), policy = min(rows, key=lambda row: row[0][0])
+    runs = Runs(question)
+    rows = [(runs.makespan(runs.run(how, True, cap)), cap, how) for cap, how in runs.in_flight()]
+    _, cap, policy = min(rows, key=lambda row: row[0])
     return {"policy": policy, "in_flight": cap}
 
 
