@@ -64,17 +64,13 @@ def replay(
     for start, k in ((ticks.of(start), k) for start, k in rows):
         pass_to(start)
         task, own = problem.tasks[k], problem.own_bytes[k]
-        missing = [p for p in problem.predecessors[k] if p not in ended]
-        broken: Json = {}
-        if start + ticks.slack < ticks.of(task.release_seconds):
-            broken["release"] = {"release": task.release_seconds}
-        if missing:
-            broken["producer"] = {"producer": problem.tasks[missing[0]].id}
-        if task.cores > idle:
-            broken["cores"] = {"over": task.cores - idle}
-        if quota is not None and use + own > quota:
-            broken["quota"] = {"over": use + own - quota}
+        over = 0 if quota is None else use + own - quota
+        missing = [problem.tasks[p].id for p in problem.predecessors[k] if p not in ended]
+        released = start + ticks.slack >= ticks.of(task.release_seconds)
         at = {"task": task.id, "seconds": ticks.seconds(start)}
+        broken = _broken(
+            None if released else task.release_seconds, missing, task.cores - idle, over
+        )
         violations += [{"kind": kind, **at, **told} for kind, told in broken.items()]
         use += own
         idle -= task.cores
@@ -96,6 +92,20 @@ def replay(
     spans = {k: (ticks.seconds(a), ticks.seconds(b)) for k, (a, b) in sorted(times.items())}
     changes = [(ticks.seconds(at), size) for at, size in steps.items()]
     return Replayed(violations, metrics, spans, changes)
+
+
+def _broken(release: float | None, missing: list[str], cores: int, size: int) -> Json:
+    """What a start breaks, in the order of rule B3: its release, a producer, *cores* or bytes over."""
+    broken: Json = {}
+    if release is not None:
+        broken["release"] = {"release": release}
+    if missing:
+        broken["producer"] = {"producer": missing[0]}
+    if cores > 0:
+        broken["cores"] = {"over": cores}
+    if size > 0:
+        broken["quota"] = {"over": size}
+    return broken
 
 
 def _rows(problem: WorkDirectoryProblem, plan: WorkDirectoryPlan) -> list[tuple[float, int]]:

@@ -21,6 +21,15 @@ SHOWN = 5
 """Items of a list in a message."""
 
 
+LONG = {
+    "stuck": "stuck at {seconds:g} s with {left} tasks left: nothing runs, and {waiting[0][task]} lacks "
+    "{waiting[0][over]} bytes; admit with --set safe=true, or give a larger quota",
+    "no order found": "no order of the tasks was found that keeps the quota: the best needs {least} bytes, "
+    "{over} over it; give a larger quota",
+}
+"""By kind, what a list of what was found would not tell."""
+
+
 class Fault(SimulationError, ValueError):
     """What is wrong with an instance, a plan or an answer; ``record`` is {kind, ...} of the rules."""
 
@@ -29,7 +38,9 @@ class Fault(SimulationError, ValueError):
         told = {
             key: item[:SHOWN] if isinstance(item, list) else item for key, item in found.items()
         }
-        super().__init__(f"{kind}: " + ", ".join(f"{key} {item!r}" for key, item in told.items()))
+        words = ", ".join(f"{key} {item!r}" for key, item in told.items())
+        text = LONG.get(kind, "{kind}: {words}")
+        super().__init__(text.format(kind=kind, words=words, **found))
 
 
 class Ticks:

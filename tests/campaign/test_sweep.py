@@ -90,6 +90,28 @@ def test_killed_workers_and_a_killed_client_lose_and_double_nothing(tmp_path):
 
 
 @pytest.mark.slow
+def test_thirty_kills_lose_and_double_nothing(tmp_path):
+    """A sweep with two workers, killed after some more rows and resumed, thirty times."""
+    config = write_config(tmp_path, seeds=12, repeats=10, tasks=(120, 140))
+    calm, rough = tmp_path / "calm.sqlite", tmp_path / "rough.sqlite"
+    assert run_sweep(config, calm, "--workers", "2").returncode == 0
+    rng, command = random.Random(2), sweep_command(config, rough, "--resume", "--workers", "2")
+    for _ in range(30):
+        process = subprocess.Popen(
+            command, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        until = rows_so_far(rough) + rng.randint(1, 12)
+        while process.poll() is None and rows_so_far(rough) < until:
+            pass
+        process.kill()
+        process.wait()
+    kept = len(stable_rows(rough))
+    finish = run_sweep(config, rough, "--resume", "--workers", "2")
+    assert f"{500 - kept} points run, {kept} were there, 0 failed" in finish.stdout
+    assert stable_rows(rough) == stable_rows(calm)
+
+
+@pytest.mark.slow
 def test_an_interrupted_sweep_says_so_in_one_line_and_goes_on(tmp_path):
     """Ctrl-C reaches the whole process group, workers included, as it does on a terminal."""
     config = write_config(tmp_path, seeds=12, repeats=10, tasks=(120, 140))

@@ -33,7 +33,8 @@ def test_without_numba_a_package_is_missing(run: Any, monkeypatch: pytest.Monkey
 
 
 def test_every_family_has_its_kernels() -> None:
-    assert {kernel.family for kernel in KERNELS.values()} == set(families())
+    """Work directories need none: a run of 10,000 tasks takes a second."""
+    assert {kernel.family for kernel in KERNELS.values()} == {*families()} - {"work-directory"}
 
 
 @pytest.mark.parametrize(

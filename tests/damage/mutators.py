@@ -107,6 +107,8 @@ def mutate_json(raw: bytes, rng: random.Random) -> bytes:
     if rng.random() < 0.1:
         return mutate_text(raw, rng)
     data = json.loads(raw)
+    if not isinstance(data, (dict, list)):
+        return mutate_text(raw, rng)
     if rng.random() < 0.06:
         _swap_kind(data, rng)
     if rng.random() < 0.06:

@@ -268,9 +268,8 @@ def placed(
 ) -> Iterator[Report]:
     """Within, all graphs that reach the scheduler of *client* are placed by ioopt.
 
-    Only the default pays against Dask alone: 0.61 to 1.13 of its time on eight graphs. ``rolling``
-    takes 1.0 to 6.2 times as long, ``locality`` 1.0 to 1.4, ``fifo`` 0.9 to 1.4 and
-    ``ready-min-min`` 1.0 to 1.5: they are there for comparisons with simulations.
+    The default pays on some graphs. The other dispatchers do not against Dask alone, and ``rolling``
+    can take several times as long: they are there for comparisons with simulations.
     Arguments are those of :class:`Placement`; ioopt has to be installed where the scheduler runs.
     The report is filled in at the end. Raises UsageError for a policy that is no dispatcher.
     """

@@ -192,7 +192,7 @@ class FlexibleGangProblem(base.Problem):
 
     format: Literal["ioopt/flexible-gang"] = "ioopt/flexible-gang"
     machine: FlexibleMachine
-    lambda_: Annotated[float, Field(ge=0, strict=True)] = Field(default=0.1, alias="lambda")
+    lambda_: base.Amount = Field(default=0.1, alias="lambda")
     loose_io_limit: Annotated[float, Field(gt=0, le=1, strict=True)] = 0.6
     jobs: tuple[FlexibleJob, ...] = Field(min_length=1)
     surface: tuple[SurfaceEntry, ...] | None = None

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import fcntl
+import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import IO
 
@@ -157,14 +157,13 @@ def test_a_run_waits_for_the_process_that_compiles(
 def test_the_process_that_compiles_is_told_to_go_on(end: str, told: bytes, tmp_path: Path) -> None:
     """A command that ends lets its compiler go on; one that is killed says nothing."""
     python, heard = tmp_path / "python", tmp_path / "heard"
-    python.write_text(f"#!/bin/sh\ncat > {heard}.part; mv {heard}.part {heard}\n")
+    os.mkfifo(heard)
+    python.write_text(f"#!/bin/sh\nexec cat > {heard}\n")
     python.chmod(0o755)
     code = f"""import os, sys; sys.executable = {str(python)!r}
 from ioopt.compiled import choice
 choice.compile_beside("gang"); {end}"""
     subprocess.run([sys.executable, "-c", code], check=False)
-    while not heard.exists():
-        time.sleep(0.01)
     assert heard.read_bytes() == told
 
 
