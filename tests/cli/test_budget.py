@@ -134,3 +134,15 @@ def test_errors_are_one_line(run, trace, tmp_path, words, told):
     assert code == 2 and told in err and len(err.splitlines()) == 1
     code, _, err = run("import", "nextflow-trace", "trace.txt", "--samples", "2", "-o", "y.json")
     assert code == 2 and "--family work-directory" in err
+
+
+def test_simulate_with_other_compute_seconds(run, tmp_path):
+    """S, X, N start at 0, 5 and 6 s: N ends at 15 s, or at 7 s where it takes 1. A start never moves."""
+    assert run("solve", "directory-wait", "--solver", "in-flight", "-o", "plan.json")[0] == 0
+    for actual, code, told in (({"N": 1}, 0, 7), ({"S": 1}, 0, 15), ({"X": 2}, 5, "'X', which")):
+        (tmp_path / "actual.json").write_text(json.dumps(actual))
+        words = ("directory-wait", "plan.json", "--actual", "actual.json", "--format", "json")
+        found, out, err = run("simulate", *words)
+        assert found == code, actual
+        assert told in err if code else json.loads(out)["metrics"]["makespan_seconds"] == told
+    assert run("simulate", "directory-wait", "plan.json", "--link", "shared")[0] == 2
