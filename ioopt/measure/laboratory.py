@@ -297,10 +297,7 @@ class Laboratory:
         return run(self.problem, app, slots, requests, fast=self.fast)
 
     def slopes(self, app: Application, deadline: Deadline | None = None) -> ApplicationSlopes:
-        """Slopes of one application in every environment of the instance, and its gammas (rule 5).
-
-        When *deadline* expires, they rest on the runs made so far, at least one, in every environment.
-        """
+        """Slopes of one application in every environment, and its gammas (rule 5), of the runs in time."""
         problem, count = self.problem, self.problem.perturbations
         runs: dict[Environment, list[tuple[float, float]]] = {
             name: [] for name in problem.environments
@@ -332,10 +329,7 @@ class Laboratory:
     def curves(
         self, app: Application, points: int, deadline: Deadline
     ) -> dict[Environment, Curve] | None:
-        """Mean change of the run time at *points* counts, evenly up to all (Figure 5).
-
-        None after the *deadline*.
-        """
+        """Mean change of the run time at *points* counts, evenly up to all (Figure 5); None when late."""
         most = self.problem.perturbations
         counts = sorted({round(most * (k + 1) / points) for k in range(points)} - {0})
         found: dict[Environment, Curve] = {}

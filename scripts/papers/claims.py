@@ -79,10 +79,7 @@ def computed(
     rows: Sequence[Mapping[str, Any]], how: Mapping[str, Any],
     readings: Mapping[str, Sequence[object]], **names: object,
 ) -> Iterator[Claim]:  # fmt: skip
-    """The claims of *rows*, by the functions *how*: of a reading's values, and the row's other keys.
-
-    ``{name}`` in the text of a row stands for one of *names*; *how* may lack :func:`stated`.
-    """
+    """The claims of *rows*, by the functions *how*; ``{name}`` in a text stands for one of *names*."""
     known = {"stated": stated, **how}
     first = next(iter(readings))
     for row in rows:
