@@ -5,29 +5,32 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import ceil
-from typing import Any
 
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.cluster import Machine
-from ioopt.formats.native import named, read_json, read_text
+from ioopt.formats.native import named, read_json, read_text, validate
 from ioopt.formats.nextflow.trace import Columns, read_nextflow_trace
 from ioopt.formats.wfformat.instance import problem_from_wfformat
 from ioopt.generate.work_directory import of_workflow
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.problems.work_directory import WorkDirectoryProblem
 
-_TAG = re.compile(r"\S+\s+\((.*)\)(?: #\d+)?")
+_TAG = re.compile(r"\S+\s+\((.+)\)(?: #\d+)?")
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """The machine of a recorded workflow: cores, quota in bytes, copies, scratch in bytes of outputs."""
+    """The machine of a recorded workflow: cores, quota in bytes, copies, scratch in bytes of outputs.
+
+    Of a trace also its DAG and the column of the bytes read.
+    """
 
     cores: int | None = None
     quota: int | None = None
     samples: int = 1
     scratch: float = 0.0
+    dag: str | None = None
+    read: Columns = "rchar"
 
     def machine(self) -> Machine:
         """What the readers of workflows ask for; nothing of it but the cores is used."""
@@ -44,46 +47,29 @@ def of_record(found: ReplicationProblem, wanted: Wanted, name: str) -> WorkDirec
     a sample; where no task has one, tasks that files join are.
     """
     made = {file for task in found.tasks for file in task.outputs}
-    sizes = [(file.id, file.bytes) for file in found.files]
-    if not any(size for file, size in sizes if file in made):
+    if not any(file.bytes for file in found.files if file.id in made):
         raise InstanceError(f"{name}: no task wrote a byte: its sizes were not recorded")
-    cores = wanted.cores or 1
-    warnings = list(found.warnings)
+    cores, source, warnings = wanted.cores or 1, (found.meta or {}).get("source"), [*found.warnings]
     wide = [task.id for task in found.tasks if task.cores > cores]
     if wide:
-        warnings.append(
-            f"{name}: {len(wide)} tasks, such as {wide[0]}, get {cores} cores, not more"
-        )
-    meta = {"source": (found.meta or {}).get("source"), "warnings": warnings}
-    meta["invented"] = f"scratch: {wanted.scratch:g} x outputs; outputs nobody reads are moved out"
-    told = {"name": found.name, "quota_bytes": wanted.quota, "meta": meta}
-    problem = of_workflow(found.tasks, sizes, cores, **told)
-    tags = [_TAG.fullmatch(task.id) for task in problem.tasks]
-    tagged = meta["source"] == "Nextflow trace"
-    tasks = tuple(
-        task.model_copy(
-            update={
-                "scratch_bytes": ceil(wanted.scratch * own),
-                "sample": tag[1] if tag is not None and tagged and tag[1] else None,
-            }
-        )
-        for task, own, tag in zip(problem.tasks, problem.own_bytes, tags, strict=True)
-    )
-    if tagged and wanted.samples == 1 and not any(task.sample for task in tasks):
-        warnings.append(f"{name}: no task has a tag: tasks that files join are one sample")
-    return WorkDirectoryProblem(**_fields(problem) | {"tasks": tasks}).copies(wanted.samples)
+        few = f"{len(wide)} tasks, such as {wide[0]}, get {cores} cores, not more"
+        warnings.append(f"{name}: {few}")
+    samples = {}
+    if source == "Nextflow trace" and wanted.samples == 1:
+        tags = ((task.id, _TAG.fullmatch(task.id)) for task in found.tasks)
+        samples = {task: tag[1] for task, tag in tags if tag is not None}
+        if not samples:
+            warnings.append(f"{name}: no task has a tag: tasks that files join are one sample")
+    scratch = f"scratch: {wanted.scratch:g} x outputs; outputs nobody reads are moved out"
+    problem = of_workflow(
+        found.tasks, [(file.id, file.bytes) for file in found.files], cores, wanted.scratch, samples,
+        name=found.name, quota_bytes=wanted.quota,
+        meta={"source": source, "warnings": warnings, "invented": scratch},
+    )  # fmt: skip
+    return problem.copies(wanted.samples)
 
 
-def _fields(problem: WorkDirectoryProblem) -> dict[str, Any]:
-    return {
-        key: getattr(problem, key)
-        for key in ("name", "meta", "cores", "quota_bytes", "tasks", "files")
-    }
-
-
-def read_work_directory(
-    file: str, wanted: Wanted, dag: str | None = None, read: Columns = "rchar"
-) -> WorkDirectoryProblem:
+def read_work_directory(file: str, wanted: Wanted) -> WorkDirectoryProblem:
     """The instance in *file*: an ``ioopt/work-directory`` file or name, WfFormat, or a Nextflow trace.
 
     What is *wanted* goes before what an instance says. Raises InstanceError and UsageError.
@@ -95,15 +81,16 @@ def read_work_directory(
     data: object = None
     if file not in entries():
         if not read_text(file).lstrip("\ufeff \t\r\n").startswith(("{", "[")):
-            return of_record(read_nextflow_trace(file, dag, wanted.machine(), read), wanted, name)
+            found = read_nextflow_trace(file, wanted.dag, wanted.machine(), wanted.read)
+            return of_record(found, wanted, name)
         data = read_json(file)
     if isinstance(data, Mapping) and not str(data.get("format", "")).startswith("ioopt/"):
         return of_record(problem_from_wfformat(data, name, machine=wanted.machine()), wanted, name)
     problem = load(file if data is None else data)
     if not isinstance(problem, WorkDirectoryProblem):
-        raise UsageError(
-            f"{file}: {problem.format}: wanted ioopt/work-directory, WfFormat or a trace"
-        )
+        kinds = "ioopt/work-directory, WfFormat or a trace"
+        raise UsageError(f"{file}: {problem.format}: wanted {kinds}")
     told = {"cores": wanted.cores, "quota_bytes": wanted.quota}
     given = {key: value for key, value in told.items() if value is not None}
-    return WorkDirectoryProblem(**_fields(problem) | given).copies(wanted.samples)
+    made = validate(WorkDirectoryProblem, problem.model_dump(by_alias=True) | given, name)
+    return made.copies(wanted.samples)

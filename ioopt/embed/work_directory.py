@@ -14,7 +14,7 @@
 stuck at 7 s with 1 tasks left: nothing runs, and map lacks 2 bytes
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Self, get_args
 
 from ioopt.embed.guard import Guard, restoring
@@ -24,6 +24,8 @@ from ioopt.problems.base import Json
 from ioopt.problems.work_directory import WorkDirectoryProblem
 from ioopt.sim.work_directory.dispatch import Dispatcher, Policy
 from ioopt.units import counted
+
+EVENTS = ("ready", "expect", "started", "ended")
 
 
 class WorkDirectory:
@@ -50,12 +52,8 @@ class WorkDirectory:
             raise UsageError(f"policy {policy!r}: there are {', '.join(get_args(Policy))}")
         quota = self.problem.quota_bytes
         self._dispatcher = Dispatcher(self.problem, policy, quota, safe, in_flight)
-        place = {file.id: f for f, file in enumerate(self.problem.products)}
-        self._product = {
-            name: (k, place[name])
-            for k, task in enumerate(self.problem.tasks)
-            for name in task.outputs
-        }
+        rows = ((k, f) for k, files in enumerate(self.problem.outputs) for f in files)
+        self._product = {self.problem.products[f].id: (k, f) for k, f in rows}
         self._released = [not task.release_seconds for task in self.problem.tasks]
         self._running: set[int] = set()
         self._log: list[tuple[str, list[object]]] = []
@@ -79,7 +77,7 @@ class WorkDirectory:
         k, now = self._index(task), float(now)
         if self._released[k]:
             raise UsageError(f"task {task!r} is released already")
-        self._tell("ready", task, now)
+        self._log.append(("ready", [task, now]))
         self._now, self._released[k] = now, True
         if not self._dispatcher.waits[k]:
             self._dispatcher.released(k, now)
@@ -90,7 +88,7 @@ class WorkDirectory:
             if name not in self._product or type(size) is not int or size < 0:
                 raise InstanceError(f"file {name!r}: {size!r}: wanted bytes of a product")
         if files:
-            self._tell("expect", dict(files))
+            self._log.append(("expect", [dict(files)]))
         for name, size in files.items():
             self._dispatcher.resize(*self._product[name], size)
 
@@ -103,7 +101,7 @@ class WorkDirectory:
         first ready task that fits.
         """
         index, dispatcher = self.problem.task_index, self._dispatcher
-        chosen = None if among is None else {index[name] for name in among if name in index}
+        chosen = None if among is None else {index.get(name, -1) for name in among}
         k, self.notes = self._guard.run(
             lambda: dispatcher.next(chosen), lambda: self._first(chosen), self._wrong, deadline
         )
@@ -118,7 +116,7 @@ class WorkDirectory:
         if not self._waits(k):
             raise UsageError(f"task {task!r} is not ready, or has started")
         self.expect(files or {})
-        self._tell("started", task)
+        self._log.append(("started", [task]))
         self._dispatcher.started(k)
         self._running.add(k)
 
@@ -126,7 +124,7 @@ class WorkDirectory:
         """A task that runs has ended; *files*: the bytes it has written."""
         k, self._now = self._runs(task), float(now)
         self.expect(files or {})
-        self._tell("ended", task, self._now)
+        self._log.append(("ended", [task, self._now]))
         self._running.discard(k)
         for j in self._dispatcher.ended(k):
             if self._released[j]:
@@ -148,17 +146,13 @@ class WorkDirectory:
     def restore(cls, state: Json) -> Self:
         """The run that *state* tells; InstanceError when it is not what :meth:`state` returns."""
         with restoring("run"):
-            how = {key: state[key] for key in ("safe", "in_flight")}
-            made = cls(state["instance"], state["policy"], **how)
-            tellers: dict[str, Callable[..., None]] = {
-                name: getattr(made, name) for name in ("ready", "expect", "started", "ended")
-            }
+            how = {key: state[key] for key in ("policy", "safe", "in_flight")}
+            made = cls(state["instance"], **how)
             for name, told in state["events"]:
-                tellers[name](*told)
+                if name not in EVENTS:
+                    raise ValueError(name)
+                getattr(made, name)(*told)
         return made
-
-    def _tell(self, name: str, *told: object) -> None:
-        self._log.append((name, [*told]))
 
     def _waits(self, k: int) -> bool:
         dispatcher = self._dispatcher

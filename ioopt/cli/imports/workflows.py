@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ioopt.cli.budget import recorded, taken
+from ioopt.cli.budget import read_recorded, recorded
 from ioopt.cli.imports.common import cluster, import_command
 from ioopt.cli.lazy import IooptCommand, set_option
 from ioopt.cli.options import PATH, file_argument, output_option
@@ -18,37 +18,11 @@ if TYPE_CHECKING:
     from ioopt.problems.replication import ReplicationProblem
     from ioopt.problems.work_directory import WorkDirectoryProblem
 
-FAMILY = click.option("--family", type=click.Choice(["replication", "work-directory"]),
-                      default="replication",
-                      help="A cluster, or one machine and its directory.")  # fmt: skip
-
-
-def _directory(source: str, machine: Machine, dag: str | None = None, read: Columns = "rchar",
-               **told: Any) -> WorkDirectoryProblem:  # fmt: skip
-    from ioopt.advice.recorded import read_work_directory
-
-    if machine.model_fields_set:
-        raise UsageError("--machine belongs to --family replication: give --cores and --quota")
-    return read_work_directory(source, taken(**told), dag, read)
-
-
-def _only(family: str, told: dict[str, Any]) -> None:
-    """Refuse what only a work directory has; its values stand in *told*."""
-    if family == "replication" and told != {
-        "cores": None,
-        "quota": None,
-        "samples": 1,
-        "scratch": 0.0,
-    }:
-        raise UsageError("--cores, --quota, --samples, --scratch belong to --family work-directory")
-
-
 WFFORMAT = """\b
 Examples:
   ioopt import wfformat montage.json --machine nodes=4,cores=4,disk=33% -o montage-flow.json
   ioopt import wfformat genome.json --select level=0-2 --machine cluster.toml -o first-levels.json
   ioopt import wfformat montage.json --select program=mProject --flatten -o project-batch.json
-  ioopt import wfformat montage.json --family work-directory --cores 64 --quota 2TB --samples 8 -o d.json
 """
 ESTEE = """\b
 Examples:
@@ -67,12 +41,10 @@ Examples:
               help="all, ready (tasks that wait for none), level=N or N-M, or program=NAME.")  # fmt: skip
 @click.option("--flatten", is_flag=True,
               help="Independent tasks: drop precedence, what tasks write, and cores.")  # fmt: skip
-@FAMILY
-@recorded
 def import_wfformat(
-    source: str, select: str, flatten: bool, machine: Machine, family: str, **told: Any
-) -> ReplicationProblem | WorkDirectoryProblem:
-    """Make a replication (or work-directory) instance from a WfFormat 1.5 or 1.6 workflow.
+    source: str, select: str, flatten: bool, machine: Machine
+) -> ReplicationProblem:
+    """Make a replication instance from a WfFormat 1.5 or 1.6 workflow.
 
     Files become inputs and outputs with their sizes, run times compute seconds; what nobody reads
     is to be kept. What was odd about the file, dropped or invented is said on standard error and
@@ -80,11 +52,6 @@ def import_wfformat(
     """
     from ioopt.formats.wfformat.instance import read_wfformat
 
-    _only(family, told)
-    if family == "work-directory":
-        if flatten or select != "all":
-            raise UsageError("--select and --flatten belong to --family replication")
-        return _directory(source, machine, **told)
     return read_wfformat(source, select, machine, flatten)
 
 
@@ -115,12 +82,10 @@ def import_estee(
 @click.option("--dag", metavar="FILE", help="The run's DAG, from -with-dag dag.dot or dag.mmd.")
 @click.option("--read", type=click.Choice(["rchar", "read_bytes"]), default="rchar",
               help="Column of the bytes read; the bytes written are its counterpart.")  # fmt: skip
-@FAMILY
-@recorded
 def import_nextflow_trace(
-    source: str, dag: str | None, read: Columns, machine: Machine, family: str, **told: Any
-) -> ReplicationProblem | WorkDirectoryProblem:
-    """Make a replication (or work-directory) instance from a Nextflow trace (tabs, commas or semicolons).
+    source: str, dag: str | None, read: Columns, machine: Machine
+) -> ReplicationProblem:
+    """Make a replication instance from a Nextflow trace (tabs, commas or semicolons).
 
     A trace names neither files nor edges: each task gets one product and one input of the bytes
     that it wrote and read. A DAG joins processes, not tasks: tasks of one tag wait for each other,
@@ -128,10 +93,24 @@ def import_nextflow_trace(
     """
     from ioopt.formats.nextflow.trace import read_nextflow_trace
 
-    _only(family, told)
-    if family == "work-directory":
-        return _directory(source, machine, dag, read, **told)
     return read_nextflow_trace(source, dag, machine, read)
+
+
+WORK_DIRECTORY = """\b
+Examples:
+  ioopt import work-directory montage.json --cores 64 --quota 2TB --samples 8 -o directory.json
+  ioopt import work-directory trace.txt --dag dag.dot --cores 32 --quota 500GB -o directory.json
+"""
+
+
+@import_command("work-directory", WORK_DIRECTORY)
+@recorded
+def import_work_directory(source: str, **told: Any) -> WorkDirectoryProblem:
+    """Make a work-directory instance from a WfFormat workflow or a Nextflow trace.
+
+    What nobody reads counts as moved out when it is there; `ioopt budget` takes the same options.
+    """
+    return read_recorded(source, **told)
 
 
 SOLUTION = """\b

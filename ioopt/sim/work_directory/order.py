@@ -116,6 +116,7 @@ class Walk:
         """The same where no task has started; only of one in which none has."""
         other = copy(self)
         other.uses, other.readers = self.uses.copy(), [row[:] for row in self.readers]
+        other.sizes, other.stays = self.sizes[:], self.stays[:]
         return other
 
     def admits(self, k: int) -> bool:
@@ -150,7 +151,7 @@ class Walk:
             self.first += 1
 
     def resize(self, k: int, f: int, more: int) -> None:
-        """Product *f* of task *k* has *more* bytes than it had; this walk shares nothing with another."""
+        """Product *f* of task *k* has *more* bytes than it had."""
         at, row, leaves = self.place[k], self.readers[f], self.leaves[f]
         started = self.uses[at] < 0
         until = len(self.order) if not leaves else row[-1] + 1 if row else 0 if started else at + 1

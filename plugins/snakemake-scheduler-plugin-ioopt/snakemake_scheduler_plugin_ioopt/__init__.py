@@ -68,9 +68,9 @@ class Scheduler(SchedulerBase):
         disk, policy, cap = told
         self._data: DataOrder | None = None
         if getattr(self.settings, "data", False) or (disk, policy, cap) != (None, None, None):
-            quota = None if disk is None else disk * 10**6
+            quota, how = None if disk is None else disk * 10**6, policy or "depth-first"
             try:
-                self._data = DataOrder(self.dag, self._temp, quota, policy or "depth-first", cap)
+                self._data = DataOrder(self.dag, self._temp, quota, policy=how, in_flight=cap)
             except IooptError as error:
                 raise WorkflowError(f"--scheduler-ioopt: {error}") from None
         else:

@@ -1,15 +1,13 @@
 """Jobs so that the files they write fit a disk: :class:`ioopt.embed.WorkDirectory` decides.
 
-The jobs are its tasks, the files that they write its products: temporary ones go with their last
-reader, others stay. Bytes are the mean of what the rule has written so far, else its ``disk_mb``, else
-what the job reads; once a job has ended, those on the disk.
+Jobs are its tasks, the files that they write its products: temporary ones go with their last reader,
+others stay. Bytes are the mean of what the rule has written so far, else its ``disk_mb``, else what the
+job reads; once a job has ended, those on the disk.
 """
 
 from __future__ import annotations
 
 import os
-import stat
-from collections import defaultdict
 from collections.abc import Iterable
 from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING, Any
@@ -24,55 +22,47 @@ if TYPE_CHECKING:
 Place = tuple[str, int]
 """A rule, and which of its outputs."""
 SAME = 0.1
-"""Means that are no further apart than this part of them are not told again."""
+"""A mean that has changed by no more than this part of it is not told again."""
 
 
 class DataOrder:
     """One run of Snakemake: which jobs run, what rules write, and what decides."""
 
-    def __init__(
-        self, dag: Any, temp: TempInputs, quota: int | None, policy: str, in_flight: int | None
-    ) -> None:
-        """*quota*: bytes of the files that may lie there at once (None: any)."""
-        self._dag, self._temp, self._quota = dag, temp, quota
-        self._how: dict[str, Any] = {"policy": policy, "in_flight": in_flight}
-        self._run = WorkDirectory({"cores": 1}, **self._how)
-        self._round = 0
+    def __init__(self, dag: Any, temp: TempInputs, quota: int | None, **how: Any) -> None:
+        """*quota*: bytes of the files that may lie there at once (None: any); *how*: policy, in_flight."""
+        self._dag, self._temp, self._quota, self._how = dag, temp, quota, how
+        self._run = WorkDirectory({"cores": 1}, **how)
+        self._jobs: dict[str, Job] = {}
         self._running: dict[str, Job] = {}
-        self._known: set[str] = set()
-        self._lost: set[str] = set()
-        self._idle: list[int] | None = None
-        self._kept = 0
+        self._idle: list[int] = []
+        self._round = self._kept = 0
         self._seen: dict[Place, tuple[int, int]] = {}
         self._told: dict[Place, int] = {}
-        self._coming: dict[Place, dict[str, str]] = defaultdict(dict)
         self.notes: list[str] = []
 
     def choose(self, asked: Question, remaining: Iterable[Job], until: Deadline) -> list[Job]:
         """The jobs to start; at least one where none runs and resources allow it."""
-        left, self.notes = list(remaining), []
+        left, self.notes = {_name(job): job for job in remaining}, []
         self._round += 1
-        if self._idle is None:
-            self._idle = list(asked.capacities)
-        lost = self._look(asked)
-        if lost or not self._known.issuperset(map(_name, left)):
-            self._begin(left)
-        free, chosen = list(asked.capacities), []
-        rows = {_name(job): (job, row) for job, row in zip(asked.jobs, asked.ready)}
+        self._idle = self._idle or list(asked.capacities)
+        self._look(asked)
+        if not left.keys() <= self._jobs.keys():
+            self._begin(left | self._running)
+        rows, free = dict(zip(map(_name, asked.jobs), asked.ready)), list(asked.capacities)
+        chosen: list[str] = []
 
         def able(priority: int | None = None) -> list[str]:
             return [
-                name for name, (_, row) in rows.items()
-                if priority in (None, row.priority)
+                name for name, row in rows.items()
+                if priority in (None, row.priority) and name not in self._running
                 and all(need <= have for need, have in zip(row.resources, free))
             ]  # fmt: skip
 
         def start(name: str) -> None:
-            job, row = rows.pop(name)
             self._run.started(name)
-            self._running[name] = job
-            chosen.append(job)
-            free[:] = [have - need for need, have in zip(row.resources, free)]
+            self._running[name] = self._jobs[name]
+            chosen.append(name)
+            free[:] = [have - need for need, have in zip(rows[name].resources, free)]
 
         for priority in sorted({row.priority for row in asked.ready}, reverse=True):
             while not (chosen and until.expired()):
@@ -83,10 +73,10 @@ class DataOrder:
         if not self._running and (names := able()):  # nothing else would ever make room
             self.notes.append(f"job {names[0]} starts, though its files may not fit the disk")
             start(names[0])
-        return chosen
+        return [self._jobs[name] for name in chosen]
 
-    def _look(self, asked: Question) -> bool:
-        """Take note of what has ended, or failed; whether jobs have failed for good."""
+    def _look(self, asked: Question) -> None:
+        """Take note of what has ended or failed; after a failure for good what is left begins anew."""
         ready, nothing = set(asked.jobs), asked.capacities == self._idle
         for name, job in [*self._running.items()]:
             ended = self._dag.finished(job)
@@ -98,52 +88,45 @@ class DataOrder:
             elif job in ready:
                 self._run.failed(name)
             else:
-                self._lost.add(name)
-        return nothing and not self._lost.isdisjoint(self._known)
+                self._jobs = {}
 
     def _ended(self, name: str, job: Job) -> None:
-        files = {str(file): _size(str(file)) for file in job.output}
-        sizes = {file: size for file, size in files.items() if size is not None}
-        self._run.ended(name, self._round, sizes)
-        for at, file in enumerate(job.output):
-            place, size = (_rule(job), at), sizes.get(str(file))
-            self._coming[place].pop(str(file), None)
-            if size is None:  # one without readers has gone
-                continue
+        found = [(file, at, _size(str(file))) for at, file in enumerate(job.output)]
+        there = [(file, (_rule(job), at), size) for file, at, size in found if size is not None]
+        self._run.ended(name, self._round, {str(file): size for file, _, size in there})
+        self._jobs.pop(name, None)
+        for file, place, size in there:  # those without readers have gone
             self._kept += 0 if file.is_flagged("temp") else size
             count, total = self._seen.get(place, (0, 0))
             self._seen[place] = count + 1, total + size
             mean = (total + size) // (count + 1)
             if abs(mean - self._told.get(place, -1)) > SAME * mean:
                 self._told[place] = mean
-                going = {f: mean for f, n in self._coming[place].items() if n not in self._running}
-                self._run.expect(going)
+                alike = [other for n, other in self._jobs.items() if n not in self._running]
+                files = [str(j.output[place[1]]) for j in alike if _rule(j) == place[0]]
+                self._run.expect(dict.fromkeys(files, mean))
 
-    def _begin(self, left: list[Job]) -> None:
-        """A new instance of what is left: at first, where jobs are new, and where some failed for good."""
-        jobs = {_name(job): job for job in sorted((*left, *self._running.values()), key=_name)}
-        self._known = set(jobs)
+    def _begin(self, jobs: dict[str, Job]) -> None:
+        """A new instance of *jobs*, those that run among them."""
+        reads = {name: [*dict.fromkeys(map(str, jobs[name].input))] for name in sorted(jobs)}
         writer = {str(file): name for name, job in jobs.items() for file in job.output}
-        reads = {name: [*dict.fromkeys(map(str, job.input))] for name, job in jobs.items()}
         before = {name: [writer[f] for f in files if f in writer] for name, files in reads.items()}
         size: dict[str, int] = {}
         keep: set[str] = set()
         tasks: dict[str, dict[str, Any]] = {}
-        self._coming.clear()
         for name in TopologicalSorter(before).static_order():
-            job, outputs = jobs[name], [str(file) for file in jobs[name].output]
-            if any(other not in tasks for other in before[name]) or self._reads_lost(job):
-                continue
-            for file in reads[name]:
-                if file not in size:
-                    size[file] = _size(file) or 0
-                    if file in self._temp[job]:  # what an earlier run has left lies there too
-                        tasks[f"there: {file}"] = {"outputs": [file]}
-            own = self._expected(job, outputs, sum(size[file] for file in reads[name]))
-            size |= dict(zip(outputs, own))
+            job, temp = jobs[name], self._temp[jobs[name]]
+            there = {file: _size(file) for file in reads[name] if file not in size}
+            if any(there[file] is None for file in there.keys() & temp):
+                continue  # who would write it has failed for good
+            size |= {file: found or 0 for file, found in there.items()}
+            for file in (
+                there.keys() & temp
+            ):  # what lies there has been written by a task that has ended
+                tasks[f"there: {file}"] = {"outputs": [file]}
+            outputs = [str(file) for file in job.output]
+            size |= zip(outputs, self._expected(job, sum(size[file] for file in reads[name])))
             keep |= {str(file) for file in job.output if not file.is_flagged("temp")}
-            for at, file in enumerate(outputs):
-                self._coming[_rule(job), at][file] = name
             sample = getattr(getattr(job, "wildcards", None), "sample", None)
             tasks[name] = {"inputs": reads[name], "outputs": outputs, "sample": sample}
         instance = {
@@ -157,24 +140,19 @@ class DataOrder:
         except SimulationError as error:
             self.notes.append(f"{error}; jobs start where their files fit")
             self._run = WorkDirectory(instance, safe=False, **self._how)
+        self._jobs = jobs
         for name in tasks:
             if name not in jobs or name in self._running:
                 self._run.started(name)
             if name not in jobs:
                 self._run.ended(name, 0)
 
-    def _reads_lost(self, job: Job) -> bool:
-        members = getattr(job, "jobs", (job,))
-        return any(
-            _name(made) in self._lost for each in members for made in self._dag.job_dependencies(each)
-        )  # fmt: skip
-
-    def _expected(self, job: Job, outputs: list[str], reads: int) -> list[int]:
+    def _expected(self, job: Job, reads: int) -> list[int]:
         """Bytes of each output, by what the rule has written, what it states, or what the job reads."""
-        stated = job.scheduler_resources.get("disk_mb", 0)
+        stated, count = job.scheduler_resources.get("disk_mb", 0), len(job.output)
         whole = stated * 10**6 if isinstance(stated, int) and stated else reads
-        share = -(-whole // max(1, len(outputs)))
-        return [self._told.get((_rule(job), at), share) for at in range(len(outputs))]
+        share = -(-whole // max(1, count))
+        return [self._told.get((_rule(job), at), share) for at in range(count)]
 
 
 def _name(job: Job) -> str:
@@ -186,9 +164,11 @@ def _rule(job: Job) -> str:
 
 
 def _size(path: str) -> int | None:
-    """Bytes of a file that is there."""
+    """Bytes of a file that is there, or of the files of a folder."""
     try:
-        found = os.stat(path)
+        if not os.path.isdir(path):
+            return os.stat(path).st_size
+        rows = ((at, name) for at, _, names in os.walk(path) for name in names)
+        return sum(os.path.getsize(os.path.join(*row)) for row in rows)
     except OSError:
         return None
-    return found.st_size if stat.S_ISREG(found.st_mode) else None
