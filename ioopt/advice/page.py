@@ -139,7 +139,10 @@ def _queue(advice: Json) -> Part:
             "The simulated queue was not held against the log: waits are those of another queue."
         ]
         return Part("The queue", words)
-    return Part("The queue", [fit["reason"], *(f"- {text}" for text in fit["knobs"])])
+    reason = [fit["reason"]] * advice["yours"]  # else the answer says it
+    return Part(
+        "The queue", [*reason, *(f"- {text}" for text in fit["knobs"] or ("nothing was fitted",))]
+    )
 
 
 def _curve(advice: Json) -> Part:

@@ -172,11 +172,7 @@ def generate(preset: str | None, settings: Mapping[str, object], seed: int) -> B
 
 
 def _mira(settings: MiraSettings, rng: random.Random) -> BatchIoProblem:
-    """Jobs over ``days`` days: sizes by the table above, arrivals with a daily rhythm.
-
-    Run times are lognormal, scaled so that the jobs' node-seconds are ``load`` of the machine's,
-    then cut to the range of the settings.
-    """
+    """Lognormal jobs over ``days`` days, by the sizes above and a daily rhythm, scaled to the ``load``."""
     most = MIRA.storage_bytes_per_second
     if isinstance(settings, LoadedMiraSettings):
         most *= settings.demand
