@@ -41,12 +41,13 @@ from ioopt.sim.replication.state import (
 from ioopt.solvers.replication import dispatch
 from ioopt.solvers.replication.dispatch import locality
 from ioopt.solvers.replication.greedy.list_scheduler import B_LEVEL, HEFT, ListScheduler
-from ioopt.solvers.replication.live_bytes import (
+from ioopt.solvers.replication.online.late_binding import LateBinding
+from ioopt.solvers.replication.search.flow_deal import (
+    FIRST_DEALS,
     LiveBytes,
     depth_first,
     stretches,
 )
-from ioopt.solvers.replication.online.late_binding import LateBinding
 
 LATE = 0.1
 """Tasks are bound late where that is at most by this share worse than the plan, times being known."""
@@ -202,8 +203,8 @@ def _candidates(rest: Remaining) -> Iterator[Queues]:
     problem = rest.problem
     if _limited(problem.nodes):
         order = depth_first(problem)
-        for strict in (True, False):
-            yield _run(rest, LiveBytes(problem, order, strict), False)
+        for dealing in FIRST_DEALS:
+            yield _run(rest, LiveBytes(problem, order, dealing, 0), False)
         yield rest.behind_heads(stretches(problem, order))
     for components in (HEFT, B_LEVEL):
         yield rest.behind_heads(ListScheduler(problem, components).run().queues())

@@ -6,7 +6,11 @@ bytes together; a windowed dispatch deals it to the nodes by link cost, with a p
 useful bytes, under random parameters; annealing of one order of all tasks that keeps producers before
 readers (:mod:`ioopt.solvers.replication.search.line_moves`), scored by the timeline simulator, does the
 rest; eviction is farthest-next-use. All cheap planners are among the starts, under their own eviction
-too: the answer is never worse than theirs. Workflows are annealed from these alone.
+too: the answer is never worse than theirs.
+
+In a workflow the bytes that live on small disks decide: who starts more than they hold saves it all
+over the link. There dispatches by live bytes along depth-first orders
+(:mod:`ioopt.solvers.replication.search.flow_deal`) take the place of the spectral order.
 """
 
 from concurrent.futures import ThreadPoolExecutor

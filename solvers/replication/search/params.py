@@ -28,7 +28,7 @@ class SearchParams(Record):
 
     *Deals* take ``deal_share`` of a run, ``ordered_deal_share`` before orders and ``slow_deal_share`` where
     replays are slow; ``fewest_deals`` of them at least, ``deals_per_replay`` before one is replayed from
-    ``medium_cells`` inputs x nodes on.
+    ``medium_cells`` inputs x nodes on. ``workflow_deals`` dispatches by live bytes begin a workflow.
 
     *Annealing of queues* goes from ``hot`` to ``cold``; temperatures are shares of the makespan for up to
     ``many_tasks`` tasks, less for more: a move changes what a few tasks cost.
@@ -53,6 +53,7 @@ class SearchParams(Record):
     slow_deal_share: Share = 0.85
     fewest_deals: Count = 24
     deals_per_replay: Count = 4
+    workflow_deals: int = Field(default=6, ge=0)
     hot: Share = 5e-3
     cold: Share = 1e-4
     most_steps: Count = 100_000

@@ -21,12 +21,13 @@ from ioopt.problems.replication import ReplicationProblem
 from ioopt.protocols import SolveRequest
 from ioopt.sim.replication.dispatch import dispatch
 from ioopt.sim.replication.simulate import simulate
-from ioopt.solvers.replication.live_bytes import (
+from ioopt.solvers.replication.search import flow_run, link_aware, params
+from ioopt.solvers.replication.search.flow_deal import (
+    FlowDealing,
     LiveBytes,
     depth_first,
     stretches,
 )
-from ioopt.solvers.replication.search import flow_run, link_aware
 from ioopt.solvers.replication.search.line_moves import change, keep, put_back, write_queues
 from ioopt.solvers.replication.search.link_search import Engine, by_replays
 from ioopt.solvers.replication.workflows import PLANNERS
@@ -74,7 +75,7 @@ def test_a_core_idles_rather_than_exceed_the_disk() -> None:
     problem = pairs(2, cores=2)
     assert ioopt.solve(problem, "locality").metrics["makespan_seconds"] == 44
     for strict, seconds in ((True, 4), (False, 44)):
-        policy = LiveBytes(problem, depth_first(problem), strict)
+        policy = LiveBytes(problem, depth_first(problem), FlowDealing(1.0, 0.0, strict, 0.0), 0)
         plan, _ = dispatch(problem, policy)
         replay = plan.model_copy(update={"dispatches": None})
         assert simulate(problem, replay).metrics["makespan_seconds"] == seconds
@@ -133,6 +134,7 @@ def test_never_above_a_planner_and_the_same_again(seed: int) -> None:
 def test_annealing_improves_what_the_starts_leave(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many small groups on disks of 1.5 times the largest task, from HEFT's plan alone."""
     monkeypatch.setattr(flow_run, "PLANNERS", {"heft": PLANNERS["heft"]})
+    monkeypatch.setattr(params, "PARAMS", params.PARAMS.model_copy(update={"workflow_deals": 0}))
     problem = generate("many-small-groups", {"groups": 6, "nodes": 2, "disk_share": 1.5}, 4)
     heft = ioopt.solve(problem, "heft").metrics["makespan_seconds"]
     result = ioopt.solve(problem, "link-aware", settings={"evaluations": 300})

@@ -1,11 +1,13 @@
-"""Plans of workflows that keep few live bytes: depth-first and dispatched.
+"""Plans that keep few live bytes, to begin a search over workflows from: depth-first and dispatched.
 
 A product lives on a disk from its start to its last reader's. Where disks are small, list
 schedulers start more than the disks can hold and save it all over the shared link; whoever
 finishes what has been begun first, as in a pebble game, saves next to nothing.
 """
 
+import random
 from bisect import bisect_right
+from dataclasses import dataclass
 from heapq import nsmallest
 from itertools import accumulate
 
@@ -17,14 +19,13 @@ WINDOW = 40
 """Ready tasks that a dispatch looks at, the first of the order."""
 RECENT, READERS = 60, 8
 """Tasks that a depth-first order has in mind to go on with, and readers of a file among them."""
-PENALTY, DRIFT = 2.0, 0.1
-"""Cost of a byte beyond the disk, in times of its fetch, and of a place down the order, of a mean file."""
 
 
-def depth_first(problem: ReplicationProblem) -> list[int]:
+def depth_first(problem: ReplicationProblem, rng: random.Random | None = None) -> list[int]:
     """An order in which what a task waits for comes just before it, then readers of the same files.
 
-    Among those it goes on with the one that waits for the fewest bytes, ties to the latest.
+    Among those it goes on with the one that waits for the fewest bytes, ties to the latest. *rng*
+    shuffles the producers of a task; else they come in the order of the file.
     """
     done = [False] * len(problem.tasks)
     order: list[int] = []
@@ -35,12 +36,12 @@ def depth_first(problem: ReplicationProblem) -> list[int]:
     after = successors(problem)
 
     def visit(first: int) -> None:
-        stack = [(first, iter(problem.predecessors[first]))]
+        stack = [(first, iter(_shuffled(problem.predecessors[first], rng)))]
         while stack:
             k, before = stack[-1]
             j = next((j for j in before if not done[j]), None)
             if j is not None:
-                stack.append((j, iter(problem.predecessors[j])))
+                stack.append((j, iter(_shuffled(problem.predecessors[j], rng))))
                 continue
             stack.pop()
             if done[k]:
@@ -80,21 +81,46 @@ def stretches(problem: ReplicationProblem, order: list[int]) -> list[list[int]]:
     return queues
 
 
-class LiveBytes:
-    """A dispatcher that knows the whole workflow: nodes take what their live bytes leave room for.
+def _shuffled(tasks: tuple[int, ...], rng: random.Random | None) -> list[int]:
+    listed = list(tasks)
+    if rng is not None:
+        rng.shuffle(listed)
+    return listed
 
-    The pair of least cost is next: seconds to bring the task's inputs, and the penalty and drift above. A
-    *strict* one lets cores idle rather than exceed a disk.
+
+@dataclass(frozen=True)
+class FlowDealing:
+    """How a :class:`LiveBytes` chooses: least cost first.
+
+    The cost of a pair: seconds to bring the task's inputs, plus *penalty* a second's worth of live
+    bytes that the disk could not hold, plus *drift* seconds a place down the order, times 1 + a
+    random share of *noise*. A *strict* one lets cores idle rather than exceed a disk. Drifts are given
+    as shares of the time to fetch a file of mean size.
     """
 
-    def __init__(self, problem: ReplicationProblem, order: list[int], strict: bool) -> None:
-        self.problem, self.strict = problem, strict
+    penalty: float
+    drift: float
+    strict: bool
+    noise: float
+
+
+FIRST_DEALS = (FlowDealing(2.0, 0.1, True, 0.0), FlowDealing(2.0, 0.1, False, 0.0))
+"""Tried before random ones."""
+
+
+class LiveBytes:
+    """A dispatcher that knows the whole workflow: nodes take what their live bytes leave room for."""
+
+    def __init__(
+        self, problem: ReplicationProblem, order: list[int], dealing: FlowDealing, seed: int
+    ) -> None:
+        self.problem, self.dealing, self.rng = problem, dealing, random.Random(seed)
         self.rank = [0] * len(order)
         for place, k in enumerate(order):
             self.rank[k] = place
         self.size = [file.bytes for file in problem.files]
         typical = sum(self.size or [0]) / len(self.size or [0])
-        self.drift = DRIFT * (typical / problem.network.remote_bytes_per_second)
+        self.drift = dealing.drift * (typical / problem.network.remote_bytes_per_second)
         self.unread = [len(tasks) for tasks in problem.readers]
         """By file, its readers that are not assigned yet."""
         self.there: list[set[int]] = [set(held) for held in problem.holds]
@@ -114,8 +140,8 @@ class LiveBytes:
             for place, k in enumerate(first):
                 if view.takes(k, i):
                     cost, over = self._cost(view, k, i, room)
-                    cost += self.drift * place
-                    if (idle or not over or not self.strict) and (
+                    cost = (cost + self.drift * place) * self._factor()
+                    if (idle or not over or not self.dealing.strict) and (
                         best is None or (cost, (k, i)) < best
                     ):
                         best = cost, (k, i)
@@ -127,6 +153,9 @@ class LiveBytes:
         self.there[i].update(self.problem.inputs[k], self.problem.outputs[k])
         return k, i
 
+    def _factor(self) -> float:
+        return 1.0 + self.dealing.noise * self.rng.random() if self.dealing.noise else 1.0
+
     def _room(self, view: DispatchView, i: int, computing: list[int]) -> float:
         """Bytes of node *i* that no live file takes."""
         disk = view.nodes[i].disk_bytes
@@ -137,7 +166,7 @@ class LiveBytes:
         return float(disk - sum([self.size[f] for f in self.there[i]]))
 
     def _cost(self, view: DispatchView, k: int, i: int, room: float) -> tuple[float, bool]:
-        """Seconds for the inputs and what exceeds the disk, and whether anything does."""
+        """Seconds as :class:`FlowDealing` has them, and whether the disk is exceeded."""
         fetch = 1.0 / view.network.remote_bytes_per_second
         copy = 1.0 / view.network.replica_bytes_per_second
         seconds, wanted = 0.0, sum([self.size[f] for f in self.problem.outputs[k]])
@@ -146,4 +175,4 @@ class LiveBytes:
                 wanted += self.size[f]
                 seconds += self.size[f] * (copy if view.copies(f) else fetch)
         over = max(0.0, wanted - room)
-        return seconds + PENALTY * over * fetch, over > 0.0
+        return seconds + self.dealing.penalty * over * fetch, over > 0.0
