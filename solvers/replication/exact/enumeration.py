@@ -171,7 +171,7 @@ class Enumeration:
             zeros(depths * nodes), zeros(depths * nodes), zeros(groups), zeros(groups * nodes),
             zeros(places), zeros(len(self.options.kinds)), zeros(places), zeros(places * nodes),
             zeros(places), zeros(places), zeros(places * nodes), zeros(places * nodes),
-            zeros(kernel.ROWS * kernel.row_length(nodes)), zeros(kernel.NUMBERS),
+            zeros(kernel.NUMBERS),
         )  # fmt: skip
         work = sum(self.instance.work[k][0] for k in self._class)
         state.cost[0] = work + sum(self.options.base[kind * (nodes + 1)] for kind in self._kind)
