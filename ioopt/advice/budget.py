@@ -21,12 +21,12 @@ from ioopt.solvers.work_directory.search import Settings, search
 
 Request = SolveRequest[Settings, WorkDirectoryPlan]
 
-PLAN, SETTING, CURVE, CAPS = 0.35, 0.2, 0.6, 0.4
+PLAN, SETTING, CURVE, CAPS = 0.3, 0.15, 0.4, 0.3
 """Part of the time left that each question may take, one after the other; noisy runs have the rest."""
 NOISY_RUNS, PLANNED, LESS = 20, 5, 0.97
 """Runs with wrong estimates; quotas to plan with that are tried, each this part of the last at most."""
-SHARES_OF_PLAN = (1, 0.8, 0.65, 0.5, 0.4, 0.3, 0.2, 0.15, 0.1, 0.05, 0)
-"""Caps, in what a plan runs at once."""
+SHARES_OF_PLAN = (0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 1)
+"""Caps, in what a plan runs at once, until one does not keep the quota."""
 
 
 def answer(
@@ -151,15 +151,19 @@ def choose_caps(problem: WorkDirectoryProblem, plan: WorkDirectoryPlan, deadline
             most[name] = max(most[name], now[name])
     tasks = most.pop("", 1)
     first = {name for name, level in zip(process, problem.levels) if not level}
-    for share in SHARES_OF_PLAN:
-        part = {name: max(1, ceil(share * count)) for name, count in most.items()}
-        begin = {name: cap for name, cap in part.items() if name in first}
-        whole = max(1, ceil(share * tasks))
-        for cap, forks in ((whole, {}), (problem.cores, part), (problem.cores, begin)):
-            if not rows or not deadline.expired():
-                plan = dispatch(problem, _Capped(problem, cap, forks))
-                met = replay(problem, plan.model_copy(update={"ignore_quota": True})).metrics
-                rows.append({"tasks": cap, "forks": forks, **met})
+    for form in ("all", "each", "first"):
+        for share in SHARES_OF_PLAN:
+            forks = {name: max(1, ceil(share * count)) for name, count in most.items()}
+            if form != "each":
+                forks = {
+                    name: cap for name, cap in forks.items() if form == "first" and name in first
+                }
+            cap = max(1, ceil(share * tasks)) if form == "all" else problem.cores
+            plan = dispatch(problem, _Capped(problem, cap, forks))
+            met = replay(problem, plan.model_copy(update={"ignore_quota": True})).metrics
+            rows.append({"tasks": cap, "forks": forks, **met})
+            if met["peak_bytes"] > quota or deadline.expired():
+                break
     return min(rows, key=lambda row: (max(0, row["peak_bytes"] - quota), row["makespan_seconds"]))
 
 

@@ -165,7 +165,8 @@ def _rows(found: Json) -> Iterator[tuple[str, str]]:
                 f"no caps tried keep it, the least peak is {_size(caps['peak_bytes'])}: not written"
             )
         if parts := found["batches"]:
-            text += f"; {parts['runs']} runs of {parts['samples']} samples: {_run(parts)}"
+            each = f"{counted(parts['runs'], 'run')} of {counted(parts['samples'], 'sample')}"
+            text += f"; {each}: {_run(parts)}"
         yield "nextflow", text
     if noise := found["noise"]:
         text = f"{_time(noise['median_seconds'])}, at worst {_time(noise['worst_seconds'])}"
