@@ -32,6 +32,7 @@ METHODS = {
     "IoArbiter": ["request", "progress", "finish", "decide"],
     "GangScheduler": ["arrive", "depart", "served", "matrix"],
     "ReplicationPlanner": ["submit", "plan", "next", "staged", "evicted", "completed", "observe"],
+    "WorkDirectory": ["ready", "expect", "next", "started", "ended", "failed"],
     "WorkflowDispatcher": [
         *("submit", "next", "completed", "failed", "withdraw", "observe", "forget"),
         *("lost", "back", "staged", "evicted"),

@@ -392,13 +392,13 @@ def measure(
     slopes = PerturbationSlopes(processors=problem.processors, applications=tuple(found))
     known = [item.gamma_sub for item in found if item.gamma_sub is not None]
     metrics: Json = {"mean_gamma_sub": fmean(known) if known else None}
-    return Measurement(slopes, tuple(map(_row, found)), metrics, tuple(notes))
-
-
-def _row(item: ApplicationSlopes) -> Json:
-    return {
-        "application": item.id,
-        **dict(item.slopes.items()),
-        "gamma_sub": item.gamma_sub,
-        "gamma_add": item.gamma_add,
-    }
+    rows = tuple(
+        {
+            "application": item.id,
+            **item.slopes,
+            "gamma_sub": item.gamma_sub,
+            "gamma_add": item.gamma_add,
+        }
+        for item in found
+    )
+    return Measurement(slopes, rows, metrics, tuple(notes))

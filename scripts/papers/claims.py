@@ -20,6 +20,7 @@ The rules of the verdicts, fixed before the reported seeds are run and the same 
 from __future__ import annotations
 
 import json
+import math
 import statistics
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,7 +29,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ioopt.campaign.study import Study
-from ioopt.metrics import mean_interval
+from ioopt.metrics import mean_and_standard_error, mean_interval
 
 HOLDS, TIE, PARTLY, NOT, NOT_RUN = "holds", "tie", "partly", "not", "not run"
 VERDICTS = (HOLDS, TIE, PARTLY, NOT, NOT_RUN)
@@ -155,15 +156,10 @@ def values_of(
     return [json.loads(json.dumps(function(**each))) for each in settings]
 
 
-def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
-    """Mean and its standard error; NaN for the error of one value."""
-    error = statistics.stdev(values) / len(values) ** 0.5 if len(values) > 1 else float("nan")
-    return statistics.fmean(values), error
-
-
 def point(at: float, values: Sequence[float]) -> tuple[float, float, float, int]:
-    """One point of a curve: its place on the axis, mean and standard error, how many values."""
-    return at, *mean_and_error(values), len(values)
+    """One point of a curve: its place on the axis, mean and standard error (NaN: of one value), count."""
+    mean, error = mean_and_standard_error(values)
+    return at, mean, math.nan if error is None else error, len(values)
 
 
 def ratio_interval(base: Sequence[float], over: Sequence[float]) -> Ratio:
