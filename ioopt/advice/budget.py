@@ -47,8 +47,8 @@ def answer(
     def part(share: float) -> Deadline:
         return deadline.within(share * deadline.remaining())
 
-    quota, free, question = problem.quota_bytes, unlimited(problem), Question.of(problem)
-    found = sequential_peak(problem, least_order(problem))
+    quota, free, order = problem.quota_bytes, unlimited(problem), least_order(problem)
+    question, found = Question.of(problem, order=order), sequential_peak(problem, order)
     seconds = sum(task.compute_seconds for task in problem.tasks)
     seconds += max((task.release_seconds for task in problem.tasks), default=0.0)
     one_by_one = {"makespan_seconds": seconds, "peak_bytes": found}
@@ -61,7 +61,12 @@ def answer(
     }  # fmt: skip
     plan = None
     if quota is not None:
-        told["at_quota"], plan, told["notes"] = _at_quota(question, request(PLAN))
+        best = search(question, request(PLAN), Settings().evaluations)
+        plan, told["notes"] = best.plan, [*best.notes]
+        met = {} if plan is None else replay(problem, plan).metrics
+        status = "infeasible" if best.infeasible else "unknown" if plan is None else "feasible"
+        row = {key: met.get(key) for key in ("makespan_seconds", "peak_bytes")}
+        told["at_quota"] = {"status": status, "bound": question.seconds, **row}
     if plan is not None and question.walk is not None:
         starts, cap, policy, _ = quickest(Runs(question), part(SETTING))
         met = replay(problem, question.plan(starts)).metrics
@@ -79,24 +84,6 @@ def answer(
         for run in runs:
             no_worse(row, run, row.get("quota_bytes", quota))
     return told
-
-
-def _at_quota(
-    question: Question, request: Request
-) -> tuple[Json, WorkDirectoryPlan | None, list[str]]:
-    """What the quota costs: a row as of the curve, its plan, and notes."""
-    found = search(question, request, Settings().evaluations)
-    status = "infeasible" if found.infeasible else "unknown" if found.plan is None else "feasible"
-    row = {
-        "status": status,
-        "bound": question.seconds,
-        "makespan_seconds": None,
-        "peak_bytes": None,
-    }
-    if found.plan is not None:
-        met = replay(question.problem, found.plan).metrics
-        row |= {key: met[key] for key in ("makespan_seconds", "peak_bytes")}
-    return row, found.plan, [*found.notes]
 
 
 def no_worse(row: Json, run: Json, quota: int) -> None:
@@ -191,21 +178,18 @@ def batches(problem: WorkDirectoryProblem, deadline: Deadline) -> Json | None:
 
 def nextflow_config(found: Json) -> str:
     """The text of a nextflow.config with the caps that an answer *found*."""
-    caps = found["nextflow"]
-    forks = [
-        f"    withName: '{name}' {{ maxForks = {cap} }}"
-        for name, cap in sorted(caps["forks"].items())
-    ]
-    return "\n".join(
-        [
-            f"// {' '.join(found['instance'].split())}: simulated, {caps['makespan_seconds']:.6g} s with at",
-            f"// most {caps['peak_bytes']} bytes in work/. Files leave once no task needs them: nf-boost.",
-            "plugins { id 'nf-boost' }",
-            "boost { cleanup = true }",
-            f"executor {{ cpus = {found['cores']}; queueSize = {caps['tasks']} }}",
-            "process {", *forks, "}", "",
-        ]
-    )  # fmt: skip
+    caps, name = found["nextflow"], " ".join(found["instance"].split())
+    forks = sorted(caps["forks"].items())
+    rows = [f"    withName: '{process}' {{ maxForks = {cap} }}\n" for process, cap in forks]
+    return f"""\
+// {name}: simulated, {caps["makespan_seconds"]:.6g} s with at
+// most {caps["peak_bytes"]} bytes in work/. Files leave once no task needs them: nf-boost.
+plugins {{ id 'nf-boost' }}
+boost {{ cleanup = true }}
+executor {{ cpus = {found["cores"]}; queueSize = {caps["tasks"]} }}
+process {{
+{"".join(rows)}}}
+"""
 
 
 class _Surprised(Dispatcher):
@@ -267,7 +251,8 @@ def _noisy_runs(
 
     None at all where no order is known to keep it.
     """
-    question = Question.of(problem.model_copy(update={"quota_bytes": quota}))
+    asked = problem.model_copy(update={"quota_bytes": quota})
+    question = Question.of(asked, order=least_order(problem))
     if question.walk is None:
         return []
     rows: list[tuple[float | None, int]] = []

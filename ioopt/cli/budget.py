@@ -43,7 +43,7 @@ def recorded(command: Any) -> Any:
 
 def read_recorded(file: str, quota: str | None, **told: Any) -> WorkDirectoryProblem:
     """The instance that FILE and the options of :func:`recorded` describe."""
-    from ioopt.advice.recorded import Wanted, read_work_directory
+    from ioopt.advice.recorded import read_work_directory
     from ioopt.formats.native import reading
 
     try:
@@ -51,7 +51,7 @@ def read_recorded(file: str, quota: str | None, **told: Any) -> WorkDirectoryPro
     except UsageError as error:
         raise UsageError(f"--quota: {error}") from None
     with reading(file):
-        return read_work_directory(file, Wanted(quota=size, **told))
+        return read_work_directory(file, quota=size, **told)
 
 
 @click.command(cls=IooptCommand, epilog=EPILOG)
