@@ -14,19 +14,19 @@ from ioopt.problems.work_directory import Fault, WorkDirectoryPlan, WorkDirector
 from ioopt.protocols import SolveRequest
 from ioopt.sim.work_directory.dispatch import Dispatcher, dispatch
 from ioopt.sim.work_directory.order import least_order, sequential_peak
-from ioopt.sim.work_directory.replay import replay
+from ioopt.sim.work_directory.replay import carried_out
 from ioopt.solvers.work_directory.dispatch import Question, Runs, quickest
 from ioopt.solvers.work_directory.frontier import SHARES, frontier, unlimited
 from ioopt.solvers.work_directory.search import Settings, search
 
 Request = SolveRequest[Settings, WorkDirectoryPlan]
 
-PLAN, SETTING, CURVE, CAPS = 0.35, 0.2, 0.6, 0.4
+PLAN, SETTING, CURVE, CAPS = 0.3, 0.15, 0.4, 0.3
 """Part of the time left that each question may take, one after the other; noisy runs have the rest."""
 NOISY_RUNS, PLANNED, LESS = 20, 5, 0.97
 """Runs with wrong estimates; quotas to plan with that are tried, each this part of the last at most."""
-SHARES_OF_PLAN = (1, 0.8, 0.65, 0.5, 0.4, 0.3, 0.2, 0.15, 0.1, 0.05, 0)
-"""Caps, in what a plan runs at once."""
+SHARES_OF_PLAN = (0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 1)
+"""Caps, in what a plan runs at once, until one does not keep the quota."""
 
 
 def answer(
@@ -47,8 +47,8 @@ def answer(
     def part(share: float) -> Deadline:
         return deadline.within(share * deadline.remaining())
 
-    quota, free, question = problem.quota_bytes, unlimited(problem), Question.of(problem)
-    found = sequential_peak(problem, least_order(problem))
+    quota, free, order = problem.quota_bytes, unlimited(problem), least_order(problem)
+    question, found = Question.of(problem, order=order), sequential_peak(problem, order)
     seconds = sum(task.compute_seconds for task in problem.tasks)
     seconds += max((task.release_seconds for task in problem.tasks), default=0.0)
     one_by_one = {"makespan_seconds": seconds, "peak_bytes": found}
@@ -61,10 +61,15 @@ def answer(
     }  # fmt: skip
     plan = None
     if quota is not None:
-        told["at_quota"], plan, told["notes"] = _at_quota(question, request(PLAN))
+        best = search(question, request(PLAN), Settings().evaluations)
+        plan, told["notes"] = best.plan, [*best.notes]
+        met = {} if plan is None else carried_out(problem, plan).metrics
+        status = "infeasible" if best.infeasible else "unknown" if plan is None else "feasible"
+        row = {key: met.get(key) for key in ("makespan_seconds", "peak_bytes")}
+        told["at_quota"] = {"status": status, "bound": question.seconds, **row}
     if plan is not None and question.walk is not None:
         starts, cap, policy, _ = quickest(Runs(question), part(SETTING))
-        met = replay(problem, question.plan(starts)).metrics
+        met = carried_out(problem, question.plan(starts)).metrics
         told["setting"] = {"policy": policy, "in_flight": cap, **met}
     quotas = {ceil(share * free["peak_bytes"]) for share in SHARES} | {found}
     told["curve"] = frontier(problem, request(CURVE), sorted(quotas))
@@ -79,24 +84,6 @@ def answer(
         for run in runs:
             no_worse(row, run, row.get("quota_bytes", quota))
     return told
-
-
-def _at_quota(
-    question: Question, request: Request
-) -> tuple[Json, WorkDirectoryPlan | None, list[str]]:
-    """What the quota costs: a row as of the curve, its plan, and notes."""
-    found = search(question, request, Settings().evaluations)
-    status = "infeasible" if found.infeasible else "unknown" if found.plan is None else "feasible"
-    row = {
-        "status": status,
-        "bound": question.seconds,
-        "makespan_seconds": None,
-        "peak_bytes": None,
-    }
-    if found.plan is not None:
-        met = replay(question.problem, found.plan).metrics
-        row |= {key: met[key] for key in ("makespan_seconds", "peak_bytes")}
-    return row, found.plan, [*found.notes]
 
 
 def no_worse(row: Json, run: Json, quota: int) -> None:
@@ -124,15 +111,18 @@ class _Capped(Dispatcher):
         self.process, self.runs = processes(problem), Counter[str]()
 
     def admits(self, k: int) -> bool:
+        """Whether the caps leave room for task *k*."""
         process = self.process[k]
         room = self.runs[process] < self.forks.get(process, self.tasks)
         return room and self.running < self.tasks
 
     def started(self, k: int) -> None:
+        """Count it."""
         super().started(k)
         self.runs[self.process[k]] += 1
 
     def ended(self, k: int) -> list[int]:
+        """Count it no longer."""
         self.runs[self.process[k]] -= 1
         return super().ended(k)
 
@@ -144,22 +134,26 @@ def choose_caps(problem: WorkDirectoryProblem, plan: WorkDirectoryPlan, deadline
     """
     quota, process, rows = problem.quota_bytes or 0, processes(problem), list[Json]()
     now, most = Counter[str](), Counter[str]()
-    times = replay(problem, plan).times.items()
+    times = carried_out(problem, plan).times.items()
     for _, step, k in sorted((at, step, k) for k, row in times for at, step in zip(row, (1, -1))):
         for name in (process[k], ""):
             now[name] += step
             most[name] = max(most[name], now[name])
     tasks = most.pop("", 1)
     first = {name for name, level in zip(process, problem.levels) if not level}
-    for share in SHARES_OF_PLAN:
-        part = {name: max(1, ceil(share * count)) for name, count in most.items()}
-        begin = {name: cap for name, cap in part.items() if name in first}
-        whole = max(1, ceil(share * tasks))
-        for cap, forks in ((whole, {}), (problem.cores, part), (problem.cores, begin)):
-            if not rows or not deadline.expired():
-                plan = dispatch(problem, _Capped(problem, cap, forks))
-                met = replay(problem, plan.model_copy(update={"ignore_quota": True})).metrics
-                rows.append({"tasks": cap, "forks": forks, **met})
+    for form in ("all", "each", "first"):
+        for share in SHARES_OF_PLAN:
+            forks = {name: max(1, ceil(share * count)) for name, count in most.items()}
+            if form != "each":
+                forks = {
+                    name: cap for name, cap in forks.items() if form == "first" and name in first
+                }
+            cap = max(1, ceil(share * tasks)) if form == "all" else problem.cores
+            plan = dispatch(problem, _Capped(problem, cap, forks))
+            met = carried_out(problem, plan.model_copy(update={"ignore_quota": True})).metrics
+            rows.append({"tasks": cap, "forks": forks, **met})
+            if met["peak_bytes"] > quota or deadline.expired():
+                break
     return min(rows, key=lambda row: (max(0, row["peak_bytes"] - quota), row["makespan_seconds"]))
 
 
@@ -187,21 +181,18 @@ def batches(problem: WorkDirectoryProblem, deadline: Deadline) -> Json | None:
 
 def nextflow_config(found: Json) -> str:
     """The text of a nextflow.config with the caps that an answer *found*."""
-    caps = found["nextflow"]
-    forks = [
-        f"    withName: '{name}' {{ maxForks = {cap} }}"
-        for name, cap in sorted(caps["forks"].items())
-    ]
-    return "\n".join(
-        [
-            f"// {' '.join(found['instance'].split())}: simulated, {caps['makespan_seconds']:.6g} s with at",
-            f"// most {caps['peak_bytes']} bytes in work/. Files leave once no task needs them: nf-boost.",
-            "plugins { id 'nf-boost' }",
-            "boost { cleanup = true }",
-            f"executor {{ cpus = {found['cores']}; queueSize = {caps['tasks']} }}",
-            "process {", *forks, "}", "",
-        ]
-    )  # fmt: skip
+    caps, name = found["nextflow"], " ".join(found["instance"].split())
+    forks = sorted(caps["forks"].items())
+    rows = [f"    withName: '{process}' {{ maxForks = {cap} }}\n" for process, cap in forks]
+    return f"""\
+// {name}: simulated, {caps["makespan_seconds"]:.6g} s with at
+// most {caps["peak_bytes"]} bytes in work/. Files leave once no task needs them: nf-boost.
+plugins {{ id 'nf-boost' }}
+boost {{ cleanup = true }}
+executor {{ cpus = {found["cores"]}; queueSize = {caps["tasks"]} }}
+process {{
+{"".join(rows)}}}
+"""
 
 
 class _Surprised(Dispatcher):
@@ -216,11 +207,13 @@ class _Surprised(Dispatcher):
         return sum(self.real[f] - self.sizes[f] for f in self.problem.outputs[k])
 
     def started(self, k: int) -> None:
+        """What it really writes enters beside what is expected."""
         super().started(k)
         self.unseen += self._more(k)
         self.peak = max(self.peak, self.use + self.unseen)
 
     def ended(self, k: int) -> list[int]:
+        """Its real bytes are known."""
         self.unseen -= self._more(k)
         for f in self.problem.outputs[k]:
             self.resize(k, f, self.real[f])
@@ -263,7 +256,8 @@ def _noisy_runs(
 
     None at all where no order is known to keep it.
     """
-    question = Question.of(problem.model_copy(update={"quota_bytes": quota}))
+    asked = problem.model_copy(update={"quota_bytes": quota})
+    question = Question.of(asked, order=least_order(problem))
     if question.walk is None:
         return []
     rows: list[tuple[float | None, int]] = []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.cluster import Machine
@@ -18,29 +17,49 @@ from ioopt.problems.work_directory import WorkDirectoryProblem
 _TAG = re.compile(r"\S+\s+\((.+)\)(?: #\d+)?")
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """The machine of a recorded workflow: cores, quota in bytes, copies, scratch in bytes of outputs.
+def read_work_directory(
+    file: str, cores: int | None = None, quota: int | None = None, samples: int = 1,
+    scratch: float = 0.0, dag: str | None = None, read: Columns = "rchar",
+) -> WorkDirectoryProblem:  # fmt: skip
+    """The instance in *file*: an ``ioopt/work-directory`` file or name, WfFormat, or a Nextflow trace.
 
-    Of a trace also its DAG and the column of the bytes read.
+    *cores* and *quota* (bytes) go before what an instance says, *samples* are copies; *scratch* is in
+    bytes of outputs; a trace may have a *dag*. Raises InstanceError and UsageError.
     """
+    from ioopt.catalog import entries
+    from ioopt.solving import load
 
-    cores: int | None = None
-    quota: int | None = None
-    samples: int = 1
-    scratch: float = 0.0
-    dag: str | None = None
-    read: Columns = "rchar"
+    name = named(file)
+    data: object = None
+    if file not in entries():
+        trace = not read_text(file).lstrip("\ufeff \t\r\n").startswith(("{", "["))
+        data = None if trace else read_json(file)
+        if trace or (
+            isinstance(data, Mapping) and not str(data.get("format")).startswith("ioopt/")
+        ):
+            if cores is None:
+                raise UsageError("--cores N: a recorded workflow does not say the machine's")
+            # nothing but the cores is used, and nothing said of what is told
+            machine = Machine(nodes=1, cores=cores, disk="unlimited", link="shared", speed=1,
+                              remote_rate=1e9, replica_rate=1e9)  # fmt: skip
+            if trace:
+                found = read_nextflow_trace(file, dag, machine, read)
+            else:
+                found = problem_from_wfformat(data, name, machine=machine)
+            return _of_record(found, cores, quota, samples, scratch, name)
+    problem = load(file if data is None else data)
+    if not isinstance(problem, WorkDirectoryProblem):
+        kinds = "ioopt/work-directory, WfFormat or a trace"
+        raise UsageError(f"{file}: {problem.format}: wanted {kinds}")
+    told = {"cores": cores, "quota_bytes": quota}
+    given = {key: value for key, value in told.items() if value is not None}
+    made = validate(WorkDirectoryProblem, problem.model_dump(by_alias=True) | given, name)
+    return made.copies(samples)
 
-    def machine(self) -> Machine:
-        """What the readers of workflows ask for; nothing of it but the cores is used."""
-        if self.cores is None:
-            raise UsageError("--cores N: a recorded workflow does not say the machine's")
-        told = {"nodes": 1, "cores": self.cores, "disk": "unlimited", "link": "shared", "speed": 1}
-        return Machine(**told, remote_rate=1e9, replica_rate=1e9)
 
-
-def of_record(found: ReplicationProblem, wanted: Wanted, name: str) -> WorkDirectoryProblem:
+def _of_record(
+    found: ReplicationProblem, cores: int, quota: int | None, samples: int, scratch: float, name: str
+) -> WorkDirectoryProblem:  # fmt: skip
     """The recorded workflow *found*, copied; InstanceError where it says no bytes of products.
 
     Nothing is kept: what no task reads counts as published by move. In one copy of a trace a tag is
@@ -49,48 +68,19 @@ def of_record(found: ReplicationProblem, wanted: Wanted, name: str) -> WorkDirec
     made = {file for task in found.tasks for file in task.outputs}
     if not any(file.bytes for file in found.files if file.id in made):
         raise InstanceError(f"{name}: no task wrote a byte: its sizes were not recorded")
-    cores, source, warnings = wanted.cores or 1, (found.meta or {}).get("source"), [*found.warnings]
-    wide = [task.id for task in found.tasks if task.cores > cores]
-    if wide:
+    source, warnings = (found.meta or {}).get("source"), [*found.warnings]
+    if wide := [task.id for task in found.tasks if task.cores > cores]:
         few = f"{len(wide)} tasks, such as {wide[0]}, get {cores} cores, not more"
         warnings.append(f"{name}: {few}")
-    samples = {}
-    if source == "Nextflow trace" and wanted.samples == 1:
-        tags = ((task.id, _TAG.fullmatch(task.id)) for task in found.tasks)
-        samples = {task: tag[1] for task, tag in tags if tag is not None}
-        if not samples:
+    tags = {}
+    if source == "Nextflow trace" and samples == 1:
+        rows = ((task.id, _TAG.fullmatch(task.id)) for task in found.tasks)
+        tags = {task: tag[1] for task, tag in rows if tag is not None}
+        if not tags:
             warnings.append(f"{name}: no task has a tag: tasks that files join are one sample")
-    scratch = f"scratch: {wanted.scratch:g} x outputs; outputs nobody reads are moved out"
-    problem = of_workflow(
-        found.tasks, [(file.id, file.bytes) for file in found.files], cores, wanted.scratch, samples,
-        name=found.name, quota_bytes=wanted.quota,
-        meta={"source": source, "warnings": warnings, "invented": scratch},
-    )  # fmt: skip
-    return problem.copies(wanted.samples)
-
-
-def read_work_directory(file: str, wanted: Wanted) -> WorkDirectoryProblem:
-    """The instance in *file*: an ``ioopt/work-directory`` file or name, WfFormat, or a Nextflow trace.
-
-    What is *wanted* goes before what an instance says. Raises InstanceError and UsageError.
-    """
-    from ioopt.catalog import entries
-    from ioopt.solving import load
-
-    name = named(file)
-    data: object = None
-    if file not in entries():
-        if not read_text(file).lstrip("\ufeff \t\r\n").startswith(("{", "[")):
-            found = read_nextflow_trace(file, wanted.dag, wanted.machine(), wanted.read)
-            return of_record(found, wanted, name)
-        data = read_json(file)
-    if isinstance(data, Mapping) and not str(data.get("format", "")).startswith("ioopt/"):
-        return of_record(problem_from_wfformat(data, name, machine=wanted.machine()), wanted, name)
-    problem = load(file if data is None else data)
-    if not isinstance(problem, WorkDirectoryProblem):
-        kinds = "ioopt/work-directory, WfFormat or a trace"
-        raise UsageError(f"{file}: {problem.format}: wanted {kinds}")
-    told = {"cores": wanted.cores, "quota_bytes": wanted.quota}
-    given = {key: value for key, value in told.items() if value is not None}
-    made = validate(WorkDirectoryProblem, problem.model_dump(by_alias=True) | given, name)
-    return made.copies(wanted.samples)
+    invented = f"scratch: {scratch:g} x outputs; outputs nobody reads are moved out"
+    return of_workflow(
+        found.tasks, [(file.id, file.bytes) for file in found.files], cores, scratch, tags,
+        name=found.name, quota_bytes=quota,
+        meta={"source": source, "warnings": warnings, "invented": invented},
+    ).copies(samples)  # fmt: skip

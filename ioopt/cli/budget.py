@@ -43,7 +43,7 @@ def recorded(command: Any) -> Any:
 
 def read_recorded(file: str, quota: str | None, **told: Any) -> WorkDirectoryProblem:
     """The instance that FILE and the options of :func:`recorded` describe."""
-    from ioopt.advice.recorded import Wanted, read_work_directory
+    from ioopt.advice.recorded import read_work_directory
     from ioopt.formats.native import reading
 
     try:
@@ -51,7 +51,7 @@ def read_recorded(file: str, quota: str | None, **told: Any) -> WorkDirectoryPro
     except UsageError as error:
         raise UsageError(f"--quota: {error}") from None
     with reading(file):
-        return read_work_directory(file, Wanted(quota=size, **told))
+        return read_work_directory(file, quota=size, **told)
 
 
 @click.command(cls=IooptCommand, epilog=EPILOG)
@@ -165,7 +165,8 @@ def _rows(found: Json) -> Iterator[tuple[str, str]]:
                 f"no caps tried keep it, the least peak is {_size(caps['peak_bytes'])}: not written"
             )
         if parts := found["batches"]:
-            text += f"; {parts['runs']} runs of {parts['samples']} samples: {_run(parts)}"
+            each = f"{counted(parts['runs'], 'run')} of {counted(parts['samples'], 'sample')}"
+            text += f"; {each}: {_run(parts)}"
         yield "nextflow", text
     if noise := found["noise"]:
         text = f"{_time(noise['median_seconds'])}, at worst {_time(noise['worst_seconds'])}"

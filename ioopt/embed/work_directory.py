@@ -23,6 +23,7 @@ from ioopt.formats.native import validate
 from ioopt.problems.base import Json
 from ioopt.problems.work_directory import WorkDirectoryProblem
 from ioopt.sim.work_directory.dispatch import Dispatcher, Policy
+from ioopt.sim.work_directory.order import least_order
 from ioopt.units import counted
 
 EVENTS = ("ready", "expect", "started", "ended")
@@ -31,11 +32,11 @@ EVENTS = ("ready", "expect", "started", "ended")
 class WorkDirectory:
     """One run of an ``ioopt/work-directory`` *instance* under the simulator's dispatcher.
 
-    *policy*, *safe* and *in_flight* are the dispatcher's (rules B5 to B7); *policy* may also be a list of all
-    tasks. A task is ready once its producers have ended and it is released: at 0, or with
-    :meth:`ready`. Planned bytes hold until the engine tells better ones. No clock, no file; not
-    thread-safe. Invalid input raises an ioopt error and changes nothing; :meth:`next` never raises.
-    ``notes`` say what happened in its last decision.
+    *policy*, *safe* and *in_flight* are the dispatcher's (rules B5 to B7), its reference the order of
+    least peak that is known; *policy* may also be a list of all tasks. A task is ready once its producers
+    have ended and it is released: at 0, or with :meth:`ready`. Planned bytes hold until the engine tells
+    better ones. No clock, no file; not thread-safe. Invalid input raises an ioopt
+    error and changes nothing; :meth:`next` never raises. ``notes`` say what happened in its last decision.
     """
 
     def __init__(
@@ -50,8 +51,10 @@ class WorkDirectory:
         self._how: Json = {"policy": policy, "safe": safe, "in_flight": in_flight}
         if isinstance(policy, str) and policy not in get_args(Policy):
             raise UsageError(f"policy {policy!r}: there are {', '.join(get_args(Policy))}")
-        quota = self.problem.quota_bytes
-        self._dispatcher = Dispatcher(self.problem, policy, quota, safe, in_flight)
+        order = [self.problem.tasks[k].id for k in least_order(self.problem)]
+        self._dispatcher = Dispatcher(
+            self.problem, policy, self.problem.quota_bytes, safe, in_flight, order
+        )
         rows = ((k, f) for k, files in enumerate(self.problem.outputs) for f in files)
         self._product = {self.problem.products[f].id: (k, f) for k, f in rows}
         self._released = [not task.release_seconds for task in self.problem.tasks]

@@ -91,16 +91,10 @@ def gangs(rng: random.Random) -> Any:
 
 
 def matrix(rng: random.Random) -> Any:
-    """One gang decision: everybody of a workload waits."""
-    found = gangs(rng)
-    keys = {"id", "file_nodes", "local_seconds", "remote_seconds"}
-    waiting = [
-        {**job.model_dump(include=keys), "remaining_fraction": rng.uniform(0.1, 1),
-         "attained_seconds": rng.choice((0.0, 100.0, 900.0))}
-        for job in found.jobs
-    ]  # fmt: skip
-    return ioopt.load({"format": "ioopt/gang-matrix", "name": found.name, "waiting": waiting,
-                       "machine": found.machine.model_dump(), "running": []})  # fmt: skip
+    """One gang decision."""
+    from gang_tools import random_matrix
+
+    return random_matrix(rng.randrange(1 << 30))
 
 
 def drawn(kind: str, presets: Sequence[str], **choices: Sequence[object]) -> Maker:

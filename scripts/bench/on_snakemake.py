@@ -1,8 +1,7 @@
 """Real Snakemake on stub workflows, under its own schedulers and ours, on a file system of limited size.
 
-A stub writes files, in proportion to the stated sizes, and sleeps for a part of the stated time. Rule
-graphs come from recorded runs (WfFormat), with the sizes and times of the run, or are written down from
-a published workflow, with sizes and times of ours. The file system is a tmpfs: only root may mount it.
+A stub writes files, in proportion to the stated sizes, and sleeps for a part of the stated time. The
+workflows are generated in the shapes of recorded ones. The file system is a tmpfs: only root may mount it.
 """
 
 from __future__ import annotations
@@ -18,57 +17,24 @@ from contextlib import contextmanager
 from functools import partial
 from math import ceil
 from pathlib import Path
-from typing import Any
 
-from bench.frame import ROOT, shared_data, show, timed
-from ioopt.advice.recorded import Wanted, read_work_directory
+from bench.frame import ROOT, show, timed
+from ioopt.generate.work_directory import generate
 from ioopt.problems.work_directory import WorkDirectoryProblem
 from ioopt.sim.work_directory.order import least_order, sequential_peak
 
 NAMES = ("ioopt data", "ioopt", "greedy", "ilp")
-RECORDED = (("workflows/methylseq-dirt02-001", 4), ("wfformat/montage-chameleon-2mass-005d-001", 1))
-"""Files of the shared data, and copies."""
+SHAPES = {
+    "methylseq-like": {"samples": 8, "cores": 8},
+    "montage-like": {"samples": 2, "cores": 8, "images": 8},
+    "fork-join": {"samples": 6, "cores": 8},
+}  # fmt: skip
+"""Generated workflows."""
 HEADS = ("workflow", "scheduler", "seconds", "peak MB", "quota MB", "seconds in it", "peak in it")
 LARGEST, PAGE, FREE = 500 * 10**6, 4096, 8 * 10**9
 """Bytes that all products of a workflow have; of a page of a tmpfs; of one without a quota."""
 ROOM = 1.25
 """The quota, in bytes of the order of least peak."""
-
-
-def mapping(samples: int) -> WorkDirectoryProblem:
-    """How snakemake-workflows/dna-seq-gatk-variant-calling (v2) maps reads, up to recalibrated files.
-
-    Rules, files, ``temp`` marks and threads are the workflow's (MIT licence, J. Koester and others), one
-    unit a sample; written down here, not copied. Sizes and times, which a workflow does not state, are
-    ours: sample s has (2 + s mod 5) GB a read file, compressed files stay as large; a thread reads 100 MB
-    a second.
-    """
-    size, keep = {"genome.fasta": 3 * 10**9, "variation.vcf.gz": 10**9}, set[str]()
-    tasks: list[dict[str, Any]] = []
-    for s in range(samples):
-        giga = (2 + s % 5) * 10**9
-        reads = {f"s{s}.{k}.fastq.gz": giga for k in (1, 2)}
-        trimmed = {f"trimmed_{name}": giga for name in reads}
-        mapped, dedup, recal = (f"{step}_s{s}.bam" for step in ("mapped", "dedup", "recal"))
-        size |= reads
-        for rule, inputs, outputs, threads in (
-            ("trim", [*reads], trimmed | {f"trimlog_{s}": giga // 10}, 1),
-            ("fastqc", [*reads], {f"fastqc_{s}": 10**6}, 1),
-            ("map", [*trimmed, "genome.fasta"], {mapped: 2 * giga}, 8),
-            ("dedup", [mapped], {dedup: 2 * giga, f"metrics_{s}": 10**4}, 1),
-            ("bqsr", [dedup, "genome.fasta", "variation.vcf.gz"], {f"grp_{s}": 10**6}, 1),
-            ("apply", [dedup, f"grp_{s}", "genome.fasta"], {recal: 2 * giga}, 1),
-            ("stats", [recal], {f"stats_{s}": 10**5}, 1),
-        ):  # fmt: skip
-            size |= outputs
-            seconds = 1 + sum(size[name] for name in inputs) / 1e8 / threads
-            tasks.append({"id": f"{rule}_{s}", "inputs": inputs, "outputs": [*outputs],
-                          "cores": threads, "compute_seconds": seconds})  # fmt: skip
-        keep |= {recal, f"grp_{s}"}
-    files = [{"id": name, "bytes": size[name], "keep": name in keep} for name in size]
-    return WorkDirectoryProblem.model_validate(
-        {"name": f"mapping x{samples}", "cores": 16, "tasks": tasks, "files": files}
-    )
 
 
 def plain(name: str) -> str:
@@ -88,37 +54,38 @@ def as_run(problem: WorkDirectoryProblem, largest: int = LARGEST) -> WorkDirecto
 
 
 def write(problem: WorkDirectoryProblem, directory: Path, total_seconds: float) -> None:
-    """Put ``Snakefile`` and the given files into *directory*; all sleeps together are *total_seconds*.
+    """Put a ``Snakefile`` into *directory*; all sleeps together are *total_seconds*.
 
-    Products come to lie in its folder ``work``.
+    The tasks of a sample are rules with a wildcard; products come to lie in the folder ``work``.
     """
     files = {file.id: file for file in problem.files}
-    made = {file.id for file in problem.products}
-    path = {name: f"work/{plain(name)}" if name in made else plain(name) for name in files}
+    samples = max(problem.samples) + 1
     seconds = sum(task.compute_seconds for task in problem.tasks)
-    rules, finals = [], []
-    for k, task in enumerate(problem.tasks):
+    rules, finals = [], list[str]()
+
+    def path(name: str) -> str:
+        return f"work/{plain(name.removesuffix('#1'))}.{{sample}}"
+
+    for task in (task for task in problem.tasks if task.id.endswith("#1")):
         makes = [files[name] for name in task.outputs]
-        finals += [path[file.id] for file in makes if file.keep]
-        outputs = [
-            repr(path[f.id]) if f.keep else f"temp({path[f.id]!r})" for f in makes
-        ] or [repr(f"work/{k}.done")]  # fmt: skip
-        finals += [] if makes else [f"work/{k}.done"]
-        commands = [f"head -c {f.bytes} /dev/zero > {path[f.id]}" for f in makes]
-        commands += [] if makes else [f"touch work/{k}.done"]
+        finals += [path(file.id) for file in makes if file.keep]
+        outputs = [repr(path(f.id)) if f.keep else f"temp({path(f.id)!r})" for f in makes]
+        commands = [f"head -c {f.bytes} /dev/zero > {{output[{at}]}}" for at, f in enumerate(makes)]
+        if not makes:
+            finals += [path(task.id)]
+            outputs, commands = [repr(path(task.id))], ["touch {output}"]
         commands += [f"sleep {task.compute_seconds * total_seconds / (seconds or 1.0):.3f}"]
         whole = -(-sum(file.bytes for file in makes) // 10**6)
         rules += [
-            f"rule j{k}_{re.sub(r'[^A-Za-z0-9_]', '_', task.id)}:",
-            f"    input: {_listed(path[name] for name in task.inputs)}",
+            f"rule {re.sub(r'[^A-Za-z0-9_]', '_', task.id)}:",
+            f"    input: {_listed(path(name) for name in task.inputs)}",
             f"    output: {', '.join(outputs)}",
             f"    threads: {task.cores}", f"    resources: disk_mb={whole}",
             f"    shell: {' && '.join(commands)!r}\n",
         ]  # fmt: skip
-    for name in files.keys() - made:
-        (directory / path[name]).touch()
-    every = f"rule all:\n    input: {_listed(finals)}\n"
-    (directory / "Snakefile").write_text("\n".join([every, *rules]))
+    every = [name.format(sample=n) for n in range(1, samples + 1) for name in finals]
+    head = f"wildcard_constraints: sample='[0-9]+'\n\nrule all:\n    input: {_listed(every)}\n"
+    (directory / "Snakefile").write_text("\n".join([head, *rules]))
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -142,12 +109,8 @@ def mounted(problem: WorkDirectoryProblem, place: Path, quota: int | None) -> It
 
 def main(quick: bool) -> None:
     """Rule graphs under every scheduler, without a quota of the disk and with one."""
-    workflows = [mapping(4 if quick else 12)]
-    for stem, copies in () if quick else RECORDED:
-        path = shared_data("") / f"{stem}.json"
-        if path.exists():
-            workflows.append(read_work_directory(str(path), Wanted(8, samples=copies)))
-    rows = [row for workflow in workflows for row in real_rows(as_run(workflow))]
+    shapes = list(SHAPES)[: 1 if quick else None]
+    rows = [row for shape in shapes for row in real_rows(as_run(generate(shape, SHAPES[shape], 0)))]
     show("Real Snakemake, stub commands", HEADS, rows)
     full = {name: sum(row[1] == name and row[-1] == "full" for row in rows) for name in NAMES}
     print(f"ended by a full disk: {', '.join(f'{name} {count}' for name, count in full.items())}")

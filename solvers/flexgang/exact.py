@@ -98,17 +98,13 @@ def rerank(
         return []
     ranked.sort(key=lambda item: -item.mean)
     baseline = next((item for item in ranked if item.candidate.baseline), None)
-    if baseline is not None and not _surely_better(ranked[0], baseline):
-        ranked.remove(baseline)
-        ranked.insert(0, baseline)
+    if baseline is not None:
+        gains = [a - b for a, b in zip(ranked[0].values, baseline.values)]
+        mean, error = mean_and_standard_error(gains)
+        if mean <= CERTAIN * (error or 0.0):  # no more than the noise between seeds
+            ranked.remove(baseline)
+            ranked.insert(0, baseline)
     return ranked
-
-
-def _surely_better(first: Ranked, second: Ranked) -> bool:
-    """Whether *first* is ahead by more than the noise between seeds."""
-    gains = [a - b for a, b in zip(first.values, second.values)]
-    mean, error = mean_and_standard_error(gains)
-    return mean > CERTAIN * (error or 0.0)
 
 
 FIRST_GAP = 0.01
@@ -236,10 +232,7 @@ def _search(search: PatternSearch, request: SolveRequest) -> None:
     def promising(state: PatternState) -> bool:
         return state.status != "infeasible" and state.bound > search.best * (1 - 1e-9) - 1e-12
 
-    def first(state: PatternState) -> bool:
-        return state.status != "infeasible"
-
-    search.run(max(target, FIRST_GAP), reserve, first)
+    search.run(max(target, FIRST_GAP), reserve, lambda state: state.status != "infeasible")
     for state in search.states:
         if state.status == "open" and not promising(state):
             state.status = "pruned"

@@ -15,6 +15,7 @@ from ioopt.embed.service import Service
 from ioopt.errors import InstanceError, IooptError, UsageError
 from ioopt.problems.work_directory import Fault
 from ioopt.sim.work_directory.dispatch import Dispatcher, dispatch
+from ioopt.sim.work_directory.order import least_order
 
 CHAINS = {
     "cores": 2, "quota_bytes": 12,
@@ -74,7 +75,8 @@ def test_a_live_run_starts_what_the_simulator_starts():
             continue
         starts, fault = engine(run, actual), None
         try:
-            dispatcher = Dispatcher(problem, policy, problem.quota_bytes, safe, cap)
+            order = [problem.tasks[k].id for k in least_order(problem)]
+            dispatcher = Dispatcher(problem, policy, problem.quota_bytes, safe, cap, order)
             plan = dispatch(problem, dispatcher, actual)
         except Fault as caught:
             fault = caught
@@ -98,7 +100,7 @@ def test_room_is_counted_by_bytes_that_are_real():
         rng, problem, (policy, _, cap) = asked(seed)
         if problem.quota_bytes is None:
             continue
-        order = Run(problem).reference()
+        order = [problem.tasks[k].id for k in least_order(problem)]
         try:
             run = WorkDirectory(problem, policy, in_flight=cap)
         except Fault:

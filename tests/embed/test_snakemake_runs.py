@@ -2,34 +2,40 @@
 
 from __future__ import annotations
 
+from math import ceil
+
 import pytest
+
+from ioopt.sim.work_directory.order import least_order, sequential_peak
+from ioopt.solvers.work_directory.frontier import unlimited
 
 # these need Snakemake, which .ci/run installs for the slow tests, and leave to mount a tmpfs
 pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize(
-    ("scheduler", "quota", "ends"),
-    [("ioopt", None, True), ("ilp", None, True), ("greedy", 46, False), ("ioopt data", 46, True)],
+    ("scheduler", "room", "ends"),
+    [("ioopt", 0, True), ("ilp", 0, True), ("greedy", 1.25, False), ("ioopt data", 1.25, True)],
 )
-def test_real_snakemake_on_a_small_disk(tmp_path, scheduler, quota, ends) -> None:
-    """Samples of 2, 3, 4 and 5 MB a read file on 16 cores, in a disk of 46 MB or one that is large enough.
+def test_real_snakemake_on_a_small_disk(tmp_path, scheduler, room, ends) -> None:
+    """Eight samples in a disk of *room* times what one after the other needs, or in one that is large.
 
-    A sample trims, maps, marks and keeps twice that each. One after the other the last needs 18 MB
-    that are kept, and 4 x 5 beside them, with logs 39.4. All at once they take more than 50.
+    The order of submission takes more than four times that: the first steps of all lie there at once.
     """
     pytest.importorskip("snakemake")
-    from bench.on_snakemake import as_run, mapping, mounted, run_stub, write
+    from bench.on_snakemake import SHAPES, as_run, generate, mounted, run_stub, write
 
-    workflow = as_run(mapping(4), 113_408_440)
-    size = None if quota is None else quota * 10**6
+    workflow = as_run(generate("methylseq-like", SHAPES["methylseq-like"], 0), 200 * 10**6)
+    least = sequential_peak(workflow, least_order(workflow))
+    assert unlimited(workflow)["peak_bytes"] > 4 * least
+    quota = ceil(room * least) or None
     write(workflow, tmp_path, 2.0)
     try:
-        with mounted(workflow, tmp_path / "work", size):
-            peak = run_stub(16, tmp_path, scheduler, size)
+        with mounted(workflow, tmp_path / "work", quota):
+            peak = run_stub(8, tmp_path, scheduler, quota)
     except PermissionError as error:
         pytest.skip(f"no file system can be mounted: {error}")
     assert (peak is not None) is ends
     assert ("No space left on device" in (tmp_path / "log").read_text()) is not ends
-    if ends:
-        assert 28e6 < peak < (46.5e6 if quota else 70e6)  # 28 MB are kept
+    if quota and ends:
+        assert least / 2 < peak < quota + 4096 * len(workflow.products)

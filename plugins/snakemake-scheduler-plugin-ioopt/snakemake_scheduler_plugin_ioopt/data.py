@@ -35,7 +35,7 @@ class DataOrder:
         self._jobs: dict[str, Job] = {}
         self._running: dict[str, Job] = {}
         self._idle: list[int] = []
-        self._round = self._kept = 0
+        self._round, self._kept, self._safe = 0, 0, True
         self._seen: dict[Place, tuple[int, int]] = {}
         self._told: dict[Place, int] = {}
         self.notes: list[str] = []
@@ -105,6 +105,7 @@ class DataOrder:
                 alike = [other for n, other in self._jobs.items() if n not in self._running]
                 files = [str(j.output[place[1]]) for j in alike if _rule(j) == place[0]]
                 self._run.expect(dict.fromkeys(files, mean))
+                self._jobs = self._jobs if self._safe else {}  # there may be an order now
 
     def _begin(self, jobs: dict[str, Job]) -> None:
         """A new instance of *jobs*, those that run among them."""
@@ -136,10 +137,12 @@ class DataOrder:
             "files": [{"id": f, "bytes": n, "keep": f in keep} for f, n in size.items()],
         }  # fmt: skip
         try:
-            self._run = WorkDirectory(instance, **self._how)
+            self._run, self._safe = WorkDirectory(instance, **self._how), True
         except SimulationError as error:
-            self.notes.append(f"{error}; jobs start where their files fit")
-            self._run = WorkDirectory(instance, safe=False, **self._how)
+            if self._safe:
+                self.notes.append(f"{error}; until more is known, one sample at a time")
+            self._run = WorkDirectory(instance, self._how["policy"], safe=False, in_flight=1)
+            self._safe = False
         self._jobs = jobs
         for name in tasks:
             if name not in jobs or name in self._running:
