@@ -70,7 +70,7 @@ def _licences(count: int, least: float) -> Option:
     """At most *count* jobs run at once of those that move *least* bytes per second or more."""
     heavy = f"jobs that move {quantity('bytes_per_second', least)} or more"
     return Option(
-        "licences", licences=count, words=f"licences: at most {count} I/O-heavy jobs at once",
+        "licences", licences=count, words=f"licences: of I/O-heavy jobs {count} at once",
         how=(
             f"slurm.conf: Licenses=io:{count}",
             f'job_submit.lua: job_desc.licenses = "io:1" for {heavy}',

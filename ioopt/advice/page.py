@@ -5,16 +5,16 @@ from __future__ import annotations
 import html
 import textwrap
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from ioopt.advice.runs import IDEAL, SHIFT_SECONDS, TOP_SHARE
 from ioopt.advice.spread import LEVEL, WORTH
-from ioopt.advice.study import DELAY, HEAVY, LARGE
-from ioopt.advice.traffic import BIN_SECONDS
+from ioopt.advice.study import BIN_SECONDS, DELAY, HEAVY, LARGE
 from ioopt.advice.verdict import SAVES, percent, sentence, share
 from ioopt.problems.base import Json
 from ioopt.tables import render
-from ioopt.units import quantity
+from ioopt.units import counted, quantity
 
 TENTH = f"{100 * (1 - TOP_SHARE):g} %"
 
@@ -39,10 +39,10 @@ class Part(NamedTuple):
 
 def answer(advice: Json) -> list[str]:
     """The first answer: waits, the verdict, its bound, what can be switched on, the load."""
-    load, fit, at = advice["load"], advice["fit"], f"at {100 * advice['shown_fraction']:.2g} % I/O"
+    fit, at = advice["fit"], f"at {100 * advice['shown_fraction']:.2g} % I/O"
     bound = (
-        f"Congestion itself costs {percent(advice['cost'], advice['measure'])} {at}: no I/O policy can save "
-        "more."
+        f"Jobs delay each other's I/O. This congestion costs {percent(advice['cost'], advice['measure'])} "
+        f"{at}: no I/O policy can save more."
     )
     if advice["beyond_cost"] > WORTH / 10:
         more = percent({"value": advice["beyond_cost"]})
@@ -55,8 +55,8 @@ def answer(advice: Json) -> list[str]:
     return [
         *([fit["reason"]] if fit and not advice["yours"] else []),
         sentence(advice), bound, knob,
-        f"{load['jobs']} jobs in {quantity('span_seconds', load['span_seconds'])} on {load['nodes']} "
-        f"nodes use {100 * load['node_utilisation']:.0f} % of the nodes.",
+        f"{advice['jobs']} jobs in {quantity('span_seconds', advice['span_seconds'])} on {advice['nodes']} "
+        f"nodes use {100 * advice['node_utilisation']:.0f} % of the nodes.",
     ]  # fmt: skip
 
 
@@ -102,19 +102,17 @@ def _explained(advice: Json) -> str:
     """What the intervals are, once, where they first stand."""
     if advice["verdict"]["low"] is None:
         return "No intervals: the log is too short, and one drawing tells nothing of luck."
-    drawings = (
-        f"{advice['draws'] - 1} drawings of luck, in which submissions move by up to "
-        f"{quantity('seconds', SHIFT_SECONDS)} and invented I/O is drawn anew"
-    )
-    drawn = " and ".join(
-        [f"the {advice['blocks']} of the log"] * bool(advice["blocks"])
-        + [drawings] * (advice["draws"] > 1)
-    )
+    drawn = [f"the {advice['blocks']} of the log"] * bool(advice["blocks"])
+    if advice["draws"] > 1:
+        moved = f"submissions move by up to {quantity('seconds', SHIFT_SECONDS)}"
+        drawn.append(
+            f"{counted(advice['draws'] - 1, 'drawing')} of luck, where {moved} and invented I/O is drawn anew"
+        )
     return (
-        f"Figures are per cent saved, above 0 is better; in brackets where {100 * LEVEL:g} % of "
-        f"{advice['resamples']} resamples lie, which draw {drawn}. Options were chosen on the log as it "
-        f'stands. "Saves": the whole interval is above {100 * WORTH:g} %; "no clear benefit": the '
-        'saving, or what congestion costs, is surely below; else "inconclusive".'
+        f"In brackets are {100 * LEVEL:g} % intervals: {advice['resamples']} resamples of "
+        f"{' and '.join(drawn)}. Policies and levels were chosen on the log as it stands. A verdict is "
+        f'"saves" where the whole interval is above {100 * WORTH:g} %, "no clear benefit" where the interval or what '
+        'congestion costs is below, else "inconclusive".'
     )
 
 
@@ -150,18 +148,22 @@ def _curve(advice: Json) -> Part:
 def _switches(advice: Json) -> Part:
     names = {row["name"] for row in advice["knobs"]} | {IDEAL}
     ideal = dict.fromkeys(row["option"] for row in advice["rows"] if row["option"] not in names)
-    rows = [(row["words"], percent(row, level=""), row["kind"]) for row in advice["knobs"]]
     words = [
-        "Each setting was simulated as such, at the best of a few levels; those that save nothing are "
+        "Each setting was simulated as such, at the best of a few levels. Those that save nothing are "
         "shown too, so that nobody need try them.",
-        *(f"- {row['name']}: {line}" for row in advice["knobs"] if row["kind"] == SAVES
-          for line in row["how"]),
+        *(f"- {row['words']}: saves {percent(row, advice['measure'], '')}: {row['kind']}"
+          for row in advice["knobs"]),
         "What nobody can switch on today: a file system that suspends and resumes transfers job by job, "
         f"as policies like {', '.join(ideal)} need. What they save is what is to be gained; what the "
         "settings save is what you can have.",
     ]  # fmt: skip
-    headers = ("setting", f"saves of {advice['measure']}", "verdict")
-    return Part("What can be switched on", words, headers, rows)
+    lines = [
+        line
+        for row in advice["knobs"]
+        if row["kind"] == SAVES
+        for line in ("", row["name"], *row["how"])
+    ]
+    return Part("What can be switched on", words, command="\n  ".join(lines[1:]))
 
 
 def _groups(advice: Json, at: str) -> Part:
@@ -173,10 +175,13 @@ def _groups(advice: Json, at: str) -> Part:
         for group in reversed(groups)
     ]
     words = [
-        f"Saved, compared with {advice['baseline']}, where all share the storage, {at}. {LARGE}: the "
-        f"{TENTH} with most nodes ({groups[LARGE]}, {advice['load']['large_job_nodes']:g} nodes or more); "
-        f"{HEAVY}: the {TENTH} with the largest share of I/O ({groups[HEAVY]}). {IDEAL} is no policy: no "
-        f"job delays another. Single figures here may hold luck. {DELAY}: what congestion adds to run times."
+        f"Saved {at}, compared with {advice['baseline']}, where all share the storage. Single figures here "
+        "may hold luck.",
+        f"- {LARGE}: the {TENTH} with most nodes ({groups[LARGE]}, "
+        f"{advice['large_job_nodes']:g} nodes or more)",
+        f"- {HEAVY}: the {TENTH} with the largest share of I/O ({groups[HEAVY]})",
+        f"- {IDEAL}: no policy, but no job delaying another",
+        f"- {DELAY}: what congestion adds to run times",
     ]
     return Part("Who gains", words, ("option", "jobs", *(f"{one} saved" for one in measures)), rows)
 
@@ -204,11 +209,10 @@ def as_html(advice: Json, found: Sequence[Part]) -> str:
     body = [f"<h1>{html.escape(name)}</h1>"]
     for part in found:
         body.append(f"<h2>{html.escape(part.heading)}</h2>")
-        listed = [words for words in part.words if words.startswith("- ")]
-        body += [f"<p>{html.escape(words)}</p>" for words in part.words if words not in listed]
-        if listed:
-            items = "".join(f"<li>{html.escape(words[2:])}</li>" for words in listed)
-            body.append(f"<ul>{items}</ul>")
+        for listed, words in groupby(part.words, lambda text: text.startswith("- ")):
+            lines = [html.escape(text.removeprefix("- ")) for text in words]
+            body.append("<ul><li>" + "</li><li>".join(lines) + "</li></ul>" if listed
+                        else "<p>" + "</p><p>".join(lines) + "</p>")  # fmt: skip
         body.append('<div class="beside">')
         if part.rows:
             body.append(table(part.headers, part.rows))
@@ -223,10 +227,11 @@ def as_html(advice: Json, found: Sequence[Part]) -> str:
 
 def _picture(advice: Json, which: str) -> tuple[Any, str]:
     """Axes and caption."""
-    from ioopt.plot.advice import plot_curve, plot_traffic
+    from ioopt.plot.bandwidth import plot_traffic
+    from ioopt.plot.curves import plot_curve
 
     if which == "traffic":
-        limit = advice["load"]["storage_bytes_per_second"]
+        limit = advice["storage_bytes_per_second"]
         axes = plot_traffic(advice["traffic"], limit, BIN_SECONDS)
         return axes, "Bytes that pass the storage, before and after."
     curve = advice["curve"]

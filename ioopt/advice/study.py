@@ -8,7 +8,7 @@ can save more than congestion costs: what seems to go beyond is luck of the queu
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import fields
 from functools import partial
@@ -24,16 +24,19 @@ from ioopt.advice.runs import (
     Question,
     Times,
     loads,
+    replay,
     run_cell,
 )
-from ioopt.advice.spread import Blocks, break_even, told
-from ioopt.advice.traffic import busiest_week
+from ioopt.advice.spread import DAY, WEEK, Blocks, break_even, told
 from ioopt.advice.verdict import RESPONSE, RUN, kind
 from ioopt.errors import InstanceError, UsageError
+from ioopt.plot.bandwidth import mean_rates, steps
 from ioopt.problems.base import Json
 from ioopt.problems.batch_io import BatchIoProblem
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from ioopt.compiled import Floats
 
 FRACTIONS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3)
@@ -43,6 +46,8 @@ FACTORS = (0.5, 1.0, 2.0)
 ENOUGH = 0.5
 """Darshan logs of jobs with this share of all node-seconds say what fraction the others have."""
 DELAY = "I/O delay"
+BIN_SECONDS = 3600.0
+"""Of the picture of the busiest week."""
 EVERYBODY, LARGE, HEAVY, OTHERS = "all jobs", "large jobs", "I/O-heavy jobs", "other jobs"
 SHARING, FREE = Option(BASELINE), Option(IDEAL, IDEAL)
 Progress = Callable[[int, int], None]
@@ -56,6 +61,8 @@ def advise(
     The same question has the same answer, whatever the *threads*. Raises UsageError for an unknown
     policy, InstanceError for a log without jobs that can be used.
     """
+    import numpy as np
+
     solvers = [Option(name, name) for name in dict.fromkeys(question.solvers)]
     if BASELINE in question.solvers or not solvers:
         raise UsageError(f"name policies to compare with {BASELINE}, not {BASELINE} itself")
@@ -73,7 +80,11 @@ def advise(
             best, knob, chosen = study.run_all(pool.map, solvers, levels, progress)
     shown, fit = study.shown, question.fit
     likely = question.scaled(question.problem(shown), study.scales[shown])
-    cost = study.saved(FREE, shown)
+    cost, machine, span = (
+        study.saved(FREE, shown),
+        problem.machine,
+        float(np.ptp(study.submit)) or 1.0,
+    )
     classes = dict(zip((LARGE, HEAVY, OTHERS), study.groups.values()))
     return {
         "format": "ioopt/advice", "version": 2, "name": problem.name, "baseline": BASELINE,
@@ -83,7 +94,11 @@ def advise(
         "fraction": study.fraction, "fraction_from": study.source,
         "storage_given": question.machine.storage_bytes_per_second is not None,
         "shown_fraction": shown, "scale": study.scales[shown],
-        "load": study.load(), "blocks": study.blocks.words,
+        "jobs": len(study.submit), "span_seconds": span, "nodes": machine.nodes,
+        "storage_bytes_per_second": machine.storage_bytes_per_second,
+        "node_utilisation": float(study.nodes @ study.ideal) / (machine.nodes * span),
+        "large_job_nodes": float(study.nodes[study.groups[LARGE]].min()),
+        "blocks": study.blocks.words,
         "groups": {name: int(member.sum()) for name, member in study.groups.items()},
         "best": best.name, "knob": knob.name, "verdict": study.judged(best), "cost": told(cost),
         "relief": told(study.saved(best, shown, measure=DELAY)),
@@ -105,7 +120,7 @@ def advise(
             {"name": option.name, "words": option.words, "how": option.how, **study.judged(option)}
             for option in chosen
         ],
-        "traffic": {option.name: busiest_week(question, likely, option, classes)
+        "traffic": {option.name: _busiest_week(question, likely, option, classes)
                     for option in (SHARING, best)},
         "draws": question.draws, "seed": question.io.seed, "resamples": question.resamples,
         "warnings": [
@@ -120,7 +135,7 @@ class _Study:
     def __init__(self, question: Question, problem: BatchIoProblem) -> None:
         import numpy as np
 
-        self.question, self.machine = question, problem.machine
+        self.question = question
         self.submit, self.nodes, self.volume, seconds, self.ideal = loads(problem).T
         self.measured = np.array([job.id in question.measured for job in problem.jobs])
         zeros = np.zeros_like(self.ideal)
@@ -219,15 +234,31 @@ class _Study:
         bound = None if option.queue else told(self.saved(FREE, self.shown))["high"]
         return {**saved, "kind": kind(saved, bound)}
 
-    def load(self) -> Json:
-        """What the log and the assumptions say of the machine and of what it was asked for."""
-        import numpy as np
 
-        machine = self.machine
-        span = max(float(self.submit.max() - self.submit.min()), 1.0)
-        return {
-            "jobs": len(self.submit), "span_seconds": span, "nodes": machine.nodes,
-            "storage_bytes_per_second": machine.storage_bytes_per_second,
-            "node_utilisation": float(self.nodes @ self.ideal) / (machine.nodes * span),
-            "large_job_nodes": float(np.quantile(self.nodes, TOP_SHARE)),
-        }  # fmt: skip
+def _busiest_week(
+    question: Question, problem: BatchIoProblem, option: Option, classes: Mapping[str, np.ndarray]
+) -> Json:
+    """Mean rates (bytes per second) of the *classes* in each hour of the busiest week, and its first day.
+
+    Busiest is the week, from a midnight of the log's clock on, whose jobs have the most bytes. A job is
+    of the first class that it is in; ``full`` is the share of the week in which the storage is at its
+    limit.
+    """
+    import numpy as np
+
+    submit, _, volume, _, _ = loads(problem).T
+    days = np.convolve(np.bincount((submit // DAY).astype(int), volume), np.ones(7))[6:]
+    day = int(np.argmax(days)) if len(days) else 0
+    edges = day * DAY + BIN_SECONDS * np.arange(int(WEEK / BIN_SECONDS) + 1)
+    trace, run = replay(question, problem, option, record=True)
+    spans = np.array(run.rates, float).reshape(-1, 4)
+    job = np.searchsorted(trace.offset, spans[:, 0], side="right") - 1
+    first = np.argmax(list(classes.values()), axis=0)[np.array(trace.position)[job]]
+    times, total = steps(spans[:, 1:])
+    full = total[:-1] >= problem.machine.storage_bytes_per_second * (1 - 1e-6)
+    inside = np.diff(np.clip(times, edges[0], edges[-1]))
+    return {
+        "day": day, "full": float(inside[full].sum() / WEEK),
+        "classes": {name: mean_rates(spans[first == k, 1:], edges).tolist()
+                    for k, name in enumerate(classes)},
+    }  # fmt: skip

@@ -49,7 +49,7 @@ def share(figure: Json, most: float) -> str:
 
 def assumed(advice: Json) -> str:
     """What the verdict rests on: I/O fraction, rate of the storage, queue."""
-    rate = quantity("bytes_per_second", advice["load"]["storage_bytes_per_second"])
+    rate = quantity("bytes_per_second", advice["storage_bytes_per_second"])
     parts = [f"the storage takes {rate} ({'given' if advice['storage_given'] else 'a guess'})"]
     if advice["fraction"] is not None:
         share = f"{100 * advice['fraction']:.2g} % of run time in I/O ({advice['fraction_from']})"
@@ -70,29 +70,26 @@ def sentence(advice: Json) -> str:
     """The verdict, and what it assumes."""
     row, best, what = advice["verdict"], advice["best"], advice["measure"]
     cost, even, most = percent(advice["cost"], what), advice["break_even"], advice["curve"][-1]
-    if advice["fraction"] is None:
-        begins = share(even, most["fraction"])
-        if even["value"] is not None and even["high"] is not None:
-            text = (
-                f"Pays if jobs spend more than {begins} of run time in I/O: there {best} begins to save "
-                f"{100 * WORTH:g} % of {what}"
-            )
-        elif row["kind"] == NOTHING:
-            text = (
-                f"No clear benefit at any I/O fraction up to {100 * most['fraction']:g} %, where "
-                f"congestion costs {cost}"
-            )
-        else:
-            text = (
-                f"Inconclusive: {best} begins to save {100 * WORTH:g} % of {what} at an I/O fraction of "
-                f"{begins}"
-            )
+    relief = percent(advice["relief"], "what congestion adds")
+    saving = percent(row, what) + ("" if advice["yours"] else f", which is {relief}")
+    begins = (
+        f"if jobs spend more than {share(even, most['fraction'])} of run time in I/O: there the policy "
+        f"{best} begins to save {100 * WORTH:g} % of {what}"
+    )
+    known = advice["fraction"] is not None
+    if not known and None not in (even["value"], even["high"]):
+        text = f"Pays {begins}"
     elif row["kind"] == NOTHING:
-        text = f"No clear benefit: {best} saves {percent(row, what)}, congestion costs {cost}"
+        text = f"No clear benefit: the policy {best} saves {saving}; congestion costs {cost}"
+        if not known:
+            top = f"{100 * most['fraction']:g} %"
+            text = (
+                f"No clear benefit at any I/O fraction up to {top}, where congestion costs {cost}"
+            )
+    elif not known:
+        text = f"Inconclusive: pays perhaps {begins}"
+    elif row["kind"] == SAVES:
+        text = f"Saves {saving}, with the policy {best}"
     else:
-        relief = percent(advice["relief"], "what congestion adds")
-        saving = percent(row, what) + ("" if advice["yours"] else f", which is {relief}")
-        text = f"Inconclusive: {best} saves {saving}"
-        if row["kind"] == SAVES:
-            text = f"Saves {saving}, with {best}"
+        text = f"Inconclusive: the policy {best} saves {saving}"
     return f"{text}, {assumed(advice)}."

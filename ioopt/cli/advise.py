@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -84,7 +85,7 @@ def advise(
             advice = study.advise(
                 question, threads=threads, progress=lambda done, total: show(done, total, "")
             )
-    command = _command(log)
+    command = shlex.join(["ioopt", *sys.argv[1:]])
     found = list(page.parts(advice, command))
     if form == "json":
         text = dump_json({**advice, "answer": page.answer(advice), "command": command})
@@ -117,21 +118,3 @@ def _fitted(question: Question, site: str | None) -> Question:
         changed["nodes"] = question.machine.nodes_for(found.processors)
     rule = question.machine.model_copy(update=changed)
     return replace(question, machine=rule, options={**question.options, **found.options})
-
-
-def _command(log: str) -> str:
-    """What to type to have the page again."""
-    from ioopt.formats.report import file_name
-
-    context = click.get_current_context()
-    given = [
-        (option.opts[0], context.params[option.name])
-        for option in context.command.params
-        if option.name is not None and option.name not in ("log", "output", "form")
-        and context.get_parameter_source(option.name) is ParameterSource.COMMANDLINE
-    ]  # fmt: skip
-    values = ((word, x) for word, x in given for x in (x if isinstance(x, tuple) else [x]))
-    typed = [text for word, value in values for text in (word, str(value))]
-    stem = "log" if log == "-" else file_name(log).removesuffix(".gz").removesuffix(".swf")
-    words = shlex.join(["ioopt", "advise", log, *typed, "-o", f"{stem}.html"])
-    return words + " < LOG" * (log == "-")
