@@ -111,8 +111,8 @@ def _explained(advice: Json) -> str:
     return (
         f"In brackets are {100 * LEVEL:g} % intervals: {advice['resamples']} resamples of "
         f"{' and '.join(drawn)}. Policies and levels were chosen on the log as it stands. A verdict is "
-        f'"saves" where the whole interval is above {100 * WORTH:g} %, "no clear benefit" where the interval or what '
-        'congestion costs is below, else "inconclusive".'
+        f'"saves" where the whole interval is above {100 * WORTH:g} %, "no clear benefit" where the '
+        'interval or what congestion costs is below, else "inconclusive".'
     )
 
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from ioopt.compiled import Floats
 
-FRACTIONS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3)
+FRACTIONS = (0.01, 0.05, 0.1, 0.2, 0.3)
 """I/O fractions of the curve where none is known."""
 FACTORS = (0.5, 1.0, 2.0)
 """Of the fraction where one is known."""

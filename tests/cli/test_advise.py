@@ -133,9 +133,9 @@ def test_what_pays_and_what_does_not():
         "fit": {"simulated_seconds": 7080.0, "logged_seconds": 7140.0, "rank": 0.85},
     }  # fmt: skip
     assert verdict.sentence(found) == (
-        "Saves 9.9 % of response time (95 %: 4.0 to 15.0), with the policy fill, assuming that jobs spend 20 % "
-        "of run time in I/O (by Darshan), the storage takes 500 MB/s (a guess) and the queue is as fitted (unseen "
-        "half: mean wait 118 min of 119 min, rank 0.85)."
+        "Saves 9.9 % of response time (95 %: 4.0 to 15.0), with the policy fill, assuming that jobs spend "
+        "20 % of run time in I/O (by Darshan), the storage takes 500 MB/s (a guess) and the queue is as "
+        "fitted (unseen half: mean wait 118 min of 119 min, rank 0.85)."
     )
     found |= {"fraction": None, "break_even": figure(0.02, 0.01, None)}
     assert verdict.sentence(found).startswith(
