@@ -16,7 +16,8 @@ from bench import speed, sweeps  # noqa: E402
 
 MODULES = {
     "bounds": "bench.bounds", "first-contact": "bench.whole.first_contact",
-    "snakemake": "bench.on_snakemake", "work-directory": "bench.work_directory",
+    "relaxation": "bench.relaxation", "snakemake": "bench.on_snakemake",
+    "work-directory": "bench.work_directory",
     "workflow-online": "bench.online",
 }  # fmt: skip
 """What neither a sweep nor a row of speeds can say."""
