@@ -136,7 +136,7 @@ class Relaxation:
         self.model.add(late - early >= 0).only_enforce_if(*where)
 
     def _tasks(self) -> None:
-        """A task is on one node, behind its producers; before and after it comes what rule 18 says."""
+        """A task is on one node, behind its producers, with the starts and tails of workflow rule 18."""
         problem, model, ticks = self.problem, self.model, self.ticks
         self.on = {pair: model.new_bool_var("") for pair in self.work}
         self.start = [self._time(ticks.near(seconds)) for seconds in self.bounds.earliest_start]
