@@ -15,11 +15,12 @@ sys.path[:0] = [str(folder) for folder in Path(__file__).resolve().parents[:2]]
 from bench import speed, sweeps  # noqa: E402
 
 MODULES = {
-    "bounds": "bench.bounds", "first-contact": "bench.whole.first_contact",
-    "relaxation": "bench.relaxation", "snakemake": "bench.on_snakemake",
+    "bounds": "bench.bounds",
+    "relaxation": "bench.relaxation",
+    "snakemake": "bench.on_snakemake",
     "work-directory": "bench.work_directory",
     "workflow-online": "bench.online",
-}  # fmt: skip
+}
 """What neither a sweep nor a row of speeds can say."""
 
 

@@ -104,10 +104,9 @@ class SlurmPlacer:
         self._dry_id = 0
 
     def place(self, deadline: float | None = 10.0) -> list[Placement]:
-        """Plan all held jobs that name inputs, and place and release each; returns what was done.
+        """Plan all held jobs that name inputs, and place and release each; one that cannot be stays held.
 
-        A job that cannot be read or placed is told of, stays held, and holds up no other; the next
-        call sees it again. Raises BackendFailureError when the queue cannot be had.
+        Raises BackendFailureError when the queue cannot be had.
         """
         jobs, self._planner = self._queue(), self._plan()  # what a call left undone is in the queue
         staged = self._staging(jobs)
@@ -159,10 +158,7 @@ class SlurmPlacer:
         return found
 
     def _task(self, job: Json) -> Task | None:
-        """The task of a held job that names its inputs; None for every other job.
-
-        One whose staging has failed waits for what never comes, and is placed again.
-        """
+        """The task of a held job that names its inputs, or whose staging has failed; None for every other."""
         comment = job.get("comment") or ""
         reason = str(job["state_reason"]).startswith(("JobHeld", "DependencyNeverSatisfied"))
         held = job["job_state"] == "PENDING" and reason
