@@ -136,12 +136,10 @@ def _curve(advice: Json) -> Part:
         for name, even in (("best", "break_even"), ("knob", "knob_break_even"))
     ]
     rows = [
-        (
-            f"{100 * row['fraction']:g} %",
-            *(percent(row[name], level="") for name in _lines(advice).values()),
-        )
+        (f"{100 * row['fraction']:g} %",
+         *(percent(row[name], level="") for name in _lines(advice).values()))
         for row in advice["curve"]
-    ]
+    ]  # fmt: skip
     return Part("By I/O fraction", words, ("I/O fraction", *_lines(advice)), rows, picture="curve")
 
 
@@ -158,27 +156,20 @@ def _switches(advice: Json) -> Part:
         f"as policies like {', '.join(ideal)} need. What they save is what is to be gained; what the "
         "settings save is what you can have.",
     ]  # fmt: skip
-    lines = [
-        line
-        for row in advice["knobs"]
-        if row["kind"] == SAVES
-        for line in ("", row["name"], *row["how"])
-    ]
-    return Part("What can be switched on", words, command="\n  ".join(lines[1:]))
+    lines = [line for row in advice["knobs"] if row["kind"] == SAVES
+             for line in ("", row["name"], *row["how"])]  # fmt: skip
+    return Part("What can be switched on", words, command="\n".join(lines[1:]))
 
 
 def _groups(advice: Json, at: str) -> Part:
     groups, measures = advice["groups"], (advice["measure"], DELAY)
     found = {(row["option"], row["group"], row["measure"]): row for row in advice["rows"]}
     rows = [
-        (
-            option,
-            group.removesuffix(" jobs"),
-            *(percent(found[option, group, measure], level="") for measure in measures),
-        )
+        (option, group.removesuffix(" jobs"),
+         *(percent(found[option, group, measure], level="") for measure in measures))
         for option in dict.fromkeys(row["option"] for row in advice["rows"])
         for group in reversed(groups)
-    ]
+    ]  # fmt: skip
     words = [
         f"Saved {at}, compared with {advice['baseline']}, where all share the storage. Single figures here "
         "may hold luck.",
@@ -201,7 +192,7 @@ def as_text(name: str, found: Sequence[Part], width: int) -> str:
             lines += textwrap.wrap(words, width, subsequent_indent=indent, break_long_words=False)
         if part.rows:
             lines += ["", render(part.headers, part.rows).rstrip()]
-        lines += [f"  {part.command}"] * bool(part.command)
+        lines += textwrap.indent(part.command, "  ").splitlines()
         lines.append("")
     return "\n".join(lines)
 
