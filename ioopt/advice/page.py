@@ -69,7 +69,9 @@ def parts(advice: Json, command: str) -> Iterator[Part]:
         queue = [
             fit["reason"] if advice["yours"] else "What was tried, and is not the log's queue:"
         ]
-        queue += [f"- {text}" for text in fit["knobs"] or ("nothing: the log was refused before",)]
+        queue += [
+            f"- {text}" for text in fit["knobs"] or ("nothing, as the log was refused first",)
+        ]
     yield Part("The queue", queue)
     yield _curve(advice)
     yield _switches(advice)
@@ -133,6 +135,8 @@ def _curve(advice: Json) -> Part:
     most = advice["curve"][-1]["fraction"]
     words += [
         f"- {advice[name]} pays from {share(advice[even], most)} on"
+        if advice[even]["value"] is not None
+        else f"- {advice[name]} does not pay up to {100 * most:g} %"
         for name, even in (("best", "break_even"), ("knob", "knob_break_even"))
     ]
     rows = [
