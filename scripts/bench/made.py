@@ -1,4 +1,4 @@
-"""Instances of sweeps that no generator makes: recorded workflows, small disks, drawn buffers, logs.
+"""Instances of sweeps that no generator makes: recorded workflows, small disks, logs.
 
 A maker writes them into a folder; their names begin with the group of the table's row. It may return
 the best value known of some, by name.
@@ -7,7 +7,6 @@ the best value known of some, by name.
 from __future__ import annotations
 
 import itertools
-import random
 import sys
 from collections.abc import Callable, Container, Iterator, Sequence
 from functools import partial
@@ -23,7 +22,6 @@ from ioopt.errors import UsageError
 from ioopt.formats.cluster import Machine
 from ioopt.formats.estee.instance import read_estee
 from ioopt.formats.native import dump_json
-from ioopt.formats.swf.io import batch_io_from_swf
 from ioopt.formats.swf.log import read_swf
 from ioopt.formats.wfformat.instance import read_wfformat
 from ioopt.generate.gang.from_swf import gang_from_swf
@@ -47,13 +45,6 @@ LOGS = (
 )  # fmt: skip
 """Logs and the nodes of the machine that they are put on."""
 KINDS = ("batch-io", "gang", "gang-matrix", "quantum-selection")
-QUEUES: dict[str, dict[str, Any]] = {
-    "FCFS-EASY": {"backfill": "easy"},
-    "SJF-EASY": {"backfill": "easy", "backfill_order": "sjf"},
-    "plan": {"queue": "plan", "plan_power": 1},
-    "plan, squares": {"queue": "plan", "plan_power": 2},
-}
-GIB = 2.0**30
 
 
 def put(folder: Path, problem: Any, name: str) -> None:
@@ -148,37 +139,8 @@ def stored(folder: Path, quick: bool, additive: bool = False) -> dict[str, float
     return known
 
 
-def with_buffers(instance: dict[str, Any], seed: int) -> dict[str, Any]:
-    """A shared buffer of what all nodes ask on average (4 GiB each), and a log-normal request of each job.
-
-    The job writes half of its own in each phase, and stages half of it in and out. The log is that of
-    Kopanski and Rzadca's figures; their requests come from another one.
-    """
-    draw, nodes = random.Random(seed), instance["machine"]["nodes"]
-    room = nodes * 4 * GIB
-    instance["machine"]["burst_buffer"] = {
-        "bytes": room, "bytes_per_second": nodes * GIB, "drain_bytes_per_second": nodes * GIB / 10,
-        "placement": "shared",
-    }  # fmt: skip
-    for job in instance["jobs"]:
-        own = min(job["nodes"] * 4 * GIB * draw.lognormvariate(-0.5, 1.0), room)
-        job |= {"buffer_bytes": own, "stage_in_bytes": own / 2, "stage_out_bytes": own / 2}
-        job["phases"] = [{**phase, "io_bytes": own / 2} for phase in job["phases"]]
-    return instance
-
-
-def buffers(folder: Path, quick: bool) -> None:
-    """The log under four queues."""
-    path = shared_data("swf") / "KTH-SP2-1996-2.1-cln.first20000.swf"
-    if path.exists():
-        problem = batch_io_from_swf(read_swf(str(path)), max_jobs=1_000 if quick else 20_000)
-        log = with_buffers(problem.model_dump(mode="json", by_alias=True, exclude_none=True), 0)
-        for name, options in QUEUES.items():
-            put(folder, log | {"options": {"queue": "fcfs", **options}}, f"KTH-SP2, {name}: 0")
-
-
 MAKERS: dict[str, Callable[[Path, bool], dict[str, float] | None]] = {
-    "burst-buffer": buffers, "defaults": chosen_on, "library": stored,
+    "defaults": chosen_on, "library": stored,
     "library-additive": partial(stored, additive=True), "replication-search": flattened,
     "workflow": workflows, "workflow-exact": random_workflows,
 }  # fmt: skip
