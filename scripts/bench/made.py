@@ -7,15 +7,18 @@ the best value known of some, by name.
 from __future__ import annotations
 
 import itertools
+import random
 import sys
 from collections.abc import Callable, Container, Iterator, Sequence
 from functools import partial
+from math import ceil
 from pathlib import Path
 from typing import Any
 
 import ioopt
 from bench.frame import ROOT, shared_data
 from ioopt import registry
+from ioopt.advice.recorded import read_work_directory
 from ioopt.campaign.library import entries as library
 from ioopt.catalog import entries
 from ioopt.errors import UsageError
@@ -27,6 +30,8 @@ from ioopt.formats.wfformat.instance import read_wfformat
 from ioopt.generate.gang.from_swf import gang_from_swf
 from ioopt.generate.gang.generate import Settings
 from ioopt.problems.replication import ReplicationProblem
+from ioopt.problems.work_directory import WorkDirectoryProblem
+from ioopt.solvers.work_directory.frontier import unlimited
 
 MACHINES = {
     "4 x 4, 16 MB/s": Machine(nodes=4, cores=4, remote_rate=16e6, replica_rate=128e6),
@@ -45,6 +50,14 @@ LOGS = (
 )  # fmt: skip
 """Logs and the nodes of the machine that they are put on."""
 KINDS = ("batch-io", "gang", "gang-matrix", "quantum-selection")
+RECORDED = {
+    "methylseq-dirt02-001": (20, (0.5, 0.3, 0.1)), "chipseq-dirt02-001": (12, (0.5, 0.3, 0.2)),
+    "viralrecon-dirt02-001": (12, (0.5, 0.3, 0.2)), "montage-chameleon-dss-075d-001": (8, (0.5, 0.2)),
+}  # fmt: skip
+"""Copies and quotas, in peaks of an unlimited run, of the files that the search of work directories was
+chosen on."""
+LEFT_OUT = ("helloworld", "blast-chameleon-small", "montage-chameleon-2mass-005d")
+"""No workflow, and smaller ones of those that are there."""
 
 
 def put(folder: Path, problem: Any, name: str) -> None:
@@ -139,9 +152,37 @@ def stored(folder: Path, quick: bool, additive: bool = False) -> dict[str, float
     return known
 
 
+def work_directories(folder: Path, quick: bool) -> dict[str, float]:
+    """Recorded workflows, copied, in part of the peak of an unlimited run; and the makespan of that run.
+
+    Those that the search was chosen on also with their tasks shuffled; others at half of the peak.
+    """
+    named = [
+        (shared_data("workflows") / f"{stem}.json", f"{stem.split('-')[0]}{how}", copies, shares)
+        for stem, (copies, shares) in RECORDED.items()
+        for how in ("", ", shuffled")
+    ]
+    others = sorted(shared_data("wfformat").glob("*.json"))
+    named += [(path, "others", 8, (0.5,)) for path in others if not path.stem.startswith(LEFT_OUT)]
+    known = {}
+    for path, group, copies, shares in named[: 2 if quick else None]:
+        one = read_work_directory(str(path), 64)
+        if "shuffled" in group:
+            tasks = random.Random("shuffled").sample(one.tasks, len(one.tasks))
+            one = WorkDirectoryProblem.model_validate(one.model_dump() | {"tasks": tasks})
+        problem = one.copies(copies)
+        free = unlimited(problem)
+        for share in shares:
+            name = f"{group}, {share} of the peak: {path.stem}"
+            quota = ceil(round(share * 1000) * free["peak_bytes"] / 1000)
+            put(folder, problem.model_copy(update={"quota_bytes": quota}), name)
+            known[name] = free["makespan_seconds"]
+    return known
+
+
 MAKERS: dict[str, Callable[[Path, bool], dict[str, float] | None]] = {
     "defaults": chosen_on, "library": stored,
     "library-additive": partial(stored, additive=True), "replication-search": flattened,
-    "workflow": workflows, "workflow-exact": random_workflows,
+    "work-directory": work_directories, "workflow": workflows, "workflow-exact": random_workflows,
 }  # fmt: skip
 """By the name of the sweep."""
