@@ -16,6 +16,7 @@ from bench import speed, sweeps  # noqa: E402
 
 MODULES = {
     "bounds": "bench.bounds",
+    "relaxation": "bench.relaxation",
     "snakemake": "bench.on_snakemake",
     "workflow-online": "bench.online",
 }
