@@ -17,6 +17,7 @@ Share = Literal["per-node", "per-application", "even-split"]
 Loop = Literal["closed", "open"]
 QueueOrder = Literal["wfp", "fcfs", "sjf", "plan"]
 Backfill = Literal["easy", "conservative", "none"]
+Knapsack = Literal["bitset", "cp-sat"]
 
 MAX_PHASES = 10_000_000
 """Most phases of all jobs, repeats counted: simulators keep each of them."""
@@ -274,8 +275,9 @@ class BatchIoPlan(base.Plan):
 
     ``ef`` multiplies every I/O volume (rule 23); ``loop`` ``open`` fixes the job starts to those
     of an uncongested run; ``top`` hands left-over bandwidth of a conservative policy to the
-    skipped requests (rule 11); ``alpha`` is that of FILL (rule 17); ``settings`` are those that
-    other policies have. ``knapsack`` stands in plans of 0.2.
+    skipped requests (rule 11); ``alpha`` is that of FILL (rule 17); ``knapsack`` solves the
+    knapsack of Cons-MaxUtil (rule 12; ``cp-sat`` breaks ties in its own way).
+    ``settings`` are those that other policies have.
     """
 
     policy: base.Name
@@ -284,7 +286,7 @@ class BatchIoPlan(base.Plan):
     ef: base.Amount = 1.0
     share: Share = "per-node"
     loop: Loop = "closed"
-    knapsack: Literal["bitset"] = "bitset"
+    knapsack: Knapsack = "bitset"
     settings: base.Json | None = None
 
     def to_dict(self) -> base.Json:

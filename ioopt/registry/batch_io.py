@@ -64,6 +64,7 @@ SOLVERS: tuple[SolverSpec, ...] = (
     *_conservative(
         "cons-max-util", "max_util:policy",
         "the subset that keeps the most nodes busy", "Zhou et al., Section III.C.2",
+        "max_util:MaxUtilSettings",
     ),
     *_conservative(
         "cons-min-inst-sld", "conservative:policy",

@@ -4,13 +4,23 @@ A knapsack with weight r_i, value N_i and capacity BW_max. Below saturation the 
 proportional to the weight, so it is a subset-sum in allocation units, solved exactly by a dynamic
 program whose table is one Python int a row. A saturating request (r_i = BW_max) can only be alone.
 Where requests have own peaks it is a knapsack proper, solved by a dynamic program over the (weight,
-value) that no other dominates (rule 26).
+value) that no other dominates (rule 26). The integer program is a check of both.
 """
 
+from functools import partial
+
 from ioopt.compiled import Box
-from ioopt.decisions.batch_io import IoPolicy, KernelView, as_they_came, top_up
+from ioopt.decisions.batch_io import IoPolicy, KernelView, Rates, View, as_they_came, top_up
 from ioopt.decisions.ordering import Number
+from ioopt.errors import BackendFailureError, UsageError
+from ioopt.problems.batch_io import Knapsack
 from ioopt.solvers.batch_io.settings import Settings
+
+
+class MaxUtilSettings(Settings):
+    """Settings of Cons-MaxUtil: ``knapsack=cp-sat`` checks the default by an integer program."""
+
+    knapsack: Knapsack = "bitset"
 
 
 def cons_max_util(view: KernelView, rates: Box) -> None:
@@ -143,6 +153,45 @@ def subset_sums(view: KernelView) -> None:
             row[word] = bits
 
 
-def policy(how: Settings) -> IoPolicy:
-    """Cons-MaxUtil."""
-    return IoPolicy("cons-max-util" + "+top" * how.top, cons_max_util, top=how.top, tabulates=True)
+def by_program(view: View, top: bool) -> Rates:
+    """Cons-MaxUtil by the integer program, with ties as CP-SAT breaks them.
+
+    Raises UsageError for own peaks that are not whole numbers, BackendFailureError without an answer.
+    """
+    # Here: machine code is stamped by what this module imports.
+    from ioopt.models.batch_io.max_util import MaxUtilModel
+    from ioopt.solvers.backends.answer import BackendLimits
+    from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
+
+    limits, units = view.limits, [request.units for request in view.requests]
+    peaks = [request.peak for request in view.requests]
+    if not limits.own_peaks:
+        room = max(1, limits.capacity_units)  # who saturates the storage needs all of it
+        weights = [min(size, room) for size in units]
+    elif all(peak == int(peak) for peak in peaks):
+        room, weights = int(limits.storage * limits.slack), [*map(int, peaks)]
+    else:
+        raise UsageError("this knapsack takes whole bytes per second; use knapsack=bitset")
+    model = MaxUtilModel(weights, units, room)
+    answer = solve_by_cpsat(model.program, BackendLimits())
+    if not answer.found:
+        raise BackendFailureError(f"{answer.backend} found no subset: {answer.status}")
+    left = limits.storage
+    rates: Rates = [left * 0] * len(units)
+    chosen = model.chosen(answer.values)
+    for k in chosen:
+        rates[k] = peaks[k]
+        left -= peaks[k]
+    for k in sorted({*range(len(units))} - {*chosen}) if top else ():
+        if left > limits.storage * limits.eps:
+            rates[k] = min(peaks[k], left)
+            left -= rates[k]
+    return rates
+
+
+def policy(how: MaxUtilSettings) -> IoPolicy:
+    """Cons-MaxUtil with the chosen solver of its knapsack."""
+    name = "cons-max-util" + "+top" * how.top
+    if how.knapsack == "bitset":
+        return IoPolicy(name, cons_max_util, top=how.top, tabulates=True)
+    return IoPolicy.of(name, partial(by_program, top=how.top))

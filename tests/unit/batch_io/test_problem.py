@@ -115,8 +115,9 @@ def test_snapshots_refuse_the_future_and_settings_of_traces() -> None:
         ("cons-fcfs", {"alpha": 1}, "no setting 'alpha'"),
         ("fill", {"alpha": -1}, "alpha"),
         ("fill", {"engine": "compiled", "arithmetic": "exact"}, "engine=compiled cannot"),
+        ("cons-max-util", {"engine": "compiled", "knapsack": "cp-sat"}, "engine=compiled cannot"),
         ("fill", {"loop": "oval"}, "loop"),
-        ("cons-max-util", {"knapsack": "cp-sat"}, "no setting 'knapsack'"),
+        ("fill", {"knapsack": "cp-sat"}, "no setting 'knapsack'"),
     ],
 )
 def test_settings_that_cannot_be_honoured(

@@ -6,19 +6,16 @@ import itertools
 import json
 import random
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import pytest
 from batch_io_traces import FLAT
 from batch_io_traces import view as requests_view
-from conftest import shared_files
 
 import ioopt
-from ioopt.decisions.batch_io import Limits, Rates, Request, View
+from ioopt.decisions.batch_io import Rates, View
 from ioopt.embed import IoArbiter
-from ioopt.errors import InstanceError
-from ioopt.problems.batch_io import Machine
+from ioopt.errors import InstanceError, UsageError
 from ioopt.registry.policies import io_policy
 from ioopt.solvers.batch_io.set10 import set_of
 from tests.conftest import ENGINES
@@ -152,25 +149,11 @@ def test_knapsack_equals_enumeration() -> None:
         assert rates("cons-max-util", state) == wanted, rows
 
 
-@pytest.mark.parametrize(
-    "path",
-    shared_files("data/knapsack/pisinger", "knapPI_*_100_1000_1"),
-    ids=lambda path: path.name,
-)
-def test_published_optima_of_pisinger(path: Path) -> None:
-    """Profits as nodes, weights as peaks: what transfers keeps as many nodes busy as is published."""
-    rows = [[*map(int, line.split())] for line in path.read_text().splitlines()]
-    count, capacity = rows[0]
-    fast = {**FLAT, "node_bytes_per_second": 1e4}  # so that own peaks are below those of the nodes
-    limits = Limits.of(Machine(nodes=10**9, storage_bytes_per_second=capacity, **fast))
-    limits = limits._replace(own_peaks=True)
-    asked = [Request(k, p, limits, 0.0, 1.0, w) for k, (p, w) in enumerate(rows[1 : count + 1])]
-    found = io_policy("cons-max-util").decide(View(limits, 1.0, asked))
-    assert sum(found) <= capacity and all(
-        rate in (0, asked[k].peak) for k, rate in enumerate(found)
-    )
-    busy = sum(asked[k].nodes for k, rate in enumerate(found) if rate)
-    assert busy == int(path.with_name(path.name + ".optimum").read_text())
+def test_the_integer_program_takes_whole_peaks() -> None:
+    state = view((5, None, 1), (8, 6, 1), (4, None, 1))
+    assert rates("cons-max-util", state, knapsack="cp-sat") == [0, 6, 4]
+    with pytest.raises(UsageError, match="whole bytes per second; use knapsack=bitset"):
+        rates("cons-max-util", view((5, 0.5, 1)), knapsack="cp-sat")
 
 
 def test_sets_end_at_half_powers() -> None:

@@ -16,12 +16,10 @@ import ioopt
 from ioopt import registry
 from ioopt.catalog import entries, resolve
 from ioopt.cli.main import main
-from ioopt.decisions.batch_io import IoPolicy
 from ioopt.decisions.gang.state import Gang, Timing
 from ioopt.errors import OutOfTime, UsageError
 from ioopt.generate.gang.generate import generate
 from ioopt.options import Deadline, SolveOptions
-from ioopt.problems.batch_io import BatchIoPlan
 from ioopt.protocols import SolveRequest
 from ioopt.registry.policies import best_policy
 from ioopt.sim.gang.simulate import STEPS_PER_LOOK, GangSimulation
@@ -197,11 +195,10 @@ def test_no_time_for_the_cheapest_is_exit_4_with_an_estimate(
 
 
 def test_decisions_that_take_long_are_timed_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A policy of one's own may take milliseconds: 64 decisions would overrun a tenth of a second."""
+    """Programs of milliseconds each: 64 of them would overrun a limit of a tenth of a second."""
     looks = itertools.count()
     monkeypatch.setattr(Pace, "look", lambda *given: next(looks))
-    own = IoPolicy.of("own", lambda view: batch_io.BASE_LINE.decide(view))
-    found = batch_io.simulate(ioopt.load("small-8"), BatchIoPlan(policy="own"), own)
+    found = ioopt.solve(resolve("small-8"), "cons-max-util", settings={"knapsack": "cp-sat"})
     assert next(looks) == found.metrics["instants"]
 
 
