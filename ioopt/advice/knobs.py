@@ -33,7 +33,10 @@ SHORTEST = Option(
 
 
 def knobs(question: Question, problem: BatchIoProblem) -> Iterator[list[Option]]:
-    """The levels of each setting that makes a difference to *problem*; one of each list is advised."""
+    """The levels of each setting that makes a difference to *problem*; one of each list is advised.
+
+    What holds jobs back in the queue is told only where its waits are the log's.
+    """
     machine, queue = problem.machine, problem.options
     yield [TURNS]
     storage = machine.storage_bytes_per_second
@@ -41,13 +44,15 @@ def knobs(question: Question, problem: BatchIoProblem) -> Iterator[list[Option]]
     rates = [storage / by for by in (2, 4) if storage / by < widest]
     if rates:
         yield [_limit(rate) for rate in rates]
-    if question.player is None and machine.allocation == "flat":
+    if not question.yours or question.player:
+        return
+    if machine.allocation == "flat":
         submit, _, _, _, ideal = loads(problem).T
         heavy, least = licensed(problem)
         running = float(ideal[heavy].sum()) / (submit.max() or 1.0)
         counts = dict.fromkeys(max(1, math.ceil(running * by)) for by in (1, 3))
         yield [_licences(count, least) for count in counts]
-    if question.yours and question.player is None and queue.backfill_order == "queue":
+    if queue.backfill_order == "queue":
         yield from [[option] for kind, option in (("none", EASY), ("easy", SHORTEST))
                     if queue.backfill == kind]  # fmt: skip
 

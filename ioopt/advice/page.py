@@ -153,7 +153,9 @@ def _switches(advice: Json) -> Part:
     kinds = ["a loss" if (row["high"] or 0.0) < 0 else row["kind"] for row in advice["knobs"]]
     words = [
         "Each setting was simulated as such, at the best of a few levels. Those that save nothing are "
-        "shown too, so that nobody need try them.",
+        "shown too, so that nobody need try them."
+        + " Licences and the queue's order change waits, of which nothing can be said here."
+        * (not advice["yours"]),
         *(f"- {row['words']}: saves {percent(row, advice['measure'], '')}: {kind}"
           for row, kind in zip(advice["knobs"], kinds)),
         "What nobody can switch on today: a file system that suspends and resumes transfers job by job, "
