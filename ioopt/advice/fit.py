@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 from scipy.stats import rankdata
 
-from ioopt.advice.queue import DEPTHS, Floats, Jobs, Rules, clock
+from ioopt.advice.queue import DEPTHS, Floats, Ints, Jobs, Rules, clock
 from ioopt.advice.shares import Usage, after_own_end, read_windows, recent_waits
 from ioopt.advice.site import Site
 from ioopt.compiled.choice import use_machine_code
@@ -27,7 +27,7 @@ from ioopt.problems.base import Json
 WEEK = 7 * 86400.0
 MISSING, FEWEST_WEEKS, BLOCK_ERROR, KNOWN = 0.1, 4, 0.2, 0.9
 """Refused before: more of the job ids missing, fewer weeks, a larger error of the mean, fewer known waits."""
-RATIOS, RANK, WEEKLY, CELLS = (0.83, 1.2), 0.6, 0.8, 0.9
+RATIOS, RANK, WEEKLY, MEANS = (0.83, 1.2), 0.6, 0.8, 0.9
 """What the unseen half must come to."""
 FEWEST = 20
 """Jobs of a week, and of a cell, that its mean is taken of."""
@@ -39,7 +39,10 @@ PROMPT = 1800.0
 """Waits with room enough and below this are the delay of the scheduler."""
 PLAIN_SECONDS = 5e-3
 """What the whole fit takes in plain Python, a job."""
-PLANTED = "Of planted queues ..."
+PLANTED = (
+    "Of 112 planted queues of known rules 35 of 48 that a fit can express passed, and 5 of 64 others; "
+    "all 40 had the sign of a change of order right."
+)
 """What tests with queues of known rules say of a fit that passes: ``scripts/bench.py fit``."""
 
 
@@ -49,10 +52,10 @@ class Fit:
 
     ``ratio`` is the simulated mean wait over the logged one, ``rank`` the rank correlation of both,
     ``recent`` that of the mean of the user's last three waits, ``weekly`` the correlation of weekly
-    means, ``cells`` that of means by size and length; all of the unseen half. ``with_room`` and
-    ``two_users`` are shares of all waiting: while enough processors were idle, and of the two users
-    who wait most; ``own_end`` is the share of starts after a wait within a minute of an end of the
-    same user. ``exact``: ``options`` (of the batch-io queue) and ``processors`` say the whole queue.
+    means, ``cells`` that of means by size and length, ``users`` by user; all of the unseen half.
+    ``with_room`` and ``two_users`` are shares of all waiting: while enough processors were idle, and
+    of the two users who wait most; ``own_end`` is the share of starts after a wait that follow within
+    a minute an end of the same user. ``exact``: ``options`` (of the batch-io queue) and ``processors`` say the whole queue.
     """
 
     status: Literal["refused-before", "refused", "passed"]
@@ -64,6 +67,7 @@ class Fit:
     recent: float | None = None
     weekly: float | None = None
     cells: float | None = None
+    users: float | None = None
     with_room: float | None = None
     two_users: float | None = None
     own_end: float | None = None
@@ -200,27 +204,32 @@ def _judged(jobs: Jobs, waits: Floats) -> dict[str, float]:
         np.searchsorted(np.quantile(column, (0.25, 0.5, 0.75)), column)
         for column in (jobs.units[unseen], jobs.length[unseen])
     ]
-    weeks, cells = (_means(group, simulated, logged) for group in (week, 4 * grid[0] + grid[1]))
+    groups = {"weekly": week, "cells": 4 * grid[0] + grid[1], "users": jobs.user[unseen]}
     return {
         "logged_seconds": float(np.nanmean(logged)), "simulated_seconds": float(np.mean(simulated)),
         "ratio": float(np.mean(simulated) / np.nanmean(logged)),
         "rank": correlation(simulated, logged),
         "recent": correlation(recent_waits(jobs)[unseen], logged),
-        "weekly": correlation(weeks[0], weeks[1], False), "cells": correlation(cells[0], cells[1], False),
+        **{
+            name: correlation(*_means(group, simulated, logged), ranks=False)
+            for name, group in groups.items()
+        },
     }  # fmt: skip
 
 
-def _means(group: np.ndarray, *columns: Floats) -> list[Floats]:
-    """The means of each column by group, of those large enough."""
-    large = [g for g in np.unique(group) if np.sum(group == g) >= FEWEST]
-    return [np.array([np.nanmean(column[group == g]) for g in large]) for column in columns]
+def _means(group: Ints, one: Floats, other: Floats) -> tuple[Floats, Floats]:
+    """The means of both by group, of those large enough."""
+    large = [group == g for g in np.unique(group) if np.sum(group == g) >= FEWEST]
+    first, second = ([np.nanmean(x[part]) for part in large] for x in (one, other))
+    return np.array(first), np.array(second)
 
 
 def _passes(figures: Mapping[str, float]) -> bool:
     """Whether the unseen half is reproduced."""
     near = RATIOS[0] <= figures["ratio"] <= RATIOS[1]
     ranked = figures["rank"] >= RANK and figures["rank"] > figures["recent"]
-    return near and ranked and figures["weekly"] >= WEEKLY and figures["cells"] >= CELLS
+    means = min(figures["cells"], figures["users"])
+    return near and ranked and figures["weekly"] >= WEEKLY and means >= MEANS
 
 
 def _reason(figures: Mapping[str, float], shares: Mapping[str, float]) -> str:
@@ -229,11 +238,11 @@ def _reason(figures: Mapping[str, float], shares: Mapping[str, float]) -> str:
         f"(second half: mean {figures['simulated_seconds'] / 60:.0f} of "
         f"{figures['logged_seconds'] / 60:.0f} min, rank correlation {figures['rank']:.2f}, of the "
         f"user's last three waits {figures['recent']:.2f}, weeks {figures['weekly']:.2f}, size by "
-        f"length {figures['cells']:.2f}"
+        f"length {figures['cells']:.2f}, users {figures['users']:.2f}"
     )
     if _passes(figures):
         return f"The simulated queue reproduces the waits of this log {told}). {PLANTED}"
-    told += f"; needed: within 20 %, {RANK:g} and more than the last three, {WEEKLY:g}, {CELLS:g})"
+    told += f"; needed: within 20 %, {RANK:g} and more than the last three, {WEEKLY:g}, {MEANS:g}, {MEANS:g})"
     if shares["with_room"] >= MUCH:
         why = (
             f"{100 * shares['with_room']:.0f} % of waiting passed while enough processors were "

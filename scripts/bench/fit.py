@@ -40,7 +40,7 @@ SOUND: dict[str, Json] = {
 UNSOUND: dict[str, Json] = {
     "shortest first": {"backfill": "easy", "order": "sjf"},
     "WFP": {"backfill": "easy", "order": "wfp"},
-    "two jobs a user": {"backfill": "easy", "limits": (Limit(jobs=2),)},
+    "four jobs a user": {"backfill": "easy", "limits": (Limit(jobs=4),)},
     "a quarter of it a user": {"backfill": "easy", "limits": (Limit(processors=32),)},
     "two partitions": {"backfill": "easy", "partitions": {"0": 64, "1": 64}},
     "a quarter of jobs not in the log": {"backfill": "easy"},
@@ -152,7 +152,7 @@ def main(quick: bool) -> None:
     rows, sums = table(seeds)
     head = ["queue", "", "logs", "passed", "sign right of passed", "sign right of all", "mean rank"]
     show(f"Planted queues, seeds {seeds[0]} to {seeds[-1]}", head, rows)
-    for kind, (count, passed, right, _) in sums.items():
+    for kind, (count, passed, right) in sums.items():
         print(f"{kind}: {passed} of {count} passed, the sign right in {right} of {passed}")
     shown = []
     for name, log, site in logs():
