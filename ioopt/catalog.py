@@ -18,10 +18,7 @@ def root() -> Path:
 
 @cache
 def entries() -> dict[str, dict[str, Any]]:
-    """Catalog of bundled instances by name: file, kind, provenance, best objective and bound.
-
-    Each family keeps its own ``catalog.json`` beside its instances.
-    """
+    """Catalogs of bundled instances by name: file, kind, provenance, best objective and bound."""
     found: dict[str, dict[str, Any]] = {}
     for catalog in sorted(root().glob("*/catalog.json")):
         for entry in json.loads(catalog.read_text("utf-8"))["instances"]:

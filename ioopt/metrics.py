@@ -59,10 +59,7 @@ def mean_interval(values: Iterable[float]) -> tuple[float, float, float]:
 def ratios_to(
     rows: Sequence[Mapping[str, Any]], baseline: str, metric: str
 ) -> dict[str, list[float]]:
-    """Solver -> its *metric* over that of *baseline*, an instance that both answered after the other.
-
-    *rows* are comparison rows; instances in which the baseline's is not above 0 have no ratio.
-    """
+    """Solver -> its *metric* over that of *baseline*, where that is above 0, an instance after the other."""
     values: dict[str, dict[Any, float]] = {row["solver"]: {} for row in rows}
     for row in rows:
         value = row["metrics"].get(metric)

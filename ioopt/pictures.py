@@ -71,10 +71,7 @@ def gantt_of(result: Result) -> str:
 
 
 def draw_beside(results: Sequence[Result]) -> Any:
-    """The Gantt charts of *results* under one another, on one scale of time; returns the last axes.
-
-    Raises UsageError for a result that has none.
-    """
+    """The Gantt charts of *results*, on one scale of time; UsageError for a result that has none."""
     from matplotlib.figure import Figure
 
     from ioopt.plot.layout import legend_beside

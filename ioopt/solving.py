@@ -334,32 +334,34 @@ def _checked(
     bound = None
     if not is_reference(kind, getattr(outcome.plan, "policy", None)):
         bound = _bound(kind, problem, deadline, values, objective, metrics)
-    values["bound"] = bound
-    status = Status.FEASIBLE if failure is None else Status.ERROR
-    notes = notes if failure is None else [*notes, failure]
-    if violations:
-        status = Status.ERROR
-        notes = [*notes, f"the checker found {len(violations)} violation(s)"]
-    gap = relative_gap(objective, bound, sense)
-    if status is Status.FEASIBLE and objective is not None and bound is not None:
+    wrong = [] if failure is None else [failure]
+    wrong += [f"the checker found {len(violations)} violation(s)"] if violations else []
+    status, gap = Status.ERROR if wrong else Status.FEASIBLE, relative_gap(objective, bound, sense)
+    if not wrong and objective is not None and bound is not None:
         past = past_bound(sense, objective, bound, report.rounding)
-        if past is None:
-            if proves(sense, objective, bound):
-                status, gap = Status.OPTIMAL, 0.0
-        elif past > SOLVER_TOLERANCE:
-            status = Status.ERROR
-            notes = [*notes, f"bound {bound!r} contradicts the plan's {objective!r}"]
-        else:
-            # A backend's absolute tolerance: more than values this small can bear.
-            values["bound"] = gap = None
-            notes = [*notes, f"bound {bound!r} of {objective!r} is rounding and left out"]
-    values["simulate_seconds"] = deadline.elapsed() - begun
+        status, wrong = _standing(past, proves(sense, objective, bound), objective, bound)
+        if wrong and status is Status.FEASIBLE:
+            bound = gap = None
+        gap = 0.0 if status is Status.OPTIMAL else gap
+    values |= {"bound": bound, "simulate_seconds": deadline.elapsed() - begun}
     return Result(
         status=status, objective=objective, gap=gap, metrics=metrics,
-        violations=violations, notes=(*outcome.notes, *notes),
+        violations=violations, notes=(*outcome.notes, *notes, *wrong),
         settings=beyond(kind, problem, outcome.plan, schedule),
         plan=plan_dict(outcome.plan), schedule=schedule, **values,
     )  # fmt: skip
+
+
+def _standing(
+    past: float | None, proven: bool, objective: float, bound: float
+) -> tuple[Status, list[str]]:
+    """The status of a sound plan whose *bound* lies *past* its objective (None: it does not), and notes."""
+    if past is None:
+        return Status.OPTIMAL if proven else Status.FEASIBLE, []
+    if past > SOLVER_TOLERANCE:
+        return Status.ERROR, [f"bound {bound!r} contradicts the plan's {objective!r}"]
+    # A backend's absolute tolerance: more than values this small can bear.
+    return Status.FEASIBLE, [f"bound {bound!r} of {objective!r} is rounding and left out"]
 
 
 def _bound(

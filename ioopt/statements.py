@@ -28,11 +28,7 @@ RELATIVE = 1e-6
 def past_bound(
     sense: str, objective: float | None, bound: float | None, rounding: float = 0.0
 ) -> float | None:
-    """By how much *bound* lies on the wrong side of *objective*; None where it does not.
-
-    A bound may pass the objective by ``RELATIVE`` of the larger of the two, which is what solvers'
-    tolerances leave, and by *rounding*.
-    """
+    """By how much *bound* lies beyond *objective*, solvers' tolerances and *rounding* left out; else None."""
     if objective is None or bound is None:
         return None
     past = objective - bound if sense == "max" else bound - objective

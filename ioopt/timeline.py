@@ -143,11 +143,7 @@ def core_runs(cores: Sequence[int]) -> list[dict[str, int]]:
 def jobs_timeline(
     jobs: Iterable[Mapping[str, Any]], submits: Mapping[Any, float] | None = None
 ) -> Timeline:
-    """Of ``schedule.jobs`` of a batch I/O or gang result, a resource a job.
-
-    With *submits* (by id) also what pictures leave out: waiting in the queue, phases by their number,
-    and within I/O every change of the rate.
-    """
+    """A resource a job of ``schedule.jobs``; with *submits* also queueing, phases and changes of rates."""
     rows = {f"{'' if submits is None else 'job '}{job['id']}": job for job in jobs}
     found: list[Interval] = []
     for name, job in rows.items():

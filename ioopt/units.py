@@ -64,10 +64,7 @@ def _amount(text: str, what: str, known: str) -> tuple[Fraction, str]:
 
 
 def _data(text: str, what: str, unit_end: str = "") -> tuple[Fraction, bool]:
-    """Bytes or bits in *text*, and whether it counts bits: ``b`` is bits, ``B`` is bytes.
-
-    *unit_end* is a pattern of what may follow the unit (``/s``).
-    """
+    """Bytes or bits in *text*, with *unit_end* (a pattern such as ``/s``), and whether it counts bits."""
     number, unit = _amount(re.sub(rf"{unit_end}\s*$", "", text), what, _KNOWN_DATA)
     found = _DATA_UNIT.fullmatch(unit)
     if unit and found is None:

@@ -76,11 +76,7 @@ class Question:
         return value + self.by_deletion * deleted
 
     def classes(self) -> list[JobClass]:
-        """The jobs in classes, without those that no best selection needs.
-
-        Of jobs that hold the same resources and read the same shared files, only the most worthy
-        can matter, as many as fit together.
-        """
+        """The jobs in classes of equal needs, only as many of the most worthy as fit together."""
         groups: dict[tuple[tuple[int, ...], frozenset[str]], list[tuple[float, int, int]]] = {}
         giga, readers = self.giga, self.readers
         by_priority, by_core = self.by_priority, self.by_core

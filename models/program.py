@@ -125,10 +125,7 @@ class Program:
         return total
 
     def in_seconds(self) -> "Program":
-        """The same for floating-point backends: time variables, timed rows and objective in seconds.
-
-        The upper limits of time variables are left out.
-        """
+        """The same for floating-point backends: time variables, timed rows and objective in seconds."""
         unit = self.unit
         times = {at for at, item in enumerate(self.variables) if item.nature == "time"}
 

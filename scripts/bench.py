@@ -15,10 +15,12 @@ sys.path[:0] = [str(folder) for folder in Path(__file__).resolve().parents[:2]]
 from bench import speed, sweeps  # noqa: E402
 
 MODULES = {
-    "bounds": "bench.bounds", "fit": "bench.fit", "first-contact": "bench.whole.first_contact",
-    "snakemake": "bench.on_snakemake", "work-directory": "bench.work_directory",
+    "bounds": "bench.bounds",
+    "fit": "bench.fit",
+    "snakemake": "bench.on_snakemake",
+    "work-directory": "bench.work_directory",
     "workflow-online": "bench.online",
-}  # fmt: skip
+}
 """What neither a sweep nor a row of speeds can say."""
 
 

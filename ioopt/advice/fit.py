@@ -55,7 +55,8 @@ class Fit:
     means, ``cells`` that of means by size and length, ``users`` by user; all of the unseen half.
     ``with_room`` and ``two_users`` are shares of all waiting: while enough processors were idle, and
     of the two users who wait most; ``own_end`` is the share of starts after a wait that follow within
-    a minute an end of the same user. ``exact``: ``options`` (of the batch-io queue) and ``processors`` say the whole queue.
+    a minute an end of the same user. ``exact``: ``options`` (of the batch-io queue) and ``processors``
+    say the whole queue.
     """
 
     status: Literal["refused-before", "refused", "passed"]

@@ -205,10 +205,7 @@ def summary(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def profiles(frame: pd.DataFrame) -> dict[str, tuple[list[float], list[float]]]:
-    """Performance profiles (Dolan and More 2002): per variant, ratio tau against share solved within it.
-
-    The share counts every run of the variant, failed ones as never solved. At most ``MOST_STEPS`` steps.
-    """
+    """Performance profiles (Dolan and More 2002): per variant, ratio tau against share solved within it."""
     import numpy as np
 
     found: dict[str, tuple[list[float], list[float]]] = {}
@@ -223,11 +220,7 @@ def profiles(frame: pd.DataFrame) -> dict[str, tuple[list[float], list[float]]]:
 
 
 def by_label(frame: pd.DataFrame, label: str) -> dict[str, list[tuple[float, float, float, int]]]:
-    """Per variant, (label value, mean of the compared metric, half width, runs), by label.
-
-    The half width is that of the mean's 95 % interval by Student's t, 0 for a single run. Sizes,
-    times and rates typed with a unit count in bytes, seconds and bytes per second.
-    """
+    """Per variant, (label value, mean of the compared metric, half of its 95 % interval, runs), by label."""
     import pandas as pd
     from scipy import stats
 

@@ -1,28 +1,6 @@
-"""A sweep's configuration: instances x solvers x seeds x repeats, each point with a stable key.
+"""A sweep's configuration (docs/campaigns.md): instances x solvers x seeds x repeats.
 
-CONFIG.toml::
-
-    time_limit = 20          # seconds a solve, passed to every solver
-    repeats = 1
-    measure = "makespan_seconds"    # optional: what solvers optimise where they can; for kinds that have it
-    hard_limit = 60          # optional: seconds after which a point's worker is given up
-
-    [[instances]]
-    path = "data/*.json"     # a file or glob, relative to CONFIG.toml
-
-    [[instances]]
-    bundled = "cycle3"
-
-    [[instances]]
-    generate = "replication"
-    preset = "image-85"
-    set = {tasks = [50, 100], nodes = 4}     # a list expands to the grid
-    seeds = [0, 1, 2]
-
-    [[solvers]]
-    name = "ip"
-    set = {cycles = "acyclic"}
-    seeds = [0]
+A list in ``set`` expands to the grid; each point has a stable key.
 """
 
 import glob
@@ -146,10 +124,7 @@ def read_config(path: str) -> Config:
 
 
 def build_grid(config: Config, folder: str = ".") -> Grid:
-    """Expand a configuration; every instance meets every solver of its family.
-
-    Raises UsageError for names, settings or backends that do not exist, before anything runs.
-    """
+    """Every instance meets every solver of its family; UsageError for names or settings that do not exist."""
     sources = {
         source.digest: source for entry in config.instances for source in _sources(entry, folder)
     }
@@ -230,19 +205,15 @@ def _sources(entry: InstanceEntry, folder: str) -> Iterator[Source]:
         yield Source(name, registry.kind_of_problem(problem).kind, digest, text=text)
 
 
-def _check_recipe(kind: KindSpec, preset: str | None, settings: Mapping[str, Any]) -> None:
-    """Refuse a wrong preset or setting here, not once a point on the workers."""
-    if preset is not None and preset in kind.presets:
-        parse_settings(kind.presets[preset], settings, f"preset {preset}")
-    else:  # the generator knows its default preset, and the message for an unknown one
-        registry.generate(kind, preset, settings, 0)
-
-
 def _generated(entry: InstanceEntry) -> Iterator[Source]:
     """One instance for each combination of settings and each seed."""
     kind = registry.decided(registry.generator_of(entry.generate or ""))
     for settings in _expand(entry.settings):
-        _check_recipe(kind, entry.preset, settings)
+        # Refused here, not once a point on the workers.
+        if entry.preset is not None and entry.preset in kind.presets:
+            parse_settings(kind.presets[entry.preset], settings, f"preset {entry.preset}")
+        else:  # the generator knows its default preset, and the message for an unknown one
+            registry.generate(kind, entry.preset, settings, 0)
         for seed in entry.seeds:
             words = [f"{key}={value}" for key, value in settings.items()]
             name = "-".join([entry.preset or kind.kind, *words, f"seed={seed}"])

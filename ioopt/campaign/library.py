@@ -104,10 +104,7 @@ def writable_folder(given: str | None = None) -> Path:
 
 
 def entries(folder: str | None = None) -> dict[str, Entry]:
-    """All entries by name; of two with one name the better.
-
-    Raises InstanceError for a file that is no entry.
-    """
+    """All entries by name, of two with one name the better; InstanceError for a file that is none."""
     found: dict[str, Entry] = {}
     for place in dict.fromkeys((bundled_folder(), writable_folder(folder))):
         for path in sorted(place.glob("*.json")):
@@ -121,10 +118,7 @@ def entries(folder: str | None = None) -> dict[str, Entry]:
 
 
 def entry_of(source: str, folder: str | None = None) -> Entry:
-    """The entry called *source*, or of the instance in the file of that name.
-
-    Raises UsageError where the library does not have it.
-    """
+    """The entry called *source*, or of the instance in that file; UsageError where there is none."""
     known = entries(folder)
     if source in known:
         return known[source]

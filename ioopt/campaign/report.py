@@ -118,10 +118,7 @@ MAX_FAILURES = 200
 
 
 def report_html(paths: Sequence[str], measure: str | None = None) -> str:
-    """The report of the stores at *paths*, compared by *measure*; needs no network to be read.
-
-    Raises InstanceError for what is not a store.
-    """
+    """The report of the stores at *paths*, compared by *measure*; InstanceError for what is no store."""
     frame = frames.read_frame(paths, measure)
     parts = [f"<h1>Runs of {html.escape(', '.join(paths))}</h1>", _overview(frame)]
     for kind in sorted(frame["kind"].unique()):

@@ -247,10 +247,7 @@ def run_tasks(
     sources: Mapping[str, Source] = MappingProxyType({}),
     listener: Listener | None = None,
 ) -> int:
-    """Run all *tasks*, then alone those that did not come back; how many failed.
-
-    Each is written as it comes back. *sources* are the instances of points by their digest.
-    """
+    """Run *tasks*, then alone those that did not come back, and write each; how many failed."""
     done = failed = 0
 
     def write(row: Row) -> None:

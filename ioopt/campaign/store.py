@@ -123,18 +123,14 @@ REMEDIES = {
 """Primary result codes of SQLite -> what to do."""
 
 
-def _unusable(path: str, error: Exception) -> InstanceError:
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    return InstanceError(f"{path}: the run store cannot be used: {error}{REMEDIES.get(code, '')}")
-
-
 @contextmanager
 def clearly(path: str) -> Iterator[None]:
     """Errors of SQLite, or about what stands in cells, as an InstanceError of one line."""
     try:
         yield
     except (sqlite3.DatabaseError, ValueError) as error:
-        raise _unusable(path, error) from None
+        remedy = REMEDIES.get(getattr(error, "sqlite_errorcode", 0) & 0xFF, "")
+        raise InstanceError(f"{path}: the run store cannot be used: {error}{remedy}") from None
 
 
 def _inspect(connection: sqlite3.Connection, path: str) -> int:
@@ -271,11 +267,7 @@ _PUT = f"INSERT OR REPLACE INTO runs VALUES ({', '.join('?' * len(COLUMNS))})"
 
 
 def _read_only(path: str) -> sqlite3.Connection:
-    """A connection that reads *path*; also where the folder cannot be written to.
-
-    There SQLite cannot make the files that readers and writers of a store in WAL mode share. One
-    that has no such file has no writer either, and can be read as a file that never changes.
-    """
+    """A connection that reads *path*; in a folder that cannot be written to, as a file that never changes."""
     uri = Path(os.path.abspath(path)).as_uri()
     connection = sqlite3.connect(f"{uri}?mode=ro", uri=True, timeout=30)
     unwritable, found = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY), sqlite3.SQLITE_OK

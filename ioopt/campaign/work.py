@@ -72,12 +72,7 @@ SUMMARY = (
 
 
 def perform(task: Task, source: Source | None) -> Row:
-    """Run one task; what it raises becomes a failed row with the reason.
-
-    A solver that cannot take the instance is no failure: its row says that it does not apply.
-
-    *source* is the instance of a point, None for an experiment.
-    """
+    """Run one task; what it raises becomes a failed row, or one that says that the solver does not apply."""
     try:
         with _watchdog(task.hard_limit):
             if isinstance(task, Experiment):

@@ -30,10 +30,7 @@ def time_slack(seconds: float) -> float:
 
 
 def overloads(rate: float, loads: Iterable[Load], slack: float = 0.0) -> list[tuple[Load, float]]:
-    """The loads that a pipe of *rate* cannot end in time, with the bytes that are left then.
-
-    Earliest end first. *slack* is what an end may be early beside rounding, in seconds.
-    """
+    """The loads that a pipe of *rate* cannot end in time, with the bytes that are left then."""
     ordered = sorted(loads, key=lambda load: (load.start, load.end))
     waiting: list[tuple[float, int, float]] = []
     late: list[tuple[Load, float]] = []

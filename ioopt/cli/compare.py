@@ -59,7 +59,12 @@ def compare(
     from ioopt.formats.native import write_text
 
     problems = [load(source) for source in file]
-    kind = _one_kind(problems, file)
+    kinds = [registry.kind_of_problem(problem) for problem in problems]
+    kind = kinds[0]
+    for other, name in zip(kinds, file):
+        if other is not kind:
+            said = f"{name} is {other.kind} but {file[0]} is {kind.kind}"
+            raise UsageError(f"{said}; one comparison takes one kind")
     by = measure_of(kind, measure)
     chosen = [solvers or default_solvers(kind, problem) for problem in problems]
     names = tuple(dict.fromkeys(name for some in chosen for name in some))
@@ -76,22 +81,14 @@ def compare(
         if interrupted(rows):
             break
     if picture is not None:
-        _draw(rows, by, baseline, picture)
+        from ioopt.comparing.picture import plot_comparison
+        from ioopt.plot.page import save
+
+        save(plot_comparison(rows, by.name, baseline), picture)
     write_text(output or "-", _render(rows, kind, by, form, baseline, wide))
     if not quiet():
         _tell(rows)
     return _exit_code(rows)
-
-
-def _one_kind(problems: Sequence[object], names: Sequence[str]) -> KindSpec:
-    kinds = [registry.kind_of_problem(problem) for problem in problems]
-    for kind, name in zip(kinds, names):
-        if kind is not kinds[0]:
-            raise UsageError(
-                f"{name} is {kind.kind} but {names[0]} is {kinds[0].kind}; "
-                "one comparison takes one kind"
-            )
-    return kinds[0]
 
 
 def _render(
@@ -133,13 +130,6 @@ def _render(
     if footnote:
         parts.append((footnote if width is None else fill(footnote, width)) + "\n")
     return "\n".join(parts)
-
-
-def _draw(rows: list[Row], measure: Measure, baseline: str | None, target: str) -> None:
-    from ioopt.comparing.picture import plot_comparison
-    from ioopt.plot.page import save
-
-    save(plot_comparison(rows, measure.name, baseline), target)
 
 
 def _tell(rows: Sequence[Row]) -> None:

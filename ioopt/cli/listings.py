@@ -257,7 +257,12 @@ def solvers(name: str | None, family: str | None, everything: bool, form: str) -
     from ioopt.formats.native import dump_json
 
     wanted = name or family
-    chosen = [spec for spec in registry.SOLVERS if wanted is None or _belongs(spec, wanted)]
+    chosen = [
+        spec
+        for spec in registry.SOLVERS
+        if wanted is None
+        or any(wanted in (kind, registry.KINDS[kind].family) for kind in spec.kinds)
+    ]
     if not chosen:
         known = [*registry.families(), *registry.KINDS]
         raise UsageError(f"no family {wanted!r}; {registry.suggest(str(wanted), known)}")
@@ -266,10 +271,6 @@ def solvers(name: str | None, family: str | None, everything: bool, form: str) -
         return ExitCode.ANSWER
     click.echo(_tables(chosen, everything), nl=False)
     return ExitCode.ANSWER
-
-
-def _belongs(spec: SolverSpec, family: str) -> bool:
-    return any(family in (kind, registry.KINDS[kind].family) for kind in spec.kinds)
 
 
 def _tables(chosen: Sequence[SolverSpec], everything: bool) -> str:

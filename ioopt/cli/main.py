@@ -23,6 +23,7 @@ COMMANDS = {
     "export": ("ioopt.cli.export:export_group", "Write a model or an instance for other programs."),
     "plot": ("ioopt.cli.plot:plot", "Draw a result or a comparison; report on run stores."),
     "advise": ("ioopt.cli.advise:advise", "Say which I/O policy would help the jobs of a log."),
+    "budget": ("ioopt.cli.budget:budget", "Say what a quota on a work directory costs."),
     "measure": ("ioopt.cli.measure:measure", "Measure where nothing is to be decided."),
     "sweep": ("ioopt.cli.sweep:sweep", "Run a grid of instances and solvers into a store."),
     "serve": ("ioopt.cli.serve:serve", "Answer decisions over a pipe or a socket."),

@@ -68,7 +68,11 @@ def serve(
         raise UsageError("give one of --stdio, --socket PATH, --http ADDRESS and --batsim ENDPOINT")
     server: SocketServer | StdioServer | BatsimServer | HttpServer
     if address is not None:
-        server = _http(address, token_file, max_bytes)
+        from ioopt.embed.http import HttpServer, read_token
+
+        if token_file is None:
+            raise UsageError("--http needs --token-file FILE, which is made if it is missing")
+        server = HttpServer(address, read_token(token_file), max_bytes)
     elif endpoint is not None:
         server = _batsim(endpoint, **batsim)
     else:
@@ -79,14 +83,6 @@ def serve(
         print(f"listening on {server.endpoint}", file=sys.stderr, flush=True)
     server.run()
     return ExitCode.ANSWER
-
-
-def _http(address: str, token_file: str | None, max_bytes: int) -> HttpServer:
-    from ioopt.embed.http import HttpServer, read_token
-
-    if token_file is None:
-        raise UsageError("--http needs --token-file FILE, which is made if it is missing")
-    return HttpServer(address, read_token(token_file), max_bytes)
 
 
 def _batsim(

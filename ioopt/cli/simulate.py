@@ -78,8 +78,11 @@ def simulate(
     asked = {"--link": link, "--actual-noise": sigma, "--actual": actual, "--solver": solver,
              "--set": settings or None}  # fmt: skip
     for name, value in asked.items():
-        if value is not None and kind.family != "replication":
-            raise UsageError(f"{name} belongs to replication instances, and {file} is {kind.kind}")
+        able = ("replication", *(["work-directory"] if name.startswith("--actual") else []))
+        if value is not None and kind.family not in able:
+            raise UsageError(
+                f"{name} belongs to {' and '.join(able)} instances, and {file} is {kind.kind}"
+            )
     how: Json = {"link": link} if link else {}
     how |= _actual(problem, sigma, seed, actual)
     if (result is None) == (solver is None):

@@ -216,11 +216,7 @@ def _common_bound(
     kind: KindSpec,
     measure: Measure,
 ) -> float | None:
-    """The best bound that holds for every plan: what solvers proved, and the kind's where rows have none.
-
-    A solver whose name or settings change the problem (``ip-no-replication``) proves nothing about
-    the others.
-    """
+    """The best bound that holds for every plan: what solvers of the whole problem proved, or the kind's."""
     proved = [row["bound"] for row, choice in zip(rows, chosen) if _is_universal(choice.spec, row)]
     lacking = any(row["bound"] is None and row["value"] is not None for row in rows)
     if lacking and kind.bound is not None and measure.name == kind.objective_name:

@@ -60,10 +60,7 @@ def _ratios(rows: Sequence[Row], measure: str, baseline: str | None) -> Any:
 
 
 def plot_ratios(ratios: Mapping[str, Sequence[float]], words: str, title: str = "") -> Any:
-    """Draw for each solver its ratios, their mean and its 95 % interval; returns the axes.
-
-    *words* say what the ratio is of, and over what.
-    """
+    """Draw each solver's ratios (*words*: of what), their mean and its 95 % interval; returns the axes."""
     axes = new_axes(8, 1.3 + 0.42 * len(ratios))
     known = [ratio for some in ratios.values() for ratio in some]
     for place, some in enumerate(ratios.values()):

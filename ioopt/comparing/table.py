@@ -21,11 +21,7 @@ Columns = dict[str, list[Any]]
 def comparison_text(
     rows: Sequence[Row], kind: KindSpec, measure: Measure, width: int | None, form: Form = "table"
 ) -> str:
-    """One table an instance, with a title that names instance, measure and bound.
-
-    Columns are dropped from the right until the lines fit into *width* (None: all are shown). All
-    times of a table but the solvers' own have one unit.
-    """
+    """One table an instance, without its last columns where they do not fit into *width*."""
     parts, dropped = [], 0
     for name, own in by_instance(rows).items():
         columns, bound = _columns(own, kind, measure)
@@ -56,7 +52,11 @@ def _columns(rows: Sequence[Row], kind: KindSpec, measure: Measure) -> tuple[Col
     """Headings and cells, the most telling first; what only ``--wide`` shows last. The best bound."""
     by = measure.name
     usual = [kind.measure or kind.objective_name, *kind.compare_columns]
-    proven = [name for name in (kind.objective_name, *kind.bound_metrics) if _proofs(rows, name)]
+    proven = [
+        name
+        for name in (kind.objective_name, *kind.bound_metrics)
+        if any(row["metrics"].get(proof_of(name)) is not None for row in rows)
+    ]
     names = [name for name in dict.fromkeys([*usual, *proven]) if name != by]
     metrics = {name: [row["metrics"].get(name) for row in rows] for name in names}
     bounds = [row["bound"] for row in rows]
@@ -93,10 +93,6 @@ def _columns(rows: Sequence[Row], kind: KindSpec, measure: Measure) -> tuple[Col
     )
     bound = None if best is None else quantity(by, best, unit=unit if is_time(by) else None)
     return columns, bound
-
-
-def _proofs(rows: Sequence[Row], name: str) -> bool:
-    return any(row["metrics"].get(proof_of(name)) is not None for row in rows)
 
 
 def _fixed(value: float | None) -> str | None:

@@ -196,7 +196,8 @@ class KernelView(NamedTuple):
             return box([zero] * (most + 1), real=True)
 
         return cls(
-            jobs, box(range(most + 2)), 0, zero, limits, policy.top, policy.power_for(limits),
+            jobs, box(range(most + 2)), 0, zero, limits, policy.top,
+            policy.power if limits.exact else 1,
             real(), box([0] * (most + 2)), real(), real(), real(), *knapsack, box([0] * (most + 2)),
         )  # fmt: skip
 
@@ -276,10 +277,6 @@ class IoPolicy:
     def by_clock(self, limits: Limits) -> bool:
         """Whether a virtual clock plays the policy: all requests move at one rate a node."""
         return self.grant is share_by_nodes and not limits.own_peaks and not limits.interference
-
-    def power_for(self, limits: Limits) -> int:
-        """``power`` where numbers are exact."""
-        return self.power if limits.exact else 1
 
     def decide(self, view: View) -> Rates:
         """One decision, in plain Python: bytes per second for each of ``view.requests``."""

@@ -13,6 +13,7 @@ _LAZY = {
     "GangednessMonitor": "ioopt.measure.gangedness",
     "IoArbiter": "ioopt.embed.arbiter",
     "ReplicationPlanner": "ioopt.embed.replication",
+    "WorkDirectory": "ioopt.embed.work_directory",
     "WorkflowDispatcher": "ioopt.embed.workflow",
 }
 

@@ -110,9 +110,14 @@ class Guard:
         """
         value, problem = self.ask(wanted, deadline, given)
         if problem is None:
-            problem = _judged(sound, value)
-        if problem is None:
-            return value, ()
+            try:
+                wrong = sound(value)
+            except Exception as error:
+                problem = f"the solver's answer is nonsense ({type(error).__name__}: {error})"
+            else:
+                if wrong is None:
+                    return value, ()
+                problem = f"the solver's answer is wrong ({wrong})"
         return fallback(), (f"{problem}; answered by the greedy",)
 
     def ask(
@@ -142,12 +147,3 @@ def _called(wanted: Callable[[], T]) -> tuple[Any, str | None]:
         return wanted(), None
     except Exception as error:
         return None, f"the solver failed ({type(error).__name__}: {error})"
-
-
-def _judged(sound: Callable[[T], str | None], value: T) -> str | None:
-    """What is wrong with a value; one on which the check itself fails is wrong."""
-    try:
-        problem = sound(value)
-    except Exception as error:
-        return f"the solver's answer is nonsense ({type(error).__name__}: {error})"
-    return None if problem is None else f"the solver's answer is wrong ({problem})"

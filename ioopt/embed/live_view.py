@@ -7,12 +7,11 @@ on their way to it, so that no copy is counted twice.
 import math
 from bisect import bisect_left, insort
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Self
 
 from ioopt import registry
 from ioopt.decisions.replication import Computing, Dispatcher, DispatchView, Pair
 from ioopt.errors import UsageError
-from ioopt.problems.replication import Network, Node, ReplicationProblem, Task
+from ioopt.problems.replication import Network, Node, Task
 
 LATENCY = 0.02
 """Seconds for an end to be heard of and an answer to arrive: so much work may wait on a node."""
@@ -46,14 +45,6 @@ class LiveView(DispatchView):
         self._waits: list[list[int]] = [[] for _ in nodes]
         self._idle_since = [[now] * node.cores for node in nodes]
         self._down: set[int] = set()
-
-    @classmethod
-    def of(cls, problem: ReplicationProblem) -> Self:
-        """A run of *problem* with prefetch; all its tasks are to be given."""
-        view = cls(problem.network, problem.nodes, True)
-        files = zip(problem.inputs, problem.outputs)
-        view.fill(problem.tasks, files, [file.bytes for file in problem.files], problem.holds)
-        return view
 
     def fill(
         self,

@@ -99,10 +99,7 @@ def load_solver() -> None:
 def _relaxed(
     question: Question, classes: Sequence[JobClass], until: Deadline
 ) -> tuple[float, list[float]]:
-    """A bound of any value, and the worth of each class for what it needs at the best prices.
-
-    From the linear relaxation; without time for it, all that is worth something.
-    """
+    """A bound of any value, and the worth of each class at the best prices, by the linear relaxation."""
     model = CapacityModel(question, classes)
     if model.program.rows:
         answer = solve_by_linprog(model.program, RELAXED_SHARE * until.remaining())

@@ -1,22 +1,9 @@
 """Decisions over a pipe or a socket: a line of JSON in, a line of JSON out.
 
-A message is ``{"ioopt": 1, "id": ANY, "op": OP, ...}``; the reply repeats the id:
-``{"ioopt": 1, "id": ANY, "ok": true, "result": {...}}`` or
-``{"ioopt": 1, "id": ANY, "ok": false, "error": {"code": CODE, "message": TEXT}}``.
-
-====== ============================================================ =============================
-op     further keys                                                 result
-====== ============================================================ =============================
-ping                                                                version
-decide instance, solver, set, seed, deadline                        plan, objective, bound, gap, ...
-open   object, arguments                                            session
-call   session, method, arguments                                   value, why where it is false
-save   session                                                      state
-close  session
-====== ============================================================ =============================
-
-``object`` names a class of :mod:`ioopt.embed`; with ``state`` instead of ``arguments`` a saved
-object goes on. Sessions belong to their connection. Whatever a message does, the service goes on.
+A message is ``{"ioopt": 1, "id": ANY, "op": OP, ...}``; the reply repeats the id and has ``"ok": true``
+and a ``result``, or ``"ok": false`` and an ``error`` of ``code`` and ``message``. docs/embedding.md has
+the operations. ``object`` names a class of :mod:`ioopt.embed`; with ``state`` instead of ``arguments`` a
+saved object goes on. Sessions belong to their connection. Whatever a message does, the service goes on.
 """
 
 import json
@@ -45,6 +32,7 @@ METHODS = {
     "IoArbiter": ["request", "progress", "finish", "decide"],
     "GangScheduler": ["arrive", "depart", "served", "matrix"],
     "ReplicationPlanner": ["submit", "plan", "next", "staged", "evicted", "completed", "observe"],
+    "WorkDirectory": ["ready", "expect", "next", "started", "ended", "failed"],
     "WorkflowDispatcher": [
         *("submit", "next", "completed", "failed", "withdraw", "observe", "forget"),
         *("lost", "back", "staged", "evicted"),

@@ -325,8 +325,9 @@ def _listen(path: str) -> socket.socket:
     if os.path.exists(path):
         if not stat.S_ISSOCK(os.stat(path).st_mode):
             raise UsageError(f"{path}: exists and is not a socket")
-        if _answers(path):
-            raise UsageError(f"{path}: another service is listening there")
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+            if probe.connect_ex(path) == 0:
+                raise UsageError(f"{path}: another service is listening there")
         os.unlink(path)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     before = os.umask(0o177)
@@ -338,8 +339,3 @@ def _listen(path: str) -> socket.socket:
         os.umask(before)
     listener.listen()
     return listener
-
-
-def _answers(path: str) -> bool:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-        return probe.connect_ex(path) == 0

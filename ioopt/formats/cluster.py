@@ -84,10 +84,7 @@ def built(
     name: str,
     machines: int = 0,
 ) -> ReplicationProblem:
-    """The instance of *tasks*, whose files stand in *part*, on *machine*; *name* is the source's.
-
-    *machines* are those that the source describes, which say too little to be used.
-    """
+    """The instance of *tasks*, whose files stand in *part*, on *machine*; the source describes *machines*."""
     rows = [
         task | {"inputs": part.inputs[task["id"]], "outputs": part.outputs[task["id"]]}
         for task in tasks

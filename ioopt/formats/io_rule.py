@@ -57,14 +57,15 @@ class MachineRule(Record):
             return ""
         raised = machine != self.machine(machine["nodes"] * self.processors_per_node)
         why = ", raised to what the logs achieved" if achieved and raised else ""
-        return f"{describe_rates(machine)} ({' and '.join(missing)} not given{why})"
+        node, storage = (
+            quantity("bytes_per_second", machine[f"{of}_bytes_per_second"])
+            for of in ("node", "storage")
+        )
+        said = f"{node} a node, {storage} of storage"
+        return f"{said} ({' and '.join(missing)} not given{why})"
 
     def machine(self, processors: int, achieved: Sequence[tuple[int, float]] = ()) -> Json:
-        """The ``machine`` block for a trace whose machine has *processors*, whole units, rounded up.
-
-        Rates that are not stated are no less than what jobs of (processors, bytes per second)
-        *achieved*.
-        """
+        """The machine of a trace of so many *processors*, whole units; its rates no less than *achieved*."""
         nodes = self.nodes or self.nodes_for(processors)
         if self.nodes is None:
             nodes = -(-nodes // self.unit_nodes) * self.unit_nodes
@@ -126,10 +127,3 @@ class IoRule:
             f"mean {self.fraction:g} of the run time (uniform), one phase every "
             f"{self.period_seconds:g} s, at the peak rate; seed {self.seed}"
         )
-
-
-def describe_rates(machine: Json) -> str:
-    """The rates of a machine block in words, for warnings."""
-    node = quantity("bytes_per_second", machine["node_bytes_per_second"])
-    storage = quantity("bytes_per_second", machine["storage_bytes_per_second"])
-    return f"{node} a node, {storage} of storage"

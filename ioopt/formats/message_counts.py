@@ -63,7 +63,12 @@ def read_message_counts(
         counts.setdefault(app, []).append((*place, kind, cells.messages))
     if not counts:
         raise InstanceError(f"{shown}: no counts: the file has a heading only")
-    applications = tuple(_application(app, rows, processors) for app, rows in counts.items())
+    applications: list[Json] = []
+    for app, rows in counts.items():
+        if min(min(row[:2]) for row in rows) >= 0:  # all places are known: a recording in time
+            rows = sorted(rows, key=lambda row: row[:2])
+        lists: Json = {name: tuple(row[3] for row in rows if row[2] == name) for name in QUANTA}
+        applications.append({"id": app, **lists, "absent": _absent(rows, processors)})
     known = {*NEEDED, "application", "job", "quantum", "processor"}
     other = [column for column in columns if column and column not in known]
     warnings = [f"{shown}: columns not used: {', '.join(other)}"] if other else []
@@ -77,14 +82,6 @@ def read_message_counts(
     data = {"name": name or stem, "meta": meta, "processors": processors,
             "applications": applications}  # fmt: skip
     return imported(MessageCountsProblem, data, warnings, shown)
-
-
-def _application(app: str, rows: list[Row], processors: int) -> Json:
-    """The counts of one application by kind; a recording in time where all places are known."""
-    if min(min(row[:2]) for row in rows) >= 0:
-        rows = sorted(rows, key=lambda row: row[:2])
-    lists: Json = {name: tuple(row[3] for row in rows if row[2] == name) for name in QUANTA}
-    return {"id": app, **lists, "absent": _absent(rows, processors)}
 
 
 def _absent(rows: list[Row], processors: int) -> tuple[tuple[int, ...], ...]:

@@ -313,11 +313,7 @@ _WORDS = {
 
 
 def describe(error: ValidationError, data: object, cls: type[BaseModel] | None = None) -> str:
-    """One line for one problem of a validation error: place, item, what is wrong, value.
-
-    A misspelt key comes before all else, since what is missing is missing because of it; *cls*
-    is where the right one is looked for.
-    """
+    """One line for one problem of a validation error: place, what is wrong, value; misspelt keys first."""
     problems = error.errors(include_url=False)
     first, meant = _misspelt(problems, cls) or (_telling(problems), "")
     where = _place(first["loc"], data)

@@ -17,11 +17,7 @@ CSV_COLUMNS = ("resource", "kind", "label", "start_seconds", "end_seconds", "byt
 
 
 def trace_events(timeline: Timeline) -> Json:
-    """The trace as plain JSON values: a row a resource and kind, in the timeline's order.
-
-    What overlaps on a resource (computing and staging; cores) is kept apart, since viewers nest only
-    intervals that contain each other.
-    """
+    """The trace as plain JSON values: a row a resource and kind, as viewers nest what overlaps."""
     events: list[Json] = []
     rows: dict[tuple[str, str], int] = {}
     present: dict[str, set[tuple[str, int]]] = {name: set() for name in timeline.resources}

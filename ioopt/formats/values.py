@@ -50,11 +50,7 @@ def number(value: float, where: str) -> float:
 def csv_rows(
     source: str | os.PathLike[str], needed: Sequence[str], delimiter: str | None = ","
 ) -> Iterator[tuple[str, dict[str, str]]]:
-    """(place for messages, cells by column) of every row of a CSV file that has a heading.
-
-    Without a *delimiter* it is the one of tab, semicolon and comma that the heading has most of. Raises
-    InstanceError for what is not CSV and where one of the *needed* columns is missing.
-    """
+    """(place for messages, cells by column) of every row; without a *delimiter* the commonest one."""
     name = named(source)
     lines = io.StringIO(read_text(source), newline="")
     if delimiter is None:

@@ -67,13 +67,19 @@ _METHYLSEQ = (
 
 
 def of_workflow(
-    tasks: Iterable[Task], files: Iterable[tuple[str, int]], cores: int, **told: Any
+    tasks: Iterable[Task],
+    files: Iterable[tuple[str, int]],
+    cores: int,
+    scratch: float = 0.0,
+    samples: Mapping[str, str] | None = None,
+    **told: Any,
 ) -> WorkDirectoryProblem:
     """A workflow on one machine of *cores*; what nobody reads is moved out, what comes from outside left out.
 
-    A task takes all cores at most. *told* are the other keys of the instance.
+    A task takes all cores at most, and *scratch* times the bytes that it writes while it runs. *samples*
+    by task; *told* are the other keys of the instance.
     """
-    chosen = tuple(tasks)
+    chosen, sizes = tuple(tasks), dict(files)
     made = {name for task in chosen for name in task.outputs}
     rows = tuple(
         WorkTask(
@@ -82,10 +88,12 @@ def of_workflow(
             cores=min(task.cores, cores),
             inputs=tuple(name for name in task.inputs if name in made),
             outputs=task.outputs,
+            scratch_bytes=math.ceil(scratch * sum(sizes[name] for name in task.outputs)),
+            sample=(samples or {}).get(task.id),
         )
         for task in chosen
     )
-    products = tuple(WorkFile(id=name, bytes=size) for name, size in files if name in made)
+    products = tuple(WorkFile(id=name, bytes=size) for name, size in sizes.items() if name in made)
     return WorkDirectoryProblem(cores=cores, tasks=rows, files=products, **told)
 
 

@@ -256,11 +256,7 @@ class GangednessMonitor:
         return ratio * math.exp(-Z_90 * spread), ratio * math.exp(Z_90 * spread)
 
     def _may_wait(self, certainly: bool) -> bool:
-        """Whether absent processes hear one message from every other and then no more, or none.
-
-        That is what they hear when all wait for them. (One more is left over when the quantum before was
-        disturbed too.) *certainly*: at 5 %.
-        """
+        """Whether absent processes hear one message from each other one and no more, as when all wait."""
         count, running = self.nonrunning.count, self.running
         if self.processors is None or self.processors < 3 or running.count < MIN_SAMPLES:
             return False
@@ -331,11 +327,7 @@ def judge_means(
     threshold: float = THRESHOLD,
     running_threshold: float = RUNNING_THRESHOLD,
 ) -> Verdict:
-    """The class by the point ratio where only means are known; there is no interval.
-
-    Means of non-running processors are preferred. Silence stays UNKNOWN: without a number of
-    samples it proves nothing.
-    """
+    """The class by the point ratio where only means are known: silence stays UNKNOWN."""
     basis: Basis = "non-running"
     mean, factor, limit = nonrunning, 1.0, threshold
     if nonrunning is None and running is not None and processors is not None and processors > 2:

@@ -117,11 +117,7 @@ def num_bursts(processes: Sequence[IoBehaviour], horizon: int, processors: int =
 def draw_bursts(
     process: IoBehaviour, seed: int, job: int, processor: int, count: int
 ) -> np.ndarray:
-    """The first *count* CPU bursts of one process in nanoseconds; a stream of its own.
-
-    The stream depends on (seed, job, processor) only, so that two plans under one seed see the
-    same bursts.
-    """
+    """The first *count* CPU bursts of one process in nanoseconds, by (seed, job, processor) alone."""
     import numpy as np
 
     stream = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, job, processor])))

@@ -297,10 +297,7 @@ class Laboratory:
         return run(self.problem, app, slots, requests, fast=self.fast)
 
     def slopes(self, app: Application, deadline: Deadline | None = None) -> ApplicationSlopes:
-        """Slopes of one application in every environment of the instance, and its gammas (rule 5).
-
-        When *deadline* expires, they rest on the runs made so far, at least one, in every environment.
-        """
+        """Slopes of one application in every environment, and its gammas (rule 5), of the runs in time."""
         problem, count = self.problem, self.problem.perturbations
         runs: dict[Environment, list[tuple[float, float]]] = {
             name: [] for name in problem.environments
@@ -332,10 +329,7 @@ class Laboratory:
     def curves(
         self, app: Application, points: int, deadline: Deadline
     ) -> dict[Environment, Curve] | None:
-        """Mean change of the run time at *points* counts, evenly up to all (Figure 5).
-
-        None after the *deadline*.
-        """
+        """Mean change of the run time at *points* counts, evenly up to all (Figure 5); None when late."""
         most = self.problem.perturbations
         counts = sorted({round(most * (k + 1) / points) for k in range(points)} - {0})
         found: dict[Environment, Curve] = {}
@@ -398,13 +392,13 @@ def measure(
     slopes = PerturbationSlopes(processors=problem.processors, applications=tuple(found))
     known = [item.gamma_sub for item in found if item.gamma_sub is not None]
     metrics: Json = {"mean_gamma_sub": fmean(known) if known else None}
-    return Measurement(slopes, tuple(map(_row, found)), metrics, tuple(notes))
-
-
-def _row(item: ApplicationSlopes) -> Json:
-    return {
-        "application": item.id,
-        **dict(item.slopes.items()),
-        "gamma_sub": item.gamma_sub,
-        "gamma_add": item.gamma_add,
-    }
+    rows = tuple(
+        {
+            "application": item.id,
+            **item.slopes,
+            "gamma_sub": item.gamma_sub,
+            "gamma_add": item.gamma_add,
+        }
+        for item in found
+    )
+    return Measurement(slopes, rows, metrics, tuple(notes))

@@ -41,11 +41,7 @@ def note(received: Box, quantum: int, p: int, now: int) -> None:
 
 
 def workpile(runs: Box, quantum: int, total: int, unit: int, start: Box) -> int:
-    """*total* work in units (the last one smaller), each fetched by the first process that is free.
-
-    A unit stays on the processor that fetched it. Ties go to the lowest processor. *start* is
-    scratch space, a number for each processor.
-    """
+    """*total* work in units that stay with the first process that is free; *start* is scratch space."""
     processors = runs.shape[1]
     for p in range(processors):
         start[p] = next_running(runs, quantum, p, 0)

@@ -48,7 +48,8 @@ def simulate_point(
     io, cycle = nanoseconds(problem.io_seconds), qi + qc
     cycles = max(1, round(problem.horizon(point) * NANOSECONDS / cycle))
     begin, end = max(1, int(cycles * WARM_UP_SHARE)) * cycle, (cycles + 1) * cycle
-    count = _iterations(problem, point, end / NANOSECONDS)
+    iteration = problem.slowdown_bound(point) * (problem.burst_seconds + problem.io_seconds)
+    count = int(end / NANOSECONDS / iteration) + 16  # rather more than a process makes
     while True:
         _require_room(problem, point, count, end)
         bursts = draw_bursts(problem, count, seed)
@@ -80,12 +81,6 @@ def walk(bursts: Integers, qi: int, qc: int, io: int, returns: bool) -> tuple[In
         request[:, k] = now
         now += io
     return ready, request
-
-
-def _iterations(problem: QuantumModelProblem, point: QuantumPoint, seconds: float) -> int:
-    """About as many iterations as a process makes, rather more."""
-    iteration = problem.slowdown_bound(point) * (problem.burst_seconds + problem.io_seconds)
-    return int(seconds / iteration) + 16
 
 
 def _require_room(problem: QuantumModelProblem, point: QuantumPoint, count: int, end: int) -> None:

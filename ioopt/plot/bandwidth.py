@@ -137,10 +137,7 @@ def _highest(spans: Sequence[Span], edges: Any) -> Any:
 
 
 def plot_batch_io(result: Result, axes: Any = None) -> Any:
-    """Bandwidth over time of a batch I/O result, by job; returns the axes.
-
-    Raises UsageError for a result without a schedule or without rates.
-    """
+    """Bandwidth over time of a batch I/O result, by job; returns the axes."""
     if not result.schedule:
         raise UsageError("the result holds no schedule to draw; run `ioopt simulate` on its plan")
     limit = result.schedule.get("storage_bytes_per_second")

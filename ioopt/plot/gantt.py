@@ -210,10 +210,7 @@ def _boxes(shown: Sequence[Interval], place: _Rows, unit: Unit) -> Iterator[Box]
 
 
 def plot_replication(result: Result, axes: Any = None, until: float = 0.0) -> Any:
-    """Gantt chart of a replication result by node; returns the axes.
-
-    Raises UsageError for a result without a schedule.
-    """
+    """Gantt chart of a replication result by node; returns the axes."""
     if not result.schedule:
         raise UsageError("the result holds no schedule to draw; run `ioopt simulate` on its plan")
     makespan = result.metrics.get("makespan_seconds")
@@ -233,10 +230,7 @@ def plot_replication(result: Result, axes: Any = None, until: float = 0.0) -> An
 
 
 def plot_jobs(result: Result, axes: Any = None, until: float = 0.0) -> Any:
-    """Gantt chart of a batch I/O or gang result, the first 60 jobs by start; returns the axes.
-
-    Raises UsageError for a result without a schedule.
-    """
+    """Gantt chart of a batch I/O or gang result, the first 60 jobs by start; returns the axes."""
     if not result.schedule:
         raise UsageError("the result holds no schedule to draw; run `ioopt simulate` on its plan")
     jobs = sorted(result.schedule["jobs"], key=lambda job: (job["start_seconds"], str(job["id"])))

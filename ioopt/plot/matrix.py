@@ -25,10 +25,7 @@ def plot_decision(result: Result) -> Any:
 
 
 def plot_gang(result: Result) -> Any:
-    """The fullest matrix of a simulated workload whose history was written; returns the axes.
-
-    Raises UsageError where the schedule has no history.
-    """
+    """The fullest matrix of a simulated workload whose history was written; returns the axes."""
     updates = (result.schedule or {}).get("updates")
     if updates is None:
         raise UsageError(

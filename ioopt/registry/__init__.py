@@ -11,7 +11,6 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import wraps
 from importlib import metadata
 from typing import Any, Literal, TypeVar
 
@@ -194,10 +193,7 @@ def require_backend(spec: SolverSpec, backend: str | None) -> None:
 
 
 def settings_for(spec: SolverSpec, given: Mapping[str, object]) -> Any:
-    """The settings object of a solver from ``--set`` values.
-
-    Raises UsageError for unknown ones, and for one that contradicts what the solver's name says.
-    """
+    """The settings of a solver from ``--set`` values; UsageError for unknown ones and what its name fixes."""
     if spec.settings is None:
         if given:
             raise UsageError(
@@ -253,18 +249,10 @@ def _own(solver: str | Callable[..., object], kind: KindSpec) -> SolverSpec:
         one = False
     settings = getattr(sys.modules.get(function.__module__), "Settings", None)
     return SolverSpec(
-        name, (kind.kind,), _with_request(function) if one else function,
+        name, (kind.kind,), (lambda problem, request: function(problem)) if one else function,
         (inspect.getdoc(function) or "a function of the caller").splitlines()[0], "outside",
         settings=settings,
     )  # fmt: skip
-
-
-def _with_request(function: Callable[..., object]) -> Callable[..., object]:
-    @wraps(function)
-    def solve(problem: object, request: object) -> object:
-        return function(problem)
-
-    return solve
 
 
 def _find(target: str) -> object:

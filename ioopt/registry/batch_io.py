@@ -48,7 +48,7 @@ SOLVERS: tuple[SolverSpec, ...] = (
         "every policy on the trace, the best answers", "ours", abilities={ANYTIME},
     ),
     _policy(
-        "no-congestion", "base_line:reference",
+        "no-congestion", "base_line:policy",
         "every request at its peak rate: the reference without contention",
         "Zhou et al., Section IV",
     ),
@@ -58,7 +58,7 @@ SOLVERS: tuple[SolverSpec, ...] = (
         "Zhou et al., Section IV.D", "settings:SharingSettings",
     ),
     *_conservative(
-        "cons-fcfs", "conservative:fcfs",
+        "cons-fcfs", "conservative:policy",
         "first fit by request time", "Zhou et al., Section III.C.2",
     ),
     *_conservative(
@@ -67,12 +67,12 @@ SOLVERS: tuple[SolverSpec, ...] = (
         "max_util:MaxUtilSettings",
     ),
     *_conservative(
-        "cons-min-inst-sld", "conservative:min_inst_sld",
+        "cons-min-inst-sld", "conservative:policy",
         "least slowdown of the present request first",
         "Zhou et al., Section III.C.2", "settings:OrderedSettings",
     ),
     *_conservative(
-        "cons-min-aggr-sld", "conservative:min_aggr_sld",
+        "cons-min-aggr-sld", "conservative:policy",
         "least slowdown of the job so far first",
         "Zhou et al., Section III.C.2", "settings:OrderedSettings",
     ),

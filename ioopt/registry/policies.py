@@ -20,10 +20,7 @@ FULL = 4.0
 
 
 def best_policy(problem: Problem, request: SolveRequest) -> Outcome:
-    """Every policy of the kind while there is time, the best in the mean first; the best plan answers.
-
-    The first may go past the limit as any run may, so that there is an answer; the others end in it.
-    """
+    """Every policy of the kind, the best in the mean first, while there is time; the best plan answers."""
     kind, deadline = registry.kind_of_problem(problem), request.deadline
     sign = -1.0 if kind.sense == "max" else 1.0
     found: dict[str, float] = {}

@@ -116,10 +116,7 @@ def _peak(problem: BatchIoProblem, job: Job) -> float:
 
 
 def _totals(job: Job, ef: float) -> tuple[float, float, float, float]:
-    """Seconds of computing before the first byte (or all), in all, after the last byte; and the bytes.
-
-    What goes to a burst buffer is not the storage's, and may be faster than it.
-    """
+    """Seconds of computing before, in all, and after the storage's first and last byte; its bytes."""
     head = tail = seconds = volume = 0.0
     for phase in job.phases:
         compute, moved = float(phase.compute_seconds), float(phase.io_bytes) * ef

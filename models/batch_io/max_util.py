@@ -17,15 +17,9 @@ class MaxUtilModel:
     def __init__(self, weights: Sequence[int], values: Sequence[int], capacity: int) -> None:
         self.program = Program("max_util", maximise=True)
         self.x = [self.program.binary(f"x_{i}") for i in range(len(weights))]
-        self._objective(values)
-        self._bandwidth(weights, capacity)
-
-    def _objective(self, values: Sequence[int]) -> None:
-        """(1) The nodes whose jobs transfer."""
+        # (1) The nodes whose jobs transfer.
         self.program.objective = dict(zip(self.x, values, strict=True))
-
-    def _bandwidth(self, weights: Sequence[int], capacity: int) -> None:
-        """(2) Aggregate bandwidth within the storage's."""
+        # (2) Aggregate bandwidth within the storage's.
         self.program.add("bandwidth", list(zip(self.x, weights, strict=True)), most=capacity)
 
     def chosen(self, values: Mapping[int, Number]) -> tuple[int, ...]:

@@ -92,10 +92,7 @@ class _Market:
         self.size = max(int(slots.max()) for slots, _ in self.pieces) + LEVELS + 1
 
     def ascend(self, rounds: int, deadline: Deadline | None) -> float:
-        """The best bound at the prices of all rounds, and at the mean of their second half.
-
-        It is 0 where free storage is enough for what jobs then buy: no price rises.
-        """
+        """The best bound at the prices of all rounds, and at the mean of their second half."""
         np = self.np
         prices, mean, best = np.zeros(self.size), np.zeros(self.size), 0.0
         for k in range(rounds):

@@ -49,16 +49,15 @@ class AssignmentModel:
         self.t: dict[tuple[int, int, int], int] = {}
         self._add_variables()
         self._set_objective()
-        self.add_io_placed_once()
-        self.add_one_home()
-        self.add_rows_at_home()
-        self.add_columns_hold_rows()
-        self.add_tau_at_home()
-        self.add_column_capacity()
-        self.add_loose_io_load()
-        self.add_floors()
-        if symmetry:
-            self.add_largest_job_first()
+        self._add_homes()
+        self._add_loose_cpu()
+        self._add_floors()
+        if symmetry:  # columns are alike: the largest job with a choice of blocks takes block 0
+            choice = self.largest_with_choice()
+            for family in (self.s, self.x, self.y):
+                for (j, b), at in family.items():
+                    if j == choice and b > 0:
+                        self.program.hold(at, most=0)
 
     def _add_variables(self) -> None:
         rows, frame = self.pattern.strict_rows, self.pattern.rows
@@ -100,34 +99,33 @@ class AssignmentModel:
         tau = [(at, loose / frame) for (j, _), at in self.tau.items() if j == job]
         return _nonzero([*rows, *tau])
 
-    def add_io_placed_once(self) -> None:
-        """I/O job: sum_b x[i,b] + sum_b y[i,b] = 1 (a coordinated job has no y)."""
+    def _add_homes(self) -> None:
+        """One home a job, and strict rows there.
+
+        I/O job: sum_b x[i,b] + sum_b y[i,b] = 1 (a coordinated job has no y). Compute job:
+        sum_b s[j,b] = 1, and x[j,r,b] <= s[j,b] summed over the rows: n[j,b] <= R s[j,b]. Each
+        (row, column) holds at most one job: the rows held in a column are at most R.
+        """
         for i in self.data.io_jobs():
             places = [at for family in (self.x, self.y) for (j, _), at in family.items() if j == i]
             self.program.add(f"placed_{i}", [(at, 1) for at in places], 1, 1)
-
-    def add_one_home(self) -> None:
-        """Compute job: sum_b s[j,b] = 1."""
         for j in self.data.compute_jobs():
             homes = [(at, 1) for (job, _), at in self.s.items() if job == j]
             self.program.add(f"home_{j}", homes, 1, 1)
-
-    def add_rows_at_home(self) -> None:
-        """x[j,r,b] <= s[j,b], summed over the rows: n[j,b] <= R s[j,b]."""
         for (j, b), at in self.n.items():
             terms = [(at, 1), (self.s[j, b], -self.pattern.strict_rows)]
             self.program.add(f"rows_at_home_{j}_{b}", terms, most=0)
-
-    def add_columns_hold_rows(self) -> None:
-        """Each (row, column) holds at most one job: the rows held in a column are at most R."""
-        if not self.pattern.strict_rows:
-            return
-        for c in range(self.problem.machine.num_columns):
+        for c in range(self.problem.machine.num_columns) if self.pattern.strict_rows else ():
             held = [(at, 1) for family in (self.n, self.x) for _, at in self._at(family, c)]
             self.program.add(f"column_rows_{c}", held, most=self.pattern.strict_rows)
 
-    def add_tau_at_home(self) -> None:
-        """tau[j,b] <= L s[j,b]; a self-balancing job's tau is the mean of its columns' t."""
+    def _add_loose_cpu(self) -> None:
+        """What loose CPU there is, and who may have it.
+
+        tau[j,b] <= L s[j,b]; a self-balancing job's tau is the mean of its columns' t. In every
+        column sum_j t[j,c] <= k q - loose I/O + idle cells + fragments of strict I/O rows, and
+        sum_i beta_i(on, off) L y_ic <= 0.6 k q.
+        """
         for (j, b), at in self.tau.items():
             terms: list[Term] = [(at, 1), (self.s[j, b], -self.pattern.rows)]
             self.program.add(f"tau_at_home_{j}_{b}", terms, most=0)
@@ -136,8 +134,6 @@ class AssignmentModel:
                 mean = [(self.t[j, b, c], -1.0 / len(block)) for c in block]
                 self.program.add(f"tau_mean_{j}_{b}", [(at, 1), *mean], 0, 0)
 
-    def add_column_capacity(self) -> None:
-        """sum_j t[j,c] <= k q - loose I/O + idle cells + fragments of strict I/O rows."""
         for c in range(self.problem.machine.num_columns):
             used: list[Term] = [(at, 1.0) for _, at in self._at(self.n, c)]
             for (i, _), at in self._at(self.x, c):
@@ -148,8 +144,6 @@ class AssignmentModel:
                 used.append((self.t[j, b, c] if self.problem.jobs[j].self_balancing else at, 1))
             self.program.add(f"capacity_{c}", _nonzero(used), most=self.pattern.rows)
 
-    def add_loose_io_load(self) -> None:
-        """sum_i beta_i(on, off) L y_ic <= 0.6 k q in every column."""
         limit = self.problem.loose_io_limit * self.pattern.k
         for c in range(self.problem.machine.num_columns):
             load = [
@@ -158,7 +152,7 @@ class AssignmentModel:
             if load:
                 self.program.add(f"loose_io_{c}", _nonzero(load), most=limit)
 
-    def add_floors(self) -> None:
+    def _add_floors(self) -> None:
         """pr_j >= phi_j; without loose CPU the rows must reach the next whole number."""
         for j in self.data.compute_jobs():
             if self.problem.jobs[j].takes_loose_cpu:
@@ -166,14 +160,6 @@ class AssignmentModel:
             else:
                 rows = [(at, 1) for (job, _), at in self.n.items() if job == j]
                 self.program.add(f"floor_{j}", rows, least=self.data.min_rows(j))
-
-    def add_largest_job_first(self) -> None:
-        """Columns are alike: the largest job with a choice of blocks takes block 0."""
-        choice = self.largest_with_choice()
-        for family in (self.s, self.x, self.y):
-            for (j, b), at in family.items():
-                if j == choice and b > 0:
-                    self.program.hold(at, most=0)
 
     def largest_with_choice(self) -> int | None:
         """The largest job with more than one block, the first in the file among equals."""

@@ -95,10 +95,7 @@ class Placement:
 
 
 def column_capacity(data: PatternData, placement: Placement) -> list[float]:
-    """Seconds a frame of every column that compute jobs may share beside their own rows.
-
-    Loose windows less the loose I/O, whole idle cells, and the fragments of strict I/O rows.
-    """
+    """Seconds a frame of every column that compute jobs may share beside their own rows."""
     problem, pattern = data.problem, data.pattern
     quantum = problem.machine.quantum_seconds
     spare = [pattern.k * quantum + pattern.strict_rows * quantum] * problem.machine.num_columns

@@ -118,20 +118,15 @@ class QuantumModel:
             for (job, o, length), at in self.z.items()
             if (cost := costs.cost(job, self.option(job, o), length))
         }
-        self.add_one_cycle()
-        self.add_one_option()
-        self.add_cycle_is_full()
+        self.program.add("one_cycle", [(at, 1) for at in self.y.values()], 1, 1)  # (1)
+        self._add_options()
 
     def option(self, job: int, o: int) -> Option:
         """Option number *o* of a job."""
         return self.problem.options(job)[o]
 
-    def add_one_cycle(self) -> None:
-        """(1): sum_L y[L] = 1."""
-        self.program.add("one_cycle", [(at, 1) for at in self.y.values()], 1, 1)
-
-    def add_one_option(self) -> None:
-        """(2): sum_o z[j,o,L] = y[L]."""
+    def _add_options(self) -> None:
+        """(2): sum_o z[j,o,L] = y[L];  (3): sum f q z[j,o,L] = L y[L]."""
         for job in range(len(self.problem.jobs)):
             for length in self.cycles:
                 count = len(self.problem.options(job))
@@ -140,8 +135,6 @@ class QuantumModel:
                 terms = [*options, (self.y[length], -1)]
                 self.program.add(f"option_{job}_{length}", terms, 0, 0)
 
-    def add_cycle_is_full(self) -> None:
-        """(3): sum f q z[j,o,L] = L y[L]."""
         for length in self.cycles:
             used: list[Term] = []
             for job in range(len(self.problem.jobs)):

@@ -34,11 +34,15 @@ class AssignmentModel:
             for cell in cells
             if option.worth
         }
-        self.add_rows_of_taken()
-        self.add_cliques()
-        self.add_row_slots()
+        self._add_rows()
+        for k, clique in enumerate(question.cliques):  # (3) one of those that share a node
+            for r in range(question.levels):
+                self.program.add(f"clique_{k}_{r}", [(self.cells[o][r], 1) for o in clique], most=1)
+        for r in range(question.levels) if question.remote else ():  # (4) P nodes for all of them
+            terms = [(cells[r], option.size) for cells, option in zip(self.cells, question.options)]
+            self.program.add(f"slots_{r}", terms, most=question.nodes)
 
-    def add_rows_of_taken(self) -> None:
+    def _add_rows(self) -> None:
         """(2): an option has rows exactly when it is taken; a remote one has one."""
         for o, (option, taken) in enumerate(zip(self.question.options, self.taken)):
             cells = [(cell, 1) for cell in self.cells[o]]
@@ -50,21 +54,6 @@ class AssignmentModel:
                 self.program.add(f"some_{o}", [*cells, (taken, -1)], least=0)
                 for r, (cell, _) in enumerate(cells):
                     self.program.add(f"taken_{o}_{r}", [(cell, 1), (taken, -1)], most=0)
-
-    def add_cliques(self) -> None:
-        """(3): in a row, one of the options that share a node."""
-        for k, clique in enumerate(self.question.cliques):
-            for r in range(self.question.levels):
-                self.program.add(f"clique_{k}_{r}", [(self.cells[o][r], 1) for o in clique], most=1)
-
-    def add_row_slots(self) -> None:
-        """(4): a row has P nodes for those with columns and those without."""
-        question = self.question
-        if not question.remote:
-            return
-        for r in range(question.levels):
-            terms = [(cells[r], option.size) for cells, option in zip(self.cells, question.options)]
-            self.program.add(f"slots_{r}", terms, most=question.nodes)
 
     def start(self, spans: Mapping[int, int]) -> list[int]:
         """Values of all variables for a matrix given as row masks by option."""

@@ -77,8 +77,10 @@ class RowFreeModel:
         self.program = program_of(question, "gang_row_free")
         self.taken = add_choice(self.program, question)
         self.rows = [self._rows_variable(o) for o in range(len(question.options))]
-        self.add_cliques()
-        self.add_slots()
+        for k, clique in enumerate(question.cliques):  # (2) who share a node share its M slots
+            terms = [(self.rows[o], 1) for o in clique]
+            self.program.add(f"clique_{k}", terms, most=question.levels)
+        self._add_slots()
 
     def _rows_variable(self, o: int) -> int:
         """y[o] with u_o <= y_o <= M u_o."""
@@ -92,13 +94,7 @@ class RowFreeModel:
             self.program.add(f"most_{o}", [(rows, 1), (taken, -most)], most=0)
         return rows
 
-    def add_cliques(self) -> None:
-        """(2): options that share a node share its M slots."""
-        for k, clique in enumerate(self.question.cliques):
-            terms = [(self.rows[o], 1) for o in clique]
-            self.program.add(f"clique_{k}", terms, most=self.question.levels)
-
-    def add_slots(self) -> None:
+    def _add_slots(self) -> None:
         """(3): remote options, whose columns are open, fit at least into all slots together."""
         question = self.question
         if question.remote:

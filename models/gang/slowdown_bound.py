@@ -8,11 +8,7 @@ FINISHED_SECONDS = 1e-7
 
 
 def mean_slowdown_bound(problem: GangProblem) -> float | None:
-    """The larger of two bounds of the mean of max(t_f - t_a, T) / max(L, T); None without jobs.
-
-    A job needs at least its local time L of running, and jobs that run at one instant have disjoint
-    nodes: :func:`ioopt.models.fluid_bound.least_response` with the weights 1/max(L, T).
-    """
+    """A bound of the mean of max(t_f - t_a, T) / max(L, T) by running alone, or on disjoint nodes."""
     if not problem.jobs:
         return None
     quantum, nodes = problem.machine.quantum_seconds, problem.machine.nodes

@@ -12,7 +12,7 @@ X_li = R_li + N_li (+ 1 or K_li where held). With ``cycles="printed"`` A and B a
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 
 from ioopt.models.program import Number, Program, Term, collector_paused
 from ioopt.models.replication.static import Cycles, Moves, StaticInstance, class_of_task, loads
@@ -197,34 +197,6 @@ class AggregatedModel:
             ]
             self.program.add(f"eq21_{node}", terms, most=room - fixed)
 
-    def hold_to(self, spread: Mapping[int, int]) -> None:
-        """Rows that put tasks of a class on exactly the nodes of its mask in *spread*."""
-        for k, mask in spread.items():
-            for node, tasks in enumerate(self.T[k]):
-                inside = bool(mask >> node & 1)
-                self.program.add(
-                    f"spread_{k}_{node}", [(tasks, 1)], int(inside), None if inside else 0
-                )
-
-    def hold_ends(self, price: Sequence[int], least: int) -> None:
-        """Rows by which shared files cost every node *least* units, as the node-cut bound has proven.
-
-        A file costs the node its ends of copies, or *price* where other fetches do without.
-        """
-        if self.cycles == "printed":
-            return  # a fetch that is of no use costs its node no end of a copy
-        free = frozenset().union(*self.instance.held)
-        again = [(v, price[file]) for (file, _), v in self.R.items() if file not in free]
-        once = sum(part for file, part in enumerate(price) if file not in free)
-        for node in self._nodes:
-            ends = [
-                (t[file, node], self.instance.near[file])
-                for file in self._files
-                for t in (self.N, self.A, self.B)
-                if (file, node) in t and file not in free
-            ]
-            self.program.add(f"ends_{node}", [*ends, *again], least=least + once)
-
     def hint(self, moves: Moves) -> dict[int, int]:
         """A value for EVERY variable, by position, that stands for *moves*."""
         instance = self.instance
@@ -253,11 +225,7 @@ class AggregatedModel:
             yield from table.values()
 
     def moves(self, values: Mapping[int, Number]) -> Moves:
-        """The tasks, fetches and copies that *values* (by position) stand for.
-
-        Receivers take their copy, in order of decreasing sends of their own, from any holder with
-        sends left, roots first; in a printed cycle what is left over is passed round.
-        """
+        """The tasks, fetches and copies that *values* (by position) stand for."""
         instance = self.instance
 
         def value(variable: int) -> int:
@@ -297,10 +265,7 @@ class AggregatedModel:
 def attach(
     roots: Iterable[int], receivers: Iterable[int], sends: Mapping[int, int]
 ) -> list[tuple[int, int]]:
-    """(source, destination) pairs: every receiver gets one copy and node i sends ``sends[i]``.
-
-    Grows a forest from the roots; receivers it cannot reach (a printed cycle) send to each other.
-    """
+    """(source, destination) pairs, from the roots on: one copy a receiver, ``sends[i]`` from node i."""
     left = dict(sends)
     open_nodes = [node for node in roots if left.get(node, 0) > 0]
     waiting = sorted(receivers, key=lambda node: (-sends.get(node, 0), node))

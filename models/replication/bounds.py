@@ -5,10 +5,9 @@ In units of :class:`ioopt.models.replication.static.StaticInstance` unless a nam
 
 import math
 from collections import Counter
-from dataclasses import dataclass
 from fractions import Fraction
 
-from ioopt.models.program import Program, Term
+from ioopt.models.program import Program
 from ioopt.models.replication.static import Cycles, StaticInstance, reduce
 from ioopt.problems.replication import ReplicationProblem
 
@@ -81,12 +80,7 @@ def _share(instance: StaticInstance, task_class: int, file: int, free: set[int])
 def partition_model(
     weights: list[Fraction], num_nodes: int, floor: int, most: int = 4_000
 ) -> Program | None:
-    """P||Cmax over *weights* (rounded down to units) as counts of equal ones, at least *floor*.
-
-    Its optimum, and its bound at any time, is a bound of (13).
-
-    None when there is no weight, or more than *most* counts (different weights x nodes) to decide.
-    """
+    """P||Cmax over *weights*, rounded down, as counts of equal ones, at least *floor*; None if large."""
     counts = Counter(int(weight) for weight in weights if weight >= 1)
     if not counts or len(counts) * num_nodes > most:
         return None
@@ -110,67 +104,3 @@ def partition_model(
     for w, weight in enumerate(kinds):
         program.add(f"all_{w}", [(at, 1) for at in place[w]], counts[weight], counts[weight])
     return program
-
-
-@dataclass
-class NodeCutModel:
-    """The cheapest node: what the files that one node shares with the others must cost it at least.
-
-    Over one node's tasks T_k and files: r_l fetched there, b_l touched (fetched or read) there, a_l
-    touched there alone. A file of b_l - a_l = 1 is shared, and over all nodes that touch it costs
-    ``price[l]`` each at least: an end of a copy, or half of another fetch. Rows hold the node, and the
-    others together, to at most ``upper`` units each, so a bound holds for all plans of that time; no
-    solution says that there are none. Held files are free, all nodes have the largest speed and room for
-    everything, so it also holds for plans in rounds.
-    """
-
-    program: Program
-    price: list[int]
-    total: int
-    num_nodes: int
-
-    def batch_time(self, cut: float) -> float:
-        """The bound of (13) where every node's shared files cost it *cut*."""
-        return self.total / self.num_nodes + cut
-
-
-def node_cut_model(instance: StaticInstance, upper: int, replication: bool = True) -> NodeCutModel:
-    """The least cost of shared files of one node in plans of at most *upper* units."""
-    program = Program("node_cut")
-    free = frozenset().union(*instance.held) if instance.held else frozenset()
-    files = [file for file in range(instance.num_files) if file not in free]
-    far = instance.far
-    end = [min(pair) if replication else pair[0] for pair in zip(far, instance.near, strict=True)]
-    price = [0 if f in free else min(end[f], far[f] // 2) for f in range(instance.num_files)]
-    tasks = [program.whole(f"T_{k}", 0, g.count) for k, g in enumerate(instance.classes)]
-    size: list[Term] = list(zip(tasks, instance.least_work, strict=True))
-    received: list[Term] = []
-    sent: list[Term] = []
-    cut: list[Term] = []
-    for file in files:
-        alone, fetched, touched = (program.binary(f"{name}_{file}") for name in "arb")
-        program.add(f"alone_{file}", [(alone, 1), (fetched, -1)], most=0)
-        program.add(f"touched_{file}", [(fetched, 1), (touched, -1)], most=0)
-        for k in instance.readers[file]:
-            count = instance.classes[k].count
-            program.add(f"all_{k}_{file}", [(alone, count), (tasks[k], -1)], most=0)
-            program.add(f"some_{k}_{file}", [(tasks[k], 1), (touched, -count)], most=0)
-        size.append((fetched, far[file]))
-        received += [(touched, end[file]), (fetched, -end[file])]
-        sent += [(fetched, end[file]), (alone, -end[file])]
-        cut += [(touched, price[file]), (alone, -price[file])]
-    total = sum(far[file] for file in files)
-    total += sum(g.count * instance.least_work[k] for k, g in enumerate(instance.classes))
-    rest = [(variable, -factor) for variable, factor in size]
-    program.add("node", _summed(size + received), most=upper)
-    program.add("others", _summed(rest + sent), most=(instance.num_nodes - 1) * upper - total)
-    program.objective.update(_summed(cut))
-    return NodeCutModel(program, price, total, instance.num_nodes)
-
-
-def _summed(terms: list[Term]) -> list[Term]:
-    """*terms* with each variable once."""
-    factors: Counter[int] = Counter()
-    for variable, factor in terms:
-        factors[variable] += int(factor)
-    return list(factors.items())

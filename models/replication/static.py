@@ -183,11 +183,7 @@ def _unit(
 
 
 def tidied(instance: StaticInstance, moves: Moves) -> Moves:
-    """*moves* without transfers that serve neither a task nor a copy, in a fixed order.
-
-    Removing them never raises a load, and among plans of equal cost the one that moves less is
-    wanted. The last fetch of a file stays, as (8) asks even where a printed cycle does not use it.
-    """
+    """*moves* without transfers that serve nothing, in order; the last fetch of a file stays (8)."""
     read = read_pairs(instance, moves)
     remote, copies = set(moves.remote), set(moves.copies)
     while True:
@@ -267,11 +263,7 @@ def enough_disk(instance: StaticInstance) -> bool:
 
 
 def queue_order(instance: StaticInstance, tasks: Iterable[int]) -> list[int]:
-    """A sequence for the tasks of one node: always the one with the least bytes not there yet.
-
-    Ties go to the first in the instance. Tasks that share files follow one another, so that a node
-    computes while the next files come.
-    """
+    """A sequence for the tasks of one node: always the one with the least bytes not there yet."""
     problem = instance.problem
     missing = {task: problem.task_bytes(task) for task in tasks}
     heap = [(size, task) for task, size in missing.items()]

@@ -3,9 +3,8 @@
 A check is one bound (a solver's, a metric that bounds another, or the kind's own) against one plan's value
 of the same measure on the same instance; equal bounds and equal values of an instance count once. Solvers
 are asked through :func:`ioopt.solve` by their names in the registry, so that what is new there is
-checked too. Plans of replication that no solver made are dealt at random and perturbed, each accepted by
-the checker: static plans of one round may evict what nodes hold and pass copies on through nodes that do
-not read them; queues may have copy entries anywhere. 100,000 checks take some 15 minutes on one core.
+checked too. Plans of replication that no solver made are dealt at random and perturbed, with copy entries
+anywhere, each accepted by the checker. 100,000 checks take some 15 minutes on one core.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from copy import copy
 from functools import partial
 from typing import Any
 
@@ -35,9 +33,8 @@ Maker = Callable[[random.Random], Any]
 Queues = dict[str, list[Any]]
 LIMIT_SECONDS = 2.0
 WHOLE, QUICK = 100_000, 2_000
-QUEUES, STATIC_PLANS, RANDOM_ALPHAS = 40, 80, 10
-"""Of an instance: queues of replication at random (and as many perturbed), static plans of batches,
-exponents of ``fill``."""
+QUEUES, RANDOM_ALPHAS = 40, 10
+"""Of an instance: queues of replication at random (and as many perturbed), exponents of ``fill``."""
 SETTINGS: dict[str, dict[str, Any]] = {
     "ip-printed": {"cycles": "acyclic"}, "exact-workflow": {"replays": 5_000},
     "link-aware": {"evaluations": 100}, "anneal": {"steps": 5_000},
@@ -94,16 +91,10 @@ def gangs(rng: random.Random) -> Any:
 
 
 def matrix(rng: random.Random) -> Any:
-    """One gang decision: everybody of a workload waits."""
-    found = gangs(rng)
-    keys = {"id", "file_nodes", "local_seconds", "remote_seconds"}
-    waiting = [
-        {**job.model_dump(include=keys), "remaining_fraction": rng.uniform(0.1, 1),
-         "attained_seconds": rng.choice((0.0, 100.0, 900.0))}
-        for job in found.jobs
-    ]  # fmt: skip
-    return ioopt.load({"format": "ioopt/gang-matrix", "name": found.name, "waiting": waiting,
-                       "machine": found.machine.model_dump(), "running": []})  # fmt: skip
+    """One gang decision."""
+    from gang_tools import random_matrix
+
+    return random_matrix(rng.randrange(1 << 30))
 
 
 def drawn(kind: str, presets: Sequence[str], **choices: Sequence[object]) -> Maker:
@@ -122,23 +113,21 @@ FLEXIBLE = drawn("flexible-gang", ["heavy-mix"], jobs=range(2, 6), io_fraction=(
                  lambda_weight=(0, 0.1, 0.5))  # fmt: skip
 QUANTA = drawn("quantum-selection", ("plain", "mixed"), io_jobs=(1, 2), compute_jobs=(1, 2),
                compute_share=(0, 0.1, 0.2, 0.3, 0.4), mu=(0, 0.5, 1))  # fmt: skip
-PARTS: dict[str, tuple[Maker, tuple[str, ...], dict[str, Any], float]] = {
-    "replication batches": (batch, (), {}, 0.35),
-    "workflows": (workflow, (), {}, 0.2),
-    "batch I/O, closed loop": (trace, (), {}, 0.06),
-    "batch I/O, open loop": (trace, (), {"loop": "open"}, 0.03),
-    "I/O decisions": (requests, (), {}, 0.1),
-    "gangs": (gangs, (), {}, 0.23),
-    "gang decisions": (matrix, (), {}, 0.03),
-    "flexible gangs": (FLEXIBLE, (), {}, 0.002),
-    "quanta": (QUANTA, (), {}, 0.001),
+PARTS: dict[str, tuple[Maker, dict[str, Any], float]] = {
+    "replication batches": (batch, {}, 0.35),
+    "workflows": (workflow, {}, 0.2),
+    "batch I/O, closed loop": (trace, {}, 0.06),
+    "batch I/O, open loop": (trace, {"loop": "open"}, 0.03),
+    "I/O decisions": (requests, {}, 0.1),
+    "gangs": (gangs, {}, 0.23),
+    "gang decisions": (matrix, {}, 0.03),
+    "flexible gangs": (FLEXIBLE, {}, 0.002),
+    "quanta": (QUANTA, {}, 0.001),
 }
-"""Instances, solvers (none: all of the kind), their settings, and the share of all checks."""
+"""Instances, settings of the solvers, and the share of all checks."""
 
 
-def stated(
-    problem: Any, names: tuple[str, ...], settings: dict[str, Any], rng: random.Random
-) -> Any:
+def stated(problem: Any, settings: dict[str, Any], rng: random.Random) -> Any:
     """Bounds and values by measure, each with who says so."""
     kind = registry.kind_of_problem(problem)
     bounds: dict[str, dict[float, str]] = defaultdict(dict)
@@ -151,8 +140,6 @@ def stated(
             if bound is not None:
                 bounds[kind.objective_name][bound] = "the kind"
     for row in registry.solvers_for(kind.kind):
-        if names and row.name not in names:
-            continue
         try:
             result = ioopt.solve(
                 problem, row.name, time_limit=LIMIT_SECONDS, seed=rng.randrange(99),
@@ -201,8 +188,6 @@ def others(
         for k in range(len(problem.tasks))
     ):
         yield from queues(problem, best, rng, QUEUES)
-        if not problem.is_workflow:
-            yield from static_plans(problem, rng, STATIC_PLANS)
     for _ in range(RANDOM_ALPHAS if kind.kind == "batch-io" else 0):
         alpha = {"alpha": rng.uniform(0, 2), **settings}
         result = ioopt.solve(problem, "fill", settings=alpha, bound=False)
@@ -211,10 +196,9 @@ def others(
 
 def values(problem: Any, plan: dict[str, Any]) -> Mapping[str, float]:
     """All measures of *plan* by the checker; none where it breaks a rule or cannot be carried out."""
-    kind, replay = registry.KINDS["replication"], plan.get("moves") != "static"
     with suppress(IooptError):
-        schedule = ioopt.simulate(problem, plan).schedule if replay else None
-        report = check_plan(kind, problem, plan, schedule)
+        schedule = ioopt.simulate(problem, plan).schedule
+        report = check_plan(registry.KINDS["replication"], problem, plan, schedule)
         if not report.violations:
             return report.objectives
     return {}
@@ -257,96 +241,15 @@ def _changed(problem: Any, order: Queues, rng: random.Random) -> Queues:
     return changed
 
 
-class Static:
-    """One static plan of one round: a node for every task, what held files go, and ways of all files."""
-
-    def __init__(self, problem: Any, rng: random.Random) -> None:
-        self.problem, self.rng = problem, rng
-        self.nodes = range(len(problem.nodes))
-        self.on = [rng.choice(self.nodes) for _ in problem.tasks]
-        self.gone: set[tuple[int, int]] = set()
-        self.ways: dict[int, list[tuple[int, int]]] = {}
-        self.route(range(len(problem.files)))
-
-    def route(self, files: Any) -> None:
-        """New ways for *files*: (node, source, -1 for a fetch) in the order in which they get there."""
-        for f in files:
-            has = [i for i in self.nodes if f in self.problem.holds[i] and (f, i) not in self.gone]
-            wanted = [i for i in {self.on[k] for k in self.problem.readers[f]} if i not in has]
-            self.rng.shuffle(wanted)
-            others = [i for i in self.nodes if i not in has and i not in wanted]
-            if wanted and others and self.rng.random() < 0.3:
-                wanted.insert(self.rng.randint(0, 1), self.rng.choice(others))
-            self.ways[f] = way = []
-            for i in wanted:
-                way.append((i, self.rng.choice(has) if has and self.rng.random() < 0.8 else -1))
-                has.append(i)
-
-    def changed(self) -> Static:
-        """One task on another node, one held file gone or back, or another way for a file."""
-        other = copy(self)
-        other.on, other.gone, other.ways = [*self.on], {*self.gone}, {**self.ways}
-        held = [(f, i) for i in self.nodes for f in self.problem.holds[i]]
-        draw = self.rng.random()
-        if draw < 0.3 and self.on:
-            task = self.rng.randrange(len(self.on))
-            other.on[task] = self.rng.choice(self.nodes)
-            other.route(self.problem.inputs[task])
-        elif draw < 0.5 and held:
-            pair = self.rng.choice(held)
-            other.gone ^= {pair}
-            other.route([pair[0]])
-        elif self.problem.files:
-            other.route([self.rng.randrange(len(self.problem.files))])
-        return other
-
-    def plan(self) -> dict[str, Any]:
-        """As a plan in one round, with copy entries for what comes to nodes that do not read it."""
-        node, file = [n.id for n in self.problem.nodes], [f.id for f in self.problem.files]
-        order: Queues = {name: [] for name in node}
-        for f, way in self.ways.items():
-            for i, source in way:
-                if source >= 0 and all(self.on[k] != i for k in self.problem.readers[f]):
-                    order[node[i]].append({"copy": file[f]})
-        tasks = [task.id for task in self.problem.tasks]
-        for task, i in zip(tasks, self.on, strict=True):
-            order[node[i]].append(task)
-        moves = {
-            "remote": [(file[f], node[i]) for f, way in self.ways.items() for i, s in way if s < 0],
-            "copies": [
-                (file[f], node[s], node[i]) for f, way in self.ways.items() for i, s in way if s >= 0
-            ],
-        }  # fmt: skip
-        assign = dict(zip(tasks, (node[i] for i in self.on), strict=True))
-        evicted = [(file[f], node[i]) for f, i in self.gone]
-        only = {"tasks": tasks, "assign": assign, "evicted": evicted, **moves}
-        return {"assign": assign, "order": order, "rounds": [only], "moves": "static", **moves}
-
-
-def static_plans(problem: Any, rng: random.Random, count: int) -> Iterator[Mapping[str, float]]:
-    """*count* static plans on the way down from a random one, by small changes."""
-    at, least = Static(problem, rng), math.inf
-    for _ in range(count):
-        other = at.changed()
-        found = values(problem, other.plan())
-        yield found
-        if not found or found["additive_seconds"] <= least:
-            # What breaks a rule is left behind only for what does not.
-            if found or least == math.inf:
-                at = other
-            if found:
-                least = found["additive_seconds"]
-
-
 def checked(part: str, wanted: int, seed: int) -> list[Any]:
     """A row of the table: at least so many checks of one family."""
-    make, names, settings, _ = PARTS[part]
+    make, settings, _ = PARTS[part]
     rng = random.Random(f"{part} {seed}")
     instances = checks = tight = 0
     wrong: list[str] = []
     while checks < wanted:
         problem = make(rng)
-        kind, bounds, values = stated(problem, names, settings, rng)
+        kind, bounds, values = stated(problem, settings, rng)
         instances += 1
         for measure in bounds:
             sense = sense_of(kind, measure)

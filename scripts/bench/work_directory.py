@@ -16,8 +16,7 @@ from statistics import geometric_mean
 
 import ioopt
 from bench.frame import shared_data, show
-from ioopt.formats.wfformat.instance import read_wfformat
-from ioopt.generate.work_directory import of_workflow
+from ioopt.advice.recorded import read_work_directory
 from ioopt.problems.work_directory import Fault, WorkDirectoryProblem
 from ioopt.sim.work_directory.dispatch import Dispatcher, Policy, Rank, dispatch
 from ioopt.sim.work_directory.replay import replay
@@ -34,9 +33,7 @@ LEFT_OUT = ("helloworld", "blast-chameleon-small", "montage-chameleon-2mass-005d
 
 def read(path: Path, copies: int, names: str = "") -> WorkDirectoryProblem:
     """The workflow of a file, *copies* times; with *names* its tasks and files shuffled by that seed."""
-    told = read_wfformat(str(path))
-    files = [(file.id, file.bytes) for file in told.files]
-    one = of_workflow(told.tasks, files, CORES, name=path.stem)
+    one = read_work_directory(str(path), CORES)
     if names:
         rng = random.Random(names)
         tasks = rng.sample(one.tasks, len(one.tasks))

@@ -20,6 +20,7 @@ The rules of the verdicts, fixed before the reported seeds are run and the same 
 from __future__ import annotations
 
 import json
+import math
 import statistics
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,7 +29,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ioopt.campaign.study import Study
-from ioopt.metrics import mean_interval
+from ioopt.metrics import mean_and_standard_error, mean_interval
 
 HOLDS, TIE, PARTLY, NOT, NOT_RUN = "holds", "tie", "partly", "not", "not run"
 VERDICTS = (HOLDS, TIE, PARTLY, NOT, NOT_RUN)
@@ -79,10 +80,7 @@ def computed(
     rows: Sequence[Mapping[str, Any]], how: Mapping[str, Any],
     readings: Mapping[str, Sequence[object]], **names: object,
 ) -> Iterator[Claim]:  # fmt: skip
-    """The claims of *rows*, by the functions *how*: of a reading's values, and the row's other keys.
-
-    ``{name}`` in the text of a row stands for one of *names*; *how* may lack :func:`stated`.
-    """
+    """The claims of *rows*, by the functions *how*; ``{name}`` in a text stands for one of *names*."""
     known = {"stated": stated, **how}
     first = next(iter(readings))
     for row in rows:
@@ -158,15 +156,10 @@ def values_of(
     return [json.loads(json.dumps(function(**each))) for each in settings]
 
 
-def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
-    """Mean and its standard error; NaN for the error of one value."""
-    error = statistics.stdev(values) / len(values) ** 0.5 if len(values) > 1 else float("nan")
-    return statistics.fmean(values), error
-
-
 def point(at: float, values: Sequence[float]) -> tuple[float, float, float, int]:
-    """One point of a curve: its place on the axis, mean and standard error, how many values."""
-    return at, *mean_and_error(values), len(values)
+    """One point of a curve: its place on the axis, mean and standard error (NaN: of one value), count."""
+    mean, error = mean_and_standard_error(values)
+    return at, mean, math.nan if error is None else error, len(values)
 
 
 def ratio_interval(base: Sequence[float], over: Sequence[float]) -> Ratio:

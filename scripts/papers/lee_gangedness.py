@@ -79,10 +79,7 @@ def monitored(
     size: Any, right: float = 0.0, seed: int = SEED, fewer: int = 1,
     recording: Mapping[str, Any] = MappingProxyType({}),
 ) -> Found:  # fmt: skip
-    """Classes of unseen workloads: at least *right* of them, at most 1 % wrong.
-
-    On a quarter of the recordings where *fewer* is 4, but 5 at least.
-    """
+    """Classes of unseen workloads, on a part of the recordings: at least *right*, at most 1 % wrong."""
     many = max(5, size.recordings // fewer)
     good, wrong, unknown = score(trials(unseen(size.count, seed), many, size.runs, **recording))
     total = good + wrong + unknown

@@ -86,10 +86,7 @@ def slope(
     reading: Reading, cases: Mapping[str, float], within: float = 0.0,
     rule: str = "within", times: float = 1.0, **changes: int,
 ) -> Found:  # fmt: skip
-    """Slopes, or *times* their differences, *within* so much of the numbers of *cases*.
-
-    Or *above* or *under* them, by the rule for ratios of all papers at 1 -+ the distance.
-    """
+    """Slopes, or *times* their differences, *within* so much of *cases*, or by *rule* above or under them."""
     said, words = [], []
     for name, target in cases.items():
         first, *others = measured(name.split(" - "), reading, **changes)
@@ -190,10 +187,7 @@ def progress(reading: Reading, less: Sequence[Sequence[str]]) -> Found:
 
 
 def many_messages(reading: Reading, few: float = 0.0) -> Found:
-    """Progress where more messages come than on average in gang quanta, where not, and where one at most.
-
-    *few*: what is asked of the last one, of some application.
-    """
+    """Progress with more messages than on average in gang quanta, without, and (*few*) with one at most."""
     said, words, quiet = [], [], [0.0]
     for name, found in recorded(reading).items():
         many, others = ([one[key] for one in found] for key in ("many", "others"))
@@ -207,10 +201,7 @@ def many_messages(reading: Reading, few: float = 0.0) -> Found:
 
 
 def needs(reading: Reading, by: str) -> Found:
-    """gamma_sub (rule 5) by application, beside what they hear in gang quanta and while absent.
-
-    *by* rate: who hears most in gang quanta needs them least; *by* ratio: whose ratio is higher does.
-    """
+    """gamma_sub (rule 5) *by* the rate of messages in gang quanta (most: least), or *by* ratio (order)."""
     each = measured([f"{name} Sub_RR 0" for name in TABLE_2], reading)
     gammas = dict(zip(TABLE_2, (float(np.mean(found) - 1 / 4) / (3 / 4) for found in each)))
     parts = {

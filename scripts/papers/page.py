@@ -83,10 +83,7 @@ def _version(name: str) -> str:
 
 
 def write_page(page: Path, found: Mapping[tuple[str, str], Conclusion]) -> None:
-    """Write *page*, a page a paper (folder of the page's name beside it) and their pictures.
-
-    *found* maps (paper, size) to a conclusion; a full run is preferred to a quick one.
-    """
+    """Write *page*, a page a paper beside it and pictures; a full run is preferred to a quick one."""
     chosen = {
         name: ("full" if (name, "full") in found else "quick")
         for name in TITLES

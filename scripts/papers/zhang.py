@@ -78,10 +78,7 @@ def simulated(
     policy: str, load: int, intensity: Any, seed: int, jobs: int, migration: float, budget: int,
     **preset: Any,
 ) -> Mapping[str, float]:  # fmt: skip
-    """Measures of one workload of the preset; *load* counts the nine execution times from 0.
-
-    *preset* are other settings of the preset.
-    """
+    """Measures of one workload of *preset* settings; *load* counts the nine execution times from 0."""
     settings = BluePacificLike(
         jobs=jobs, mean_local_seconds=LOADS_SECONDS[load], intensity=intensity,
         migration_seconds=migration, migration_tasks_per_quantum=budget, **preset,
@@ -323,11 +320,7 @@ def notes(rows: Sequence[Claim]) -> Iterator[str]:
 
 
 def pictures(quick: bool) -> Iterator[Picture]:
-    """Slowdown and wait by load (Figures 4, 6, 9, 10), counts of local jobs, the sweeps of Figure 8.
-
-    Slowdown is from arrival: only so can the paper's sentences be compared. The text prints how many
-    per cent, and counts of local jobs; these are the marks.
-    """
+    """Slowdown and wait by load, local jobs, Figure 8, with what the text prints of them as marks."""
     runs = replace(runs_of(quick), since="arrival")
     drawn: list[tuple[Any, str]] = [*product((*CLASSES, "mixed"), ("slowdown", "wait"))]
     for intensity, measure in (*drawn, (0.5, "local")):

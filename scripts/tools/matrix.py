@@ -1,13 +1,10 @@
 """ioopt installed in empty environments, as the wheel and from the sdist, and tried (``smoke.py``).
 
-``python scripts/tools/matrix.py``          the base install on every Python here, the lowest versions
-                                            that pyproject.toml allows on the oldest of them
-``... --pin ortools==9.14.* numpy==2.1.*``   the same with other versions
+The base install on every Python here, the lowest versions that pyproject.toml allows on the oldest.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
 import shutil
@@ -72,25 +69,15 @@ def install(python: str, package: str, pins: Sequence[str], venv: str) -> str:
 
 def main() -> int:
     """Print a row an environment; 1 when one of them fails."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--pin", nargs="+", default=[], metavar="PACKAGE==VERSION")
-    parser.add_argument("--extras", default="", help="such as fast,plot")
-    given = parser.parse_args()
     failed = 0
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         made, venv = build(folder), f"{folder}/venv"
-        here = {minor: interpreter(minor) for minor in PYTHONS}
-        rows = [(minor, given.extras, given.pin) for minor in PYTHONS]
-        if not given.pin:
-            rows.insert(0, (PYTHONS[0], "fast,plot", lowest()))
+        oldest = (PYTHONS[0], "fast,plot", lowest())
+        rows = [oldest, *((minor, "", list[str]()) for minor in PYTHONS)]
         for number, (minor, extras, pins) in enumerate(rows):
             form = ("wheel", "sdist")[number % 2]
-            name = ", ".join(
-                filter(None, (f"Python {minor}", form, extras or "base", " ".join(pins)))
-            )
-            python = here[minor]
+            name = f"Python {minor}, {form}, {' '.join([extras or 'base', *pins])}"
+            python = interpreter(minor)
             if python is None:
                 print(f"SKIPPED {name}: no such Python here", flush=True)
                 continue

@@ -89,10 +89,7 @@ class BackendAnswer:
 
 
 def judged(program: Program, answer: BackendAnswer) -> BackendAnswer:
-    """Believe values only where they keep every limit, and "optimal" only without a gap.
-
-    Raises BackendFailureError for values that are called optimal and break a row of *program*.
-    """
+    """Believe values only where they keep every limit, and "optimal" only without a gap."""
     if not answer.found:
         return replace(answer, values={}, objective=None)
     worst = _worst_miss(program, answer.values)

@@ -25,11 +25,7 @@ def run_child(
     cancel: threading.Event | None = None,
     environment: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[str, bool]:
-    """Run a solver to its end; its output, and whether it was cut off before it could finish.
-
-    A child that passes its limit, or is cancelled, is asked to stop (SIGINT) and killed when it does
-    not. What a child that was cut off leaves in its files may be half written.
-    """
+    """Run a solver to its end or kill it past its limit; its output, and whether it was cut off."""
     limit = None if limits.seconds is None else time.monotonic() + limits.seconds + GRACE_SECONDS
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
         child = subprocess.Popen(

@@ -60,10 +60,7 @@ def solve_by_cpsat(
 def to_cpsat(
     program: Program, start: Mapping[int, Number] | None = None, *, objective: bool = True
 ) -> CpModel:
-    """The program as a ``CpModel`` with the same positions, hinted with *start* in its order.
-
-    Without *objective* any point will do. Names of rows cost memory there and are not given.
-    """
+    """The program as a ``CpModel`` with the same positions, hinted with *start* in its order."""
     cp_model = load_cp_model()
     total = cp_model.LinearExpr.weighted_sum
     model: CpModel = cp_model.CpModel()

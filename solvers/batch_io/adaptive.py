@@ -93,10 +93,7 @@ def sum_with(
     view: KernelView, size: int, nodes: int, full: Number, own: int, joining: Number, place: int,
     most: Number,
 ) -> Number:  # fmt: skip
-    """Sum of the finishes when a request of depth *joining* on *own* nodes joins at *place*.
-
-    Not to the end where it is *most* or more.
-    """
+    """Sum of the finishes when so deep a request on *own* nodes joins at *place*, up to *most*."""
     depths, sizes = view.depths, view.sizes
     before = now = total = full * 0
     nodes += own
@@ -122,10 +119,7 @@ def sum_with(
 
 
 def room_at(sizes: Box, finishes: Box, size: int, nodes: int, room: Number) -> Number:
-    """T_i: the finish after which at most *room* nodes remain; 0 when so few share already.
-
-    Below saturation peaks are b N, and a saturating member leaves no room either way.
-    """
+    """T_i: the finish after which at most *room* nodes remain; 0 when so few share already."""
     k = 0
     while k < size and nodes > room:
         nodes -= sizes[k]

@@ -39,11 +39,6 @@ SHARED = {
 """BASE_LINE by its ``share``."""
 
 
-def reference(how: Settings) -> IoPolicy:
-    """NO_CONGESTION, which has no settings of its own."""
-    return NO_CONGESTION
-
-
-def policy(how: SharingSettings) -> IoPolicy:
-    """BASE_LINE with the chosen sharing (rules 7 and 27)."""
-    return SHARED[how.share]
+def policy(how: Settings) -> IoPolicy:
+    """NO_CONGESTION, or BASE_LINE with the chosen sharing (rules 7 and 27)."""
+    return SHARED[how.share] if isinstance(how, SharingSettings) else NO_CONGESTION

@@ -6,7 +6,6 @@ it to the skipped requests in the same order, the last one partially.
 """
 
 import math
-from dataclasses import replace
 
 from ioopt.compiled import Box
 from ioopt.decisions.batch_io import (
@@ -18,7 +17,7 @@ from ioopt.decisions.batch_io import (
     first_fit,
 )
 from ioopt.decisions.ordering import Number, time_tolerance
-from ioopt.solvers.batch_io.settings import OrderedSettings, Settings
+from ioopt.solvers.batch_io.settings import Settings
 
 
 def cons_fcfs(view: KernelView, rates: Box) -> None:
@@ -91,23 +90,18 @@ def of_nothing(view: KernelView, waited: Number) -> float:
     return 1.0 if waited <= tolerance else math.inf
 
 
-def made(name: str, grant: GrantFunction, top: bool) -> IoPolicy:
-    """A conservative policy."""
-    return IoPolicy(name + "+top" * top, grant, top=top)
+GRANTS: dict[tuple[str, str], GrantFunction] = {
+    ("cons-fcfs", "ascending"): cons_fcfs,
+    ("cons-min-inst-sld", "ascending"): cons_min_inst_sld,
+    ("cons-min-inst-sld", "descending"): most_inst_sld,
+    ("cons-min-aggr-sld", "ascending"): cons_min_aggr_sld,
+    ("cons-min-aggr-sld", "descending"): most_aggr_sld,
+}
+"""By policy and order."""
 
 
-def fcfs(how: Settings) -> IoPolicy:
-    """Cons-FCFS."""
-    return made("cons-fcfs", cons_fcfs, how.top)
-
-
-def min_inst_sld(how: OrderedSettings) -> IoPolicy:
-    """Cons-MinInstSld."""
-    grant = cons_min_inst_sld if how.order == "ascending" else most_inst_sld
-    return made("cons-min-inst-sld", grant, how.top)
-
-
-def min_aggr_sld(how: OrderedSettings) -> IoPolicy:
-    """Cons-MinAggrSld."""
-    grant = cons_min_aggr_sld if how.order == "ascending" else most_aggr_sld
-    return replace(made("cons-min-aggr-sld", grant, how.top), needs_start=True)
+def policy(how: Settings) -> IoPolicy:
+    """The conservative policy that *how* names."""
+    grant = GRANTS[how.policy, getattr(how, "order", "ascending")]
+    name, aggregate = how.policy + "+top" * how.top, how.policy == "cons-min-aggr-sld"
+    return IoPolicy(name, grant, top=how.top, needs_start=aggregate)

@@ -141,10 +141,7 @@ def _rows(
 
 
 def replay(rows: Rows) -> IoPolicy:
-    """The rates of a plan: a request is known by its job and by the job's I/O before it.
-
-    Sets that the plan does not have, which rounding makes for an instant, are left to FILL.
-    """
+    """The rates of a plan by job and the job's I/O before; FILL for sets that rounding makes."""
     table = {
         frozenset((rank, nine_digits(so_far)) for rank, so_far, _ in row): {
             rank: rate for rank, _, rate in row

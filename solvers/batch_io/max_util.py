@@ -7,7 +7,6 @@ Where requests have own peaks it is a knapsack proper, solved by a dynamic progr
 value) that no other dominates (rule 26). The integer program is a check of both.
 """
 
-from dataclasses import replace
 from functools import partial
 
 from ioopt.compiled import Box
@@ -15,7 +14,6 @@ from ioopt.decisions.batch_io import IoPolicy, KernelView, Rates, View, as_they_
 from ioopt.decisions.ordering import Number
 from ioopt.errors import BackendFailureError, UsageError
 from ioopt.problems.batch_io import Knapsack
-from ioopt.solvers.batch_io.conservative import made
 from ioopt.solvers.batch_io.settings import Settings
 
 
@@ -193,6 +191,7 @@ def by_program(view: View, top: bool) -> Rates:
 
 def policy(how: MaxUtilSettings) -> IoPolicy:
     """Cons-MaxUtil with the chosen solver of its knapsack."""
+    name = "cons-max-util" + "+top" * how.top
     if how.knapsack == "bitset":
-        return replace(made("cons-max-util", cons_max_util, how.top), tabulates=True)
-    return IoPolicy.of("cons-max-util" + "+top" * how.top, partial(by_program, top=how.top))
+        return IoPolicy(name, cons_max_util, top=how.top, tabulates=True)
+    return IoPolicy.of(name, partial(by_program, top=how.top))

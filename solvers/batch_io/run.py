@@ -73,22 +73,14 @@ def solve(problem: BatchIoProblem | IoRequestsProblem, request: SolveRequest) ->
         return Outcome(plan, stop=stop, simulation=simulation, notes=notes, trial=True)
     if plan.policy == "set-10":
         notes = (*notes, ONE_A_SET)
-    bound, metrics = bounds_of(problem, plan, simulation, request.deadline)
-    return Outcome(plan, bound, stop, simulation=simulation, notes=notes, metrics=metrics)
-
-
-def bounds_of(
-    problem: BatchIoProblem,
-    plan: BatchIoPlan,
-    simulation: Simulation,
-    deadline: Deadline | None = None,
-) -> tuple[float | None, dict[str, float]]:
-    """The bound of the mean response; in open loop, where the starts are given, of I/O delays too."""
     if plan.loop == "closed" or not problem.jobs:
-        return mean_response_bound(problem, plan), {}
+        bound = mean_response_bound(problem, plan)
+        return Outcome(plan, bound, stop, simulation=simulation, notes=notes)
+    # In open loop, where the starts are given, I/O delays have bounds too.
     starts = {row["id"]: row["start_seconds"] for row in simulation.schedule["jobs"]}
-    delays = delay_bounds(problem, plan, starts, simulation.metrics, deadline)
-    return mean_response_bound(problem, plan, starts, delays["io_delay_bound"]), delays
+    delays = delay_bounds(problem, plan, starts, simulation.metrics, request.deadline)
+    bound = mean_response_bound(problem, plan, starts, delays["io_delay_bound"])
+    return Outcome(plan, bound, stop, simulation=simulation, notes=notes, metrics=delays)
 
 
 def simulate(
@@ -180,13 +172,9 @@ def _run(
     if engine == "auto" and use_machine_code("batch I/O", deadline, seconds * (trials or 1)):
         engine = "compiled"
     pace = Pace(deadline, seconds, policy is BASE_LINE)
+    fast = engine == "compiled"
     return simulate_trace(
-        trace,
-        policy,
-        record_rates=record_rates,
-        starts=starts,
-        pace=pace,
-        fast=engine == "compiled",
+        trace, policy, record_rates=record_rates, starts=starts, pace=pace, fast=fast
     )
 
 

@@ -12,6 +12,7 @@ from typing import Literal
 
 from ioopt.check.flexgang.flexible_gang import check
 from ioopt.measure.io_server import SECONDS_PER_BURST, use_compiled
+from ioopt.metrics import mean_and_standard_error
 from ioopt.models.flexgang.frame import PatternData, covered, model_objective
 from ioopt.options import Deadline
 from ioopt.problems.base import Json, Record
@@ -97,22 +98,13 @@ def rerank(
         return []
     ranked.sort(key=lambda item: -item.mean)
     baseline = next((item for item in ranked if item.candidate.baseline), None)
-    if baseline is not None and not _surely_better(ranked[0], baseline):
-        ranked.remove(baseline)
-        ranked.insert(0, baseline)
+    if baseline is not None:
+        gains = [a - b for a, b in zip(ranked[0].values, baseline.values)]
+        mean, error = mean_and_standard_error(gains)
+        if mean <= CERTAIN * (error or 0.0):  # no more than the noise between seeds
+            ranked.remove(baseline)
+            ranked.insert(0, baseline)
     return ranked
-
-
-def _surely_better(first: Ranked, second: Ranked) -> bool:
-    """Whether *first* is ahead by more than the noise between seeds."""
-    if first is second:
-        return True
-    gains = [a - b for a, b in zip(first.values, second.values)]
-    mean = fmean(gains)
-    if len(gains) < 2:
-        return mean > 0
-    spread = math.fsum((gain - mean) ** 2 for gain in gains) / (len(gains) - 1)
-    return mean > CERTAIN * math.sqrt(spread / len(gains))
 
 
 FIRST_GAP = 0.01
@@ -146,7 +138,7 @@ def solve(
     notes += _offer(problem, search, baselines, request)
     build = request.deadline.elapsed() - begun
     _search(search, request)
-    candidates = [*_named_baselines(problem, search, baselines), *_found(search)]
+    candidates = _candidates(search, baselines)
     metrics: Json = {
         "per_pattern": {state.pattern.key: state.row() for state in search.states},
         "model_best": search.best if math.isfinite(search.best) else None,
@@ -156,7 +148,8 @@ def solve(
         None, stop=stop, build_seconds=build, metrics=metrics, versions=search.versions
     )
     if not candidates:
-        return replace(outcome, infeasible=search.infeasible, notes=tuple(notes))
+        infeasible = all(state.status == "infeasible" for state in search.states)  # proven
+        return replace(outcome, infeasible=infeasible, notes=tuple(notes))
     plan = max(candidates, key=lambda item: item.model_objective).plan
     if settings.rerank == "true" or (settings.rerank == "auto" and problem.surface is None):
         ranked = rerank(problem, candidates, deadline=request.deadline)
@@ -167,8 +160,13 @@ def solve(
             notes.append(f"{left_out} candidates were not simulated: no time was left")
         metrics["ranking"] = [item.row() for item in ranked]
         if ranked:
-            notes += _choice_notes(ranked, search.best)
             chosen = ranked[0].candidate
+            if chosen.model_objective < search.best - 1e-9:
+                notes.append(
+                    f"chosen by simulation: {chosen.label} ({ranked[0].mean:.4f} simulated, "
+                    f"{chosen.model_objective:.4f} in the model) over the model's best "
+                    f"({search.best:.4f})"
+                )
             plan, trace = chosen.plan, request.incumbents.trace
             # A plan that the model alone ranks higher was no better answer on the way.
             trace[:] = [row for row in trace if row[1] <= chosen.model_objective * (1 + 1e-9)]
@@ -234,10 +232,7 @@ def _search(search: PatternSearch, request: SolveRequest) -> None:
     def promising(state: PatternState) -> bool:
         return state.status != "infeasible" and state.bound > search.best * (1 - 1e-9) - 1e-12
 
-    def first(state: PatternState) -> bool:
-        return state.status != "infeasible"
-
-    search.run(max(target, FIRST_GAP), reserve, first)
+    search.run(max(target, FIRST_GAP), reserve, lambda state: state.status != "infeasible")
     for state in search.states:
         if state.status == "open" and not promising(state):
             state.status = "pruned"
@@ -248,9 +243,8 @@ def _search(search: PatternSearch, request: SolveRequest) -> None:
     search.run(target, reserve, second)
 
 
-def _named_baselines(
-    problem: FlexibleGangProblem, search: PatternSearch, plans: dict[str, FlexibleGangPlan]
-) -> list[Candidate]:
+def _candidates(search: PatternSearch, plans: dict[str, FlexibleGangPlan]) -> list[Candidate]:
+    """The baselines, the model of strict rows among them, then the models' plans."""
     named = [
         Candidate(name, plan, model_objective(search.by_key[f"{plan.k},{plan.d}"].data, plan), True)
         for name, plan in plans.items()
@@ -258,23 +252,8 @@ def _named_baselines(
     strict = search.by_key.get("0,1")
     if strict is not None and strict.plan is not None:
         named.append(Candidate("k0-model", strict.plan, strict.value, True))
-    return named
-
-
-def _found(search: PatternSearch) -> list[Candidate]:
-    return [
+    return named + [
         Candidate(f"model {state.pattern.key}", state.plan, state.value)
         for state in search.states
         if state.plan is not None and state.pattern.k
-    ]
-
-
-def _choice_notes(ranked: list[Ranked], best: float) -> list[str]:
-    """The note that the simulated winner is not the best plan of the model; empty when it is."""
-    winner = ranked[0].candidate
-    if winner.model_objective >= best - 1e-9:
-        return []
-    return [
-        f"chosen by simulation: {winner.label} ({ranked[0].mean:.4f} simulated, "
-        f"{winner.model_objective:.4f} in the model) over the model's best ({best:.4f})"
     ]

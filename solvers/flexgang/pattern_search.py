@@ -98,11 +98,6 @@ class PatternSearch:
         bound = max((state.bound for state in self.states), default=math.inf)
         return bound if math.isfinite(bound) else None
 
-    @property
-    def infeasible(self) -> bool:
-        """Whether no pattern can be feasible (proven)."""
-        return all(state.status == "infeasible" for state in self.states)
-
     def offer(self, plan: FlexibleGangPlan) -> None:
         """Start the pattern of *plan* from it."""
         self.by_key[f"{plan.k},{plan.d}"].offer(plan)

@@ -105,7 +105,8 @@ def realised_outcome(
     if "realised" not in simulation.metrics:
         return Outcome(costs.plan(options), bound, stop, simulation=simulation)
     predicted, realised = costs.total(options), simulation.metrics["realised"]
-    if not _agree(options, predicted, realised):
+    several = any(visits > 1 for _, visits in options)  # one visit needs no proof
+    if several and realised - predicted > AGREEMENT * predicted:
         once = costs.problem.one_visit()
         single = None if once is None else again(once)
         apart = (
@@ -119,25 +120,12 @@ def realised_outcome(
             why = "is not on every menu" if once is None else "cannot keep the floors"
             told.append(f"one visit a cycle {why}, and {apart}")
         realised = simulation.metrics["realised"]
-    told += _gain(costs, realised)
+    if (uniform := best_uniform(costs)) is not None:
+        cost = simulate(costs.problem, costs.plan(uniform)).metrics["realised"]
+        if cost > 0:
+            gained = f"{1 - realised / cost:.1%} are gained"
+            told.append(f"the best uniform quantum realises {cost:.4g}: {gained}")
     return Outcome(costs.plan(options), bound, stop, simulation=simulation, notes=tuple(told))
-
-
-def _agree(options: Sequence[Option], predicted: float, realised: float) -> bool:
-    """One visit needs no proof; several may not come out more than 5 % dearer than predicted."""
-    several = any(visits > 1 for _, visits in options)
-    return not several or realised - predicted <= AGREEMENT * predicted
-
-
-def _gain(costs: QuantumCosts, realised: float) -> list[str]:
-    """What is gained on the best uniform quantum, where all jobs can have one."""
-    uniform = best_uniform(costs)
-    if uniform is None:
-        return []
-    cost = simulate(costs.problem, costs.plan(uniform)).metrics["realised"]
-    if cost <= 0:
-        return []
-    return [f"the best uniform quantum realises {cost:.4g}: {1 - realised / cost:.1%} are gained"]
 
 
 def solve(problem: QuantumSelectionProblem, request: SolveRequest) -> Outcome:

@@ -283,7 +283,6 @@ def solve(problem: GangProblem | GangMatrixProblem, request: SolveRequest) -> Ou
 
 def _decide(problem: GangMatrixProblem, chosen: ExactPolicy, deadline: Deadline) -> Outcome:
     after = chosen.update(state_of(problem))
-    ids = [job.id for job in (*problem.running, *problem.waiting)]
     weight, log = chosen.settings.weight, chosen.log
     metrics = summary(log)
     notes = ["no time was left: the greedy decided"]
@@ -294,7 +293,7 @@ def _decide(problem: GangMatrixProblem, chosen: ExactPolicy, deadline: Deadline)
             "bound and gap of the result are for the matrices of every policy"
         ]
     return Outcome(
-        run.plan_of_state(after, ids),
+        run.plan_of_state(problem, after),
         # The front door bounds value_las, where a bound is asked for.
         bound=None if weight == "las" else upper_bound(problem, weight, deadline),
         stop=StopReason.FINISHED if log else StopReason.TIME,

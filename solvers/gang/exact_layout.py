@@ -1,6 +1,6 @@
 """From an answer of the gang models to rows and columns, and back from a matrix to a start."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 
 from ioopt.decisions.gang.state import State
 from ioopt.models.gang.question import Question
@@ -22,10 +22,10 @@ def lay_out(question: Question, counts: Mapping[int, int], partial: bool = False
     """
     fixed = {o: question.options[o].columns for o in counts if question.options[o].columns}
     masks = _in_gaps(question, counts, dict(fixed))
-    spans = None if masks is None else colour(masks, counts, question.levels, nearest_end)
+    spans = None if masks is None else colour(masks, counts, question.levels, nearest=True)
     if masks is not None and spans is not None:
         return {o: (masks[o], span) for o, span in spans.items()}
-    spans = colour(fixed, counts, question.levels, lowest_row)
+    spans = colour(fixed, counts, question.levels)
     return None if spans is None else _in_rows(question, counts, spans, partial)
 
 
@@ -34,7 +34,10 @@ def _in_gaps(
 ) -> dict[int, int] | None:
     """*masks* with contiguous columns for the remote options of *counts*."""
     levels = question.levels
-    crowded = _at_least([masks[o] for o in masks for _ in range(counts[o])], levels)
+    crowded = [0] * (levels + 1)  # nodes that at least k of the masks cover (0: none counted)
+    for o in masks:
+        for _ in range(counts[o]):
+            _add(crowded, masks[o])
     for o in _largest_first(question, counts):
         free = (1 << question.nodes) - 1 & ~crowded[levels]
         columns = tightest_run(free, question.options[o].size)
@@ -45,30 +48,18 @@ def _in_gaps(
     return masks
 
 
-def nearest_end(rows: Sequence[int], row: int, left: int) -> int:
-    """Preference for the row that is occupied up to the nearest node before *left*."""
-    return -(rows[row] & (1 << left) - 1).bit_length()
-
-
-def lowest_row(rows: Sequence[int], row: int, left: int) -> int:
-    """Preference for the lowest row, which leaves the others empty."""
-    return row
-
-
 def colour(
-    masks: Mapping[int, int],
-    counts: Mapping[int, int],
-    levels: int,
-    prefer: Callable[[Sequence[int], int, int], int],
+    masks: Mapping[int, int], counts: Mapping[int, int], levels: int, nearest: bool = False
 ) -> dict[int, int] | None:
-    """Rows for *counts* instances of every mask, by left endpoint; None where one finds none."""
+    """Lowest rows (or the *nearest* occupied) for *counts* of every mask, by left endpoint; None if none."""
     rows, spans = [0] * levels, {}
     for o in sorted(masks, key=lambda o: (masks[o] & -masks[o], o)):
         left = (masks[o] & -masks[o]).bit_length() - 1
         free = [r for r in range(levels) if not rows[r] & masks[o]]
         if len(free) < counts[o]:
             return None
-        free.sort(key=lambda r: prefer(rows, r, left))
+        if nearest:
+            free.sort(key=lambda r: -(rows[r] & (1 << left) - 1).bit_length())
         for r in free[: counts[o]]:
             rows[r] |= masks[o]
         spans[o] = mask_of(free[: counts[o]])
@@ -104,14 +95,6 @@ def _rows(question: Question, placed: Placed) -> list[int]:
     return rows
 
 
-def _at_least(masks: list[int], levels: int) -> list[int]:
-    """For k = 0 .. levels, the nodes that at least k of the masks cover (0: none counted)."""
-    covered = [0] * (levels + 1)
-    for mask in masks:
-        _add(covered, mask)
-    return covered
-
-
 def _add(covered: list[int], mask: int) -> None:
     for k in range(len(covered) - 1, 1, -1):
         covered[k] |= covered[k - 1] & mask
@@ -141,10 +124,7 @@ def tightest_run(free: int, size: int) -> int | None:
 
 
 def with_columns(question: Question, spans: Mapping[int, int]) -> Placed:
-    """Columns for the remote options of an answer of the row model.
-
-    Contiguous where the row has such a gap, else the nodes that are free in most rows.
-    """
+    """Columns for the remote options: the tightest gap of the row, else nodes that are free in most rows."""
     placed = {o: (question.options[o].columns, span) for o, span in spans.items()}
     rows = _rows(question, placed)
     chosen, layers = [0], [0] * (question.levels + 1)
@@ -160,10 +140,7 @@ def with_columns(question: Question, spans: Mapping[int, int]) -> Placed:
 
 
 def spans_of(question: Question, before: State, after: State) -> dict[int, int]:
-    """The rows of every option that the update from *before* to *after* took.
-
-    Jobs that started although the question does not ask about them are left out.
-    """
+    """The rows of every option that the update took; None of jobs that the question leaves out."""
     position = {job.key: j for j, job in enumerate(question.jobs)}
     spans = {}
     for job, columns, span in zip(after.jobs, after.columns, after.spans):

@@ -1,5 +1,6 @@
 """A gang-scheduling policy is a name and how it runs the phases: the paper's four, and two of ours."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -58,24 +59,12 @@ MIGRATE_IOGS = Policy("migrate-iogs", Rules(ADAPTIVE, migrate=True, local_first=
 """Adaptive-IOGS that moves remote jobs to their file nodes (Section 3.6)."""
 
 
-def gs(settings: Settings) -> Policy:
-    """GS, which has no settings of its own."""
-    return GS
+def _fixed(policy: Policy) -> Callable[[Settings], Policy]:
+    """Of a policy that has no settings of its own."""
+    return lambda settings: policy
 
 
-def iogs(settings: Settings) -> Policy:
-    """IOGS, which has no settings of its own."""
-    return IOGS
-
-
-def adaptive_iogs(settings: Settings) -> Policy:
-    """Adaptive-IOGS, which has no settings of its own."""
-    return ADAPTIVE_IOGS
-
-
-def migrate_iogs(settings: Settings) -> Policy:
-    """Migrate-IOGS, which has no settings of its own."""
-    return MIGRATE_IOGS
+gs, iogs, adaptive_iogs, migrate_iogs = map(_fixed, (GS, IOGS, ADAPTIVE_IOGS, MIGRATE_IOGS))
 
 
 class GuardedSettings(Settings):

@@ -1,7 +1,5 @@
 """From a policy to a solver: simulate a workload, or take the one decision of a snapshot."""
 
-from typing import Any
-
 from ioopt.compiled.choice import use_machine_code
 from ioopt.decisions.gang.rules import HDF
 from ioopt.decisions.gang.state import GangPolicy, State, Timing, gangs_of, state_of
@@ -69,13 +67,12 @@ def simulate_policy(
     settings: Settings,
     deadline: Deadline | None = None,
 ) -> Simulation:
-    """Simulate a workload with the engine that *settings* ask for, or the one that suits it.
-
-    Raises OutOfTime when the *deadline* passes.
-    """
+    """Simulate a workload by the engine of *settings* or a fitting one; OutOfTime at the *deadline*."""
     deadline = (deadline or Deadline(None)).with_overtime(SECONDS_PER_JOB * len(problem.jobs))
+    jobs, nodes = len(problem.jobs), problem.machine.nodes
+    small = jobs <= RECORD_UP_TO_JOBS and jobs * nodes <= RECORD_UP_TO_CELLS
     wanted = settings.history == "yes" or (
-        settings.history == "auto" and settings.engine != "compiled" and _is_small(problem)
+        settings.history == "auto" and settings.engine != "compiled" and small
     )
     timing = Timing.of(problem.machine, settings.arithmetic, settings.recompute)
     obstacle = _obstacle(policy, timing, settings)
@@ -100,11 +97,6 @@ def simulate_policy(
     return simulation_of(problem, run(gangs, timing, policy.rules, pace), None)
 
 
-def _is_small(problem: GangProblem) -> bool:
-    jobs, nodes = len(problem.jobs), problem.machine.nodes
-    return jobs <= RECORD_UP_TO_JOBS and jobs * nodes <= RECORD_UP_TO_CELLS
-
-
 def _obstacle(policy: GangPolicy, timing: Timing, settings: Settings) -> str | None:
     if policy.rules is None or policy.rules.weight == HDF:
         return f"{policy.name} has no compiled form"
@@ -117,13 +109,12 @@ def _obstacle(policy: GangPolicy, timing: Timing, settings: Settings) -> str | N
 
 def decide(problem: GangMatrixProblem, policy: Policy, phase: str = "all") -> GangMatrixPlan:
     """One matrix update of a snapshot, by the whole policy or by one of its phases."""
-    after = policy.update(state_of(problem), phase)
+    return plan_of_state(problem, policy.update(state_of(problem), phase))
+
+
+def plan_of_state(problem: GangMatrixProblem, state: State) -> GangMatrixPlan:
+    """The matrix of *state* as a plan of the snapshot that it came from."""
     ids = [job.id for job in (*problem.running, *problem.waiting)]
-    return plan_of_state(after, ids)
-
-
-def plan_of_state(state: State, ids: list[Any]) -> GangMatrixPlan:
-    """The matrix of *state* as a plan; *ids* by job key."""
     return GangMatrixPlan(
         jobs=tuple(
             PlacedJob(

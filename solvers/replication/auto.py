@@ -16,10 +16,7 @@ from ioopt.solvers.replication.search import link_aware
 
 
 def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome[ReplicationPlan]:
-    """Solve with the picked solver; the first note says which and why.
-
-    Raises UnsolvableInstanceError for a task that fits no node.
-    """
+    """Solve with the picked solver; the first note says which and why."""
     tasks = len(problem.tasks)
     additive = request.measure == "additive_seconds"
     if additive and not problem.is_workflow and not has_small_disk(problem):

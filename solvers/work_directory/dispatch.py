@@ -10,6 +10,7 @@ from itertools import product
 from pydantic import Field
 
 from ioopt.models.work_directory.bounds import PeakBound, makespan_bound, peak_bound
+from ioopt.options import Deadline
 from ioopt.problems.base import Json, Record
 from ioopt.problems.work_directory import Fault, WorkDirectoryPlan, WorkDirectoryProblem
 from ioopt.protocols import Outcome, SolveRequest
@@ -164,18 +165,26 @@ def solve_in_flight(
     question = Question.of(problem, request.measure == "peak_bytes")
     if refused := question.refused():
         return refused
-    best: Starts = []
-    runs, until, stop = Runs(question), None, StopReason.FINISHED
+    try:
+        starts, _, _, stop = quickest(Runs(question), request.deadline)
+    except Fault as fault:
+        return Outcome(None, notes=(str(fault),))
+    return question.answer(starts, stop)
+
+
+def quickest(runs: Runs, deadline: Deadline) -> tuple[Starts, int, Policy, StopReason]:
+    """The best safe run until the *deadline*, with its cap and policy; Fault where none ends."""
+    best, until = None, None
     for cap, policy in runs.in_flight():
         try:
             starts = runs.run(policy, True, cap, until=until)
         except Fault as fault:
             if fault.record["kind"] != "late":
-                return Outcome(None, notes=(str(fault),))
+                raise
         else:
-            if until is None or runs.makespan(starts) < until:
-                best, until = starts, runs.makespan(starts)
-        if request.deadline.expired():
-            stop = StopReason.TIME
-            break
-    return question.answer(best, stop)
+            if best is None or until is None or runs.makespan(starts) < until:
+                best, until = (starts, cap, policy), runs.makespan(starts)
+        if best is not None and deadline.expired():
+            return *best, StopReason.TIME
+    assert best is not None
+    return *best, StopReason.FINISHED

@@ -10,9 +10,10 @@ from math import ceil
 
 from ioopt.problems.base import Json
 from ioopt.problems.work_directory import WorkDirectoryPlan, WorkDirectoryProblem
-from ioopt.protocols import Incumbents, SolveRequest
+from ioopt.protocols import Incumbents, Outcome, SolveRequest
 from ioopt.result import Status
 from ioopt.sim.work_directory.dispatch import Dispatcher, dispatch
+from ioopt.sim.work_directory.order import reference_order
 from ioopt.sim.work_directory.replay import replay
 from ioopt.solvers.work_directory.dispatch import Question
 from ioopt.solvers.work_directory.search import Settings, search
@@ -40,14 +41,15 @@ def frontier(
         peak = unlimited(problem)["peak_bytes"]
         quotas = [ceil(share * peak) for share in SHARES]
     rows: list[Json] = []
-    best, start = None, request.start
+    best, start, order = None, request.start, reference_order(problem)
     for left, quota in zip(range(len(quotas), 0, -1), sorted(quotas)):
         asked = problem.model_copy(update={"quota_bytes": quota})
         part = request.deadline.within(request.deadline.remaining() / left)
         evaluations = (request.settings or Settings()).evaluations
-        question = Question.of(asked)
+        question = Question.of(asked, order=order)
         told = replace(request, deadline=part, start=start, incumbents=Incumbents(part))
-        found = search(question, told, evaluations)
+        late = best is not None and request.deadline.expired()  # a plan there is will do
+        found = Outcome(start) if late else search(question, told, evaluations)
         if found.plan is not None:
             start = found.plan
             makespan = replay(asked, found.plan).metrics["makespan_seconds"]

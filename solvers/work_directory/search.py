@@ -1,7 +1,7 @@
 """Search over orders, delays of samples and the cap of samples in flight (rule B13).
 
-It begins at the best run of ``in-flight``, at the samples one after the other in equal steps, and keeps
-what is not worse. A point is run without admission first, which is quicker and as good where it ends.
+It begins at the best run of ``in-flight`` and at groups of samples one after the other in equal steps, and
+keeps what is not worse. A point is run without admission first, which is quicker and as good where it ends.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from pydantic import Field
 
@@ -22,8 +23,9 @@ from ioopt.solvers.work_directory.dispatch import Question, Runs
 
 STARTS_SHARE = 0.5
 """Part of the time that the starts may take."""
-STAGGERS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.15, 1.3)
-"""Times between the samples' first tasks, where the bound is shared equally by the samples."""
+STAGGERS, LONGEST = 150, 1.5
+"""Starts in which the samples begin in groups, one group after the other in equal steps: how many, and
+the longest step of a sample, where the bound is shared equally by the samples."""
 POLICIES: tuple[Policy, ...] = ("depth-first", "submission", "newest-first")
 MOVES = ("few", "sample", "tail", "delay", "swap", "scale", "cap")
 SPREAD = 0.15
@@ -69,7 +71,7 @@ class Search:
         self.fault: Fault | None = None
         request.incumbents.objective_name = "makespan_seconds"
 
-    def begin(self) -> None:
+    def begin(self, rng: random.Random) -> None:
         """Take the best of the runs to begin with."""
         deadline = self.request.deadline
         part = deadline.within(deadline.remaining() * STARTS_SHARE)
@@ -83,27 +85,30 @@ class Search:
                 self.attempt(policy, quiet, cap, runs, (True,))
                 if part.expired():
                     break
-        ranks, steps = self.ranks(), len(self.groups)
-        every = self.question.seconds * per_second / max(1, steps)
-        points: list[tuple[Policy | list[int], list[int], int | None]] = []
-        points += [(rank, quiet, cap) for rank in ranks for cap in range(1, steps + 1)]
-        for share in STAGGERS:
-            delays = [int(number * share * every) for number in range(steps)]
-            points += [(rank, delays, None) for rank in (*POLICIES, *ranks)]
-        for point in points:
+        for _ in range(STAGGERS if self.groups else 0):
             if part.expired():
                 break
-            self.attempt(*point)
+            self.stagger(rng)
 
-    def ranks(self) -> list[list[int]]:
-        """Of all tasks: place in the order of least peak, in the sample's part of it, longest path left."""
+    def stagger(self, rng: random.Random) -> None:
+        """Run the samples in groups of a random size, one group after the other."""
+        count = len(self.groups)
+        size, cap = min(rng.randint(1, count), rng.randint(1, count)), rng.randint(1, 2 * count)
+        every = self.question.seconds * self.runs.ticks.per_second / count
+        step = rng.uniform(0, LONGEST) * every
+        delays = [int(number // size * size * step) for number in range(count)]
+        self.attempt(rng.choice(self.ranks), delays, cap if cap < count else None)
+
+    @cached_property
+    def ranks(self) -> tuple[Policy | list[int], ...]:
+        """The policies; by task: place in the order of least peak, place in its sample, longest path."""
         by_order, within = [0] * len(self.runs.length), [0] * len(self.runs.length)
         sizes: dict[int, int] = {}
         for place, k in enumerate(self.runs.question.order):
             number = self.question.problem.samples[k]
             by_order[k], within[k] = place, sizes.get(number, 0)
             sizes[number] = within[k] + 1
-        return [by_order, within, [-rest for rest in self.runs.rest]]
+        return (*POLICIES, by_order, within, [-rest for rest in self.runs.rest])
 
     def attempt(
         self,
@@ -144,6 +149,9 @@ class Search:
     def step(self, rng: random.Random) -> None:
         """Change the best point in one way and run it."""
         assert self.best is not None
+        if self.groups and rng.random() < 0.1:
+            self.stagger(rng)
+            return
         point, span = self.best, SPREAD * self.best.makespan
         begins, delays, cap = list(point.begins), list(point.delays), point.cap
         move, by = rng.choice(MOVES if self.groups else MOVES[:1]), int(rng.gauss(0, span))
@@ -185,7 +193,7 @@ def search(
     if refused := question.refused():
         return refused
     found, rng = Search(question, request), random.Random(request.options.seed)
-    found.begin()
+    found.begin(rng)
     bound = int(question.seconds * found.runs.ticks.per_second)
     stop = StopReason.FINISHED
     for _ in range(evaluations if found.best is not None else 0):

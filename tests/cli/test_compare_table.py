@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import re
 
-import pytest
-
 
 def test_a_solver_that_cannot_take_the_instance_does_not_apply(run):
     """rounds4: four tasks on disks of one round; ip-printed plans one round: no word about it."""
@@ -53,16 +51,6 @@ def test_the_reference_has_no_ratio(run):
     # both writers end at 2 s without the storage's limit; with it 2 and 4 s, mean 3, are the best
     assert cells["no-congestion"][1:6] == ["reference", "2.000", "s", "-", "-"]
     assert cells["fill"][1:7] == ["optimal", "3.000", "s", "0", "%", "1.000"]
-
-
-@pytest.mark.parametrize(
-    "words",
-    ["instances solvers", "instances solvers --all", "instances",
-     "instances generate batch-io --list", "solve small-8"],
-)  # fmt: skip
-def test_tables_fit_the_terminal(run, words):
-    code, out, err = run(*words.split())
-    assert code == 0 and max(map(len, (out + err).splitlines())) <= 80
 
 
 def test_solvers_are_listed_by_family_with_readable_sources(run):

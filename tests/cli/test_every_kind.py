@@ -83,22 +83,6 @@ def test_settings_reach_the_policy(run):
     assert code == 2 and "weight" in err
 
 
-def test_a_spoilt_plan_is_caught(run, tmp_path):
-    result = ioopt.solve("flexgang-tiny", "flex-exact", time_limit=30).to_dict()
-    result["plan"]["tau_seconds"]["loose"] += 0.001
-    (tmp_path / "bad.json").write_text(json.dumps(result))
-    code, out, _ = run("check", "flexgang-tiny", "bad.json")
-    assert code == 5 and "capacity" in out
-
-
-def test_unknown_names_are_usage_errors(run):
-    code, _, err = run("instances", "generate", "flexible-gang", "--preset", "heavymix", "-o", "-")
-    assert code == 2 and "heavy-mix" in err
-    solved = ("solve", "flexgang-tiny", "--solver")
-    assert run(*solved, "flex-exact", "--set", "reranking=1")[0] == 2
-    assert run(*solved, "strict", "--backend", "HiGHS")[0] == 2
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_same_seed_same_answer(seed: int) -> None:

@@ -14,7 +14,7 @@ import sys
 import threading
 
 import pytest
-from batsim_stand_in import StandIn, resources
+from batsim_stand_in import StandIn
 from conftest import ROOT
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -24,7 +24,6 @@ from ioopt.embed.adapters.batsim import BatsimDecider
 from ioopt.embed.adapters.batsim_steps import Step, steps_of
 from ioopt.embed.batch import BatchCluster
 from ioopt.errors import InstanceError, UsageError
-from ioopt.formats.batsim.profiles import intervals
 
 RATES = {"node_bytes_per_second": 1.0, "storage_bytes_per_second": 4.0}
 PLATFORM = {"node_rate": 1.0, "storage_rate": 4.0}
@@ -368,11 +367,6 @@ def test_a_live_queue_takes_the_shortest_first():
     for name, nodes, walltime in (("a", 3, 60.0), ("b", 2, 50.0), ("c", 1, 20.0)):
         cluster.arrive(name, nodes, walltime=walltime, now=0.0)
     assert cluster.run(0.0) == [("c", [0]), ("b", [1, 2])]
-
-
-def test_interval_sets_are_read_as_written():
-    for chosen in ([0], [3, 1, 2], [9, 0, 1, 5]):
-        assert resources(intervals(chosen)) == tuple(sorted(chosen))
 
 
 LOAD = workload(

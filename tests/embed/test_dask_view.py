@@ -35,11 +35,19 @@ def tree(leaves: int, nodes: int, size: int, rate: float = 1e6) -> ReplicationPr
     return made(nodes, {f"f{name}": size for name in tasks}, tasks, rate, rate)
 
 
+def whole_view(problem: ReplicationProblem) -> LiveView:
+    """A run of *problem* with prefetch; all its tasks are to be given."""
+    view = LiveView(problem.network, problem.nodes, True)
+    files = zip(problem.inputs, problem.outputs)
+    view.fill(problem.tasks, files, [file.bytes for file in problem.files], problem.holds)
+    return view
+
+
 def live_run(
     problem: ReplicationProblem, policy: Dispatcher
 ) -> tuple[list[tuple[int, int]], LiveView]:
     """The answers of *policy* where tasks end as planned and transfers take no time."""
-    view = LiveView.of(problem)
+    view = whole_view(problem)
     missing = [len(before) for before in problem.predecessors]
     for k, left in enumerate(missing):
         if not left:
@@ -108,7 +116,7 @@ def test_an_idle_node_takes_what_would_wait_longer_than_its_bytes_travel(rate, t
     # would wait 8 s. To go: 1 s at 1 MB/s, but 10 s at .1 MB/s.
     tasks = dict.fromkeys("abc", (4.0, "f"))
     problem = made([{"holds": ["f"]}, {}], {"f": 10**6}, tasks, rate, rate)
-    view = LiveView.of(problem)
+    view = whole_view(problem)
     for k in range(3):
         view.becomes_ready(k)
     homes = Homes()
@@ -119,7 +127,7 @@ def test_an_idle_node_takes_what_would_wait_longer_than_its_bytes_travel(rate, t
 
 def view_of(nodes, files, tasks) -> LiveView:
     """A view of ready tasks: *nodes* hold files, *files* have bytes (1 MB/s), *tasks* seconds and inputs."""
-    view = LiveView.of(made([{"holds": held} for held in nodes], files, tasks, 1e6, 1e6))
+    view = whole_view(made([{"holds": held} for held in nodes], files, tasks, 1e6, 1e6))
     for k in range(len(tasks)):
         view.becomes_ready(k)
     return view
@@ -184,14 +192,14 @@ def test_short_tasks_fill_the_way_there_and_back():
     # 20 ms of work may wait: two tasks of 10 ms behind the one that computes
     problem = tree(4, 1, 0)
     tasks = tuple(t.model_copy(update={"compute_seconds": 0.01}) for t in problem.tasks)
-    view = LiveView.of(problem.model_copy(update={"tasks": tasks}))
+    view = whole_view(problem.model_copy(update={"tasks": tasks}))
     for k in (0, 1, 3, 4):
         view.becomes_ready(k)
     assert [view.ask(Homes()) for _ in range(4)] == [(0, 0), (1, 0), (3, 0), None]
 
 
 def test_copies_count_with_the_sizes_that_were_seen():
-    view = LiveView.of(tree(2, 2, 1))
+    view = whole_view(tree(2, 2, 1))
     view.becomes_ready(0)
     view.becomes_ready(1)
     view.give(1, 0)

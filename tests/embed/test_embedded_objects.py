@@ -277,13 +277,6 @@ def test_embedded_objects_say_what_they_hold():
     assert repr(cluster) == "BatchCluster(4 nodes, 0 running, 1 waiting)"
 
 
-def test_the_monitor_has_no_solver_and_refuses_nonsense():
-    made = monitor(2)
-    for messages in (-1.0, float("nan"), float("inf")):
-        assert "message count" in said(made.observe, True, True, messages)
-    assert made.classify(deadline_seconds=0.0) == "UNKNOWN"
-
-
 SNAPSHOT = {
     "format": "ioopt/io-requests", "version": 1, "name": "r", "now_seconds": 3.0,
     "machine": IO_MACHINE, "requests": [

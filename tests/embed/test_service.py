@@ -274,13 +274,6 @@ def test_a_service_that_was_killed_goes_on_from_what_was_saved(tmp_path):
         assert answer(client, saving)["result"]["state"] == state
 
 
-def test_one_client_after_the_other_has_nothing_of_those_before(tmp_path):
-    with listening(tmp_path) as server:
-        for _ in range(4):
-            with connect(server.endpoint) as client:
-                assert answer(client, OPENING)["result"] == {"session": 1}
-
-
 def test_no_more_connections_than_unfinished_lines_fit(tmp_path):
     with listening(tmp_path, max_bytes=128 << 20) as server:  # 256 MiB in all
         assert server.connections == 2

@@ -9,31 +9,33 @@ import pytest
 
 class File(str):
     def is_flagged(self, flag):
-        return flag == "temp"
+        return flag == "temp" and not self.startswith("kept")
 
 
 class Job:
-    """A job of one core, of a rule of its own; *makes* are temporary files with megabytes."""
+    """A job of one core, of a *rule* of its own; *makes* are files with megabytes, that it *states*."""
 
-    def __init__(self, name, reads=(), makes=None, priority=0):
-        self.jobid, self.rule, self.priority = name, SimpleNamespace(name=name), priority
+    def __init__(self, name, reads=(), makes=None, priority=0, rule=None, states=True):
+        self.jobid, self.rule, self.priority = name, SimpleNamespace(name=rule or name), priority
         self.input, self.sizes = [File(f) for f in reads], dict(makes or {})
         self.output = [File(f) for f in self.sizes]
-        self.scheduler_resources = {"_cores": 1, "disk_mb": sum(self.sizes.values())}
+        stated = sum(self.sizes.values()) if states else 0
+        self.scheduler_resources = {"_cores": 1, "disk_mb": stated}
 
 
 class Engine:
     """Jobs, which end when told to; their files have the stated sizes."""
 
-    def __init__(self, plugin, folder, jobs, budget_mb):
+    def __init__(self, plugin, folder, jobs, budget_mb, **how):
         self.jobs, self.done, self.going = jobs, set(), []
         self.makers = {str(f): job for job in jobs for f in job.output}
         dag = SimpleNamespace(
             finished=self.done.__contains__,
             job_dependencies=lambda job: [self.makers[f] for f in job.input if f in self.makers],
         )
-        settings = plugin.SchedulerSettings(data=True, disk_mb=budget_mb)
-        self.scheduler = plugin.Scheduler(dag, settings, None)
+        settings = plugin.SchedulerSettings(data=True, disk_mb=budget_mb, **how)
+        self.said = []
+        self.scheduler = plugin.Scheduler(dag, settings, SimpleNamespace(warning=self.said.append))
         self.folder = folder
 
     def select(self, cores=9):
@@ -59,7 +61,7 @@ class Engine:
 @pytest.fixture
 def engine(plugin, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    return lambda jobs, budget=None: Engine(plugin, tmp_path, jobs, budget)
+    return lambda jobs, budget=None, **how: Engine(plugin, tmp_path, jobs, budget, **how)
 
 
 def two_samples():
@@ -80,25 +82,56 @@ def test_samples_are_brought_to_their_end_one_after_the_other(engine):
     assert run.select(1) == ["trim2"]
 
 
-def test_a_budget_keeps_room_for_the_step_that_lets_go(engine):
-    # 20 MB: one sample trimmed and mapped. A second trim would leave no room to map any.
+def test_a_quota_keeps_room_for_the_step_that_lets_go(engine):
+    """20 MB: one sample trimmed and mapped. A second trim beside it would leave no room to map any."""
     run = engine(two_samples(), 20)
     assert run.select() == ["trim1"]
     assert run.select() == []  # waits, rather than to hand over to greedy
     run.end("trim1")
     assert run.select() == ["map1"]
     run.end("map1")
-    assert run.select() == ["call1"]
-    run.end("call1")
-    assert run.select() == ["trim2"]
+    assert run.select() == ["call1", "trim2"]  # 10 of m1 and 10 of t2; m1 goes with call1
+    assert run.said == []
 
 
 def test_more_room_lets_more_run_at_once(engine):
     assert engine(two_samples(), 30).select() == ["trim1", "trim2"]
+    assert engine(two_samples(), 30, in_flight=1).select() == ["trim1"]
+    run = engine(two_samples(), policy="submission")
+    run.select(1)
+    run.end("trim1")
+    assert run.select(1) == ["trim2"]  # ready longer than map1
 
 
 def test_what_fits_nowhere_starts_where_nothing_runs(engine):
-    assert engine(two_samples(), 5).select() == ["trim1"]
+    """5 MB: a mapped sample alone takes 20."""
+    run = engine(two_samples(), 5)
+    assert run.select() == ["trim1"]
+    assert "the best needs 20000000 bytes" in run.said[0] and "may not fit" in run.said[1]
+
+
+def test_files_that_are_no_temporary_ones_stay(engine):
+    """20 MB: x keeps 10 for good, so that y2 waits for the end of z, which reads what y1 wrote."""
+    jobs = [Job("x", (), {"kept": 10}), Job("y1", (), {"t1": 10}), Job("y2", (), {"t2": 10}),
+            Job("z", ("t1",))]  # fmt: skip
+    run = engine(jobs, 20)
+    assert run.select() == ["x", "y1"]
+    run.end("x")
+    assert run.select() == []
+    run.end("y1")
+    assert run.select() == ["z"]
+    run.end("z")
+    assert run.select() == ["y2"] and run.said == []
+
+
+def test_what_a_rule_has_written_is_expected_of_it(engine):
+    """Nothing is stated: a1 is thought to write 0 as it reads, and writes 10; so will a2, and b beside it."""
+    jobs = [Job(f"a{k}", (), {f"t{k}": 10}, rule="a", states=False) for k in (1, 2, 3)]
+    jobs += [Job("join", ("t1", "t2", "t3"))]
+    run = engine(jobs, 25)
+    assert run.select(1) == ["a1"]
+    run.end("a1")
+    assert run.select() == ["a2"]  # 10 lie there, 10 will; a3 would make 30
 
 
 def test_priority_comes_before_data(engine):
@@ -116,24 +149,11 @@ def test_a_job_that_failed_leaves_its_room_to_the_next_try(engine):
     assert run.select() == ["map1"]
 
 
-def test_a_file_that_somebody_deletes_takes_no_room(engine):
-    run = engine(two_samples(), 20)
-    run.select()
-    run.end("trim1")
-    assert run.select() == ["map1"]
-    (run.folder / "t1").unlink()
-    assert run.select() == []  # 10 MB will be written, and the step after it needs as much
-    run.end("map1")
-    assert run.select() == ["call1"]
-
-
 def test_where_the_data_order_fails_snakemake_chooses(engine):
-    run, said = engine(two_samples(), 20), []
-    run.scheduler.logger = SimpleNamespace(warning=said.append)
+    run = engine(two_samples(), 20)
     run.scheduler._data.choose = None  # whatever goes wrong
-    sizes, jobs = {}, run.jobs
-    assert run.scheduler.select_jobs(jobs[:1], jobs, {"_cores": 1}, sizes) is None
-    assert "greedy" in said[0]
+    assert run.scheduler.select_jobs(run.jobs[:1], run.jobs, {"_cores": 1}, {}) is None
+    assert "greedy" in run.said[0]
 
 
 def test_a_failed_job_does_not_hold_up_those_that_go_on(engine):
@@ -141,17 +161,36 @@ def test_a_failed_job_does_not_hold_up_those_that_go_on(engine):
     run = engine(two_samples(), 20)
     assert run.select() == ["trim1"]
     run.going.clear()
-    run.jobs = run.jobs[3:]  # what needs trim1 never becomes ready
+    run.jobs = run.jobs[1:]  # map1 and call1 never become ready, and no room is kept for them
     assert run.select() == ["trim2"]
+    run.end("trim2")
+    assert run.select() == ["map2"] and run.said == []
 
 
 def test_a_restarted_run_counts_what_lies_there(engine):
-    """30 MB, killed after a: t1 lies there and waits for t2, so that b alone fits beside room for a step."""
+    """20 MB, killed after a: t1 lies there and waits for t2, so that b alone fits beside it."""
     jobs = [Job("a", (), {"t1": 10}), Job("b", (), {"t2": 10}), Job("c", (), {"t3": 10}),
             Job("join", ("t1", "t2"))]  # fmt: skip
-    run = engine(jobs, 30)
+    run = engine(jobs, 20)
     run.going.append(jobs[0])
     run.end("a")
-    again = engine(jobs, 30)
+    again = engine(jobs, 20)
     again.done.add(jobs[0])
     assert again.select() == ["b"]
+    again.end("b")
+    assert again.select() == ["join"]
+
+
+def test_jobs_that_a_checkpoint_brings_are_taken_in(engine):
+    """20 MB: trim1 runs when trim3 appears, which is ready and has no room beside it."""
+    run = engine(two_samples(), 20)
+    assert run.select() == ["trim1"]
+    run.jobs.append(Job("trim3", (), {"t3": 10}, priority=1))
+    assert run.select() == ["trim3"]  # nobody reads it: it goes at its end
+    assert run.select() == [] and len(run.going) == 2
+
+
+def test_a_policy_that_there_is_not(plugin):
+    settings = plugin.SchedulerSettings(policy="widest")
+    with pytest.raises(plugin.WorkflowError, match="policy 'widest'"):
+        plugin.Scheduler(SimpleNamespace(), settings, None)

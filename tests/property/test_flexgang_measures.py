@@ -13,12 +13,10 @@ from hypothesis import strategies as st
 
 from ioopt.measure.laboratory import batch_starts, hits
 from ioopt.measure.quantum_chain import surface
-from ioopt.measure.quantum_model import simulate_point
 from ioopt.problems.flexgang.perturbation import (
     Emp,
     PerturbationProblem,
 )
-from ioopt.problems.flexgang.quantum_model import QuantumModelProblem, QuantumPoint
 
 quanta = st.floats(0.001, 0.1).map(lambda x: round(x, 5))
 shapes = st.integers(1, 12)
@@ -39,33 +37,6 @@ def test_surface_is_sound_everywhere(
     assert off / cycle - 1e-9 <= found.useful <= 1
     assert found.beta + found.useful + found.fragmentation == pytest.approx(1.0, abs=0.005)
     assert found.response_seconds == pytest.approx(found.slowdown * (burst + io) - io)
-
-
-@settings(max_examples=25, deadline=None, derandomize=True)
-@given(
-    on=quanta,
-    off=quanta,
-    share=st.floats(0.3, 3.0),
-    wait=st.floats(0.2, 5.0),
-    shape=st.integers(1, 6),
-    donation=donations,
-)
-def test_engines_agree_where_processes_spread_out(
-    on: float, off: float, share: float, wait: float, shape: int, donation: Any
-) -> None:
-    """Bursts vary enough against the slot and the iteration: otherwise the processes take thousands
-    of iterations to forget that they all began together, and the simulation is not stationary."""
-    burst, io = round(on * share, 6), round(on * share * wait, 6)
-    point = QuantumPoint(qi_seconds=on, qc_seconds=off)
-    problem = QuantumModelProblem(
-        processors=16, burst_seconds=burst, burst_shape=shape, io_seconds=io, donation=donation,
-        points=(point,),
-    )  # fmt: skip
-    chain = surface(on, off, burst, io, shape=shape, donation=donation, processors=16)
-    event = simulate_point(problem, point, seed=11)
-    # About 38,000 iterations are sampled; exponential bursts scatter most.
-    assert chain.slowdown == pytest.approx(event.slowdown, rel=0.012 + 0.012 / math.sqrt(shape))
-    assert chain.fragmentation == pytest.approx(event.fragmentation, abs=0.012)
 
 
 @settings(max_examples=12, deadline=None)

@@ -2,53 +2,17 @@
 
 from __future__ import annotations
 
-import random
-from typing import Any
-
 import pytest
-from gang_tools import POLICIES, compiled_phase, random_workload
+from gang_tools import POLICIES, compiled_phase, random_matrix, random_workload
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ioopt
 from ioopt.decisions.gang.state import State, state_of
-from ioopt.problems.gang import GangMatrixProblem
 from ioopt.sim.gang.update import phases_of
 
 ONLINE = ("gs", "iogs", "adaptive-iogs", "migrate-iogs", "guarded-iogs", "index-iogs")
 SEEDS = st.integers(0, 10**6)
-
-
-def _snapshot(seed: int) -> GangMatrixProblem:
-    """A random matrix with running and waiting jobs."""
-    rng = random.Random(seed)
-    nodes, levels = rng.choice([3, 7, 64, 70]), rng.randint(1, 4)
-    rows: list[set[int]] = [set(range(nodes)) for _ in range(levels)]
-    running: list[dict[str, Any]] = []
-    for k in range(rng.randint(0, 8)):
-        home = rng.randrange(levels)
-        if not rows[home]:
-            continue
-        free = sorted(rows[home])
-        columns = rng.sample(free, rng.randint(1, max(1, min(len(free), nodes // 2))))
-        rows[home] -= set(columns)
-        files = columns if rng.random() < 0.4 else rng.sample(range(nodes), len(columns))
-        running.append(
-            {"id": k, "columns": columns, "file_nodes": files, "home_row": home,
-             "local_seconds": 300.0, "remote_seconds": rng.choice([360.0, 900.0]),
-             "remaining_fraction": rng.choice([0.25, 1.0]), "attained_seconds": rng.random() * 500}
-        )  # fmt: skip
-    waiting = [
-        {"id": 100 + k, "file_nodes": rng.sample(range(nodes), rng.randint(1, nodes)),
-         "local_seconds": 300.0, "remote_seconds": rng.choice([330.0, 700.0])}
-        for k in range(rng.randint(0, 5))
-    ]  # fmt: skip
-    machine = {"nodes": nodes, "levels": levels, "quantum_seconds": 100.0,
-               "migration_seconds": 10.0}  # fmt: skip
-    return GangMatrixProblem.model_validate(
-        {"machine": machine, "running": running, "waiting": waiting,
-         "migration_tasks_left": rng.choice([None, 0, 2, 50])}
-    )  # fmt: skip
 
 
 @settings(max_examples=60, deadline=None)
@@ -67,7 +31,7 @@ def test_every_policy_passes_the_checker(seed: int) -> None:
 @settings(max_examples=12, deadline=None)
 @given(SEEDS)
 def test_every_decision_passes_the_checker(seed: int) -> None:
-    problem = _snapshot(seed)
+    problem = random_matrix(seed)
     for name in ONLINE:
         result = ioopt.solve(problem, name)
         assert result.status in ("feasible", "optimal"), (name, result.violations)
@@ -100,7 +64,7 @@ def test_compiled_phases_do_what_the_phases_do(policy: str) -> None:
     """Phase after phase on 150 random matrices of one and two words."""
     chosen, moved, admitted = POLICIES[policy], 0, 0
     for seed in range(150):
-        state = state_of(_snapshot(seed))
+        state = state_of(random_matrix(seed))
         for name in phases_of(chosen.rules):
             after = chosen.update(state, name)
             _same(after, compiled_phase(state, name, chosen.rules))

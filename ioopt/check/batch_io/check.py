@@ -44,7 +44,10 @@ def check(
         return CheckReport((missing,))
     rows = schedule["jobs"]
     views, found = _matched(terms, rows)
-    found += _check_storage(terms, schedule.get("storage_bytes_per_second"))
+    stated = schedule.get("storage_bytes_per_second")
+    if stated not in (None, terms.storage):  # for its picture
+        text = f"the schedule states {stated} B/s, the instance {terms.storage:g} B/s"
+        found.append(violation("storage-rate", problem.name, text))
     for view in views:
         for one in JOB_CHECKS:
             found += one(terms, view)
@@ -61,14 +64,6 @@ def check(
     objectives = {"mean_response_seconds": metrics["mean_response_seconds"]}
     rounding = 1e-14 * max((view.end for view in views), default=0.0)
     return CheckReport((), objectives, metrics, ranges, rounding)
-
-
-def _check_storage(terms: Terms, stated: object) -> list[Violation]:
-    """The storage's rate that a schedule states (for its picture) is the instance's."""
-    if stated is None or stated == terms.storage:
-        return []
-    text = f"the schedule states {stated} B/s, the instance {terms.storage:g} B/s"
-    return [violation("storage-rate", terms.problem.name, text)]
 
 
 def _matched(terms: Terms, rows: list[Json]) -> tuple[list[JobView], list[Violation]]:
@@ -313,10 +308,7 @@ def _overlap(since: float, until: float, begin: float, end: float) -> float:
 
 
 def _useful(terms: Terms, view: JobView, begin: float, end: float) -> tuple[float, float]:
-    """Least and most seconds of uncongested work of a job inside the window (rule 22).
-
-    That is compute, and bytes over the peak; a stage-in counts where the job waits for it on its nodes.
-    """
+    """Least and most seconds of uncongested work of a job inside the window (rule 22)."""
     if begin <= view.start and view.end <= end and not view.killed:
         work = _ideal(terms, view)
         return work, work
@@ -332,10 +324,7 @@ def _useful(terms: Terms, view: JobView, begin: float, end: float) -> tuple[floa
 
 
 def _moved(record: RequestView, begin: float, end: float) -> tuple[float, float]:
-    """Seconds at the peak that a record moves inside the window: the least and the most.
-
-    The same where its rates are recorded, else what it cannot, and what it can, have moved outside.
-    """
+    """Seconds at the peak that a record moves inside the window: the least and the most."""
     if record.rates is not None:
         done = fsum(_overlap(a, b, begin, end) * rate for a, b, rate in record.rates)
         return done / record.peak, done / record.peak

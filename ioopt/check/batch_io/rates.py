@@ -160,7 +160,11 @@ def check_streams(terms: Terms, view: JobView) -> Iterator[Violation]:
             text = f"wants the stream {kind} of phase {phase} next, finds {given}"
             yield violation("streams", name, text)
             return
-        yield from _issued(terms, view, stream, max(then, ready))
+        due = max(then, ready)
+        since = view.job.submit_seconds if terms.ahead and kind == "in" else due
+        if not since - view.slack <= stream.request <= due + view.slack:
+            text = f"its stream {kind} is issued at {stream.request!r}, is due at {due!r}"
+            yield violation("streams", name, text, abs(stream.request - due))
         if stream.finish is None:
             if not (view.killed and kind == "in"):
                 yield violation("streams", name, f"its stream {kind} never finishes")
@@ -190,14 +194,6 @@ def _expected(view: JobView) -> Iterator[tuple[str, int, float]]:
             yield "drain", write.phase, write.finish
     if view.job.stage_out_bytes and not view.killed:
         yield "out", len(view.phases), view.end
-
-
-def _issued(terms: Terms, view: JobView, stream: RequestView, due: float) -> Iterator[Violation]:
-    early = terms.ahead and stream.kind == "in"
-    since = view.job.submit_seconds if early else due
-    if not since - view.slack <= stream.request <= due + view.slack:
-        text = f"its stream {stream.kind} is issued at {stream.request!r}, is due at {due!r}"
-        yield violation("streams", view.job.id, text, abs(stream.request - due))
 
 
 def check_space(terms: Terms, view: JobView) -> Iterator[Violation]:

@@ -130,11 +130,6 @@ class _Checker:
         response = self._response(job, pattern.on_seconds, pattern.off_seconds)
         return response.beta * pattern.frame_seconds
 
-    def _strict_cpu(self, job: FlexibleJob, pattern: Pattern) -> float:
-        quantum = self.problem.machine.quantum_seconds
-        response = self._response(job, quantum, pattern.frame_seconds - quantum)
-        return response.beta * pattern.frame_seconds
-
     def _response(self, job: FlexibleJob, on: float, off: float) -> Response:
         return respond(job, on, off, self.problem.machine.processors, self.problem.surface)
 
@@ -152,7 +147,8 @@ class _Checker:
                 if job.id in self.plan.loose:
                     room -= self._loose_cpu(job, pattern)
                 elif job.is_io:
-                    room -= self._strict_cpu(job, pattern)
+                    off = pattern.frame_seconds - quantum
+                    room -= self._response(job, quantum, off).beta * pattern.frame_seconds
                 else:
                     room -= rows * quantum
                     parts = self.plan.granted_seconds(job.id, len(block))

@@ -64,7 +64,10 @@ def _entries(problem: GangProblem, schedule: Json, found: _Report) -> dict[JobId
             found.add("unknown-job", entry.get("id"), "the workload has no such job")
         elif entry["id"] in entries:
             found.add("job-twice", entry["id"], "is scheduled twice")
-        elif not all(_is_time(entry.get(key)) for key in ("start_seconds", "finish_seconds")):
+        elif not all(
+            isinstance(value := entry.get(key), (int, float)) and math.isfinite(value)
+            for key in ("start_seconds", "finish_seconds")
+        ):
             found.add("times", entry["id"], "needs finite start_seconds and finish_seconds")
         else:
             entries[entry["id"]] = entry
@@ -72,10 +75,6 @@ def _entries(problem: GangProblem, schedule: Json, found: _Report) -> dict[JobId
         if job.id not in entries and not found.violations:
             found.add("job-missing", job.id, "is not in the schedule")
     return entries
-
-
-def _is_time(value: object) -> bool:
-    return isinstance(value, (int, float)) and math.isfinite(value)
 
 
 def _check_times(problem: GangProblem, k: int, entry: Json, found: _Report) -> None:

@@ -44,10 +44,7 @@ def check(problem: GangMatrixProblem, plan: GangMatrixPlan, schedule: Json | Non
 
 
 def value_of(problem: GangMatrixProblem, plan: GangMatrixPlan, kind: str) -> float:
-    """Sum over jobs of weight x speed x rows: speed 1 local, L/R remote.
-
-    A job that migrates in this decision counts 1 - C/(2T) of its local speed.
-    """
+    """Sum over jobs of weight x speed x rows: speed 1 local, L/R remote, less C/(2T) for who migrates."""
     jobs = {job.id: job for job in (*problem.running, *problem.waiting)}
     machine, total = problem.machine, 0.0
     for placed in plan.jobs:
@@ -68,14 +65,11 @@ def weight_of(job: MatrixJob, quantum: float, kind: str) -> float:
     if kind == "las":
         return 1.0 / (job.attained_seconds + quantum) ** 2
     if kind == "hdf":
-        return 1.0 / (max(job.local_seconds, quantum) * max(_remaining(job), 50.0))
+        away = isinstance(job, RunningJob) and set(job.columns) != set(job.file_nodes)
+        speed = job.remote_seconds if away else job.local_seconds
+        remaining = job.stall_seconds + job.remaining_fraction * speed
+        return 1.0 / (max(job.local_seconds, quantum) * max(remaining, 50.0))
     return 1.0
-
-
-def _remaining(job: MatrixJob) -> float:
-    away = isinstance(job, RunningJob) and set(job.columns) != set(job.file_nodes)
-    speed = job.remote_seconds if away else job.local_seconds
-    return job.stall_seconds + job.remaining_fraction * speed
 
 
 def _is_local(placed: PlacedJob, job: MatrixJob) -> bool:

@@ -12,11 +12,7 @@ from ioopt.protocols import Metrics, Schedule
 
 
 def schedule_metrics(problem: ReplicationProblem, schedule: Schedule) -> Metrics:
-    """Makespan, bytes and counts of a schedule whose names are all known, and the link bound.
-
-    The makespan is the end of the last task or copy entry. The bound holds on a shared link: the
-    distinct files that are read and held nowhere, at its rate, and the least compute.
-    """
+    """Makespan, bytes and counts of a schedule whose names are all known, and the link bound."""
     sizes = {file.id: file.bytes for file in problem.files}
     far: list[int] = []
     near: list[int] = []

@@ -17,6 +17,10 @@ COMMANDS = {
         _FLOWS + "nextflow_trace",
         "Traces of Nextflow runs, with their DAG if given.",
     ),
+    "work-directory": (
+        _FLOWS + "work_directory",
+        "WfFormat or Nextflow traces on one machine with a work directory.",
+    ),
     "batsim": (_LOGS + "batsim", "Batsim workloads."),
     "solution": (
         _FLOWS + "solution",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from ioopt.cli.budget import read_recorded, recorded
 from ioopt.cli.imports.common import cluster, import_command
 from ioopt.cli.lazy import IooptCommand, set_option
 from ioopt.cli.options import PATH, file_argument, output_option
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from ioopt.formats.cluster import Machine
     from ioopt.formats.nextflow.trace import Columns
     from ioopt.problems.replication import ReplicationProblem
+    from ioopt.problems.work_directory import WorkDirectoryProblem
 
 WFFORMAT = """\b
 Examples:
@@ -92,6 +94,23 @@ def import_nextflow_trace(
     from ioopt.formats.nextflow.trace import read_nextflow_trace
 
     return read_nextflow_trace(source, dag, machine, read)
+
+
+WORK_DIRECTORY = """\b
+Examples:
+  ioopt import work-directory montage.json --cores 64 --quota 2TB --samples 8 -o directory.json
+  ioopt import work-directory trace.txt --dag dag.dot --cores 32 --quota 500GB -o directory.json
+"""
+
+
+@import_command("work-directory", WORK_DIRECTORY)
+@recorded
+def import_work_directory(source: str, **told: Any) -> WorkDirectoryProblem:
+    """Make a work-directory instance from a WfFormat workflow or a Nextflow trace.
+
+    What nobody reads counts as moved out when it is there; `ioopt budget` takes the same options.
+    """
+    return read_recorded(source, **told)
 
 
 SOLUTION = """\b

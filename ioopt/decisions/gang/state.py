@@ -130,10 +130,7 @@ def gangs_of(problem: GangProblem, arithmetic: str = "float") -> list[Gang]:
 
 
 def state_of(problem: GangMatrixProblem) -> State:
-    """The state that a snapshot describes: running jobs at their home rows, nothing replicated.
-
-    Keys count the running jobs first, then the waiting ones.
-    """
+    """The state that a snapshot describes, nothing replicated; keys count running jobs first."""
     everyone = [*problem.running, *problem.waiting]
     now = problem.now_seconds or 0.0
     gangs = [

@@ -261,10 +261,7 @@ class BatsimDecider:
             self._down_for_good = True
 
     def _decide(self, cluster: BatchCluster) -> None:
-        """Start what the queue lets start, begin what the I/O policy admits.
-
-        Transfers that wait when their job's walltime is over end the job, as Batsim would.
-        """
+        """Start what the queue lets start, begin what the I/O policy admits, end whose walltime is over."""
         for name in self._transfers.waiting() if self._transfers is not None else ():
             if self._is_late(self._jobs[name]):
                 self._leave(self._jobs[name])
@@ -277,8 +274,11 @@ class BatsimDecider:
                     f"job {job.id} ends before its step {job.step + 1}: a machine of it is down"
                 )
                 self._leave(job)
-        if self._down_for_good:
-            self._reject_impossible(cluster)
+        for job in [job for job in self._jobs.values() if self._down_for_good and not job.alloc]:
+            if not cluster.can_hold(job.nodes):
+                self._say("REJECT_JOB", job_id=job.id)
+                self._note(f"job {job.id}: its {job.nodes} resources are gone for good")
+                self._leave(job)
         for name, places in cluster.run(self._now):
             job = self._jobs[name]
             job.places = places
@@ -300,14 +300,6 @@ class BatsimDecider:
             self._finished = True
             self._say("NOTIFY", type="registration_finished")
 
-    def _reject_impossible(self, cluster: BatchCluster) -> None:
-        """Refuse jobs that wait for machines that never come back."""
-        for job in [job for job in self._jobs.values() if not job.alloc]:
-            if not cluster.can_hold(job.nodes):
-                self._say("REJECT_JOB", job_id=job.id)
-                self._note(f"job {job.id}: its {job.nodes} resources are gone for good")
-                self._leave(job)
-
     def _ask_wake_up(self, transfers: Transfers) -> None:
         """Be there when the walltime of a job is over whose transfer waits.
 
@@ -325,10 +317,7 @@ class BatsimDecider:
             self._say("CALL_ME_LATER", timestamp=wake)
 
     def _next_step(self, job: _Job) -> None:
-        """Compute at once; ask for a transfer, or end the job where its walltime is over.
-
-        Where a machine of the job is out of service, the step waits until it is back.
-        """
+        """Compute, or ask for a transfer; a job past its walltime ends, one whose machine is down waits."""
         if self._is_late(job):
             self._leave(job)
             return

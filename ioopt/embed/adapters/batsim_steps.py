@@ -99,10 +99,7 @@ class Transfers:
         self._begun.pop(job, None)
 
     def under_way(self) -> tuple[float, int]:
-        """Until when (s) some transfer surely goes on, and how many there are.
-
-        None is quicker than its peak, which one that is alone has.
-        """
+        """Until when (s) some transfer surely goes on, at its peak, and how many there are."""
         ends = [each.since + (self._size[job] - each.moved) / each.peak
                 for job, each in self._begun.items()]  # fmt: skip
         return max(ends, default=0.0), len(ends)

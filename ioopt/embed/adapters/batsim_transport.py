@@ -72,7 +72,10 @@ class BatsimServer:
         try:
             while not self._decider.ended and not self._stopped:
                 if not self._socket.poll(_POLL_MILLISECONDS):
-                    self._require_peer()
+                    self._watch()
+                    if self._gone.get(self._handle):
+                        said = "Batsim has gone before its simulation ended"
+                        raise InstanceError(f"{self.endpoint}: {said}")
                     continue
                 frames = self._socket.recv_multipart(copy=False)
                 sender, *path, text = [frame.bytes for frame in frames]
@@ -100,12 +103,6 @@ class BatsimServer:
             ended = said["event"] == EVENT_DISCONNECTED
             if said["value"] != self._handle or ended:
                 self._gone[said["value"]] = ended
-
-    def _require_peer(self) -> None:
-        """Raise InstanceError when the connection that the simulation's messages came by is gone."""
-        self._watch()
-        if self._gone.get(self._handle):
-            raise InstanceError(f"{self.endpoint}: Batsim has gone before its simulation ended")
 
     def _reply(
         self, sender: bytes, text: bytes

@@ -104,11 +104,7 @@ class SlurmPlacer:
         self._dry_id = 0
 
     def place(self, deadline: float | None = 10.0) -> list[Placement]:
-        """Plan all held jobs that name inputs, and place and release each; returns what was done.
-
-        A job that cannot be read or placed is told of, stays held, and holds up no other; the next
-        call sees it again. Raises BackendFailureError when the queue cannot be had.
-        """
+        """Plan all held jobs that name inputs, and place and release each; one that cannot be stays held."""
         jobs, self._planner = self._queue(), self._plan()  # what a call left undone is in the queue
         staged = self._staging(jobs)
         tasks = []
@@ -159,10 +155,7 @@ class SlurmPlacer:
         return found
 
     def _task(self, job: Json) -> Task | None:
-        """The task of a held job that names its inputs; None for every other job.
-
-        One whose staging has failed waits for what never comes, and is placed again.
-        """
+        """The task of a held job that names its inputs, or whose staging has failed; None for every other."""
         comment = job.get("comment") or ""
         reason = str(job["state_reason"]).startswith(("JobHeld", "DependencyNeverSatisfied"))
         held = job["job_state"] == "PENDING" and reason
@@ -237,11 +230,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--solver", default="link-aware")
     parser.add_argument("--time-limit", type=float, default=10.0, help="seconds for the plan")
-    parser.add_argument("--deadline", help=argparse.SUPPRESS)
     parser.add_argument("--dry-run", action="store_true", help="print the commands only")
     given = parser.parse_args(arguments)
-    if given.deadline is not None:
-        parser.error("--deadline is now --time-limit")
     try:
         site = read_json(given.site)
         missing = [key for key in ("network", "nodes", "files") if key not in site]

@@ -1,30 +1,10 @@
-"""Batsim's job profiles as phases of compute and I/O.
+"""Batsim's job profiles as phases of compute and I/O: the table is in docs/formats.md.
 
 Compute and communication between nodes are one activity here, as in Zhou et al., Section III.A.1:
 the nodes of a job have its network to themselves. A parallel task's parts advance at one rate, so
-it takes as long as its longest part: a node's operations, or what a node sends or receives.
-
-=========================================  =====================================================
-type (in Batsim 4)                         phases
-=========================================  =====================================================
-DelayProfile (delay)                       compute of that many seconds
-ParallelTaskProfile (parallel, ptask)      compute; traffic of a node with itself is free
-ParallelTaskHomogeneousProfile             compute; ``com`` goes to every other node
-(parallel_homogeneous)
-the same with DefinedAmountsSpread-        compute; ``cpu`` and ``com`` are totals of the job
-Uniformly (parallel_homogeneous_total)
-the same with the extra key ``bb``         stage-in of ``bb`` bytes a node, compute, stage-out of
-                                           as many: the burst buffer's first and last phase
-ParallelTaskOnStorageHomogeneousProfile    I/O: bytes to read and write of every node (or totals,
-(ptask_on_storage_homogeneous,             when spread uniformly)
-parallel_homogeneous_pfs)
-ParallelTaskDataStagingBetweenStorages-    I/O of ``nb_bytes``
-Profile (data_staging)
-SequentialCompositionProfile (composed)    its parts in turn, ``repeat`` times
-=========================================  =====================================================
-
-Trace replays (SMPI, usage
-traces) need Batsim itself and raise :class:`UnsupportedProfileError`.
+it takes as long as its longest part: a node's operations, or what a node sends or receives. The key
+``bb`` of burst-buffer workloads is a stage-in of so many bytes a node before, a stage-out after.
+Trace replays need Batsim itself and raise :class:`UnsupportedProfileError`.
 """
 
 from collections.abc import Iterator, Mapping

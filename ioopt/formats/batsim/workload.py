@@ -16,7 +16,6 @@ from pydantic import BaseModel, Field, StrictInt, StrictStr
 
 from ioopt.errors import InstanceError
 from ioopt.formats.batsim.profiles import (
-    PhaseRow,
     Platform,
     Profiles,
     UnsupportedProfileError,
@@ -126,19 +125,14 @@ def _rows(
         if not walltime:
             unlimited.append(job.id)
             peak = machine.peak(machine.allocated_nodes(nodes), job.io_bytes_per_second)
-            walltime = _uncongested(phases, peak)
+            run = sum((p.compute_seconds + p.io_bytes / peak) * p.repeat for p in phases)
+            walltime = max(run, SHORTEST_WALLTIME_SECONDS)
         rows.append({
             "id": job.id, "submit_seconds": job.subtime, "nodes": nodes,
             "walltime_seconds": walltime, "phases": [phase._asdict() for phase in phases],
             "io_bytes_per_second": job.io_bytes_per_second,
         })  # fmt: skip
     return rows, left_out, unlimited
-
-
-def _uncongested(phases: Iterable[PhaseRow], peak: float) -> float:
-    """Seconds that *phases* take at *peak* bytes per second."""
-    run = sum((p.compute_seconds + p.io_bytes / peak) * p.repeat for p in phases)
-    return max(run, SHORTEST_WALLTIME_SECONDS)
 
 
 def _resources(given: _Workload, rule: MachineRule, name: str, warnings: list[str]) -> int:
@@ -216,11 +210,7 @@ JOB_COLUMNS = (
 
 
 def jobs_csv(problem: BatchIoProblem, schedule: Mapping[str, Any]) -> str:
-    """The ``_jobs.csv`` that Batsim would write for a batch-io *schedule*.
-
-    One line a job in the order of finish. Allocated resources stand there when the schedule names nodes;
-    energy is empty, as is the stretch of a job that took no time.
-    """
+    """The ``_jobs.csv`` that Batsim would write for a batch-io *schedule*, in the order of finish."""
     jobs = {job.id: job for job in problem.jobs}
     out = io.StringIO()
     writer = csv.DictWriter(out, JOB_COLUMNS, lineterminator="\n", restval="")

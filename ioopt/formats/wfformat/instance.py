@@ -164,11 +164,7 @@ def _cycle(error: CycleError) -> str:
 
 
 def whole_part(workflow: Workflow, tasks: Sequence[WorkflowTask]) -> Part:
-    """The *tasks* of *workflow* with everything between them.
-
-    A file that none of them reads, or that other tasks of the workflow read, is to be kept. What
-    other tasks of the workflow write counts as lying on remote storage.
-    """
+    """The *tasks* with all between them; what others write is remote, what others read is kept."""
     warnings: Warnings = defaultdict(list)
     sizes = dict(workflow.sizes)
     reads, writes = _versions(workflow.tasks, sizes, warnings)

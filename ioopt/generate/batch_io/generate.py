@@ -74,19 +74,6 @@ class MiraSettings(Record):
         return self
 
 
-class LoadedMiraSettings(MiraSettings):
-    """A month in which I/O is scarce: more load, more I/O, and a policy has something to choose.
-
-    No job moves more than ``demand`` of what the storage takes (rule 24): with b N_i, one of 8,192
-    nodes would need all of it.
-    """
-
-    load: float = Field(0.95, gt=0)
-    io_share_from: float = Field(0.10, ge=0, le=1)
-    io_share_to: float = Field(0.22, ge=0, le=1)
-    demand: float = Field(0.5, gt=0, le=1)
-
-
 class CongestedMiraSettings(MiraSettings):
     """A month that the storage slows down, as the three of Zhou et al., Section IV.B, must have been.
 
@@ -146,7 +133,6 @@ class BufferedSettings(SmallSettings):
 
 PRESETS: dict[str, type[Record]] = {
     "mira-month": MiraSettings,
-    "mira-month-loaded": LoadedMiraSettings,
     "mira-mixed": CongestedMiraSettings,
     "mira-wide": variant(CongestedMiraSettings, jobs=1500, tilt=0.5, io_share_to=0.45),
     "mira-bursts": variant(CongestedMiraSettings, load=0.6, io_share_from=0.05, campaign=8),
@@ -172,14 +158,7 @@ def generate(preset: str | None, settings: Mapping[str, object], seed: int) -> B
 
 
 def _mira(settings: MiraSettings, rng: random.Random) -> BatchIoProblem:
-    """Jobs over ``days`` days: sizes by the table above, arrivals with a daily rhythm.
-
-    Run times are lognormal, scaled so that the jobs' node-seconds are ``load`` of the machine's,
-    then cut to the range of the settings.
-    """
-    most = MIRA.storage_bytes_per_second
-    if isinstance(settings, LoadedMiraSettings):
-        most *= settings.demand
+    """Lognormal jobs over ``days`` days, by the sizes above and a daily rhythm, scaled to the ``load``."""
     mix = settings if isinstance(settings, CongestedMiraSettings) else CongestedMiraSettings()
     shares = [share * (size / SIZES[0]) ** mix.tilt for share, size in zip(SIZE_SHARES, SIZES)]
     campaign, applications = mix.campaign, math.ceil(settings.jobs / mix.campaign)
@@ -194,12 +173,11 @@ def _mira(settings: MiraSettings, rng: random.Random) -> BatchIoProblem:
         share = rng.uniform(settings.io_share_from, settings.io_share_to)
         # Cobalt's walltimes are minutes; users ask for some multiple of what they need.
         walltime = 300.0 * math.ceil(seconds / rng.uniform(0.3, 1.0) / 300.0)
-        own = most if most < MIRA.peak(nodes) else None
-        phases = _phases(seconds, share, MIRA.peak(nodes, own), settings, rng)
+        phases = _phases(seconds, share, MIRA.peak(nodes), settings, rng)
         jobs.append(
             Job(
                 id=k, submit_seconds=round(submit, 3), nodes=nodes, walltime_seconds=walltime,
-                phases=phases, io_bytes_per_second=own,
+                phases=phases,
             )
         )  # fmt: skip
     alike = [job for job in jobs for _ in range(campaign)]

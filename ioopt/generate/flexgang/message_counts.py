@@ -101,10 +101,7 @@ def message_samples(
     environment: Environment = "Sub_RR",
     seed: int = 0,
 ) -> MessageCounts:
-    """Counts of one run of *app* (:func:`ioopt.measure.laboratory.record`).
-
-    The normalising of running samples presumes that one process is absent, as in a Sub environment.
-    """
+    """Counts of one run of *app* (:func:`ioopt.measure.laboratory.record`)."""
     import numpy as np
 
     found = record(problem, app, environment, seed)

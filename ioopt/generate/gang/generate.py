@@ -185,10 +185,7 @@ def assemble(
     places: Generator,
     intensities: Generator,
 ) -> JobTable:
-    """Give jobs (arrival, size, intended L: arrays) their files and their times L and R.
-
-    *places* and *intensities* are random generators.
-    """
+    """Give jobs (arrival, size, intended L: arrays) their files and their times L and R."""
     import numpy as np
 
     if settings.intensity == "mixed":

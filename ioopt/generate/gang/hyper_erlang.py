@@ -96,10 +96,7 @@ def raw_moments(values: Sequence[float]) -> tuple[float, float, float]:
 
 
 def size_ranges(trace: SwfTrace) -> list[tuple[int, int, list[float], list[float]]]:
-    """Per power-of-two range of sizes: (low, high, run times, gaps), jobs that ran for no time left out.
-
-    Gaps are between consecutive submissions within the range.
-    """
+    """Per power-of-two range of sizes: (low, high, run times, gaps), jobs that ran for no time left out."""
     jobs, _ = trace.usable_jobs()
     ranges: dict[int, list[SwfJob]] = {}
     for job in jobs:

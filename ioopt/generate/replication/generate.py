@@ -134,11 +134,7 @@ def make(
 
 
 def _image(settings: ImageSettings, rng: np.random.Generator) -> Workload:
-    """A cohort followed over dates, one image each; a task reads some patients' over some dates.
-
-    The wanted overlap sets how many dates there are ("varying the values of patient and time
-    attributes"); without overlap every task has dates of its own.
-    """
+    """A cohort followed over dates, one image each; a task reads some patients' over some dates."""
     patients = min(settings.patients_per_task, settings.cohort)
     lengths, cap = _lengths(settings, rng), _cap_bytes(settings)
     dates = [-(-length // patients) for length in lengths]
@@ -227,11 +223,7 @@ def _window(cohort: int, patients: Sequence[int], start: int, dates: int) -> lis
 
 
 def _sat(settings: SatSettings, rng: np.random.Generator) -> Workload:
-    """Cells x days, one 50 MB chunk each (500 = 25 GB), declustered along a Hilbert curve.
-
-    Inside a hot spot the windows start evenly along the curve (one a stratum), so that even the
-    low overlap can be had from the chunks there are.
-    """
+    """Cells x days, one 50 MB chunk each (500 = 25 GB), declustered along a Hilbert curve."""
     bits = max(3, (settings.days - 1).bit_length())
     cells = [(x, y, day) for x in range(5) for y in range(5) for day in range(settings.days)]
     along = sorted(cells, key=lambda cell: hilbert_index(cell, bits))
@@ -391,10 +383,7 @@ def nearest(
     overlap: Callable[[Requests], float],
     wanted: float,
 ) -> Requests:
-    """The draw whose overlap is nearest to *wanted*; the overlap falls as the width grows.
-
-    Bisection, then the widths around its end, since the fall is not strict for one draw.
-    """
+    """The draw whose overlap is nearest to *wanted*; the overlap falls as the width grows."""
     first, last = low, high
     while first < last:
         middle = (first + last) // 2

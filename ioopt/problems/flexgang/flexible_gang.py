@@ -7,7 +7,7 @@ Times in seconds; a *position* ``b`` of a job is its ``b``-th aligned block of c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Literal
@@ -289,16 +289,14 @@ class FlexibleGangProblem(base.Problem):
 
         k = 0; 0 < k < K with d windows, d <= min(k, K - k) and d dividing K - k; k = K, d = 1.
         """
-        return tuple(self._patterns())
-
-    def _patterns(self) -> Iterator[Pattern]:
         rows, quantum = self.num_rows, self.machine.quantum_seconds
-        yield Pattern(0, 1, rows, quantum)
-        for k in range(1, rows):
-            for d in WINDOW_COUNTS:
-                if d <= min(k, rows - k) and (rows - k) % d == 0:
-                    yield Pattern(k, d, rows, quantum)
-        yield Pattern(rows, 1, rows, quantum)
+        mixed = [
+            (k, d)
+            for k in range(1, rows)
+            for d in WINDOW_COUNTS
+            if d <= min(k, rows - k) and (rows - k) % d == 0
+        ]
+        return tuple(Pattern(k, d, rows, quantum) for k, d in [(0, 1), *mixed, (rows, 1)])
 
     def pattern(self, k: int, d: int) -> Pattern | None:
         """The pattern with these numbers, None when the rules do not allow it."""

@@ -46,10 +46,7 @@ def run_queue(run: Tables, clock: Clock) -> None:
 
 @apart
 def batch_pass(run: Tables, clock: Clock) -> bool:
-    """One pass over the queue; True when a job that it started ended at once (rules 19 and 20).
-
-    A pass that can start nothing is left at once.
-    """
+    """One pass over the queue; True when a job that it started ended at once (rules 19 and 20)."""
     least = smallest(run, clock)
     if find_place(run, clock, least, 0, 0) < 0:
         return False
@@ -170,10 +167,7 @@ def reserve_flat(run: Tables, clock: Clock, units: int, ready: Number) -> tuple[
 
 
 def reserve_block(run: Tables, clock: Clock, units: int, ready: Number) -> tuple[Number, int]:
-    """(earliest predicted free time of a block of *units* from *ready* on, its first unit).
-
-    Ties: lowest start.
-    """
+    """(earliest predicted free time of a block of *units* from *ready* on, its first unit, the lowest)."""
     line_up_units(run, clock)
     best, best_place, sooner = ready, 0, math.inf
     for place in range(0, run.total - units + 1, units):

@@ -122,11 +122,7 @@ def _text(value: Number) -> str | None:
 
 
 def metrics_of(trace: Trace, run: Run) -> dict[str, Number]:
-    """The metrics of rule 22 in the arithmetic of the run.
-
-    Means are over all jobs, killed ones included; ``io_delay_seconds`` is the mean over the jobs of
-    the delay of their finished requests. Utilisation is None when the window is empty.
-    """
+    """The metrics of rule 22 in the arithmetic of the run; means over all jobs, killed ones included."""
     jobs = range(len(trace))
     zero = trace.limits.number(0)
     runtimes = [run.end[j] - run.start[j] for j in jobs]

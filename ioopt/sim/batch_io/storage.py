@@ -127,10 +127,7 @@ def update_progress(run: Tables, clock: Clock) -> None:
 
 
 def ask_and_set(run: Tables, clock: Clock, decide: GrantFunction) -> None:
-    """Let the policy decide about the outstanding requests, and set what it changes.
-
-    The storage may give less (rules 29 and 42), of which the policy knows nothing.
-    """
+    """Let the policy decide, and set what it changes, less what the storage keeps (rules 29 and 42)."""
     jobs, out, rates, count = run.jobs, run.out, run.rates, clock.outstanding
     for k in range(count):
         rates[k] = run.limits.storage * 0
@@ -168,17 +165,15 @@ def settle(run: Tables, clock: Clock, job: Job) -> None:
         job.moved = job.volume - job.base
         if run.record:
             note_span(run, clock, job.place, since, now, rate)
-        if not run.buffered or is_work(run, job):
+        # The nodes work on what they move (rule 48): of streams they wait for stage-ins.
+        buffer = run.buffer
+        if (
+            not run.buffered
+            or job.job < buffer.jobs
+            or (not buffer.early and run.jobs[job.job - buffer.jobs].status == STAGING)
+        ):
             use(run, clock, since, now, rate / job.peak * job.nodes)
     job.anchor = now
-
-
-def is_work(run: Tables, job: Job) -> bool:
-    """Whether the nodes of *job* work on what it moves (rule 48): of streams they wait for stage-ins."""
-    buffer = run.buffer
-    return job.job < buffer.jobs or (
-        not buffer.early and run.jobs[job.job - buffer.jobs].status == STAGING
-    )
 
 
 def set_clock(run: Tables, clock: Clock) -> None:

@@ -154,11 +154,7 @@ class Trace:
         return self.offset[-1]
 
     def most_at_once(self, closed: bool) -> tuple[int, int]:
-        """Requests, and units of them, at most at once; the open loop counts no nodes.
-
-        A job without nodes, its own or not yet, may stream as long as it holds bytes of a shared burst
-        buffer.
-        """
+        """Requests, and units of them, at most at once; the open loop counts no nodes."""
         jobs, units = len(self), sum(self.units)
         if not closed:
             return jobs, units

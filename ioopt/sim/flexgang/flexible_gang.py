@@ -42,10 +42,7 @@ if TYPE_CHECKING:
 
 
 def frame_schedule(problem: FlexibleGangProblem, plan: FlexibleGangPlan, pattern: Pattern) -> Json:
-    """The frame in seconds: loose windows with who may run there, strict rows with their jobs.
-
-    ``columns`` are first and one past the last; a job's ``kind`` tells I/O from compute.
-    """
+    """The frame in seconds: loose windows with who may run there, strict rows; columns end one past."""
     kinds = {job.id: job.kind for job in problem.jobs}
     columns = {
         name: [block.start, block.stop]
@@ -80,11 +77,8 @@ def frame_schedule(problem: FlexibleGangProblem, plan: FlexibleGangPlan, pattern
     }
 
 
-def frame_timeline(
-    problem: FlexibleGangProblem, plan: FlexibleGangPlan, pattern: Pattern
-) -> Timeline:
+def frame_timeline(problem: FlexibleGangProblem, schedule: Json, pattern: Pattern) -> Timeline:
     """One frame, a resource a column: strict cells by job, loose windows as ``loose``."""
-    schedule = frame_schedule(problem, plan, pattern)
     names = [f"column {c}" for c in range(problem.machine.num_columns)]
     intervals = [
         Interval(
@@ -156,20 +150,13 @@ def simulate(
     schedule = frame_schedule(problem, plan, pattern)
     if runs:
         schedule["measured"] = {"seeds": list(seeds[: len(runs)]), "seconds": seconds}
-    return Simulation(
-        schedule,
-        summary(problem, runs) if runs else {},
-        frame_timeline(problem, plan, pattern),
-        _left_out(len(runs), len(seeds)),
-    )
-
-
-def _left_out(done: int, wanted: int) -> tuple[str, ...]:
-    if done == wanted:
-        return ()
-    if not done:
-        return ("not simulated, for want of time: give more, or replay it with ioopt simulate",)
-    return (f"simulated under {done} of {wanted} seeds before the time limit",)
+    notes: tuple[str, ...] = ()
+    if not runs:
+        notes = ("not simulated, for want of time: give more, or replay it with ioopt simulate",)
+    elif len(runs) < len(seeds):
+        notes = (f"simulated under {len(runs)} of {len(seeds)} seeds before the time limit",)
+    metrics = summary(problem, runs) if runs else {}
+    return Simulation(schedule, metrics, frame_timeline(problem, schedule, pattern), notes)
 
 
 def pattern_of(problem: FlexibleGangProblem, plan: FlexibleGangPlan) -> Pattern:
@@ -235,9 +222,7 @@ def measure(
     return _Run(problem, plan, seed, seconds, fast).measured()
 
 
-@lru_cache(maxsize=4096)
-def _bursts(job: FlexibleJob, seed: int, at: int, processor: int, count: int) -> np.ndarray:
-    return draw_bursts(job, seed, at, processor, count)
+_bursts = lru_cache(maxsize=4096)(draw_bursts)
 
 
 class _Run:

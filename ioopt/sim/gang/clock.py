@@ -129,10 +129,7 @@ def slice_of(instant: Number, timing: Timing) -> int:
 
 
 def skip_cycles(board: Board, jobs: Jobs, timing: Timing, gap: Number) -> int:
-    """Let whole cycles pass in which nothing can happen; returns the slices passed over.
-
-    *gap* is the time to the next arrival.
-    """
+    """Let whole cycles pass in which nothing happens, *gap* being the time to the next arrival."""
     quantum = timing.quantum
     cycle = timing.levels * quantum
     cycles = NEVER

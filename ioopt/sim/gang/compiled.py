@@ -47,10 +47,7 @@ _simulate = compiled(clock.__name__, "simulate", whole=True)
 def run(
     gangs: Sequence[Gang], timing: Timing, rules: Rules, pace: Pace | None = None
 ) -> Trajectory:
-    """Simulate in compiled code; the same answer as :class:`ioopt.sim.gang.simulate.GangSimulation`.
-
-    Raises OutOfTime where *pace* ends the run.
-    """
+    """As :class:`ioopt.sim.gang.simulate.GangSimulation`, compiled; OutOfTime where *pace* ends it."""
     total = len(gangs)
     board = in_arrays(make_board(total, timing.nodes, timing.levels), timing.nodes)
     jobs = in_arrays(make_jobs(gangs, rules), timing.nodes)

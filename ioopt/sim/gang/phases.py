@@ -109,10 +109,7 @@ def migrate(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number) -> None:
 
 
 def compact(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number) -> None:
-    """CompactMatrix: jobs move, columns unchanged, from sparse to populated rows (rule 13).
-
-    One move, then all populations afresh: stale populations can cycle for ever.
-    """
+    """CompactMatrix: jobs move, columns unchanged, from sparse to populated rows, one by one (rule 13)."""
     while move_one(board, jobs):
         pass
 
@@ -184,10 +181,7 @@ def rows_free(board: Board, sets: Sets, j: int) -> int:
 
 
 def place(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number, j: int) -> int:
-    """Choose columns for the waiting job *j*; its row, negative when it may not start (rule 14).
-
-    A packed job starts where it runs most: its speed times the rows that have its columns free.
-    """
+    """Choose columns for *j*, packed jobs where they run most; its row, negative: none (rule 14)."""
     row = -1 if rules.place == BEST_FIT else file_row(board, jobs, j)
     packed = jobs.packed[j]
     if rules.place == FILE_NODES or (row >= 0 and not packed):
@@ -217,11 +211,7 @@ def place(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number, j: int) -> 
 
 
 def passes(jobs: Jobs, rules: RuleNumbers, now: Number, j: int, row: int) -> bool:
-    """Whether the queue passes over job *j*, which :func:`place` answered with *row*.
-
-    A free queue does unless the job has waited longer than the age term allows, another only over a
-    job that the guard refuses for a time.
-    """
+    """Whether the queue passes over *j*: a free one till it is old, others where the guard refuses it."""
     if rules.free_queue:
         return rules.age <= 0 or now - jobs.arrival[j] <= rules.age
     return row == REFUSED and rules.patience < UNLIMITED

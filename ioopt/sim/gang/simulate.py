@@ -18,26 +18,8 @@ from ioopt.errors import SimulationError
 from ioopt.problems.base import Json
 from ioopt.problems.gang import GangProblem, nodes_of
 from ioopt.protocols import Simulation
-from ioopt.sim.gang.board import (
-    BUDGET,
-    DONE,
-    DUE,
-    GONE,
-    HEAD,
-    LEFT,
-    MOVED,
-    NOW,
-    RUNNING,
-    SLICE,
-    SLOT_SECONDS,
-    SLOTS,
-    STARTED,
-    TAIL,
-    TASKS,
-    UPDATES,
-    make_board,
-    make_jobs,
-)
+from ioopt.sim.gang import board as at
+from ioopt.sim.gang.board import make_board, make_jobs
 from ioopt.sim.gang.clock import advance, close_update, open_update, simulate, update
 from ioopt.sim.gang.update import state_of_board
 from ioopt.sim.pace import Pace
@@ -89,22 +71,25 @@ class GangSimulation:
         Raises SimulationError when the queue can never proceed, OutOfTime where *pace* ends the run.
         """
         tally, total = self.board.tally, len(self.gangs)
-        while tally[DONE] < total:
+        while tally[at.DONE] < total:
             self._pass(STEPS_PER_LOOK)
-            if tally[DONE] == total:
+            if tally[at.DONE] == total:
                 break
             if pace:
-                pace.look(tally[TAIL], tally[DONE], total)
-            if tally[TAIL] == total and tally[HEAD] < total and not tally[RUNNING] + tally[GONE]:
-                head = self.gangs[self.board.queue[tally[HEAD]]]
+                pace.look(tally[at.TAIL], tally[at.DONE], total)
+            if (
+                tally[at.TAIL] == total
+                and tally[at.HEAD] < total
+                and not tally[at.RUNNING] + tally[at.GONE]
+            ):
+                head = self.gangs[self.board.queue[tally[at.HEAD]]]
                 raise SimulationError(
                     f"{self.policy.name}: the job at FCFS position {head.key} with {head.size} "
                     "tasks fits no row of an empty matrix"
                 )
-        jobs, clock = self.jobs, self.board.clock
-        return Trajectory(
-            jobs.start, jobs.finish, jobs.local, tally[TASKS], clock[SLOT_SECONDS], tally[UPDATES]
-        )
+        jobs, moved, updates = self.jobs, tally[at.TASKS], tally[at.UPDATES]
+        occupied = self.board.clock[at.SLOT_SECONDS]
+        return Trajectory(jobs.start, jobs.finish, jobs.local, moved, occupied, updates)
 
     def _pass(self, steps: int) -> None:
         """Make *steps* steps of the event loop."""
@@ -113,9 +98,9 @@ class GangSimulation:
         if self.in_place and self.observer is None:
             simulate(board, jobs, timing, rules, steps)
             return
-        while steps > 0 and board.tally[DONE] < len(self.gangs):
+        while steps > 0 and board.tally[at.DONE] < len(self.gangs):
             steps = advance(board, jobs, timing, steps)
-            if not board.tally[DUE]:
+            if not board.tally[at.DUE]:
                 continue
             if not self.in_place:
                 after = self._ask()
@@ -124,15 +109,15 @@ class GangSimulation:
                 update(board, jobs, timing, rules)
                 after = state_of_board(board, jobs, self.gangs, board.filled, before)
             if self.observer is not None:
-                gone = tuple(board.gone[: board.tally[LEFT]])
-                self.observer(board.clock[NOW], board.tally[SLICE], after, gone)
+                gone = tuple(board.gone[: board.tally[at.LEFT]])
+                self.observer(board.clock[at.NOW], board.tally[at.SLICE], after, gone)
 
     def _state(self) -> State:
         """What a policy sees, replicas left out of ``rows``."""
         board, jobs, timing = self.board, self.jobs, self.timing
         tally = board.tally
-        run = board.run[: tally[RUNNING]]
-        now = board.clock[NOW]
+        run = board.run[: tally[at.RUNNING]]
+        now = board.clock[at.NOW]
         return State(
             nodes=timing.nodes,
             jobs=[self.gangs[j] for j in run],
@@ -140,9 +125,9 @@ class GangSimulation:
             homes=[jobs.home[j] for j in run],
             spans=[jobs.span[j] for j in run],
             rows=[0] * timing.levels,
-            waiting=[self.gangs[j] for j in board.queue[tally[HEAD] : tally[TAIL]]],
+            waiting=[self.gangs[j] for j in board.queue[tally[at.HEAD] : tally[at.TAIL]]],
             clock=Clock(now, timing.quantum, jobs.attained, jobs.need, timing.migration),
-            budget=tally[BUDGET],
+            budget=tally[at.BUDGET],
         )
 
     def _ask(self) -> State:
@@ -150,21 +135,21 @@ class GangSimulation:
         board, jobs, tally = self.board, self.jobs, self.board.tally
         open_update(board, jobs, self.timing)
         after = self.policy.update(self._state())
-        tally[RUNNING] = len(after.jobs)
-        tally[STARTED] = len(after.jobs) - len(after.admitted)
-        board.run[: tally[RUNNING]] = [job.key for job in after.jobs]
+        tally[at.RUNNING] = len(after.jobs)
+        tally[at.STARTED] = len(after.jobs) - len(after.admitted)
+        board.run[: tally[at.RUNNING]] = [job.key for job in after.jobs]
         for job, columns, home, span in zip(after.jobs, after.columns, after.homes, after.spans):
             jobs.columns[job.key], jobs.home[job.key], jobs.span[job.key] = columns, home, span
             jobs.local[job.key] = columns == job.files
-        tally[MOVED] = len(after.moved)
-        board.moved[: tally[MOVED]] = after.moved
-        tally[BUDGET] -= after.tasks_moved
-        tally[TASKS] += after.tasks_moved
-        tally[SLOTS] = sum(row.bit_count() for row in after.rows)
+        tally[at.MOVED] = len(after.moved)
+        board.moved[: tally[at.MOVED]] = after.moved
+        tally[at.BUDGET] -= after.tasks_moved
+        tally[at.TASKS] += after.tasks_moved
+        tally[at.SLOTS] = sum(row.bit_count() for row in after.rows)
         started = {job.key for job in after.admitted}
-        waiting = [j for j in board.queue[tally[HEAD] : tally[TAIL]] if j not in started]
-        tally[HEAD] = tally[TAIL] - len(waiting)
-        board.queue[tally[HEAD] : tally[TAIL]] = waiting
+        waiting = [j for j in board.queue[tally[at.HEAD] : tally[at.TAIL]] if j not in started]
+        tally[at.HEAD] = tally[at.TAIL] - len(waiting)
+        board.queue[tally[at.HEAD] : tally[at.TAIL]] = waiting
         close_update(board, jobs, self.timing)
         return after
 
@@ -228,16 +213,18 @@ def simulation_of(
     metrics = metrics_of(problem, [float(t) for t in start], [float(t) for t in finish])
     metrics["local_jobs"] = sum(local)
     metrics["migrated_tasks"] = trajectory.tasks_moved
-    metrics["matrix_utilisation"] = _utilisation(problem, metrics, trajectory)
+    metrics["matrix_utilisation"] = None
+    if problem.jobs:
+        machine = problem.machine
+        span = metrics["makespan_seconds"] - min(job.arrival_seconds for job in problem.jobs)
+        slots = machine.nodes * machine.levels * span
+        metrics["matrix_utilisation"] = float(trajectory.occupied) / slots
     metrics["matrix_updates"] = trajectory.updates
     return Simulation(schedule, metrics, _timeline(jobs))
 
 
 def metrics_of(problem: GangProblem, start: list[float], finish: list[float]) -> Json:
-    """Metrics that follow from start and finish times alone, in the order of the instance.
-
-    Slowdown counts from arrival (rule 16); None where there is no job to average over.
-    """
+    """Metrics that follow from start and finish times alone, slowdowns from arrival (rule 16)."""
     import numpy as np
 
     quantum = problem.machine.quantum_seconds
@@ -260,14 +247,6 @@ def metrics_of(problem: GangProblem, start: list[float], finish: list[float]) ->
         "max_wait_seconds": float(wait.max()) if len(wait) else None,
         "makespan_seconds": float(ended.max()) if len(ended) else None,
     }
-
-
-def _utilisation(problem: GangProblem, metrics: Json, trajectory: Trajectory) -> float | None:
-    if not problem.jobs:
-        return None
-    machine = problem.machine
-    span = metrics["makespan_seconds"] - min(job.arrival_seconds for job in problem.jobs)
-    return float(trajectory.occupied) / (machine.nodes * machine.levels * span)
 
 
 def _timeline(jobs: list[Json]) -> Timeline:

@@ -16,18 +16,8 @@ from ioopt.decisions.gang.rules import (
     weight_of,
 )
 from ioopt.decisions.gang.state import Gang, State
-from ioopt.sim.gang.board import (
-    BUDGET,
-    HEAD,
-    MOVED,
-    RUNNING,
-    STARTED,
-    TAIL,
-    Board,
-    Jobs,
-    make_board,
-    make_jobs,
-)
+from ioopt.sim.gang import board as at
+from ioopt.sim.gang.board import Board, Jobs, make_board, make_jobs
 from ioopt.sim.gang.phases import add_replicas, clean, compact, fill, migrate, schedule
 
 Item = TypeVar("Item")
@@ -49,13 +39,10 @@ def phases_of(rules: Rules) -> dict[str, Phase]:
 
 
 def updated(state: State, rules: Rules, phases: Sequence[Phase], full: bool) -> State:
-    """*state* after *phases* under *rules*; replicas in it are ignored, as CleanMatrix does.
-
-    *full* says that the last phase is FillMatrix.
-    """
+    """*state* after *phases* under *rules*, whose replicas are ignored; *full*: FillMatrix is the last."""
     gangs = [*state.jobs, *_queue(state, rules)]
     board, jobs = _begin(state, gangs, rules)
-    board.tally[TAIL] = len(gangs)
+    board.tally[at.TAIL] = len(gangs)
     numbers = rules.numbers(state.nodes, len(state.rows), state.clock.quantum)
     for phase in phases:
         if phase is not clean:  # a board begins with home instances only
@@ -78,7 +65,7 @@ def state_of_board(
 ) -> State:
     """The state that *board* has come to from *before*; *gangs* are its jobs by key."""
     tally = board.tally
-    run = board.run[: tally[RUNNING]]
+    run = board.run[: tally[at.RUNNING]]
 
     def of(column: Sequence[Item]) -> list[Item]:
         return [column[j] for j in run]
@@ -89,10 +76,10 @@ def state_of_board(
         homes=of(jobs.home),
         spans=of(jobs.span),
         rows=rows,
-        budget=tally[BUDGET],
-        admitted=tuple(gangs[j] for j in run[tally[STARTED] :]),
-        moved=tuple(gangs[j].key for j in board.moved[: tally[MOVED]]),
-        tasks_moved=before.budget - tally[BUDGET],
+        budget=tally[at.BUDGET],
+        admitted=tuple(gangs[j] for j in run[tally[at.STARTED] :]),
+        moved=tuple(gangs[j].key for j in board.moved[: tally[at.MOVED]]),
+        tasks_moved=before.budget - tally[at.BUDGET],
     )
 
 
@@ -113,8 +100,8 @@ def _begin(state: State, gangs: Sequence[Gang], rules: Rules) -> tuple[Board, Jo
         jobs.attained[:] = [attained[job.key] for job in gangs]
         jobs.need[:] = [need[job.key] for job in gangs]
     tally = board.tally
-    tally[RUNNING] = tally[STARTED] = tally[HEAD] = count
-    tally[BUDGET] = state.budget
+    tally[at.RUNNING] = tally[at.STARTED] = tally[at.HEAD] = count
+    tally[at.BUDGET] = state.budget
     return board, jobs
 
 

@@ -183,10 +183,7 @@ def reset(inst: Instance, plan: Queues, st: State) -> None:
 
 
 def open_rounds(inst: Instance, plan: Queues, st: State, log: Log, now: float) -> None:
-    """Open the first round, and each next one when all before it have ended on every node.
-
-    What a round evicts leaves as it opens.
-    """
+    """Open the first round, and each next one when all before it have ended on every node."""
     while st.counters[OPENED] < plan.num_rounds and (
         st.counters[OPENED] == 0 or st.round_left[st.counters[OPENED] - 1] == 0
     ):
@@ -274,10 +271,7 @@ def passes(inst: Instance, plan: Queues, st: State, log: Log, now: float) -> Non
 
 
 def over(inst: Instance, st: State, log: Log, total: int) -> int:
-    """FINISHED (or LOG_FULL) when all *total* entries and saves have ended, else PAUSED.
-
-    After the passes every node that holds something to keep is saving.
-    """
+    """FINISHED (or LOG_FULL) when all *total* entries and saves have ended, else PAUSED."""
     if st.counters[ENDED] < total or st.counters[SAVING] > 0:
         return PAUSED
     if log.enabled and (

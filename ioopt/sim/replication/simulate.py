@@ -311,10 +311,7 @@ def replay_fits(problem: ReplicationProblem, deadline: Deadline) -> bool:
 
 
 def _until(problem: ReplicationProblem, deadline: Deadline | None) -> Deadline | None:
-    """When a replay must have ended; None without a limit, or where it takes next to no time.
-
-    Raises OutOfTime where there is no use in beginning.
-    """
+    """When a replay must have ended; None without a limit, or where it takes next to no time."""
     if deadline is None or deadline.limit_seconds is None:
         return None
     plain, machine = replay_seconds(problem)

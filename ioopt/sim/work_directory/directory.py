@@ -9,7 +9,8 @@ class Directory:
     def __init__(self, problem: WorkDirectoryProblem) -> None:
         self.problem, self.use = problem, 0
         self.left = [1 + len(tasks) for tasks in problem.readers]
-        self.own, self.sizes = problem.own_bytes, [file.bytes for file in problem.products]
+        self.own = list(problem.own_bytes)
+        self.sizes = [file.bytes for file in problem.products]
         self.leaves = [not file.keep for file in problem.products]
         self.scratch = [task.scratch_bytes for task in problem.tasks]
         self.touched = [(*a, *b) for a, b in zip(problem.inputs, problem.outputs, strict=True)]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_left, insort
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Literal
 
 from ioopt.check.work_directory import compute_seconds
@@ -16,7 +16,7 @@ from ioopt.sim.work_directory.directory import Directory
 from ioopt.sim.work_directory.order import Walk, reference_order, sequential_peak
 
 Policy = Literal["submission", "depth-first", "newest-first"]
-Rank = Callable[[int, int], int]
+Rank = Callable[[float, int], float]
 """The rank of a task (second) that became ready at an instant (first): least first, ties file order."""
 Choice = Callable[["Dispatcher"], str | None]
 """A policy of one's own: the task to start now, or nothing."""
@@ -84,9 +84,10 @@ class Dispatcher(Directory):
         for number in self.sample:
             self.unended[number] += 1
         self.opened = {-1} if in_flight else set(self.sample)
-        self.ready: list[tuple[int, int]] = []
-        self.closed: list[tuple[int, int]] = []
-        self.row: list[tuple[int, int]] = [(0, -1)] * len(problem.tasks)
+        self.ready: list[tuple[float, int]] = []
+        self.closed: list[tuple[float, int]] = []
+        self.row: list[tuple[float, int]] = [(0, -1)] * len(problem.tasks)
+        self.began = [False] * len(problem.tasks)
         self.walk: Walk | None = None
         if safe and quota is not None:
             walk = reference if isinstance(reference, Walk) else self._walk(reference, quota)
@@ -105,7 +106,7 @@ class Dispatcher(Directory):
             raise Fault("no order found", least=least, over=least - quota)
         return Walk(self.problem, order, quota)
 
-    def released(self, k: int, now: int) -> None:
+    def released(self, k: int, now: float) -> None:
         """Task *k* became ready: released, and all before it have ended."""
         self.row[k] = (self.rank(now, k), k)
         insort(self.ready if self.sample[k] in self.opened else self.closed, self.row[k])
@@ -118,16 +119,18 @@ class Dispatcher(Directory):
         """Whether a way to the end remains once task *k* starts (rule B6)."""
         return self.walk is None or self.walk.admits(k)
 
-    def next(self) -> int | None:
-        """The task to start now; None: wait."""
+    def next(self, among: Collection[int] | None = None) -> int | None:
+        """The task to start now, one *among* those given; None: wait."""
         if not self.idle:
             return None
         full, left, idle = self.open >= self.most, self.room - self.use, self.idle
         for _, k in self.ready if full or not self.closed else heapq.merge(self.ready, self.closed):
-            if self.own[k] <= left and self.cores[k] <= idle and self.admits(k):
+            fits = self.own[k] <= left and self.cores[k] <= idle
+            if fits and (among is None or k in among) and self.admits(k):
                 return k
         if full and not self.running:
-            return next((k for _, k in self.closed if self.fits(k) and self.admits(k)), None)
+            rows = (k for _, k in self.closed if among is None or k in among)
+            return next((k for k in rows if self.fits(k) and self.admits(k)), None)
         return None
 
     def require(self, k: int) -> None:
@@ -149,6 +152,7 @@ class Dispatcher(Directory):
     def started(self, k: int) -> None:
         """Task *k* starts; its sample opens."""
         self.start(k)
+        self.began[k] = True
         self.idle -= self.cores[k]
         self.running += 1
         self.unstarted -= 1
@@ -175,6 +179,16 @@ class Dispatcher(Directory):
         for j in self.succ[k]:
             self.waits[j] -= 1
         return [j for j in self.succ[k] if not self.waits[j]]
+
+    def resize(self, k: int, f: int, size: int) -> None:
+        """Product *f* of task *k* has *size* bytes, or is now expected to have."""
+        more = size - self.sizes[f]
+        self.sizes[f] = size
+        self.own[k] += more
+        if self.began[k] and (self.left[f] or not self.leaves[f]):
+            self.use += more
+        if self.walk is not None:
+            self.walk.resize(k, f, more)
 
     def stuck(self, seconds: float) -> Fault:
         """That nothing runs and nothing can start (rule B8)."""

@@ -97,6 +97,7 @@ class Walk:
 
     def __init__(self, problem: WorkDirectoryProblem, order: Sequence[int], quota: int) -> None:
         inside, self.quota, self.order, self.first = Directory(problem), quota, order, 0
+        self.leaves = inside.leaves
         exact = np.int64 if sum(inside.own) < -STARTED >> 2 else object
         self.uses = np.array(_uses(problem, order), dtype=exact)
         self.most: np.ndarray | None = None  # of the places before each that have not started
@@ -115,6 +116,7 @@ class Walk:
         """The same where no task has started; only of one in which none has."""
         other = copy(self)
         other.uses, other.readers = self.uses.copy(), [row[:] for row in self.readers]
+        other.sizes, other.stays = self.sizes[:], self.stays[:]
         return other
 
     def admits(self, k: int) -> bool:
@@ -147,3 +149,13 @@ class Walk:
                 self.uses[(row[-1] if row else -1) + 1 : at] -= self.sizes[f]
         while self.first < len(self.order) and self.uses[self.first] < 0:
             self.first += 1
+
+    def resize(self, k: int, f: int, more: int) -> None:
+        """Product *f* of task *k* has *more* bytes than it had."""
+        at, row, leaves = self.place[k], self.readers[f], self.leaves[f]
+        started = self.uses[at] < 0
+        until = len(self.order) if not leaves else row[-1] + 1 if row else 0 if started else at + 1
+        self.uses[self.first if started else at : until] += more
+        self.sizes[f] += more
+        self.stays[k] += more if row or not leaves else 0
+        self.most = None

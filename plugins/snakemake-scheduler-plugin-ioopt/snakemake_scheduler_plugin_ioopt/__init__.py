@@ -2,7 +2,7 @@
 
 Snakemake finds this package by its name. It only translates: jobs, resources and input sizes in,
 the chosen jobs out; ``None``, which makes Snakemake use its greedy scheduler, when anything fails.
-With ``--scheduler-ioopt-data`` jobs are chosen by :class:`DataOrder` instead.
+With ``--scheduler-ioopt-disk-mb`` and its like jobs are chosen by :class:`DataOrder` instead.
 """
 
 # no postponed annotations: Snakemake reads the types of settings
@@ -16,6 +16,7 @@ from snakemake_interface_scheduler_plugins.base import SchedulerBase
 from snakemake_interface_scheduler_plugins.settings import SchedulerSettingsBase
 
 from ioopt.embed.selection import ReadyJob, load_solver, select
+from ioopt.errors import IooptError
 from ioopt.models.program import collector_paused
 from ioopt.options import Deadline
 from snakemake_scheduler_plugin_ioopt.data import DataOrder
@@ -44,7 +45,15 @@ class SchedulerSettings(SchedulerSettingsBase):
     )
     disk_mb: int | None = field(
         default=None,
-        metadata={"help": "With data: megabytes of temporary files at once.", "type": int},
+        metadata={"help": "Megabytes that files written by jobs may take at once.", "type": int},
+    )
+    policy: str | None = field(
+        default=None,
+        metadata={"help": "Of the data order: depth-first (default) or submission.", "type": str},
+    )
+    in_flight: int | None = field(
+        default=None,
+        metadata={"help": "Most samples (wildcard sample) begun and not ended.", "type": int},
     )
 
 
@@ -55,10 +64,15 @@ class Scheduler(SchedulerBase):
         if getattr(self.settings, "deadline", None) is not None:
             raise WorkflowError("--scheduler-ioopt-deadline is now --scheduler-ioopt-time-limit")
         self._temp = TempInputs(self.dag)
-        disk = getattr(self.settings, "disk_mb", None)
+        told = (getattr(self.settings, key, None) for key in ("disk_mb", "policy", "in_flight"))
+        disk, policy, cap = told
         self._data: DataOrder | None = None
-        if disk is not None or getattr(self.settings, "data", False):
-            self._data = DataOrder(self.dag, None if disk is None else disk * 10**6)
+        if getattr(self.settings, "data", False) or (disk, policy, cap) != (None, None, None):
+            quota, how = None if disk is None else disk * 10**6, policy or "depth-first"
+            try:
+                self._data = DataOrder(self.dag, self._temp, quota, policy=how, in_flight=cap)
+            except IooptError as error:
+                raise WorkflowError(f"--scheduler-ioopt: {error}") from None
         else:
             load_solver()  # now, and not within the first selection's deadline
 
@@ -93,7 +107,10 @@ class Scheduler(SchedulerBase):
         left = list(remaining)
         asked = question(selectable, left, available, sizes, self._temp)
         if self._data is not None:
-            return self._data.choose(asked, left)
+            chosen = self._data.choose(asked, left, until)
+            for text in self._data.notes:
+                self.logger.warning(f"ioopt: {text}")
+            return chosen
         selection = select(
             asked.ready, asked.capacities, asked.temp_bytes, asked.readers, until.remaining()
         )

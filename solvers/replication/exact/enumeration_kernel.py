@@ -42,8 +42,7 @@ class Data(NamedTuple):
 
 class State(NamedTuple):
     """What a run changes, by depth of the first layer (``assign`` .. ``used``) and by place in the
-    second (``group`` .. ``stored``); ``count`` files and ``low`` unavoidable units of each group;
-    ``seen`` rows (visit, place, loads, bytes) of states of the second layer met before."""
+    second (``group`` .. ``stored``); ``count`` files and ``low`` unavoidable units of each group."""
 
     assign: Box
     mask: Box
@@ -61,16 +60,12 @@ class State(NamedTuple):
     spare: Box
     total: Box
     stored: Box
-    seen: Box
     numbers: Box
 
 
-DEPTH, UPPER, NODES, LEAVES, KEPT = 0, 1, 2, 3, 4
-NUMBERS = 5
+DEPTH, UPPER, NODES = 0, 1, 2
+NUMBERS = 3
 DONE, FOUND, LIMIT, STUCK = 0, 1, 2, 3
-ROWS = 1 << 15
-"""Rows of ``seen``, each as long as :func:`row_length` says; a new state takes the place of an old."""
-PRIME = 2147483647
 
 
 def search(data: Data, state: State, limit: int, leaf_limit: int) -> int:
@@ -85,7 +80,6 @@ def search(data: Data, state: State, limit: int, leaf_limit: int) -> int:
             return LIMIT
         depth = numbers[DEPTH]
         if depth == tasks:
-            numbers[LEAVES] += 1
             verdict = settle(data, state, leaf_limit)
             if verdict != DONE:
                 return verdict
@@ -151,7 +145,6 @@ def settle(data: Data, state: State, leaf_limit: int) -> int:
     lay_out(data, state, spare)
     if not may_fit(data, state, 0):
         return DONE
-    state.numbers[KEPT] += 1
     return choose(data, state, leaf_limit)
 
 
@@ -246,36 +239,9 @@ def choose(data: Data, state: State, leaf_limit: int) -> int:
             state.numbers[NODES] += visited
             return FOUND
         same = state.group[place] == group
-        if not same and met(data, state, place):
-            place -= 1
-            continue
         state.chosen[place] = option - 1 if same else data.opt_ptr[state.group[place]] - 1
     state.numbers[NODES] += visited
     return DONE
-
-
-def row_length(num_nodes: int) -> int:
-    """Numbers in a row of ``seen``."""
-    return 2 * num_nodes + 2
-
-
-def met(data: Data, state: State, place: int) -> bool:
-    """Whether these loads and bytes were met before at *place* of this assignment; notes them."""
-    nodes = data.num_nodes
-    key = place + 1
-    for i in range(place * nodes, place * nodes + nodes):
-        key = (key * 1000003 + state.total[i] % PRIME) % PRIME
-        key = (key * 1000003 + state.stored[i] % PRIME) % PRIME
-    row = key % ROWS * row_length(nodes)
-    visit = state.numbers[KEPT]
-    same = state.seen[row] == visit and state.seen[row + 1] == place
-    state.seen[row], state.seen[row + 1] = visit, place
-    for i in range(nodes):
-        load, bytes_there = state.total[place * nodes + i], state.stored[place * nodes + i]
-        at = row + 2 + 2 * i
-        same = same and state.seen[at] == load and state.seen[at + 1] == bytes_there
-        state.seen[at], state.seen[at + 1] = load, bytes_there
-    return same
 
 
 def take(data: Data, state: State, place: int, option: int) -> bool:

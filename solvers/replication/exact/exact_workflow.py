@@ -60,11 +60,7 @@ class Settings(Record):
 def solve(
     problem: ReplicationProblem, request: SolveRequest[Settings, ReplicationPlan]
 ) -> Outcome[ReplicationPlan]:
-    """The queues that end first, and a bound of all plans' makespans, also of those with copy entries.
-
-    Raises UnsolvableInstanceError for a task that fits no node, and NotApplicableError for more
-    than 40 tasks and for nodes that receive several files at once.
-    """
+    """The queues that end first, and a bound of all plans' makespans, also of those with copy entries."""
     problem.require_room()
     if len(problem.tasks) > MOST_TASKS:
         raise NotApplicableError(
@@ -84,14 +80,7 @@ def solve(
 
 
 def least_makespan(problem: ReplicationProblem, request: SolveRequest) -> Outcome[ReplicationPlan]:
-    """``ip`` with ``objective=makespan``: the best plan found and a bound of all plans' makespans.
-
-    The model of Section 4.1 adds up what a node spends on fetching, copying and computing; a replay
-    overlaps them, shares the link and evicts. So ``link-aware`` gives a start that is never above a
-    planner's, and as far as it goes the search over queues goes on from there.
-
-    Raises UnsolvableInstanceError for a task that fits no node.
-    """
+    """``ip`` with ``objective=makespan``: ``link-aware``, then the search over queues from its plan."""
     provable = len(problem.tasks) <= MOST_TASKS and all(n.staging == 1 for n in problem.nodes)
     deadline = request.deadline
     part = deadline.within(SEARCH_SHARE[provable] * deadline.remaining())

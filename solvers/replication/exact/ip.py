@@ -37,8 +37,6 @@ LOADING_PAYS_SECONDS = 1.5
 """With less left than that annealing comes before the bound for which CP-SAT is loaded."""
 ANNEAL_SHARE, SMALL_ANNEAL_SHARE, ANNEAL_ROUNDS = 0.6, 0.2, 6
 """Share of the limit for annealing (less where a proof is likely), and from how many seeds."""
-CUT_SHARE = 0.5
-"""Share of what is left then for the bound by the cheapest node's shared files."""
 BUILD_SHARE, LONGEST_SEARCH_SECONDS = 0.3, 120.0
 """A model is built in this share of what is left, of two minutes at the most."""
 TERMS_PER_SECOND = 150_000
@@ -68,11 +66,7 @@ class Settings(Record):
 def solve(
     problem: ReplicationProblem, request: SolveRequest[Settings, ReplicationPlan]
 ) -> Outcome[ReplicationPlan]:
-    """Solve the static model.
-
-    Raises UnsolvableInstanceError for a task that no disk can hold, and NotApplicableError where
-    one round provably cannot hold the batch.
-    """
+    """Solve the static model."""
     settings = request.settings or Settings()
     plain = settings == Settings() and request.options.backend is None
     objective = settings.objective or (
@@ -189,10 +183,6 @@ def _run(search: Search, settings: Settings, backend: str | None) -> None:
         hurried = not fits or search.deadline.remaining() < HURRY_SECONDS
         share = SMALL_ANNEAL_SHARE if small else ANNEAL_SHARE
         search.anneal(share, 2 if hurried and not small else ANNEAL_ROUNDS)
-    if fits and small and backend is None:
-        search.try_spreads()
-    if fits:
-        search.node_cut(CUT_SHARE * search.deadline.remaining())
     if search.over():
         return
     if not fits:
@@ -209,13 +199,10 @@ def _run(search: Search, settings: Settings, backend: str | None) -> None:
 
 
 def _prove(search: Search, settings: Settings) -> None:
-    """A short proof; what resists is annealed for longer, its node cut taken again, and raced for."""
+    """A short proof; what resists is annealed for longer and raced for."""
     search.first_proof()
-    before = search.load
     if settings.anneal and not search.over():
         search.anneal(SMALL_ANNEAL_SHARE, ANNEAL_ROUNDS, again=True)
-        if search.load < before:
-            search.node_cut(CUT_SHARE * search.deadline.remaining())
     search.race()
 
 

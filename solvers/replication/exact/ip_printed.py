@@ -39,12 +39,7 @@ class Settings(Record):
 def solve(
     problem: ReplicationProblem, request: SolveRequest[Settings, ReplicationPlan]
 ) -> Outcome[ReplicationPlan]:
-    """Solve the printed model on the backend asked for (HiGHS by default).
-
-    Where the model is too large to build in the time, or ends without a plan, minmin answers with a
-    note. Raises UnsolvableInstanceError for a task that no disk can hold and NotApplicableError
-    where one round cannot hold the batch.
-    """
+    """Solve the printed model (by HiGHS unless asked), or answer by minmin where it takes too long."""
     require_batch(problem)
     settings = request.settings or Settings()
     left = request.deadline.remaining()
@@ -108,11 +103,7 @@ def _behind_greedy(
 def proven_bound(
     instance: StaticInstance, answer: BackendAnswer, plan: ReplicationPlan
 ) -> float | None:
-    """The backend's bound in seconds, lifted to the next possible batch time.
-
-    Batch times are multiples of the instance's unit, which removes the backend's tolerance. What
-    the backend calls optimal is bounded by the plan's own, exactly computed, batch time.
-    """
+    """The backend's bound in seconds, lifted to the next possible batch time: a multiple of the unit."""
     if answer.bound is None:
         return None
     if answer.status is not Status.OPTIMAL:

@@ -2,10 +2,9 @@
 
 import math
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from typing import Any
 
 from ioopt.models.replication import bounds
@@ -39,8 +38,6 @@ SEARCH = {"symmetry_level": 0}
 """Presolve with symmetries can call a complete feasible hint infeasible."""
 SMALL_COLUMNS = 1_500
 """Up to this many columns a proof is likely, so the engines race for one."""
-MOST_HEAVY, MOST_SPREADS = 8, 1_500
-"""Heavy files, and ways to spread them over nodes, that are gone through."""
 
 
 @dataclass
@@ -51,8 +48,7 @@ class Search:
     follows the search. ``bound`` is one of plans of one round that keep (2) and all held files, ``common``
     one of every plan that the checker accepts. While ``relays`` is set the models let nodes pass on what
     they do not read, so that what they prove holds of all plans; the first such plan below the best
-    ends that, unless ``loose`` takes it. ``ends``: what :meth:`AggregatedModel.hold_ends` takes for plans
-    better than the best. ``infeasible``: a proof says that one round cannot hold the batch.
+    ends that, unless ``loose`` takes it. ``infeasible``: a proof says that one round cannot hold the batch.
     """
 
     instance: StaticInstance
@@ -66,7 +62,6 @@ class Search:
     loose: bool = False
     relays: bool = field(init=False)
     may_relay: bool = field(init=False)
-    ends: tuple[Sequence[int], int] | None = None
     infeasible: bool = False
     going: enumeration.Enumeration | None = None
     notes: list[str] = field(default_factory=list)
@@ -160,10 +155,7 @@ class Search:
             self.offer(packed(self.instance))
 
     def anneal(self, share: float, rounds: int, again: bool = False) -> None:
-        """Annealing from several seeds in steps that follow from *share* of the limit, not the clock.
-
-        Small instances take few steps, unless a proof has been tried and this is done *again*.
-        """
+        """Annealing from several seeds; steps follow from *share* of the limit, small instances take few."""
         limit = min(self.request.options.time_limit_seconds or 60.0, 600.0)
         seed = self.request.options.seed + again * rounds
         placed: tuple[int, ...] = ()
@@ -181,39 +173,6 @@ class Search:
             )
             self.offer(found)
 
-    def try_spreads(self) -> None:
-        """Go through the ways to spread heavy files, where those alone decide (PPA)."""
-        heavy = heavy_classes(self.instance)
-        if not heavy or self.moves is None or self.over():
-            return
-        ways = spreads(self.instance, heavy, self.replication, self.load - 1)
-        if len(ways) > MOST_SPREADS:
-            return
-        for masks in ways:
-            model = self.model(self.load - 1)
-            model.hold_to(dict(zip(heavy, masks, strict=True)))
-            limits = replace(BackendLimits.of(self.request), gap=None)
-            answer = solve_by_cpsat(model.program, limits, parameters=PROOF)
-            if answer.found:
-                self.offer(model.moves(answer.values))
-            if answer.status not in (Status.OPTIMAL, Status.INFEASIBLE) or self.over():
-                return
-        self.raise_bound(self.load)
-
-    def node_cut(self, seconds: float) -> None:
-        """Raise the bound by what shared files cost the cheapest node in plans better than the best."""
-        if self.over() or self.instance.num_nodes == 1 or self.moves is None:
-            return
-        model = bounds.node_cut_model(self.instance, self.load - 1, self.replication)
-        limits = replace(BackendLimits.of(self.request, seconds), gap=None)
-        answer = solve_by_cpsat(model.program, limits, parameters=PROOF)
-        if answer.status is Status.INFEASIBLE:
-            self.raise_bound(self.load, of_all_plans=True)
-        elif answer.bound is not None:
-            units = min(float(self.load), model.batch_time(answer.bound))
-            self.raise_bound(units, of_all_plans=True)
-            self.ends = (model.price, math.ceil(answer.bound - 1e-6))
-
     def first_proof(self) -> None:
         """Enumeration where it applies, then a short repeatable run of CP-SAT."""
         self.enumerate(fast=True)
@@ -227,7 +186,7 @@ class Search:
         if fast and not enumeration.takes_machine_code(self.deadline):
             return
         search = enumeration.Enumeration(
-            self.instance, self.cycles, self.replication, self.deadline, fast, self.relays
+            self.instance, self.cycles, self.replication, fast, self.relays
         )
         self._advance(search, enumeration.MOST_NODES_VISITED[fast], threading.Event())
         self.going = search if fast else None
@@ -271,11 +230,7 @@ class Search:
                 other.result()
 
     def close_in(self, cancel: threading.Event) -> None:
-        """Ask CP-SAT again and again for any plan below a target, without an objective.
-
-        Targets are half way to the bound and just below the best plan, by turns with growing time.
-        Refusals come several times sooner than proofs of a run with an objective.
-        """
+        """Ask CP-SAT for any plan below a target, half way to the bound and just below the best by turns."""
         seconds = 2.0
         while not self.over() and not cancel.is_set():
             if self.moves is None:
@@ -328,13 +283,10 @@ class Search:
         """The aggregated model of plans of at most *upper* units, with what is known of them."""
         most = None if upper is None else max(upper, self.bound)
         cycles, copies, least = self.cycles, self.replication, self.bound
-        model = AggregatedModel(
+        return AggregatedModel(
             self.instance, cycles=cycles, replication=copies, relays=self.relays,
             lower=least, upper=most,
         )  # fmt: skip
-        if self.ends is not None and upper is not None:
-            model.hold_ends(*self.ends)
-        return model
 
     def _watch(self, model: AggregatedModel) -> Callable[[Any], None]:
         """Offers every solution on the way."""
@@ -359,59 +311,6 @@ class Search:
             self.raise_bound(answer.bound)
 
 
-def heavy_classes(instance: StaticInstance) -> list[int]:
-    """Classes that read the files with the longest fetch; empty where the proof does not apply."""
-    longest = max(instance.far, default=0)
-    files = [file for file, far in enumerate(instance.far) if far == longest]
-    if not enumeration.equal_nodes(instance) or not 0 < len(files) < min(
-        len(instance.far), MOST_HEAVY + 1
-    ):
-        return []
-    readers = [instance.readers[file] for file in files]
-    if any(len(some) != 1 or len(instance.classes[some[0]].inputs) != 1 for some in readers):
-        return []
-    return [some[0] for some in readers]
-
-
-def spreads(
-    instance: StaticInstance, heavy: list[int], replication: bool, upper: int
-) -> list[tuple[int, ...]]:
-    """Masks of nodes for the *heavy* classes that leave the sum of loads within *upper* a node.
-
-    Nodes are alike, so those not used before are taken in order. Fewest copies first. Every further
-    node of a class costs both ends of a copy or another fetch. More than MOST_SPREADS are
-    not listed: one too many says so.
-    """
-    file = instance.classes[heavy[0]].inputs[0]
-    far = instance.far[file]
-    near = 2 * min(instance.near[instance.classes[k].inputs[0]] for k in heavy)
-    price = min(far, near) if replication else far
-    work = sum(group.count * instance.least_work[k] for k, group in enumerate(instance.classes))
-    spare = instance.num_nodes * upper - work - sum(instance.far)
-    counts = [instance.classes[k].count for k in heavy]
-    ways = _masks(counts, instance.num_nodes, 0, max(price, 1), spare)
-    found = list(islice(ways, MOST_SPREADS + 1))
-    return sorted(found, key=lambda masks: (sum(mask.bit_count() for mask in masks), masks))
-
-
-def _masks(
-    counts: list[int], nodes: int, used: int, price: int, spare: int
-) -> Iterator[tuple[int, ...]]:
-    """Masks for the classes of *counts* when *used* nodes are taken and *spare* load may be spent."""
-    if spare < 0:
-        return
-    if not counts:
-        yield ()
-        return
-    for mask in range(1, 1 << nodes):
-        fresh, spread = mask >> used, mask.bit_count()
-        if fresh & (fresh + 1) or spread > counts[0]:
-            continue
-        rest = spare - (spread - 1) * price
-        for tail in _masks(counts[1:], nodes, used + fresh.bit_count(), price, rest):
-            yield (mask, *tail)
-
-
 def components(instance: StaticInstance) -> list[tuple[list[int], list[int]]]:
     """(task classes, files) of each part that shares no file with another, in a fixed order."""
     import networkx as nx
@@ -429,12 +328,7 @@ def components(instance: StaticInstance) -> list[tuple[list[int], list[int]]]:
 
 
 def packed(instance: StaticInstance) -> Moves | None:
-    """A plan with every component whole, each file fetched once; None where they cannot be balanced.
-
-    Where a batch falls into many parts that share no file (PPA: one part a file), placing whole parts so
-    that the largest load is least is P||Cmax, for which longest first is often as good as the bound.
-    Asked only for nodes that are alike and hold nothing. Tasks without files fill up the rest.
-    """
+    """A plan with every component whole, longest first (P||Cmax); None where they cannot be balanced."""
     nodes = instance.num_nodes
     speeds = {node.speed for node in instance.problem.nodes}
     if len(speeds) > 1 or any(instance.held) or nodes == 1:
@@ -463,11 +357,7 @@ def packed(instance: StaticInstance) -> Moves | None:
 
 
 def longest_first(weights: list[int], nodes: int) -> list[int]:
-    """A node for every weight: heaviest first to the least load, then exchanges that lower the top.
-
-    An exchange moves one weight off the fullest node, or swaps one of it with a smaller one
-    elsewhere; the one that leaves the lower of the two highest loads is made, a hundred at most.
-    """
+    """A node for every weight: heaviest first to the least load, then exchanges that lower the top."""
     load, node_of = [0] * nodes, [0] * len(weights)
     for part in sorted(range(len(weights)), key=lambda part: (-weights[part], part)):
         node_of[part] = load.index(min(load))

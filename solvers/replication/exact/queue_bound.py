@@ -137,10 +137,7 @@ def earliest(inst: Instance, plan: Queues, st: State, path: Path, k: int, i: int
 
 
 def link_seconds(inst: Instance, st: State, path: Path, k: int, i: int, p: int) -> float:
-    """What must cross the links before task *k* at place *p* of node *i* starts, whoever fetches it.
-
-    Its own inputs that are nowhere yet, and those of all that stands before it.
-    """
+    """What must cross the links before task *k* at place *p* of node *i* starts, whoever fetches it."""
     total = 0.0
     for f in range(inst.num_files):
         if NO_PLACE < st.nxt[i * inst.num_files + f] < p and nowhere(st, f):
@@ -204,10 +201,7 @@ def cores_free(inst: Instance, st: State, k: int, i: int) -> float:
 
 
 def work_left(inst: Instance, plan: Queues, st: State, path: Path) -> float:
-    """What is left to compute, on the cores of all nodes that still get tasks, by its tail.
-
-    A core takes nothing new before its own task has ended, nor before its node can start a task.
-    """
+    """What is left to compute, on the cores of all nodes that still get tasks, by its tail."""
     used = 0
     for i in range(inst.num_nodes):
         if in_use(plan, st, i):

@@ -60,11 +60,7 @@ def plan_job_data_present(
     when: When = "start",
     threshold: int | None = COPY_AT_ACCESS,
 ) -> tuple[ReplicationPlan, list[float]]:
-    """The plan, and the planned busy time of each node (transfers + compute + copies) in seconds.
-
-    Raises UnsolvableInstanceError for a task that no disk can hold and OutOfTime where *deadline*
-    passes first.
-    """
+    """The plan, and the planned busy time of each node (transfers + compute + copies) in seconds."""
     require_batch(problem)
     planner = _Planner(problem) if when == "start" else _WhenIdle(problem)
     planner.threshold = threshold
@@ -84,10 +80,7 @@ def plan_job_data_present(
 
 
 def answer_in_file_order(problem: ReplicationProblem, what: str) -> Outcome:
-    """The answer where the time limit is too short for *what*; the bound is the area bound.
-
-    Raises UnsolvableInstanceError for a task that no disk can hold.
-    """
+    """The answer where the time limit is too short for *what*; the bound is the area bound."""
     short = f"the time limit is too short for {what}"
     note = f"{short}: tasks in the order of the file, each to the first free node"
     plan = plan_in_file_order(problem)
@@ -95,10 +88,7 @@ def answer_in_file_order(problem: ReplicationProblem, what: str) -> Outcome:
 
 
 def plan_in_file_order(problem: ReplicationProblem) -> ReplicationPlan:
-    """Tasks in the order of the file, each to the first free node, transfers stated.
-
-    Raises UnsolvableInstanceError for a task that no disk can hold.
-    """
+    """Tasks in the order of the file, each to the first free node, transfers stated."""
     require_batch(problem)
     planner = _InFileOrder(problem)
     for k in range(len(problem.tasks)):

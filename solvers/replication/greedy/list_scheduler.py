@@ -227,10 +227,7 @@ class ListScheduler:
         self._waits = [len(tasks) for tasks in problem.predecessors]
 
     def run(self, deadline: Deadline | None = None) -> "ListScheduler":
-        """Commit all tasks.
-
-        Raises UnsolvableInstanceError for a task that fits no node, OutOfTime when *deadline* passes.
-        """
+        """Commit all tasks."""
         self.problem.require_room()
         number = len(self.problem.tasks)
         choose = _FirstEnd(self) if self.components.rank == "end" else _LongestPath(self)

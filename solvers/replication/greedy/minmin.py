@@ -46,10 +46,7 @@ class Settings(Record):
 def solve(
     problem: ReplicationProblem, request: SolveRequest[Settings, ReplicationPlan]
 ) -> Outcome[ReplicationPlan]:
-    """Plan with MinMin.
-
-    Where the deadline passes first, tasks go in the order of the file, with a note.
-    """
+    """Plan with MinMin, or in the order of the file where the deadline passes first."""
     settings = request.settings or Settings()
     try:
         plan, _ = plan_minmin(
@@ -84,11 +81,7 @@ def plan_minmin(
     deadline: Deadline | None = None,
     room: Room = "missing",
 ) -> tuple[ReplicationPlan, list[float]]:
-    """MinMin's plan and the planned ready time of each node in seconds.
-
-    Raises UnsolvableInstanceError for a task that no disk can hold and OutOfTime where *deadline*
-    passes first.
-    """
+    """MinMin's plan and the planned ready time of each node in seconds."""
     require_batch(problem)
     estimate = planning_seconds(problem)
     reads = sum(map(len, problem.inputs)) + len(problem.tasks)

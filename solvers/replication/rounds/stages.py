@@ -53,10 +53,7 @@ def select(
     limits: BackendLimits,
     ties: Literal["any", "bytes"] = "any",
 ) -> Selection:
-    """A largest balanced sub-batch within *limits*; never empty while something is pending.
-
-    Raises UnsolvableInstanceError when no place can take any pending task.
-    """
+    """A largest balanced sub-batch within *limits*; never empty while something is pending."""
     greedy = greedy_selection(problem, pending, places)
     for balance in (thresh, None):
         left = timed(
@@ -240,11 +237,7 @@ def _restricted(
 
 
 def first_moves(instance: StaticInstance, assign: Sequence[int], sends: bool = True) -> Moves:
-    """Transfers for a fixed assignment: what a task's node lacks is copied (if it *sends*) from a reader.
-
-    Held copies that no task of their node reads are no sources, since they may have to go. Where no
-    node can send, the reader with the least load fetches the file and sends it on if that pays.
-    """
+    """Transfers for a fixed assignment: what a task's node lacks is copied (if it *sends*) from a reader."""
     remote: list[tuple[int, int]] = []
     copies: list[tuple[int, int, int]] = []
     load = loads(instance, Moves(tuple(assign), (), ()))

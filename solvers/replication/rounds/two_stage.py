@@ -216,11 +216,7 @@ class Rounds:
     def _join(
         self, parts: Sequence[Allocation], kept: Sequence[frozenset[int]]
     ) -> tuple[list[Removal], list[Copy]]:
-        """All moves of a round; a fetch becomes a copy where another virtual node has the file.
-
-        Only for a node that reads the file (equation 2), and from a node that kept it or fetches it
-        itself in this round, so that every copy still descends from a fetch.
-        """
+        """All moves of a round; a reader's fetch becomes a copy where another virtual node has the file."""
         far = self.problem.network.remote_bytes_per_second
         cheaper = self.settings.replication and self.problem.copy_bytes_per_second > far
         remote: list[Removal] = []
@@ -307,11 +303,7 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
 def solve_in_rounds(
     problem: ReplicationProblem, request: SolveRequest, settings: Settings, levels: tuple[int, ...]
 ) -> Outcome:
-    """Plan with the tree of virtual nodes *levels*; the bound is the area bound.
-
-    Metrics: ``rounds``; ``scheduling_milliseconds_per_task`` (wall clock of the whole planning).
-    Raises UnsolvableInstanceError for a task that no disk can hold.
-    """
+    """Plan with the tree of virtual nodes *levels*; the bound is the area bound."""
     begun = time.perf_counter()
     require_batch(problem)
     if HASTE_SECONDS_PER_TASK * len(problem.tasks) > request.deadline.remaining() + SLACK_SECONDS:

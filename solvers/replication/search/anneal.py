@@ -57,12 +57,7 @@ class Settings(Record):
 
 
 def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
-    """Anneal the static model; the bound is the area bound.
-
-    Raises UnsolvableInstanceError for a task that no disk can hold and NotApplicableError where the
-    disks cannot hold the batch in one round. Where they might and no such plan is found, minmin
-    answers with a note. ``threads`` anneal from seeds that follow each other, and the best plan counts.
-    """
+    """Anneal the static model; the bound is the area bound."""
     require_batch(problem)
     settings: Settings = request.settings or Settings()
     if (hasty := in_haste(problem, request)) is not None:
@@ -131,10 +126,7 @@ def anneal(
 
 
 def steps_within(instance: StaticInstance, seconds: float, rounds: int, deadline: Deadline) -> int:
-    """Steps of each of so many *rounds* that surely end in *seconds*, from 2,000 to 6 million.
-
-    An estimate from the instance and the kernel that the rounds will take.
-    """
+    """Steps of each of so many *rounds* that surely end in *seconds*, from 2,000 to 6 million."""
     rate = 1.0 / _step_seconds(instance)
     if use_machine_code("anneal", deadline, seconds):
         rate *= COMPILED_TIMES
@@ -240,11 +232,7 @@ def _decoded(instance: StaticInstance, data: kernel.Data, state: kernel.State) -
 
 
 def placed_by_disk(instance: StaticInstance) -> tuple[int, ...]:
-    """Node of every task, placed one after another.
-
-    Tasks with most work first, each where its files fit and on nodes below the average load, then where it
-    brings the fewest bytes. A new file weighs as if it were fetched once.
-    """
+    """Node of every task, most work first, where its files fit, loads are low and fewest bytes are new."""
     sizes, nodes, ceiling = instance.sizes, range(instance.num_nodes), bounds.area(instance)
     disks = [node.disk_bytes for node in instance.problem.nodes]
     files = [set(held) for held in instance.held]

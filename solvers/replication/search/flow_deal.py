@@ -68,10 +68,7 @@ def depth_first(problem: ReplicationProblem, rng: random.Random | None = None) -
 
 
 def stretches(problem: ReplicationProblem, order: list[int]) -> list[list[int]]:
-    """Queues: each node a stretch of *order*, by its share of all core time; costs next to nothing.
-
-    A task goes to the first node from its own on that it fits.
-    """
+    """Queues: each node a stretch of *order*, by its share of all core time; costs next to nothing."""
     power = list(accumulate(node.cores * node.speed for node in problem.nodes))
     work = [task.compute_seconds * task.cores for task in problem.tasks]
     queues: list[list[int]] = [[] for _ in problem.nodes]

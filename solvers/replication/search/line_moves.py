@@ -265,10 +265,7 @@ def send_block(inst: Instance, line: Line, k: int, i: int, most: int) -> None:
 
 
 def shift_block(inst: Instance, line: Line, k: int, to: int, i: int) -> None:
-    """Task *k* and those behind it in the order go to place *to*, on their nodes or all to node *i*.
-
-    Only where no task waits for another.
-    """
+    """In a batch, task *k* and those behind it go to place *to*, on their nodes or all to node *i*."""
     p, stay = line.place[k], draw(line.random, 2)
     length = min(1 + draw(line.random, LONGEST_BLOCK), inst.num_tasks - p)
     to = min(to, inst.num_tasks - length)

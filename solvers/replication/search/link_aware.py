@@ -55,11 +55,7 @@ class Settings(ReplayOptions):
 
 
 def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
-    """Search until the number of evaluations, the bound or the deadline is reached.
-
-    Objective: simulated makespan; bound: :func:`makespan_bound_seconds`. Raises
-    UnsolvableInstanceError for a task that no disk can hold.
-    """
+    """Search the least simulated makespan until the evaluations, the bound or the deadline are reached."""
     problem.require_room()
     if not problem.is_workflow and _too_large(problem, request):
         return _greedy(problem, request)

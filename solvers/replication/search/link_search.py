@@ -244,10 +244,7 @@ def with_barriers(engine: Engine, ordered: Annealing, every: int) -> Annealing:
 
 
 def merged(problem: ReplicationProblem, queues: list[list[int]]) -> list[int]:
-    """One order that all *queues* keep and no reader stands in before its producers.
-
-    Of the tasks that may come next the one nearest to the front of its queue, as a share of it.
-    """
+    """One order that all *queues* and producers keep, by places in the queues as shares of them."""
     after = successors(problem)
     waits = [len(before) for before in problem.predecessors]
     share = [0.0] * len(waits)

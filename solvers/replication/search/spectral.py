@@ -20,11 +20,7 @@ DENSE_TASKS = 60
 
 
 def task_order(problem: ReplicationProblem) -> list[int]:
-    """Positions of all tasks, one connected component after another, each along its Fiedler vector.
-
-    Components come in order of their lowest task; a direction is chosen so that the result does
-    not depend on the sign of the vector.
-    """
+    """Positions of all tasks, one connected component after another, each along its Fiedler vector."""
     import networkx as nx
 
     graph = sharing_graph(problem)

@@ -43,17 +43,6 @@ def test_a_month_on_mira() -> None:
     assert min(shares) >= 0.0499 and max(shares) <= 0.1701
 
 
-@pytest.mark.slow
-def test_the_loaded_month_caps_what_a_job_moves() -> None:
-    """.5 of 250 GB/s for those of 4,096 nodes (128 GB/s) and more; .6 of the storage's bytes are asked."""
-    problem = generate("mira-month-loaded", {}, 2)
-    own = {(job.nodes >= 4096, job.io_bytes_per_second) for job in problem.jobs}
-    assert own == {(True, 125e9), (False, None)}
-    asked = sum(phase.io_bytes * phase.repeat for job in problem.jobs for phase in job.phases)
-    assert 0.56 < asked / (30 * 86400 * 250e9) < 0.70
-    assert ioopt.solve(problem, "fill", settings={"rates": "no"}).violations == ()
-
-
 def test_congested_months_differ_in_sizes_and_bursts() -> None:
     """Sizes of the wide month are weighted by (nodes / 512)^.5: .278 of 1.544 have 8,192 nodes and more."""
     mixed, wide, bursts = (generate(f"mira-{name}", {}, 1) for name in ("mixed", "wide", "bursts"))

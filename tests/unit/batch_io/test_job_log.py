@@ -19,7 +19,7 @@ SACCT_JOBS = [  # id, submit, wait, run, processors, limit, user, queue, partiti
     (106, 5400, 5440, 600, 32, 172800, "eve", "normal", "long"),  # lost its node: a run
     (104, 9020, 10, 1800, 64, None, "ada", "high", "batch"),  # submitted 3600, eligible 9020
     (
-        108,
+        107,
         11560,
         20,
         14400,

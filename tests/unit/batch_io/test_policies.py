@@ -220,12 +220,6 @@ def test_a_setting_may_not_contradict_the_name(
         ioopt.solve(resolve("two-writers"), name, settings={key: value})
 
 
-def test_a_setting_may_repeat_what_the_name_says() -> None:
-    result = ioopt.solve(resolve("two-writers"), "cons-fcfs+top", settings={"top": "true"})
-    assert result.plan is not None
-    assert result.plan["policy"] == "cons-fcfs"
-
-
 def test_expansion_factors_that_lose_digits_are_refused() -> None:
     with pytest.raises(UsageError, match=r"ef.*at least"):
         ioopt.solve("mira-day", "fill", settings={"ef": 1e-10})

@@ -66,13 +66,6 @@ def test_mean_share_is_the_fraction(fraction: float) -> None:
     assert min(shares) >= -1e-12 and max(shares) <= 1 + 1e-12
 
 
-def test_the_seed_decides() -> None:
-    log = trace(*(line(id=k, run=5000) for k in range(1, 9)))
-    first, again, other = (batch_io_from_swf(log, io=IoRule(seed=seed)) for seed in (1, 1, 2))
-    assert first == again and first != other
-    assert first.meta is not None and "seed 1" in first.meta["synthetic"]["I/O"]
-
-
 def test_more_jobs_leave_the_first_as_they_were() -> None:
     log = trace(*(line(id=k, submit=k, run=5000) for k in range(1, 9)))
     few, all_jobs = (batch_io_from_swf(log, max_jobs=n) for n in (3, None))

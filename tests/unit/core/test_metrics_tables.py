@@ -4,22 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from ioopt.comparing import parse_solver
 from ioopt.comparing.measures import add_ratios
-from ioopt.metrics import mean_and_standard_error, paired_ratios
+from ioopt.metrics import paired_ratios
 from ioopt.registry import KINDS, measure_of
 from ioopt.tables import render
 from ioopt.timeline import Interval, Timeline
-
-
-def test_standard_error_by_hand():
-    # values 1, 2, 6: mean 3, squared deviations 4 + 1 + 9 = 14, variance 7, error sqrt(7/3)
-    mean, error = mean_and_standard_error([1, 2, 6])
-    assert mean == 3 and error == pytest.approx((7 / 3) ** 0.5)
-    assert mean_and_standard_error([4.0]) == (4.0, None)
-    with pytest.raises(ValueError, match="no values"):
-        mean_and_standard_error([])
-
 
 REPLICATION = KINDS["replication"]
 
@@ -71,14 +60,6 @@ def test_ratio_to_best_ignores_failed_rows_and_references():
     ]
     add_ratios(rows, measure_of(REPLICATION))
     assert [r["ratio_to_best"] for r in rows] == [1.0, 1.25, None, None]
-
-
-def test_solver_words():
-    assert parse_solver("fill") == ("fill", {})
-    assert parse_solver("two-stage:thresh=0.2,barriers=no") == (
-        "two-stage",
-        {"thresh": "0.2", "barriers": "no"},
-    )
 
 
 def test_tables_align_in_every_form():

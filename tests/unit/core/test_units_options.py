@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import pytest
 from pydantic import BaseModel, ConfigDict
 
 from ioopt.errors import UsageError
 from ioopt.options import Deadline, SolveOptions, parse_assignments, parse_settings
 from ioopt.protocols import Incumbents
-from ioopt.units import exact, parse_bytes, parse_rate, parse_seconds
+from ioopt.units import parse_bytes, parse_rate
 
 
 @pytest.mark.parametrize(
@@ -43,10 +41,6 @@ def test_rates(text, rate):
     assert parse_rate(text) == rate
 
 
-def test_seconds():
-    assert [parse_seconds(text) for text in ("90", "250ms", "2h", 1.5)] == [90, 0.25, 7200, 1.5]
-
-
 @pytest.mark.parametrize("text", ["", "MB", "5 parsecs", "-3MB", "1..2MB"])
 def test_sizes_that_mean_nothing_are_refused(text):
     with pytest.raises(UsageError, match="is not a number with a unit"):
@@ -63,12 +57,6 @@ def test_rates_that_mean_nothing_are_refused(text):
 def test_a_size_in_bits_is_refused_with_what_was_meant(text, meant):
     with pytest.raises(UsageError, match=f"is in bits .*; write {meant} for bytes"):
         parse_bytes(text)
-
-
-def test_decimals_mean_what_is_written():
-    assert exact(0.1) == Fraction(1, 10)
-    assert exact("2.5e-3") == Fraction(1, 400)
-    assert exact(3) == 3
 
 
 @pytest.mark.parametrize(

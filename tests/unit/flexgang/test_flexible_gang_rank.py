@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from conftest import deadline_of_checks, first
+from conftest import deadline_of_checks
 
 import ioopt
 from ioopt.generate.flexgang.flexible_gang import PRESETS, generate
@@ -60,19 +60,6 @@ def test_with_little_time_baselines_and_the_models_best_are_simulated() -> None:
     # Not even for those: nothing is compared.
     assert rerank(problem, everyone, (1,), 5.0, deadline_of_checks(8)) == []
     assert rerank(problem, everyone, (1,), 5.0, Deadline(0.0)) == []
-
-
-@pytest.mark.parametrize("limit", first(1, [1e-9, 60.0]))
-def test_exact_is_never_below_the_greedy_in_the_model(limit: float) -> None:
-    """With the patterns' programs never begun, its plan is the greedy's, bounded and marked."""
-    problem = generate("heavy-mix", {}, 2)
-    greedy = ioopt.solve(problem, "greedy", time_limit=limit)
-    exact = ioopt.solve(
-        problem, "flex-exact", time_limit=limit, settings={"rerank": "false"}, gap=1.0
-    )
-    assert exact.objective >= greedy.objective - 1e-9
-    assert exact.bound >= exact.objective - 1e-9
-    assert exact.violations == ()
 
 
 def test_greedy_plans_come_first_with_the_whole_limit(monkeypatch: pytest.MonkeyPatch) -> None:

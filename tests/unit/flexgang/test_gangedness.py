@@ -183,14 +183,6 @@ def test_means_alone_never_prove_by_silence() -> None:
     assert judge_means(10.0, None, 5.0, None).gangedness == "UNKNOWN"  # how many processors?
 
 
-def test_states_of_something_else_are_refused() -> None:
-    state = fed([10.0, 12.0] * 8, [1.0, 3.0] * 8).state()
-    with pytest.raises(InstanceError, match="wanted 'ioopt/gangedness-state'"):
-        GangednessMonitor.restore({"format": "ioopt/result"})
-    with pytest.raises(InstanceError, match="'running'"):
-        GangednessMonitor.restore({k: v for k, v in state.items() if k != "running"})
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

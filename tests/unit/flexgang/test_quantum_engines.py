@@ -12,7 +12,7 @@ from conftest import shared_path
 from ioopt.errors import UsageError
 from ioopt.measure import quantum_model
 from ioopt.measure.quantum_chain import measure, surface
-from ioopt.measure.quantum_model import nanoseconds, simulate_point
+from ioopt.measure.quantum_model import simulate_point
 from ioopt.problems.flexgang.quantum_model import QuantumModelProblem, QuantumPoint, TwoJobMeasures
 
 
@@ -63,12 +63,6 @@ def test_irrevocable_gives_the_cpu_away_until_the_slot_ends() -> None:
     kept = event(40, 10, burst_shape=None, donation="irrevocable")
     assert kept.slowdown == pytest.approx(2.0, abs=1e-9)
     assert kept.useful == pytest.approx((10 + 35) / 50, abs=1e-9)
-
-
-def test_one_processor_never_fragments() -> None:
-    found = event(10, 20, processors=1)
-    assert found.fragmentation == pytest.approx(0.0, abs=1e-12)
-    assert surface(0.01, 0.02, processors=1).fragmentation == pytest.approx(0.0, abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -134,12 +128,6 @@ def test_more_cells_change_little() -> None:
         fine = surface(qi / 1000, qc / 1000, cells=1000)
         assert coarse.slowdown == pytest.approx(fine.slowdown, rel=5e-4)
         assert coarse.fragmentation == pytest.approx(fine.fragmentation, abs=5e-4)
-
-
-def test_ties_need_whole_nanoseconds() -> None:
-    assert nanoseconds(0.0025) == 2_500_000
-    assert nanoseconds(1e-12) == 1
-    assert nanoseconds(0.0) == 0
 
 
 def test_refusals() -> None:

@@ -110,13 +110,3 @@ def test_plot_draws_one_curve_for_each_fixed_quantum() -> None:
     one = QuantumMeasures(points=(MeasuredPoint.model_validate(GOOD),))
     _, right = plot_quantum_model(one).figure.axes
     assert right.lines[0].get_ydata()[0] == pytest.approx(20.0)
-
-
-def test_a_dedicated_machine_wastes_what_not_all_can_use() -> None:
-    """Blocked 20 of 25 ms: .8 of the time a processor is free, .8^3 all three are; no slowdown."""
-    from ioopt.measure.quantum_chain import surface
-
-    found = surface(0.01, 0.0, processors=3)
-    assert (found.slowdown, found.beta) == (1.0, pytest.approx(0.2))
-    assert found.fragmentation == pytest.approx(0.8 - 0.8**3)
-    assert found.useful == pytest.approx(0.8**3)

@@ -22,7 +22,7 @@ from ioopt.problems.flexgang.quantum_selection import (
     slot_sequence,
 )
 from ioopt.protocols import SolveRequest
-from ioopt.solvers.flexgang.quantum_greedy import best_uniform, cycle_grid, greedy_options
+from ioopt.solvers.flexgang.quantum_greedy import cycle_grid, greedy_options
 from ioopt.solvers.flexgang.quantum_ip import run
 
 # Two quanta, one I/O job, one compute job that needs half of the cycle. The table gives S for the
@@ -120,23 +120,6 @@ def test_the_closed_bound_by_hand() -> None:
     assert late.bound == least_cost(ioopt.load("quantum-mixed")) > 0
 
 
-def test_greedy_lengths_are_in_the_grid() -> None:
-    found = 0
-    for seed in range(6):
-        costs = QuantumCosts(random_problem(seed))
-        options = greedy_options(costs)
-        if options is not None:
-            found += 1
-            assert costs.cycle(options) in cycle_grid(costs)
-    assert found >= 4
-
-
-def test_uniform_start_and_descent() -> None:
-    costs = QuantumCosts(ioopt.load(TINY))
-    assert best_uniform(costs) == [(0.020, 1), (0.020, 1)]
-    assert greedy_options(costs) == [(0.020, 1), (0.020, 1)]
-
-
 def test_slots_are_laid_out_by_their_wanted_place() -> None:
     # x twice (.25, .75), y four times (.125, .375, .625, .875), z once (.5):
     # y .125, x .25, y .375, z .5, y .625, x .75, y .875, back to back.
@@ -185,20 +168,6 @@ def test_options_off_the_menu_are_not_simulated() -> None:
         ioopt.simulate(problem, plan)
 
 
-@pytest.mark.slow
-def test_one_visit_is_realised_as_predicted() -> None:
-    problem = generate("plain", {}, 0)
-    result = ioopt.solve(problem, "quantum-ip")
-    assert result.metrics["realised"] == pytest.approx(result.objective, rel=0.05)
-    surface = Surface(32)
-    for name, (quantum, _) in result.metrics["options"].items():
-        if name.startswith("io"):
-            on, off = quantum, result.plan["cycle_seconds"] - quantum
-            chain = surface.at(problem.jobs[problem.job_index[name]], on, off)
-            assert result.metrics["slowdown"][name] == pytest.approx(chain.slowdown, rel=0.01)
-            assert result.metrics["waste"][name] == pytest.approx(chain.fragmentation, abs=0.01)
-
-
 def visited(
     io: float, compute: float, jobs: dict[str, Any], **more: Any
 ) -> QuantumSelectionProblem:
@@ -241,23 +210,6 @@ def test_uneven_visits_fall_back_and_say_so(solver: str) -> None:
     assert result.plan["options"]["io"]["visits"] == 1
     assert "fell back to one visit" in result.notes[0]
     assert result.metrics["realised"] == pytest.approx(result.objective, rel=0.02)
-
-
-@pytest.mark.parametrize("seed", first(1, range(4)))
-def test_several_visits_agree_or_fall_back_and_say_so(seed: int) -> None:
-    settings = {"io_jobs": 2, "compute_jobs": 2, "mu": 0.25 * seed, "compute_share": 0.6}
-    problem = generate("visits", settings, seed)
-    result = ioopt.solve(problem, "quantum-ip")
-    visits = [choice["visits"] for choice in result.plan["options"].values()]
-    if max(visits) > 1:
-        assert result.metrics["realised"] <= 1.05 * result.objective
-    else:
-        told = any("fell back to one visit" in note for note in result.notes)
-        costs = QuantumCosts(problem)
-        model = QuantumModel(costs, cycle_grid(costs))
-        answer = run(model, greedy_options(costs), SolveRequest(SolveOptions(), Deadline(None)))
-        assert told == (max(f for _, f in model.options(answer.values)) > 1)
-    assert result.violations == ()
 
 
 CHANGES = [

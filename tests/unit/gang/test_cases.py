@@ -54,8 +54,8 @@ def test_phase(path: Path, engine: str) -> None:
         after = policy.update(state, case["phase"])
     else:
         after = compiled_phase(state, case["phase"], policy.rules)
+    plan = plan_of_state(problem, after)
     ids = [job.id for job in (*problem.running, *problem.waiting)]
-    plan = plan_of_state(after, ids)
     wanted = case["after"]
     assert drawn(problem, plan) == wanted["matrix"]
     for job, expected in zip(plan.jobs, wanted["running"], strict=True):

@@ -90,19 +90,6 @@ def test_workloads_run_check_and_repeat() -> None:
     assert decisions > 50
 
 
-@pytest.mark.parametrize("queue", ["free", "fcfs"])
-def test_values_of_all_events_are_not_below_the_greedy(queue: str) -> None:
-    log: list[exact.Decision] = []
-    for seed in range(6):
-        problem = random_workload(seed, 12)
-        settings = exact.Settings(queue=queue, window=2)  # type: ignore[arg-type]
-        policy = exact.ExactPolicy(settings)
-        GangSimulation(gangs_of(problem), Timing.of(problem.machine), policy).run()
-        log += policy.log
-    assert all(decision.value >= decision.greedy for decision in log)
-    assert sum(decision.proven for decision in log) >= 0.9 * len(log) > 50
-
-
 def _expired() -> Deadline:
     return Deadline(1.0, clock=lambda: 10.0, started=0.0)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from pathlib import Path
 from typing import Any
 
@@ -210,16 +209,6 @@ def test_lublin_model_against_its_authors_output() -> None:
     assert np.median(np.diff(table.arrival)) == pytest.approx(np.median(gaps), rel=0.1)
     logs = [np.log(np.maximum(values, 1)).mean() for values in (np.diff(table.arrival), gaps)]
     assert logs[0] == pytest.approx(logs[1], rel=0.02)
-
-
-def test_lublin_parameters_are_the_published_ones() -> None:
-    from dataclasses import asdict
-
-    from ioopt.generate.gang.lublin import PARAMETERS
-
-    path = shared_path("data", "workload-models", "lublin99-parameters.json")
-    published = json.loads(path.read_text())["parameters"]
-    assert {name: asdict(values) for name, values in PARAMETERS.items()} == published
 
 
 def test_means_can_be_asked_for() -> None:

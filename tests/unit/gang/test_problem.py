@@ -109,11 +109,6 @@ def test_times_follow_from_the_io_quantities() -> None:
     assert problem.times == ((1.8, 3.6),)
 
 
-def test_decimals_mean_what_is_written() -> None:
-    problem = GangProblem.model_validate(workload(job_local_seconds=0.1))
-    assert problem.exact_times[1][0] == Fraction(1, 10)
-
-
 def test_settings_that_cannot_go_together() -> None:
     problem = ioopt.load(workload())
     with pytest.raises(UsageError, match="exact arithmetic"):

@@ -1,4 +1,4 @@
-"""Proofs by enumeration and by spreading heavy files, against exhaustive search and by hand."""
+"""Proofs by enumeration, against exhaustive search and by hand."""
 
 from __future__ import annotations
 
@@ -7,18 +7,15 @@ from fractions import Fraction
 import pytest
 from conftest import ENGINES, first
 from oracle.replication_exhaustive import optimum
-from replication_samples import fits_somewhere, made, tiny
+from replication_samples import fits_somewhere, tiny
 
 from ioopt.checking import check
 from ioopt.models.replication.file_options import file_options
 from ioopt.models.replication.static import fits, loads, reduce, to_plan
-from ioopt.options import Deadline
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.solvers.replication.exact import enumeration
 from ioopt.solvers.replication.exact import enumeration_kernel as kernel
-from ioopt.solvers.replication.exact import ip_search as splits
 from ioopt.solvers.replication.exact.enumeration import Enumeration
-from ioopt.solving import solve
 
 VARIANTS = [("acyclic", True), ("printed", True), ("acyclic", False)]
 
@@ -52,7 +49,7 @@ def _exact(problem: ReplicationProblem, *variant, fast: bool = False) -> tuple[i
         assert not check(problem, to_plan(instance, moves, variant[0] == "printed"))
         assert not best[1:] or best[-1] < best[-2]
 
-    search = Enumeration(instance, *variant, Deadline(None), fast)
+    search = Enumeration(instance, *variant, fast)
     bound = search.advance(1 << 40, lambda: False, lambda: best[-1] - 1 if best else 1 << 60, found)
     assert bound is not None
     return (best[-1] if best else None), bound
@@ -84,7 +81,7 @@ def test_enumeration_equals_exhaustive_search(seed: int, engine: str) -> None:
 def test_enumeration_gives_up_after_so_many_nodes() -> None:
     instance = reduce(tiny(1, tasks=4))
     args = (lambda: False, lambda: 1 << 60, lambda moves: pytest.fail("found"))
-    search = Enumeration(instance, "acyclic", True, Deadline(None))
+    search = Enumeration(instance, "acyclic", True)
     assert search.advance(2, *args) is None and search.state.numbers[kernel.NODES] == 2
 
 
@@ -97,39 +94,3 @@ def test_where_enumeration_applies() -> None:
     assert not enumeration.applies(reduce(fast.model_copy(update={"nodes": nodes})))
     held = (fast.nodes[0].model_copy(update={"holds": ("f0",)}), *fast.nodes[1:])
     assert not enumeration.applies(reduce(fast.model_copy(update={"nodes": held})))
-
-
-def _events(counts: list[int], sizes: list[int], nodes: int, compute: float) -> ReplicationProblem:
-    """counts[k] tasks that read file k of sizes[k] bytes and nothing else."""
-    tasks = {f"t{k}.{m}": (compute, [f"f{k}"]) for k, n in enumerate(counts) for m in range(n)}
-    return made(nodes, {f"f{k}": size for k, size in enumerate(sizes)}, tasks, 1, 20)
-
-
-def test_spreads_by_hand() -> None:
-    """Two heavy files (40) with 3 and 1 tasks, a light one (5): in all 85 + 5 of compute, two nodes.
-
-    Within 46 a node 92 - 90 = 2 are left, half of both ends of a copy (2 + 2): each file on one
-    node, alike for both or not. Within 47, 4 are left, and the first may be on both nodes.
-    """
-    problem = _events([3, 1, 1], [40, 40, 5], 2, 1.0)
-    instance = reduce(problem)
-    heavy = splits.heavy_classes(instance)
-    assert [instance.classes[k].count for k in heavy] == [3, 1]
-    units = round(1 / instance.unit)
-    assert splits.spreads(instance, heavy, True, 46 * units) == [(1, 1), (1, 2)]
-    assert splits.spreads(instance, heavy, True, 47 * units) == [(1, 1), (1, 2), (3, 1), (3, 2)]
-    assert splits.spreads(instance, heavy, False, 47 * units) == [(1, 1), (1, 2)]
-
-
-@pytest.mark.parametrize("nodes", first(1, [2, 3]))
-@pytest.mark.parametrize("variant", range(3))
-def test_spreading_proves_what_exhaustive_search_finds(nodes: int, variant: int) -> None:
-    cycles, replication = VARIANTS[variant]
-    problem = _events([3, 1, 1], [20, 20, 5], nodes, 3.0)
-    assert splits.heavy_classes(reduce(problem))
-    settings = {"cycles": cycles, "replication": str(replication).lower()}
-    result = solve(problem, "ip", settings=settings, time_limit=30)
-    assert result.status == "optimal" and check(problem, result) == []
-    true = optimum(problem, cycles, replication)
-    assert true is not None
-    assert result.objective == pytest.approx(float(true), abs=1e-9)

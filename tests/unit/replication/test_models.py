@@ -197,16 +197,6 @@ def test_bounds_stay_below_the_optimum(seed: int) -> None:
         found = [bounds.area(instance), bounds.largest_task(instance)]
         if partition is not None:
             found.append(Fraction(solve_by_cpsat(partition, LIMITS).bound))
-        cut = bounds.node_cut_model(instance, int(true / instance.unit), replication)
-        answer = solve_by_cpsat(cut.program, LIMITS)
-        assert answer.status is Status.OPTIMAL  # every node of the best plan is a solution
-        found.append(Fraction(cut.batch_time(answer.bound)).limit_denominator(1000))
-        model = AggregatedModel(
-            instance, cycles=cycles, replication=replication, upper=int(true / instance.unit)
-        )
-        model.hold_ends(cut.price, round(answer.objective))
-        held = solve_by_cpsat(model.program, LIMITS)
-        assert held.status is Status.OPTIMAL and round(held.objective) * instance.unit == true
         assert all(bound * instance.unit <= true for bound in found)
     assert len(found) >= 2
 
@@ -225,30 +215,6 @@ def test_partition_bound_by_hand() -> None:
     assert seconds == {("acyclic", True): 5.184, ("printed", True): 5.12, ("acyclic", False): 6.62}
     # (5.12 + 6 x 1.5) / 3
     assert float(bounds.area(instance) * instance.unit) == pytest.approx(14.12 / 3)
-
-
-def test_node_cut_bound_by_hand() -> None:
-    """One file of 5.12 s, six tasks of 1.5 s: every node that reads it pays an end of a copy, .064 s.
-
-    Without copies it costs each half a fetch at least: two nodes share one more. With 1,700 units a node no
-    node can be without a task, the other two could not do all.
-    """
-    instance = reduce(ioopt.load("cycle3"))
-    answers = {}
-    for replication, upper in ((True, 1296), (False, 1700)):
-        model = bounds.node_cut_model(instance, upper, replication)
-        answers[replication] = solve_by_cpsat(model.program, LIMITS).objective
-        assert model.batch_time(0) * 3 == 1280 + 6 * 375
-    assert answers == {True: 16, False: 640}
-    assert bounds.node_cut_model(instance, 1296).batch_time(16) == (3530 + 3 * 16) / 3
-    # Rows that ask for one unit more than the nodes without the fetch pay leave no plan of 5.184 s.
-    for least, status in ((16, Status.OPTIMAL), (17, Status.INFEASIBLE)):
-        rows = AggregatedModel(instance, upper=1296)
-        rows.hold_ends([16], least)
-        assert solve_by_cpsat(rows.program, LIMITS).status is status
-    # Below a third of all work not even three times the cheapest node can do it.
-    tight = bounds.node_cut_model(instance, 1176)
-    assert solve_by_cpsat(tight.program, LIMITS).status is Status.INFEASIBLE
 
 
 def test_units_are_exact_or_rounded_down() -> None:

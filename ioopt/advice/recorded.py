@@ -1,0 +1,86 @@
+"""Instances of work directories from recorded workflows: WfFormat files and Nextflow traces (rule B15)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from ioopt.errors import InstanceError, UsageError
+from ioopt.formats.cluster import Machine
+from ioopt.formats.native import named, read_json, read_text, validate
+from ioopt.formats.nextflow.trace import Columns, read_nextflow_trace
+from ioopt.formats.wfformat.instance import problem_from_wfformat
+from ioopt.generate.work_directory import of_workflow
+from ioopt.problems.replication import ReplicationProblem
+from ioopt.problems.work_directory import WorkDirectoryProblem
+
+_TAG = re.compile(r"\S+\s+\((.+)\)(?: #\d+)?")
+
+
+def read_work_directory(
+    file: str, cores: int | None = None, quota: int | None = None, samples: int = 1,
+    scratch: float = 0.0, dag: str | None = None, read: Columns = "rchar",
+) -> WorkDirectoryProblem:  # fmt: skip
+    """The instance in *file*: an ``ioopt/work-directory`` file or name, WfFormat, or a Nextflow trace.
+
+    *cores* and *quota* (bytes) go before what an instance says, *samples* are copies; *scratch* is in
+    bytes of outputs; a trace may have a *dag*. Raises InstanceError and UsageError.
+    """
+    from ioopt.catalog import entries
+    from ioopt.solving import load
+
+    name = named(file)
+    data: object = None
+    if file not in entries():
+        trace = not read_text(file).lstrip("\ufeff \t\r\n").startswith(("{", "["))
+        data = None if trace else read_json(file)
+        if trace or (
+            isinstance(data, Mapping) and not str(data.get("format")).startswith("ioopt/")
+        ):
+            if cores is None:
+                raise UsageError("--cores N: a recorded workflow does not say the machine's")
+            # nothing but the cores is used, and nothing said of what is told
+            machine = Machine(nodes=1, cores=cores, disk="unlimited", link="shared", speed=1,
+                              remote_rate=1e9, replica_rate=1e9)  # fmt: skip
+            if trace:
+                found = read_nextflow_trace(file, dag, machine, read)
+            else:
+                found = problem_from_wfformat(data, name, machine=machine)
+            return _of_record(found, cores, quota, samples, scratch, name)
+    problem = load(file if data is None else data)
+    if not isinstance(problem, WorkDirectoryProblem):
+        kinds = "ioopt/work-directory, WfFormat or a trace"
+        raise UsageError(f"{file}: {problem.format}: wanted {kinds}")
+    told = {"cores": cores, "quota_bytes": quota}
+    given = {key: value for key, value in told.items() if value is not None}
+    made = validate(WorkDirectoryProblem, problem.model_dump(by_alias=True) | given, name)
+    return made.copies(samples)
+
+
+def _of_record(
+    found: ReplicationProblem, cores: int, quota: int | None, samples: int, scratch: float, name: str
+) -> WorkDirectoryProblem:  # fmt: skip
+    """The recorded workflow *found*, copied; InstanceError where it says no bytes of products.
+
+    Nothing is kept: what no task reads counts as published by move. In one copy of a trace a tag is
+    a sample; where no task has one, tasks that files join are.
+    """
+    made = {file for task in found.tasks for file in task.outputs}
+    if not any(file.bytes for file in found.files if file.id in made):
+        raise InstanceError(f"{name}: no task wrote a byte: its sizes were not recorded")
+    source, warnings = (found.meta or {}).get("source"), [*found.warnings]
+    if wide := [task.id for task in found.tasks if task.cores > cores]:
+        few = f"{len(wide)} tasks, such as {wide[0]}, get {cores} cores, not more"
+        warnings.append(f"{name}: {few}")
+    tags = {}
+    if source == "Nextflow trace" and samples == 1:
+        rows = ((task.id, _TAG.fullmatch(task.id)) for task in found.tasks)
+        tags = {task: tag[1] for task, tag in rows if tag is not None}
+        if not tags:
+            warnings.append(f"{name}: no task has a tag: tasks that files join are one sample")
+    invented = f"scratch: {scratch:g} x outputs; outputs nobody reads are moved out"
+    return of_workflow(
+        found.tasks, [(file.id, file.bytes) for file in found.files], cores, scratch, tags,
+        name=found.name, quota_bytes=quota,
+        meta={"source": source, "warnings": warnings, "invented": invented},
+    ).copies(samples)  # fmt: skip

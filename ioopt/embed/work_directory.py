@@ -1,0 +1,184 @@
+"""The dispatcher of a work directory inside an engine: what starts now so that the quota holds.
+
+>>> from ioopt.embed import WorkDirectory
+>>> tasks = [{"id": "trim", "compute_seconds": 5, "outputs": ["t"]},
+...          {"id": "map", "compute_seconds": 5, "inputs": ["t"], "outputs": ["m"]}]
+>>> files = [{"id": "t", "bytes": 6}, {"id": "m", "bytes": 4}]
+>>> run = WorkDirectory({"cores": 2, "quota_bytes": 10, "tasks": tasks, "files": files})
+>>> run.next()
+'trim'
+>>> run.started("trim")
+>>> run.ended("trim", now=7.0, files={"t": 8})
+>>> run.next()
+>>> print(run.notes[0].partition(';')[0])
+stuck at 7 s with 1 tasks left: nothing runs, and map lacks 2 bytes
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Self, get_args
+
+from ioopt.embed.guard import Guard, restoring
+from ioopt.errors import InstanceError, UsageError
+from ioopt.formats.native import validate
+from ioopt.problems.base import Json
+from ioopt.problems.work_directory import WorkDirectoryProblem
+from ioopt.sim.work_directory.dispatch import Dispatcher, Policy
+from ioopt.sim.work_directory.order import least_order
+from ioopt.units import counted
+
+EVENTS = ("ready", "expect", "started", "ended")
+
+
+class WorkDirectory:
+    """One run of an ``ioopt/work-directory`` *instance* under the simulator's dispatcher.
+
+    *policy*, *safe* and *in_flight* are the dispatcher's (rules B5 to B7), its reference the order of
+    least peak that is known; *policy* may also be a list of all tasks. A task is ready
+    once its producers have ended and it is released: at 0, or with :meth:`ready`. Planned bytes hold until the engine tells better ones. No clock, no file; not
+    thread-safe. Invalid input raises an ioopt error and changes nothing; :meth:`next` never raises.
+    ``notes`` say what happened in its last decision.
+    """
+
+    def __init__(
+        self,
+        instance: Mapping[str, object] | WorkDirectoryProblem,
+        policy: Policy | Sequence[str] = "submission",
+        *,
+        safe: bool = True,
+        in_flight: int | None = None,
+    ) -> None:
+        self.problem: WorkDirectoryProblem = validate(WorkDirectoryProblem, instance, "instance")
+        self._how: Json = {"policy": policy, "safe": safe, "in_flight": in_flight}
+        if isinstance(policy, str) and policy not in get_args(Policy):
+            raise UsageError(f"policy {policy!r}: there are {', '.join(get_args(Policy))}")
+        order = [self.problem.tasks[k].id for k in least_order(self.problem)]
+        self._dispatcher = Dispatcher(
+            self.problem, policy, self.problem.quota_bytes, safe, in_flight, order
+        )
+        rows = ((k, f) for k, files in enumerate(self.problem.outputs) for f in files)
+        self._product = {self.problem.products[f].id: (k, f) for k, f in rows}
+        self._released = [not task.release_seconds for task in self.problem.tasks]
+        self._running: set[int] = set()
+        self._log: list[tuple[str, list[object]]] = []
+        self._now, self._guard = 0.0, Guard()
+        self.notes: tuple[str, ...] = ()
+        for k, released in enumerate(self._released):
+            if released and not self.problem.predecessors[k]:
+                self._dispatcher.released(k, 0.0)
+
+    def __repr__(self) -> str:
+        left = counted(self._dispatcher.unstarted, "task")
+        return f"{type(self).__name__}({left} to start, {len(self._running)} running)"
+
+    @property
+    def use(self) -> int:
+        """Bytes inside, those of running tasks included."""
+        return self._dispatcher.use
+
+    def ready(self, task: str, now: float) -> None:
+        """A task that had a release to wait for is released."""
+        k, now = self._index(task), float(now)
+        if self._released[k]:
+            raise UsageError(f"task {task!r} is released already")
+        self._log.append(("ready", [task, now]))
+        self._now, self._released[k] = now, True
+        if not self._dispatcher.waits[k]:
+            self._dispatcher.released(k, now)
+
+    def expect(self, files: Mapping[str, int]) -> None:
+        """Better bytes of products, written or not."""
+        for name, size in files.items():
+            if name not in self._product or type(size) is not int or size < 0:
+                raise InstanceError(f"file {name!r}: {size!r}: wanted bytes of a product")
+        if files:
+            self._log.append(("expect", [dict(files)]))
+        for name, size in files.items():
+            self._dispatcher.resize(*self._product[name], size)
+
+    def next(
+        self, deadline: float | None = None, among: Collection[str] | None = None
+    ) -> str | None:
+        """The task to start now, one *among* those named; None: wait. :meth:`started` is to follow.
+
+        *deadline* (s) counts all of it. Where the dispatcher fails or is late, and nothing runs, the
+        first ready task that fits.
+        """
+        index, dispatcher = self.problem.task_index, self._dispatcher
+        chosen = None if among is None else {index.get(name, -1) for name in among}
+        k, self.notes = self._guard.run(
+            lambda: dispatcher.next(chosen), lambda: self._first(chosen), self._wrong, deadline
+        )
+        waits = among is None and dispatcher.ready + dispatcher.closed
+        if k is None and not self._running and waits:
+            self.notes += (str(dispatcher.stuck(self._now)),)
+        return None if k is None else self.problem.tasks[k].id
+
+    def started(self, task: str, files: Mapping[str, int] | None = None) -> None:
+        """A ready task starts, whether :meth:`next` said so or not; *files*: bytes it will write."""
+        k = self._index(task)
+        if not self._waits(k):
+            raise UsageError(f"task {task!r} is not ready, or has started")
+        self.expect(files or {})
+        self._log.append(("started", [task]))
+        self._dispatcher.started(k)
+        self._running.add(k)
+
+    def ended(self, task: str, now: float, files: Mapping[str, int] | None = None) -> None:
+        """A task that runs has ended; *files*: the bytes it has written."""
+        k, self._now = self._runs(task), float(now)
+        self.expect(files or {})
+        self._log.append(("ended", [task, self._now]))
+        self._running.discard(k)
+        for j in self._dispatcher.ended(k):
+            if self._released[j]:
+                self._dispatcher.released(j, self._now)
+
+    def failed(self, task: str) -> None:
+        """A task that runs has failed and left nothing: it is ready again."""
+        self._runs(task)
+        log = [row for row in self._log if row != ("started", [task])]
+        kept = {"notes": self.notes, "_guard": self._guard}
+        vars(self).update(vars(self.restore(self.state() | {"events": log})) | kept)
+
+    def state(self) -> Json:
+        """The run as plain JSON values: the instance and what was told."""
+        instance = self.problem.model_dump(mode="json", by_alias=True)
+        return {"instance": instance, **self._how, "events": [[*row] for row in self._log]}
+
+    @classmethod
+    def restore(cls, state: Json) -> Self:
+        """The run that *state* tells; InstanceError when it is not what :meth:`state` returns."""
+        with restoring("run"):
+            how = {key: state[key] for key in ("policy", "safe", "in_flight")}
+            made = cls(state["instance"], **how)
+            for name, told in state["events"]:
+                if name not in EVENTS:
+                    raise ValueError(name)
+                getattr(made, name)(*told)
+        return made
+
+    def _waits(self, k: int) -> bool:
+        dispatcher = self._dispatcher
+        return self._released[k] and not dispatcher.waits[k] and not dispatcher.began[k]
+
+    def _wrong(self, k: int | None) -> str | None:
+        if k is None or (self._waits(k) and self._dispatcher.fits(k)):
+            return None
+        return f"task {k}, which may not start"
+
+    def _first(self, among: Collection[int] | None) -> int | None:
+        """Where nothing runs, the first ready task of the file that fits."""
+        rows = sorted(k for _, k in self._dispatcher.ready + self._dispatcher.closed)
+        able = (k for k in rows if self._dispatcher.fits(k) and (among is None or k in among))
+        return None if self._running else next(able, None)
+
+    def _index(self, task: str) -> int:
+        if task not in self.problem.task_index:
+            raise UsageError(f"there is no task {task!r}")
+        return self.problem.task_index[task]
+
+    def _runs(self, task: str) -> int:
+        k = self._index(task)
+        if k not in self._running:
+            raise UsageError(f"task {task!r} is not running")
+        return k

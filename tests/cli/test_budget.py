@@ -1,0 +1,178 @@
+"""``ioopt budget`` on a Nextflow trace by hand, and the imports of work directories.
+
+Four samples of TRIM (10 s, 6 bytes), MAP2 (20 s, 3) and CALL (5 s, 1) on 4 cores.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+
+import pytest
+
+STEPS = (("TRIM", 10, 6), ("MAP2", 20, 3), ("CALL", 5, 1))
+DAG = 'digraph "d" {\nv0 [label="TRIM"];\nv1 [label="MAP2"];\nv2 [label="CALL"];\nv0 -> v1;\nv1 -> v2;\n}\n'
+
+
+@pytest.fixture
+def trace(tmp_path):
+    rows = ["name\tstatus\trealtime\tcpus\trchar\twchar"]
+    for sample in "abcd":
+        rows += [f"{p} ({sample})\tCOMPLETED\t{s}s\t1\t0\t{w}" for p, s, w in STEPS]
+    (tmp_path / "trace.txt").write_text("\n".join(rows) + "\n")
+    (tmp_path / "dag.dot").write_text(DAG)
+    return ("trace.txt", "--dag", "dag.dot", "--cores", "4")
+
+
+def asked(run, *words):
+    code, out, err = run("budget", *words, "--time-limit", "9", "--format", "json")
+    return code, json.loads(out), err
+
+
+def test_what_is_asked_by_hand(run, trace, tmp_path):
+    """All at once: 4 x (6 + 3) = 36 bytes, 35 s. A MAP2 holds 6 + 3 = 9 bytes: the least.
+
+    With 9, a TRIM (6) has room beside what a CALL holds (3 + 1) no more: 4 x 35 s = 140 s.
+    """
+    code, found, _ = asked(run, *trace, "--quota", "9", "--plot", "curve.svg")
+    assert code == 0 and found["samples"] == 4
+    assert found["least"] == {"found_bytes": 9, "bound_bytes": 9, "task": "MAP2 (a)"}
+    free = found["unlimited"]
+    assert (free["makespan_seconds"], free["peak_bytes"]) == (35, 36)
+    at = found["at_quota"]
+    assert (at["status"], at["makespan_seconds"], at["peak_bytes"]) == ("feasible", 140, 9)
+    assert (found["setting"]["in_flight"], found["setting"]["makespan_seconds"]) == (1, 140)
+    assert [row["makespan_seconds"] for row in found["curve"]][-1] == 35
+    assert "<svg" in (tmp_path / "curve.svg").read_text()
+    words = ("import", "work-directory", *trace, "--quota", "9", "-o", "made.json")
+    assert run(*words)[0] == 0 and run("check", "made.json")[0] == 0
+    code, text, _ = run("budget", "made.json", "--time-limit", "9")
+    assert code == 0 and "9 B (proven)" in text and "2.333 min, peak 9 B: 4.00 x" in text
+    assert "--scheduler-ioopt-in-flight 1 --scheduler-ioopt-disk-mb 0" in " ".join(text.split())
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_a_quota_that_no_plan_keeps_is_exit_3(run, trace):
+    code, found, _ = asked(run, *trace, "--quota", "8")
+    assert code == 3 and found["at_quota"]["status"] == "infeasible"
+
+
+def peak_under(tasks, forks):
+    """First in, first out, in steps of 5 s; at most *tasks* at once, and *forks* of a process."""
+    queue = [("TRIM", sample) for sample in "abcd"]
+    seconds, size = {p: s for p, s, _ in STEPS}, {p: w for p, _, w in STEPS}
+    after, inside, running, now, peak = {"TRIM": "MAP2", "MAP2": "CALL"}, {}, {}, 0, 0
+    while queue or running:
+        for job in sorted((job for job, end in running.items() if end == now), key=lambda j: j[1]):
+            del running[job]
+            before = [p for p, other in after.items() if other == job[0]]
+            for p in before:
+                del inside[p, job[1]]
+            if job[0] in after:
+                queue.append((after[job[0]], job[1]))
+            else:
+                del inside[job]
+        for job in list(queue):
+            of_it = sum(other[0] == job[0] for other in running)
+            if len(running) < min(tasks, 4) and of_it < forks.get(job[0], 4):
+                queue.remove(job)
+                running[job], inside[job] = now + seconds[job[0]], size[job[0]]
+        peak, now = max(peak, sum(inside.values())), now + 5
+    return peak, now - 5
+
+
+@pytest.mark.parametrize("quota", [28, 31, 36])
+def test_a_nextflow_config_does_what_is_said(run, trace, tmp_path, quota):
+    code, found, _ = asked(run, *trace, "--quota", str(quota), "--nextflow", "nf.config")
+    assert code == 0
+    text = (tmp_path / "nf.config").read_text()
+    forks = {name: int(cap) for name, cap in re.findall(r"'(\w+)' \{ maxForks = (\d+)", text)}
+    (tasks,) = map(int, re.findall(r"queueSize = (\d+)", text))
+    met = found["nextflow"]
+    assert peak_under(tasks, forks) == (met["peak_bytes"], met["makespan_seconds"])
+    assert met["peak_bytes"] <= quota and "boost { cleanup = true }" in text
+
+
+def test_caps_that_keep_too_small_a_quota_are_not_written(run, trace, tmp_path):
+    """First in, first out, samples are begun before others end, whatever is capped.
+
+    Two samples at a time take 18 bytes; one after the other, in runs of their own, 9: 4 x 35 s.
+    """
+    code, found, err = asked(run, *trace, "--quota", "16", "--nextflow", "nf.config")
+    assert code == 4 and "not written" in err
+    met = found["nextflow"]
+    assert peak_under(met["tasks"], met["forks"]) == (met["peak_bytes"], met["makespan_seconds"])
+    assert met["peak_bytes"] > 16
+    assert not (tmp_path / "nf.config").exists()
+    told = {"samples": 1, "runs": 4, "makespan_seconds": 140, "peak_bytes": 9}
+    assert found["batches"] == told and found["at_quota"]["makespan_seconds"] <= 140
+    found = asked(run, *trace, "--quota", "18", "--nextflow", "nf.config")[1]
+    assert (found["batches"]["runs"], found["batches"]["makespan_seconds"]) == (2, 70)
+
+
+def test_noisy_runs_count_the_bytes_that_are_real(run, trace):
+    """With true sizes no run exceeds the quota; with others one that is planned with less keeps it."""
+    words = (*trace, "--quota", "18", "--noise", "0.3")
+    exact = asked(run, *words)[1]["noise"]
+    assert exact["runs"] == 20 and exact["peak_bytes"] <= exact["plan_bytes"] == 18
+    noise = asked(run, *words, "--size-noise", "0.2")[1]["noise"]
+    assert noise["peak_bytes"] > 18 and noise["tried"] and 9 <= noise["plan_bytes"] < 18
+
+
+@pytest.mark.parametrize("limit", ["0.02", "0.3"])
+def test_nothing_is_slower_than_a_run_that_is_known(run, limit):
+    """Also in no time: the order of submission keeps the peak it has, and whatever is larger."""
+    words = ("directory-montage", "--time-limit", limit, "--nextflow", "nf.config")
+    found = json.loads(run("budget", *words, "--format", "json")[1])
+    runs = [found[key] for key in ("unlimited", "setting", "nextflow", "batches") if found[key]]
+    rows = [*found["curve"], {**found["at_quota"], "quota_bytes": found["quota_bytes"]}]
+    times = [row["makespan_seconds"] or math.inf for row in rows]
+    assert times[:-1] == sorted(times[:-1], reverse=True)
+    assert any(row["quota_bytes"] == found["least"]["found_bytes"] for row in rows)
+    for row, seconds in zip(rows, times, strict=True):
+        known = [run["makespan_seconds"] for run in runs if run["peak_bytes"] <= row["quota_bytes"]]
+        assert row["bound"] <= seconds <= min(known, default=math.inf)
+        assert (seconds < math.inf) is (row["quota_bytes"] >= found["least"]["found_bytes"])
+
+
+def test_import_copies_and_scratch(run, trace, tmp_path):
+    """A copy is a sample, and a tag where there is one copy; scratch of half the outputs, rounded up."""
+    words = ("--samples", "2", "--quota", "1kB", "--scratch", "0.5", "-o", "x.json")
+    assert run("import", "work-directory", *trace, *words)[0] == 0
+    made = json.loads((tmp_path / "x.json").read_text())
+    assert (made["quota_bytes"], made["cores"], len(made["tasks"])) == (1000, 4, 24)
+    assert {task["sample"] for task in made["tasks"]} == {1, 2}
+    assert [task["scratch_bytes"] for task in made["tasks"][:3]] == [3, 2, 1]
+    assert run("import", "work-directory", *trace, "-o", "y.json")[0] == 0
+    made = json.loads((tmp_path / "y.json").read_text())
+    assert {task["sample"] for task in made["tasks"]} == {*"abcd"}
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("trace.txt",), "--cores N"),
+        (("trace.txt", "--cores", "2", "--quota", "lots"), "--quota: size 'lots' is not a number"),
+        (("trace.txt", "--cores", "2", "--noise", "0.3"), "--quota BYTES"),
+        (("none.txt", "--cores", "2"), "none.txt"),
+        (("empty.txt", "--cores", "2"), "no task wrote a byte"),
+        (("cycle3",), "wanted ioopt/work-directory"),
+    ],
+)
+def test_errors_are_one_line(run, trace, tmp_path, words, told):
+    (tmp_path / "empty.txt").write_text("name\trealtime\nTRIM (a)\t10s\n")
+    code, _, err = run("budget", *words)
+    assert code == 2 and told in err and len(err.splitlines()) == 1
+
+
+def test_simulate_with_other_compute_seconds(run, tmp_path):
+    """S, X, N start at 0, 5 and 6 s: N ends at 15 s, or at 7 s where it takes 1. A start never moves."""
+    assert run("solve", "directory-wait", "--solver", "in-flight", "-o", "plan.json")[0] == 0
+    for actual, code, told in (({"N": 1}, 0, 7), ({"S": 1}, 0, 15), ({"X": 2}, 5, "'X', which")):
+        (tmp_path / "actual.json").write_text(json.dumps(actual))
+        words = ("directory-wait", "plan.json", "--actual", "actual.json", "--format", "json")
+        found, out, err = run("simulate", *words)
+        assert found == code, actual
+        assert told in err if code else json.loads(out)["metrics"]["makespan_seconds"] == told
+    assert run("simulate", "directory-wait", "plan.json", "--link", "shared")[0] == 2
