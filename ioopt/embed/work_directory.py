@@ -33,10 +33,10 @@ class WorkDirectory:
     """One run of an ``ioopt/work-directory`` *instance* under the simulator's dispatcher.
 
     *policy*, *safe* and *in_flight* are the dispatcher's (rules B5 to B7), its reference the order of
-    least peak that is known; *policy* may also be a list of all tasks. A task is ready
-    once its producers have ended and it is released: at 0, or with :meth:`ready`. Planned bytes hold until the engine tells better ones. No clock, no file; not
-    thread-safe. Invalid input raises an ioopt error and changes nothing; :meth:`next` never raises.
-    ``notes`` say what happened in its last decision.
+    least peak that is known; *policy* may also be a list of all tasks. A task is ready once its producers
+    have ended and it is released: at 0, or with :meth:`ready`. Planned bytes hold until the engine tells
+    better ones. No clock, no file; not thread-safe. Invalid input raises an ioopt
+    error and changes nothing; :meth:`next` never raises. ``notes`` say what happened in its last decision.
     """
 
     def __init__(

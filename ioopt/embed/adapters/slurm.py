@@ -104,7 +104,10 @@ class SlurmPlacer:
         self._dry_id = 0
 
     def place(self, deadline: float | None = 10.0) -> list[Placement]:
-        """Plan all held jobs that name inputs, and place and release each; one that cannot be stays held."""
+        """Plan all held jobs that name inputs, and place and release each; one that cannot be stays held.
+
+        Raises BackendFailureError when the queue cannot be had.
+        """
         jobs, self._planner = self._queue(), self._plan()  # what a call left undone is in the queue
         staged = self._staging(jobs)
         tasks = []
@@ -230,8 +233,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--solver", default="link-aware")
     parser.add_argument("--time-limit", type=float, default=10.0, help="seconds for the plan")
+    parser.add_argument("--deadline", help=argparse.SUPPRESS)
     parser.add_argument("--dry-run", action="store_true", help="print the commands only")
     given = parser.parse_args(arguments)
+    if given.deadline is not None:
+        parser.error("--deadline is now --time-limit")
     try:
         site = read_json(given.site)
         missing = [key for key in ("network", "nodes", "files") if key not in site]
