@@ -19,10 +19,11 @@ def compile_batch_io() -> None:
 def compile_enumeration() -> None:
     """Compile the search for proofs of small batches."""
     from ioopt.models.replication.static import reduce
+    from ioopt.options import Deadline
     from ioopt.solvers.replication.exact.enumeration import Enumeration
 
     instance = reduce(load(resolve("image-16x3")))
-    search = Enumeration(instance, "acyclic", True, compiled=True)
+    search = Enumeration(instance, "acyclic", True, Deadline(None), compiled=True)
     search.advance(1, lambda: False, lambda: 1, lambda moves: None)
 
 

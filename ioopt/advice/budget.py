@@ -14,7 +14,7 @@ from ioopt.problems.work_directory import Fault, WorkDirectoryPlan, WorkDirector
 from ioopt.protocols import SolveRequest
 from ioopt.sim.work_directory.dispatch import Dispatcher, dispatch
 from ioopt.sim.work_directory.order import least_order, sequential_peak
-from ioopt.sim.work_directory.replay import replay
+from ioopt.sim.work_directory.replay import carried_out
 from ioopt.solvers.work_directory.dispatch import Question, Runs, quickest
 from ioopt.solvers.work_directory.frontier import SHARES, frontier, unlimited
 from ioopt.solvers.work_directory.search import Settings, search
@@ -63,13 +63,13 @@ def answer(
     if quota is not None:
         best = search(question, request(PLAN), Settings().evaluations)
         plan, told["notes"] = best.plan, [*best.notes]
-        met = {} if plan is None else replay(problem, plan).metrics
+        met = {} if plan is None else carried_out(problem, plan).metrics
         status = "infeasible" if best.infeasible else "unknown" if plan is None else "feasible"
         row = {key: met.get(key) for key in ("makespan_seconds", "peak_bytes")}
         told["at_quota"] = {"status": status, "bound": question.seconds, **row}
     if plan is not None and question.walk is not None:
         starts, cap, policy, _ = quickest(Runs(question), part(SETTING))
-        met = replay(problem, question.plan(starts)).metrics
+        met = carried_out(problem, question.plan(starts)).metrics
         told["setting"] = {"policy": policy, "in_flight": cap, **met}
     quotas = {ceil(share * free["peak_bytes"]) for share in SHARES} | {found}
     told["curve"] = frontier(problem, request(CURVE), sorted(quotas))
@@ -111,15 +111,18 @@ class _Capped(Dispatcher):
         self.process, self.runs = processes(problem), Counter[str]()
 
     def admits(self, k: int) -> bool:
+        """Whether the caps leave room for task *k*."""
         process = self.process[k]
         room = self.runs[process] < self.forks.get(process, self.tasks)
         return room and self.running < self.tasks
 
     def started(self, k: int) -> None:
+        """Count it."""
         super().started(k)
         self.runs[self.process[k]] += 1
 
     def ended(self, k: int) -> list[int]:
+        """Count it no longer."""
         self.runs[self.process[k]] -= 1
         return super().ended(k)
 
@@ -131,7 +134,7 @@ def choose_caps(problem: WorkDirectoryProblem, plan: WorkDirectoryPlan, deadline
     """
     quota, process, rows = problem.quota_bytes or 0, processes(problem), list[Json]()
     now, most = Counter[str](), Counter[str]()
-    times = replay(problem, plan).times.items()
+    times = carried_out(problem, plan).times.items()
     for _, step, k in sorted((at, step, k) for k, row in times for at, step in zip(row, (1, -1))):
         for name in (process[k], ""):
             now[name] += step
@@ -147,7 +150,7 @@ def choose_caps(problem: WorkDirectoryProblem, plan: WorkDirectoryPlan, deadline
                 }
             cap = max(1, ceil(share * tasks)) if form == "all" else problem.cores
             plan = dispatch(problem, _Capped(problem, cap, forks))
-            met = replay(problem, plan.model_copy(update={"ignore_quota": True})).metrics
+            met = carried_out(problem, plan.model_copy(update={"ignore_quota": True})).metrics
             rows.append({"tasks": cap, "forks": forks, **met})
             if met["peak_bytes"] > quota or deadline.expired():
                 break
@@ -204,11 +207,13 @@ class _Surprised(Dispatcher):
         return sum(self.real[f] - self.sizes[f] for f in self.problem.outputs[k])
 
     def started(self, k: int) -> None:
+        """What it really writes enters beside what is expected."""
         super().started(k)
         self.unseen += self._more(k)
         self.peak = max(self.peak, self.use + self.unseen)
 
     def ended(self, k: int) -> list[int]:
+        """Its real bytes are known."""
         self.unseen -= self._more(k)
         for f in self.problem.outputs[k]:
             self.resize(k, f, self.real[f])

@@ -1,4 +1,4 @@
-"""Advice in words: a first answer in five lines, and the parts of one page, as HTML or as text."""
+"""Advice in words: a first answer in a few lines, and the parts of one page, as HTML or as text."""
 
 from __future__ import annotations
 
@@ -7,26 +7,36 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ioopt.advice.study import DELAY, EVERYBODY, HEAVY, IDEAL, LARGE, RESPONSE, TOP_SHARE, WORTH
+from ioopt.advice.runs import IDEAL, TOP_SHARE
+from ioopt.advice.spread import LEVEL, WORTH
+from ioopt.advice.study import DELAY, HEAVY, LARGE
+from ioopt.advice.verdict import SAVES, percent, sentence, share
 from ioopt.problems.base import Json
 from ioopt.tables import render
-from ioopt.units import column, quantity
+from ioopt.units import quantity
 
-UNLIKE = 2.0
-"""Mean waits that differ by more are said."""
 TENTH = f"{100 * (1 - TOP_SHARE):g} %"
 
 FACTS = {
     "jobs_in_log": "jobs in the log", "jobs": "jobs that can be used",
     "span_seconds": "submitted within", "nodes": "nodes",
     "node_bytes_per_second": "rate of a node", "storage_bytes_per_second": "rate of the storage",
-    "node_utilisation": "nodes asked for", "storage_utilisation": "storage asked for",
-    "total_bytes": "bytes moved", "median_job_nodes": "nodes of the median job",
-    "median_run_seconds": "run time of the median job", "mean_io_share": "mean share of I/O",
-    "mean_wait_in_log_seconds": "mean wait in the log",
-    "mean_wait_simulated_seconds": "mean wait, simulated", "darshan_logs": "jobs with Darshan logs",
+    "node_utilisation": "nodes asked for", "median_job_nodes": "nodes of the median job",
+    "median_run_seconds": "run time of the median job",
+    "mean_wait_in_log_seconds": "mean wait in the log", "darshan_logs": "jobs with Darshan logs",
 }  # fmt: skip
 """What the log says, in words."""
+
+OWN_FRACTION = (
+    "How to find your own I/O fraction: the I/O time in the summaries of Darshan logs over the run time, or "
+    "give the logs with --darshan; for the whole machine, the mean throughput that LMT, collectl or `iostat` "
+    "shows on the servers over the rate of a node times the nodes in use is the least that it can be. Then "
+    "run this again with --io-fraction."
+)
+NOBODY_TODAY = (
+    "What nobody can switch on today: a file system that suspends and resumes transfers job by job, which "
+    "{policies} assume. Their figures show what is to be gained; those of the settings are what you can have."
+)
 
 
 class Part(NamedTuple):
@@ -40,145 +50,180 @@ class Part(NamedTuple):
     picture: str = ""
 
 
-def change(found: Json, interval: bool = True) -> str:
-    """A ratio as a change with its interval.
+def answer(advice: Json) -> list[str]:
+    """The first answer: waits, the verdict, its bound, what can be switched on, the load."""
+    load, fit = advice["load"], advice["fit"]
+    lines = [fit["reason"]] if fit and not advice["yours"] else []
+    lines.append(sentence(advice))
+    lines.append(_bound(advice))
+    lines.append(_knob(advice))
+    lines.append(
+        f"{load['jobs']} jobs in {quantity('span_seconds', load['span_seconds'])} on {load['nodes']} "
+        f"nodes use {100 * load['node_utilisation']:.0f} % of the nodes."
+    )
+    return lines
 
-    >>> change({"ratio": 0.9, "low": 0.85, "high": 1.02})
-    '-10.0 % (-15.0 to +2.0)'
-    """
-    text = f"{100 * found['ratio'] - 100:+.1f} %"
-    if interval and found["low"] is not None:
-        text += f" ({100 * found['low'] - 100:+.1f} to {100 * found['high'] - 100:+.1f})"
+
+def _bound(advice: Json) -> str:
+    cost, beyond = advice["cost"], advice["beyond_cost"]
+    text = (
+        f"Congestion itself costs {percent(cost, advice['measure'])} at "
+        f"{100 * advice['shown_fraction']:.2g} % I/O: no I/O policy can save more."
+    )
+    if beyond > WORTH / 10:
+        more = percent({"value": beyond})
+        text += f" {advice['best']} seems to save {more} beyond that: the luck of the queue, not counted."
     return text
 
 
-def verdict(advice: Json) -> str:
-    """Whether the best policy pays, in one sentence."""
-    found, best, baseline = advice["verdict"], advice["best"], advice["baseline"]
-    said = f"the best policy, {best}, changes the mean response by {change(found)}"
-    if found["low"] is None:
-        return f"Unknown: {said}, and {advice['blocks'].removeprefix('none: ')}."
-    if found["high"] < 1 - WORTH:
-        return f"Clear benefit: {said}, compared with {baseline}, where all share."
-    if found["high"] < 1:
-        return f"Small benefit: {said}; a gain above {100 * WORTH:g} % is not certain."
-    if found["ratio"] > 1 - WORTH:
-        return f"No benefit: {said}."
-    return f"No clear benefit: {said}, so the gain may be chance."
-
-
-def answer(advice: Json) -> list[str]:
-    """The first answer, in five lines."""
-    load, best = advice["load"], advice["best"]
-    by = {(row["solver"], row["group"], row["measure"]): row for row in advice["policies"]}
-    room = by[IDEAL, EVERYBODY, RESPONSE]
-    cells = [cell["ratio"] for cell in advice["sensitivity"]]
-    ends = [cell["high"] for cell in advice["sensitivity"]]
-    better = sum(high is not None and high < 1 - WORTH for high in ends)
-    return [
-        f"{load['jobs']} jobs in {quantity('span_seconds', load['span_seconds'])} on {load['nodes']} "
-        f"nodes use {100 * load['node_utilisation']:.0f} % of the nodes and "
-        f"{100 * load['storage_utilisation']:.1f} % of the storage rate, under the assumptions.",
-        verdict(advice),
-        f"Mean response with {best}: "
-        + ", ".join(f"{group} {change(by[best, group, RESPONSE])}" for group in (LARGE, HEAVY))
-        + f"; I/O delay of {EVERYBODY} {change(by[best, EVERYBODY, DELAY], False)}.",
-        f"Without any congestion the mean response would change by {change(room)}: "
-        + (
-            "the most that any policy can gain."
-            if (room["high"] or room["ratio"]) < 1
-            else "congestion costs less than the noise of the queue."
-        ),
-        f"Under other assumptions (I/O fraction, storage rate) {best} changes it by "
-        f"{change({'ratio': min(cells)}, False)} to {change({'ratio': max(cells)}, False)}; a gain "
-        f"above {100 * WORTH:g} % is certain in {better} of {len(cells)} cases.",
-    ]
+def _knob(advice: Json) -> str:
+    saving = [row for row in advice["knobs"] if row["kind"] == SAVES]
+    if not saving:
+        return "No setting that can be switched on today is sure to save anything here."
+    best = max(saving, key=lambda row: row["value"])
+    return (
+        f"To switch on today: {best['words']} saves {percent(best, advice['measure'])} at "
+        f"{100 * advice['shown_fraction']:.2g} % I/O."
+    )
 
 
 def parts(advice: Json, commands: Sequence[str]) -> Iterator[Part]:
     """The page, part by part."""
-    yield Part("The answer", answer(advice))
+    yield Part("The answer", [*answer(advice), *_explained(advice)])
+    yield _queue(advice)
+    yield _curve(advice)
+    yield _switches(advice)
+    yield _groups(advice)
+    yield _traffic(advice)
     load = advice["load"]
     stated = ((words, name, load[name]) for name, words in FACTS.items())
     facts = [(words, quantity(name, value)) for words, name, value in stated if value is not None]
-    yield Part("Machine and load", _queue(load), ("what", "value"), facts, picture="weeks")
+    yield Part("Machine and load", [], ("what", "value"), facts)
     yield Part(
         "What was assumed",
         [
-            "A log does not record the I/O of its jobs or the rate of the storage. Replace the "
-            "invented values below by measurements first (--darshan, --io-fraction, "
-            "--machine node_rate=..., storage_rate=...).",
+            "A log does not record the I/O of its jobs or the rate of the storage. Replace what is invented "
+            "below by measurements first (--darshan, --io-fraction, --machine node_rate=..., "
+            "storage_rate=...). Invented bytes are scaled (here by "
+            f"{advice['scale']:.3g}) so that under sharing jobs run as long as in the log.",
             *(f"- {text}" for text in advice["warnings"]),
         ],
     )
-    groups = list(advice["groups"])
-    rows = []
-    for measure, words in ((RESPONSE, "mean response"), (DELAY, "I/O delay")):
-        by: dict[str, list[str]] = {}
-        for row in advice["policies"]:
-            if row["measure"] == measure and not (row["solver"] == IDEAL and measure == DELAY):
-                by.setdefault(row["solver"], []).append(change(row))
-        rows += [(solver, words, *found) for solver, found in by.items()]
-    yield Part(
-        "Change by policy and group",
-        [
-            f"Change compared with {advice['baseline']}, where all share the storage; in brackets 95 % "
-            f"intervals from {advice['resamples']} resamples of the {advice['blocks']} of the log. "
-            f"{LARGE}: the {TENTH} with most nodes ({advice['groups'][LARGE]}, "
-            f"{load['large_job_nodes']:g} nodes or more); {HEAVY}: the {TENTH} with the "
-            f"largest share of I/O ({advice['groups'][HEAVY]}). {IDEAL} is not a policy: no job "
-            "delays another."
-        ],
-        ("policy", "of", *groups), rows, picture="gains",
-    )  # fmt: skip
-    yield _sensitivity(advice)
     yield Part("How to repeat it", ["In the folder where this was run:"], commands=commands)
-    yield Part(
-        "How to read it",
-        [
-            f"The answer is about the best of {_policies(advice)} policies, so its interval is a "
-            f"{100 * advice['verdict']['level']:.4g} % interval rather than a 95 % one. One job that ends "
-            "later changes what the batch queue starts for days. The intervals include that noise as far as "
-            "it differs between weeks. They do not include errors of the assumptions: see the table of other "
-            "assumptions."
-        ],
+
+
+def _explained(advice: Json) -> list[str]:
+    """What the intervals are, once, where they first stand."""
+    if advice["verdict"]["low"] is None:
+        return ["No intervals: the log is too short, and one drawing tells nothing of luck."]
+    drawings = (
+        f"{advice['draws'] - 1} drawings of luck, in which submissions move by up to "
+        f"{quantity('seconds', advice['shift_seconds'])} and invented I/O is drawn anew"
     )
-
-
-def _queue(load: Json) -> list[str]:
-    """A warning where the simulated queue is unlike the log's."""
-    logged, simulated = load["mean_wait_in_log_seconds"], load["mean_wait_simulated_seconds"]
-    if logged is None or max(logged, simulated) <= UNLIKE * max(1.0, min(logged, simulated)):
-        return []
+    drawn = " and ".join(
+        [f"the {advice['blocks']} of the log"] * bool(advice["blocks"])
+        + [drawings] * (advice["draws"] > 1)
+    )
     return [
-        f"The mean wait is {quantity('wait_seconds', logged)} in the log and "
-        f"{quantity('wait_seconds', simulated)} in the simulation: the real queue had other rules (limits, "
-        "reservations, several partitions). Trust changes of I/O delay more than changes of response."
+        f"Figures are per cent saved, above 0 is better; in brackets where {100 * LEVEL:g} % of "
+        f"{advice['resamples']} resamples lie, which draw {drawn}. Options were chosen on the log as it "
+        f'stands. "Saves": the whole interval is above {100 * WORTH:g} %; "no clear benefit": the '
+        'saving, or what congestion costs, is surely below; else "inconclusive".'
     ]
 
 
-def _policies(advice: Json) -> int:
-    return len({row["solver"] for row in advice["policies"]}) - 1
-
-
-def _sensitivity(advice: Json) -> Part:
-    """The sweep as a grid: a row an I/O fraction, a column a rate of the storage."""
-    cells = advice["sensitivity"]
-    rates = sorted({cell["storage_bytes_per_second"] for cell in cells})
-    fractions = sorted({cell["io_fraction"] for cell in cells})
-    at = {(cell["io_fraction"], cell["storage_bytes_per_second"]): cell for cell in cells}
+def _queue(advice: Json) -> Part:
+    fit = advice["fit"]
+    if fit is None:
+        words = [
+            "The simulated queue was not held against the log: waits are those of another queue."
+        ]
+        return Part("The queue", words)
+    reason = [fit["reason"]] * advice["yours"]  # else the answer says it
     return Part(
-        "Under other assumptions",
-        [
-            f"Change of the mean response of {EVERYBODY} by {advice['best']}, for other shares of "
-            "run time that are I/O (of jobs without a Darshan log) and other rates of the storage."
-        ],
-        ("I/O fraction", *(name or "" for name in column("bytes_per_second", rates))),
-        [
-            (f"{fraction:g}", *(change(at[fraction, rate]) for rate in rates))
-            for fraction in fractions
-        ],
+        "The queue", [*reason, *(f"- {text}" for text in fit["knobs"] or ("nothing was fitted",))]
+    )
+
+
+def _curve(advice: Json) -> Part:
+    words = [
+        f'What congestion costs, and what {advice["best"]} and the setting "{advice["knob"]}" save of it, '
+        f"in per cent of {advice['measure']} of all jobs, by the mean share of run time that is I/O (of "
+        "jobs without a Darshan log)."
+    ]
+    if advice["fraction"] is None:
+        words.append(OWN_FRACTION)
+    most = advice["curve"][-1]["fraction"]
+    words += [
+        f"- {advice[name]} pays from {share(advice[even], most)} on"
+        for name, even in (("best", "break_even"), ("knob", "knob_break_even"))
+    ]
+    rows = [
+        (
+            f"{100 * row['fraction']:g} %",
+            *(percent(row[name], level="") for name in ("cost", "best", "knob")),
+        )
+        for row in advice["curve"]
+    ]
+    headers = (
+        "I/O fraction",
+        "congestion costs",
+        f"{advice['best']} saves",
+        f"{advice['knob']} saves",
+    )
+    return Part("By I/O fraction", words, headers, rows, picture="curve")
+
+
+def _switches(advice: Json) -> Part:
+    policies = list(dict.fromkeys(row["option"] for row in advice["rows"]))
+    names = {row["name"] for row in advice["knobs"]} | {IDEAL}
+    ideal = ", ".join(name for name in policies if name not in names)
+    rows = [(row["words"], percent(row, level=""), row["kind"]) for row in advice["knobs"]]
+    words = [
+        "Each setting was simulated as such, at the best of a few levels; levels that save nothing are "
+        "shown too, so that nobody need try them.",
+        *(f"- {row['name']}: {line}" for row in advice["knobs"] if row["kind"] == SAVES
+          for line in row["how"]),
+        NOBODY_TODAY.format(policies=ideal),
+    ]  # fmt: skip
+    return Part(
+        "What can be switched on", words,
+        ("setting", f"saves of {advice['measure']}", "verdict"), rows,
     )  # fmt: skip
+
+
+def _groups(advice: Json) -> Part:
+    groups, load = advice["groups"], advice["load"]
+    rows: list[list[str]] = []
+    by: dict[tuple[str, str], list[str]] = {}
+    for row in advice["rows"]:
+        if row["option"] != IDEAL or row["measure"] != DELAY:
+            by.setdefault((row["option"], row["measure"]), []).append(percent(row, level=""))
+    rows = [[option, measure, *found] for (option, measure), found in by.items()]
+    words = [
+        f"Saved, compared with {advice['baseline']}, where all share the storage, at "
+        f"{100 * advice['shown_fraction']:.2g} % I/O. {LARGE}: the {TENTH} with most nodes "
+        f"({groups[LARGE]}, {load['large_job_nodes']:g} nodes or more); {HEAVY}: the {TENTH} with the "
+        f"largest share of I/O ({groups[HEAVY]}). {IDEAL} is no policy: no job delays another. Single "
+        f"figures here may hold luck. {DELAY}: what congestion adds to run times."
+    ]
+    return Part("Who gains", words, ("option", "saved of", *groups), rows, picture="gains")
+
+
+def _traffic(advice: Json) -> Part:
+    traffic = advice["traffic"]
+    full = ", ".join(
+        f"{100 * row['full']:.0f} % with {name}" for name, row in traffic["options"].items()
+    )
+    return Part(
+        "The storage in its busiest week",
+        [
+            f"Means over {quantity('seconds', traffic['bin_seconds'])}, at "
+            f"{100 * advice['shown_fraction']:.2g} % I/O. The storage is at its limit {full} of the time. "
+            "The line is what all outstanding requests could take: above the limit they delay each other."
+        ],
+        picture="traffic",
+    )
 
 
 def as_text(name: str, found: Sequence[Part], width: int) -> str:
@@ -222,19 +267,23 @@ def as_html(advice: Json, found: Sequence[Part]) -> str:
 
 
 def _pictures(advice: Json, which: str) -> Iterator[tuple[Any, str]]:
-    from ioopt.plot.curves import plot_gains, plot_weeks
+    from ioopt.plot.advice import plot_curve, plot_gains, plot_traffic
 
-    if which == "weeks":
-        weeks = advice["weeks"]
-        places = range(1, len(weeks["nodes"]) + 1)
-        words = "What the jobs submitted in each week ask of the machine."
-        yield plot_weeks(places, weeks["nodes"], weeks["storage"]), words
-        return
-    for measure, words in ((RESPONSE, "mean response"), (DELAY, "I/O delay")):
-        by: dict[str, list[tuple[str, float, float, float]]] = {}
-        for row in advice["policies"]:
-            if row["measure"] == measure and row["solver"] != IDEAL:
-                ends = [row["ratio"] if row[end] is None else row[end] for end in ("low", "high")]
-                by.setdefault(row["solver"], []).append((row["group"], row["ratio"], *ends))
-        caption = f"Left of the dotted line is better: {words} and its 95 % interval."
-        yield plot_gains(by, words, advice["baseline"]), caption
+    if which == "curve":
+        lines = {name: [row[key] for row in advice["curve"]] for name, key in (
+            ("congestion costs", "cost"), (f"{advice['best']} saves", "best"),
+            (f"{advice['knob']} saves", "knob"),
+        )}  # fmt: skip
+        places = [row["fraction"] for row in advice["curve"]]
+        caption = f"Per cent of {advice['measure']}, with 95 % intervals; dotted: worth a change."
+        yield plot_curve(places, lines, advice["measure"], WORTH), caption
+    elif which == "traffic":
+        yield plot_traffic(advice["traffic"]), "Bytes that pass the storage, before and after."
+    else:
+        for measure in (advice["measure"], DELAY):
+            rows = [
+                row
+                for row in advice["rows"]
+                if row["measure"] == measure and row["option"] != IDEAL
+            ]
+            yield plot_gains(rows, measure), f"Saved of {measure}: right of 0 is better."

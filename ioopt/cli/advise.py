@@ -1,9 +1,10 @@
-"""``ioopt advise``: which I/O policy would help whom on the jobs of a log, on one page."""
+"""``ioopt advise``: which I/O policy or setting would help whom on the jobs of a log, on one page."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,19 +18,22 @@ from ioopt.errors import ExitCode, UsageError
 from ioopt.problems.base import Json
 
 if TYPE_CHECKING:
-    from ioopt.advice.study import Question
+    from ioopt.advice.runs import Question
 
 EPILOG = """\b
 Examples:
   ioopt advise KTH-SP2.swf -o page.html
   ioopt advise KTH-SP2.swf --darshan logs/ --machine node_rate=1GB/s,storage_rate=5GB/s -o page.html
   ioopt advise month.swf.gz --io-fraction 0.2 --threads 2 --solver fill --solver adaptive
-  ioopt advise month.swf --format json -o month.json
+  zcat month.swf.gz | ioopt advise - --format json -o month.json
 
 \b
-Without -o the page goes to standard output as text; -o page.html also prints the answer in five
-lines. LOG is read as by `ioopt import swf`.
+Without -o the page goes to standard output as text; -o page.html also prints the answer in a few
+lines. LOG is read as by `ioopt import swf`. Without --io-fraction and without Darshan logs of most
+jobs the answer is the I/O fraction from which on a change pays.
 """
+LOG_SECONDS = 10.0
+"""Between two lines of progress in a log file."""
 
 
 @click.command(cls=IooptCommand, epilog=EPILOG)
@@ -37,12 +41,14 @@ lines. LOG is read as by `ioopt import swf`.
 @output_option(text="Write the page there: .html; else a table, or JSON with --format json.")
 @TRACE
 @machine_option
+@click.option("--site", metavar="FILE", type=PATH,
+              help="Rules of the site's queue that no log contains (TOML).")  # fmt: skip
 @solver_option("solvers", multiple=True,
                text="A policy to look at, or NAME:KEY=VALUE,...; may be given again.")  # fmt: skip
-@click.option("--draws", type=click.IntRange(min=1), default=1, metavar="N",
-              help="Number of random drawings of the invented I/O.")  # fmt: skip
+@click.option("--draws", type=click.IntRange(min=1), default=5, metavar="N",
+              help="Drawings of luck: shifted submissions, invented I/O; the first chooses.")  # fmt: skip
 @click.option("--resamples", type=click.IntRange(min=100), default=1000, metavar="N",
-              help="Resamples of weeks for the intervals.")  # fmt: skip
+              help="Resamples of weeks and drawings for the intervals.")  # fmt: skip
 @click.option("--threads", type=click.IntRange(min=1), default=1, metavar="N",
               help="Processes that simulate at the same time.")  # fmt: skip
 @format_option("table", "json")
@@ -52,29 +58,30 @@ def advise(
     form: str,
     threads: int,
     machine: tuple[str, ...],
+    site: str | None,
     solvers: tuple[str, ...],
     draws: int,
     resamples: int,
     **trace: Any,
 ) -> int:
-    """Say from the job log LOG which I/O policy would help whom, and how sure that is."""
+    """Say from the job log LOG (or -) which I/O policy or setting would help whom, and how sure that is."""
     from ioopt.advice import page, study
+    from ioopt.advice.runs import Question
     from ioopt.formats.native import dump_json, reading, write_text
     from ioopt.tables import terminal_width
 
     html = output is not None and output.lower().endswith((".html", ".htm"))
     if html and form == "json":
         raise UsageError(f"-o {output} is a page: give --format json a name that ends in .json")
-    if log == "-":
-        raise UsageError(
-            "LOG must be a file, not -: the commands that repeat the advice read it again"
-        )
+    context = click.get_current_context()
+    given = context.get_parameter_source("io_fraction") is ParameterSource.COMMANDLINE
     with reading(log):
-        question = study.Question(
-            **read_trace(log, **trace, **batch_machine(machine)),
-            solvers=solvers or study.POLICIES, draws=draws, resamples=resamples,
+        question = Question(
+            **read_trace(log, **trace, **batch_machine(machine)), fraction_given=given,
+            solvers=solvers or Question.solvers, draws=draws, resamples=resamples,
         )  # fmt: skip
-        with counting("simulating", transient=True) as show:
+        question = _fitted(question, site)
+        with counting("simulating", transient=True, every=LOG_SECONDS) as show:
             advice = study.advise(
                 question, threads=threads, progress=lambda done, total: show(done, total, "")
             )
@@ -96,6 +103,23 @@ def advise(
     return ExitCode.ANSWER
 
 
+def _fitted(question: Question, site: str | None) -> Question:
+    """The question with a queue fitted to the log, which its machine then has where that says it all."""
+    from ioopt.advice.fit import fit
+    from ioopt.advice.site import read_site
+
+    found = fit(question.trace, read_site(site) if site else None)
+    question = replace(question, fit=found)
+    if not question.yours or not found.exact:
+        return question
+    machine = question.problem(question.io.fraction).machine
+    changed: Json = {"storage_bytes_per_second": machine.storage_bytes_per_second}
+    if found.processors is not None and question.machine.unit_nodes == 1:
+        changed["nodes"] = question.machine.nodes_for(found.processors)
+    rule = question.machine.model_copy(update=changed)
+    return replace(question, machine=rule, options={**question.options, **found.options})
+
+
 def _commands(log: str, question: Question, advice: Json) -> list[str]:
     """What to type for the instance and the comparison that the advice rests on, and for itself."""
     from ioopt.formats.report import file_name
@@ -114,14 +138,23 @@ def _commands(log: str, question: Question, advice: Json) -> list[str]:
         values = ((word, x) for word, x in given for x in (x if isinstance(x, tuple) else [x]))
         return [text for word, value in values for text in (word, str(value))]
 
-    stem = file_name(log).removesuffix(".gz").removesuffix(".swf")
+    stem = "log" if log == "-" else file_name(log).removesuffix(".gz").removesuffix(".swf")
+    end = " < LOG" if log == "-" else ""
     made, page = ["-o", f"{stem}.json"], ["-o", f"{stem}.html"]
-    compared = [f"--solver={name}" for name in (advice["baseline"], *question.solvers)]
-    limit = ["--time-limit", "600", "--baseline", advice["baseline"]]
+    ef = f"ef={advice['scale']!r}"
+    named = [f"{name}{',' if ':' in name else ':'}{ef}" for name in question.solvers]
+    compared = [f"--solver={name}" for name in (f"{advice['baseline']}:{ef}", *named)]
+    limit = ["--time-limit", "600"]
     shared = typed(option.name for option in import_swf.params if option.name != "output")
+    if not question.fraction_given:
+        shared += ["--io-fraction", f"{advice['shown_fraction']:g}"]
+    if question.yours and question.fit is not None and question.fit.exact:
+        told = {**question.fit.options, "nodes": question.machine.nodes,
+                "storage_rate": f"{advice['load']['storage_bytes_per_second']!r}B/s"}  # fmt: skip
+        shared += ["--machine", ",".join(f"{key}={value}" for key, value in told.items() if value)]
     asked = typed(name for name in own if name not in ("output", "form"))
     return [
-        shlex.join(["ioopt", "import", "swf", log, *shared, *made]),
+        shlex.join(["ioopt", "import", "swf", log, *shared, *made]) + end,
         shlex.join(["ioopt", "compare", f"{stem}.json", *compared, *limit]),
-        shlex.join(["ioopt", "advise", log, *asked, *page]),
+        shlex.join(["ioopt", "advise", log, *asked, *page]) + end,
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
@@ -44,15 +45,43 @@ def _bar(*columns: str, transient: bool = False) -> Progress:
 
 @contextmanager
 def counting(
-    title: str, total: int | None = None, transient: bool = False
+    title: str, total: int | None = None, transient: bool = False, every: float | None = None
 ) -> Iterator[Callable[[int, int, str], None]]:
-    """What shows how many of how many are done, with the time left and words; on a terminal only."""
+    """What shows how many of how many are done, with the time left and words, on a terminal.
+
+    In a log file it writes a line *every* so many seconds, or nothing.
+    """
+    if not quiet() and every is not None and not sys.stderr.isatty():
+        with _logging(title, every) as show:
+            yield show
+        return
     if quiet() or not sys.stderr.isatty():
         yield lambda done, total, state: None
         return
     with _bar("MofNCompleteColumn", "TimeRemainingColumn", transient=transient) as bar:
         task = bar.add_task(title, total=total, state="")
         yield lambda done, total, state: bar.update(task, completed=done, total=total, state=state)
+
+
+@contextmanager
+def _logging(title: str, every: float) -> Iterator[Callable[[int, int, str], None]]:
+    """Write what was shown last *every* so many seconds, from a thread of its own."""
+    state, over, begun = ["begun"], threading.Event(), time.monotonic()
+
+    def write() -> None:
+        while not over.wait(every):
+            say(f"{title}: {state[0]} after {time.monotonic() - begun:.0f} s")
+
+    def show(done: int, total: int, words: str) -> None:
+        state[0] = f"{done} of {total} {words}".rstrip()
+
+    writer = threading.Thread(target=write, daemon=True)
+    writer.start()
+    try:
+        yield show
+    finally:
+        over.set()
+        writer.join()
 
 
 @contextmanager

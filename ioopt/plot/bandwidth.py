@@ -65,7 +65,7 @@ def plot_bandwidth(
         width = next((length for length in LENGTHS if length >= finest > 0.5), finest)
         edges = first + width * np.arange(np.ceil((last - first) / width) + 1)
     slice_ = quantity("seconds", float(width or 0.0))
-    layers = [(name, colour, _means(items, edges)) for name, colour, items in _layers(spans)]
+    layers = [(name, colour, mean_rates(items, edges)) for name, colour, items in _layers(spans)]
     totals = sum((heights for _, _, heights in layers), np.zeros(max(0, len(edges) - 1)))
     peak = max([limit or 0.0, *totals])
     time = unit_for("seconds", edges[-1] if len(edges) else 0.0)
@@ -103,7 +103,7 @@ def _layers(spans: Spans) -> list[tuple[str, str, list[Span]]]:
     return [*bands, (f"{len(spans) - split} others", OTHERS, rest)] if rest else bands
 
 
-def _steps(spans: Sequence[Span]) -> tuple[Any, Any]:
+def steps(spans: Any) -> tuple[Any, Any]:
     """Instants at which the total rate changes, and the rate from each on."""
     import numpy as np
 
@@ -113,13 +113,13 @@ def _steps(spans: Sequence[Span]) -> tuple[Any, Any]:
     return times[order], np.cumsum(np.concatenate([rate, -rate])[order])
 
 
-def _means(spans: Sequence[Span], edges: Any) -> Any:
+def mean_rates(spans: Any, edges: Any) -> Any:
     """Mean of the total rate between neighbouring *edges*, from the bytes moved until each edge."""
     import numpy as np
 
-    if not spans or len(edges) < 2:
+    if not len(spans) or len(edges) < 2:
         return np.zeros(max(0, len(edges) - 1))
-    times, rates = _steps(spans)
+    times, rates = steps(spans)
     moved = np.concatenate([[0.0], np.cumsum(rates[:-1] * np.diff(times))])
     return np.maximum(0.0, np.diff(np.interp(edges, times, moved)) / np.diff(edges))
 
@@ -128,7 +128,7 @@ def _highest(spans: Sequence[Span], edges: Any) -> Any:
     """Highest total rate between neighbouring *edges*, changes at one instant taken together."""
     import numpy as np
 
-    times, rates = _steps(spans)
+    times, rates = steps(spans)
     last = np.append(np.diff(times) > 0, True)
     times, rates = times[last], np.append(0.0, rates[last])
     first = np.searchsorted(times, edges[:-1], side="right")

@@ -59,7 +59,7 @@ SOLVERS: tuple[SolverSpec, ...] = (
     ),
     *_conservative(
         "cons-fcfs", "conservative:policy",
-        "first fit by request time", "Zhou et al., Section III.C.2",
+        "first fit by request time", "Zhou et al., Section III.C.2", "settings:FirstComeSettings",
     ),
     *_conservative(
         "cons-max-util", "max_util:policy",

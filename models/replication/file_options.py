@@ -1,9 +1,11 @@
 """Ways to bring one file to the nodes that read it, on a few equal nodes (ours)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import NamedTuple
 
+from ioopt.models.program import Number, Program, Term
 from ioopt.models.replication.static import Cycles
 
 
@@ -87,3 +89,49 @@ def _sends(
         if copies and cycles == "acyclic" and not any(sends[i] for i in roots):
             continue
         yield sends
+
+
+class FileGroup(NamedTuple):
+    """Files that are alike and have the same readers: how many, bytes each, options by key."""
+
+    files: int
+    bytes: int
+    options: Sequence[tuple[int, FileOption]]
+
+
+class FileMix:
+    """How many files of each group take which option so that the largest load is least.
+
+    Variables: n_go files of group g that take option o; M. (1) sum_o n_go = files of g; (2) load of
+    node i without files + sum of loads_oi n_go <= M <= ``upper``; (3) stored bytes <= ``room``.
+    """
+
+    def __init__(
+        self, groups: Sequence[FileGroup], loads: Sequence[int], room: int | None, upper: int
+    ) -> None:
+        self.program = program = Program("file_mix")
+        span = program.whole("M", 0, upper)
+        program.objective[span] = 1
+        self._counts: list[tuple[int, int]] = []
+        nodes = range(len(loads))
+        work: list[list[Term]] = [[] for _ in nodes]
+        stored: list[list[Term]] = [[] for _ in nodes]
+        for g, group in enumerate(groups):
+            row = []
+            for o, option in group.options:
+                count = program.whole(f"n_{g}_{o}", 0, group.files)
+                row.append(count)
+                self._counts.append((o, count))
+                for i in nodes:
+                    work[i].append((count, option.loads[i]))
+                    if i in option.holders:
+                        stored[i].append((count, group.bytes))
+            program.add(f"all_{g}", [(count, 1) for count in row], group.files, group.files)
+        for i in nodes:
+            program.add(f"load_{i}", [*work[i], (span, -1)], most=-loads[i])
+            if room is not None:
+                program.add(f"disk_{i}", stored[i], most=room)
+
+    def chosen(self, values: Mapping[int, Number]) -> list[int]:
+        """The key of the option of every file, group by group, of a solution."""
+        return [o for o, count in self._counts for _ in range(round(values[count]))]

@@ -26,6 +26,14 @@ def cons_fcfs(view: KernelView, rates: Box) -> None:
     first_fit(view, rates)
 
 
+def kept_fcfs(view: KernelView, rates: Box) -> None:
+    """Cons-FCFS with ``preempt=no``: what has begun first, so that turns are given and never taken back."""
+    for k in range(view.size):
+        view.keys[k] = 0.0 if view.jobs[view.out[k]].moved > 0 else 1.0
+    by_key(view)
+    first_fit(view, rates)
+
+
 def cons_min_inst_sld(view: KernelView, rates: Box) -> None:
     """Cons-MinInstSld: least instant slowdown r_i (t - t_request) / W first (rule 13).
 
@@ -92,6 +100,7 @@ def of_nothing(view: KernelView, waited: Number) -> float:
 
 GRANTS: dict[tuple[str, str], GrantFunction] = {
     ("cons-fcfs", "ascending"): cons_fcfs,
+    ("cons-fcfs", "kept"): kept_fcfs,
     ("cons-min-inst-sld", "ascending"): cons_min_inst_sld,
     ("cons-min-inst-sld", "descending"): most_inst_sld,
     ("cons-min-aggr-sld", "ascending"): cons_min_aggr_sld,
@@ -102,6 +111,7 @@ GRANTS: dict[tuple[str, str], GrantFunction] = {
 
 def policy(how: Settings) -> IoPolicy:
     """The conservative policy that *how* names."""
-    grant = GRANTS[how.policy, getattr(how, "order", "ascending")]
+    order = getattr(how, "order", "ascending") if getattr(how, "preempt", True) else "kept"
+    grant = GRANTS[how.policy, order]
     name, aggregate = how.policy + "+top" * how.top, how.policy == "cons-min-aggr-sld"
     return IoPolicy(name, grant, top=how.top, needs_start=aggregate)

@@ -133,8 +133,9 @@ def run_trace(
     record_rates: bool = False,
     deadline: Deadline | None = None,
     trials: int = 0,
+    starts: tuple[Sequence[Any], Sequence[int]] | None = None,
 ) -> Run:
-    """Simulate *trace* under *policy* on the chosen engine.
+    """Simulate *trace* under *policy* on the chosen engine; *starts* fixes when and where jobs start.
 
     Raises UsageError when the compiled one is asked for what it does not do (rationals, policies
     that do not compile), OutOfTime when the deadline passes.
@@ -155,7 +156,7 @@ def run_trace(
         run = _run(trace, policy, engine, record_rates, starts, deadline, trials)
         run.units = free.units
         return run
-    return _run(trace, policy, engine, record_rates, None, deadline, trials)
+    return _run(trace, policy, engine, record_rates, starts, deadline, trials)
 
 
 def _run(

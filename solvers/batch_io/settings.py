@@ -47,6 +47,12 @@ class SharingSettings(Settings):
     share: Share = "per-node"
 
 
+class FirstComeSettings(Settings):
+    """Settings of Cons-FCFS: with ``preempt`` no what has begun to transfer goes on to its end."""
+
+    preempt: bool = True
+
+
 class OrderedSettings(Settings):
     """Settings of Cons-MinInstSld and Cons-MinAggrSld: ``order`` says which slowdown goes first (rule 52)."""
 

@@ -14,7 +14,7 @@ from ioopt.protocols import Incumbents, Outcome, SolveRequest
 from ioopt.result import Status
 from ioopt.sim.work_directory.dispatch import Dispatcher, dispatch
 from ioopt.sim.work_directory.order import reference_order
-from ioopt.sim.work_directory.replay import replay
+from ioopt.sim.work_directory.replay import carried_out
 from ioopt.solvers.work_directory.dispatch import Question
 from ioopt.solvers.work_directory.search import Settings, search
 
@@ -25,7 +25,7 @@ SHARES = tuple(Fraction(tenths, 10) for tenths in (1, 2, 3, 5, 7, 10))
 def unlimited(problem: WorkDirectoryProblem) -> Json:
     """The metrics of the order of submission without a quota."""
     free = problem.model_copy(update={"quota_bytes": None})
-    return replay(free, dispatch(free, Dispatcher(free))).metrics
+    return carried_out(free, dispatch(free, Dispatcher(free))).metrics
 
 
 def frontier(
@@ -52,7 +52,7 @@ def frontier(
         found = Outcome(start) if late else search(question, told, evaluations)
         if found.plan is not None:
             start = found.plan
-            makespan = replay(asked, found.plan).metrics["makespan_seconds"]
+            makespan = carried_out(asked, found.plan).metrics["makespan_seconds"]
             best = makespan if best is None else min(best, makespan)
         status = Status.INFEASIBLE if found.infeasible else Status.UNKNOWN
         row = {"quota_bytes": quota, "makespan_seconds": best, "bound": question.seconds}

@@ -166,6 +166,7 @@ WORD = 62
 class Buffer(NamedTuple):
     """Terms of the burst buffer, and what is kept of each job; lists, or arrays under numba.
 
+    Licences are counted as bytes of a shared buffer that nobody writes to (``licensed``).
     ``jobs`` and ``phases`` are how many there are. ``capacity``, ``rate`` and ``drain`` are C, Bb and D
     of rule 39, ``slack`` the tolerance of rule 49. ``alone``: no write slows another; ``keeps``:
     nodes are held to the release. ``size``, ``load_in`` and ``load_out`` are B, I and O.
@@ -178,6 +179,7 @@ class Buffer(NamedTuple):
     jobs: int
     phases: int
     shared: bool
+    licensed: bool
     early: bool
     keeps: bool
     alone: bool
@@ -213,13 +215,15 @@ def buffer_of(trace: Trace, ignores_limit: bool, box: Callable[..., Box]) -> Buf
     terms = buffer or NO_BUFFER
     asked = trace.buffered or Buffered((), (), (), (), ())
     jobs, per_node = len(asked.size), terms.placement == "per-node"
+    size, capacity = trace.licences or (asked.size, terms.bytes)
+    shared, licensed = buffer is not None and not per_node, trace.licences is not None
     zeros, none, places = [number(0)] * jobs, [0] * jobs, trace.offset[:jobs]
     return Buffer(
-        jobs=jobs, phases=trace.num_phases, shared=buffer is not None and not per_node,
+        jobs=jobs, phases=trace.num_phases, shared=shared or licensed, licensed=licensed,
         early=stages_early(machine, trace.options), keeps=trace.keeps_nodes,
-        alone=per_node or ignores_limit, capacity=number(terms.bytes),
+        alone=per_node or ignores_limit, capacity=number(capacity),
         rate=number(terms.bytes_per_second), drain=number(terms.drain_bytes_per_second),
-        slack=trace.limits.slack, size=box(asked.size, real=True),
+        slack=trace.limits.slack, size=box(size, real=True),
         load_in=box(asked.load_in, real=True), load_out=box(asked.load_out, real=True),
         undrained=box(zeros, real=True), drained=box(places), written=box(places),
         stage=box(none), held=box(none), released=box(zeros, real=True), writing=box(none),

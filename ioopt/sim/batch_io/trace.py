@@ -76,8 +76,9 @@ class Trace:
     ``position`` leads back to the problem's jobs; ``rank`` is the place of a job's id among all
     ids (rule 10). The phases of job j are ``offset[j]`` to ``offset[j + 1]`` of ``compute``
     (seconds) and ``volume`` (bytes, EF applied); ``pieces`` are all phases in a row as (seconds,
-    bytes, how often). ``units`` and ``allocated`` are the allocation, ``share`` the bytes of the burst
-    buffer that a job holds.
+    bytes, how often). ``units`` and ``allocated`` are the allocation. ``licences``, where a site counts
+    them, are those that each job holds while it runs, and how many there are: what-if runs set them,
+    no instance has them, and machines with a burst buffer or partitions take none.
     """
 
     machine: Machine
@@ -95,6 +96,7 @@ class Trace:
     offset: Sequence[int]
     pieces: Sequence[tuple[Number, Number, int]]
     buffered: Buffered | None = None
+    licences: tuple[Sequence[int], int] | None = None
 
     @classmethod
     def of(cls, problem: BatchIoProblem, ef: float = 1.0, use_exact: bool = False) -> Trace:

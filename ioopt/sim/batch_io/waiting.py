@@ -112,6 +112,8 @@ def close_pass(run: Tables, clock: Clock) -> None:
 def occupy(run: Tables, clock: Clock, job: Job, place: int) -> None:
     """Give *job* its units, from *place* on where there are partitions."""
     clock.free -= job.units
+    if run.buffer.licensed:
+        clock.held += run.buffer.size[job.job]
     if run.partition:
         job.block = place
         for unit in range(place, place + job.units):
@@ -124,6 +126,8 @@ def occupy(run: Tables, clock: Clock, job: Job, place: int) -> None:
 def vacate(run: Tables, clock: Clock, job: Job) -> None:
     """Take the units of *job* back."""
     clock.free += job.units
+    if run.buffer.licensed:
+        clock.held -= run.buffer.size[job.job]
     if run.numbered and not run.partition:
         for word in range(len(run.in_use)):
             run.in_use[word] ^= run.chosen[job.job][word]

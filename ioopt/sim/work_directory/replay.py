@@ -22,19 +22,29 @@ STAGES = 7
 """Stages that are told apart."""
 
 
+def carried_out(
+    problem: WorkDirectoryProblem,
+    plan: WorkDirectoryPlan,
+    actual: Mapping[str, float] | None = None,
+) -> Replayed:
+    """The replay of *plan*; SimulationError that names each task with a violation."""
+    found = replay(problem, plan, actual)
+    if found.violations:
+        raise SimulationError("; ".join(f"{row['task']}: {said(row)}" for row in found.violations))
+    return found
+
+
 def simulate(
     problem: WorkDirectoryProblem,
     plan: WorkDirectoryPlan,
     actual: Mapping[str, float] | None = None,
 ) -> Simulation:
-    """Replay *plan*; SimulationError that names each task with a violation.
+    """Replay *plan* as :func:`carried_out` does, for a result.
 
     The metrics hold the bounds too, of the planned times: that of the makespan is left out where
     *actual* times replace them.
     """
-    found = replay(problem, plan, actual)
-    if found.violations:
-        raise SimulationError("; ".join(f"{row['task']}: {said(row)}" for row in found.violations))
+    found = carried_out(problem, plan, actual)
     quota = None if plan.ignore_quota else problem.quota_bytes
     metrics = {**found.metrics, "peak_bound_bytes": peak_bound(problem).bound}
     if actual is None:

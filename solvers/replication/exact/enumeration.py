@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce as fold
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from ioopt import compiled as machine_code
 from ioopt.compiled.choice import use_machine_code
 from ioopt.models.replication.aggregated import attach, horizon
-from ioopt.models.replication.file_options import FileOption, file_options
+from ioopt.models.replication.file_options import FileGroup, FileMix, FileOption, file_options
 from ioopt.models.replication.static import Cycles, Moves, StaticInstance
 from ioopt.options import Deadline
+from ioopt.result import Status
+from ioopt.solvers.backends.answer import BackendLimits
+from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
 from ioopt.solvers.replication.exact import enumeration_kernel as kernel
 
 MOST_NODES, MOST_TASKS, MOST_KINDS = 4, 24, 8
 MOST_NODES_VISITED = {True: 100_000_000, False: 20_000}
 """By whether the kernel is compiled: a few seconds, and a few tenths."""
 LEAF_NODES = {True: 300_000, False: 3_000}
-"""Nodes visited for one assignment of tasks before the search gives up."""
+"""Nodes visited for one assignment of tasks before CP-SAT is asked about its files."""
+LEAF_SECONDS = 5.0
 _CHUNK = {True: 1_000_000, False: 2_000}
 
 
@@ -119,10 +124,11 @@ class Enumeration:
         instance: StaticInstance,
         cycles: Cycles,
         replication: bool,
+        deadline: Deadline,
         compiled: bool = False,
         relays: bool = False,
     ) -> None:
-        self.instance, self.stuck = instance, False
+        self.instance, self.deadline, self.stuck = instance, deadline, False
         self.compiled, self.relays = compiled, relays
         self.options = _Options.of(instance, cycles, replication, relays)
         order = _order(instance)
@@ -200,11 +206,35 @@ class Enumeration:
             verdict = run(self.data, self.state, limit, LEAF_NODES[self.compiled])
             if verdict == kernel.DONE:
                 return int(numbers[kernel.UPPER]) + 1
-            self.stuck = verdict == kernel.STUCK
+            moves = None
             if verdict == kernel.FOUND:
                 files = range(self.instance.num_files)
-                found(self._moves([int(self.state.chosen[place]) for place in files]))
+                moves = self._moves([int(self.state.chosen[place]) for place in files])
+            elif verdict == kernel.STUCK:
+                moves = self._settled()
+            if moves is not None:
+                found(moves)
         return None
+
+    def _settled(self) -> Moves | None:
+        """The best plan within reach for the assignment at hand, by :class:`FileMix`; goes on from there."""
+        numbers, options, nodes = self.state.numbers, self.options, self.instance.num_nodes
+        depth, room, spare = len(self._tasks), self.data.room, int(self.state.spare[0])
+        groups = []
+        for group, many in sorted(Counter(map(int, self.state.group[:-1])).items()):
+            within = takewhile(
+                lambda at: options.excess[at] <= spare,
+                range(options.first[group], options.first[group + 1]),
+            )
+            size = options.kinds[group >> nodes][2]
+            groups.append(FileGroup(many, size, [(at, options.every[at]) for at in within]))
+        loads = [int(self.state.load[depth * nodes + i]) for i in range(nodes)]
+        mix = FileMix(groups, loads, room if room >= 0 else None, int(numbers[kernel.UPPER]))
+        seconds = min(LEAF_SECONDS, self.deadline.remaining())
+        answer = solve_by_cpsat(mix.program, BackendLimits(seconds=seconds, work=LEAF_SECONDS))
+        self.stuck = answer.status not in (Status.OPTIMAL, Status.INFEASIBLE)
+        numbers[kernel.DEPTH] -= 1
+        return self._moves(mix.chosen(answer.values)) if answer.found else None
 
     def _moves(self, chosen: list[int]) -> Moves:
         """The plan of the assignment at hand: *chosen* options go to files of their groups in order."""

@@ -186,7 +186,7 @@ class Search:
         if fast and not enumeration.takes_machine_code(self.deadline):
             return
         search = enumeration.Enumeration(
-            self.instance, self.cycles, self.replication, fast, self.relays
+            self.instance, self.cycles, self.replication, self.deadline, fast, self.relays
         )
         self._advance(search, enumeration.MOST_NODES_VISITED[fast], threading.Event())
         self.going = search if fast else None

@@ -12,6 +12,7 @@ from replication_samples import fits_somewhere, tiny
 from ioopt.checking import check
 from ioopt.models.replication.file_options import file_options
 from ioopt.models.replication.static import fits, loads, reduce, to_plan
+from ioopt.options import Deadline
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.solvers.replication.exact import enumeration
 from ioopt.solvers.replication.exact import enumeration_kernel as kernel
@@ -49,7 +50,7 @@ def _exact(problem: ReplicationProblem, *variant, fast: bool = False) -> tuple[i
         assert not check(problem, to_plan(instance, moves, variant[0] == "printed"))
         assert not best[1:] or best[-1] < best[-2]
 
-    search = Enumeration(instance, *variant, fast)
+    search = Enumeration(instance, *variant, Deadline(None), fast)
     bound = search.advance(1 << 40, lambda: False, lambda: best[-1] - 1 if best else 1 << 60, found)
     assert bound is not None
     return (best[-1] if best else None), bound
@@ -81,7 +82,7 @@ def test_enumeration_equals_exhaustive_search(seed: int, engine: str) -> None:
 def test_enumeration_gives_up_after_so_many_nodes() -> None:
     instance = reduce(tiny(1, tasks=4))
     args = (lambda: False, lambda: 1 << 60, lambda moves: pytest.fail("found"))
-    search = Enumeration(instance, "acyclic", True)
+    search = Enumeration(instance, "acyclic", True, Deadline(None))
     assert search.advance(2, *args) is None and search.state.numbers[kernel.NODES] == 2
 
 

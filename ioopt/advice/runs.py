@@ -1,0 +1,288 @@
+"""Runs that advice rests on: the jobs of a log under one option, I/O fraction and drawing of luck.
+
+A drawing has its own invented I/O, and each submission is moved by up to :data:`SHIFT_SECONDS`: small
+changes of when jobs come decide for days what a queue starts, and no advice should rest on that.
+Drawing 0 is the log as it stands.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from ioopt.comparing import parse_solver
+from ioopt.decisions.batch_io import IoPolicy
+from ioopt.errors import UsageError
+from ioopt.formats.darshan.log import DarshanLog
+from ioopt.formats.io_rule import IoRule, MachineRule
+from ioopt.formats.swf.io import batch_io_from_swf, matched
+from ioopt.formats.swf.log import SwfTrace
+from ioopt.problems.base import Json
+from ioopt.problems.batch_io import BatchIoProblem
+from ioopt.registry.policies import io_policy
+from ioopt.sim.batch_io.trace import Run, Trace
+from ioopt.solvers.batch_io.run import run_trace
+from ioopt.solvers.batch_io.settings import Settings
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ioopt.advice.fit import Fit
+    from ioopt.compiled import Floats
+
+BASELINE, IDEAL = "base-line", "no-congestion"
+SHIFT_SECONDS = 900.0
+TOP_SHARE = 0.9
+"""Large jobs, I/O-heavy jobs and those that need a licence: from this quantile on."""
+TRIALS = 20
+"""Machine code is loaded where so many runs in plain Python would take longer."""
+SCALE_ROUNDS, SCALE_ERROR = 5, 0.01
+ROUNDS = 3
+"""Times that starts of a queue and the run times that follow from them are computed in turn."""
+
+
+class Option(NamedTuple):
+    """What a site could do: an I/O policy (``NAME:KEY=VALUE,...``), or a setting beside its own.
+
+    ``licences``: so many of the jobs that load the storage most run at once; ``job_rate``: no job
+    transfers faster (bytes per second); ``queue``: changed keys of the queue's options.
+    """
+
+    name: str
+    solver: str = BASELINE
+    licences: int | None = None
+    job_rate: float | None = None
+    queue: tuple[tuple[str, str], ...] = ()
+
+    def policy(self) -> IoPolicy:
+        """The I/O policy; raises UsageError for an unknown one, and for settings that are not its own."""
+        name, settings = parse_solver(self.solver)
+        for key in settings:
+            if key in Settings.model_fields:
+                raise UsageError(f"{self.solver}: {key} is no setting of the policy {name}")
+        return io_policy(name, settings)
+
+
+class Cell(NamedTuple):
+    """Runs on one instance: an I/O fraction and a drawing; ``scale`` as of :func:`scale_of`, if known."""
+
+    fraction: float
+    draw: int
+    options: tuple[Option, ...]
+    scale: float | None = None
+
+
+class Times(NamedTuple):
+    """Seconds from submission to end, and from start to end, of each job."""
+
+    response: Floats
+    run: Floats
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked: the log, what is assumed of it, and how much is to be computed.
+
+    ``io.fraction`` counts where ``fraction_given``. ``fit`` says whether the ``options`` of the queue
+    stand for the log's own. ``draws`` is how many drawings of luck are run, ``resamples`` how often weeks
+    and drawings are drawn again for the intervals.
+    """
+
+    trace: SwfTrace
+    darshan: tuple[DarshanLog, ...] = ()
+    skipped: tuple[str, ...] = ()
+    machine: MachineRule = MachineRule()
+    options: Json = field(default_factory=dict)
+    io: IoRule = IoRule()
+    requested_size: bool = False
+    max_jobs: int | None = None
+    fraction_given: bool = False
+    fit: Fit | None = None
+    solvers: tuple[str, ...] = ("fill", "adaptive", "cons-max-util+top")
+    draws: int = 5
+    resamples: int = 1000
+
+    @property
+    def yours(self) -> bool:
+        """Whether the simulated queue reproduces the waits of the log."""
+        return self.fit is not None and self.fit.status == "passed"
+
+    @cached_property
+    def measured(self) -> frozenset[int]:
+        """Jobs with a Darshan log of their own."""
+        own, _ = matched(self.darshan, self.trace.usable_jobs()[0], self.trace.epoch)
+        return frozenset(log.job_id for log in own)
+
+    @property
+    def by_starts(self) -> bool:
+        """Whether the log's queue has rules that only its fit can play: jobs are started as it says."""
+        return self.fit is not None and self.yours and not self.fit.exact
+
+    def problem(self, fraction: float, draw: int = 0) -> BatchIoProblem:
+        """The instance with this I/O fraction in this drawing."""
+        io = replace(self.io, fraction=fraction, seed=self.io.seed + draw)
+        problem = batch_io_from_swf(
+            self.trace, machine=self.machine, io=io, darshan=self.darshan, skipped=self.skipped,
+            requested_size=self.requested_size, max_jobs=self.max_jobs, options=self.options,
+        )  # fmt: skip
+        if not draw or self.by_starts:
+            return problem
+        import numpy as np
+
+        rng = np.random.default_rng((self.io.seed, draw))
+        shifts = rng.uniform(-SHIFT_SECONDS, SHIFT_SECONDS, len(problem.jobs)).tolist()
+        moved = [max(0.0, job.submit_seconds + by) for job, by in zip(problem.jobs, shifts)]
+        return _changed(problem, [{"submit_seconds": seconds} for seconds in moved])
+
+
+def _changed(problem: BatchIoProblem, updates: Iterable[Json]) -> BatchIoProblem:
+    """*problem* with other values of its jobs, which are not checked again."""
+    jobs = tuple(job.model_copy(update=new) for job, new in zip(problem.jobs, updates))
+    return problem.model_copy(update={"jobs": jobs})
+
+
+def loads(problem: BatchIoProblem) -> Floats:
+    """A row a job: submit seconds, nodes, bytes, seconds of I/O and of the whole run without congestion."""
+    import numpy as np
+
+    machine, rows = problem.machine, []
+    for job in problem.jobs:
+        nodes = machine.allocated_nodes(job.nodes)
+        compute = sum(phase.compute_seconds * phase.repeat for phase in job.phases)
+        volume = sum(phase.io_bytes * phase.repeat for phase in job.phases)
+        seconds = volume / machine.peak(nodes, job.io_bytes_per_second)
+        rows.append((job.submit_seconds, nodes, volume, seconds, compute + seconds))
+    return np.array(rows, float)
+
+
+def licensed(problem: BatchIoProblem) -> np.ndarray:
+    """Which jobs need a licence where they are counted: those that move the most bytes a second."""
+    import numpy as np
+
+    _, _, volume, _, ideal = loads(problem).T
+    rate = np.divide(volume, ideal, out=np.zeros_like(volume), where=ideal > 0)
+    found: np.ndarray = rate >= np.quantile(rate, TOP_SHARE)
+    return found
+
+
+def scale_of(question: Question, problem: BatchIoProblem) -> float:
+    """By how much the bytes of invented I/O are to be scaled, so that run times are the log's under sharing.
+
+    What a log says of run times, and a site of the share of I/O in them, was measured while jobs delayed
+    each other. Unscaled, the log's congestion would be counted twice. By false position, to 1 % of the
+    I/O time; 1 where nobody is delayed.
+    """
+    measured = question.measured
+    invented = [job.id not in measured for job in problem.jobs]
+    seconds = float(loads(problem)[invented, 3].sum())
+    low, high, least, most = 0.0, 1.0, -seconds, 0.0
+    scale = 1.0
+    for _ in range(SCALE_ROUNDS if seconds else 0):
+        times = run_option(question, scaled(question, problem, scale), Option(BASELINE))
+        over = float(times.run.sum() - loads(problem)[:, 4].sum())
+        if abs(over) <= SCALE_ERROR * seconds:
+            break
+        if over > 0:
+            high, most = scale, over
+        else:
+            low, least = scale, over
+        scale = low + (high - low) * -least / (most - least)
+    return scale
+
+
+def scaled(question: Question, problem: BatchIoProblem, scale: float) -> BatchIoProblem:
+    """*problem* with the bytes of invented I/O times *scale*."""
+    if scale == 1.0:
+        return problem
+    measured, updates = question.measured, list[Json]()
+    for job in problem.jobs:
+        by = 1.0 if job.id in measured else scale
+        phases = (
+            phase.model_copy(update={"io_bytes": phase.io_bytes * by}) for phase in job.phases
+        )
+        updates.append({"phases": tuple(phases)})
+    return _changed(problem, updates)
+
+
+def run_option(question: Question, problem: BatchIoProblem, option: Option) -> Times:
+    """The jobs of *problem*, in its order, under *option*."""
+    import numpy as np
+
+    trace, run = replay(question, problem, option)
+    place, submit = np.argsort(trace.position), np.array(trace.submit)
+    start, end = np.array(run.start), np.array(run.end)
+    return Times((end - submit)[place], (end - start)[place])
+
+
+def replay(
+    question: Question, problem: BatchIoProblem, option: Option, record: bool = False
+) -> tuple[Trace, Run]:
+    """The trace of *problem* and its run under *option*; *record* keeps the rates of its transfers."""
+    if option.job_rate is not None:  # of a log no job has a rate of its own
+        problem = _changed(problem, [{"io_bytes_per_second": option.job_rate}] * len(problem.jobs))
+    if option.queue:
+        queue = problem.options.model_copy(update=dict(option.queue))
+        problem = problem.model_copy(update={"options": queue})
+    trace, policy = Trace.of(problem), option.policy()
+    if option.licences is not None:
+        holds = licensed(problem)[list(trace.position)].astype(int).tolist()
+        trace = replace(trace, licences=(holds, option.licences))
+    if not question.by_starts:
+        return trace, run_trace(trace, policy, record_rates=record, trials=TRIALS)
+    return trace, _started_by_fit(question, trace, policy, record)
+
+
+def _started_by_fit(question: Question, trace: Trace, policy: IoPolicy, record: bool) -> Run:
+    """Starts by the fit's queue for the run times of each round, and a run with these starts."""
+    fit, by_id = question.fit, dict(zip(trace.ids, range(len(trace))))
+    assert fit is not None
+    logged = {job.id: job for job in question.trace.usable_jobs()[0]}
+    zero = min(logged[name].submit_seconds or 0.0 for name in trace.ids)
+    lengths = {name: logged[name].run_seconds or 0.0 for name in fit.job_ids}
+    lengths |= dict(zip(trace.ids, trace.ideal))
+    for k in range(ROUNDS):
+        found = dict(zip(fit.job_ids, fit.starts([lengths[name] for name in fit.job_ids])))
+        starts = [
+            max(submit, found.get(name, submit + zero) - zero)
+            for name, submit in zip(trace.ids, trace.submit)
+        ]
+        fixed = starts, [-1] * len(trace)
+        run = run_trace(
+            trace, policy, record_rates=record and k == ROUNDS - 1, trials=TRIALS, starts=fixed
+        )
+        lengths |= {name: run.end[j] - run.start[j] for name, j in by_id.items()}
+    return run
+
+
+_asked: list[Question] = []
+
+
+def _begin(question: Question) -> None:
+    _asked[:] = [question]
+
+
+def _run_cell(cell: Cell) -> tuple[float, list[Times]]:
+    question = _asked[0]
+    problem = question.problem(cell.fraction, cell.draw)
+    scale = scale_of(question, problem) if cell.scale is None else cell.scale
+    problem = scaled(question, problem, scale)
+    return scale, [run_option(question, problem, option) for option in cell.options]
+
+
+@contextmanager
+def mapper(
+    question: Question, threads: int
+) -> Iterator[Callable[[Sequence[Cell]], Iterable[tuple[float, list[Times]]]]]:
+    """What runs cells, in *threads* processes, and gives their times in order."""
+    if threads == 1:
+        _begin(question)
+        yield lambda cells: map(_run_cell, cells)
+        return
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(threads, context, _begin, (question,)) as pool:
+        yield lambda cells: pool.map(_run_cell, cells)
