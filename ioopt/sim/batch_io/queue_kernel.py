@@ -9,17 +9,17 @@ from typing import NamedTuple
 
 from ioopt.compiled import Box
 
-FCFS, SHORTEST, WFP = 0, 1, 2
 NEVER, FAR = -1.0, 1e300
 
 
 class Line(NamedTuple):
     """Jobs in order of submission, the spans in which a class of them may not start, and scratch.
 
-    ``closes`` and ``opens`` hold the spans of class 0, then those of class 1 ..., apart and in order;
-    where ``drains``, jobs that would be running then do not start before either. ``at`` is the span that
-    each class has come to, ``last`` where its spans end; ``wakes`` are all of ``opens`` in order.
-    ``most_jobs`` and ``most_units`` are what the job's user may have running with it.
+    ``key`` orders those that wait. ``closes`` and ``opens`` hold the spans of class 0, then those of
+    class 1 ..., apart and in order; where ``drains``, jobs that would be running then do not start
+    before either. ``at`` is the span that each class has come to, ``last`` where its spans end;
+    ``wakes`` are all of ``opens`` in order. ``most_jobs`` and ``most_units`` are what the job's user
+    may have running with it.
     """
 
     submit: Box
@@ -48,13 +48,13 @@ class Line(NamedTuple):
     user_units: Box
 
 
-def replay(q: Line, total: int, depth: int, order: int) -> int:
-    """Give the jobs their ``start`` on *total* units; how many have started.
+def replay(q: Line, total: int, depth: int, aging: bool) -> int:
+    """Give the jobs their ``start`` on *total* units; how many never start.
 
     The first *depth* jobs that have to wait get a reservation that others leave alone (1: EASY); with
-    0 nobody overtakes. Jobs that may not start now are passed over.
+    0 nobody overtakes. Jobs that may not start now are passed over. With *aging* keys are WFP's.
     """
-    arrived, waiting, running, woken, free, started = 0, 0, 0, 0, total, 0
+    arrived, waiting, running, woken, free = 0, 0, 0, 0, total
     while True:
         now = q.submit[arrived] if arrived < len(q.submit) else FAR
         if running:
@@ -62,24 +62,18 @@ def replay(q: Line, total: int, depth: int, order: int) -> int:
         if waiting and woken < len(q.wakes):
             now = min(now, q.wakes[woken])
         if now == FAR:
-            return started
-        due = order != FCFS
+            return waiting
         while woken < len(q.wakes) and q.wakes[woken] <= now:
-            woken, due = woken + 1, True
+            woken += 1
         while running and q.end[q.running[running - 1]] <= now:
-            running, due = running - 1, True
+            running -= 1
             free += leave(q, q.running[running], running + 1)
         while arrived < len(q.submit) and q.submit[arrived] <= now:
-            # First come, first served: one that does not fit changes nothing for those before it.
-            due = due or q.units[arrived] <= free
-            q.key[arrived] = q.length[arrived] if order == SHORTEST else arrived
             line_up(q, waiting, arrived)
             arrived, waiting = arrived + 1, waiting + 1
-        if due and waiting:
-            begun, free = look(q, now, waiting, running, free, depth, order)
-            running, started = running + begun, started + begun
-            if begun:
-                waiting = close_up(q, waiting)
+        if waiting:
+            left, free = look(q, now, waiting, running, free, depth, aging)
+            waiting, running = left, running + waiting - left
 
 
 def line_up(q: Line, k: int, j: int) -> None:
@@ -90,49 +84,44 @@ def line_up(q: Line, k: int, j: int) -> None:
     q.waiting[k] = j
 
 
-def close_up(q: Line, waiting: int) -> int:
-    """Take those that have started out of ``waiting``; how many are left."""
-    kept = 0
-    for k in range(waiting):
-        if q.start[q.waiting[k]] == NEVER:
-            q.waiting[kept] = q.waiting[k]
-            kept += 1
-    return kept
-
-
 def look(
-    q: Line, now: float, waiting: int, running: int, free: int, depth: int, order: int
+    q: Line, now: float, waiting: int, running: int, free: int, depth: int, aging: bool
 ) -> tuple[int, int]:
-    """One pass over the queue: (jobs begun, units free)."""
+    """One pass over the queue: (jobs left in it, units free)."""
     least = q.units[q.waiting[0]]
+    if depth == 0 and least > free and not (aging or barred(q, q.waiting[0], now)):
+        return waiting, free
     for k in range(waiting):
         j = q.waiting[k]
         least = min(least, q.units[j])
-        if order == WFP:
+        if aging:
             q.key[j] = -(((now - q.submit[j]) / q.length[j]) ** 3) * q.units[j]
             line_up(q, k, j)
     if least > free:
-        return 0, free
-    steps, begun, reserved = lay_out(q, now, running, free), 0, 0
+        return waiting, free
+    steps, kept, reserved, looking = lay_out(q, now, running, free), 0, 0, True
     for k in range(waiting):
         j = q.waiting[k]
-        if least > free:
-            break
-        if barred(q, j, now):
-            continue
-        if q.units[j] <= free and has_room(q, steps, 0, j):
+        looking = looking and least <= free
+        if not looking and kept == k:
+            return waiting, free  # nobody has begun
+        may = looking and not barred(q, j, now)
+        if may and q.units[j] <= free and has_room(q, steps, 0, j):
             steps = take(q, steps, 0, j)
-            begin(q, j, now, running + begun)
-            begun, free = begun + 1, free - q.units[j]
-        elif depth == 0:
-            break
-        elif reserved < depth:
+            begin(q, j, now, running + k - kept)
+            free -= q.units[j]
+            continue
+        q.waiting[kept] = j
+        kept += 1
+        if may and depth == 0:
+            looking = False
+        elif may and reserved < depth:
             step = 1
             while not has_room(q, steps, step, j):
                 step += 1
             steps = take(q, steps, step, j)
             reserved += 1
-    return begun, free
+    return kept, free
 
 
 def barred(q: Line, j: int, now: float) -> bool:

@@ -18,21 +18,12 @@ SACCT_JOBS = [  # id, submit, wait, run, processors, limit, user, queue, partiti
     (103, 300, 6920, 1200, 8, 1800, "bob", "normal", "batch"),
     (106, 5400, 5440, 600, 32, 172800, "eve", "normal", "long"),  # lost its node: a run
     (104, 9020, 10, 1800, 64, None, "ada", "high", "batch"),  # submitted 3600, eligible 9020
-    (
-        107,
-        11560,
-        20,
-        14400,
-        32,
-        172800,
-        "eve",
-        "normal",
-        "long",
-    ),  # and the run after it, renumbered
+    # And the run after it: 107 is another job, which still runs.
+    (108, 11560, 20, 14400, 32, 172800, "eve", "normal", "long"),
 ]
 PBS_JOBS = [
     (200, 0, 10, 7200, 64, 14400, "ada", None, "workq"),
-    (201, 300, 6920, 1800, 8, 1800, "bob", None, "workq"),  # nodes=2:ppn=4
+    (201, 300, 6920, 1800, 8, 1800, "bob", None, "workq"),  # slots n1/0-3 + n2/0-3
     (202, 7600, 1430, 30, 4, None, "bob", None, "long"),  # slots n1/0 + n1/1 + n1/2*2
 ]
 
@@ -92,16 +83,13 @@ HEAD = "JobID|Submit|Start|End|State|NCPUS"
     ("text", "kind", "what"),
     [
         ("JobID|Submit|Start|End|NCPUS\n", "", "line 1: no column State"),
-        ("JobID|Submit|Start|End|State\n", "", "line 1: no size"),
+        ("JobID|Submit|Start|End|State\n", "", "line 1: no column AllocCPUS or NCPUS"),
         (f"{HEAD}\n1|2024\n", "", "line 2: 2 cells, but the heading has 6"),
         (f"{HEAD}\n1|yesterday|None|None|FAILED|1\n", "", "line 2: Submit: 'yesterday' is no time"),
         (f"{HEAD}\n1|Unknown|None|None|PENDING|1\n", "", "none of 1 jobs ran"),
         (f"{HEAD}\n", "pbs", "line 1: no PBS accounting record"),
-        (
-            "05/06/2024 08:00:00;Q;200.pbs;queue=a\nnonsense\n",
-            "",
-            "line 2: no PBS accounting record",
-        ),
+        ("05/06/2024 08:00:00;Q;2.a;queue=a\nnonsense\n", "", "line 2: no PBS accounting record"),
+        (f"{HEAD}\nx|None|None|None|FAILED|1\n", "", "line 2: JobID 'x' does not begin"),
         ("1 0 0 1 1\n", "sacct", "line 1: no heading of sacct"),
     ],
 )
