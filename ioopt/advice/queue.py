@@ -111,13 +111,13 @@ class Rules:
         whole = {
             "units": jobs.units[part], "kind": kinds, "user": user, "most_jobs": most[0],
             "most_units": most[1], "drains": spans[:, 2], "at": np.append(0, ends[:-1]),
-            "last": ends, "waiting": none, "running": none, "planned": none, "free": steps,
+            "last": ends, "waiting": none, "running": none, "free": steps,
             "user_jobs": 0 * users, "user_units": 0 * users,
         }  # fmt: skip
         real = {
             "submit": jobs.submit[part], "run": run[part], "length": length,
             "closes": spans[:, 0], "opens": spans[:, 1], "wakes": np.unique(spans[:, 1]),
-            "start": none + queue_kernel.NEVER, "end": none, "times": steps,
+            "start": none + queue_kernel.NEVER, "end": none, "due": none, "times": steps,
             "key": length if self.site.order == "sjf" else part,
         }  # fmt: skip
         box = boxes(fast)

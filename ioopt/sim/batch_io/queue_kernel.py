@@ -18,8 +18,8 @@ class Line(NamedTuple):
     ``key`` orders those that wait. ``closes`` and ``opens`` hold the spans of class 0, then those of
     class 1 ..., apart and in order; where ``drains``, jobs that would be running then do not start
     before either. ``at`` is the span that each class has come to, ``last`` where its spans end;
-    ``wakes`` are all of ``opens`` in order. ``most_jobs`` and ``most_units`` are what the job's user
-    may have running with it.
+    ``wakes`` are all of ``opens`` in order. ``running`` is in order of ``due``, the latest end.
+    ``most_jobs`` and ``most_units`` are what the job's user may have running with it.
     """
 
     submit: Box
@@ -41,7 +41,7 @@ class Line(NamedTuple):
     key: Box
     waiting: Box
     running: Box
-    planned: Box
+    due: Box
     times: Box
     free: Box
     user_jobs: Box
@@ -57,31 +57,29 @@ def replay(q: Line, total: int, depth: int, aging: bool) -> int:
     arrived, waiting, running, woken, free = 0, 0, 0, 0, total
     while True:
         now = q.submit[arrived] if arrived < len(q.submit) else FAR
-        if running:
-            now = min(now, q.end[q.running[running - 1]])
+        for k in range(running):
+            now = min(now, q.end[q.running[k]])
         if waiting and woken < len(q.wakes):
             now = min(now, q.wakes[woken])
         if now == FAR:
             return waiting
         while woken < len(q.wakes) and q.wakes[woken] <= now:
             woken += 1
-        while running and q.end[q.running[running - 1]] <= now:
-            running -= 1
-            free += leave(q, q.running[running], running + 1)
+        running, free = leave(q, now, running, free)
         while arrived < len(q.submit) and q.submit[arrived] <= now:
-            line_up(q, waiting, arrived)
+            line_up(q.waiting, q.key, waiting, arrived)
             arrived, waiting = arrived + 1, waiting + 1
         if waiting:
             left, free = look(q, now, waiting, running, free, depth, aging)
             waiting, running = left, running + waiting - left
 
 
-def line_up(q: Line, k: int, j: int) -> None:
-    """Put job *j* behind the first *k* of ``waiting``, before those of a larger key."""
-    while k > 0 and q.key[q.waiting[k - 1]] > q.key[j]:
-        q.waiting[k] = q.waiting[k - 1]
+def line_up(row: Box, key: Box, k: int, j: int) -> None:
+    """Put job *j* behind the first *k* of *row*, before those of a larger *key*."""
+    while k > 0 and key[row[k - 1]] > key[j]:
+        row[k] = row[k - 1]
         k -= 1
-    q.waiting[k] = j
+    row[k] = j
 
 
 def look(
@@ -96,7 +94,7 @@ def look(
         least = min(least, q.units[j])
         if aging:
             q.key[j] = -(((now - q.submit[j]) / q.length[j]) ** 3) * q.units[j]
-            line_up(q, k, j)
+            line_up(q.waiting, q.key, k, j)
     if least > free:
         return waiting, free
     steps, kept, reserved, looking = lay_out(q, now, running, free), 0, 0, True
@@ -141,8 +139,8 @@ def lay_out(q: Line, now: float, running: int, free: int) -> int:
     """Write the units predicted to be free from each time on (overdue jobs: soon); how many steps."""
     q.times[0], q.free[0], steps = now, free, 1
     for k in range(running):
-        j = q.planned[k]
-        time = max(q.start[j] + q.length[j], now + 1.0)
+        j = q.running[k]
+        time = max(q.due[j], now + 1.0)
         if time > q.times[steps - 1]:
             q.times[steps], q.free[steps] = time, q.free[steps - 1]
             steps += 1
@@ -177,28 +175,22 @@ def take(q: Line, steps: int, step: int, j: int) -> int:
 
 def begin(q: Line, j: int, now: float, running: int) -> None:
     """Start job *j* beside the *running* ones."""
-    q.start[j], q.end[j] = now, now + q.run[j]
-    k = running
-    while k > 0 and q.end[q.running[k - 1]] < q.end[j]:
-        q.running[k] = q.running[k - 1]
-        k -= 1
-    q.running[k], k = j, running
-    while k > 0 and q.start[q.planned[k - 1]] + q.length[q.planned[k - 1]] > now + q.length[j]:
-        q.planned[k] = q.planned[k - 1]
-        k -= 1
-    q.planned[k] = j
+    q.start[j], q.end[j], q.due[j] = now, now + q.run[j], now + q.length[j]
+    line_up(q.running, q.due, running, j)
     q.user_jobs[q.user[j]] += 1
     q.user_units[q.user[j]] += q.units[j]
 
 
-def leave(q: Line, j: int, running: int) -> int:
-    """Job *j* of the *running* ones ends; its units."""
-    k = 0
-    while q.planned[k] != j:
-        k += 1
-    for place in range(k, running - 1):
-        q.planned[place] = q.planned[place + 1]
-    q.user_jobs[q.user[j]] -= 1
-    q.user_units[q.user[j]] -= q.units[j]
-    units: int = q.units[j]
-    return units
+def leave(q: Line, now: float, running: int, free: int) -> tuple[int, int]:
+    """Take those that have ended out of ``running``: (jobs left in it, units free)."""
+    kept = 0
+    for k in range(running):
+        j = q.running[k]
+        if q.end[j] > now:
+            q.running[kept] = j
+            kept += 1
+            continue
+        free += q.units[j]
+        q.user_jobs[q.user[j]] -= 1
+        q.user_units[q.user[j]] -= q.units[j]
+    return kept, free
