@@ -173,7 +173,7 @@ def _time(cell: str, zone: tzinfo, where: str, said: Warnings) -> float | None:
         raise InstanceError(f"{where}: {cell!r} is no time such as 2024-05-01T12:00:00") from None
     if moment.tzinfo is None:
         if zone is UTC:
-            said["times without an offset, taken for UTC (--time-zone)"].append(cell)
+            said["times without an offset, taken for UTC (import sacct --time-zone)"].append(cell)
         moment = moment.replace(tzinfo=zone)
     return moment.timestamp()
 

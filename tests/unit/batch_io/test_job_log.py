@@ -41,7 +41,7 @@ def test_every_row_of_the_slurm_sample():
     assert jobs_of(log) == SACCT_JOBS
     said = "\n".join((*log.warnings, *log.usable_jobs()[1]))
     for what in (
-        "times without an offset, taken for UTC (--time-zone): 2024-05-06T08:00:00 and 31 more",
+        "times without an offset, taken for UTC (import sacct --time-zone): 2024-05-06T08:00:00 and 31 more",
         "steps, not read: 100.batch and 1 more", "without a time limit: the run time",
         "NODE_FAIL: a run of its own: 106", "count from then: 104 and 1 more",
         "cancelled before they ran: 105", "without a run time: 101, 107", "renumbered: 106",
