@@ -110,14 +110,12 @@ class Fit:
         return [float(start) for start in starts]
 
 
-def fit(log: SwfTrace, site: Site | None = None, deadline: Deadline | None = None) -> Fit:
+def fit(log: SwfTrace, site: Site | None = None) -> Fit:
     """Calibrate a queue on the first half of the jobs of *log*, judge it once on the second.
 
     What *site* says is not calibrated. Of the second half the calibration knows the largest job alone.
-    The same log has the same answer, unless the *deadline* ends the calibration: then the best so far
-    is judged.
     """
-    site, deadline = site or Site(), deadline or Deadline(None)
+    site = site or Site()
     total = site.processors or log.machine_processors()[0]
     jobs = Jobs(log, total)
     why = _unfit(log, jobs)
@@ -127,13 +125,13 @@ def fit(log: SwfTrace, site: Site | None = None, deadline: Deadline | None = Non
     zone, half = clock(log, site), jobs.head(len(jobs) // 2)
     windows = () if site.windows else tuple(read_windows(half, zone))
     rules = Rules(site.model_copy(update={"windows": site.windows + windows}), zone, total)
-    fast = use_machine_code("queue", deadline, PLAIN_SECONDS * len(jobs))
+    fast = use_machine_code("queue", Deadline(None), PLAIN_SECONDS * len(jobs))
     never = np.isnan(rules.starts(jobs, fast=fast))
     if never.any():
         which = some(jobs.listed[j].id for j in np.flatnonzero(never))
         raise InstanceError(f"the site's rules never let {int(never.sum())} jobs start: {which}")
     used = usual_most(half.begin, half.begin + half.run, half.units)
-    rules = _calibrated(half, rules, max(used, int(jobs.units.max())), deadline, fast)
+    rules = _calibrated(half, rules, max(used, int(jobs.units.max())), fast)
     begin = rules.starts(jobs, fast=fast)
     figures = _judged(jobs, begin - jobs.submit, zone)
     room = with_room(jobs, min(total, usual_most(jobs.begin, jobs.begin + jobs.run, jobs.units)))
@@ -180,17 +178,13 @@ def _unfit(log: SwfTrace, jobs: Jobs) -> str:
     return ""
 
 
-def _calibrated(half: Jobs, rules: Rules, least: int, deadline: Deadline, fast: bool) -> Rules:
+def _calibrated(half: Jobs, rules: Rules, least: int, fast: bool) -> Rules:
     """The capacity (of *least* at least) and the backfilling whose waits are closest to the first half's."""
     logged, best = float(np.nanmean(half.wait)), (math.inf, rules)
-    fixed = rules.site.processors is not None
     for kind in (rules.site.backfill,) if rules.site.backfill else DEPTHS:
-        low = high = rules.processors
-        low = high if fixed else min(least, high)
-        middle = high
+        middle = high = rules.processors
+        low = high if rules.site.processors else min(least, high)
         for _ in range(STEPS + 1):
-            if deadline.expired() and best[0] < math.inf:
-                return best[1]
             tried = replace(rules, backfill=kind, processors=middle)
             waits = tried.starts(half, fast=fast) - half.submit
             ratio = float(np.mean(waits)) / logged

@@ -106,10 +106,8 @@ def _job(name: str, where: str, state: str, times: Times, said: Warnings, **row:
 def in_use(begin: Floats, end: Floats, units: Ints) -> tuple[Floats, Ints]:
     """The times at which jobs begin or end (nan: never), and the *units* in use from each of them on."""
     known = ~np.isnan(begin)
-    times, change = (
-        np.concatenate([end[known], begin[known]]),
-        np.concatenate([-units[known], units[known]]),
-    )
+    begin, end, units = begin[known], end[known], units[known]
+    times, change = np.concatenate([end, begin]), np.concatenate([-units, units])
     order = np.argsort(times, kind="stable")  # ends before starts
     return times[order], np.cumsum(change[order])
 
