@@ -5,100 +5,86 @@ from __future__ import annotations
 import html
 import textwrap
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import Any, NamedTuple
 
-from ioopt.advice.runs import IDEAL, TOP_SHARE
+from ioopt.advice.runs import IDEAL, SHIFT_SECONDS, TOP_SHARE
 from ioopt.advice.spread import LEVEL, WORTH
-from ioopt.advice.study import DELAY, HEAVY, LARGE
+from ioopt.advice.study import BIN_SECONDS, DELAY, HEAVY, LARGE
 from ioopt.advice.verdict import SAVES, percent, sentence, share
 from ioopt.problems.base import Json
 from ioopt.tables import render
-from ioopt.units import quantity
+from ioopt.units import counted, quantity
 
 TENTH = f"{100 * (1 - TOP_SHARE):g} %"
 
-FACTS = {
-    "jobs_in_log": "jobs in the log", "jobs": "jobs that can be used",
-    "span_seconds": "submitted within", "nodes": "nodes",
-    "node_bytes_per_second": "rate of a node", "storage_bytes_per_second": "rate of the storage",
-    "node_utilisation": "nodes asked for", "median_job_nodes": "nodes of the median job",
-    "median_run_seconds": "run time of the median job",
-    "mean_wait_in_log_seconds": "mean wait in the log", "darshan_logs": "jobs with Darshan logs",
-}  # fmt: skip
-"""What the log says, in words."""
-
 OWN_FRACTION = (
     "How to find your own I/O fraction: the I/O time in the summaries of Darshan logs over the run time, or "
-    "give the logs with --darshan; for the whole machine, the mean throughput that LMT, collectl or `iostat` "
+    "give the logs with --darshan; for the whole machine, the mean throughput that LMT, collectl or iostat "
     "shows on the servers over the rate of a node times the nodes in use is the least that it can be. Then "
     "run this again with --io-fraction."
-)
-NOBODY_TODAY = (
-    "What nobody can switch on today: a file system that suspends and resumes transfers job by job, which "
-    "{policies} assume. Their figures show what is to be gained; those of the settings are what you can have."
 )
 
 
 class Part(NamedTuple):
-    """A part of the page: a heading, and below it paragraphs, a table, a picture, or commands."""
+    """A part of the page: a heading, and below it paragraphs, a table, a picture, or a command."""
 
     heading: str
     words: Sequence[str] = ()
     headers: Sequence[str] = ()
     rows: Sequence[Sequence[Any]] = ()
-    commands: Sequence[str] = ()
+    command: str = ""
     picture: str = ""
 
 
 def answer(advice: Json) -> list[str]:
     """The first answer: waits, the verdict, its bound, what can be switched on, the load."""
-    load, fit = advice["load"], advice["fit"]
-    lines = [fit["reason"]] if fit and not advice["yours"] else []
-    lines.append(sentence(advice))
-    lines.append(_bound(advice))
-    lines.append(_knob(advice))
-    lines.append(
-        f"{load['jobs']} jobs in {quantity('span_seconds', load['span_seconds'])} on {load['nodes']} "
-        f"nodes use {100 * load['node_utilisation']:.0f} % of the nodes."
+    fit, at = advice["fit"], f"at {100 * advice['shown_fraction']:.2g} % I/O"
+    bound = (
+        f"Jobs delay each other's I/O. This congestion costs {percent(advice['cost'], advice['measure'])} "
+        f"{at}: no I/O policy can save more."
     )
-    return lines
+    if advice["beyond_cost"] > WORTH / 10:
+        more = percent({"value": advice["beyond_cost"]})
+        bound += f" {advice['best']} seems to save {more} beyond that: the luck of the queue, not counted."
+    best = max(advice["knobs"], key=lambda row: (row["kind"] == SAVES, row["value"]))
+    knob = "No setting that can be switched on today is sure to save anything here."
+    if best["kind"] == SAVES:
+        saved = percent(best, advice["measure"])
+        knob = f"To switch on today: {best['words']}; saves {saved} {at}."
+    return [
+        *([fit["reason"]] if fit and not advice["yours"] else []),
+        sentence(advice), bound, knob,
+        f"{advice['jobs']} jobs in {quantity('span_seconds', advice['span_seconds'])} on {advice['nodes']} "
+        f"nodes use {100 * advice['node_utilisation']:.0f} % of the nodes.",
+    ]  # fmt: skip
 
 
-def _bound(advice: Json) -> str:
-    cost, beyond = advice["cost"], advice["beyond_cost"]
-    text = (
-        f"Congestion itself costs {percent(cost, advice['measure'])} at "
-        f"{100 * advice['shown_fraction']:.2g} % I/O: no I/O policy can save more."
-    )
-    if beyond > WORTH / 10:
-        more = percent({"value": beyond})
-        text += f" {advice['best']} seems to save {more} beyond that: the luck of the queue, not counted."
-    return text
-
-
-def _knob(advice: Json) -> str:
-    saving = [row for row in advice["knobs"] if row["kind"] == SAVES]
-    if not saving:
-        return "No setting that can be switched on today is sure to save anything here."
-    best = max(saving, key=lambda row: row["value"])
-    return (
-        f"To switch on today: {best['words']} saves {percent(best, advice['measure'])} at "
-        f"{100 * advice['shown_fraction']:.2g} % I/O."
-    )
-
-
-def parts(advice: Json, commands: Sequence[str]) -> Iterator[Part]:
+def parts(advice: Json, command: str) -> Iterator[Part]:
     """The page, part by part."""
-    yield Part("The answer", [*answer(advice), *_explained(advice)])
-    yield _queue(advice)
+    yield Part("The answer", [*answer(advice), _explained(advice)])
+    fit, at = advice["fit"], f"at {100 * advice['shown_fraction']:.2g} % I/O"
+    queue = ["The simulated queue was not held against the log: waits are those of another queue."]
+    if fit is not None:
+        queue = [
+            fit["reason"] if advice["yours"] else "What was tried, and is not the log's queue:"
+        ]
+        queue += [f"- {text}" for text in fit["knobs"] or ("nothing: the log was refused before",)]
+    yield Part("The queue", queue)
     yield _curve(advice)
     yield _switches(advice)
-    yield _groups(advice)
-    yield _traffic(advice)
-    load = advice["load"]
-    stated = ((words, name, load[name]) for name, words in FACTS.items())
-    facts = [(words, quantity(name, value)) for words, name, value in stated if value is not None]
-    yield Part("Machine and load", [], ("what", "value"), facts)
+    yield _groups(advice, at)
+    full = ", ".join(f"{100 * row['full']:.0f} % of the time with {name}"
+                     for name, row in advice["traffic"].items())  # fmt: skip
+    yield Part(
+        "The storage in its busiest week",
+        [
+            f"Means over {quantity('seconds', BIN_SECONDS)}, {at}, in the week from day "
+            f"{advice['traffic'][advice['baseline']]['day']} of the log on. The storage is at its limit "
+            f"{full}."
+        ],
+        picture="traffic",
+    )
     yield Part(
         "What was assumed",
         [
@@ -109,40 +95,31 @@ def parts(advice: Json, commands: Sequence[str]) -> Iterator[Part]:
             *(f"- {text}" for text in advice["warnings"]),
         ],
     )
-    yield Part("How to repeat it", ["In the folder where this was run:"], commands=commands)
+    yield Part("How to repeat it", ["In the folder where this was run:"], command=command)
 
 
-def _explained(advice: Json) -> list[str]:
+def _explained(advice: Json) -> str:
     """What the intervals are, once, where they first stand."""
     if advice["verdict"]["low"] is None:
-        return ["No intervals: the log is too short, and one drawing tells nothing of luck."]
-    drawings = (
-        f"{advice['draws'] - 1} drawings of luck, in which submissions move by up to "
-        f"{quantity('seconds', advice['shift_seconds'])} and invented I/O is drawn anew"
+        return "No intervals: the log is too short, and one drawing tells nothing of luck."
+    drawn = [f"the {advice['blocks']} of the log"] * bool(advice["blocks"])
+    if advice["draws"] > 1:
+        moved = f"submissions move by up to {quantity('seconds', SHIFT_SECONDS)}"
+        drawn.append(
+            f"{counted(advice['draws'] - 1, 'drawing')} of luck, where {moved} and invented I/O is drawn anew"
+        )
+    return (
+        f"In brackets are {100 * LEVEL:g} % intervals: {advice['resamples']} resamples of "
+        f"{' and '.join(drawn)}. Policies and levels were chosen on the log as it stands. A verdict is "
+        f'"saves" where the whole interval is above {100 * WORTH:g} %, "no clear benefit" where the '
+        'interval or what congestion costs is below, else "inconclusive".'
     )
-    drawn = " and ".join(
-        [f"the {advice['blocks']} of the log"] * bool(advice["blocks"])
-        + [drawings] * (advice["draws"] > 1)
-    )
-    return [
-        f"Figures are per cent saved, above 0 is better; in brackets where {100 * LEVEL:g} % of "
-        f"{advice['resamples']} resamples lie, which draw {drawn}. Options were chosen on the log as it "
-        f'stands. "Saves": the whole interval is above {100 * WORTH:g} %; "no clear benefit": the '
-        'saving, or what congestion costs, is surely below; else "inconclusive".'
-    ]
 
 
-def _queue(advice: Json) -> Part:
-    fit = advice["fit"]
-    if fit is None:
-        words = [
-            "The simulated queue was not held against the log: waits are those of another queue."
-        ]
-        return Part("The queue", words)
-    reason = [fit["reason"]] * advice["yours"]  # else the answer says it
-    return Part(
-        "The queue", [*reason, *(f"- {text}" for text in fit["knobs"] or ("nothing was fitted",))]
-    )
+def _lines(advice: Json) -> dict[str, str]:
+    """Heading -> its figures in a row of the curve."""
+    return {"congestion costs": "cost", f"{advice['best']} saves": "best",
+            f"{advice['knob']} saves": "knob"}  # fmt: skip
 
 
 def _curve(advice: Json) -> Part:
@@ -161,69 +138,52 @@ def _curve(advice: Json) -> Part:
     rows = [
         (
             f"{100 * row['fraction']:g} %",
-            *(percent(row[name], level="") for name in ("cost", "best", "knob")),
+            *(percent(row[name], level="") for name in _lines(advice).values()),
         )
         for row in advice["curve"]
     ]
-    headers = (
-        "I/O fraction",
-        "congestion costs",
-        f"{advice['best']} saves",
-        f"{advice['knob']} saves",
-    )
-    return Part("By I/O fraction", words, headers, rows, picture="curve")
+    return Part("By I/O fraction", words, ("I/O fraction", *_lines(advice)), rows, picture="curve")
 
 
 def _switches(advice: Json) -> Part:
-    policies = list(dict.fromkeys(row["option"] for row in advice["rows"]))
     names = {row["name"] for row in advice["knobs"]} | {IDEAL}
-    ideal = ", ".join(name for name in policies if name not in names)
-    rows = [(row["words"], percent(row, level=""), row["kind"]) for row in advice["knobs"]]
+    ideal = dict.fromkeys(row["option"] for row in advice["rows"] if row["option"] not in names)
     words = [
-        "Each setting was simulated as such, at the best of a few levels; levels that save nothing are "
+        "Each setting was simulated as such, at the best of a few levels. Those that save nothing are "
         "shown too, so that nobody need try them.",
-        *(f"- {row['name']}: {line}" for row in advice["knobs"] if row["kind"] == SAVES
-          for line in row["how"]),
-        NOBODY_TODAY.format(policies=ideal),
+        *(f"- {row['words']}: saves {percent(row, advice['measure'], '')}: {row['kind']}"
+          for row in advice["knobs"]),
+        "What nobody can switch on today: a file system that suspends and resumes transfers job by job, "
+        f"as policies like {', '.join(ideal)} need. What they save is what is to be gained; what the "
+        "settings save is what you can have.",
     ]  # fmt: skip
-    return Part(
-        "What can be switched on", words,
-        ("setting", f"saves of {advice['measure']}", "verdict"), rows,
-    )  # fmt: skip
-
-
-def _groups(advice: Json) -> Part:
-    groups, load = advice["groups"], advice["load"]
-    rows: list[list[str]] = []
-    by: dict[tuple[str, str], list[str]] = {}
-    for row in advice["rows"]:
-        if row["option"] != IDEAL or row["measure"] != DELAY:
-            by.setdefault((row["option"], row["measure"]), []).append(percent(row, level=""))
-    rows = [[option, measure, *found] for (option, measure), found in by.items()]
-    words = [
-        f"Saved, compared with {advice['baseline']}, where all share the storage, at "
-        f"{100 * advice['shown_fraction']:.2g} % I/O. {LARGE}: the {TENTH} with most nodes "
-        f"({groups[LARGE]}, {load['large_job_nodes']:g} nodes or more); {HEAVY}: the {TENTH} with the "
-        f"largest share of I/O ({groups[HEAVY]}). {IDEAL} is no policy: no job delays another. Single "
-        f"figures here may hold luck. {DELAY}: what congestion adds to run times."
+    lines = [
+        line
+        for row in advice["knobs"]
+        if row["kind"] == SAVES
+        for line in ("", row["name"], *row["how"])
     ]
-    return Part("Who gains", words, ("option", "saved of", *groups), rows, picture="gains")
+    return Part("What can be switched on", words, command="\n  ".join(lines[1:]))
 
 
-def _traffic(advice: Json) -> Part:
-    traffic = advice["traffic"]
-    full = ", ".join(
-        f"{100 * row['full']:.0f} % with {name}" for name, row in traffic["options"].items()
-    )
-    return Part(
-        "The storage in its busiest week",
-        [
-            f"Means over {quantity('seconds', traffic['bin_seconds'])}, at "
-            f"{100 * advice['shown_fraction']:.2g} % I/O. The storage is at its limit {full} of the time. "
-            "The line is what all outstanding requests could take: above the limit they delay each other."
-        ],
-        picture="traffic",
-    )
+def _groups(advice: Json, at: str) -> Part:
+    groups, measures = advice["groups"], (advice["measure"], DELAY)
+    found = {(row["option"], row["group"], row["measure"]): row for row in advice["rows"]}
+    rows = [
+        (option, group, *(percent(found[option, group, measure], level="") for measure in measures))
+        for option in dict.fromkeys(row["option"] for row in advice["rows"])
+        for group in reversed(groups)
+    ]
+    words = [
+        f"Saved {at}, compared with {advice['baseline']}, where all share the storage. Single figures here "
+        "may hold luck.",
+        f"- {LARGE}: the {TENTH} with most nodes ({groups[LARGE]}, "
+        f"{advice['large_job_nodes']:g} nodes or more)",
+        f"- {HEAVY}: the {TENTH} with the largest share of I/O ({groups[HEAVY]})",
+        f"- {IDEAL}: no policy, but no job delaying another",
+        f"- {DELAY}: what congestion adds to run times",
+    ]
+    return Part("Who gains", words, ("option", "jobs", *(f"{one} saved" for one in measures)), rows)
 
 
 def as_text(name: str, found: Sequence[Part], width: int) -> str:
@@ -236,7 +196,7 @@ def as_text(name: str, found: Sequence[Part], width: int) -> str:
             lines += textwrap.wrap(words, width, subsequent_indent=indent, break_long_words=False)
         if part.rows:
             lines += ["", render(part.headers, part.rows).rstrip()]
-        lines += [f"  {command}" for command in part.commands]
+        lines += [f"  {part.command}"] * bool(part.command)
         lines.append("")
     return "\n".join(lines)
 
@@ -249,41 +209,32 @@ def as_html(advice: Json, found: Sequence[Part]) -> str:
     body = [f"<h1>{html.escape(name)}</h1>"]
     for part in found:
         body.append(f"<h2>{html.escape(part.heading)}</h2>")
-        listed = [words for words in part.words if words.startswith("- ")]
-        body += [f"<p>{html.escape(words)}</p>" for words in part.words if words not in listed]
-        if listed:
-            items = "".join(f"<li>{html.escape(words[2:])}</li>" for words in listed)
-            body.append(f"<ul>{items}</ul>")
+        for listed, words in groupby(part.words, lambda text: text.startswith("- ")):
+            lines = [html.escape(text.removeprefix("- ")) for text in words]
+            body.append("<ul><li>" + "</li><li>".join(lines) + "</li></ul>" if listed
+                        else "<p>" + "</p><p>".join(lines) + "</p>")  # fmt: skip
         body.append('<div class="beside">')
         if part.rows:
             body.append(table(part.headers, part.rows))
         if part.picture and not can_draw():
             body.append(NO_PICTURES)
         elif part.picture:
-            body += [figure(axes, caption) for axes, caption in _pictures(advice, part.picture)]
+            body.append(figure(*_picture(advice, part.picture)))
         body.append("</div>")
-        body += [f"<pre>{html.escape(command)}</pre>" for command in part.commands]
+        body += [f"<pre>{html.escape(part.command)}</pre>"] * bool(part.command)
     return page(name, "\n".join(body))
 
 
-def _pictures(advice: Json, which: str) -> Iterator[tuple[Any, str]]:
-    from ioopt.plot.advice import plot_curve, plot_gains, plot_traffic
+def _picture(advice: Json, which: str) -> tuple[Any, str]:
+    """Axes and caption."""
+    from ioopt.plot.bandwidth import plot_traffic
+    from ioopt.plot.curves import plot_curve
 
-    if which == "curve":
-        lines = {name: [row[key] for row in advice["curve"]] for name, key in (
-            ("congestion costs", "cost"), (f"{advice['best']} saves", "best"),
-            (f"{advice['knob']} saves", "knob"),
-        )}  # fmt: skip
-        places = [row["fraction"] for row in advice["curve"]]
-        caption = f"Per cent of {advice['measure']}, with 95 % intervals; dotted: worth a change."
-        yield plot_curve(places, lines, advice["measure"], WORTH), caption
-    elif which == "traffic":
-        yield plot_traffic(advice["traffic"]), "Bytes that pass the storage, before and after."
-    else:
-        for measure in (advice["measure"], DELAY):
-            rows = [
-                row
-                for row in advice["rows"]
-                if row["measure"] == measure and row["option"] != IDEAL
-            ]
-            yield plot_gains(rows, measure), f"Saved of {measure}: right of 0 is better."
+    if which == "traffic":
+        limit = advice["storage_bytes_per_second"]
+        axes = plot_traffic(advice["traffic"], limit, BIN_SECONDS)
+        return axes, "Bytes that pass the storage, before and after."
+    curve = advice["curve"]
+    lines = {name: [row[key] for row in curve] for name, key in _lines(advice).items()}
+    axes = plot_curve([row["fraction"] for row in curve], lines, advice["measure"], WORTH)
+    return axes, f"Shaded: {100 * LEVEL:g} % intervals; dotted: worth a change."

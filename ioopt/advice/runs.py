@@ -7,12 +7,9 @@ Drawing 0 is the log as it stands.
 
 from __future__ import annotations
 
-import multiprocessing
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from ioopt.comparing import parse_solver
@@ -41,7 +38,7 @@ TOP_SHARE = 0.9
 """Large jobs, I/O-heavy jobs and those that need a licence: from this quantile on."""
 TRIALS = 20
 """Machine code is loaded where so many runs in plain Python would take longer."""
-SCALE_ROUNDS, SCALE_ERROR = 5, 0.01
+SCALE_ERROR = 0.01
 ROUNDS = 3
 """Times that starts of a queue and the run times that follow from them are computed in turn."""
 
@@ -50,7 +47,8 @@ class Option(NamedTuple):
     """What a site could do: an I/O policy (``NAME:KEY=VALUE,...``), or a setting beside its own.
 
     ``licences``: so many of the jobs that load the storage most run at once; ``job_rate``: no job
-    transfers faster (bytes per second); ``queue``: changed keys of the queue's options.
+    transfers faster (bytes per second); ``queue``: changed keys of the queue's options. ``words`` say
+    what is switched on, ``how`` are lines of configuration.
     """
 
     name: str
@@ -58,6 +56,8 @@ class Option(NamedTuple):
     licences: int | None = None
     job_rate: float | None = None
     queue: tuple[tuple[str, str], ...] = ()
+    words: str = ""
+    how: tuple[str, ...] = ()
 
     def policy(self) -> IoPolicy:
         """The I/O policy; raises UsageError for an unknown one, and for settings that are not its own."""
@@ -119,9 +119,9 @@ class Question:
         return frozenset(log.job_id for log in own)
 
     @property
-    def by_starts(self) -> bool:
-        """Whether the log's queue has rules that only its fit can play: jobs are started as it says."""
-        return self.fit is not None and self.yours and not self.fit.exact
+    def player(self) -> Fit | None:
+        """The fit where the log's queue has rules that only it can play: it says when jobs start."""
+        return self.fit if self.fit is not None and self.yours and not self.fit.exact else None
 
     def problem(self, fraction: float, draw: int = 0) -> BatchIoProblem:
         """The instance with this I/O fraction in this drawing."""
@@ -130,7 +130,7 @@ class Question:
             self.trace, machine=self.machine, io=io, darshan=self.darshan, skipped=self.skipped,
             requested_size=self.requested_size, max_jobs=self.max_jobs, options=self.options,
         )  # fmt: skip
-        if not draw or self.by_starts:
+        if not draw or self.player:
             return problem
         import numpy as np
 
@@ -138,6 +138,17 @@ class Question:
         shifts = rng.uniform(-SHIFT_SECONDS, SHIFT_SECONDS, len(problem.jobs)).tolist()
         moved = [max(0.0, job.submit_seconds + by) for job, by in zip(problem.jobs, shifts)]
         return _changed(problem, [{"submit_seconds": seconds} for seconds in moved])
+
+    def scaled(self, problem: BatchIoProblem, scale: float) -> BatchIoProblem:
+        """*problem* with the bytes of invented I/O times *scale*."""
+        updates: list[Json] = [
+            {} if job.id in self.measured else {"phases": tuple(
+                phase.model_copy(update={"io_bytes": phase.io_bytes * scale})
+                for phase in job.phases
+            )}
+            for job in problem.jobs
+        ]  # fmt: skip
+        return problem if scale == 1.0 else _changed(problem, updates)
 
 
 def _changed(problem: BatchIoProblem, updates: Iterable[Json]) -> BatchIoProblem:
@@ -160,53 +171,38 @@ def loads(problem: BatchIoProblem) -> Floats:
     return np.array(rows, float)
 
 
-def licensed(problem: BatchIoProblem) -> np.ndarray:
-    """Which jobs need a licence where they are counted: those that move the most bytes a second."""
+def licensed(problem: BatchIoProblem) -> tuple[np.ndarray, float]:
+    """Which jobs need a licence where they are counted, and from which mean rate (bytes per second) on."""
     import numpy as np
 
     _, _, volume, _, ideal = loads(problem).T
     rate = np.divide(volume, ideal, out=np.zeros_like(volume), where=ideal > 0)
-    found: np.ndarray = rate >= np.quantile(rate, TOP_SHARE)
-    return found
+    least = float(np.quantile(rate, TOP_SHARE))
+    return rate >= least, least
 
 
 def scale_of(question: Question, problem: BatchIoProblem) -> float:
     """By how much the bytes of invented I/O are to be scaled, so that run times are the log's under sharing.
 
     What a log says of run times, and a site of the share of I/O in them, was measured while jobs delayed
-    each other. Unscaled, the log's congestion would be counted twice. By false position, to 1 % of the
-    I/O time; 1 where nobody is delayed.
+    each other. Unscaled, the log's congestion would be counted twice. To .01; 1 where nobody is delayed.
     """
-    measured = question.measured
-    invented = [job.id not in measured for job in problem.jobs]
-    seconds = float(loads(problem)[invented, 3].sum())
-    low, high, least, most = 0.0, 1.0, -seconds, 0.0
-    scale = 1.0
-    for _ in range(SCALE_ROUNDS if seconds else 0):
-        times = run_option(question, scaled(question, problem, scale), Option(BASELINE))
-        over = float(times.run.sum() - loads(problem)[:, 4].sum())
-        if abs(over) <= SCALE_ERROR * seconds:
-            break
-        if over > 0:
-            high, most = scale, over
-        else:
-            low, least = scale, over
-        scale = low + (high - low) * -least / (most - least)
-    return scale
+    from scipy.optimize import brentq
 
+    invented = [job.id not in question.measured for job in problem.jobs]
+    rows = loads(problem)
+    seconds, alone = float(rows[invented, 3].sum()), float(rows[:, 4].sum())
 
-def scaled(question: Question, problem: BatchIoProblem, scale: float) -> BatchIoProblem:
-    """*problem* with the bytes of invented I/O times *scale*."""
-    if scale == 1.0:
-        return problem
-    measured, updates = question.measured, list[Json]()
-    for job in problem.jobs:
-        by = 1.0 if job.id in measured else scale
-        phases = (
-            phase.model_copy(update={"io_bytes": phase.io_bytes * by}) for phase in job.phases
-        )
-        updates.append({"phases": tuple(phases)})
-    return _changed(problem, updates)
+    @cache
+    def over(scale: float) -> float:
+        if not scale:
+            return -seconds
+        times = run_option(question, question.scaled(problem, scale), Option(BASELINE))
+        return float(times.run.sum()) - alone
+
+    if not seconds or over(1.0) <= SCALE_ERROR * seconds:
+        return 1.0
+    return float(brentq(over, 0.0, 1.0, xtol=SCALE_ERROR))
 
 
 def run_option(question: Question, problem: BatchIoProblem, option: Option) -> Times:
@@ -217,6 +213,14 @@ def run_option(question: Question, problem: BatchIoProblem, option: Option) -> T
     place, submit = np.argsort(trace.position), np.array(trace.submit)
     start, end = np.array(run.start), np.array(run.end)
     return Times((end - submit)[place], (end - start)[place])
+
+
+def run_cell(question: Question, cell: Cell) -> tuple[float, list[Times]]:
+    """The scale of a cell, and the times of its options."""
+    problem = question.problem(cell.fraction, cell.draw)
+    scale = scale_of(question, problem) if cell.scale is None else cell.scale
+    problem = question.scaled(problem, scale)
+    return scale, [run_option(question, problem, option) for option in cell.options]
 
 
 def replay(
@@ -230,59 +234,26 @@ def replay(
         problem = problem.model_copy(update={"options": queue})
     trace, policy = Trace.of(problem), option.policy()
     if option.licences is not None:
-        holds = licensed(problem)[list(trace.position)].astype(int).tolist()
+        holds = licensed(problem)[0][list(trace.position)].astype(int).tolist()
         trace = replace(trace, licences=(holds, option.licences))
-    if not question.by_starts:
+    if question.player is None:
         return trace, run_trace(trace, policy, record_rates=record, trials=TRIALS)
-    return trace, _started_by_fit(question, trace, policy, record)
+    return trace, _started_by(question.player, question, trace, policy, record)
 
 
-def _started_by_fit(question: Question, trace: Trace, policy: IoPolicy, record: bool) -> Run:
+def _started_by(fit: Fit, question: Question, trace: Trace, policy: IoPolicy, record: bool) -> Run:
     """Starts by the fit's queue for the run times of each round, and a run with these starts."""
-    fit, by_id = question.fit, dict(zip(trace.ids, range(len(trace))))
-    assert fit is not None
     logged = {job.id: job for job in question.trace.usable_jobs()[0]}
     zero = min(logged[name].submit_seconds or 0.0 for name in trace.ids)
     lengths = {name: logged[name].run_seconds or 0.0 for name in fit.job_ids}
     lengths |= dict(zip(trace.ids, trace.ideal))
-    for k in range(ROUNDS):
+    for _ in range(ROUNDS):
         found = dict(zip(fit.job_ids, fit.starts([lengths[name] for name in fit.job_ids])))
         starts = [
             max(submit, found.get(name, submit + zero) - zero)
             for name, submit in zip(trace.ids, trace.submit)
         ]
         fixed = starts, [-1] * len(trace)
-        run = run_trace(
-            trace, policy, record_rates=record and k == ROUNDS - 1, trials=TRIALS, starts=fixed
-        )
-        lengths |= {name: run.end[j] - run.start[j] for name, j in by_id.items()}
+        run = run_trace(trace, policy, record_rates=record, trials=TRIALS, starts=fixed)
+        lengths |= {name: end - start for name, start, end in zip(trace.ids, run.start, run.end)}
     return run
-
-
-_asked: list[Question] = []
-
-
-def _begin(question: Question) -> None:
-    _asked[:] = [question]
-
-
-def _run_cell(cell: Cell) -> tuple[float, list[Times]]:
-    question = _asked[0]
-    problem = question.problem(cell.fraction, cell.draw)
-    scale = scale_of(question, problem) if cell.scale is None else cell.scale
-    problem = scaled(question, problem, scale)
-    return scale, [run_option(question, problem, option) for option in cell.options]
-
-
-@contextmanager
-def mapper(
-    question: Question, threads: int
-) -> Iterator[Callable[[Sequence[Cell]], Iterable[tuple[float, list[Times]]]]]:
-    """What runs cells, in *threads* processes, and gives their times in order."""
-    if threads == 1:
-        _begin(question)
-        yield lambda cells: map(_run_cell, cells)
-        return
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(threads, context, _begin, (question,)) as pool:
-        yield lambda cells: pool.map(_run_cell, cells)

@@ -1,15 +1,15 @@
 """Figures of advice with their intervals: weeks of submission and drawings of luck are drawn again.
 
-All figures are made of sums over jobs, a row a drawing and a column a week (Efron and Tibshirani, *An
-Introduction to the Bootstrap*, 1993). The same weeks and drawings are drawn for
-every option, so that what happens to all of them alike cancels. Of n weeks n - 1 are drawn, of d
-drawings d - 1, which is what makes the variance of a mean of few unbiased.
+A figure is an array: its value first, then what it is in each resample (nan where there are too few
+weeks and drawings). All are made of sums over jobs, a row a drawing and a column a week (Efron and
+Tibshirani, *An Introduction to the Bootstrap*, 1993). The same weeks and drawings are drawn for every
+option, so that what happens to all of them alike cancels. Of n weeks n - 1 are drawn, of d drawings
+d - 1, which is what makes the variance of a mean of few unbiased.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ioopt.problems.base import Json
@@ -26,41 +26,14 @@ WORTH = 0.01
 """A saving below this is not worth changing anything for."""
 
 
-@dataclass(frozen=True)
-class Spread:
-    """A figure, and what it is when weeks and drawings are drawn again (None: too few of both)."""
-
-    value: float
-    drawn: Floats | None = None
-
-    def ends(self) -> tuple[float | None, float | None]:
-        """Where the middle :data:`LEVEL` of what was drawn ends."""
-        if self.drawn is None:
-            return None, None
-        import numpy as np
-
-        tails = (1 - LEVEL) / 2, (1 + LEVEL) / 2
-        low, high = np.quantile(self.drawn, tails, method="closest_observation")
-        return float(low), float(high)
-
-    def told(self) -> Json:
-        """The figure as plain data; what is infinite is null."""
-        low, high = self.ends()
-        parts = {"value": self.value, "low": low, "high": high}
-        return {
-            name: None if part in (None, float("inf")) else part for name, part in parts.items()
-        }
-
-
-def combined(function: Callable[..., float], *parts: Spread) -> Spread:
-    """*function* of the figures, and of each of their draws."""
-    value = function(*(part.value for part in parts))
-    if any(part.drawn is None for part in parts):
-        return Spread(value)
+def told(figure: Floats) -> Json:
+    """The value, and where the middle :data:`LEVEL` of its resamples ends; null: unknown or infinite."""
     import numpy as np
 
-    rows = zip(*(part.drawn.tolist() for part in parts if part.drawn is not None))
-    return Spread(value, np.array([function(*row) for row in rows]))
+    tails = (1 - LEVEL) / 2, (1 + LEVEL) / 2
+    ends = np.quantile(figure[1:], tails, method="closest_observation")
+    parts = zip(("value", "low", "high"), (figure[0], *ends))
+    return {name: float(part) if np.isfinite(part) else None for name, part in parts}
 
 
 class Blocks:
@@ -72,65 +45,60 @@ class Blocks:
         long = submit.max() - submit.min() >= FEWEST_BLOCKS * WEEK
         length, self.words = (WEEK, "weeks") if long else (DAY, "days")
         _, self.block = np.unique((submit // length).astype(int), return_inverse=True)
-        self.count = int(self.block.max()) + 1
+        count = int(self.block.max()) + 1
+        if count < FEWEST_BLOCKS:
+            self.block, count, self.words = np.zeros_like(self.block), 1, ""
         rng = np.random.default_rng(seed)
-        self.times: np.ndarray = np.ones((resamples, self.count))
-        self.drawings: np.ndarray = np.ones((resamples, drawings))
-        self.enough = self.count >= FEWEST_BLOCKS or drawings > 1
-        if self.count >= FEWEST_BLOCKS:
-            self.times = _again(rng, self.count, resamples)
-        else:
-            self.words = ""
-        if drawings > 1:
-            self.drawings = _again(rng, drawings, resamples)
+        self.weeks, self.drawings = (_again(rng, n, resamples) for n in (count, drawings))
+        if count == drawings == 1:
+            self.weeks[1:] = np.nan
 
-    def sums(self, values: Sequence[Floats], member: np.ndarray) -> Floats:
-        """Sums of the *values* (an array over the jobs a drawing) of the members, by drawing and week."""
+    def saved(
+        self, option: Sequence[Floats], baseline: Sequence[Floats], member: np.ndarray
+    ) -> Floats:
+        """1 - sum over sum of the members' values, an array over jobs a drawing (0 of nothing).
+
+        Of fewer drawings than there are only the value means something.
+        """
         import numpy as np
 
-        rows = [np.bincount(self.block, row * member, self.count) for row in values]
-        return np.array(rows, float)
-
-    def saved(self, option: Floats, baseline: Floats) -> Spread:
-        """1 - sum over sum: what an option saves of what is without it (0 of nothing)."""
-        import numpy as np
-
-        top, bottom = option.sum(), baseline.sum()
-        if bottom <= 0:
-            return Spread(0.0, np.zeros(len(self.times)) if self.enough else None)
-        if not self.enough:
-            return Spread(float(1 - top / bottom))
-        drawings = self.drawings if len(option) > 1 else np.ones((len(self.times), 1))
-        tops, bottoms = np.einsum("rw,rd,sdw->sr", self.times, drawings, [option, baseline])
-        found = 1 - np.divide(tops, bottoms, out=np.ones_like(tops), where=bottoms > 0)
-        return Spread(float(1 - top / bottom), found)
+        count = self.weeks.shape[1]
+        sums = [
+            [np.bincount(self.block, values * member, count) for values in rows]
+            for rows in (option, baseline)
+        ]
+        drawings = self.drawings[:, : len(option)]
+        tops, bottoms = np.einsum("rw,rd,sdw->sr", self.weeks, drawings, sums)
+        return 1 - np.divide(tops, bottoms, out=np.ones_like(tops), where=~(bottoms <= 0))
 
 
 def _again(rng: np.random.Generator, count: int, resamples: int) -> Floats:
-    """How often each of *count* is drawn, a row a resample."""
+    """How often each of *count* counts: once, and then as drawn, a row a resample."""
     import numpy as np
 
-    return rng.multinomial(count - 1, np.full(count, 1 / count), resamples).astype(float)
+    drawn = rng.multinomial(max(1, count - 1), np.full(count, 1 / count), resamples)
+    return np.vstack([np.ones(count), drawn])
 
 
-def break_even(fractions: Sequence[float], saved: Sequence[Spread]) -> Spread:
+def break_even(fractions: Sequence[float], saved: Sequence[Floats]) -> Floats:
     """The fraction from which on a saving is at least :data:`WORTH`; infinite where none is.
 
-    *saved* is that at each of the *fractions*, ascending; between them the saving is taken to be
+    *saved* are figures at each of the *fractions*, ascending; between them the saving is taken to be
     linear, and 0 at 0.
 
-    >>> break_even([0.1, 0.2], [Spread(0.0), Spread(0.02)]).value
-    0.15
+    >>> import numpy as np
+    >>> break_even([0.1, 0.2], [np.array([0.0]), np.array([0.02])]).tolist()
+    [0.15]
     """
+    import numpy as np
 
-    def crossing(*values: float) -> float:
-        places, found = [0.0, *fractions], [0.0, *values]
-        k = len(found) - 1
-        if found[k] < WORTH:
-            return float("inf")
-        while k > 0 and found[k - 1] >= WORTH:
-            k -= 1
-        part = (WORTH - found[k - 1]) / (found[k] - found[k - 1])
-        return round(places[k - 1] + part * (places[k] - places[k - 1]), 12)
-
-    return combined(crossing, *saved)
+    places, found = np.array([0.0, *fractions]), np.array([0 * saved[0], *saved])
+    found[0] = 0.0
+    last = len(fractions) - np.argmax(
+        found[::-1] < WORTH, axis=0
+    )  # where it is below for the last time
+    after, column = np.minimum(last + 1, len(fractions)), np.arange(found.shape[1])
+    low, high = found[last, column], found[after, column]
+    part = (WORTH - low) / np.where(last < after, high - low, 1.0)
+    even = places[last] + part * (places[after] - places[last])
+    return np.where(last < after, np.round(even, 12), np.inf)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
+import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from ioopt.cli.imports.common import batch_machine, machine_option
-from ioopt.cli.imports.logs import TRACE, import_swf, read_trace
+from ioopt.cli.imports.logs import TRACE, read_trace
 from ioopt.cli.lazy import IooptCommand, quiet
 from ioopt.cli.options import PATH, counting, format_option, output_option, solver_option
 from ioopt.errors import ExitCode, UsageError
@@ -85,10 +85,10 @@ def advise(
             advice = study.advise(
                 question, threads=threads, progress=lambda done, total: show(done, total, "")
             )
-    commands = _commands(log, question, advice)
-    found = list(page.parts(advice, commands))
+    command = shlex.join(["ioopt", *sys.argv[1:]])
+    found = list(page.parts(advice, command))
     if form == "json":
-        text = dump_json({**advice, "answer": page.answer(advice), "commands": commands})
+        text = dump_json({**advice, "answer": page.answer(advice), "command": command})
     elif html:
         text = page.as_html(advice, found)
     else:
@@ -118,43 +118,3 @@ def _fitted(question: Question, site: str | None) -> Question:
         changed["nodes"] = question.machine.nodes_for(found.processors)
     rule = question.machine.model_copy(update=changed)
     return replace(question, machine=rule, options={**question.options, **found.options})
-
-
-def _commands(log: str, question: Question, advice: Json) -> list[str]:
-    """What to type for the instance and the comparison that the advice rests on, and for itself."""
-    from ioopt.formats.report import file_name
-
-    context = click.get_current_context()
-    own = {option.name: option for option in context.command.params if option.name != "log"}
-
-    def typed(names: Iterable[str | None]) -> list[str]:
-        """Those of the options that were given, as they would be typed again."""
-        given = [
-            (own[name].opts[0], context.params[name])
-            for name in names
-            if name in own and name in context.params
-            and context.get_parameter_source(name) is ParameterSource.COMMANDLINE
-        ]  # fmt: skip
-        values = ((word, x) for word, x in given for x in (x if isinstance(x, tuple) else [x]))
-        return [text for word, value in values for text in (word, str(value))]
-
-    stem = "log" if log == "-" else file_name(log).removesuffix(".gz").removesuffix(".swf")
-    end = " < LOG" if log == "-" else ""
-    made, page = ["-o", f"{stem}.json"], ["-o", f"{stem}.html"]
-    ef = f"ef={advice['scale']!r}"
-    named = [f"{name}{',' if ':' in name else ':'}{ef}" for name in question.solvers]
-    compared = [f"--solver={name}" for name in (f"{advice['baseline']}:{ef}", *named)]
-    limit = ["--time-limit", "600"]
-    shared = typed(option.name for option in import_swf.params if option.name != "output")
-    if not question.fraction_given:
-        shared += ["--io-fraction", f"{advice['shown_fraction']:g}"]
-    if question.yours and question.fit is not None and question.fit.exact:
-        told = {**question.fit.options, "nodes": question.machine.nodes,
-                "storage_rate": f"{advice['load']['storage_bytes_per_second']!r}B/s"}  # fmt: skip
-        shared += ["--machine", ",".join(f"{key}={value}" for key, value in told.items() if value)]
-    asked = typed(name for name in own if name not in ("output", "form"))
-    return [
-        shlex.join(["ioopt", "import", "swf", log, *shared, *made]) + end,
-        shlex.join(["ioopt", "compare", f"{stem}.json", *compared, *limit]),
-        shlex.join(["ioopt", "advise", log, *asked, *page]) + end,
-    ]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, Any
@@ -66,22 +66,18 @@ def counting(
 @contextmanager
 def _logging(title: str, every: float) -> Iterator[Callable[[int, int, str], None]]:
     """Write what was shown last *every* so many seconds, from a thread of its own."""
-    state, over, begun = ["begun"], threading.Event(), time.monotonic()
+    state, over = ["begun"], threading.Event()
 
     def write() -> None:
         while not over.wait(every):
-            say(f"{title}: {state[0]} after {time.monotonic() - begun:.0f} s")
+            say(f"{title}: {state[-1]}")
 
-    def show(done: int, total: int, words: str) -> None:
-        state[0] = f"{done} of {total} {words}".rstrip()
-
-    writer = threading.Thread(target=write, daemon=True)
-    writer.start()
-    try:
-        yield show
-    finally:
-        over.set()
-        writer.join()
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(write)
+        try:
+            yield lambda done, total, words: state.append(f"{done} of {total} {words}".rstrip())
+        finally:
+            over.set()
 
 
 @contextmanager

@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ioopt.errors import UsageError
-from ioopt.plot.layout import finish, headline, label_axis, new_axes, shortened, unit_for
+from ioopt.plot.layout import NARROW, finish, headline, label_axis, new_axes, shortened, unit_for
 from ioopt.plot.palette import BOUND, HUES, OTHERS
+from ioopt.problems.base import Json
 from ioopt.result import Result
 from ioopt.units import quantity
 
@@ -92,6 +93,26 @@ def plot_bandwidth(
     means = "" if width is None else f", mean over {slice_}"
     label_axis(axes.yaxis, "bandwidth", rate.name + means)
     return finish(axes, title, legend="job")
+
+
+def plot_traffic(options: Mapping[str, Json], limit: float, slice_seconds: float) -> Any:
+    """Draw a panel an option: stacked mean rates of classes of jobs, and the storage's *limit*.
+
+    The mean rates are of slices of time, from the first on; returns the last axes.
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(NARROW, 0.7 + 1.9 * len(options)), layout="constrained")
+    panels = figure.subplots(len(options), squeeze=False)[:, 0]
+    for axes, (name, found) in zip(panels, options.items()):
+        spans: Spans = {}
+        for kind, rates in found["classes"].items():
+            times = [slice_seconds * k for k in range(len(rates) + 1)]
+            spans[kind] = [*zip(times, times[1:], rates)]
+        plot_bandwidth(spans, axes, f"with {name}", limit).get_legend().remove()
+    handles = axes.get_legend_handles_labels()[0]
+    figure.legend(handles=handles, ncols=2, loc="outside lower center", frameon=False)
+    return axes
 
 
 def _layers(spans: Spans) -> list[tuple[str, str, list[Span]]]:

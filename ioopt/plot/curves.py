@@ -1,4 +1,7 @@
-"""Lines a solver: a measure against a swept setting with error bars, and performance profiles."""
+"""Lines a solver: a measure against a swept setting with error bars, and performance profiles.
+
+And what advice says of each I/O fraction, narrow enough for a telephone.
+"""
 
 import math
 from collections.abc import Collection, Mapping, Sequence
@@ -6,8 +9,9 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
 
-from ioopt.plot.layout import finish, label_axis, new_axes, shortened, unit_for
+from ioopt.plot.layout import NARROW, finish, label_axis, new_axes, shortened, unit_for
 from ioopt.plot.palette import LIMIT, series
+from ioopt.problems.base import Json
 from ioopt.units import title as title_of
 
 MOST_VALUES = 10
@@ -122,3 +126,27 @@ def plot_profiles(
     axes.set_ylabel("share of runs (%)")
     axes.set_ylim(0, 102)
     return finish(axes, title)
+
+
+def plot_curve(
+    fractions: Sequence[float], lines: Mapping[str, Sequence[Json]], measure: str, worth: float
+) -> Any:
+    """Draw figures (``value``, ``low``, ``high``) against the I/O fraction; returns the axes.
+
+    A dotted line is at the share that is *worth* a change.
+    """
+    axes = new_axes(NARROW, 3.4)
+    at = [100 * fraction for fraction in fractions]
+    for number, (name, figures) in enumerate(lines.items()):
+        axes.plot(at, [100 * row["value"] for row in figures], lw=1.2, label=name, **series(number))
+        low, high = (
+            [100 * (row["value"] if row[end] is None else row[end]) for row in figures]
+            for end in ("low", "high")
+        )
+        axes.fill_between(at, low, high, color=series(number)["color"], alpha=0.2, lw=0)
+    axes.axhline(100 * worth, **LIMIT)
+    label_axis(axes.xaxis, "mean share of run time that is I/O", "%")
+    label_axis(axes.yaxis, f"share of {measure}", "%")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False, fontsize="small")
+    return axes

@@ -15,6 +15,10 @@ CHARACTER = 0.62
 """Width of a character over the size of its font: a cautious mean for DejaVu Sans."""
 
 
+NARROW = 4.6
+"""Inches of a picture that a telephone shows whole."""
+
+
 class Unit(NamedTuple):
     """A unit that an axis is drawn in: how many base units (s, B, B/s) it has, and its name."""
 

@@ -19,7 +19,7 @@ from advice_logs import NODE_RATE, NODES, QUEUE, io_share, mean_response, swf, t
 from ioopt.advice import page, study, verdict
 from ioopt.advice.fit import Fit, fit
 from ioopt.advice.runs import BASELINE, Option, Question, licensed, replay, run_option
-from ioopt.advice.spread import Blocks, Spread, break_even
+from ioopt.advice.spread import Blocks, break_even, told
 from ioopt.cli.options import counting
 from ioopt.formats.io_rule import IoRule, MachineRule
 from ioopt.formats.swf.log import parse_swf
@@ -47,26 +47,29 @@ FIFTH = (*QUICK, "--io-fraction", "0.2")
 
 
 @pytest.mark.parametrize(
-    ("storage", "fraction", "days", "delay", "begins", "kind"),
+    ("storage", "delay", "begins", "kind"),
     [
-        (8e9, 0.2, 112, None, "Saves ", verdict.SAVES),
-        (NODES * NODE_RATE, 0.2, 112, None, "No clear benefit: ", verdict.NOTHING),
-        (8e9, 0.2, 56, 20_000.0, "The simulated queue does not reproduce the waits", verdict.SAVES),
+        (8e9, None, "Saves ", verdict.SAVES),
+        (NODES * NODE_RATE, None, "No clear benefit: ", verdict.NOTHING),
+        (8e9, 20_000.0, "The simulated queue ", verdict.SAVES),
     ],
     ids=["made congested", "without congestion", "of another queue"],
 )
-def test_verdicts_on_logs_whose_truth_is_known(storage, fraction, days, delay, begins, kind):
+@pytest.mark.parametrize(("days", "draws"), [(7, 2), pytest.param(112, 4, marks=pytest.mark.slow)])
+def test_verdicts_on_logs_whose_truth_is_known(storage, delay, begins, kind, days, draws):
     """What the machine that wrote the log would save under the same policy (printed with -s).
 
     A storage that takes what all nodes send has no congestion. The waits of the third log are random, as
-    if people started its jobs: they are not believed, and no word is said of response times.
+    if people started its jobs: they are not believed, and no word is said of response times. The short
+    logs, to which no queue can be fitted, are told what a fit would say.
     """
-    made, waits = truth(storage, fraction, 3, days), random.Random(1)
+    made, waits = truth(storage, 0.2, 3, days), random.Random(1)
     text = swf(made, (lambda wait: waits.expovariate(1 / delay)) if delay else (lambda wait: wait))
     trace = parse_swf(text, "made.swf")
+    fitted = fit(trace) if days > 100 else replace(PASSED, status="refused" if delay else "passed")
     asked = Question(
-        trace, io=IoRule(io_share(made)), fraction_given=True, fit=fit(trace), options=QUEUE,
-        machine=MachineRule(node_rate=NODE_RATE, storage_rate=storage), solvers=("fill",), draws=3,
+        trace, io=IoRule(io_share(made)), fraction_given=True, fit=fitted, options=QUEUE,
+        machine=MachineRule(node_rate=NODE_RATE, storage_rate=storage), solvers=("fill",), draws=draws,
     )  # fmt: skip
     found = study.advise(asked)
     lines = page.answer(found)
@@ -79,14 +82,15 @@ def test_verdicts_on_logs_whose_truth_is_known(storage, fraction, days, delay, b
         assert "on a queue that is not yours" in lines[1] and "of what congestion adds" in lines[1]
         assert "response time" not in said and found["measure"] == verdict.RUN
     else:
-        assert found["verdict"]["low"] <= true <= found["verdict"]["high"]
+        near = 0.0 if days > 100 else 0.03  # one drawing of few days has no interval of its luck
+        assert found["verdict"]["low"] - near <= true <= found["verdict"]["high"] + near
         assert "the queue is as fitted (unseen half: mean wait" in lines[0]
     # No policy is said to save more than congestion costs.
     assert found["verdict"]["value"] <= found["cost"]["value"]
 
 
 def test_without_a_fraction_the_answer_is_the_one_from_which_on_it_pays():
-    made = truth(8e9, 0.2, seed=3, days=28)
+    made = truth(8e9, 0.2, seed=3, days=5)
     asked = Question(
         parse_swf(swf(made), "made.swf"), options=QUEUE, solvers=("fill",), draws=2,
         machine=MachineRule(node_rate=NODE_RATE, storage_rate=8e9),
@@ -98,8 +102,8 @@ def test_without_a_fraction_the_answer_is_the_one_from_which_on_it_pays():
     told = verdict.sentence(found)
     assert re.match(r"Pays if jobs spend more than \d.* % \(95 %: .*\) of run time in I/O", told)
     # The details are of the first fraction that pays, and nobody need guess how to find one's own.
-    assert found["shown_fraction"] == 0.2 and "LMT" in page.as_text(
-        "x", list(page.parts(found, [])), 79
+    assert found["shown_fraction"] in (0.1, 0.2) and "LMT" in page.as_text(
+        "x", list(page.parts(found, "")), 79
     )
     assert study.advise(asked, threads=2) == found
 
@@ -120,47 +124,48 @@ def test_what_pays_and_what_does_not():
     }
     for (value, low, high, bound), kind in cases.items():
         assert verdict.kind(figure(value, low, high), bound) == kind
-    told = {
+    found = {
         "verdict": figure(0.099, 0.04, 0.15) | {"kind": verdict.SAVES}, "cost": figure(0.2, 0.1, 0.3),
         "best": "fill", "measure": "response time", "curve": [{"fraction": 0.3}], "fraction": 0.2,
-        "fraction_from": "darshan", "storage_given": False, "yours": True,
-        "load": {"storage_bytes_per_second": 5e8},
+        "break_even": figure(0.1, None, None), "relief": figure(0.5, 0.4, 0.6),
+        "fraction_from": "by Darshan", "storage_given": False, "yours": True,
+        "storage_bytes_per_second": 5e8,
         "fit": {"simulated_seconds": 7080.0, "logged_seconds": 7140.0, "rank": 0.85},
     }  # fmt: skip
-    assert verdict.sentence(told) == (
-        "Saves 9.9 % of response time (95 %: 4.0 to 15.0) with fill, assuming that jobs spend 20 % of run "
-        "time in I/O (by Darshan), the storage takes 500 MB/s (a guess) and the queue is as fitted (unseen "
-        "half: mean wait 118 min of 119 min, rank 0.85)."
+    assert verdict.sentence(found) == (
+        "Saves 9.9 % of response time (95 %: 4.0 to 15.0), with the policy fill, assuming that jobs spend "
+        "20 % of run time in I/O (by Darshan), the storage takes 500 MB/s (a guess) and the queue is as "
+        "fitted (unseen half: mean wait 118 min of 119 min, rank 0.85)."
     )
-    told |= {"fraction": None, "break_even": figure(0.02, 0.01, None)}
-    assert verdict.sentence(told).startswith(
-        "Inconclusive: fill begins to save 1 % of response time"
+    found |= {"fraction": None, "break_even": figure(0.02, 0.01, None)}
+    assert verdict.sentence(found).startswith(
+        "Inconclusive: pays perhaps if jobs spend more than 2 % (95 %: 1 to above 30)"
     )
-    told |= {"break_even": figure(None, 0.25, None)}
-    told["verdict"]["kind"] = verdict.NOTHING
-    assert verdict.sentence(told).startswith("No clear benefit at any I/O fraction up to 30 %")
+    found |= {"break_even": figure(None, 0.25, None)}
+    found["verdict"]["kind"] = verdict.NOTHING
+    assert verdict.sentence(found).startswith("No clear benefit at any I/O fraction up to 30 %")
 
 
 def test_intervals_of_resampled_weeks_and_drawings():
     submit = np.arange(105) * DAY / 3.0
     drawn, everybody, ones = Blocks(submit, 1, 1000, 0), np.ones(105, bool), np.ones(105)
-    assert (drawn.count, drawn.words) == (5, "weeks")
+    assert (drawn.weeks.shape[1], drawn.words) == (5, "weeks")
 
     def saved(blocks, top, member=everybody):
-        return blocks.saved(blocks.sums(top, member), blocks.sums([ones] * len(top), member))
+        return told(blocks.saved(top, [ones] * len(top), member))
 
     # The same in every week: no doubt. One week of five twice as long: -.2, and doubt.
-    assert saved(drawn, [0.9 * ones]).told() == pytest.approx(figure(0.1, 0.1, 0.1))
+    assert saved(drawn, [0.9 * ones]) == pytest.approx(figure(0.1, 0.1, 0.1))
     half = np.arange(105) % 2 == 0
-    assert saved(drawn, [np.where(half, 0.5, 2.0)], half).value == pytest.approx(0.5)
-    found = saved(drawn, [np.where(drawn.block == 0, 2.0, 1.0)]).told()
+    assert saved(drawn, [np.where(half, 0.5, 2.0)], half)["value"] == pytest.approx(0.5)
+    found = saved(drawn, [np.where(drawn.block == 0, 2.0, 1.0)])
     assert found["value"] == pytest.approx(-0.2) and -1 <= found["low"] < -0.2 < found["high"] <= 0
     # Weeks alike, drawings not: luck alone has an interval too. Of two drawings one is drawn.
-    lucky = saved(Blocks(submit, 2, 1000, 0), [0.8 * ones, 1.0 * ones]).told()
+    lucky = saved(Blocks(submit, 2, 1000, 0), [0.8 * ones, 1.0 * ones])
     assert lucky == pytest.approx(figure(0.1, 0.0, 0.2))
     # Two days and one drawing tell nothing.
-    short = Blocks(np.arange(6) * DAY / 3.0, 1, 1000, 0)
-    assert short.saved(np.ones((1, 2)), np.ones((1, 2))).told() == figure(0.0, None, None)
+    short = Blocks(np.arange(105) * DAY / 60, 1, 1000, 0)
+    assert saved(short, [0.9 * ones]) == figure(pytest.approx(0.1), None, None)
 
 
 @pytest.mark.parametrize(
@@ -175,7 +180,7 @@ def test_intervals_of_resampled_weeks_and_drawings():
 )
 def test_where_a_saving_begins(saved, even):
     grid = (0.1, 0.2, 0.3)[: len(saved)]
-    assert break_even(grid, [Spread(value) for value in saved]).value == pytest.approx(even)
+    assert break_even(grid, [np.array([value]) for value in saved])[0] == pytest.approx(even)
 
 
 def one_machine(*jobs: dict) -> BatchIoProblem:
@@ -202,7 +207,7 @@ def test_licences_hold_jobs_back_in_the_queue():
     light = [{"compute_seconds": 10, "io_bytes": 0}]
     jobs = [{"id": k, "nodes": 1, "phases": heavy if k < 3 else light} for k in range(1, 13)]
     problem = one_machine(*jobs)
-    assert licensed(problem).tolist() == [True] * 2 + [False] * 10
+    assert licensed(problem)[0].tolist() == [True] * 2 + [False] * 10
     free, one = (run_option(ASKED, problem, Option("x", licences=n)) for n in (2, 1))
     assert free.response.tolist()[:4] == [10, 10, 10, 10]
     assert one.response.tolist()[:5] == [10, 20, 10, 10, 10]
@@ -212,7 +217,7 @@ def test_licences_hold_jobs_back_in_the_queue():
     # At no time do two licensed jobs of a whole log run together.
     made = truth(8e9, 0.2, seed=1, days=7)
     trace, run = replay(ASKED, made, Option("x", licences=1))
-    holds = licensed(made)[list(trace.position)]
+    holds = licensed(made)[0][list(trace.position)]
     spans = sorted(zip(np.array(run.start)[holds], np.array(run.end)[holds]))
     assert len(spans) > 20 and all(end <= start for (_, end), (start, _) in pairwise(spans))
 
@@ -257,7 +262,7 @@ def test_the_page_the_text_the_data_and_standard_input(run, tmp_path, monkeypatc
     code, out, _ = run("advise", "a.swf", *FIFTH, "-o", "page.html")
     assert code == 0 and "90 jobs in 29 d on 4 nodes" in out and len(out.splitlines()) == 5
     html = (tmp_path / "page.html").read_text()
-    assert html.count("<svg") == 4 and "<h2>How to repeat it</h2>" in html
+    assert html.count("<svg") == 2 and "<h2>How to repeat it</h2>" in html
     assert not re.search(r"(src|href)=\"(?!data:)[^#\"]", html.replace("xlink:href", ""))
     code, text, err = run("advise", "a.swf", *FIFTH)
     assert (code, err) == (0, "") and "What can be switched on" in text
@@ -265,41 +270,44 @@ def test_the_page_the_text_the_data_and_standard_input(run, tmp_path, monkeypatc
     found = json.loads(out)
     assert found["best"] == "fill" and found["groups"]["all jobs"] == 90
     # 90 jobs of 2 nodes for 1,800 s: 324,000 of 4 nodes x 2,505,720 s.
-    assert found["load"]["node_utilisation"] == pytest.approx(324_000 / (4 * (29 * DAY + 120)))
+    assert found["node_utilisation"] == pytest.approx(324_000 / (4 * (29 * DAY + 120)))
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(log().encode())))
     code, piped, _ = run("advise", "-", *FIFTH, "--format", "json")
-    other = json.loads(piped)
-    assert code == 0 and other["verdict"] == found["verdict"]
-    assert other["commands"][0].endswith("-o log.json < LOG")
+    assert code == 0 and json.loads(piped)["verdict"] == found["verdict"]
 
 
-def test_every_command_runs_and_says_the_same(run, tmp_path, monkeypatch):
-    monkeypatch.setattr("ioopt.advice.fit.fit", lambda log, site=None, deadline=None: PASSED)
+def test_a_queue_that_passed_is_the_one_simulated(run, tmp_path, monkeypatch):
+    """Of as many processors as was fitted; the page ends with the command that made it."""
+    monkeypatch.setattr(
+        "ioopt.advice.fit.fit", lambda log, site=None, deadline=None: replace(PASSED, processors=3)
+    )
+    words = ["advise", "my log.swf", *QUICK, "--seed", "3", "--format", "json"]
+    monkeypatch.setattr("sys.argv", ["ioopt", *words])
     (tmp_path / "my log.swf").write_text(log(14))
-    code, out, _ = run("advise", "my log.swf", *QUICK, "--seed", "3", "--format", "json")
-    assert code == 0
-    found, outputs = json.loads(out), []
-    for command in found["commands"]:
-        words = shlex.split(command)
-        code, out, err = run(*words[1:], *["--format", "json"] * (words[1] == "compare"))
-        assert words[0] == "ioopt" and code == 0, (command, err)
-        outputs.append(out)
-    rows = json.loads(outputs[1])["rows"]
-    means = {
-        row["solver"].partition(":")[0]: row["metrics"]["mean_response_seconds"] for row in rows
-    }
-    assert 1 - means["fill"] / means[BASELINE] == pytest.approx(found["as_logged"])
-    assert (tmp_path / "my log.html").read_text().count("<svg") == 4
+    code, out, _ = run(*words)
+    found = json.loads(out)
+    assert code == 0 and found["yours"] and found["nodes"] == 3
+    assert "the queue is as fitted" in found["answer"][0]
+    assert shlex.split(found["command"]) == ["ioopt", *words]
 
 
 def test_darshan_logs_of_most_jobs_say_the_fraction(run, tmp_path):
     """Logs that match no job are counted on the terminal."""
     samples = Path(__file__).parents[2] / "docs" / "samples"
-    words = ("advise", samples / "cluster.swf", "--darshan", samples / "darshan", "--draws", "1")
+    words = (
+        "advise",
+        samples / "cluster.swf",
+        "--darshan",
+        samples / "darshan",
+        "--draws",
+        "1",
+        "--jobs",
+        "40",
+    )
     code, out, err = run(*words, "--solver", "fill", "--format", "json")
     assert code == 0, err
     found = json.loads(out)
-    assert found["load"]["darshan_logs"] > 0 and found["fraction"] is None
+    assert found["fraction"] is None
     assert re.search(r"\d+ jobs have a Darshan log of their own, \d+ have none", err)
 
 
@@ -308,7 +316,7 @@ def test_progress_goes_into_a_log_file_by_the_clock(capsys):
         show(3, 9, "")
         while "3 of 9" not in (said := capsys.readouterr().err):
             time.sleep(0.01)
-    assert said.splitlines()[-1].startswith("simulating: 3 of 9 after ")
+    assert said.splitlines()[-1] == "simulating: 3 of 9"
 
 
 @pytest.mark.parametrize(
