@@ -88,7 +88,6 @@ class Fit:
     weekly: float | None = None
     cells: float | None = None
     users: float | None = None
-    hours: float | None = None
     with_room: float | None = None
     two_users: float | None = None
     own_end: float | None = None
@@ -97,6 +96,7 @@ class Fit:
     processors: int | None = None
     exact: bool = False
     job_ids: tuple[int, ...] = ()
+    hours: float | None = None
     rules: Rules | None = field(default=None, repr=False)
     jobs: Jobs | None = field(default=None, repr=False, compare=False)
     fast: bool = field(default=False, repr=False, compare=False)
