@@ -148,11 +148,12 @@ def _curve(advice: Json) -> Part:
 def _switches(advice: Json) -> Part:
     names = {row["name"] for row in advice["knobs"]} | {IDEAL}
     ideal = dict.fromkeys(row["option"] for row in advice["rows"] if row["option"] not in names)
+    kinds = ["a loss" if (row["high"] or 0.0) < 0 else row["kind"] for row in advice["knobs"]]
     words = [
         "Each setting was simulated as such, at the best of a few levels. Those that save nothing are "
         "shown too, so that nobody need try them.",
-        *(f"- {row['words']}: saves {percent(row, advice['measure'], '')}: {row['kind']}"
-          for row in advice["knobs"]),
+        *(f"- {row['words']}: saves {percent(row, advice['measure'], '')}: {kind}"
+          for row, kind in zip(advice["knobs"], kinds)),
         "What nobody can switch on today: a file system that suspends and resumes transfers job by job, "
         f"as policies like {', '.join(ideal)} need. What they save is what is to be gained; what the "
         "settings save is what you can have.",
@@ -170,7 +171,11 @@ def _groups(advice: Json, at: str) -> Part:
     groups, measures = advice["groups"], (advice["measure"], DELAY)
     found = {(row["option"], row["group"], row["measure"]): row for row in advice["rows"]}
     rows = [
-        (option, group, *(percent(found[option, group, measure], level="") for measure in measures))
+        (
+            option,
+            group.removesuffix(" jobs"),
+            *(percent(found[option, group, measure], level="") for measure in measures),
+        )
         for option in dict.fromkeys(row["option"] for row in advice["rows"])
         for group in reversed(groups)
     ]

@@ -28,10 +28,8 @@ def percent(figure: Json, of: str = "", level: str = f"{100 * LEVEL:g} %: ") -> 
     '9.9 % of run time (95 %: 4.0 to 15.0)'
     """
     value, *ends = (
-        None
-        if figure.get(part) is None
-        else f"{100 * figure[part] + 0.0:.1f}".replace("-0.0", "0.0")
-        for part in ("value", "low", "high")
+        None if part is None else f"{100 * part:.{abs(part) < 1:d}f}".replace("-0.0", "0.0")
+        for part in (figure["value"], figure.get("low"), figure.get("high"))
     )
     text = f"{value} %" + (f" of {of}" if of else "")
     return text if None in ends else f"{text} ({level}{ends[0]} to {ends[1]})"

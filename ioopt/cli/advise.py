@@ -25,12 +25,13 @@ Examples:
   ioopt advise KTH-SP2.swf -o page.html
   ioopt advise KTH-SP2.swf --darshan logs/ --machine node_rate=1GB/s,storage_rate=5GB/s -o page.html
   ioopt advise month.swf.gz --io-fraction 0.2 --threads 2 --solver fill --solver adaptive
-  zcat month.swf.gz | ioopt advise - --format json -o month.json
+  sacct -a -P --noconvert -S 2024-01-01 -o ALL | ioopt advise - --threads 2 -o page.html
 
 \b
 Without -o the page goes to standard output as text; -o page.html also prints the answer in a few
-lines. LOG is read as by `ioopt import swf`. Without --io-fraction and without Darshan logs of most
-jobs the answer is the I/O fraction from which on a change pays.
+lines. LOG is in the Standard Workload Format, or of sacct or PBS, as `ioopt import` reads it.
+Without --io-fraction and without Darshan logs of most jobs the answer is the I/O fraction from which
+on a change pays.
 """
 LOG_SECONDS = 10.0
 """Between two lines of progress in a log file."""
@@ -108,7 +109,8 @@ def _fitted(question: Question, site: str | None) -> Question:
     from ioopt.advice.fit import fit
     from ioopt.advice.site import read_site
 
-    found = fit(question.trace, read_site(site) if site else None)
+    log = replace(question.trace, jobs=question.trace.jobs[: question.max_jobs])
+    found = fit(log, read_site(site) if site else None)
     question = replace(question, fit=found)
     if not question.yours or not found.exact:
         return question
