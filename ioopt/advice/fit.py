@@ -87,7 +87,6 @@ class Fit:
     recent: float | None = None
     weekly: float | None = None
     cells: float | None = None
-    users: float | None = None
     with_room: float | None = None
     two_users: float | None = None
     own_end: float | None = None
@@ -96,6 +95,7 @@ class Fit:
     processors: int | None = None
     exact: bool = False
     job_ids: tuple[int, ...] = ()
+    users: float | None = None
     hours: float | None = None
     rules: Rules | None = field(default=None, repr=False)
     jobs: Jobs | None = field(default=None, repr=False, compare=False)
