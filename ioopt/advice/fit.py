@@ -15,16 +15,8 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
+from ioopt.advice import shares
 from ioopt.advice.queue import DEPTHS, Floats, Jobs, Rules, clock
-from ioopt.advice.shares import (
-    after_own_end,
-    local,
-    most_at_once,
-    read_windows,
-    recent_waits,
-    usual_most,
-    with_room,
-)
 from ioopt.advice.site import Site
 from ioopt.compiled.choice import use_machine_code
 from ioopt.errors import InstanceError
@@ -123,27 +115,27 @@ def fit(log: SwfTrace, site: Site | None = None) -> Fit:
         mean = float(np.nanmean(jobs.wait)) if np.any(jobs.wait >= 0) else None
         return Fit("refused-before", f"{why} No advice on waits.", logged_seconds=mean)
     zone, half = clock(log, site), jobs.head(len(jobs) // 2)
-    windows = () if site.windows else tuple(read_windows(half, zone))
+    windows = () if site.windows else tuple(shares.read_windows(half, zone))
     rules = Rules(site.model_copy(update={"windows": site.windows + windows}), zone, total)
     fast = use_machine_code("queue", Deadline(None), PLAIN_SECONDS * len(jobs))
     never = np.isnan(rules.starts(jobs, fast=fast))
     if never.any():
         which = some(jobs.listed[j].id for j in np.flatnonzero(never))
         raise InstanceError(f"the site's rules never let {int(never.sum())} jobs start: {which}")
-    used = usual_most(half.begin, half.begin + half.run, half.units)
+    used = shares.usual_most(half.begin, half.run, half.units)
     rules = _calibrated(half, rules, max(used, int(jobs.units.max())), fast)
     begin = rules.starts(jobs, fast=fast)
     figures = _judged(jobs, begin - jobs.submit, zone)
-    room = with_room(jobs, min(total, usual_most(jobs.begin, jobs.begin + jobs.run, jobs.units)))
+    room = shares.with_room(jobs, min(total, shares.usual_most(jobs.begin, jobs.run, jobs.units)))
     by_user = np.sort(np.bincount(jobs.user, np.nan_to_num(jobs.wait)))
-    shares = {
+    told = {
         "with_room": float(np.nansum(room) / by_user.sum()),
-        "two_users": float(by_user[-2:].sum() / by_user.sum()), "own_end": after_own_end(jobs),
+        "two_users": float(by_user[-2:].sum() / by_user.sum()), "own_end": shares.after_own_end(jobs),
     }  # fmt: skip
     capped = _cap(jobs, begin)
     return Fit(
         "passed" if _passes(figures) and not capped else "refused",
-        _reason(figures, shares, capped), **figures, **shares,
+        _reason(figures, told, capped), **figures, **told,
         knobs=tuple(_knobs(rules, site, total)), processors=rules.processors,
         exact=not (rules.site.windows or site.limits or site.partitions),
         options={"queue": rules.site.order, **BACKFILL[rules.backfill]},
@@ -201,7 +193,7 @@ def _calibrated(half: Jobs, rules: Rules, least: int, fast: bool) -> Rules:
 def _judged(jobs: Jobs, waits: Floats, zone: tzinfo) -> dict[str, float]:
     """The figures of the second half."""
     unseen = slice(len(jobs) // 2, None)
-    columns = {"simulated": waits, "logged": jobs.wait, "recent": recent_waits(jobs)}
+    columns = {"simulated": waits, "logged": jobs.wait, "recent": shares.recent_waits(jobs)}
     table = pd.DataFrame({name: column[unseen] for name, column in columns.items()})
     size, length = (
         np.searchsorted(np.quantile(column, (0.25, 0.5, 0.75)), column)
@@ -209,7 +201,7 @@ def _judged(jobs: Jobs, waits: Floats, zone: tzinfo) -> dict[str, float]:
     )
     groups = {
         "weekly": jobs.submit[unseen] // WEEK, "cells": 4 * size + length, "users": jobs.user[unseen],
-        "hours": 24 * size + local(jobs.zero + jobs.submit[unseen], zone).hour,
+        "hours": 24 * size + shares.local(jobs.zero + jobs.submit[unseen], zone).hour,
     }  # fmt: skip
     means, ranks = table.mean(), table.rank()
     figures = {
@@ -231,7 +223,7 @@ def correlation(table: pd.DataFrame, one: str = "simulated") -> float:
 def _cap(jobs: Jobs, begin: Floats) -> str:
     """What shows that users are limited, even where that changes few waits; empty where nothing does."""
     for what, units in (("jobs", np.ones(len(jobs), np.int64)), ("processors", jobs.units)):
-        logged, simulated = (most_at_once(jobs, at, units) for at in (jobs.begin, begin))
+        logged, simulated = (shares.most_at_once(jobs, at, units) for at in (jobs.begin, begin))
         most, users = int(logged.max()), int(np.sum(logged == logged.max()))
         if users >= TIED and simulated.max() > most:
             return (
@@ -249,7 +241,7 @@ def _passes(figures: Mapping[str, float]) -> bool:
     return near and enough and figures["rank"] > figures["recent"]
 
 
-def _reason(figures: Mapping[str, float], shares: Mapping[str, float], capped: str) -> str:
+def _reason(figures: Mapping[str, float], share: Mapping[str, float], capped: str) -> str:
     """What is said of a fit that was judged."""
     told = (
         f"(second half: mean {figures['simulated_seconds'] / 60:.0f} of "
@@ -259,7 +251,7 @@ def _reason(figures: Mapping[str, float], shares: Mapping[str, float], capped: s
     if _passes(figures) and not capped:
         return f"The simulated queue reproduces the waits of this log {told}). {PLANTED}"
     least = ", ".join(f"{least:g}" for _, least in GATE.values())
-    room, users, ends = (100 * shares[name] for name in ("with_room", "two_users", "own_end"))
+    room, users, ends = (100 * share[name] for name in ("with_room", "two_users", "own_end"))
     if capped:
         why = capped
     elif room >= MUCH:

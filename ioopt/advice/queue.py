@@ -67,8 +67,7 @@ def clock(log: SwfTrace, site: Site) -> tzinfo:
     try:
         return ZoneInfo(log.header["TimeZoneString"][0])
     except (KeyError, ValueError, OSError):  # not stated, or not known on this system
-        seconds = log.header.get("TimeZone", ("0",))[0]
-        return timezone(timedelta(seconds=int(seconds))) if seconds.lstrip("-").isdigit() else UTC
+        return UTC
 
 
 @dataclass(frozen=True)
@@ -134,19 +133,13 @@ class Rules:
         last = jobs.zero + float(jobs.submit[-1]) + MARGIN
         listed = [list(window.spans(jobs.zero, last, self.zone)) for window in self.site.windows]
         classes, kinds = np.unique(member, return_inverse=True)
-        apart: list[tuple[float, float, bool]] = []
+        spans: list[tuple[float, float, bool]] = []
         ends = []
         for mask in classes:
-            first = len(apart)
-            own = [span for k, spans in enumerate(listed) if mask >> k & 1 for span in spans]
-            for closes, opens, drain in sorted(own):
-                if len(apart) > first and closes < apart[-1][1]:
-                    closes, before, drain = apart.pop()
-                    opens = max(opens, before)
-                apart.append((closes, opens, drain))
-            ends.append(len(apart))
+            spans += sorted(span for k, own in enumerate(listed) if mask >> k & 1 for span in own)
+            ends.append(len(spans))
         shift = np.array([jobs.zero, jobs.zero, 0.0])
-        return np.array(apart, float).reshape(-1, 3) - shift, np.array(ends), kinds
+        return np.array(spans, float).reshape(-1, 3) - shift, np.array(ends), kinds
 
 
 def compile_kernel() -> None:

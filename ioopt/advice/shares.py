@@ -21,9 +21,9 @@ APART = 1e11
 """Seconds between the times of one user and of the next, where those of all are in one array."""
 
 
-def usual_most(begin: Floats, end: Floats, units: Ints, share: float = 0.99) -> int:
+def usual_most(begin: Floats, run: Floats, units: Ints, share: float = 0.99) -> int:
     """The most units in use in all but the busiest 1 - *share* of the time that any are."""
-    times, busy = in_use(begin, end, units)
+    times, busy = in_use(begin, begin + run, units)
     order = np.argsort(busy)
     spent = np.cumsum((np.diff(times, append=times[-1:]) * (busy > 0))[order])
     return int(busy[order][np.searchsorted(spent, share * spent[-1])]) if len(spent) else 0
@@ -31,9 +31,8 @@ def usual_most(begin: Floats, end: Floats, units: Ints, share: float = 0.99) -> 
 
 def most_at_once(jobs: Jobs, begin: Floats, units: Ints) -> Ints:
     """Of each user the most units in use if jobs begin then, a two hundredth of the time aside."""
-    end, users = begin + jobs.run, np.arange(int(jobs.user.max()) + 1)
-    of_each = (jobs.user == user for user in users)
-    return np.array([usual_most(begin[of], end[of], units[of], 0.995) for of in of_each])
+    of_each = (jobs.user == user for user in range(int(jobs.user.max()) + 1))
+    return np.array([usual_most(begin[of], jobs.run[of], units[of], 0.995) for of in of_each])
 
 
 def with_room(jobs: Jobs, processors: int) -> Floats:

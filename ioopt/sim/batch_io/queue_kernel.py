@@ -16,8 +16,8 @@ class Line(NamedTuple):
     """Jobs in order of submission, the spans in which a class of them may not start, and scratch.
 
     ``key`` orders those that wait. ``closes`` and ``opens`` hold the spans of class 0, then those of
-    class 1 ..., apart and in order; where ``drains``, jobs that would be running then do not start
-    before either. ``at`` is the span that each class has come to, ``last`` where its spans end;
+    class 1 ..., by ``closes``; where ``drains``, jobs that would be running then do not start before
+    either. ``at`` is the first span that each class has not behind it, ``last`` where its spans end;
     ``wakes`` are all of ``opens`` in order. ``running`` is in order of ``due``, the latest end.
     ``most_jobs`` and ``most_units`` are what the job's user may have running with it.
     """
@@ -127,10 +127,11 @@ def barred(q: Line, j: int, now: float) -> bool:
     c, user = q.kind[j], q.user[j]
     while q.at[c] < q.last[c] and q.opens[q.at[c]] <= now:
         q.at[c] += 1
-    if q.at[c] < q.last[c]:
-        close = q.closes[q.at[c]]
-        if close <= now or (q.drains[q.at[c]] and close < now + q.length[j]):
+    k = q.at[c]
+    while k < q.last[c] and q.closes[k] < now + q.length[j]:
+        if q.opens[k] > now and (q.drains[k] or q.closes[k] <= now):
             return True
+        k += 1
     over: bool = q.user_jobs[user] >= q.most_jobs[j]
     return over or q.user_units[user] + q.units[j] > q.most_units[j]
 

@@ -90,6 +90,8 @@ def test_rules_of_a_site_by_hand():
     # With drain at 10:00 a job of 3 h from 9:00 on waits for 10:00; one of 10 minutes does not.
     drain = Window(from_hour=10, to_hour=10, drain=True)
     assert starts(log, windows=(drain,)) == [3600, 60]
+    # Hours from 9:30 on that bind nobody here do not hide the edge behind them.
+    assert starts(log, windows=(Window(from_hour=9.5, to_hour=9.75), drain)) == [3600, 60]
     # One job of user 1 at a time; users 1 and 2 share nothing else. Job 1 runs for 3 h.
     assert starts(log, limits=(Limit(jobs=1),)) == [0, 3 * 3600]
     assert starts(log, limits=(Limit(jobs=1, users=(2,)),)) == [0, 60]
@@ -113,10 +115,7 @@ def test_shares_by_hand():
     log = trace((0, 0, 100, 4, 1), (10, 90, 100, 2, 1), (50, 100, 10, 2, 2))
     jobs = Jobs(log, 4)
     assert with_room(jobs, 4).tolist() == [0, 0, 50]
-    assert (
-        usual_most(jobs.begin, jobs.begin + jobs.run, jobs.units) == 4
-        and after_own_end(jobs) == 0.5
-    )
+    assert usual_most(jobs.begin, jobs.run, jobs.units) == 4 and after_own_end(jobs) == 0.5
     # The last three waits that were over: none; 0 of job 1; user 2 has none, so that of all (0).
     assert recent_waits(jobs).tolist() == [0, 0, 0]
     rows = (0, 0, 9, 1, 1), (10, 30, 9, 1, 1), (50, 6, 9, 1, 1), (60, 0, 9, 1, 1), (60, 0, 9, 1, 2)
