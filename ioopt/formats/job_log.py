@@ -123,10 +123,11 @@ def _sacct(lines: list[str], name: str, said: Warnings, zone: tzinfo) -> Iterato
             f"{name}: line 1: no column {', '.join(lacking)}; ask sacct for it (-o)"
         )
     for number, line in enumerate(lines[1:], 2):
-        row = dict(zip(columns, line.split("|")))
+        cells = line.split("|")
+        row = dict(zip(columns, cells))
         where, job = f"{name}: line {number}", row.get("JobID") or row.get("JobIDRaw", "")
-        if line.strip() and len(row) < len(columns):
-            raise InstanceError(f"{where}: {len(row)} cells, but the heading has {len(columns)}")
+        if line.strip() and len(cells) < len(columns):
+            raise InstanceError(f"{where}: {len(cells)} cells, but the heading has {len(columns)}")
         if not line.strip() or "." in job:
             said["steps, not read"] += [job] * ("." in job)
             continue

@@ -54,8 +54,8 @@ def test_every_row_of_the_slurm_sample():
 
 def test_columns_in_any_order_and_times_of_any_kind(tmp_path):
     rows = [
-        "State|End|Start|Submit|NCPUS|JobID",
-        "FAILED|2024-05-06T10:00:00+0200|1714982100|2024-05-06T07:50:00Z|4|7_1",
+        "State|End|Start|Submit|NCPUS|JobID|State|",  # sacct -p ends lines with a bar
+        "FAILED|2024-05-06T10:00:00+0200|1714982100|2024-05-06T07:50:00Z|4|7_1|FAILED|",
     ]
     (tmp_path / "a.txt").write_text("\n".join(rows))
     log = read_log(tmp_path / "a.txt")
