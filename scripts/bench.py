@@ -17,6 +17,7 @@ from bench import speed, sweeps  # noqa: E402
 MODULES = {
     "bounds": "bench.bounds",
     "fit": "bench.fit",
+    "relaxation": "bench.relaxation",
     "snakemake": "bench.on_snakemake",
     "work-directory": "bench.work_directory",
     "workflow-online": "bench.online",

@@ -27,8 +27,9 @@ from ioopt.problems.batch_io import BatchIoProblem
 
 DAY = 86400
 PASSED = Fit(
-    "passed", "The simulated queue reproduces the waits of this log.", 100.0, 98.0, 0.98, 0.9, 0.5,
-    0.95, 0.95, 0.1, 0.1, 0.1, ("backfill: EASY",), {"queue": "fcfs", "backfill": "easy"}, None, True,
+    "passed", "The simulated queue reproduces the waits of this log.", logged_seconds=100.0,
+    simulated_seconds=98.0, rank=0.9, knobs=("backfill: EASY",), exact=True,
+    options={"queue": "fcfs", "backfill": "easy"},
 )  # fmt: skip
 
 
