@@ -67,7 +67,7 @@ class Fit:
     ``with_room`` and ``two_users`` are shares of all waiting: while enough processors were idle, and
     of the two users who wait most; ``own_end`` is the share of starts after a wait that follow within
     a minute an end of the same user. ``exact``: ``options`` (of the batch-io queue) and ``processors``
-    say the whole queue.
+    say the whole queue, but that deep backfilling there gives all that wait a reservation.
     """
 
     status: Literal["refused-before", "refused", "passed"]

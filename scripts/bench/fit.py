@@ -4,6 +4,7 @@ A planted log is a drawn workload whose waits a known queue made. The fit sees t
 queues that its knobs can express. Of each the change of the mean wait by shortest-first instead of its
 own order is computed in the planted queue and in the fitted one: a passed fit must have its sign.
 Thresholds and knobs were chosen on seeds 0 to 9, 100 to 107 and 200 to 203; those reported are from 300 on.
+Of the logs KTH-SP2 was looked at; nothing was chosen on the others.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC
+from itertools import product
 
 import numpy as np
+import pandas as pd
 
 from bench.frame import ROOT, shared_data, show
 from ioopt.advice.fit import GATE, fit
@@ -110,24 +113,17 @@ def agree(a: float, b: float) -> bool:
     return a * b > 0 or max(abs(a), abs(b)) < 0.1
 
 
-def table(seeds: range) -> Iterator[list[object]]:
-    """A row a queue: kind, name, logs, passed, of those and of all with the right sign, mean rank."""
+def trials(seeds: range) -> Iterator[Json]:
+    """A row a planted log: what it is, whether it passed, whether the sign of an effect was right."""
     for kind, queues in (("sound", SOUND), ("unsound", UNSOUND)):
-        for name in queues:
-            passed, right = list[bool](), list[bool]()
-            ranks = list[float]()
-            for seed in seeds:
-                log, rules, jobs = planted(seed, name)
-                found = fit(log)
-                passed.append(found.status == "passed")
-                right.append(False)
-                if found.rules and found.jobs and found.rank is not None:
-                    effects = shortest_first(rules, jobs), shortest_first(found.rules, found.jobs)
-                    right[-1] = agree(*effects)
-                    ranks.append(found.rank)
-            both = sum(map(min, passed, right))
-            mean = f"{np.mean(ranks):.2f}" if ranks else ""
-            yield [kind, name, len(seeds), sum(passed), both, sum(right), mean]
+        for name, seed in product(queues, seeds):
+            log, rules, jobs = planted(seed, name)
+            found = fit(log)
+            passed, right = found.status == "passed", False
+            if found.rules and found.jobs:
+                right = agree(shortest_first(rules, jobs), shortest_first(found.rules, found.jobs))
+            yield {"kind": kind, "queue": name, "logs": 1, "passed": passed,
+                   "sign right of passed": passed and right, "sign right of all": right}  # fmt: skip
 
 
 def logs() -> Iterator[tuple[str, SwfTrace, Site | None]]:
@@ -147,13 +143,14 @@ def logs() -> Iterator[tuple[str, SwfTrace, Site | None]]:
 def main(quick: bool) -> None:
     """Print both tables."""
     seeds = REPORTED[:2] if quick else REPORTED
-    rows = list(table(seeds))
-    head = ["", "queue", "logs", "passed", "sign right of passed", "sign right of all", "mean rank"]
-    show(f"Planted queues, seeds {seeds[0]} to {seeds[-1]}", head, rows)
-    for kind in ("sound", "unsound"):
-        columns = zip(*(row[2:5] for row in rows if row[0] == kind))
-        count, passed, right = (sum(map(int, column)) for column in columns)
-        print(f"{kind}: {passed} of {count} passed, the sign right in {right} of {passed}")
+    table = pd.DataFrame(trials(seeds))
+    for columns in (["kind", "queue"], ["kind"]):
+        counts = table.groupby(columns, sort=False).sum(numeric_only=True).reset_index()
+        show(
+            f"Planted queues, seeds {seeds[0]} to {seeds[-1]}",
+            list(counts),
+            counts.to_numpy().tolist(),
+        )
     shown = []
     for name, log, site in logs():
         found = fit(log, site)
