@@ -148,7 +148,7 @@ def main(quick: bool) -> None:
         counts = table.groupby(columns, sort=False).sum(numeric_only=True).reset_index()
         show(
             f"Planted queues, seeds {seeds[0]} to {seeds[-1]}",
-            list(counts),
+            [*map(str, counts)],
             counts.to_numpy().tolist(),
         )
     shown = []
