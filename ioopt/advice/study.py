@@ -61,8 +61,6 @@ def advise(
     The same question has the same answer, whatever the *threads*. Raises UsageError for an unknown
     policy, InstanceError for a log without jobs that can be used.
     """
-    import numpy as np
-
     solvers = [Option(name, name) for name in dict.fromkeys(question.solvers)]
     if BASELINE in question.solvers or not solvers:
         raise UsageError(f"name policies to compare with {BASELINE}, not {BASELINE} itself")
@@ -74,17 +72,19 @@ def advise(
         raise InstanceError(f"{question.trace.name}: no job has I/O, so no I/O policy matters")
     levels = list(knobs(question, problem))
     if threads == 1:
-        best, knob, chosen = study.run_all(map, solvers, levels, progress)
-    else:
-        with ProcessPoolExecutor(threads, multiprocessing.get_context("spawn")) as pool:
-            best, knob, chosen = study.run_all(pool.map, solvers, levels, progress)
-    shown, fit = study.shown, question.fit
+        return _told(study, problem, *study.run_all(map, solvers, levels, progress))
+    with ProcessPoolExecutor(threads, multiprocessing.get_context("spawn")) as pool:
+        return _told(study, problem, *study.run_all(pool.map, solvers, levels, progress))
+
+
+def _told(
+    study: _Study, problem: BatchIoProblem, best: Option, knob: Option, options: Sequence[Option]
+) -> Json:
+    """What *study* found of the *options* as plain data."""
+    question, machine, shown, fit = study.question, problem.machine, study.shown, study.question.fit
     likely = question.scaled(question.problem(shown), study.scales[shown])
-    cost, machine, span = (
-        study.saved(FREE, shown),
-        problem.machine,
-        float(np.ptp(study.submit)) or 1.0,
-    )
+    span = float(study.submit.max() - study.submit.min()) or 1.0
+    cost = study.saved(FREE, shown)
     classes = dict(zip((LARGE, HEAVY, OTHERS), study.groups.values()))
     return {
         "format": "ioopt/advice", "version": 2, "name": problem.name, "baseline": BASELINE,
@@ -106,7 +106,7 @@ def advise(
         "rows": [
             {"option": option.name, "measure": measure, "group": group,
              **told(study.saved(option, shown, group, measure))}
-            for option in (*solvers, *chosen, FREE)
+            for option in (*options, FREE)
             for measure in (study.measure, DELAY)
             for group in study.groups
         ],
@@ -118,11 +118,11 @@ def advise(
         "break_even": told(study.even(best)), "knob_break_even": told(study.even(knob)),
         "knobs": [
             {"name": option.name, "words": option.words, "how": option.how, **study.judged(option)}
-            for option in chosen
+            for option in options if option.words
         ],
         "traffic": {option.name: _busiest_week(question, likely, option, classes)
                     for option in (SHARING, best)},
-        "draws": question.draws, "seed": question.io.seed, "resamples": question.resamples,
+        "draws": question.draws, "resamples": question.resamples,
         "warnings": [
             text.removeprefix(f"{question.trace.name}: ") for text in problem.warnings
         ],
@@ -164,7 +164,7 @@ class _Study:
         self, each: Callable[..., Iterable[Any]], solvers: Sequence[Option],
         levels: Sequence[Sequence[Option]], progress: Progress,
     ) -> tuple[Option, Option, list[Option]]:  # fmt: skip
-        """Run everything: the best policy, the best setting, and each setting at its best level.
+        """Run everything: the best policy, the best setting, and all with each setting at its best level.
 
         Every option runs on the log as it stands; in the other drawings the best two do at each I/O
         fraction, and the others at the one that is shown: the known one, else the first that pays.
@@ -191,7 +191,7 @@ class _Study:
         few = (SHARING, FREE, best, knob)
         more = {self.shown: tuple(dict.fromkeys((*few, *solvers, *chosen)))}
         run([Cell(f, k, more.get(f, few), self.scales[f]) for k in draws for f in self.grid])
-        return best, knob, chosen
+        return best, knob, [*solvers, *chosen]
 
     def saved(
         self, option: Option, fraction: float, group: str = EVERYBODY, measure: str = "",
