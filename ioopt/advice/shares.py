@@ -31,7 +31,8 @@ def usual_most(begin: Floats, run: Floats, units: Ints, share: float = 0.99) -> 
 
 def most_at_once(jobs: Jobs, begin: Floats, units: Ints) -> Ints:
     """Of each user the most units in use if jobs begin then, a two hundredth of the time aside."""
-    of_each = (jobs.user == user for user in range(int(jobs.user.max()) + 1))
+    last = np.cumsum(np.bincount(jobs.user))[:-1]
+    of_each = np.split(np.argsort(jobs.user, kind="stable"), last)
     return np.array([usual_most(begin[of], jobs.run[of], units[of], 0.995) for of in of_each])
 
 
