@@ -216,10 +216,10 @@ def _pbs(lines: list[str], name: str, said: Warnings, zone: tzinfo) -> Iterator[
 
 
 def _pbs_size(cells: dict[str, str]) -> int:
-    """Processors: ``ncpus``, else the slots of ``exec_host`` (``n1/0*8+n2/0-7+n3/4``); 0: not said."""
+    """Processors: ``ncpus``, else the slots of ``exec_host`` (``n1/0*8+n2/0-7,9+n3/4``); 0: not said."""
     if cells.get("Resource_List.ncpus", "").isdigit():
         return int(cells["Resource_List.ncpus"])
-    slots = re.findall(r"/(\d+)(?:-(\d+)|\*(\d+))?", cells.get("exec_host", ""))
+    slots = re.findall(r"[/,](\d+)(?:-(\d+)|\*(\d+))?", cells.get("exec_host", ""))
     return sum(
         int(last) - int(first) + 1 if last else int(many or 1) for first, last, many in slots
     )

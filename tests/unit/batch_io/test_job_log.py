@@ -23,7 +23,7 @@ SACCT_JOBS = [  # id, submit, wait, run, processors, limit, user, queue, partiti
 ]
 PBS_JOBS = [
     (200, 0, 10, 7200, 64, 14400, "ada", None, "workq"),
-    (201, 300, 6920, 1800, 8, 1800, "bob", None, "workq"),  # slots n1/0-3 + n2/0-3
+    (201, 300, 6920, 1800, 8, 1800, "bob", None, "workq"),  # slots n1/0-3 + n2/0-2,5
     (202, 7600, 1430, 30, 4, None, "bob", None, "long"),  # slots n1/0 + n1/1 + n1/2*2
 ]
 
