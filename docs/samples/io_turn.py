@@ -46,4 +46,5 @@ if __name__ == "__main__":
         not (rate := turn(what, Path(folder), job, int(nodes), float(size))) and what == "acquire"
     ):
         time.sleep(POLL_SECONDS)
-    print(rate)
+    if what == "acquire":
+        print(rate)

@@ -69,7 +69,9 @@ def parts(advice: Json, command: str) -> Iterator[Part]:
         queue = [
             fit["reason"] if advice["yours"] else "What was tried, and is not the log's queue:"
         ]
-        queue += [f"- {text}" for text in fit["knobs"] or ("nothing: the log was refused before",)]
+        queue += [
+            f"- {text}" for text in fit["knobs"] or ("nothing, as the log was refused first",)
+        ]
     yield Part("The queue", queue)
     yield _curve(advice)
     yield _switches(advice)
@@ -133,15 +135,15 @@ def _curve(advice: Json) -> Part:
     most = advice["curve"][-1]["fraction"]
     words += [
         f"- {advice[name]} pays from {share(advice[even], most)} on"
+        if advice[even]["value"] is not None
+        else f"- {advice[name]} does not pay up to {100 * most:g} %"
         for name, even in (("best", "break_even"), ("knob", "knob_break_even"))
     ]
     rows = [
-        (
-            f"{100 * row['fraction']:g} %",
-            *(percent(row[name], level="") for name in _lines(advice).values()),
-        )
+        (f"{100 * row['fraction']:g} %",
+         *(percent(row[name], level="") for name in _lines(advice).values()))
         for row in advice["curve"]
-    ]
+    ]  # fmt: skip
     return Part("By I/O fraction", words, ("I/O fraction", *_lines(advice)), rows, picture="curve")
 
 
@@ -158,27 +160,20 @@ def _switches(advice: Json) -> Part:
         f"as policies like {', '.join(ideal)} need. What they save is what is to be gained; what the "
         "settings save is what you can have.",
     ]  # fmt: skip
-    lines = [
-        line
-        for row in advice["knobs"]
-        if row["kind"] == SAVES
-        for line in ("", row["name"], *row["how"])
-    ]
-    return Part("What can be switched on", words, command="\n  ".join(lines[1:]))
+    lines = [line for row in advice["knobs"] if row["kind"] == SAVES
+             for line in ("", row["name"], *row["how"])]  # fmt: skip
+    return Part("What can be switched on", words, command="\n".join(lines[1:]))
 
 
 def _groups(advice: Json, at: str) -> Part:
     groups, measures = advice["groups"], (advice["measure"], DELAY)
     found = {(row["option"], row["group"], row["measure"]): row for row in advice["rows"]}
     rows = [
-        (
-            option,
-            group.removesuffix(" jobs"),
-            *(percent(found[option, group, measure], level="") for measure in measures),
-        )
+        (option, group.removesuffix(" jobs"),
+         *(percent(found[option, group, measure], level="") for measure in measures))
         for option in dict.fromkeys(row["option"] for row in advice["rows"])
         for group in reversed(groups)
-    ]
+    ]  # fmt: skip
     words = [
         f"Saved {at}, compared with {advice['baseline']}, where all share the storage. Single figures here "
         "may hold luck.",
@@ -201,7 +196,7 @@ def as_text(name: str, found: Sequence[Part], width: int) -> str:
             lines += textwrap.wrap(words, width, subsequent_indent=indent, break_long_words=False)
         if part.rows:
             lines += ["", render(part.headers, part.rows).rstrip()]
-        lines += [f"  {part.command}"] * bool(part.command)
+        lines += textwrap.indent(part.command, "  ").splitlines()
         lines.append("")
     return "\n".join(lines)
 
