@@ -19,7 +19,6 @@ MODULES = {
     "fit": "bench.fit",
     "relaxation": "bench.relaxation",
     "snakemake": "bench.on_snakemake",
-    "work-directory": "bench.work_directory",
     "workflow-online": "bench.online",
 }
 """What neither a sweep nor a row of speeds can say."""
