@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
 from datetime import UTC, timedelta, timezone, tzinfo
@@ -13,16 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ioopt.advice.site import Site
-from ioopt.compiled import Box, boxes, compiled
+from ioopt.compiled import boxes, compiled
 from ioopt.formats.swf.log import SwfTrace, parse_swf
 from ioopt.sim.batch_io import queue_kernel
-from ioopt.sim.batch_io.queue_kernel import FCFS, NEVER, SHORTEST, WFP, Line
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Span = tuple[float, float, bool]
-"""From when until when nobody starts, and whether those that would run into it do not start before."""
-ORDERS = {"fcfs": FCFS, "sjf": SHORTEST, "wfp": WFP}
 DEPTHS = {"none": 0, "easy": 1, "deep": 16}
 """Of each kind of backfilling the jobs that have a reservation."""
 NO_LIMIT = 1 << 60
@@ -40,18 +35,17 @@ class Jobs:
     def __init__(self, log: SwfTrace, processors: int) -> None:
         usable = log.usable_jobs()[0]
         self.listed = [job for job in usable if (job.size() or 1) <= processors]
-        self.epoch = log.epoch or 0
         columns = [
             (job.submit_seconds, job.wait_seconds, job.run_seconds, job.requested_seconds)
             for job in self.listed
         ]
         submit, self.wait, self.run, asked = np.array(columns, float).reshape(-1, 4).T
-        self.first = float(submit.min()) if len(submit) else 0.0
-        self.submit, self.zero = submit - self.first, self.first + self.epoch
+        self.first = float(submit.min(initial=np.inf))
+        self.submit, self.zero = submit - self.first, self.first + (log.epoch or 0)
         self.length = np.maximum(np.where(np.isnan(asked), self.run, asked), 1.0)
         self.units = np.array([job.size() or 1 for job in self.listed], np.int64)
-        names = [str(job.user) for job in self.listed]
-        self.user = np.unique(names, return_inverse=True)[1] if names else self.units
+        names = np.array([str(job.user) for job in self.listed], str)
+        self.user = np.unique(names, return_inverse=True)[1]
         self.begin = self.submit + self.wait
 
     def __len__(self) -> int:
@@ -73,90 +67,79 @@ def clock(log: SwfTrace, site: Site) -> tzinfo:
     try:
         return ZoneInfo(log.header["TimeZoneString"][0])
     except (KeyError, ValueError, OSError):  # not stated, or not known on this system
-        seconds = log.header.get("TimeZone", ("0",))[0]
-        return timezone(timedelta(seconds=int(seconds))) if seconds.lstrip("-").isdigit() else UTC
+        return UTC
 
 
 @dataclass(frozen=True)
 class Rules:
-    """What starts jobs: a site's rules, and what was calibrated. ``outages`` are spans for everybody."""
+    """What starts jobs: a site's rules by the clock of *zone*, and what was calibrated."""
 
     site: Site
     zone: tzinfo
     processors: int
     backfill: str = "easy"
-    delay: float = 0.0
-    outages: tuple[Span, ...] = ()
 
     def starts(self, jobs: Jobs, run: Floats | None = None, fast: bool = False) -> Floats:
         """The starts of *jobs*, with other run times (walltimes are at least those); nan: never."""
-        held = (jobs.run if run is None else run) + self.delay
         replay: Any = queue_kernel.replay
         if fast:
             replay = compiled(queue_kernel.__name__, "replay")
         begin = np.full(len(jobs), np.nan)
         pools = {**self.site.partitions, "": self.processors}
-        of = np.array(
-            [str(job.partition) if str(job.partition) in pools else "" for job in jobs.listed]
-        )
+        names = [str(job.partition) for job in jobs.listed]
+        of = np.array([name if name in pools else "" for name in names])
         for name in np.unique(of):
             part = np.flatnonzero(of == name)
-            line = self._line(jobs, held, part, boxes(fast))
-            replay(line, pools[str(name)], DEPTHS[self.backfill], ORDERS[self.site.order])
+            line = self._line(jobs, jobs.run if run is None else run, part, fast)
+            replay(line, pools[str(name)], DEPTHS[self.backfill], self.site.order == "wfp")
             begin[part] = np.array(line.start, float)
         late = begin > jobs.submit[-1] + 0.99 * MARGIN  # behind the last window
-        return np.where(late | (begin == NEVER), np.nan, begin + self.delay)
+        return np.where(late | (begin == queue_kernel.NEVER), np.nan, begin)
 
-    def _line(self, jobs: Jobs, held: Floats, part: Ints, box: Callable[..., Box]) -> Line:
+    def _line(self, jobs: Jobs, run: Floats, part: Ints, fast: bool) -> queue_kernel.Line:
         """Those of the *jobs* whose places are *part*, as the kernel takes them."""
-        spans, kinds = self._spans(jobs, part)
+        spans, ends, kinds = self._spans(jobs, part)
         users, user = np.unique(jobs.user[part], return_inverse=True)
         most = np.full((2, len(part)), NO_LIMIT)
         for limit in self.site.limits:
             of = np.array([not limit.users or jobs.listed[j].user in limit.users for j in part])
             bounds = np.array([limit.jobs or NO_LIMIT, limit.processors or NO_LIMIT])
             most[:, of] = np.minimum(most[:, of], bounds[:, None])
-        flat = np.array([span for own in spans for span in own], float).reshape(-1, 3)
-        ends = np.cumsum([len(own) for own in spans])
-        length = np.maximum(jobs.length + self.delay, held)
         none, steps = np.zeros(len(part)), np.zeros(2 * len(part) + max(DEPTHS.values()) + 2)
+        length = np.maximum(jobs.length, run)[part]
         whole = {
             "units": jobs.units[part], "kind": kinds, "user": user, "most_jobs": most[0],
-            "most_units": most[1], "drains": flat[:, 2], "at": ends - np.diff(ends, prepend=0),
-            "last": ends, "waiting": none, "running": none, "planned": none, "free": steps,
+            "most_units": most[1], "drains": spans[:, 2], "at": np.append(0, ends[:-1]),
+            "last": ends, "waiting": none, "running": none, "free": steps,
             "user_jobs": 0 * users, "user_units": 0 * users,
         }  # fmt: skip
         real = {
-            "submit": jobs.submit[part], "run": held[part], "length": length[part],
-            "closes": flat[:, 0], "opens": flat[:, 1], "wakes": np.unique(flat[:, 1]),
-            "start": none + NEVER, "end": none, "key": none, "times": steps,
+            "submit": jobs.submit[part], "run": run[part], "length": length,
+            "closes": spans[:, 0], "opens": spans[:, 1], "wakes": np.unique(spans[:, 1]),
+            "start": none + queue_kernel.NEVER, "end": none, "due": none, "times": steps,
+            "key": length if self.site.order == "sjf" else part,
         }  # fmt: skip
+        box = boxes(fast)
         made = {name: box(values.astype(int).tolist()) for name, values in whole.items()}
-        return Line(
-            **made, **{name: box(values.tolist(), real=True) for name, values in real.items()}
-        )
+        made |= {name: box(values.tolist(), real=True) for name, values in real.items()}
+        return queue_kernel.Line(**made)
 
-    def _spans(self, jobs: Jobs, part: Ints) -> tuple[list[list[Span]], Ints]:
-        """The closed spans of each class of jobs, in order and apart, and the class of each job."""
-        windows, member = self.site.windows, np.zeros(len(part), np.int64)
-        for k, window in enumerate(windows):
+    def _spans(self, jobs: Jobs, part: Ints) -> tuple[Floats, Ints, Ints]:
+        """The closed spans (closes, opens, drains) class by class, where each ends, classes of jobs."""
+        member = np.zeros(len(part), np.int64)
+        for k, window in enumerate(self.site.windows):
             over = jobs.length[part] > 3600 * window.over_hours
-            member += (over & (jobs.units[part] > window.over_processors)) * 2**k
+            member += (over & (jobs.units[part] > window.over_processors)) << k
         last = jobs.zero + float(jobs.submit[-1]) + MARGIN
-        listed = [list(window.spans(jobs.zero, last, self.zone)) for window in windows]
+        listed = [list(window.spans(jobs.zero, last, self.zone)) for window in self.site.windows]
         classes, kinds = np.unique(member, return_inverse=True)
-        found = []
+        spans: list[tuple[float, float, bool]] = []
+        ends = []
         for mask in classes:
-            own = [span for k, spans in enumerate(listed) if mask >> k & 1 for span in spans]
-            own = [(closes - jobs.zero, opens - jobs.zero, drain) for closes, opens, drain in own]
-            apart: list[Span] = []
-            for closes, opens, drain in sorted([*own, *self.outages]):
-                if apart and closes < apart[-1][1]:
-                    closes, before, drain = apart.pop()
-                    opens = max(opens, before)
-                apart.append((closes, opens, drain))
-            found.append(apart)
-        return found, kinds
+            spans += sorted(span for k, own in enumerate(listed) if mask >> k & 1 for span in own)
+            ends.append(len(spans))
+        shift = np.array([jobs.zero, jobs.zero, 0.0])
+        return np.array(spans, float).reshape(-1, 3) - shift, np.array(ends), kinds
 
 
 def compile_kernel() -> None:

@@ -10,39 +10,29 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
-from itertools import accumulate
-from typing import NamedTuple
+from typing import Any
 from zoneinfo import ZoneInfo
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.native import named
 from ioopt.formats.report import Warnings, by_kind
 from ioopt.formats.swf.log import CANCELLED_STATUS, SwfJob, SwfTrace, log_text, parse_swf
 
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 NEEDED = ("Submit", "Start", "End", "State")
 SIZES = ("AllocCPUS", "NCPUS", "AllocTRES", "ReqCPUS", "ReqTRES")
 """Columns that say the processors of a job, the first that knows them counts."""
 LOST = ("NODE_FAIL", "PREEMPTED", "REQUEUED", "BOOT_FAIL")
 STATUS = {"COMPLETED": 1, "CANCELLED": CANCELLED_STATUS}
 PBS_LINE = re.compile(r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d;(\w);([^;]+);(.*)")
-
-
-class Record(NamedTuple):
-    """A run of a job: times in seconds of the epoch, None where there are none."""
-
-    name: str
-    state: str
-    submit: float | None = None
-    eligible: float | None = None
-    start: float | None = None
-    end: float | None = None
-    processors: int = 0
-    limit: float | None = None
-    user: str | None = None
-    group: str | None = None
-    queue: str | None = None
-    partition: str | None = None
+Times = tuple[float | None, float | None, float | None, float | None]
+"""When a job was submitted, eligible, started and ended, in seconds of the epoch; None: never, not said."""
 
 
 def read_log(
@@ -55,9 +45,9 @@ def read_log(
     """
     name, text = named(source), log_text(source)
     head = text.partition("\n")[0]
-    looks = "sacct" if "|" in head and "JobID" in head else "pbs" if PBS_LINE.match(head) else "swf"
+    looks = "sacct" if "|" in head else "pbs" if PBS_LINE.match(head) else "swf"
     if kind not in ("", looks):
-        what = {"sacct": "heading of sacct -P with JobID", "pbs": "PBS accounting record"}
+        what = {"sacct": "heading of sacct -P", "pbs": "PBS accounting record"}
         wanted = what.get(kind, "line of the Standard Workload Format")
         raise InstanceError(f"{name}: line 1: no {wanted}: {head[:60]!r}")
     if looks == "swf":
@@ -70,77 +60,76 @@ def read_log(
         ) from None
     said = Warnings(list)
     reader = _sacct if looks == "sacct" else _pbs
-    records = list(reader(text.splitlines(), name, said, zone))
-    return _trace(name, records, said, time_zone)
-
-
-def _trace(name: str, records: list[Record], said: Warnings, time_zone: str | None) -> SwfTrace:
-    """The log of those of *records* that ran; what is dropped or guessed is said."""
-    jobs, zero = [], min((one.submit for one in records if one.submit is not None), default=0.0)
-    for one in records:
-        number = re.match(r"\d+", one.name)
-        if number is None:
-            said["without a number, left out"].append(one.name)
-            continue
-        ready = max(time or zero for time in (one.submit, one.eligible))
-        if one.submit is not None and ready > one.submit:
-            said["eligible after submission (dependency, begin time): count from then"].append(
-                one.name
-            )
-        if one.start is not None and one.start < ready:
-            said["started before they were eligible: taken as eligible then"].append(one.name)
-            ready = one.start
-        wait = None if one.start is None else one.start - ready
-        run = None if one.start is None or one.end is None else one.end - one.start
-        if run is not None and run < 0:
-            said["ended before they started, left out"].append(one.name)
-            run = None
-        if one.state in LOST:
-            said[f"{one.state}: a run of its own"].append(one.name)
-        jobs.append(
-            SwfJob(
-                int(number[0]), None if one.submit is None else ready - zero, wait, run,
-                one.processors or None, requested_seconds=one.limit, status=STATUS.get(one.state, 0),
-                user=one.user, group=one.group, queue=one.queue, partition=one.partition,
-            )
-        )  # fmt: skip
-    most = _most(jobs)
+    jobs = list(reader(text.splitlines(), name, said, zone))
+    ran = [job for job in jobs if job.run_seconds]
+    begin = np.array([(job.submit_seconds or 0.0) + (job.wait_seconds or 0.0) for job in ran])
+    run = np.array([job.run_seconds or 0.0 for job in ran])
+    sizes = np.array([job.processors or 0 for job in ran], np.int64)
+    most = int(in_use(begin, begin + run, sizes)[1].max(initial=0))
     if not most:
-        raise InstanceError(f"{name}: none of {len(records)} jobs ran")
+        raise InstanceError(f"{name}: none of {len(jobs)} jobs ran")
     guess = f"machine of {most} processors, the most in use at once; --machine nodes=N states it"
+    zero = min((job.submit_seconds for job in jobs if job.submit_seconds is not None), default=0.0)
     header: dict[str, tuple[str, ...]] = {"UnixStartTime": (f"{zero:.0f}",)}
     header |= {"MaxProcs": (str(most),)} | ({"TimeZoneString": (time_zone,)} if time_zone else {})
-    return SwfTrace(name, header, tuple(jobs), (*by_kind(said), guess))
+    since = (
+        job if job.submit_seconds is None else replace(job, submit_seconds=job.submit_seconds - zero)
+        for job in jobs
+    )  # fmt: skip
+    return SwfTrace(name, header, tuple(since), (*by_kind(said), guess))
 
 
-def _most(jobs: list[SwfJob]) -> int:
-    """The most processors in use at once; 0 where nothing ran."""
-    steps = []
-    for job in jobs:
-        if job.submit_seconds is not None and job.wait_seconds is not None and job.run_seconds:
-            start, size = job.submit_seconds + job.wait_seconds, job.processors or 0
-            steps += [(start, 1, size), (start + job.run_seconds, 0, -size)]
-    return max(accumulate((change for _, _, change in sorted(steps)), initial=0))
+def _job(name: str, where: str, state: str, times: Times, said: Warnings, **row: Any) -> SwfJob:
+    """The job (or run) *name*, submitted when it was eligible; what is left out or guessed is said."""
+    number = re.match(r"\d+", name)
+    if number is None:
+        raise InstanceError(f"{where}: JobID {name!r} does not begin with a number")
+    submit, eligible, start, end = times
+    if submit is not None and (eligible or 0.0) > submit:
+        said["eligible after submission (dependency, begin time): count from then"].append(name)
+        submit = eligible
+    if submit is not None and start is not None and start < submit:
+        said["started before they were eligible: taken as eligible then"].append(name)
+        submit = start
+    run = None if start is None or end is None else end - start
+    if run is not None and run < 0:
+        said["ended before they started, left out"].append(name)
+        run = None
+    if run is not None and row["requested_seconds"] is None:
+        said["without a time limit: the run time is taken for it"].append(name)
+    if state in LOST:
+        said[f"{state}: a run of its own"].append(name)
+    wait = None if submit is None or start is None else start - submit
+    return SwfJob(int(number[0]), submit, wait, run, status=STATUS.get(state, 0), **row)
 
 
-def _sacct(lines: list[str], name: str, said: Warnings, zone: tzinfo) -> Iterator[Record]:
+def in_use(begin: Floats, end: Floats, units: Ints) -> tuple[Floats, Ints]:
+    """The times at which jobs begin or end (nan: never), and the *units* in use from each of them on."""
+    known = ~np.isnan(begin)
+    begin, end, units = begin[known], end[known], units[known]
+    times, change = np.concatenate([end, begin]), np.concatenate([-units, units])
+    order = np.argsort(times, kind="stable")  # ends before starts
+    return times[order], np.cumsum(change[order])
+
+
+def _sacct(lines: list[str], name: str, said: Warnings, zone: tzinfo) -> Iterator[SwfJob]:
     """The jobs in the output of sacct; steps are left out."""
     columns = lines[0].strip().split("|")
-    if lacking := [column for column in NEEDED if column not in columns]:
+    lacking = [column for column in NEEDED if column not in columns]
+    lacking += ["JobID"] * (not {"JobID", "JobIDRaw"} & set(columns))
+    lacking += [" or ".join(SIZES)] * (not set(SIZES) & set(columns))
+    if lacking:
         raise InstanceError(
-            f"{name}: line 1: no column {', '.join(lacking)}; needed: JobID, {', '.join(NEEDED)}, a size"
+            f"{name}: line 1: no column {', '.join(lacking)}; ask sacct for it (-o)"
         )
-    if not set(SIZES) & set(columns):
-        raise InstanceError(f"{name}: line 1: no size; needed is one of {', '.join(SIZES)}")
     for number, line in enumerate(lines[1:], 2):
-        if not line.strip():
-            continue
-        row = dict(zip(columns, line.split("|")))
+        cells = line.split("|")
+        row = dict(zip(columns, cells))
         where, job = f"{name}: line {number}", row.get("JobID") or row.get("JobIDRaw", "")
-        if len(row) < len(columns):
-            raise InstanceError(f"{where}: {len(row)} cells, but the heading has {len(columns)}")
-        if "." in job:
-            said["steps, not read"].append(job)
+        if line.strip() and len(cells) < len(columns):
+            raise InstanceError(f"{where}: {len(cells)} cells, but the heading has {len(columns)}")
+        if not line.strip() or "." in job:
+            said["steps, not read"] += [job] * ("." in job)
             continue
         if "_" in job and not row.get("JobIDRaw"):
             said["array tasks by the number of their array (column JobIDRaw has their own)"].append(
@@ -156,12 +145,10 @@ def _sacct(lines: list[str], name: str, said: Warnings, zone: tzinfo) -> Iterato
         limit = _span(row.get("Timelimit", ""), f"{where}: Timelimit")
         if row.get("TimelimitRaw", "").isdigit():
             limit = 60.0 * int(row["TimelimitRaw"])
-        if start is not None and limit is None:
-            said["without a time limit: the run time is taken for it"].append(job)
         sizes = (_processors(row.get(column, "")) for column in SIZES)
-        size = next((size for size in sizes if size), 0)
-        yield Record(
-            row.get("JobIDRaw") or job, state, submit, eligible, start, end, size, limit,
+        yield _job(
+            row.get("JobIDRaw") or job, where, state, (submit, eligible, start, end), said,
+            processors=next((size for size in sizes if size), None), requested_seconds=limit,
             user=row.get("User") or None, group=row.get("Account") or None, queue=row.get("QOS") or None,
             partition=row.get("Partition", "").partition(",")[0] or None,
         )  # fmt: skip
@@ -185,7 +172,7 @@ def _time(cell: str, zone: tzinfo, where: str, said: Warnings) -> float | None:
         raise InstanceError(f"{where}: {cell!r} is no time such as 2024-05-01T12:00:00") from None
     if moment.tzinfo is None:
         if zone is UTC:
-            said["times without an offset, taken for UTC (--time-zone)"].append(cell)
+            said["times without an offset, taken for UTC (import sacct --time-zone)"].append(cell)
         moment = moment.replace(tzinfo=zone)
     return moment.timestamp()
 
@@ -201,50 +188,38 @@ def _span(cell: str, where: str) -> float | None:
     return 86400.0 * days + 3600 * hours + 60 * minutes + seconds
 
 
-def _pbs(lines: list[str], name: str, said: Warnings, zone: tzinfo) -> Iterator[Record]:
+def _pbs(lines: list[str], name: str, said: Warnings, zone: tzinfo) -> Iterator[SwfJob]:
     """The jobs in PBS accounting records: those that have ended, each run of its own."""
     for number, line in enumerate(lines, 1):
-        found = PBS_LINE.match(line)
+        found, where = PBS_LINE.match(line), f"{name}: line {number}"
         if line.strip() and not found:
-            raise InstanceError(f"{name}: line {number}: no PBS accounting record: {line[:60]!r}")
-        if not found:
-            continue
-        kind, job, text = found.groups()
-        if kind in "DA":
+            raise InstanceError(f"{where}: no PBS accounting record: {line[:60]!r}")
+        kind, job, text = found.groups() if found else ("", "", "")
+        if kind in ("D", "A"):
             said["deleted or aborted (a run of theirs has a record of its own)"].append(job)
-            yield Record(job, "CANCELLED")
-        if kind != "E":
+        if kind not in ("D", "A", "E"):
             continue
         cells = dict(re.findall(r"(\S+?)=(\S*)", text))
-        where = f"{name}: line {number}"
         made, queued, eligible, start, end = (
             float(cells[key]) if cells.get(key, "").isdigit() else None
             for key in ("ctime", "qtime", "etime", "start", "end")
         )
-        limit = _span(cells.get("Resource_List.walltime", ""), f"{where}: Resource_List.walltime")
-        if limit is None:
-            said["without a time limit: the run time is taken for it"].append(job)
-        state = "COMPLETED" if cells.get("Exit_status") == "0" else "FAILED"
-        yield Record(
-            job, state, made if made is not None else queued, eligible, start or None, end,
-            _pbs_size(cells), limit, user=cells.get("user"), group=cells.get("group"),
-            partition=cells.get("queue"),
+        state = (
+            "CANCELLED" if kind != "E" else "COMPLETED" if cells.get("Exit_status") == "0" else ""
+        )
+        yield _job(
+            job, where, state, (queued if made is None else made, eligible, start or None, end), said,
+            processors=_pbs_size(cells) or None,
+            requested_seconds=_span(cells.get("Resource_List.walltime", ""), f"{where}: walltime"),
+            user=cells.get("user"), group=cells.get("group"), partition=cells.get("queue"),
         )  # fmt: skip
 
 
 def _pbs_size(cells: dict[str, str]) -> int:
-    """Processors: ``ncpus``, ``procs``, ``nodes=2:ppn=8``, or the slots of ``exec_host``; 0: not said."""
-    for key in ("Resource_List.ncpus", "Resource_List.procs"):
-        if cells.get(key, "").isdigit():
-            return int(cells[key])
-    total = 0
-    for part in (
-        cells.get("Resource_List.nodes", "").split("+") if "Resource_List.nodes" in cells else ()
-    ):
-        count, _, rest = part.partition(":")
-        ppn = re.search(r"ppn=(\d+)", rest)
-        total += (int(count) if count.isdigit() else 1) * (int(ppn[1]) if ppn else 1)
-    if not total and "exec_host" in cells:
-        slots = [re.search(r"\*(\d+)$", slot) for slot in cells["exec_host"].split("+")]
-        total = sum(int(slot[1]) if slot else 1 for slot in slots)
-    return total
+    """Processors: ``ncpus``, else the slots of ``exec_host`` (``n1/0*8+n2/0-7,9+n3/4``); 0: not said."""
+    if cells.get("Resource_List.ncpus", "").isdigit():
+        return int(cells["Resource_List.ncpus"])
+    slots = re.findall(r"[/,](\d+)(?:-(\d+)|\*(\d+))?", cells.get("exec_host", ""))
+    return sum(
+        int(last) - int(first) + 1 if last else int(many or 1) for first, last, many in slots
+    )

@@ -93,9 +93,7 @@ def import_swf(
         return _gang(source, jobs, seed, settings)
     if settings:
         raise UsageError("--set belongs to --family gang")
-    from ioopt.formats.swf.io import batch_io_from_swf
-
-    return batch_io_from_swf(**read_trace(source, jobs=jobs, seed=seed, kind="swf", **batch_io))
+    return _batch_io(source, kind="swf", jobs=jobs, seed=seed, **batch_io)
 
 
 @import_command("sacct", SACCT, machine=batch_machine)
@@ -108,18 +106,20 @@ def import_sacct(source: str, **batch_io: Any) -> BatchIoProblem:
     Needed are the columns JobID, Submit, Start, End, State and one of AllocCPUS, NCPUS, AllocTRES,
     ReqCPUS; read are also JobIDRaw, Eligible, Timelimit or TimelimitRaw, User, Account, QOS, Partition.
     """
-    from ioopt.formats.swf.io import batch_io_from_swf
-
-    return batch_io_from_swf(**read_trace(source, kind="sacct", **batch_io))
+    return _batch_io(source, kind="sacct", **batch_io)
 
 
 @import_command("pbs", PBS, machine=batch_machine)
 @TRACE
 def import_pbs(source: str, **batch_io: Any) -> BatchIoProblem:
     """Make a batch-io instance of SOURCE, accounting records of PBS or Torque (also .gz or -)."""
+    return _batch_io(source, kind="pbs", **batch_io)
+
+
+def _batch_io(source: str, **how: Any) -> BatchIoProblem:
     from ioopt.formats.swf.io import batch_io_from_swf
 
-    return batch_io_from_swf(**read_trace(source, kind="pbs", **batch_io))
+    return batch_io_from_swf(**read_trace(source, **how))
 
 
 def read_trace(

@@ -107,9 +107,7 @@ class SwfTrace:
     def unused(self, jobs: Iterable[SwfJob]) -> list[str]:
         """What the log says of *jobs*, and no instance keeps: a line each."""
         listed = tuple(jobs)
-        fields = {
-            "CPU times": "cpu_seconds", "memory": "memory_kilobytes",
-        }  # fmt: skip
+        fields = {"CPU times": "cpu_seconds", "memory": "memory_kilobytes"}
         known = [
             what
             for what, field in fields.items()
@@ -129,7 +127,7 @@ class SwfTrace:
 
         Left out: pieces of a job that stands whole as well (status 2 to 4), jobs without submit
         time, run time or size, and cancelled jobs that never ran. A job number that stands again
-        is given the next free number.
+        is given a number beyond all of the log, also of jobs left out.
         """
         whole = {job.id for job in self.jobs if job.status not in PARTIAL_STATUSES}
         rules: tuple[tuple[str, Callable[[SwfJob], bool]], ...] = (
@@ -154,7 +152,9 @@ class SwfTrace:
             for what, ids in left_out.items()
             if ids
         ]
-        kept, renumbered = _with_unique_numbers(kept)
+        kept, renumbered = _with_unique_numbers(
+            kept, 1 + max((job.id for job in self.jobs), default=0)
+        )
         if renumbered:
             warnings.append(f"{len(renumbered)} job numbers stand more than once, renumbered: "
                             f"{some(renumbered)}")  # fmt: skip
@@ -162,10 +162,9 @@ class SwfTrace:
         return tuple(kept), warnings
 
 
-def _with_unique_numbers(jobs: Sequence[SwfJob]) -> tuple[list[SwfJob], list[int]]:
-    """Jobs with repeated numbers renumbered from the largest one on, and the numbers that repeat."""
+def _with_unique_numbers(jobs: Sequence[SwfJob], free: int) -> tuple[list[SwfJob], list[int]]:
+    """Jobs with repeated numbers renumbered from *free* on, and the numbers that repeat."""
     seen: set[int] = set()
-    free = max((job.id for job in jobs), default=0) + 1
     out, renumbered = [], []
     for job in jobs:
         if job.id in seen:

@@ -9,16 +9,16 @@ from typing import NamedTuple
 
 from ioopt.compiled import Box
 
-FCFS, SHORTEST, WFP = 0, 1, 2
 NEVER, FAR = -1.0, 1e300
 
 
 class Line(NamedTuple):
     """Jobs in order of submission, the spans in which a class of them may not start, and scratch.
 
-    ``closes`` and ``opens`` hold the spans of class 0, then those of class 1 ..., apart and in order;
-    where ``drains``, jobs that would be running then do not start before either. ``at`` is the span that
-    each class has come to, ``last`` where its spans end; ``wakes`` are all of ``opens`` in order.
+    ``key`` orders those that wait. ``closes`` and ``opens`` hold the spans of class 0, then those of
+    class 1 ..., by ``closes``; where ``drains``, jobs that would be running then do not start before
+    either. ``at`` is the first span that each class has not behind it, ``last`` where its spans end;
+    ``wakes`` are all of ``opens`` in order. ``running`` is in order of ``due``, the latest end.
     ``most_jobs`` and ``most_units`` are what the job's user may have running with it.
     """
 
@@ -41,98 +41,85 @@ class Line(NamedTuple):
     key: Box
     waiting: Box
     running: Box
-    planned: Box
+    due: Box
     times: Box
     free: Box
     user_jobs: Box
     user_units: Box
 
 
-def replay(q: Line, total: int, depth: int, order: int) -> int:
-    """Give the jobs their ``start`` on *total* units; how many have started.
+def replay(q: Line, total: int, depth: int, aging: bool) -> int:
+    """Give the jobs their ``start`` on *total* units; how many never start.
 
     The first *depth* jobs that have to wait get a reservation that others leave alone (1: EASY); with
-    0 nobody overtakes. Jobs that may not start now are passed over.
+    0 nobody overtakes. Jobs that may not start now are passed over. With *aging* keys are WFP's.
     """
-    arrived, waiting, running, woken, free, started = 0, 0, 0, 0, total, 0
+    arrived, waiting, running, woken, free = 0, 0, 0, 0, total
     while True:
         now = q.submit[arrived] if arrived < len(q.submit) else FAR
-        if running:
-            now = min(now, q.end[q.running[running - 1]])
+        for k in range(running):
+            now = min(now, q.end[q.running[k]])
         if waiting and woken < len(q.wakes):
             now = min(now, q.wakes[woken])
         if now == FAR:
-            return started
-        due = order != FCFS
+            return waiting
         while woken < len(q.wakes) and q.wakes[woken] <= now:
-            woken, due = woken + 1, True
-        while running and q.end[q.running[running - 1]] <= now:
-            running, due = running - 1, True
-            free += leave(q, q.running[running], running + 1)
+            woken += 1
+        running, free = leave(q, now, running, free)
         while arrived < len(q.submit) and q.submit[arrived] <= now:
-            # First come, first served: one that does not fit changes nothing for those before it.
-            due = due or q.units[arrived] <= free
-            q.key[arrived] = q.length[arrived] if order == SHORTEST else arrived
-            line_up(q, waiting, arrived)
+            line_up(q.waiting, q.key, waiting, arrived)
             arrived, waiting = arrived + 1, waiting + 1
-        if due and waiting:
-            begun, free = look(q, now, waiting, running, free, depth, order)
-            running, started = running + begun, started + begun
-            if begun:
-                waiting = close_up(q, waiting)
+        if waiting:
+            left, free = look(q, now, waiting, running, free, depth, aging)
+            waiting, running = left, running + waiting - left
 
 
-def line_up(q: Line, k: int, j: int) -> None:
-    """Put job *j* behind the first *k* of ``waiting``, before those of a larger key."""
-    while k > 0 and q.key[q.waiting[k - 1]] > q.key[j]:
-        q.waiting[k] = q.waiting[k - 1]
+def line_up(row: Box, key: Box, k: int, j: int) -> None:
+    """Put job *j* behind the first *k* of *row*, before those of a larger *key*."""
+    while k > 0 and key[row[k - 1]] > key[j]:
+        row[k] = row[k - 1]
         k -= 1
-    q.waiting[k] = j
-
-
-def close_up(q: Line, waiting: int) -> int:
-    """Take those that have started out of ``waiting``; how many are left."""
-    kept = 0
-    for k in range(waiting):
-        if q.start[q.waiting[k]] == NEVER:
-            q.waiting[kept] = q.waiting[k]
-            kept += 1
-    return kept
+    row[k] = j
 
 
 def look(
-    q: Line, now: float, waiting: int, running: int, free: int, depth: int, order: int
+    q: Line, now: float, waiting: int, running: int, free: int, depth: int, aging: bool
 ) -> tuple[int, int]:
-    """One pass over the queue: (jobs begun, units free)."""
+    """One pass over the queue: (jobs left in it, units free)."""
     least = q.units[q.waiting[0]]
+    if depth == 0 and least > free and not (aging or barred(q, q.waiting[0], now)):
+        return waiting, free
     for k in range(waiting):
         j = q.waiting[k]
         least = min(least, q.units[j])
-        if order == WFP:
+        if aging:
             q.key[j] = -(((now - q.submit[j]) / q.length[j]) ** 3) * q.units[j]
-            line_up(q, k, j)
+            line_up(q.waiting, q.key, k, j)
     if least > free:
-        return 0, free
-    steps, begun, reserved = lay_out(q, now, running, free), 0, 0
+        return waiting, free
+    steps, kept, reserved, looking = lay_out(q, now, running, free), 0, 0, True
     for k in range(waiting):
         j = q.waiting[k]
-        if least > free:
-            break
-        if barred(q, j, now):
-            continue
-        if q.units[j] <= free and has_room(q, steps, 0, j):
+        looking = looking and least <= free
+        if not looking and kept == k:
+            return waiting, free  # nobody has begun
+        may = looking and not barred(q, j, now)
+        if may and q.units[j] <= free and has_room(q, steps, 0, j):
             steps = take(q, steps, 0, j)
-            begin(q, j, now, running + begun)
-            begun, free = begun + 1, free - q.units[j]
-        elif depth == 0:
-            break
-        elif reserved < depth:
+            begin(q, j, now, running + k - kept)
+            free -= q.units[j]
+            continue
+        q.waiting[kept] = j
+        kept += 1
+        if may and depth == 0:
+            looking = False
+        elif may and reserved < depth:
             step = 1
             while not has_room(q, steps, step, j):
                 step += 1
             steps = take(q, steps, step, j)
             reserved += 1
-    return begun, free
+    return kept, free
 
 
 def barred(q: Line, j: int, now: float) -> bool:
@@ -140,10 +127,11 @@ def barred(q: Line, j: int, now: float) -> bool:
     c, user = q.kind[j], q.user[j]
     while q.at[c] < q.last[c] and q.opens[q.at[c]] <= now:
         q.at[c] += 1
-    if q.at[c] < q.last[c]:
-        close = q.closes[q.at[c]]
-        if close <= now or (q.drains[q.at[c]] and close < now + q.length[j]):
+    k = q.at[c]
+    while k < q.last[c] and q.closes[k] < now + q.length[j]:
+        if q.opens[k] > now and (q.drains[k] or q.closes[k] <= now):
             return True
+        k += 1
     over: bool = q.user_jobs[user] >= q.most_jobs[j]
     return over or q.user_units[user] + q.units[j] > q.most_units[j]
 
@@ -152,8 +140,8 @@ def lay_out(q: Line, now: float, running: int, free: int) -> int:
     """Write the units predicted to be free from each time on (overdue jobs: soon); how many steps."""
     q.times[0], q.free[0], steps = now, free, 1
     for k in range(running):
-        j = q.planned[k]
-        time = max(q.start[j] + q.length[j], now + 1.0)
+        j = q.running[k]
+        time = max(q.due[j], now + 1.0)
         if time > q.times[steps - 1]:
             q.times[steps], q.free[steps] = time, q.free[steps - 1]
             steps += 1
@@ -188,28 +176,22 @@ def take(q: Line, steps: int, step: int, j: int) -> int:
 
 def begin(q: Line, j: int, now: float, running: int) -> None:
     """Start job *j* beside the *running* ones."""
-    q.start[j], q.end[j] = now, now + q.run[j]
-    k = running
-    while k > 0 and q.end[q.running[k - 1]] < q.end[j]:
-        q.running[k] = q.running[k - 1]
-        k -= 1
-    q.running[k], k = j, running
-    while k > 0 and q.start[q.planned[k - 1]] + q.length[q.planned[k - 1]] > now + q.length[j]:
-        q.planned[k] = q.planned[k - 1]
-        k -= 1
-    q.planned[k] = j
+    q.start[j], q.end[j], q.due[j] = now, now + q.run[j], now + q.length[j]
+    line_up(q.running, q.due, running, j)
     q.user_jobs[q.user[j]] += 1
     q.user_units[q.user[j]] += q.units[j]
 
 
-def leave(q: Line, j: int, running: int) -> int:
-    """Job *j* of the *running* ones ends; its units."""
-    k = 0
-    while q.planned[k] != j:
-        k += 1
-    for place in range(k, running - 1):
-        q.planned[place] = q.planned[place + 1]
-    q.user_jobs[q.user[j]] -= 1
-    q.user_units[q.user[j]] -= q.units[j]
-    units: int = q.units[j]
-    return units
+def leave(q: Line, now: float, running: int, free: int) -> tuple[int, int]:
+    """Take those that have ended out of ``running``: (jobs left in it, units free)."""
+    kept = 0
+    for k in range(running):
+        j = q.running[k]
+        if q.end[j] > now:
+            q.running[kept] = j
+            kept += 1
+            continue
+        free += q.units[j]
+        q.user_jobs[q.user[j]] -= 1
+        q.user_units[q.user[j]] -= q.units[j]
+    return kept, free

@@ -18,21 +18,12 @@ SACCT_JOBS = [  # id, submit, wait, run, processors, limit, user, queue, partiti
     (103, 300, 6920, 1200, 8, 1800, "bob", "normal", "batch"),
     (106, 5400, 5440, 600, 32, 172800, "eve", "normal", "long"),  # lost its node: a run
     (104, 9020, 10, 1800, 64, None, "ada", "high", "batch"),  # submitted 3600, eligible 9020
-    (
-        108,
-        11560,
-        20,
-        14400,
-        32,
-        172800,
-        "eve",
-        "normal",
-        "long",
-    ),  # and the run after it, renumbered
+    # And the run after it: 107 is another job, which still runs.
+    (108, 11560, 20, 14400, 32, 172800, "eve", "normal", "long"),
 ]
 PBS_JOBS = [
     (200, 0, 10, 7200, 64, 14400, "ada", None, "workq"),
-    (201, 300, 6920, 1800, 8, 1800, "bob", None, "workq"),  # nodes=2:ppn=4
+    (201, 300, 6920, 1800, 8, 1800, "bob", None, "workq"),  # slots n1/0-3 + n2/0-2,5
     (202, 7600, 1430, 30, 4, None, "bob", None, "long"),  # slots n1/0 + n1/1 + n1/2*2
 ]
 
@@ -50,7 +41,7 @@ def test_every_row_of_the_slurm_sample():
     assert jobs_of(log) == SACCT_JOBS
     said = "\n".join((*log.warnings, *log.usable_jobs()[1]))
     for what in (
-        "times without an offset, taken for UTC (--time-zone): 2024-05-06T08:00:00 and 31 more",
+        "times without an offset, taken for UTC (import sacct --time-zone): 2024-05-06T08:00:00 and 31 more",
         "steps, not read: 100.batch and 1 more", "without a time limit: the run time",
         "NODE_FAIL: a run of its own: 106", "count from then: 104 and 1 more",
         "cancelled before they ran: 105", "without a run time: 101, 107", "renumbered: 106",
@@ -63,8 +54,8 @@ def test_every_row_of_the_slurm_sample():
 
 def test_columns_in_any_order_and_times_of_any_kind(tmp_path):
     rows = [
-        "State|End|Start|Submit|NCPUS|JobID",
-        "FAILED|2024-05-06T10:00:00+0200|1714982100|2024-05-06T07:50:00Z|4|7_1",
+        "State|End|Start|Submit|NCPUS|JobID|State|",  # sacct -p ends lines with a bar
+        "FAILED|2024-05-06T10:00:00+0200|1714982100|2024-05-06T07:50:00Z|4|7_1|FAILED|",
     ]
     (tmp_path / "a.txt").write_text("\n".join(rows))
     log = read_log(tmp_path / "a.txt")
@@ -92,16 +83,13 @@ HEAD = "JobID|Submit|Start|End|State|NCPUS"
     ("text", "kind", "what"),
     [
         ("JobID|Submit|Start|End|NCPUS\n", "", "line 1: no column State"),
-        ("JobID|Submit|Start|End|State\n", "", "line 1: no size"),
+        ("JobID|Submit|Start|End|State\n", "", "line 1: no column AllocCPUS or NCPUS"),
         (f"{HEAD}\n1|2024\n", "", "line 2: 2 cells, but the heading has 6"),
         (f"{HEAD}\n1|yesterday|None|None|FAILED|1\n", "", "line 2: Submit: 'yesterday' is no time"),
         (f"{HEAD}\n1|Unknown|None|None|PENDING|1\n", "", "none of 1 jobs ran"),
         (f"{HEAD}\n", "pbs", "line 1: no PBS accounting record"),
-        (
-            "05/06/2024 08:00:00;Q;200.pbs;queue=a\nnonsense\n",
-            "",
-            "line 2: no PBS accounting record",
-        ),
+        ("05/06/2024 08:00:00;Q;2.a;queue=a\nnonsense\n", "", "line 2: no PBS accounting record"),
+        (f"{HEAD}\nx|None|None|None|FAILED|1\n", "", "line 2: JobID 'x' does not begin"),
         ("1 0 0 1 1\n", "sacct", "line 1: no heading of sacct"),
     ],
 )
