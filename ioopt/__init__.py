@@ -18,8 +18,6 @@ from ioopt.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from ioopt.building import Batch as Batch
-    from ioopt.building import Gangs as Gangs
-    from ioopt.building import Machine as Machine
     from ioopt.checking import check as check
     from ioopt.comparing import compare as compare
     from ioopt.result import Result as Result
@@ -40,12 +38,10 @@ _LAZY = {
     "StopReason": "ioopt.result",
     "Violation": "ioopt.result",
     "Batch": "ioopt.building",
-    "Machine": "ioopt.building",
-    "Gangs": "ioopt.building",
     "embed": "ioopt.embed",
 }
 
-__all__ = ["Batch", "Gangs", "Machine", "Result", "Status", "StopReason", "Violation",
+__all__ = ["Batch", "Result", "Status", "StopReason", "Violation",
            "check", "compare", "load", "simulate", "solve"]  # fmt: skip
 
 

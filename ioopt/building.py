@@ -1,10 +1,10 @@
-"""Instances in Python without writing dictionaries: add nodes, files, tasks or jobs, then build.
+"""A batch or workflow in Python without writing dictionaries: add nodes, files and tasks, then build.
 
-Each call checks what it is given, in the words of :meth:`Builder.build`, and raises InstanceError.
+Each call checks what it is given, in the words of :meth:`Batch.build`, and raises InstanceError.
 
 Sizes, rates and times are numbers (bytes, bytes per second, seconds) or text such as ``"500MB"``,
 ``"12.5MB/s"``, ``"90s"``. Names are made up where none is given, and every ``add_`` returns the name.
-A builder may stand wherever an instance may: ``ioopt.solve(batch)``.
+A batch may stand wherever an instance may: ``ioopt.solve(batch)``.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 from ioopt.errors import InstanceError, UsageError
 from ioopt.options import suggest
 from ioopt.problems.base import Json
+from ioopt.problems.replication import ReplicationProblem
 from ioopt.solving import load
 from ioopt.units import counted, parse_bytes, parse_rate, parse_seconds
 
@@ -24,37 +25,52 @@ if TYPE_CHECKING:
 Size = float | str
 Rate = float | str
 Time = float | str
-Name = int | str
+PARTS = ("nodes", "files", "tasks")
 
 
-class Builder:
-    """What all builders share: plain data that becomes a frozen problem."""
+class Batch:
+    """Tasks, files and nodes (``ioopt/replication``): a batch, or a workflow where tasks write files.
 
-    lists: tuple[str, ...] = ()
+    Examples
+    --------
+    >>> batch = Batch(remote="10MB/s", replica="100MB/s")
+    >>> batch.add_nodes(2, disk="1GB")
+    ['n0', 'n1']
+    >>> batch.add_task(8.0, inputs=[batch.add_file("120MB")])
+    't0'
+    >>> batch.build().tasks[0].inputs
+    ('f0',)
+    """
 
-    def __init__(self, kind: str, name: str, **top: object) -> None:
-        self.data: Json = {"format": f"ioopt/{kind}", "version": 1, "name": name, **top}
-        self.data |= {part: [] for part in self.lists}
-        self._ids: dict[str, set[Name]] = {part: set() for part in self.lists}
+    def __init__(
+        self, *, remote: Rate, replica: Rate, link: str = "shared", name: str = "batch"
+    ) -> None:
+        network = {"remote_bytes_per_second": parse_rate(remote),
+                   "replica_bytes_per_second": parse_rate(replica), "remote_link": link}  # fmt: skip
+        self.data: Json = {"format": "ioopt/replication", "version": 1, "name": name,
+                           "network": network, "nodes": [], "files": [], "tasks": []}  # fmt: skip
+        self._ids: dict[str, set[str]] = {part: set() for part in PARTS}
         load({**self.data, **self._beside({})})
 
-    def build(self) -> Any:
+    def build(self) -> ReplicationProblem:
         """The problem; raises InstanceError with one line that names what is wrong."""
-        return load(self.data)
+        problem: ReplicationProblem = load(self.data)
+        return problem
 
     def __repr__(self) -> str:
-        nodes = self.data.get("machine", {}).get("nodes")
-        told = [counted(len(self.data[part]), part[:-1]) for part in self.lists]
-        machine = [] if nodes is None else [counted(nodes, "node")]
-        return f"{type(self).__name__}({', '.join(machine + told)})"
+        told = (counted(len(self.data[part]), part[:-1]) for part in PARTS)
+        return f"{type(self).__name__}({', '.join(told)})"
 
     def _beside(self, row: Json) -> Json:
         """The lists that an instance with *row* alone has beside it."""
-        return {part: [] for part in self.lists}
+        names = [*row.get("inputs", ()), *row.get("outputs", ())]
+        files = [*self._ids["files"].intersection(names), *row.get("holds", ())]
+        return {"nodes": [{"id": "n"}], "tasks": [],
+                "files": [{"id": name, "bytes": 0} for name in files]}  # fmt: skip
 
-    def _add(self, part: str, letter: str, name: Name | None, row: Json) -> Name:
+    def _add(self, part: str, name: str | None, row: Json) -> str:
         count, ids = len(self.data[part]), self._ids[part]
-        name = (f"{letter}{count}" if letter else count) if name is None else name
+        name = f"{part[0]}{count}" if name is None else name
         row = {"id": name, **{key: value for key, value in row.items() if value is not None}}
         try:
             load({**self.data, **self._beside(row), part: [row]})
@@ -70,49 +86,19 @@ class Builder:
     def add_frame(self, part: str, frame: pd.DataFrame) -> Self:
         """Rows of a pandas DataFrame: columns are the keys of an instance file; NaN is left out.
 
-        *part* is ``nodes``, ``files``, ``tasks`` or ``jobs``.
+        *part* is ``nodes``, ``files`` or ``tasks``.
         """
-        if part not in self.lists:
-            raise UsageError(f"add_frame: no part {part!r}; {suggest(part, self.lists)}")
+        if part not in PARTS:
+            raise UsageError(f"add_frame: no part {part!r}; {suggest(part, PARTS)}")
         for row in frame.to_dict("records"):
             # A column with gaps holds floats, of sizes too; NaN is not equal to itself.
-            kept = {
+            kept: Json = {
                 str(key): int(value) if isinstance(value, float) and value.is_integer() else value
                 for key, value in row.items()
                 if value is not None and (not isinstance(value, float) or value == value)
             }
-            self._add(part, "" if part == "jobs" else part[0], kept.pop("id", None), kept)
+            self._add(part, kept.pop("id", None), kept)
         return self
-
-
-class Batch(Builder):
-    """Tasks, files and nodes (``ioopt/replication``): a batch, or a workflow where tasks write files.
-
-    Examples
-    --------
-    >>> batch = Batch(remote="10MB/s", replica="100MB/s")
-    >>> batch.add_nodes(2, disk="1GB")
-    ['n0', 'n1']
-    >>> batch.add_task(8.0, inputs=[batch.add_file("120MB")])
-    't0'
-    >>> batch.build().tasks[0].inputs
-    ('f0',)
-    """
-
-    lists = ("nodes", "files", "tasks")
-
-    def __init__(
-        self, *, remote: Rate, replica: Rate, link: str = "shared", name: str = "batch"
-    ) -> None:
-        network = {"remote_bytes_per_second": parse_rate(remote),
-                   "replica_bytes_per_second": parse_rate(replica), "remote_link": link}  # fmt: skip
-        super().__init__("replication", name, network=network)
-
-    def _beside(self, row: Json) -> Json:
-        names = [*row.get("inputs", ()), *row.get("outputs", ())]
-        files = [*self._ids["files"].intersection(names), *row.get("holds", ())]
-        return {"nodes": [{"id": "n"}], "tasks": [],
-                "files": [{"id": name, "bytes": 0} for name in files]}  # fmt: skip
 
     def add_node(
         self,
@@ -126,7 +112,7 @@ class Batch(Builder):
         """A compute node; *disk* None is unlimited. What it *holds* may be added later."""
         size = None if disk is None else parse_bytes(disk)
         row = {"disk_bytes": size, "cores": cores, "speed": speed, "holds": _listed(holds)}
-        return str(self._add("nodes", "n", name, row))
+        return self._add("nodes", name, row)
 
     def add_nodes(self, count: int, **like: Any) -> list[str]:
         """*count* equal nodes, 1 or more."""
@@ -136,7 +122,7 @@ class Batch(Builder):
 
     def add_file(self, size: Size, name: str | None = None, *, keep: bool | None = None) -> str:
         """A file of *size* on remote storage, or, if some task writes it, a product."""
-        return str(self._add("files", "f", name, {"bytes": parse_bytes(size), "keep": keep}))
+        return self._add("files", name, {"bytes": parse_bytes(size), "keep": keep})
 
     def add_task(
         self,
@@ -156,7 +142,7 @@ class Batch(Builder):
             "cores": cores,
             "release_seconds": None if release is None else parse_seconds(release),
         }
-        return str(self._add("tasks", "t", name, row))
+        return self._add("tasks", name, row)
 
     def add_graph(self, graph: Any, compute: str = "compute_seconds", size: str = "bytes") -> Self:
         """The tasks of a networkx DiGraph: nodes with *compute*, edges with *size*, a file each.
@@ -188,95 +174,3 @@ def _of(data: Mapping[str, Any], key: str, where: str) -> Any:
             f"{where} has no {key!r}; it has {', '.join(map(repr, data)) or 'none'}"
         )
     return data[key]
-
-
-class Machine(Builder):
-    """A machine with a batch queue and a shared storage (``ioopt/batch-io``).
-
-    Examples
-    --------
-    >>> machine = Machine(64, node="1GB/s", storage="16GB/s")
-    >>> machine.add_job(16, "2h", [("30min", "1TB"), ("10min", 0)], submit="5min")
-    0
-    >>> machine.build().jobs[0].walltime_seconds
-    7200.0
-    """
-
-    lists = ("jobs",)
-
-    def __init__(
-        self,
-        nodes: int,
-        *,
-        node: Rate,
-        storage: Rate,
-        unit: int = 1,
-        allocation: str = "flat",
-        name: str = "machine",
-        options: Mapping[str, object] | None = None,
-        **more: object,
-    ) -> None:
-        machine = {"nodes": nodes, "unit_nodes": unit, "allocation": allocation,
-                   "node_bytes_per_second": parse_rate(node),
-                   "storage_bytes_per_second": parse_rate(storage), **more}  # fmt: skip
-        super().__init__("batch-io", name, machine=machine, options=dict(options or {}))
-
-    def add_job(
-        self,
-        nodes: int,
-        walltime: Time,
-        phases: Iterable[tuple[Time, Size]],
-        *,
-        submit: Time = 0.0,
-        name: Name | None = None,
-        **more: object,
-    ) -> Name:
-        """A job of *phases*: (computing, then bytes), in order."""
-        rows = [
-            {"compute_seconds": parse_seconds(time), "io_bytes": parse_bytes(size)}
-            for time, size in phases
-        ]
-        row = {"submit_seconds": parse_seconds(submit), "nodes": nodes,
-               "walltime_seconds": parse_seconds(walltime), "phases": rows, **more}  # fmt: skip
-        return self._add("jobs", "", name, row)
-
-
-class Gangs(Builder):
-    """Parallel jobs in time slices on nodes that hold their files (``ioopt/gang``).
-
-    Examples
-    --------
-    >>> gangs = Gangs(8, levels=3, quantum="60s")
-    >>> gangs.add_job([0, 1, 2], local="10min", remote="15min")
-    0
-    """
-
-    lists = ("jobs",)
-
-    def __init__(
-        self,
-        nodes: int,
-        *,
-        levels: int,
-        quantum: Time,
-        migration: Time = 0.0,
-        name: str = "gangs",
-        **more: object,
-    ) -> None:
-        machine = {"nodes": nodes, "levels": levels, "quantum_seconds": parse_seconds(quantum),
-                   "migration_seconds": parse_seconds(migration), **more}  # fmt: skip
-        super().__init__("gang", name, machine=machine)
-
-    def add_job(
-        self,
-        file_nodes: Iterable[int],
-        *,
-        local: Time,
-        remote: Time,
-        arrival: Time = 0.0,
-        name: Name | None = None,
-    ) -> Name:
-        """A job with its files on *file_nodes*: its time there, and on any other nodes."""
-        row = {"arrival_seconds": parse_seconds(arrival), "file_nodes": list(file_nodes),
-               "local_seconds": parse_seconds(local), "remote_seconds": parse_seconds(remote)}  # fmt: skip
-        return self._add("jobs", "", name, row)

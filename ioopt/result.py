@@ -8,6 +8,7 @@ from pkgutil import resolve_name
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
+from pydantic_core import from_json
 
 from ioopt.problems.base import Json
 from ioopt.tables import percent, render, terminal_width
@@ -156,11 +157,16 @@ class Result(BaseModel):
 
     def to_dict(self) -> Json:
         """The result as plain JSON values; unknown is None, infinities and NaN become None."""
-        return _finite(self.model_dump(mode="json"))
+        return self._plain()
 
     def summary(self) -> Json:
         """:meth:`to_dict` without plan and schedule: one row of a comparison."""
-        return _finite(self.model_dump(mode="json", exclude={"plan", "schedule"}))
+        return self._plain({"plan", "schedule"})
+
+    def _plain(self, without: set[str] | None = None) -> Json:
+        """Through JSON text, which is faster than object by object and knows no infinities."""
+        data: Json = from_json(self.model_dump_json(exclude=without))
+        return data
 
     def plot(self, picture: str = "default", ax: Any = None) -> Any:
         """Draw it with matplotlib, into *ax* if given; returns the axes (``ioopt plot --picture``)."""
@@ -281,13 +287,3 @@ class Comparison(BaseModel):
     measure: str | None = None
     baseline: str | None = None
     rows: tuple[ComparisonRow, ...] = Field(min_length=1)
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_finite(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value

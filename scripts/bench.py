@@ -16,8 +16,8 @@ from bench import speed, sweeps  # noqa: E402
 
 MODULES = {
     "bounds": "bench.bounds",
+    "relaxation": "bench.relaxation",
     "snakemake": "bench.on_snakemake",
-    "work-directory": "bench.work_directory",
     "workflow-online": "bench.online",
 }
 """What neither a sweep nor a row of speeds can say."""

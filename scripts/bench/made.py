@@ -1,4 +1,4 @@
-"""Instances of sweeps that no generator makes: recorded workflows, small disks, drawn buffers, logs.
+"""Instances of sweeps that no generator makes: recorded workflows, small disks, logs.
 
 A maker writes them into a folder; their names begin with the group of the table's row. It may return
 the best value known of some, by name.
@@ -11,24 +11,27 @@ import random
 import sys
 from collections.abc import Callable, Container, Iterator, Sequence
 from functools import partial
+from math import ceil
 from pathlib import Path
 from typing import Any
 
 import ioopt
 from bench.frame import ROOT, shared_data
 from ioopt import registry
+from ioopt.advice.recorded import read_work_directory
 from ioopt.campaign.library import entries as library
 from ioopt.catalog import entries
 from ioopt.errors import UsageError
 from ioopt.formats.cluster import Machine
 from ioopt.formats.estee.instance import read_estee
 from ioopt.formats.native import dump_json
-from ioopt.formats.swf.io import batch_io_from_swf
 from ioopt.formats.swf.log import read_swf
 from ioopt.formats.wfformat.instance import read_wfformat
 from ioopt.generate.gang.from_swf import gang_from_swf
 from ioopt.generate.gang.generate import Settings
 from ioopt.problems.replication import ReplicationProblem
+from ioopt.problems.work_directory import WorkDirectoryProblem
+from ioopt.solvers.work_directory.frontier import unlimited
 
 MACHINES = {
     "4 x 4, 16 MB/s": Machine(nodes=4, cores=4, remote_rate=16e6, replica_rate=128e6),
@@ -47,13 +50,14 @@ LOGS = (
 )  # fmt: skip
 """Logs and the nodes of the machine that they are put on."""
 KINDS = ("batch-io", "gang", "gang-matrix", "quantum-selection")
-QUEUES: dict[str, dict[str, Any]] = {
-    "FCFS-EASY": {"backfill": "easy"},
-    "SJF-EASY": {"backfill": "easy", "backfill_order": "sjf"},
-    "plan": {"queue": "plan", "plan_power": 1},
-    "plan, squares": {"queue": "plan", "plan_power": 2},
-}
-GIB = 2.0**30
+RECORDED = {
+    "methylseq-dirt02-001": (20, (0.5, 0.3, 0.1)), "chipseq-dirt02-001": (12, (0.5, 0.3, 0.2)),
+    "viralrecon-dirt02-001": (12, (0.5, 0.3, 0.2)), "montage-chameleon-dss-075d-001": (8, (0.5, 0.2)),
+}  # fmt: skip
+"""Copies and quotas, in peaks of an unlimited run, of the files that the search of work directories was
+chosen on."""
+LEFT_OUT = ("helloworld", "blast-chameleon-small", "montage-chameleon-2mass-005d")
+"""No workflow, and smaller ones of those that are there."""
 
 
 def put(folder: Path, problem: Any, name: str) -> None:
@@ -148,38 +152,37 @@ def stored(folder: Path, quick: bool, additive: bool = False) -> dict[str, float
     return known
 
 
-def with_buffers(instance: dict[str, Any], seed: int) -> dict[str, Any]:
-    """A shared buffer of what all nodes ask on average (4 GiB each), and a log-normal request of each job.
+def work_directories(folder: Path, quick: bool) -> dict[str, float]:
+    """Recorded workflows, copied, in part of the peak of an unlimited run; and the makespan of that run.
 
-    The job writes half of its own in each phase, and stages half of it in and out. The log is that of
-    Kopanski and Rzadca's figures; their requests come from another one.
+    Those that the search was chosen on also with their tasks shuffled; others at half of the peak.
     """
-    draw, nodes = random.Random(seed), instance["machine"]["nodes"]
-    room = nodes * 4 * GIB
-    instance["machine"]["burst_buffer"] = {
-        "bytes": room, "bytes_per_second": nodes * GIB, "drain_bytes_per_second": nodes * GIB / 10,
-        "placement": "shared",
-    }  # fmt: skip
-    for job in instance["jobs"]:
-        own = min(job["nodes"] * 4 * GIB * draw.lognormvariate(-0.5, 1.0), room)
-        job |= {"buffer_bytes": own, "stage_in_bytes": own / 2, "stage_out_bytes": own / 2}
-        job["phases"] = [{**phase, "io_bytes": own / 2} for phase in job["phases"]]
-    return instance
-
-
-def buffers(folder: Path, quick: bool) -> None:
-    """The log under four queues."""
-    path = shared_data("swf") / "KTH-SP2-1996-2.1-cln.first20000.swf"
-    if path.exists():
-        problem = batch_io_from_swf(read_swf(str(path)), max_jobs=1_000 if quick else 20_000)
-        log = with_buffers(problem.model_dump(mode="json", by_alias=True, exclude_none=True), 0)
-        for name, options in QUEUES.items():
-            put(folder, log | {"options": {"queue": "fcfs", **options}}, f"KTH-SP2, {name}: 0")
+    named = [
+        (shared_data("workflows") / f"{stem}.json", f"{stem.split('-')[0]}{how}", copies, shares)
+        for stem, (copies, shares) in RECORDED.items()
+        for how in ("", ", shuffled")
+    ]
+    others = sorted(shared_data("wfformat").glob("*.json"))
+    named += [(path, "others", 8, (0.5,)) for path in others if not path.stem.startswith(LEFT_OUT)]
+    known = {}
+    for path, group, copies, shares in named[: 2 if quick else None]:
+        one = read_work_directory(str(path), 64)
+        if "shuffled" in group:
+            tasks = random.Random("shuffled").sample(one.tasks, len(one.tasks))
+            one = WorkDirectoryProblem.model_validate(one.model_dump() | {"tasks": tasks})
+        problem = one.copies(copies)
+        free = unlimited(problem)
+        for share in shares:
+            name = f"{group}, {share} of the peak: {path.stem}"
+            quota = ceil(round(share * 1000) * free["peak_bytes"] / 1000)
+            put(folder, problem.model_copy(update={"quota_bytes": quota}), name)
+            known[name] = free["makespan_seconds"]
+    return known
 
 
 MAKERS: dict[str, Callable[[Path, bool], dict[str, float] | None]] = {
-    "burst-buffer": buffers, "defaults": chosen_on, "library": stored,
+    "defaults": chosen_on, "library": stored,
     "library-additive": partial(stored, additive=True), "replication-search": flattened,
-    "workflow": workflows, "workflow-exact": random_workflows,
+    "work-directory": work_directories, "workflow": workflows, "workflow-exact": random_workflows,
 }  # fmt: skip
 """By the name of the sweep."""

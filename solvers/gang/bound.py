@@ -13,7 +13,7 @@ from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
 
 PARAMETERS = {"symmetry_level": 0, "linearization_level": 2}
 """CP-SAT: the full linear relaxation proves most programs at the root; hints survive."""
-WORK, LOADING_SECONDS = 1.0, 1.0
+WORK, LOADING_SECONDS = 0.25, 1.0
 """Deterministic seconds of CP-SAT, and what loading it takes.
 
 Where they do not suffice, the bound is weaker but holds.

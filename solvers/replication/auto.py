@@ -28,6 +28,8 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome[Replica
         note = f"auto: exact-workflow, because {tasks} tasks are few enough to try every queue"
     else:
         outcome = link_aware.solve(problem, replace(request, settings=link_aware.Settings()))
+        if tasks <= exact_workflow.MOST_TASKS:
+            outcome = exact_workflow.with_relaxed_bound(problem, request, outcome)
         note = f"auto: link-aware, because {tasks} tasks are too many to try every queue"
     return replace(outcome, notes=(note, *outcome.notes))
 

@@ -78,29 +78,20 @@ class BluePacificLike(Settings):
     runtime_cv: Annotated[float, Field(ge=1)] = 1.5
 
 
-class Modelled(Settings):
-    """Means of a model or a log, which ``mean_local_seconds`` and ``interarrival_seconds`` rescale."""
+class Lublin(Settings):
+    """Sizes, gaps and run times of Lublin and Feitelson 1999, for a machine of this many nodes.
+
+    ``mean_local_seconds`` and ``interarrival_seconds`` rescale the means of the model.
+    """
 
     mean_local_seconds: Above | None = None  # type: ignore[assignment]
     interarrival_seconds: Above | None = None  # type: ignore[assignment]
-
-
-class Lublin(Modelled):
-    """Sizes, gaps and run times of Lublin and Feitelson 1999, for a machine of this many nodes."""
-
     model: Literal["batch", "interactive", "combined"] = "combined"
-
-
-class HyperErlangLike(Modelled):
-    """Jobs like those of the log *swf* (a path): a fit for each range of sizes (Jann et al. 1997)."""
-
-    swf: str
 
 
 PRESETS: dict[str, type[Settings]] = {
     "blue-pacific-like": BluePacificLike,
     "lublin99": Lublin,
-    "hyper-erlang": HyperErlangLike,
 }
 
 
@@ -154,14 +145,6 @@ def make_table(settings: Settings, seed: int) -> JobTable:
         from ioopt.generate.gang.lublin import sample
 
         drawn = sample(settings.model, settings.jobs, settings.nodes, streams[0])
-        size, length, arrival = _rescaled(settings, *drawn)
-    elif isinstance(settings, HyperErlangLike):
-        from ioopt.formats.swf.log import read_swf
-        from ioopt.generate.gang.hyper_erlang import fit_trace
-        from ioopt.generate.gang.hyper_erlang import sample as sample_fits
-
-        fits = fit_trace(read_swf(settings.swf))
-        drawn = sample_fits(fits, settings.jobs, settings.nodes, streams[0])
         size, length, arrival = _rescaled(settings, *drawn)
     else:
         raise UsageError(f"{type(settings).__name__} is not one of the gang presets")

@@ -27,6 +27,7 @@ from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason, relative_gap
 from ioopt.sim.replication.simulate import simulate
 from ioopt.sim.replication.state import instance_arrays, new_log, new_state, queue_arrays
+from ioopt.solvers.backends.cpsat_replay import relaxed_seconds
 from ioopt.solvers.replication.exact import queue_kernel as kernel
 from ioopt.solvers.replication.exact.queue_bound import Path
 from ioopt.solvers.replication.plans import TINY_TASKS, build_plan, tiny_batch
@@ -47,6 +48,8 @@ PIECE = {False: 64, True: 20_000}
 PLAIN_REPLAYS = 5_000
 """What ends sooner needs no machine code: some seconds."""
 ANSWER_SECONDS = 0.05
+RELAX_SHARE = 0.4
+"""Of the time that is left before the search over queues."""
 SEARCH_SHARE = {True: 0.3, False: 0.9}
 """Share of what is left for the start, by whether a search for a proof follows."""
 
@@ -98,6 +101,17 @@ def least_makespan(problem: ReplicationProblem, request: SolveRequest) -> Outcom
     return replace(started, bound=bound, notes=(*started.notes, *limits))
 
 
+def with_relaxed_bound(
+    problem: ReplicationProblem, request: SolveRequest, found: Outcome[ReplicationPlan]
+) -> Outcome[ReplicationPlan]:
+    """*found* by ``link-aware``, with the bound of the relaxation if there is time for it."""
+    run = _Run(problem, request)
+    run._offer(found.plan)
+    if found.stop is StopReason.ITERATIONS:
+        run.relax(1.0)
+    return replace(found, bound=run.floor, stop=StopReason.FINISHED if run.met else found.stop)
+
+
 @dataclass
 class _Run:
     """One solve: the best plan so far, and what the search of each policy has proven."""
@@ -116,7 +130,7 @@ class _Run:
         self.most = settings.replays if settings.replays is not None else 1 << 60
         left = self.request.deadline.remaining()
         self.deadline = self.request.deadline.within(max(0.0, left - ANSWER_SECONDS))
-        self.fast = self.asked = False
+        self.fast = self.asked = self.relaxed = False
 
     def start(self) -> None:
         """The best plan of a short search, and the plan of the request."""
@@ -144,9 +158,14 @@ class _Run:
         return max(self.floor, min(self.proven, default=0.0))
 
     def search(self) -> None:
-        """One policy after the other, each from what the last has found."""
+        """One policy after the other, each from what the last has found, until the bound is met.
+
+        CP-SAT comes before a search that is likely to be cut short, and after that of a tiny instance.
+        """
+        if len(self.problem.tasks) > TINY_TASKS:
+            self.relax(RELAX_SHARE)
         for policy in POLICIES:
-            if self.upper <= self.floor * (1 + 1e-12):
+            if self.met:
                 break
             tree = QueueSearch(self.problem, policy, self.upper, self.fast)
             ended = self._run(tree, policy)
@@ -156,6 +175,25 @@ class _Run:
                 self.proven.append(self.floor)
             if not ended or not tree.pressed:
                 break
+        if self.stop is not StopReason.GAP:
+            self.relax(1.0)
+        if self.met:
+            self.stop = StopReason.FINISHED
+
+    @property
+    def met(self) -> bool:
+        """Whether no plan at all can end sooner than the best one."""
+        return self.upper <= self.floor * (1 + kernel.CLOSE_ENOUGH)
+
+    def relax(self, share: float) -> None:
+        """Ask CP-SAT once for a bound of all plans, in that *share* of what is left."""
+        plan = self.plan
+        ruled = plan is not None and plan.sources == "lowest" and not plan.carry_out
+        if ruled and not (self.relaxed or self.met or self.deadline.expired()):
+            self.relaxed = True
+            seconds = share * self.deadline.remaining()
+            bound = relaxed_seconds(self.problem, self.upper, self.request, seconds)
+            self.floor = max(self.floor, bound)
 
     def _run(self, tree: QueueSearch, policy: EvictionPolicy) -> bool:
         """Search until the end (True) or until the time or the replays are up."""
@@ -171,7 +209,7 @@ class _Run:
             if queues is not None and tree.upper < self.upper:
                 self._offer(build_plan(self.problem, queues, policy))
                 self.upper = min(self.upper, tree.upper)
-            if ended:
+            if ended or self.met:
                 return True
             known = max(self.floor, tree.bound) if policy == POLICIES[-1] else self.floor
             if (relative_gap(self.upper, known) or 0.0) <= (self.request.options.gap or -1.0):

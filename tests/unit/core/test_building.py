@@ -55,19 +55,6 @@ def test_a_graph_and_frames_are_taken():
     assert [node.disk_bytes for node in built.nodes] == [1_000_000_000, None]
 
 
-def test_machines_and_gangs():
-    machine = ioopt.Machine(4, node="1B/s", storage="4B/s", options={"queue": "fcfs"})
-    # Each alone: 10 s of computing, 40 B at 4 B/s. Both at once on two nodes: 2 B/s each, so 20 s of I/O.
-    for _ in range(2):
-        machine.add_job(2, "1h", [("10s", 40)])
-    ends = ioopt.solve(machine, "base-line").to_frame()["end_seconds"]
-    assert list(ends) == [30.0, 30.0]
-    gangs = ioopt.Gangs(2, levels=1, quantum="1s")
-    gangs.add_job([0, 1], local=10, remote=12, name="first")
-    frame = ioopt.solve(gangs, "gs").to_frame()
-    assert list(frame["id"]) == ["first"] and list(frame["finish_seconds"]) == [10.0]
-
-
 def test_what_is_wrong_is_named():
     batch = two_steps()
     with pytest.raises(UsageError, match="is in bits"):
@@ -93,15 +80,6 @@ def test_what_is_wrong_is_named():
         (
             lambda b: ioopt.Batch(remote=0, replica=1),
             "network.remote_bytes_per_second: must be 1e-12 or more, not 0",
-        ),
-        (lambda b: ioopt.Machine(0, node=1, storage=1), "machine.nodes: must be 1 or more, not 0"),
-        (
-            lambda b: ioopt.Machine(4, node=1, storage=1).add_job(8, 1, [(1, 1)]),
-            "jobs[0] (0): nodes 8, but the machine has 4",
-        ),
-        (
-            lambda b: ioopt.Gangs(4, levels=1, quantum=1).add_job([5], local=1, remote=2),
-            "jobs[0] (0).file_nodes: node 5 is outside the machine, whose nodes are 0 .. 3",
         ),
     ],
 )
@@ -134,12 +112,8 @@ def test_whole_numbers_may_have_an_exponent(tmp_path):
         registry.generate(registry.KINDS["batch-io"], None, {"jobs": "8.5"}, 0)
 
 
-def test_builders_say_what_they_hold():
+def test_a_batch_says_what_it_holds():
     assert repr(two_steps()) == "Batch(1 node, 2 files, 5 tasks)"
-    machine = ioopt.Machine(64, node=1, storage=1)
-    machine.add_job(2, "1h", [("10s", 40)])
-    assert repr(machine) == "Machine(64 nodes, 1 job)"
-    assert repr(ioopt.Gangs(1, levels=1, quantum=1)) == "Gangs(1 node, 0 jobs)"
 
 
 def test_a_time_limit_has_a_unit_or_counts_seconds(capsys):

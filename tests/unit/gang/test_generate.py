@@ -1,14 +1,13 @@
-"""Gang workloads: calibrated preset, placements, fits of logs, Lublin-Feitelson, SWF import."""
+"""Gang workloads: calibrated preset, placements, Lublin-Feitelson, SWF import."""
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from conftest import ROOT, present, shared_path
+from conftest import shared_path
 
 from ioopt.decisions.gang.state import gangs_of
 from ioopt.errors import UsageError
@@ -24,20 +23,6 @@ from ioopt.generate.gang.generate import (
     make_table,
     place_files,
 )
-from ioopt.generate.gang.hyper_erlang import (
-    MAX_ORDER,
-    HyperErlang,
-    fit,
-    fit_trace,
-    raw_moments,
-    sample,
-    size_ranges,
-)
-
-MOMENTS = [
-    ("nasa-ipsc-1993.moments.csv", "NASA-iPSC-1993-3.1-cln.swf"),
-    ("kth-sp2-first20000.moments.csv", "KTH-SP2-1996-2.1-cln.first20000.swf"),
-]
 
 
 def test_loads_are_those_of_the_paper() -> None:
@@ -120,77 +105,11 @@ def test_generated_problem_is_the_table() -> None:
         (None, {"load": 3}, "no setting 'load'"),
         (None, {"intensity": "1.5"}, "intensity"),
         (None, {"placement": "spread"}, "placement"),
-        ("hyper-erlang", {}, "swf"),
     ],
 )
 def test_bad_settings_are_refused(preset: str | None, settings: dict[str, Any], word: str) -> None:
     with pytest.raises(UsageError, match=word):
         generate(preset, settings, 0)
-
-
-def moments_of(fitted: HyperErlang) -> list[float]:
-    """The first three raw moments."""
-    rising, out = 1.0, []
-    for power in (1, 2, 3):
-        rising *= fitted.order + power - 1
-        mixed = fitted.share * fitted.first**power + (1 - fitted.share) * fitted.second**power
-        out.append(rising * mixed)
-    return out
-
-
-@pytest.mark.parametrize(("table", "log"), present("data/workload-models", MOMENTS))
-def test_fits_match_the_moments_of_real_logs(table: str, log: str) -> None:
-    with open(shared_path("data", "workload-models", table), newline="") as stream:
-        rows = list(csv.DictReader(stream))
-    ranges = size_ranges(read_swf(shared_path("data", "swf", log)))
-    assert len(ranges) == len(rows) == 8
-    for (low, high, runs, gaps), row in zip(ranges, rows):
-        assert (low, high, len(runs)) == tuple(
-            int(row[k]) for k in ("size_low", "size_high", "jobs")
-        )
-        for values, name in ((runs, "run"), (gaps, "iat")):
-            wanted = [float(row[f"{name}_m{power}"]) for power in (1, 2, 3)]
-            assert raw_moments(values) == pytest.approx(wanted, rel=1e-8)
-            assert moments_of(fit(*wanted)) == pytest.approx(wanted, rel=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("moments", "order"),
-    [
-        ((1.0, 3.0, 15.0), 1),  # more variable than an exponential
-        ((1.0, 1.6, 3.6), 2),  # m2/m1^2 = 1.6 needs n >= 1/0.6, so 2
-        ((1.0, 1.25, 1.875), 4),  # an Erlang of order 4 itself
-    ],
-)
-def test_least_order(moments: tuple[float, float, float], order: int) -> None:
-    found = fit(*moments)
-    assert found.order == order
-    assert moments_of(found) == pytest.approx(moments)
-
-
-def test_a_constant_and_the_impossible() -> None:
-    assert fit(5.0, 25.0, 125.0).order == MAX_ORDER
-    for moments in ((1.0, 0.5, 1.0), (1.0, 2.0, 1.0), (0.0, 1.0, 1.0)):
-        with pytest.raises(UsageError, match="moments"):
-            fit(*moments)
-
-
-def test_sampled_fits_have_the_moments() -> None:
-    random = np.random.default_rng(0)
-    values = fit(100.0, 16_000.0, 3_600_000.0).sample(random, 200_000)
-    assert values.mean() == pytest.approx(100.0, rel=0.01)
-    assert (values**2).mean() == pytest.approx(16_000.0, rel=0.02)
-
-
-def test_jobs_like_those_of_a_log() -> None:
-    log = ROOT / "docs" / "samples" / "cluster.swf"
-    fits = fit_trace(read_swf(log))
-    size, _, arrival = sample(fits, 20_000, 128, np.random.default_rng(1))
-    assert (np.diff(arrival) >= 0).all()
-    wanted = sum(part.jobs for part in fits if part.high == 1) / sum(part.jobs for part in fits)
-    assert (size == 1).mean() == pytest.approx(wanted, abs=0.08)
-    problem = generate("hyper-erlang", {"swf": str(log), "jobs": 100, "nodes": 128}, 0)
-    assert len(problem.jobs) == 100
 
 
 def test_lublin_model_against_its_authors_output() -> None:
