@@ -17,7 +17,12 @@ if TYPE_CHECKING:
 
     SettingsT = TypeVar("SettingsT", bound=BaseModel)
 
-DEFAULT_TIME_LIMIT_SECONDS = 60.0
+
+class AtMost(float):
+    """A time limit that nobody asked to be used up: a search with a count of its own ends by that."""
+
+
+DEFAULT_TIME_LIMIT_SECONDS: float = AtMost(60.0)
 OVERTIME, OVERTIME_SECONDS = 0.05, 0.8
 """How far past the time limit a replay and its check may end."""
 now: Callable[[], float] = time.monotonic

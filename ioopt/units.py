@@ -116,7 +116,7 @@ def parse_seconds(text: str | int | float) -> float:
     0.25
     """
     if isinstance(text, (int, float)):
-        return float(text)
+        return text if isinstance(text, float) else float(text)
     known = ", ".join(sorted(name for name in _TIME_UNITS if name))
     number, unit = _amount(text, "time", known)
     if unit.lower() not in _TIME_UNITS:

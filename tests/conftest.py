@@ -191,7 +191,12 @@ COUNTED: list[tuple[Any, str, Any]] = [
         params,
         "PARAMS",
         params.SearchParams(
-            evaluations_per_task=2, fewest_evaluations=60, tasks_per_second=100, most_steps=10
+            evaluations_per_task=2,
+            fewest_evaluations=60,
+            tasks_per_second=100,
+            most_steps=10,
+            first_restart=30,
+            most_restarts=2,
         ),
     ),
     (exact_workflow, "PLAIN_REPLAYS", 500),

@@ -19,7 +19,7 @@ from ioopt import registry
 from ioopt.catalog import bundled
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.native import dump_json, read_toml, validate
-from ioopt.options import parse_settings
+from ioopt.options import DEFAULT_TIME_LIMIT_SECONDS, parse_settings
 from ioopt.problems.base import Json, Record
 from ioopt.registry import KindSpec, measures_of
 from ioopt.solving import load, problem_from_dict
@@ -51,7 +51,7 @@ class SolverEntry(Record):
 class Config(Record):
     """A whole CONFIG.toml."""
 
-    time_limit: float = Field(default=60.0, gt=0)
+    time_limit: float = Field(default=DEFAULT_TIME_LIMIT_SECONDS, gt=0)
     hard_limit: float | None = Field(default=None, gt=0)
     memory_limit: str | None = None
     threads: int = Field(default=1, ge=1)

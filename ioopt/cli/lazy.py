@@ -157,7 +157,7 @@ class Seconds(click.ParamType):
     ) -> float:
         """Seconds; a negative number is left to the command, which knows what it is for."""
         try:
-            return float(value)
+            return value if isinstance(value, float) else float(value)
         except ValueError:
             pass
         try:

@@ -25,7 +25,7 @@ from pydantic_core import to_jsonable_python
 from ioopt.embed.guard import Decision, Guard, restoring
 from ioopt.errors import InstanceError, NotApplicableError, UsageError
 from ioopt.formats.native import validate
-from ioopt.options import Deadline
+from ioopt.options import AtMost, Deadline
 from ioopt.problems.base import Json
 from ioopt.problems.replication import (
     CopyEntry,
@@ -156,7 +156,7 @@ class ReplicationPlanner:
             self._queues = {name: [] for name in self._nodes}
             return Decision(0)
         deadline = None if until.limit_seconds is None else until.remaining()
-        limit = None if deadline is None else deadline * DEADLINE_SHARE
+        limit = None if deadline is None else AtMost(deadline * DEADLINE_SHARE)
         how: Json = {"settings": self._settings, "seed": self._seed, "time_limit": limit}
         found: list[Result] = []
 

@@ -24,7 +24,7 @@ from ioopt.statements import past_bound
 
 SOLVERS = {
     "replication": ("auto", "link-aware", "exact-workflow", "minmin", "job-data-present"),
-    "additive_seconds": ("ip", "anneal", "minmin", "two-stage"),
+    "additive_seconds": ("ip", "anneal", "minmin", "two-stage", "link-aware"),
 }
 """Tried for a kind or a measure; of other kinds all."""
 

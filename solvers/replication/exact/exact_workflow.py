@@ -31,7 +31,7 @@ from ioopt.solvers.backends.cpsat_replay import relaxed_seconds
 from ioopt.solvers.replication.exact import queue_kernel as kernel
 from ioopt.solvers.replication.exact.queue_bound import Path
 from ioopt.solvers.replication.plans import TINY_TASKS, build_plan, tiny_batch
-from ioopt.solvers.replication.search import link_aware
+from ioopt.solvers.replication.search import link_aware, params
 
 if TYPE_CHECKING:
     from ioopt.compiled import Ints
@@ -87,7 +87,9 @@ def least_makespan(problem: ReplicationProblem, request: SolveRequest) -> Outcom
     provable = len(problem.tasks) <= MOST_TASKS and all(n.staging == 1 for n in problem.nodes)
     deadline = request.deadline
     part = deadline.within(SEARCH_SHARE[provable] * deadline.remaining())
-    asked = replace(request, settings=link_aware.Settings(), deadline=part)
+    count = params.PARAMS.evaluations(problem) if provable else None
+    settings = link_aware.Settings(evaluations=count)
+    asked = replace(request, settings=settings, deadline=part)
     if len(problem.tasks) <= TINY_TASKS and provable:
         return solve(problem, replace(request, settings=None))
     started = link_aware.solve(problem, asked)

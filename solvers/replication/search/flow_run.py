@@ -3,7 +3,6 @@
 See :mod:`ioopt.solvers.replication.search.link_aware`.
 """
 
-import random
 from collections.abc import Mapping
 
 from ioopt.errors import OutOfTime
@@ -69,25 +68,27 @@ class FlowRun(LinkAwareRun):
         ends = [f"{name} {quantity('seconds', end, unit=unit)}" for name, end in self.ends.items()]
         return (*super().notes(), f"planners: {', '.join(ends) or 'not replayed'}")
 
-    def deal(self) -> None:
+    def deal(self, fresh: bool = True, first: bool = True) -> None:
         """Stretches of the depth-first order; then dispatches by live bytes under random parameters.
 
         The stretches gain nothing where a planner has a plan, but are one where time was too short for any.
         """
-        rng = random.Random(self.request.options.seed)
-        if not self.over() and not self._slow():
+        rng = self._rng
+        if first and not self.over() and not self._slow():
             cut = stretches(self.problem, depth_first(self.problem))
             self.attempt(cut, "stretches of the depth-first order")
-        for turn in range(self.params.workflow_deals):
+        for turn in range(self.params.workflow_deals if fresh else 0):
             if self.over() or self._slow():
                 return
             order = depth_first(self.problem, rng if turn % 3 == 2 else None)
             dealing = FlowDealing(
                 rng.choice(PENALTIES), rng.choice(DRIFTS), rng.random() < 0.6, rng.choice(NOISES)
             )
-            if turn < len(FIRST_DEALS):
+            if first and turn < len(FIRST_DEALS):
                 dealing = FIRST_DEALS[turn]
-            policy = LiveBytes(self.problem, order, dealing, turn)
+            policy = LiveBytes(
+                self.problem, order, dealing, turn if first else rng.randrange(1 << 30)
+            )
             within = self.request.deadline.within(DEAL_SHARE * max(0.0, self.budget.left()))
             try:
                 plan, _ = dispatch(self.problem, policy, deadline=within)
@@ -95,7 +96,7 @@ class FlowRun(LinkAwareRun):
                 return
             self.attempt(self.queues_of(plan), "dispatch by live bytes")
 
-    def anneal(self) -> None:
+    def anneal(self, turn: int = 0) -> None:
         """Anneal where replays are quick, and there is a plan."""
-        if not self._slow() and self.best.score < float("inf"):
-            super().anneal()
+        if not self._slow() and self._elite.score < float("inf"):
+            super().anneal(turn)

@@ -7,10 +7,13 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from math import inf
 
 from ioopt.compiled.choice import LOADING_SECONDS, use_machine_code
 from ioopt.errors import NotApplicableError, OutOfTime
 from ioopt.models.replication.workflow_bound import makespan_bound_seconds
+from ioopt.options import AtMost
 from ioopt.problems.replication import RULES, EvictionPolicy, ReplicationPlan, ReplicationProblem
 from ioopt.protocols import SolveRequest
 from ioopt.result import StopReason
@@ -26,6 +29,7 @@ from ioopt.solvers.replication.search.link_search import (
     Annealing,
     Engine,
     Queues,
+    again,
     by_bytes,
     by_replays,
     with_barriers,
@@ -35,25 +39,20 @@ from ioopt.solvers.replication.workflows import PLANNERS, Planner
 
 
 class Budget:
-    """What a search may spend and has spent; it ends after *effort* replays or so many *seconds*.
+    """What a search may spend and has spent: so many replays (without end: infinite) and *seconds*.
 
-    The number of replays decides how far a run is, so that runs repeat, unless it *follows_clock* and the
-    replays are late by about a share *lag* of the time: from then on the time past that share does, and
-    what is left of the run's phases goes into the time left, none is skipped.
+    Restarts take a part of the replays each, so that a longer limit goes on where a shorter one ended.
     """
 
-    def __init__(
-        self,
-        effort: int,
-        seconds: float,
-        follows_clock: bool,
-        lag: float,
-        clock: Callable[[], float],
-    ) -> None:
-        self.effort, self.follows_clock, self.lag, self.clock = effort, follows_clock, lag, clock
-        self.evaluations, self.by_clock, self.replay_seconds = 0, False, 0.0
-        self._begun = clock()
-        self.end = self._begun + seconds
+    def __init__(self, effort: float, seconds: float, clock: Callable[[], float]) -> None:
+        self.effort, self.clock = effort, clock
+        self.evaluations, self.replay_seconds = 0, 0.0
+        self.end = clock() + seconds
+        self._first, self.size = 0, 1
+
+    def begin(self, size: int) -> None:
+        """Begin a restart of *size* replays."""
+        self._first, self.size = self.evaluations, max(1, size)
 
     def left(self) -> float:
         """Seconds left."""
@@ -63,30 +62,17 @@ class Budget:
         """Let the run, in a thread of its own, end as soon as it looks at the clock."""
         self.end = -float("inf")
 
-    def replays_left(self) -> int:
-        """How many replays are left, by the count or by the clock."""
-        counted = self.effort - self.evaluations
-        if not self.by_clock:
-            return counted
-        return min(counted, int(max(0.0, self.left()) / max(self.replay_seconds, 1e-7)))
-
     def counted_out(self) -> bool:
-        """Whether the number of replays is used up, where the number ends the run."""
-        return self.evaluations >= self.effort and not self.by_clock
+        """Whether the number of replays is used up."""
+        return self.evaluations >= self.effort
 
     def late(self) -> bool:
         """Whether no time is left for another replay."""
         return self.left() <= self.replay_seconds
 
     def progress(self) -> float:
-        """Share of the run that is over, 0 to 1, by the count or, once that is late, by the clock."""
-        counted = min(1.0, self.evaluations / self.effort)
-        if not self.follows_clock:
-            return counted
-        passed = 1.0 - self.left() / max(self.end - self._begun, 1e-9)
-        beyond = min(1.0, (passed - self.lag) / (1.0 - self.lag))
-        self.by_clock = self.by_clock or beyond > counted
-        return max(counted, beyond) if self.by_clock else counted
+        """Share of the restart that is over, 0 to 1."""
+        return min(1.0, (self.evaluations - self._first) / self.size)
 
 
 RESERVE_SHARE = 0.4
@@ -97,6 +83,8 @@ STRETCH_SECONDS = 0.1
 """Annealing between two looks at the clock."""
 CHEAP_SECONDS = 0.05
 """Plans whose replay takes longer are not made past the limit: the answer is replayed once more."""
+CYCLE = 12
+"""Restarts from one fresh start, the second half of them from the best of the run."""
 BY_ORDER = "annealing of one order"
 HANDED_ON = "files handed on between nodes"
 HAND_ON_WINDOWS = (1, 1 << 30)
@@ -128,10 +116,10 @@ class Best:
 
 
 class LinkAwareRun:
-    """Starts, dealing, annealing, and the clock over all three.
+    """Starts, then restarts that deal and anneal, until the clock or the count ends them.
 
-    *evaluations*: replays to make (None: by the number of tasks, or by the clock where that is
-    sooner).
+    *evaluations*: replays to make. None: restarts that grow from few replays on, until a limit that
+    was asked for is used up, else by the number of tasks.
     """
 
     proof_seconds = 0.0
@@ -151,18 +139,21 @@ class LinkAwareRun:
         self._cells = params.cells(problem)
         self._slow_replays = self._cells > self.params.slow_cells
         limit, left = request.options.time_limit_seconds, request.deadline.remaining()
-        effort = evaluations or self.params.evaluations(problem, limit)
+        asked = limit is not None and not isinstance(limit, AtMost)
+        effort = evaluations or (inf if asked else self.params.evaluations(problem, limit))
         # The front door still has to replay and check the plan.
         after = 0.05 + 4e-5 * sum(map(len, problem.inputs)) + AFTER_PROOF * self.proof_seconds
         self._reserve = min(RESERVE_SHARE * left, after) if limit else 0.0
         self.budget = Budget(
             effort,
             (left if limit else self.params.default_seconds) - self._reserve,
-            evaluations is None,
-            self.params.lag,
             request.deadline.clock,
         )
-        self._ordered = self.params.has_orders(problem, effort)
+        self._orders_pay = self.params.orders_pay(problem) and not self._slow_replays
+        self._evaluations = evaluations
+        self._rng = random.Random(request.options.seed)
+        self._elite = Best()
+        self._ordered: Annealing | None = None
         self.options = request.settings or RULES
         # Where even the cheap answers take long plain replays the engine is chosen before them.
         plain = replay_seconds(problem)[0]
@@ -173,6 +164,11 @@ class LinkAwareRun:
     def _proven(self) -> float:
         """A bound of the makespan in seconds."""
         return makespan_bound_seconds(self.problem)
+
+    @cached_property
+    def _spectral(self) -> list[int]:
+        """The tasks along the Fiedler vector."""
+        return task_order(self.problem)
 
     def reached(self) -> bool:
         """Whether the best plan meets the bound or the gap asked for."""
@@ -188,7 +184,8 @@ class LinkAwareRun:
         if self.reached():
             proven = self.best.score <= self.bound * (1 + 1e-9)
             return StopReason.FINISHED if proven else StopReason.GAP
-        return StopReason.ITERATIONS if self.budget.counted_out() else StopReason.TIME
+        timely = self.budget.counted_out() or not self.budget.late()
+        return StopReason.ITERATIONS if timely else StopReason.TIME
 
     def offer(
         self,
@@ -200,9 +197,12 @@ class LinkAwareRun:
         rounds: Queues | None = None,
     ) -> None:
         """Keep *queues* (or the *plan* itself) if they score better; report once a second."""
+        found = Best(score, queues, eviction, plan, origin, rounds or [])
+        if score < self._elite.score:
+            self._elite = found
         if score >= self.best.score:
             return
-        self.best = Best(score, queues, eviction, plan, origin, rounds or [])
+        self.best = found
         now = self.budget.clock()
         if self._said < 0 or now - self._said > 1.0:
             self._said = now
@@ -286,40 +286,72 @@ class LinkAwareRun:
         return self.engine.score(queues, plan.eviction)
 
     def improve(self) -> None:
-        """Deal and anneal until time, count or bound says stop, on one engine from here on."""
+        """Restart until time, count or bound says stop, on one engine from here on."""
         if self.over():
             return
         budget = self.budget
-        plain = min(budget.left(), budget.replays_left() * budget.replay_seconds)
+        plain = min(budget.left(), budget.effort * budget.replay_seconds)
         if not self._chosen and use_machine_code("link-aware", self.request.deadline, plain):
             # No random number has been drawn yet: both engines would give the same answer.
             self.engine = Engine(self.problem, self.request.options.seed, True, self.options)
             budget.replay_seconds = 0.0
-        self.deal()
+        for turn in range(self.params.most_restarts):
+            before = budget.evaluations
+            budget.begin(self._size(turn))
+            self.restart(turn)
+            if self.over():
+                return
+            if budget.evaluations == before:
+                budget.give_up()
+
+    def _size(self, turn: int) -> int:
+        """Replays of a restart: twice those of the one before, up to what serves an annealing."""
+        knobs, tasks = self.params, len(self.problem.tasks)
+        most = (
+            knobs.evaluations_per_round if self._orders_pay else knobs.evaluations_per_restart
+        ) * tasks
+        size = min((self._evaluations or knobs.first_restart) << min(turn, 40), most)
+        if self._evaluations and not self._orders_pay:
+            size = self._evaluations
+        left = self.budget.effort - self.budget.evaluations
+        return int(left) if left < 2 * size else size
+
+    def restart(self, turn: int) -> None:
+        """Deal and anneal, from the elite of its cycle; the second half of a cycle begins from the best."""
+        place = turn % CYCLE
+        fresh = place == 0
+        if place == CYCLE // 2:
+            self._elite = self.best
+        elif fresh and turn:
+            self._elite, self._ordered = Best(), None
+        self.deal(fresh, first=turn == 0)
         if self.over():
             return
-        fewest = self.params.fewest_by_clock * len(self.problem.tasks)
-        if self._ordered and (not budget.by_clock or budget.replays_left() >= fewest):
-            self._orders()
+        if self._orders_pay and self.budget.size >= self.params.fewest_per_order * len(
+            self.problem.tasks
+        ):
+            self._orders(turn)
         else:
-            self.anneal()
+            self.anneal(turn)
 
-    def deal(self) -> None:
-        """Plans that hand files on; then random dispatches of the spectral order, both ways."""
-        order, budget, knobs = task_order(self.problem), self.budget, self.params
-        if knobs.orders_pay(self.problem):
+    def deal(self, fresh: bool = True, first: bool = True) -> None:
+        """Plans that hand files on at *first*; then random dispatches of the spectral order, both ways."""
+        order, budget, knobs = self._spectral, self.budget, self.params
+        if first and knobs.orders_pay(self.problem):
             self._hand_on(order)
-        rng = random.Random(self.request.options.seed)
-        share = knobs.ordered_deal_share if self._ordered else knobs.deal_share
+        share = knobs.ordered_deal_share if self._orders_pay else knobs.deal_share
         if self._slow_replays:
             share = knobs.slow_deal_share
         until = budget.progress() + share * (1.0 - budget.progress())
         files = [file.bytes for file in self.problem.files] or [0]
         typical = sum(files) / len(files) / self.problem.network.remote_bytes_per_second
         deals = knobs.deals_per_replay if self._cells > knobs.medium_cells else 1
-        dealings, replays = [Dealing(40, 2.0, 0.1 * typical, 0.0)], 0
+        dealings = [random_dealing(self._rng, typical) for _ in range(deals)]
+        if first:
+            dealings = [Dealing(40, 2.0, 0.1 * typical, 0.0)]
+        replays = 0
         while not self.over():
-            enough = replays >= knobs.fewest_deals
+            enough = replays >= knobs.fewest_deals or not fresh
             if budget.progress() >= (until if enough else max(until, 0.5)):
                 return
             planned: list[tuple[float, Queues]] = []
@@ -331,7 +363,7 @@ class LinkAwareRun:
                 order = order[::-1]
             self.attempt(min(planned)[1], "dispatch in spectral order")
             replays += 1
-            dealings = [random_dealing(rng, typical) for _ in range(deals)]
+            dealings = [random_dealing(self._rng, typical) for _ in range(deals)]
 
     def _hand_on(self, order: Sequence[int]) -> None:
         """Score plans of *order* on all nodes, three quarters and half of them, while time lasts."""
@@ -350,30 +382,30 @@ class LinkAwareRun:
                 budget.evaluations += 1
                 spent = budget.clock() - begun
 
-    def _orders(self) -> None:
-        """One order of all tasks annealed, then with barriers by replays; again from other numbers."""
-        order, first, knobs = task_order(self.problem), self.budget.progress(), self.params
-        rounds = max(1, self.budget.replays_left() // (knobs.evaluations_per_round * len(order)))
-        span, share = (1.0 - first) / rounds, knobs.order_share
-        for turn in range(rounds):
-            line = by_bytes(self.engine, order, in_turn=turn % 2 == 0)
+    def _orders(self, turn: int) -> None:
+        """Anneal one order of all tasks, from the best of the cycle on, then with barriers by replays."""
+        knobs, now = self.params, self.budget.progress()
+        if self._ordered is None:
+            line = by_bytes(self.engine, self._spectral, in_turn=turn % 2 == 0)
             hot = self._heat(self.bound, knobs.order_hot[turn % 2])
-            self._cool(line, first + span * (turn + share), hot, BY_ORDER)
-            if self.over():
-                return
-            barred = with_barriers(self.engine, line, len(self.problem.nodes))
-            until, hot = first + span * (turn + 1), self._heat(self.bound, knobs.warm)
-            self._cool(barred, until, hot, f"{BY_ORDER}, then with barriers")
-            if self.over():
-                return
-
-    def anneal(self) -> None:
-        """Anneal from the best queues until the run is over."""
-        annealing = by_replays(self.engine, self.best.queues)
-        if annealing.seconds == float("inf"):
-            self.budget.give_up()
+        else:
+            line = again(self.engine, self._ordered)
+            hot = self._heat(self.bound, knobs.order_warm)
+        self._cool(line, now + (1.0 - now) * knobs.order_share, hot, BY_ORDER)
+        self._ordered = line
+        if self.over():
             return
-        self._cool(annealing, 1.0, self._heat(annealing.seconds, self.params.hot), "annealing")
+        barred = with_barriers(self.engine, line, len(self.problem.nodes))
+        self._cool(
+            barred, 1.0, self._heat(self.bound, knobs.warm), f"{BY_ORDER}, then with barriers"
+        )
+
+    def anneal(self, turn: int = 0) -> None:
+        """Anneal from the queues of the elite until the restart is over."""
+        annealing = by_replays(self.engine, self._elite.queues)
+        if annealing.seconds < inf:
+            hot = self._heat(annealing.seconds, self.params.heats[turn % 2])
+            self._cool(annealing, 1.0, hot, "annealing")
 
     def _heat(self, score: float, share: float) -> float:
         """A temperature in seconds: that *share* of the *score*."""
@@ -381,25 +413,22 @@ class LinkAwareRun:
         return score * (many / max(many, len(self.problem.tasks))) * share
 
     def _cool(self, annealing: Annealing, until: float, hot: float, origin: str) -> None:
-        """Anneal until share *until* of the run is over, from *hot* seconds on."""
-        budget, falls = self.budget, self.params.cold / self.params.hot
-        start, base, cost = budget.progress(), budget.evaluations, annealing.steps_per_replay
-        total, steps = cost * max(1, round((until - start) * budget.effort)), 1
-        while not self.over() and budget.progress() < until:
-            begun, before = budget.clock(), annealing.evaluations
-            share = (budget.progress() - start) / max(until - start, 1e-9)
-            first = int(share * total) if budget.by_clock else before
-            if first >= total:
-                return
-            steps = min(steps, total - first)
+        """Anneal until share *until* of the restart is over, from *hot* seconds on."""
+        budget, falls = self.budget, self.params.cold / self.params.heats[0]
+        base, cost = budget.evaluations, annealing.steps_per_replay
+        total, steps = cost * max(1, round((until - budget.progress()) * budget.size)), 1
+        while not self.over() and (first := annealing.evaluations) < total:
+            begun, steps = budget.clock(), min(steps, total - first)
             annealing.run(steps, hot, hot * falls, self.target, first, total)
-            made = annealing.evaluations - before
-            budget.evaluations = base + annealing.evaluations // cost
+            made = annealing.evaluations - first
+            budget.evaluations = base + -(-annealing.evaluations // cost)
             budget.replay_seconds = cost * (budget.clock() - begun) / max(1, made)
             seconds = min(STRETCH_SECONDS, 0.5 * max(0.0, budget.left()))
             # A replay that is given up at once says little of the next: no more than twice as many.
             fitting = max(1, int(cost * seconds / max(budget.replay_seconds, 1e-7)))
             steps = min(self.params.most_steps, fitting, 2 * steps)
-            if annealing.best_score < self.best.score:
+            if annealing.best_score < self._elite.score:
                 queues, rounds = annealing.best_queues(), annealing.best_rounds()
                 self.offer(queues, annealing.best_score, origin, rounds=rounds)
+            if not made:
+                return

@@ -230,6 +230,13 @@ def by_bytes(engine: Engine, order: Sequence[int], in_turn: bool = False) -> Ann
     return Annealing(engine, engine.arrays([]), line, 10, by_bytes=True)
 
 
+def again(engine: Engine, ordered: Annealing) -> Annealing:
+    """Goes on from the best order of another annealing by bytes."""
+    best = ordered.line
+    line = engine.line([*map(int, best.best_order)], [*map(int, best.best_node)], True)
+    return Annealing(engine, engine.arrays([]), line, 10, by_bytes=True)
+
+
 def with_barriers(engine: Engine, ordered: Annealing, every: int) -> Annealing:
     """Goes on from the best order of another annealing by replays, at first a barrier after *every* tasks."""
     order = [int(k) for k in ordered.line.best_order]

@@ -16,37 +16,40 @@ class SearchParams(Record):
     """How a link-aware search spends its replays; chosen on ``image-85`` and ``bipartite-85``, seeds 0 to 9.
 
     *Size of a run*: ``evaluations_per_task`` replays a task, at least ``fewest_evaluations``, where no
-    deadline ends it; where orders of tasks pay, ``tasks_per_second`` times the limit over the tasks. Without
-    a limit it takes ``default_seconds`` at most. The clock takes over where replays are late by a share
-    ``lag``.
+    limit was asked for; where orders of tasks pay, ``tasks_per_second`` times the limit over the tasks.
+    Without a limit it takes ``default_seconds`` at most. Restarts, ``most_restarts`` at most, grow from
+    ``first_restart`` replays on, each twice as many, up to ``evaluations_per_restart`` a task.
 
-    *Orders*: annealed where each task gets ``fewest_per_order`` replays (``fewest_by_clock`` where the clock
-    ends the run), batches have ``many_tasks`` or more, and replays are not slow, with fewer than
-    ``slow_cells`` inputs x nodes. Every ``evaluations_per_round`` replays a task another order is annealed,
-    for ``order_share`` of them by its bytes, from ``order_hot`` on by turns, then with barriers, from
+    *Orders*: annealed where a restart has ``fewest_per_order`` replays a task, batches have ``many_tasks`` or
+    more, and replays are not slow, with fewer than ``slow_cells`` inputs x nodes. A restart of up to
+    ``evaluations_per_round`` replays a task anneals one for ``order_share`` of them by its bytes, from
+    ``order_hot`` on by turns, or ``order_warm`` where it goes on from another, then with barriers, from
     ``warm`` on.
 
     *Deals* take ``deal_share`` of a run, ``ordered_deal_share`` before orders and ``slow_deal_share`` where
     replays are slow; ``fewest_deals`` of them at least, ``deals_per_replay`` before one is replayed from
     ``medium_cells`` inputs x nodes on. ``workflow_deals`` dispatches by live bytes begin a workflow.
 
-    *Annealing of queues* goes from ``hot`` to ``cold``; temperatures are shares of the makespan for up to
-    ``many_tasks`` tasks, less for more: a move changes what a few tasks cost.
+    *Annealing of queues* begins at each of ``heats`` by turns and falls as from the first to ``cold``;
+    temperatures are shares of the makespan for up to ``many_tasks`` tasks, less for more: a move changes
+    what a few tasks cost.
     """
 
     evaluations_per_task: int = Field(default=200, ge=0)
     fewest_evaluations: Count = 500
     tasks_per_second: Seconds = 1e6
     default_seconds: Seconds = 60.0
-    lag: Share = 0.2
+    most_restarts: Count = 1_000_000
+    first_restart: Count = 100
+    evaluations_per_restart: Count = 200
     fewest_per_order: Count = 50
-    fewest_by_clock: Count = 10
     many_tasks: Count = 100
     slow_cells: Count = 90_000
     medium_cells: Count = 10_000
-    evaluations_per_round: Count = 1500
-    order_share: Share = 0.4
+    evaluations_per_round: Count = 500
+    order_share: Share = 0.6
     order_hot: tuple[Share, Share] = (5e-3, 1e-2)
+    order_warm: Share = 3e-3
     warm: Share = 1e-3
     deal_share: Share = 0.12
     ordered_deal_share: Share = 0.02
@@ -54,7 +57,7 @@ class SearchParams(Record):
     fewest_deals: Count = 24
     deals_per_replay: Count = 4
     workflow_deals: int = Field(default=6, ge=0)
-    hot: Share = 5e-3
+    heats: tuple[Share, Share] = (5e-3, 1e-3)
     cold: Share = 1e-4
     most_steps: Count = 100_000
 
@@ -72,11 +75,6 @@ class SearchParams(Record):
         if problem.is_workflow or len(problem.tasks) < self.many_tasks or not small:
             return False
         return problem.network.remote_link == "shared"
-
-    def has_orders(self, problem: ReplicationProblem, effort: int) -> bool:
-        """Whether so many replays are enough to anneal an order, and each fast enough."""
-        enough = effort >= self.fewest_per_order * len(problem.tasks)
-        return enough and self.orders_pay(problem) and cells(problem) <= self.slow_cells
 
 
 PARAMS = SearchParams()

@@ -57,7 +57,7 @@ def test_additive_time_and_makespan_differ_by_hand() -> None:
 def test_never_above_either_baseline(monkeypatch: pytest.MonkeyPatch) -> None:
     """Even where the start is the planners' plans alone and no search follows; both win somewhere."""
     few = exact_workflow.link_aware.Settings(evaluations=1)
-    monkeypatch.setattr(exact_workflow.link_aware, "Settings", lambda: few)
+    monkeypatch.setattr(exact_workflow.link_aware, "Settings", lambda **_: few)
     monkeypatch.setattr(exact_workflow, "MOST_TASKS", 0)
     winners = set()
     for seed in range(12):

@@ -18,12 +18,14 @@ from ioopt.compiled import choice
 from ioopt.errors import NotApplicableError
 from ioopt.generate.replication.generate import generate
 from ioopt.models.replication.workflow_bound import makespan_bound_seconds
-from ioopt.options import Deadline, SolveOptions
+from ioopt.options import AtMost, Deadline, SolveOptions
 from ioopt.problems.replication import ReplicationPlan
 from ioopt.protocols import SolveRequest
 from ioopt.registry import solvers_for
 from ioopt.result import StopReason
+from ioopt.sim.replication.simulate import simulate
 from ioopt.solvers.replication.search import (
+    flow_run,
     line_kernel,
     line_moves,
     link_aware,
@@ -221,41 +223,33 @@ def test_a_plan_with_barriers_replays_to_what_it_promises(monkeypatch: pytest.Mo
     assert "with barriers" in result.notes[0]
 
 
-def test_a_late_run_fits_its_phases_into_the_time_left() -> None:
-    """20 of 100 replays after 3.6 of 10 s, .16 of .8 beyond a lag of .2, is not late; after 5 s it is."""
-    now = [0.0]
-    run = link_run.Budget(100, 10.0, True, 0.2, lambda: now[0])
-    run.replay_seconds = 0.01
-    now[0], run.evaluations = 3.59, 20
-    assert (run.progress(), run.by_clock, run.replays_left()) == (0.2, False, 80)
-    now[0] = 5.0
-    assert (run.progress(), run.by_clock) == (pytest.approx(0.3 / 0.8), True)
-    now[0] = 9.75
-    assert run.replays_left() == 25
-    now[0] = 10.0
-    assert run.progress() == 1.0
-
-
-@pytest.mark.parametrize(("seconds", "path"), [(1e-3, "orders"), (1.0, "queues")])
-def test_a_late_run_anneals_orders_where_there_is_time_for_them(
-    seconds: float, path: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("kind", ["batch", "orders", "workflow"])
+def test_a_longer_limit_goes_on_where_a_shorter_one_ended(
+    kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of 20 tasks with at least 10 replays each: some 50 s left, at a millisecond or a second a replay."""
-    monkeypatch.setattr(params, "PARAMS", params.SearchParams(many_tasks=20))
-    problem = generate("image-85", {"tasks": 20, "nodes": 2, "disk": "400MB"}, 0)
-    request = SolveRequest(
-        SolveOptions(time_limit_seconds=60.0), Deadline(60.0, lambda: 0.0), link_aware.Settings()
-    )
+    """A look at the clock takes .05 s: the trace of a run is the first part of that of a longer one.
+
+    So a longer limit is never worse. A limit that nobody asked to be used up ends by the count.
+    """
     monkeypatch.setattr(choice, "available", lambda: False)
-    run = link_run.LinkAwareRun(problem, request, None)
-    run._ordered, run.budget.replay_seconds = True, seconds
-    run.budget.by_clock = True
-    taken: list[str] = []
-    monkeypatch.setattr(run, "deal", lambda: None)
-    monkeypatch.setattr(run, "_orders", lambda: taken.append("orders"))
-    monkeypatch.setattr(run, "anneal", lambda: taken.append("queues"))
-    run.improve()
-    assert taken == [path]
+    small = {"many_tasks": 12, "tasks_per_second": 1e-3, "fewest_per_order": 4, "workflow_deals": 2}
+    knobs = params.SearchParams(most_steps=10, evaluations_per_task=3, fewest_evaluations=40,
+                                first_restart=10, evaluations_per_restart=5,
+                                evaluations_per_round=8, **small)  # fmt: skip
+    monkeypatch.setattr(params, "PARAMS", knobs)
+    monkeypatch.setattr(flow_run, "DEAL_SHARE", 1.0)  # else a short limit may cut a deal short
+    settings = {"tasks": 12, "nodes": 2, "disk": "unlimited" if kind == "batch" else "450MB"}
+    problem = generate("bipartite-85", settings, 1)
+    if kind == "workflow":
+        problem = generate("many-small-groups", {"groups": 4, "nodes": 2, "disk_share": 1.5}, 4)
+    asked = [ticking(0.05, limit) for limit in (20.0, 30.0, 50.0, 50.0, AtMost(1e6))]
+    told = [link_aware.solve(problem, request) for request in asked]
+    ends = [simulate(problem, outcome.plan).metrics["makespan_seconds"] for outcome in told]
+    made = [outcome.metrics["evaluations"] for outcome in told]
+    assert ends[0] >= ends[1] >= ends[2] == ends[3] and told[2].plan == told[3].plan
+    assert made[0] < made[1] < made[2] == made[3]
+    assert {outcome.stop for outcome in told[:4]} == {StopReason.TIME}
+    assert (told[4].stop, made[4]) == (StopReason.ITERATIONS, knobs.evaluations(problem, 1e6))
 
 
 @pytest.mark.usefixtures("whole_effort")
@@ -322,7 +316,8 @@ def test_plans_do_not_depend_on_the_clock_unless_it_ends_the_run() -> None:
     leaves room for some twenty readings ends the run by time, with a plan."""
     problem = ioopt.load("two-pairs")
     solver = link_aware.solve
-    slow, fast = (solver(problem, ticking(seconds)) for seconds in (1e-7, 1e-4))
+    limit = AtMost(60.0)
+    slow, fast = (solver(problem, ticking(seconds, limit)) for seconds in (1e-7, 1e-4))
     assert (slow.plan, slow.stop, slow.metrics) == (fast.plan, fast.stop, fast.metrics)
     assert slow.stop is StopReason.ITERATIONS
     assert slow.metrics["evaluations"] == params.PARAMS.evaluations(problem) == 800
@@ -396,6 +391,7 @@ def test_moves_refused_at_once_do_not_carry_the_search_past_its_limit() -> None:
     run = link_run.LinkAwareRun(problem, request, None)
     run.attempt([[0, 1], [2, 3]], "a start")
     run.target, run.params = 0.0, params.SearchParams()
+    run.budget.begin(1000)
 
     class Moves:
         evaluations, steps_per_replay, best_score = 0, 1, float("inf")
