@@ -30,8 +30,8 @@ MISSING, FEWEST_WEEKS, BLOCK_ERROR, KNOWN = 0.1, 4, 0.2, 0.9
 """Refused before: more of the job ids missing, fewer weeks, a larger error of the mean, fewer known waits."""
 RATIOS = (0.83, 1.2)
 GATE = {
-    "rank": ("rank correlation", 0.6), "weekly": ("weeks", 0.8),
-    "cells": ("size by length", 0.9), "users": ("users", 0.9), "hours": ("size by hour", 0.95),
+    "rank": ("rank correlation of jobs", 0.6), "weekly": ("of weeks", 0.8),
+    "cells": ("of sizes by lengths", 0.9), "users": ("of users", 0.9), "hours": ("of sizes by hours", 0.95),
 }  # fmt: skip
 """Of each correlation what it is called, and the least that the unseen half must come to."""
 TIED = 3
@@ -243,14 +243,20 @@ def _passes(figures: Mapping[str, float]) -> bool:
 
 def _reason(figures: Mapping[str, float], share: Mapping[str, float], capped: str) -> str:
     """What is said of a fit that was judged."""
-    told = (
-        f"(second half: mean {figures['simulated_seconds'] / 60:.0f} of "
-        f"{figures['logged_seconds'] / 60:.0f} min, of the user's last three waits "
-        f"{figures['recent']:.2f}, "
-    ) + ", ".join(f"{what} {figures[name]:.2f}" for name, (what, _) in GATE.items())
-    if _passes(figures) and not capped:
-        return f"The simulated queue reproduces the waits of this log {told}). {PLANTED}"
-    least = ", ".join(f"{least:g}" for _, least in GATE.values())
+    passed, recent = _passes(figures) and not capped, figures["recent"]
+    mean = (
+        f"mean {figures['simulated_seconds'] / 60:.0f} of {figures['logged_seconds'] / 60:.0f} min"
+    )
+    near = passed or RATIOS[0] <= figures["ratio"] <= RATIOS[1]
+    told = [mean if near else f"{mean}, needed within 20 %"]
+    for name, (what, least) in GATE.items():
+        needs = f"{least:g}"
+        if name == "rank":
+            needs += f" and more than {recent:.2f}, that of the mean of the user's last three waits"
+        told.append(f"{what} {figures[name]:.2f}" + (f", needed {needs}" if not passed else ""))
+    figures_told = "(unseen second half: " + "; ".join(told) + ")"
+    if passed:
+        return f"The simulated queue reproduces the waits of this log {figures_told}. {PLANTED}"
     room, users, ends = (100 * share[name] for name in ("with_room", "two_users", "own_end"))
     if capped:
         why = capped
@@ -267,8 +273,8 @@ def _reason(figures: Mapping[str, float], share: Mapping[str, float], capped: st
     else:
         why = "Nothing shows why: the order may be another than that of submission (--site), or set by hand."
     return (
-        f"The simulated queue does not reproduce the waits of this log {told}; needed: mean within 20 %, "
-        f"rank above the last three waits, {least}). {why} No advice on waits."
+        f"The simulated queue does not reproduce the waits of this log {figures_told}. {why} "
+        "No advice on waits."
     )
 
 
