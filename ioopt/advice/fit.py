@@ -107,7 +107,9 @@ def fit(log: SwfTrace, site: Site | None = None) -> Fit:
 
     What *site* says is not calibrated. Of the second half the calibration knows the largest job alone.
     """
-    site = site or Site()
+    unsaid = "which neither the log nor the site's file contains"
+    if site is None:
+        site, unsaid = Site(), "which the log does not contain (--site)"
     total = site.processors or log.machine_processors()[0]
     jobs = Jobs(log, total)
     why = _unfit(log, jobs)
@@ -132,10 +134,10 @@ def fit(log: SwfTrace, site: Site | None = None) -> Fit:
         "with_room": float(np.nansum(room) / by_user.sum()),
         "two_users": float(by_user[-2:].sum() / by_user.sum()), "own_end": shares.after_own_end(jobs),
     }  # fmt: skip
-    capped = _cap(jobs, begin)
+    capped = _cap(jobs, begin, unsaid)
     return Fit(
         "passed" if _passes(figures) and not capped else "refused",
-        _reason(figures, told, capped), **figures, **told,
+        _reason(figures, told, capped, unsaid), **figures, **told,
         knobs=tuple(_knobs(rules, site, total)), processors=rules.processors,
         exact=not (rules.site.windows or site.limits or site.partitions),
         options={"queue": rules.site.order, **BACKFILL[rules.backfill]},
@@ -220,7 +222,7 @@ def correlation(table: pd.DataFrame, one: str = "simulated") -> float:
     return float(np.nan_to_num(table[[one, "logged"]].corr(min_periods=3).to_numpy()[0, 1]))
 
 
-def _cap(jobs: Jobs, begin: Floats) -> str:
+def _cap(jobs: Jobs, begin: Floats, unsaid: str) -> str:
     """What shows that users are limited, even where that changes few waits; empty where nothing does."""
     for what, units in (("jobs", np.ones(len(jobs), np.int64)), ("processors", jobs.units)):
         logged, simulated = (shares.most_at_once(jobs, at, units) for at in (jobs.begin, begin))
@@ -228,8 +230,7 @@ def _cap(jobs: Jobs, begin: Floats) -> str:
         if users >= TIED and simulated.max() > most:
             return (
                 f"No user has more than {most} {what} at once, and {users} users have as many; in the "
-                f"simulated queue one has {int(simulated.max())}: a limit decides, which the log does not "
-                "contain (--site)."
+                f"simulated queue one has {int(simulated.max())}: a limit decides, {unsaid}."
             )
     return ""
 
@@ -241,7 +242,9 @@ def _passes(figures: Mapping[str, float]) -> bool:
     return near and enough and figures["rank"] > figures["recent"]
 
 
-def _reason(figures: Mapping[str, float], share: Mapping[str, float], capped: str) -> str:
+def _reason(
+    figures: Mapping[str, float], share: Mapping[str, float], capped: str, unsaid: str
+) -> str:
     """What is said of a fit that was judged."""
     passed, recent = _passes(figures) and not capped, figures["recent"]
     mean = (
@@ -263,15 +266,15 @@ def _reason(figures: Mapping[str, float], share: Mapping[str, float], capped: st
     elif room >= MUCH:
         why = (
             f"{room:.0f} % of waiting passed while enough processors were idle: rules of the site "
-            "decide, which the log does not contain (--site)."
+            f"decide, {unsaid}."
         )
     elif ends >= FOLLOW:
         why = (
             f"{ends:.0f} % of starts after a wait follow an end of the same user, and {users:.0f} % of "
-            "waiting is that of two users: limits of users decide, which the log does not contain (--site)."
+            f"waiting is that of two users: limits of users decide, {unsaid}."
         )
     else:
-        why = "Nothing shows why: the order may be another than that of submission (--site), or set by hand."
+        why = "Nothing shows why: the order may be another than that of submission, or set by hand."
     return (
         f"The simulated queue does not reproduce the waits of this log {figures_told}. {why} "
         "No advice on waits."
