@@ -1,37 +1,26 @@
-"""One run of the link-aware search over a workflow: planners, plans of few live bytes, annealing.
+"""One run of the link-aware search over a workflow: planners, a depth-first plan, annealing.
 
 See :mod:`ioopt.solvers.replication.search.link_aware`.
 """
 
 from collections.abc import Mapping
 
-from ioopt.errors import OutOfTime
 from ioopt.models.replication.workflow_bound import TransferBound
 from ioopt.problems.replication import ReplicationPlan
-from ioopt.sim.replication.dispatch import dispatch
 from ioopt.sim.replication.simulate import simulate
 from ioopt.sim.replication.state import replay_seconds
-from ioopt.solvers.replication.search.flow_deal import (
-    FIRST_DEALS,
-    FlowDealing,
-    LiveBytes,
-    depth_first,
-    stretches,
-)
+from ioopt.solvers.replication.search.flow_deal import depth_first, stretches
 from ioopt.solvers.replication.search.link_run import LinkAwareRun
 from ioopt.solvers.replication.search.link_search import Queues
 from ioopt.solvers.replication.workflows import PLANNERS, Planner
 from ioopt.units import quantity, time_unit
 
-DEAL_SHARE = 0.15
-"""Share of the time left that one deal may take."""
 LONG_REPLAY_SECONDS = 1.0
 """A plain replay that takes longer must watch the clock."""
-PENALTIES, DRIFTS, NOISES = (0.3, 1.0, 2.0), (0.0, 0.02, 0.1, 1.0), (0.0, 0.1, 0.3)
 
 
 class FlowRun(LinkAwareRun):
-    """Starts, dealing and annealing of a workflow."""
+    """Starts and annealing of a workflow."""
 
     def start(self) -> None:
         """Score all planners' plans, each under its own eviction and under ours, and a given plan."""
@@ -69,32 +58,13 @@ class FlowRun(LinkAwareRun):
         return (*super().notes(), f"planners: {', '.join(ends) or 'not replayed'}")
 
     def deal(self, fresh: bool = True, first: bool = True) -> None:
-        """Stretches of the depth-first order; then dispatches by live bytes under random parameters.
+        """At *first* stretches of the depth-first order.
 
-        The stretches gain nothing where a planner has a plan, but are one where time was too short for any.
+        They gain nothing where a planner has a plan, but are one where time was too short for any.
         """
-        rng = self._rng
         if first and not self.over() and not self._slow():
             cut = stretches(self.problem, depth_first(self.problem))
             self.attempt(cut, "stretches of the depth-first order")
-        for turn in range(self.params.workflow_deals if fresh else 0):
-            if self.over() or self._slow():
-                return
-            order = depth_first(self.problem, rng if turn % 3 == 2 else None)
-            dealing = FlowDealing(
-                rng.choice(PENALTIES), rng.choice(DRIFTS), rng.random() < 0.6, rng.choice(NOISES)
-            )
-            if first and turn < len(FIRST_DEALS):
-                dealing = FIRST_DEALS[turn]
-            policy = LiveBytes(
-                self.problem, order, dealing, turn if first else rng.randrange(1 << 30)
-            )
-            within = self.request.deadline.within(DEAL_SHARE * max(0.0, self.budget.left()))
-            try:
-                plan, _ = dispatch(self.problem, policy, deadline=within)
-            except OutOfTime:
-                return
-            self.attempt(self.queues_of(plan), "dispatch by live bytes")
 
     def anneal(self, turn: int = 0) -> None:
         """Anneal where replays are quick, and there is a plan."""

@@ -2,15 +2,14 @@
 
 On a shared link every makespan is at least the time of the distinct bytes; what is lost above that
 is lost to files that were evicted while still needed. So: a spectral order brings tasks that share
-bytes together; a windowed dispatch deals it to the nodes by link cost, with a penalty for evicting
-useful bytes, under random parameters; annealing of one order of all tasks that keeps producers before
-readers (:mod:`ioopt.solvers.replication.search.line_moves`), scored by the timeline simulator, does the
-rest; eviction is farthest-next-use. All cheap planners are among the starts, under their own eviction
-too: the answer is never worse than theirs.
+bytes together; annealing of one order of all tasks that keeps producers before readers
+(:mod:`ioopt.solvers.replication.search.line_moves`), scored by the bytes it moves or by the timeline
+simulator, does the rest; eviction is farthest-next-use. All cheap planners are among the starts, under
+their own eviction too: the answer is never worse than theirs.
 
 In a workflow the bytes that live on small disks decide: who starts more than they hold saves it all
-over the link. There dispatches by live bytes along depth-first orders
-(:mod:`ioopt.solvers.replication.search.flow_deal`) take the place of the spectral order.
+over the link. There a depth-first order (:mod:`ioopt.solvers.replication.search.flow_deal`) takes the
+place of the spectral one.
 """
 
 from concurrent.futures import ThreadPoolExecutor

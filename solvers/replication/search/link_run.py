@@ -1,10 +1,9 @@
-"""One run of the link-aware search: the planners' plans, dealing, annealing.
+"""One run of the link-aware search: the planners' plans, orders, annealing.
 
 See :mod:`ioopt.solvers.replication.search.link_aware`.
 """
 
-import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -22,8 +21,7 @@ from ioopt.sim.replication.state import replay_seconds
 from ioopt.solvers.replication.greedy import job_data_present, minmin
 from ioopt.solvers.replication.plans import build_plan
 from ioopt.solvers.replication.search import params
-from ioopt.solvers.replication.search.deal_kernel import Dealing, random_dealing
-from ioopt.solvers.replication.search.forwarding import forwarded
+from ioopt.solvers.replication.search.flow_deal import stretches
 from ioopt.solvers.replication.search.link_search import (
     OUR_EVICTION,
     Annealing,
@@ -86,9 +84,6 @@ CHEAP_SECONDS = 0.05
 CYCLE = 12
 """Restarts from one fresh start, the second half of them from the best of the run."""
 BY_ORDER = "annealing of one order"
-HANDED_ON = "files handed on between nodes"
-HAND_ON_WINDOWS = (1, 1 << 30)
-"""Tasks a node among which a round looks for those whose files are on disks: one, or all that are left."""
 
 BATCH_PLANNERS: Mapping[str, Planner] = {
     "MinMin": minmin.solve,
@@ -116,7 +111,7 @@ class Best:
 
 
 class LinkAwareRun:
-    """Starts, then restarts that deal and anneal, until the clock or the count ends them.
+    """Starts, then restarts that anneal, until the clock or the count ends them.
 
     *evaluations*: replays to make. None: restarts that grow from few replays on, until a limit that
     was asked for is used up, else by the number of tasks.
@@ -151,7 +146,6 @@ class LinkAwareRun:
         )
         self._orders_pay = self.params.orders_pay(problem) and not self._slow_replays
         self._evaluations = evaluations
-        self._rng = random.Random(request.options.seed)
         self._elite = Best()
         self._ordered: Annealing | None = None
         self.options = request.settings or RULES
@@ -166,7 +160,7 @@ class LinkAwareRun:
         return makespan_bound_seconds(self.problem)
 
     @cached_property
-    def _spectral(self) -> list[int]:
+    def _order(self) -> list[int]:
         """The tasks along the Fiedler vector."""
         return task_order(self.problem)
 
@@ -317,7 +311,7 @@ class LinkAwareRun:
         return int(left) if left < 2 * size else size
 
     def restart(self, turn: int) -> None:
-        """Deal and anneal, from the elite of its cycle; the second half of a cycle begins from the best."""
+        """Begin and anneal, from the elite of its cycle; the second half of a cycle begins from the best."""
         place = turn % CYCLE
         fresh = place == 0
         if place == CYCLE // 2:
@@ -327,69 +321,28 @@ class LinkAwareRun:
         self.deal(fresh, first=turn == 0)
         if self.over():
             return
-        if self._anneals_order():
+        if self._orders_pay:
             self._orders(turn)
         else:
             self.anneal(turn)
 
-    def _anneals_order(self) -> bool:
-        """Whether the restart has replays enough for an order of the tasks, where one pays."""
-        fewest = self.params.fewest_per_order * len(self.problem.tasks)
-        return self._orders_pay and self.budget.size >= fewest
-
     def deal(self, fresh: bool = True, first: bool = True) -> None:
-        """Plans that hand files on at *first*; then random dispatches of the spectral order, both ways."""
-        order, budget, knobs = self._spectral, self.budget, self.params
-        if first and knobs.orders_pay(self.problem):
-            self._hand_on(order)
-        share = knobs.ordered_deal_share if self._anneals_order() else knobs.deal_share
-        if self._slow_replays:
-            share = knobs.slow_deal_share
-        until = budget.progress() + share * (1.0 - budget.progress())
-        files = [file.bytes for file in self.problem.files] or [0]
-        typical = sum(files) / len(files) / self.problem.network.remote_bytes_per_second
-        deals = knobs.deals_per_replay if self._cells > knobs.medium_cells else 1
-        dealings = [random_dealing(self._rng, typical) for _ in range(deals)]
-        if first:
-            dealings = [Dealing(40, 2.0, 0.1 * typical, 0.0)]
-        replays = 0
-        while not self.over():
-            enough = replays >= knobs.fewest_deals or not fresh
-            if budget.progress() >= (until if enough else max(until, 0.5)):
-                return
-            planned: list[tuple[float, Queues]] = []
-            for dealing in dealings:
-                queues = self.engine.deal(order, dealing)
-                if queues is None:
-                    return
-                planned.append((self.engine.planned_end(), queues))
-                order = order[::-1]
-            self.attempt(min(planned)[1], "dispatch in spectral order")
-            replays += 1
-            dealings = [random_dealing(self._rng, typical) for _ in range(deals)]
-
-    def _hand_on(self, order: Sequence[int]) -> None:
-        """Score plans of *order* on all nodes, three quarters and half of them, while time lasts."""
-        nodes, spent, budget = len(self.problem.nodes), 0.0, self.budget
-        for window in HAND_ON_WINDOWS:
-            for most in sorted({nodes, -(-3 * nodes // 4), -(-nodes // 2)}, reverse=True):
-                if self.over() or budget.left() <= 2.0 * spent:
-                    return
-                begun = budget.clock()
-                plan = forwarded(self.problem, order, most, window)
-                plan = plan.model_copy(update=self.options.options())
-                with suppress(OutOfTime):
-                    replayed = simulate(self.problem, plan, deadline=self.request.deadline)
-                    score = float(replayed.metrics["makespan_seconds"])
-                    self.offer(self.queues_of(plan), score, HANDED_ON, plan=plan)
-                budget.evaluations += 1
-                spent = budget.clock() - begun
+        """Fresh starts, where no order is annealed: the spectral order dealt in turn, or in stretches."""
+        if not fresh or self._orders_pay:
+            return
+        nodes, order = len(self.problem.nodes), self._order
+        starts = {"in turn": [order[i::nodes] for i in range(nodes)]}
+        starts["in stretches"] = stretches(self.problem, order)
+        for how, queues in starts.items():
+            fits = all(self.problem.fits(k, i) for i, queue in enumerate(queues) for k in queue)
+            if fits and not self.over():
+                self.attempt(queues, f"the spectral order {how}")
 
     def _orders(self, turn: int) -> None:
         """Anneal one order of all tasks, from the best of the cycle on, then with barriers by replays."""
         knobs, now = self.params, self.budget.progress()
         if self._ordered is None:
-            line = by_bytes(self.engine, self._spectral, in_turn=turn % 2 == 0)
+            line = by_bytes(self.engine, self._order, in_turn=turn % 2 == 0)
             hot = self._heat(self.bound, knobs.order_hot[turn % 2])
         else:
             line = again(self.engine, self._ordered)

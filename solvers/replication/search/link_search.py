@@ -1,4 +1,4 @@
-"""Driving the link-aware kernels: score queues, deal an order, anneal; compiled or pure Python."""
+"""Driving the link-aware kernel: score queues, anneal; compiled or pure Python."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ioopt.problems.replication import RULES, EvictionPolicy, ReplayOptions, Rep
 from ioopt.sim.replication.state import Queues as QueueArrays
 from ioopt.sim.replication.state import instance_arrays, new_log, new_state, queue_arrays
 from ioopt.solvers.replication.plans import flat, successors, tiny_batch
-from ioopt.solvers.replication.search import deal_kernel, line_kernel
+from ioopt.solvers.replication.search import line_kernel
 from ioopt.solvers.replication.search.line_kernel import Schedule
 from ioopt.solvers.replication.search.line_moves import (
     BEST,
@@ -30,9 +30,7 @@ Queues = list[list[int]]
 def compile_kernels() -> None:
     """Compile every kernel of the search, by running each on a batch of two tasks."""
     engine = Engine(tiny_batch(), 0, fast=True)
-    queues = engine.deal([0, 1], deal_kernel.Dealing(1, 0.0, 0.0, 0.0))
-    assert queues is not None
-    engine.score(queues)
+    engine.score([[0, 1]])
     by_bytes(engine, [0, 1]).run(1, 1.0, 1.0, 0.0)
 
 
@@ -50,11 +48,7 @@ class Engine:
         self._state = new_state(self.inst, self.inst.num_tasks + 1, fast)
         self._log = new_log(self.inst, 0, 0, fast)
         self.random = boxes(fast)([1 + (seed * 7919 + 104729) % (MODULUS - 1)])
-        self._work = self._dispatch_arrays()
-        self._dispatch, self._anneal = deal_kernel.dispatch, line_kernel.anneal
-        if fast:
-            self._dispatch = compiled(deal_kernel.__name__, "dispatch")
-            self._anneal = compiled(line_kernel.__name__, "anneal")
+        self._anneal = compiled(line_kernel.__name__, "anneal") if fast else line_kernel.anneal
         self._nothing = self.line([], [], False)
 
     def line(self, order: Sequence[int], node: Sequence[int], by_bytes: bool) -> Line:
@@ -94,23 +88,6 @@ class Engine:
         rows = [[0] * tasks] if rounds else None
         return queue_arrays(queues, eviction, rows, [()] * tasks, self.fast, self.options)
 
-    def _dispatch_arrays(self) -> deal_kernel.Dispatch:
-        """The arrays of a dispatch, all at their start."""
-        nodes, files, tasks = self.inst.num_nodes, self.inst.num_files, self.inst.num_tasks
-        box, problem = boxes(self.fast), self.problem
-        cells = [0] * (nodes * files)
-        reader_ptr, readers = map(box, flat(self.problem.readers))
-        costs = [problem.remote_seconds_per_byte, 1.0 / problem.copy_bytes_per_second]
-        return deal_kernel.Dispatch(
-            reader_ptr=reader_ptr, readers=readers, order=box([0] * tasks),
-            rank=box([0] * tasks), taken=box([0] * tasks), on=box(cells),
-            copies=box([0] * files), pending=box([0] * files), wanted=box([0] * files),
-            used=box([0] * nodes), ready=box([0.0] * nodes, real=True),
-            residents=box(cells), num_residents=box([0] * nodes),
-            queue=box([0] * (nodes * tasks)), length=box([0] * nodes),
-            costs=box(costs, real=True), random=self.random,
-        )  # fmt: skip
-
     def score(self, queues: Queues, eviction: EvictionPolicy = OUR_EVICTION) -> float:
         """Simulated makespan of *queues* (tasks only) in seconds; infinity if they cannot run."""
         return self.value(self.arrays(queues, eviction), self._nothing, 0)
@@ -123,22 +100,6 @@ class Engine:
     def run(self, arrays: QueueArrays, line: Line, schedule: Schedule) -> None:
         """One stretch of annealing."""
         self._anneal(self.inst, arrays, self._state, self._log, line, schedule)
-
-    def deal(self, order: Sequence[int], dealing: deal_kernel.Dealing) -> Queues | None:
-        """Queues dealt from *order*; None where a task fits nowhere."""
-        for rank, k in enumerate(order):
-            self._work.order[rank] = k
-        if not self._dispatch(self.inst, self._work, dealing):
-            return None
-        tasks = self.inst.num_tasks
-        return [
-            [int(k) for k in self._work.queue[i * tasks : i * tasks + self._work.length[i]]]
-            for i in range(self.inst.num_nodes)
-        ]
-
-    def planned_end(self) -> float:
-        """When the last deal planned its last task to end, in seconds: a cheap guide to its score."""
-        return max(float(value) for value in self._work.ready)
 
 
 class Annealing:

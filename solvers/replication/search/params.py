@@ -16,19 +16,16 @@ class SearchParams(Record):
     """How a link-aware search spends its replays; chosen on ``image-85`` and ``bipartite-85``, seeds 0 to 9.
 
     *Size of a run*: ``evaluations_per_task`` replays a task, at least ``fewest_evaluations``, where no
-    limit was asked for; where orders of tasks pay, ``tasks_per_second`` times the limit over the tasks.
+    limit was asked for; where orders of ``many_tasks`` pay, ``tasks_per_second`` times the limit over them.
     Without a limit it takes ``default_seconds`` at most. Restarts, ``most_restarts`` at most, grow from
     ``first_restart`` replays on, each twice as many, up to ``evaluations_per_restart`` a task.
 
-    *Orders*: annealed where a restart has ``fewest_per_order`` replays a task, batches have ``many_tasks`` or
-    more, and replays are not slow, with fewer than ``slow_cells`` inputs x nodes. A restart of up to
-    ``evaluations_per_round`` replays a task anneals one for ``order_share`` of them by its bytes, from
-    ``order_hot`` on by turns, or ``order_warm`` where it goes on from another, then with barriers, from
-    ``warm`` on.
+    *Orders*: a restart of up to ``evaluations_per_round`` replays a task anneals one for ``order_share`` of
+    them by its bytes, from ``order_hot`` on by turns, or ``order_warm`` where it goes on from another, then
+    with barriers, from ``warm`` on.
 
-    *Deals* take ``deal_share`` of a run, ``ordered_deal_share`` before orders and ``slow_deal_share`` where
-    replays are slow; ``fewest_deals`` of them at least, ``deals_per_replay`` before one is replayed from
-    ``medium_cells`` inputs x nodes on. ``workflow_deals`` dispatches by live bytes begin a workflow.
+    *Starts*: where replays are slow, from ``slow_cells`` inputs x nodes on, MinMin is the only planner
+    asked.
 
     *Annealing of queues* begins at each of ``heats`` by turns and falls as from the first to ``cold``;
     temperatures are shares of the makespan for up to ``many_tasks`` tasks, less for more: a move changes
@@ -42,21 +39,13 @@ class SearchParams(Record):
     most_restarts: Count = 1_000_000
     first_restart: Count = 100
     evaluations_per_restart: Count = 200
-    fewest_per_order: Count = 50
     many_tasks: Count = 100
     slow_cells: Count = 90_000
-    medium_cells: Count = 10_000
     evaluations_per_round: Count = 500
     order_share: Share = 0.6
     order_hot: tuple[Share, Share] = (5e-3, 1e-2)
     order_warm: Share = 3e-3
     warm: Share = 1e-3
-    deal_share: Share = 0.12
-    ordered_deal_share: Share = 0.02
-    slow_deal_share: Share = 0.85
-    fewest_deals: Count = 24
-    deals_per_replay: Count = 4
-    workflow_deals: int = Field(default=6, ge=0)
     heats: tuple[Share, Share] = (5e-3, 1e-3)
     cold: Share = 1e-4
     most_steps: Count = 100_000
@@ -64,17 +53,16 @@ class SearchParams(Record):
     def evaluations(self, problem: ReplicationProblem, limit: float | None = None) -> int:
         """Replays of a run with a time *limit* in seconds."""
         tasks = len(problem.tasks)
-        if not limit or not self.orders_pay(problem) or cells(problem) > self.slow_cells:
+        few = tasks < self.many_tasks or cells(problem) > self.slow_cells
+        if not limit or few or not self.orders_pay(problem):
             return max(self.fewest_evaluations, self.evaluations_per_task * tasks)
         return max(self.fewest_evaluations, int(self.tasks_per_second * limit / tasks))
 
     def orders_pay(self, problem: ReplicationProblem) -> bool:
-        """Whether one order of all tasks decides what small disks fetch twice over a shared link."""
+        """Whether one order of all tasks decides what small disks fetch twice."""
         read = sum(file.bytes for file, by in zip(problem.files, problem.readers) if by)
         small = any((node.disk_bytes or read) < read for node in problem.nodes)
-        if problem.is_workflow or len(problem.tasks) < self.many_tasks or not small:
-            return False
-        return problem.network.remote_link == "shared"
+        return small and not problem.is_workflow
 
 
 PARAMS = SearchParams()

@@ -25,7 +25,6 @@ from ioopt.registry import solvers_for
 from ioopt.result import StopReason
 from ioopt.sim.replication.simulate import simulate
 from ioopt.solvers.replication.search import (
-    flow_run,
     line_kernel,
     line_moves,
     link_aware,
@@ -33,7 +32,7 @@ from ioopt.solvers.replication.search import (
     link_search,
     params,
 )
-from ioopt.solvers.replication.search.deal_kernel import Dealing
+from ioopt.solvers.replication.search.flow_deal import stretches
 from ioopt.solvers.replication.search.link_search import (
     Annealing,
     Engine,
@@ -207,16 +206,14 @@ def test_moves_of_barriers_are_taken_back_whole() -> None:
 
 
 def test_a_plan_with_barriers_replays_to_what_it_promises(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The order of 24 tasks and its barriers stand in the plan as rounds, and break no rule."""
-    problem = generate("bipartite-85", {"tasks": 24, "nodes": 3, "disk": "350MB"}, 1)
+    """The order of 30 tasks and its barriers stand in the plan as rounds, and break no rule."""
+    problem = generate("bipartite-85", {"tasks": 30, "nodes": 3, "disk": "350MB"}, 1)
     monkeypatch.setattr(choice, "available", lambda: False)
-    knobs = params.SearchParams(many_tasks=24, fewest_per_order=10)
-    monkeypatch.setattr(params, "PARAMS", knobs)
-    monkeypatch.setattr(link_run, "HAND_ON_WINDOWS", ())
-    result = ioopt.solve(problem, "link-aware", settings={"evaluations": 500})
-    assert result.metrics["evaluations"] == 500
+    monkeypatch.setattr(params, "PARAMS", params.SearchParams())
+    result = ioopt.solve(problem, "link-aware", settings={"evaluations": 300})
+    assert result.metrics["evaluations"] == 300
     assert result.plan["barriers"]
-    assert sum(len(part["tasks"]) for part in result.plan["rounds"]) == 24
+    assert sum(len(part["tasks"]) for part in result.plan["rounds"]) == 30
     assert result.violations == ()
     replayed = ioopt.simulate(problem, ReplicationPlan.model_validate(result.plan))
     assert result.objective == pytest.approx(replayed.metrics["makespan_seconds"])
@@ -232,12 +229,11 @@ def test_a_longer_limit_goes_on_where_a_shorter_one_ended(
     So a longer limit is never worse. A limit that nobody asked to be used up ends by the count.
     """
     monkeypatch.setattr(choice, "available", lambda: False)
-    small = {"many_tasks": 12, "tasks_per_second": 1e-3, "fewest_per_order": 4, "workflow_deals": 2}
+    small = {"many_tasks": 12, "tasks_per_second": 1e-3}
     knobs = params.SearchParams(most_steps=10, evaluations_per_task=3, fewest_evaluations=40,
                                 first_restart=10, evaluations_per_restart=5,
                                 evaluations_per_round=8, **small)  # fmt: skip
     monkeypatch.setattr(params, "PARAMS", knobs)
-    monkeypatch.setattr(flow_run, "DEAL_SHARE", 1.0)  # else a short limit may cut a deal short
     settings = {"tasks": 12, "nodes": 2, "disk": "unlimited" if kind == "batch" else "450MB"}
     problem = generate("bipartite-85", settings, 1)
     if kind == "workflow":
@@ -270,9 +266,7 @@ def test_plain_and_compiled_search_give_the_same_answer() -> None:
     answers = []
     for fast in (False, True):
         engine = Engine(problem, 5, fast)
-        queues = engine.deal(task_order(problem), Dealing(10, 1.0, 0.1, 0.2))
-        assert queues is not None
-        annealing = by_replays(engine, queues)
+        annealing = by_replays(engine, stretches(problem, task_order(problem)))
         annealing.run(60, 2.0, 0.1, 0.0)
         answers.append((annealing.best_score, annealing.best_queues(), annealing.evaluations))
     assert answers[0] == answers[1]

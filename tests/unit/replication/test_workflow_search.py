@@ -21,7 +21,7 @@ from ioopt.problems.replication import ReplicationProblem
 from ioopt.protocols import SolveRequest
 from ioopt.sim.replication.dispatch import dispatch
 from ioopt.sim.replication.simulate import simulate
-from ioopt.solvers.replication.search import flow_run, link_aware, params
+from ioopt.solvers.replication.search import flow_run, link_aware
 from ioopt.solvers.replication.search.flow_deal import (
     FlowDealing,
     LiveBytes,
@@ -134,7 +134,6 @@ def test_never_above_a_planner_and_the_same_again(seed: int) -> None:
 def test_annealing_improves_what_the_starts_leave(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many small groups on disks of 1.5 times the largest task, from HEFT's plan alone."""
     monkeypatch.setattr(flow_run, "PLANNERS", {"heft": PLANNERS["heft"]})
-    monkeypatch.setattr(params, "PARAMS", params.PARAMS.model_copy(update={"workflow_deals": 0}))
     problem = generate("many-small-groups", {"groups": 6, "nodes": 2, "disk_share": 1.5}, 4)
     heft = ioopt.solve(problem, "heft").metrics["makespan_seconds"]
     result = ioopt.solve(problem, "link-aware", settings={"evaluations": 300})
