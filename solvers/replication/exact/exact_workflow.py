@@ -31,7 +31,7 @@ from ioopt.solvers.backends.cpsat_replay import relaxed_seconds
 from ioopt.solvers.replication.exact import queue_kernel as kernel
 from ioopt.solvers.replication.exact.queue_bound import Path
 from ioopt.solvers.replication.plans import TINY_TASKS, build_plan, tiny_batch
-from ioopt.solvers.replication.search import link_aware, params
+from ioopt.solvers.replication.search import link_aware
 
 if TYPE_CHECKING:
     from ioopt.compiled import Ints
@@ -52,8 +52,6 @@ RELAX_SHARE = 0.4
 """Of the time that is left before the search over queues."""
 RELAX_KEPT, LEAST_RELAXED = 0.2, 1.0
 """Share of a limit that is kept for the relaxation behind a search, and the seconds that it needs to load."""
-SEARCH_SHARE = {True: 0.3, False: 0.9}
-"""Share of what is left for the start, by whether a search for a proof follows."""
 
 
 class Settings(Record):
@@ -85,22 +83,13 @@ def solve(
 
 
 def least_makespan(problem: ReplicationProblem, request: SolveRequest) -> Outcome[ReplicationPlan]:
-    """``ip`` with ``objective=makespan``: ``link-aware``, then the search over queues from its plan."""
-    provable = len(problem.tasks) <= MOST_TASKS and all(n.staging == 1 for n in problem.nodes)
-    deadline = request.deadline
-    part = deadline.within(SEARCH_SHARE[provable] * deadline.remaining())
-    count = params.PARAMS.evaluations(problem) if provable else None
-    settings = link_aware.Settings(evaluations=count)
-    asked = replace(request, settings=settings, deadline=part)
-    if len(problem.tasks) <= TINY_TASKS and provable:
-        return solve(problem, replace(request, settings=None))
-    started = link_aware.solve(problem, asked)
-    if provable and not deadline.expired():
-        exact = solve(problem, replace(request, settings=None, start=started.plan))
-        return replace(exact, notes=(*started.notes, *exact.notes))
-    limits = () if provable else (f"proofs are searched for up to {MOST_TASKS} tasks",)
-    bound = max(started.bound or 0.0, TransferBound(problem).seconds)
-    return replace(started, bound=bound, notes=(*started.notes, *limits))
+    """``ip`` where the makespan is the measure: every queue of few tasks, else ``link-aware``."""
+    few = len(problem.tasks) <= MOST_TASKS and all(node.staging == 1 for node in problem.nodes)
+    asked = replace(request, settings=None)
+    if few:
+        return solve(problem, asked)
+    found = searched(problem, asked)
+    return replace(found, bound=max(found.bound or 0.0, TransferBound(problem).seconds))
 
 
 def searched(problem: ReplicationProblem, request: SolveRequest) -> Outcome[ReplicationPlan]:

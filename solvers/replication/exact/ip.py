@@ -2,10 +2,9 @@
 
 import sys
 from dataclasses import replace
-from typing import Literal
 
 from ioopt.check.replication.check import check
-from ioopt.errors import OutOfTime, UsageError
+from ioopt.errors import OutOfTime
 from ioopt.models.replication.aggregated import num_columns
 from ioopt.models.replication.static import (
     Cycles,
@@ -30,7 +29,6 @@ from ioopt.solvers.replication.plans import (
     require_batch,
 )
 
-MAKESPAN = "makespan_seconds"
 HURRY_SECONDS = 3.0
 """With less left than that annealing is begun twice only, unless the instance is small."""
 LOADING_PAYS_SECONDS = 1.5
@@ -48,14 +46,10 @@ ANSWER_SECONDS, ANSWER_SECONDS_PER_TASK, LEAST_SHARE = 0.05, 4e-4, 0.6
 
 
 class Settings(Record):
-    """``objective``: the batch time (13), or the makespan of the replay, to which the rest does not apply;
-    none: the makespan where that is the measure asked for and nothing else is set, else the batch time.
+    """``cycles`` as printed or acyclic (copies descend from a fetch); ``replication`` off: no copies.
 
-    ``cycles`` as printed or acyclic (copies descend from a fetch); ``replication`` off: no copies;
     ``anneal`` off: no annealing start. ``moves``: what the plan's are to its replay (timeline rule 7).
     """
-
-    objective: Literal["additive", "makespan"] | None = None
 
     cycles: Cycles = "acyclic"
     replication: bool = True
@@ -66,22 +60,18 @@ class Settings(Record):
 def solve(
     problem: ReplicationProblem, request: SolveRequest[Settings, ReplicationPlan]
 ) -> Outcome[ReplicationPlan]:
-    """Solve the static model."""
-    settings = request.settings or Settings()
-    plain = settings == Settings() and request.options.backend is None
-    objective = settings.objective or (
-        "makespan" if plain and request.measure == MAKESPAN else "additive"
-    )
-    if objective == "makespan":
-        outcome = _least_makespan(problem, request, settings)
-    else:
-        outcome = _least_additive(problem, request, settings)
-        if outcome.plan is not None and settings.moves == "plan":
-            plan = outcome.plan.model_copy(update={"carry_out": True})
-            outcome = replace(outcome, plan=plan)
-    if request.measure in (None, f"{objective}_seconds"):
+    """Solve the static model; without settings and a backend the replay, where its end is the measure."""
+    settings, plain = request.settings or Settings(), request.options.backend is None
+    if request.measure == "makespan_seconds" and settings == Settings() and plain:
+        from ioopt.solvers.replication.exact import exact_workflow  # loads numpy and more
+
+        return exact_workflow.least_makespan(problem, request)
+    outcome = _least_additive(problem, request, settings)
+    if outcome.plan is not None and settings.moves == "plan":
+        outcome = replace(outcome, plan=outcome.plan.model_copy(update={"carry_out": True}))
+    if request.measure in (None, "additive_seconds"):
         return outcome
-    note = f"{objective}_seconds is optimised; the measure is {request.measure}"
+    note = f"additive_seconds is optimised; the measure is {request.measure}"
     return replace(outcome, notes=(note, *outcome.notes))
 
 
@@ -103,24 +93,6 @@ def _least_additive(
         _run(search, settings, request.options.backend)
         _bound_of_all_plans(search, settings)
     return _outcome(search, problem, request, build)
-
-
-def _least_makespan(
-    problem: ReplicationProblem, request: SolveRequest, settings: Settings
-) -> Outcome[ReplicationPlan]:
-    if (
-        settings.model_copy(update={"objective": None}) != Settings()
-        or request.options.backend is not None
-    ):
-        raise UsageError(
-            "objective=makespan searches replays, which copy on demand: leave out cycles, replication, "
-            "anneal and --backend"
-        )
-    from ioopt.solvers.replication.exact.exact_workflow import (
-        least_makespan,  # loads numpy and more
-    )
-
-    return least_makespan(problem, request)
 
 
 def _before(deadline: Deadline, tasks: int) -> Deadline:

@@ -38,8 +38,8 @@ class Line(NamedTuple):
 
     Where orders are scored by what they move (:mod:`ioopt.solvers.replication.search.line_kernel`): planned
     disks, cell (i, f) of ``on`` and ``residents`` at ``i * num_files + f``; ``nxt``: place of the next reader
-    of a file, ``follow`` of the one after each input, ``wanted`` of the last one; ``costs``: seconds a byte to
-    fetch and to copy; ``sums``: bytes so far.
+    of a file, ``follow`` of the one after each input, ``wanted`` of the last one; ``costs``: seconds a byte
+    to fetch and to copy; ``sums``: bytes so far.
     """
 
     order: Ints
