@@ -1,31 +1,24 @@
-"""Plans that keep few live bytes, to begin a search over workflows from: depth-first and dispatched.
+"""A depth-first order, which keeps few live bytes, and its stretches: what searches begin from.
 
 A product lives on a disk from its start to its last reader's. Where disks are small, list
 schedulers start more than the disks can hold and save it all over the shared link; whoever
 finishes what has been begun first, as in a pebble game, saves next to nothing.
 """
 
-import random
 from bisect import bisect_right
-from dataclasses import dataclass
-from heapq import nsmallest
 from itertools import accumulate
 
-from ioopt.decisions.replication import DispatchView, Pair
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.solvers.replication.plans import successors
 
-WINDOW = 40
-"""Ready tasks that a dispatch looks at, the first of the order."""
 RECENT, READERS = 60, 8
 """Tasks that a depth-first order has in mind to go on with, and readers of a file among them."""
 
 
-def depth_first(problem: ReplicationProblem, rng: random.Random | None = None) -> list[int]:
+def depth_first(problem: ReplicationProblem) -> list[int]:
     """An order in which what a task waits for comes just before it, then readers of the same files.
 
-    Among those it goes on with the one that waits for the fewest bytes, ties to the latest. *rng*
-    shuffles the producers of a task; else they come in the order of the file.
+    Among those it goes on with the one that waits for the fewest bytes, ties to the latest.
     """
     done = [False] * len(problem.tasks)
     order: list[int] = []
@@ -36,12 +29,12 @@ def depth_first(problem: ReplicationProblem, rng: random.Random | None = None) -
     after = successors(problem)
 
     def visit(first: int) -> None:
-        stack = [(first, iter(_shuffled(problem.predecessors[first], rng)))]
+        stack = [(first, iter(problem.predecessors[first]))]
         while stack:
             k, before = stack[-1]
             j = next((j for j in before if not done[j]), None)
             if j is not None:
-                stack.append((j, iter(_shuffled(problem.predecessors[j], rng))))
+                stack.append((j, iter(problem.predecessors[j])))
                 continue
             stack.pop()
             if done[k]:
@@ -79,100 +72,3 @@ def stretches(problem: ReplicationProblem, order: list[int]) -> list[list[int]]:
         nodes = [i % len(queues) for i in range(first, first + len(queues))]
         queues[next(i for i in nodes if problem.fits(k, i))].append(k)
     return queues
-
-
-def _shuffled(tasks: tuple[int, ...], rng: random.Random | None) -> list[int]:
-    listed = list(tasks)
-    if rng is not None:
-        rng.shuffle(listed)
-    return listed
-
-
-@dataclass(frozen=True)
-class FlowDealing:
-    """How a :class:`LiveBytes` chooses: least cost first.
-
-    The cost of a pair: seconds to bring the task's inputs, plus *penalty* a second's worth of live
-    bytes that the disk could not hold, plus *drift* seconds a place down the order, times 1 + a
-    random share of *noise*. A *strict* one lets cores idle rather than exceed a disk. Drifts are given
-    as shares of the time to fetch a file of mean size.
-    """
-
-    penalty: float
-    drift: float
-    strict: bool
-    noise: float
-
-
-FIRST_DEALS = (FlowDealing(2.0, 0.1, True, 0.0), FlowDealing(2.0, 0.1, False, 0.0))
-"""Tried before random ones."""
-
-
-class LiveBytes:
-    """A dispatcher that knows the whole workflow: nodes take what their live bytes leave room for."""
-
-    def __init__(
-        self, problem: ReplicationProblem, order: list[int], dealing: FlowDealing, seed: int
-    ) -> None:
-        self.problem, self.dealing, self.rng = problem, dealing, random.Random(seed)
-        self.rank = [0] * len(order)
-        for place, k in enumerate(order):
-            self.rank[k] = place
-        self.size = [file.bytes for file in problem.files]
-        typical = sum(self.size or [0]) / len(self.size or [0])
-        self.drift = dealing.drift * (typical / problem.network.remote_bytes_per_second)
-        self.unread = [len(tasks) for tasks in problem.readers]
-        """By file, its readers that are not assigned yet."""
-        self.there: list[set[int]] = [set(held) for held in problem.holds]
-        """By node, the files of its tasks, while anybody reads them."""
-
-    def __call__(self, view: DispatchView) -> Pair | None:
-        """The cheapest pair of a node and one of the first ready tasks."""
-        nodes = view.open_nodes()
-        if not nodes:
-            return None
-        first = nsmallest(WINDOW, view.ready, key=self.rank.__getitem__)
-        computing = [[run.task for run in view.computing(i)] for i in range(len(view.nodes))]
-        idle = not any(computing) and len(nodes) == len(view.nodes)
-        best: tuple[float, Pair] | None = None
-        for i in nodes:
-            room = self._room(view, i, computing[i])
-            for place, k in enumerate(first):
-                if view.takes(k, i):
-                    cost, over = self._cost(view, k, i, room)
-                    cost = (cost + self.drift * place) * self._factor()
-                    if (idle or not over or not self.dealing.strict) and (
-                        best is None or (cost, (k, i)) < best
-                    ):
-                        best = cost, (k, i)
-        if best is None:
-            return None
-        k, i = best[1]
-        for f in self.problem.inputs[k]:
-            self.unread[f] -= 1
-        self.there[i].update(self.problem.inputs[k], self.problem.outputs[k])
-        return k, i
-
-    def _factor(self) -> float:
-        return 1.0 + self.dealing.noise * self.rng.random() if self.dealing.noise else 1.0
-
-    def _room(self, view: DispatchView, i: int, computing: list[int]) -> float:
-        """Bytes of node *i* that no live file takes."""
-        disk = view.nodes[i].disk_bytes
-        if disk is None:
-            return float("inf")
-        used = {f for k in computing for f in self.problem.inputs[k]}
-        self.there[i] = {f for f in self.there[i] if self.unread[f] or f in used}
-        return float(disk - sum([self.size[f] for f in self.there[i]]))
-
-    def _cost(self, view: DispatchView, k: int, i: int, room: float) -> tuple[float, bool]:
-        """Seconds as :class:`FlowDealing` has them, and whether the disk is exceeded."""
-        fetch = 1.0 / view.network.remote_bytes_per_second
-        copy = 1.0 / view.network.replica_bytes_per_second
-        seconds, wanted = 0.0, sum([self.size[f] for f in self.problem.outputs[k]])
-        for f in self.problem.inputs[k]:
-            if f not in self.there[i] and not view.holds(i, f):
-                wanted += self.size[f]
-                seconds += self.size[f] * (copy if view.copies(f) else fetch)
-        over = max(0.0, wanted - room)
-        return seconds + self.dealing.penalty * over * fetch, over > 0.0
