@@ -144,7 +144,6 @@ def _run(search: Search, settings: Settings, backend: str | None) -> None:
         search.anneal(ANNEAL_SHARE, 2)  # the first second is not spent on loading CP-SAT
     if not search.over():
         search.partition_bound()
-        search.pack()
     small = num_columns(instance) <= SMALL_COLUMNS or applies(instance)
     terms = num_terms(instance)
     fits = terms <= TERMS_PER_SECOND * BUILD_SHARE * min(

@@ -15,12 +15,12 @@ from ioopt.checking import check
 from ioopt.errors import NotApplicableError, UnsolvableInstanceError
 from ioopt.generate.replication.generate import generate
 from ioopt.models.replication.aggregated import AggregatedModel
-from ioopt.models.replication.static import Moves, loads, reduce
+from ioopt.models.replication.static import Moves, reduce
 from ioopt.options import Deadline
 from ioopt.protocols import Incumbents
 from ioopt.result import Result, Status, StopReason
 from ioopt.solvers.backends.answer import BackendAnswer
-from ioopt.solvers.replication.exact import ip_printed, ip_search
+from ioopt.solvers.replication.exact import ip_printed
 from ioopt.solvers.replication.search import anneal as annealing
 from ioopt.solvers.replication.search import anneal_kernel
 from ioopt.solvers.replication.search.anneal import anneal
@@ -182,17 +182,6 @@ def test_compiled_annealing_gives_the_same_answer(monkeypatch: pytest.MonkeyPatc
     assert anneal_kernel.MODULUS == 2**31 - 1
 
 
-def test_packing_keeps_components_whole_and_meets_the_bound() -> None:
-    problem = generate("ppa", {"tasks": 120, "nodes": 3, "disk": "unlimited"}, 2)
-    instance = reduce(problem)
-    moves = ip_search.packed(instance)
-    assert moves is not None
-    assert moves.copies == () and len(moves.remote) == instance.num_files
-    result = solve(problem, "ip", time_limit=20)
-    assert result.status is Status.OPTIMAL
-    assert result.objective <= instance.seconds(max(loads(instance, moves))) + 1e-9
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize(
@@ -220,15 +209,6 @@ def test_generated_instances_are_proven(preset: str, tasks: int, nodes: int) -> 
                 values[variant] = least(result)
         if len(values) == 3:
             assert values["printed"] <= values["acyclic"] <= values["no_replication"]
-
-
-def test_longest_first_by_hand() -> None:
-    """5 4 3 3 3 on two nodes: longest first gives 5 + 3 = 8 and 4 + 3 + 3 = 10; swapping 4 and 3 gives
-    9 and 9."""
-    weights = [5, 4, 3, 3, 3]
-    node_of = ip_search.longest_first(weights, 2)
-    loads_ = [sum(w for w, n in zip(weights, node_of, strict=True) if n == k) for k in (0, 1)]
-    assert sorted(loads_) == [9, 9]
 
 
 def _pair(**node: object) -> dict[str, object]:
