@@ -7,13 +7,11 @@ import os
 import signal
 import subprocess
 import tempfile
-import threading
-import time
 from collections.abc import Mapping
 from types import MappingProxyType
 
 from ioopt.errors import BackendFailureError
-from ioopt.solvers.backends.answer import CANCEL_GLANCE_SECONDS, BackendLimits
+from ioopt.solvers.backends.answer import BackendLimits
 
 GRACE_SECONDS = 0.3
 _TERMINATE_SECONDS = 0.4
@@ -22,11 +20,9 @@ _TERMINATE_SECONDS = 0.4
 def run_child(
     command: list[str],
     limits: BackendLimits,
-    cancel: threading.Event | None = None,
     environment: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[str, bool]:
     """Run a solver to its end or kill it past its limit; its output, and whether it was cut off."""
-    limit = None if limits.seconds is None else time.monotonic() + limits.seconds + GRACE_SECONDS
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
         child = subprocess.Popen(
             command, env={**os.environ, **environment},
@@ -34,15 +30,12 @@ def run_child(
         )  # fmt: skip
         late = False
         try:
-            while child.poll() is None and not late:
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    child.wait(CANCEL_GLANCE_SECONDS)
-                late = limit is not None and time.monotonic() > limit
-                late = late or (cancel is not None and cancel.is_set())
-            if late and child.poll() is None:
-                child.send_signal(signal.SIGINT)
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    child.wait(_TERMINATE_SECONDS)
+            child.wait(None if limits.seconds is None else limits.seconds + GRACE_SECONDS)
+        except subprocess.TimeoutExpired:
+            late = True
+            child.send_signal(signal.SIGINT)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(_TERMINATE_SECONDS)
         finally:
             child.kill()  # nothing where it has ended
             child.wait()

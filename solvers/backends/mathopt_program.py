@@ -1,8 +1,8 @@
 """Programs of :mod:`ioopt.models.program` on HiGHS and SCIP by MathOpt of OR-Tools.
 
 HiGHS cannot be asked to stop there, and looks at its clock only between certain steps, on large
-models seconds apart: where it must end on time, or may be cancelled, this module runs as a process of
-its own, ``python -m ioopt.solvers.backends.mathopt_program JOB ANSWER`` with pickled files.
+models seconds apart: such a model with a limit runs in a process of its own,
+``python -m ioopt.solvers.backends.mathopt_program JOB ANSWER`` with pickled files.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import os
 import pickle
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -53,12 +52,11 @@ def solve_by_mathopt(
     solver: str,
     limits: BackendLimits,
     start: Mapping[int, float],
-    cancel: threading.Event | None = None,
 ) -> BackendAnswer:
-    """What ``HiGHS`` or ``SCIP`` says of *program*, which is in seconds; *cancel*, once set, ends HiGHS."""
+    """What ``HiGHS`` or ``SCIP`` says of *program*, which is in seconds."""
     large = limits.seconds is not None and program.size > APART_TERMS
-    if solver == "HiGHS" and (large or cancel is not None):
-        return _apart(program, solver, limits, start, cancel)
+    if solver == "HiGHS" and large:
+        return _apart(program, solver, limits, start)
     return run_interruptibly(lambda: run(program, solver, limits, start), None)
 
 
@@ -67,7 +65,6 @@ def _apart(
     solver: str,
     limits: BackendLimits,
     start: Mapping[int, float],
-    cancel: threading.Event | None,
 ) -> BackendAnswer:
     """:func:`run` in a process of its own, which finds modules where this one does."""
     begun = time.time()
@@ -76,7 +73,7 @@ def _apart(
         asked.write_bytes(pickle.dumps((begun, program, solver, limits, dict(start))))
         left = replace(limits.after(time.time() - begun), log=None)
         command = [sys.executable, "-m", __name__, str(asked), str(answer)]
-        run_child(command, left, cancel, {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))})
+        run_child(command, left, {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))})
         if answer.exists():
             found: BackendAnswer = pickle.loads(answer.read_bytes())
             return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import threading
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -36,12 +35,11 @@ def solve_program(
     backend: str | None,
     limits: BackendLimits,
     start: Mapping[int, Number] | None = None,
-    cancel: threading.Event | None = None,
 ) -> BackendAnswer:
     """Write *program* for one of :data:`BACKENDS` (None: HiGHS) and solve it, both within *limits*.
 
-    Without ``limits.gap`` only a proof ends a run. *start* is by position (GLPK takes none); *cancel*,
-    once set, ends HiGHS early. What is called a solution is put back into the rows before it is believed.
+    Without ``limits.gap`` only a proof ends a run. *start* is by position (GLPK takes none). What is called
+    a solution is put back into the rows before it is believed.
     Values of times are in seconds, objective and bound in the program's units.
     Raises BackendMissingError, and BackendFailureError for statuses that no table knows.
     """
@@ -63,7 +61,7 @@ def solve_program(
     elif name == "GLPK":
         answer = pulp_program.solve_glpk(written, limits)
     else:
-        answer = mathopt_program.solve_by_mathopt(written, name, limits, begin, cancel)
+        answer = mathopt_program.solve_by_mathopt(written, name, limits, begin)
     answer = judged(written, answer)
 
     def units(seconds: float | None) -> float | None:

@@ -201,28 +201,22 @@ class Search:
             self.raise_bound(bound)
 
     def race(self) -> None:
-        """CP-SAT, HiGHS and an enumeration that goes on, at once until one has a proof."""
-        if self.over():
-            return
-        cancel = threading.Event()
+        """CP-SAT and an enumeration that goes on, at once until one has a proof."""
+        cancel, going = threading.Event(), self.going
 
-        def until_over(step: Callable[[], None]) -> None:
-            step()
+        def enumerate_on() -> None:
+            if going is not None:
+                self._advance(going, 1 << 40, cancel)
             if self.over():
                 cancel.set()
 
-        others: list[Callable[[], None]] = [lambda: self.run_highs(cancel=cancel)]
-        going = self.going
-        if going is not None:
-            others.append(lambda: self._advance(going, 1 << 40, cancel))
-        with ThreadPoolExecutor(len(others)) as pool:
-            running = [pool.submit(until_over, step) for step in others]
+        with ThreadPoolExecutor(1) as pool:
+            running = pool.submit(enumerate_on)
             try:
                 self.close_in(cancel)
             finally:
                 cancel.set()
-            for other in running:
-                other.result()
+            running.result()
 
     def close_in(self, cancel: threading.Event) -> None:
         """Ask CP-SAT for any plan below a target, half way to the bound and just below the best by turns."""
@@ -265,13 +259,11 @@ class Search:
         )
         self._take(model, answer, "ortools", upper)
 
-    def run_highs(self, backend: str = "HiGHS", cancel: threading.Event | None = None) -> None:
+    def run_highs(self, backend: str) -> None:
         """One run of a floating-point backend on the same model."""
         model = self.model(None)
         start = None if self.moves is None else model.hint(self.moves)
-        answer = solve_program(
-            model.program, backend, BackendLimits.of(self.request), start, cancel
-        )
+        answer = solve_program(model.program, backend, BackendLimits.of(self.request), start)
         self._take(model, answer, backend, None)
 
     def model(self, upper: int | None) -> AggregatedModel:

@@ -132,21 +132,8 @@ def earliest(inst: Instance, plan: Queues, st: State, path: Path, k: int, i: int
             missing += inst.size[f]
     if missing > 0 and first and st.recv[i] >= 0:
         missing += left_of(st, i, now)
-    start = max(start, begun + missing * path.near, now + link_seconds(inst, st, path, k, i, p))
+    start = max(start, begun + missing * path.near)
     return max(start, cores_free(inst, st, k, i))
-
-
-def link_seconds(inst: Instance, st: State, path: Path, k: int, i: int, p: int) -> float:
-    """What must cross the links before task *k* at place *p* of node *i* starts, whoever fetches it."""
-    total = 0.0
-    for f in range(inst.num_files):
-        if NO_PLACE < st.nxt[i * inst.num_files + f] < p and nowhere(st, f):
-            total += inst.size[f]
-    for x in range(inst.ptr[k], inst.ptr[k + 1]):
-        f = inst.files[x]
-        if not NO_PLACE < st.nxt[i * inst.num_files + f] < p and nowhere(st, f):
-            total += inst.size[f]
-    return total / path.remote_rate
 
 
 def nowhere(st: State, f: int) -> bool:

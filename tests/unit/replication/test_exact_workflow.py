@@ -16,7 +16,7 @@ from ioopt.problems.replication import EvictionPolicy, ReplicationPlan, Replicat
 from ioopt.sim.replication.simulate import simulate
 from ioopt.solvers.replication.exact import exact_workflow
 from ioopt.solvers.replication.exact.exact_workflow import MOST_TASKS, QueueSearch
-from ioopt.solvers.replication.exact.queue_bound import filled, link_seconds
+from ioopt.solvers.replication.exact.queue_bound import filled
 from ioopt.solvers.replication.plans import build_plan
 
 POLICY: EvictionPolicy = "farthest-next-use"
@@ -99,23 +99,6 @@ def test_work_is_poured_into_cores_as_they_come_free() -> None:
     # A core that nothing can reach any more gives nothing.
     scratch.free[1] = float("inf")
     assert filled(scratch, 2, 0.0, 10.0) == 10.0
-
-
-def test_a_task_waits_for_all_that_must_cross_the_link_before_it() -> None:
-    """Three tasks on one node, each with 10 bytes of its own, at 10 bytes/s.
-
-    When the long one stands last, its input is the third over the link, at 3 s; with the first one there
-    already, 20 bytes are left.
-    """
-    files = {"x": 10, "y": 10, "z": 10}
-    problem = made(1, files, {"x": (0, "x"), "y": (0, "y"), "z": (4, "z")}, 10, 1000)
-    search = QueueSearch(problem, POLICY, 5.0 + 1e-6, fast=False)
-    search.run(0)
-    path, state, inst = search._path, search._state, search._inst
-    state.nxt[:2] = 0, 1  # x and y stand before z in the queue
-    assert link_seconds(inst, state, path, 2, 0, 2) == 3.0
-    state.copies[0] = 1  # x has come
-    assert link_seconds(inst, state, path, 2, 0, 2) == 2.0
 
 
 def test_stops_at_the_number_of_replays_and_at_the_gap_asked_for() -> None:
