@@ -22,7 +22,7 @@ from ioopt.result import Status
 from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
 from ioopt.solvers.backends.solve import solve_program
 from ioopt.solvers.replication.exact.ip import cycle_notes, one_round_note
-from ioopt.solvers.replication.greedy.minmin import answer_instead, plan_minmin
+from ioopt.solvers.replication.greedy.minmin import answer_instead
 from ioopt.solvers.replication.plans import one_round_too_small, require_batch
 
 TERMS_PER_SECOND = 60_000
@@ -60,7 +60,7 @@ def solve(
     moves = tidied(model.instance, model.moves(answer.values))
     plan = to_plan(model.instance, moves, settings.cycles == "printed")
     bound = proven_bound(model.instance, answer, plan)
-    notes = (*cycle_notes(problem, plan), *_behind_greedy(problem, plan, answer))
+    notes = tuple(cycle_notes(problem, plan))
     if relays_matter(model.instance) and settings.replication:
         notes = (
             *notes,
@@ -80,24 +80,6 @@ def solve(
         versions=versions,
         metrics=metrics,
     )
-
-
-def _behind_greedy(
-    problem: ReplicationProblem, plan: ReplicationPlan, answer: BackendAnswer
-) -> list[str]:
-    """A note where MinMin's plan, held to the same model, has the smaller batch time."""
-    greedy = plan_minmin(problem)[0]
-    if answer.status is Status.OPTIMAL or greedy.moves != "static":
-        return []
-    ours, theirs = (
-        check(problem, one, None).objectives["additive_seconds"] for one in (plan, greedy)
-    )
-    if theirs >= ours:
-        return []
-    return [
-        f"the plan found in time ({ours:.6g} s) is behind minmin's ({theirs:.6g} s): allow more time, "
-        "or take ip, which begins from it"
-    ]
 
 
 def proven_bound(

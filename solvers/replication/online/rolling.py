@@ -291,24 +291,10 @@ class Remaining:
         return writes
 
     def _place_files(self, written: Collection[int]) -> list[list[str]]:
-        """What each node holds; entries that write what may be lost."""
+        """What each node holds, but for files that are yet to be *written*."""
         view, nodes = self.view, range(len(self.view.nodes))
-        holds: list[list[str]] = [[] for _ in nodes]
-        risky: list[list[str]] = [[] for _ in nodes]
-        for f, name in self._names.items():
-            if f in written or not view.copies(f):
-                continue
-            where = [i for i in nodes if view.holds(i, f)]
-            alone = len(where) == 1 and not view.on_remote(f)
-            limited = view.nodes[where[0]].disk_bytes is not None
-            for i in where:
-                (risky if alone and limited else holds)[i].append(name)
-        for i, names in enumerate(risky):
-            if names:
-                entry = Task.model_construct(id=f"files of {i}", compute_seconds=0.0, inputs=(),
-                    outputs=tuple(names), cores=1, release_seconds=0.0)  # fmt: skip
-                self._enter(i, entry)
-        return holds
+        there = [(f, name) for f, name in self._names.items() if f not in written]
+        return [[name for f, name in there if view.holds(i, f)] for i in nodes]
 
     def _enter(self, i: int, entry: Task) -> None:
         self.heads[i].append(len(self._tasks))

@@ -15,12 +15,10 @@ from ioopt.checking import check
 from ioopt.errors import NotApplicableError, UnsolvableInstanceError
 from ioopt.generate.replication.generate import generate
 from ioopt.models.replication.aggregated import AggregatedModel
-from ioopt.models.replication.static import Moves, reduce
+from ioopt.models.replication.static import reduce
 from ioopt.options import Deadline
 from ioopt.protocols import Incumbents
 from ioopt.result import Result, Status, StopReason
-from ioopt.solvers.backends.answer import BackendAnswer
-from ioopt.solvers.replication.exact import ip_printed
 from ioopt.solvers.replication.search import anneal as annealing
 from ioopt.solvers.replication.search import anneal_kernel
 from ioopt.solvers.replication.search.anneal import anneal
@@ -235,25 +233,6 @@ def test_annealing_without_a_plan_is_answered_by_minmin(monkeypatch: pytest.Monk
     result = solve(_pair(disk_bytes=10), "anneal")
     assert result.stop is StopReason.FALLBACK and result.plan is not None
     assert "no assignment found" in result.notes[-1] and "answered by minmin" in result.notes[-1]
-
-
-def test_the_printed_model_says_when_it_is_behind_the_greedy(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """All four tasks on one node are 40 s; MinMin has two on each, 20 s."""
-    poor = Moves((0, 0, 0, 0), tuple((f, 0) for f in range(4)), ())
-    answer = BackendAnswer(Status.FEASIBLE, StopReason.TIME, {"M": 40.0}, 40.0, 1.0)
-    monkeypatch.setattr(ip_printed, "solve_program", lambda *_: answer)
-    monkeypatch.setattr(ip_printed.PrintedModel, "moves", lambda *_: poor)
-    result = solve(_pair(), "ip-printed")
-    assert result.objective == 40
-    assert "behind minmin's (20 s)" in result.notes[-1]
-    monkeypatch.setattr(
-        ip_printed.PrintedModel,
-        "moves",
-        lambda *_: Moves((0, 0, 1, 1), ((0, 0), (1, 0), (2, 1), (3, 1)), ()),
-    )
-    assert solve(_pair(), "ip-printed").notes == ()
 
 
 def test_an_interrupted_ip_keeps_its_bound() -> None:
