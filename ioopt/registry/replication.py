@@ -124,7 +124,7 @@ SOLVERS: tuple[SolverSpec, ...] = (
     ),
     _solver(
         "rolling", "online.rolling",
-        "workflows: a dispatcher; a plan of what is left, made anew as tasks arrive or run late",
+        "workflows: a dispatcher; a plan of what is left, made anew as tasks arrive or go",
         "ours", policy=_AT + "online.rolling:policy",
     ),
     _solver(

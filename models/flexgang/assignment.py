@@ -20,23 +20,19 @@ Departures from the rules as written, all of them exact:
 - Fairness tau_j <= t[j,c] + L (1 - s_{j,c}) and t[j,c] <= L s_{j,c} become tau[j,b] <= L s[j,b]
   with t[j,c] = sum of tau[j,b] over the blocks that hold c: giving a column more than tau has no
   use. There is no big M left to weaken the bound.
-- The machine's columns are alike, so the largest job that leaves a choice is put into block 0.
 """
 
 from collections.abc import Iterable, Mapping
 
 from ioopt.models.flexgang.frame import PatternData, Placement
 from ioopt.models.program import Number, Program, Term
-from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan
+from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem
 
 
 class AssignmentModel:
-    """The program of one pattern; :attr:`program` is to be maximised.
+    """The program of one pattern; :attr:`program` is to be maximised."""
 
-    Without *symmetry* the largest job may stand anywhere.
-    """
-
-    def __init__(self, data: PatternData, symmetry: bool = True) -> None:
+    def __init__(self, data: PatternData) -> None:
         self.data = data
         self.problem, self.pattern = data.problem, data.pattern
         self.quantum = data.problem.machine.quantum_seconds
@@ -52,12 +48,6 @@ class AssignmentModel:
         self._add_homes()
         self._add_loose_cpu()
         self._add_floors()
-        if symmetry:  # columns are alike: the largest job with a choice of blocks takes block 0
-            choice = self.largest_with_choice()
-            for family in (self.s, self.x, self.y):
-                for (j, b), at in family.items():
-                    if j == choice and b > 0:
-                        self.program.hold(at, most=0)
 
     def _add_variables(self) -> None:
         rows, frame = self.pattern.strict_rows, self.pattern.rows
@@ -161,11 +151,6 @@ class AssignmentModel:
                 rows = [(at, 1) for (job, _), at in self.n.items() if job == j]
                 self.program.add(f"floor_{j}", rows, least=self.data.min_rows(j))
 
-    def largest_with_choice(self) -> int | None:
-        """The largest job with more than one block, the first in the file among equals."""
-        free = [j for j in range(len(self.problem.jobs)) if self.problem.num_positions(j) > 1]
-        return min(free, key=lambda j: (-self.problem.jobs[j].processes, j), default=None)
-
     def _at(
         self, family: dict[tuple[int, int], int], column: int
     ) -> list[tuple[tuple[int, int], int]]:
@@ -189,8 +174,8 @@ class AssignmentModel:
         return found
 
     def start_values(self, plan: FlexibleGangPlan) -> dict[int, float]:
-        """Values of all variables that state *plan*, mirrored so that the first job is in block 0."""
-        placement, tau, by_column = _moved(self, plan)
+        """Values of all variables that state *plan*."""
+        placement, tau, by_column = _by_position(self.problem, plan)
         families = (
             (self.s, dict.fromkeys(placement.home, 1.0)),
             (self.x, {j: float(j not in placement.loose) for j in placement.home}),
@@ -214,23 +199,17 @@ def _nonzero(terms: Iterable[Term]) -> list[Term]:
     return [(at, factor) for at, factor in terms if factor]
 
 
-def _moved(
-    model: AssignmentModel, plan: FlexibleGangPlan
+def _by_position(
+    problem: FlexibleGangProblem, plan: FlexibleGangPlan
 ) -> tuple[Placement, dict[int, float], dict[tuple[int, int], float]]:
-    """*plan* by positions, columns permuted (exclusive or) so that the largest job stands as in the model."""
-    problem = model.problem
+    """*plan* by positions: its placement, tau by job, and seconds by job and column."""
     index = problem.job_index
     home = {index[name]: block for name, block in plan.home.items()}
-    first = model.largest_with_choice()
-    mask = home[first] * problem.job_columns(first) if first is not None else 0
     tau = {index[name]: seconds for name, seconds in plan.tau_seconds.items()}
     by_column: dict[tuple[int, int], float] = {}
     for name in plan.home:
         j = index[name]
-        width = problem.job_columns(j)
-        granted = plan.granted_seconds(name, width)
-        for at, column in enumerate(problem.block(j, home[j])):
-            by_column[j, column ^ mask] = granted[at]
-        home[j] = (home[j] * width ^ mask) // width
+        granted = plan.granted_seconds(name, problem.job_columns(j))
+        by_column |= {(j, c): granted[at] for at, c in enumerate(problem.block(j, home[j]))}
     rows = {index[name]: len(held) for name, held in plan.rows.items()}
     return Placement(home, rows, {index[name] for name in plan.loose}), tau, by_column

@@ -20,7 +20,7 @@ from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGang
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.sim.flexgang.flexible_gang import measure, num_bursts_drawn
 from ioopt.solvers.flexgang.greedy import best_of, greedy_plans
-from ioopt.solvers.flexgang.pattern_search import PatternSearch, PatternState
+from ioopt.solvers.flexgang.pattern_search import PatternSearch
 from ioopt.solvers.flexgang.strict import strict_plan
 
 SELECTION_SEEDS = tuple(range(10_001, 10_007))
@@ -107,8 +107,6 @@ def rerank(
     return ranked
 
 
-FIRST_GAP = 0.01
-"""Relative gap of the first round over all patterns."""
 GREEDY_RESERVE = 0.1
 """Part of the time limit in which no further greedy plan is begun."""
 RESERVE_FRACTION = 0.2
@@ -223,24 +221,10 @@ def _offer(
 
 
 def _search(search: PatternSearch, request: SolveRequest) -> None:
-    """Bound all patterns, bring each within FIRST_GAP, then to the gap asked for while it may win."""
+    """Bound all patterns, then bring those that may win to the gap asked for."""
     limit = request.options.time_limit_seconds
-    reserve = RESERVE_FRACTION * limit if limit is not None else 0.0
-    target = request.options.gap or 0.0
     search.relax()
-
-    def promising(state: PatternState) -> bool:
-        return state.status != "infeasible" and state.bound > search.best * (1 - 1e-9) - 1e-12
-
-    search.run(max(target, FIRST_GAP), reserve, lambda state: state.status != "infeasible")
-    for state in search.states:
-        if state.status == "open" and not promising(state):
-            state.status = "pruned"
-
-    def second(state: PatternState) -> bool:
-        return promising(state) and state.status != "optimal" and (state.gap or 1.0) > target
-
-    search.run(target, reserve, second)
+    search.run(request.options.gap or 0.0, 0.0 if limit is None else RESERVE_FRACTION * limit)
 
 
 def _candidates(search: PatternSearch, plans: dict[str, FlexibleGangPlan]) -> list[Candidate]:

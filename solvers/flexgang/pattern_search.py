@@ -4,7 +4,7 @@ The promise of a pattern is how far its linear relaxation lies above the best pl
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -111,17 +111,18 @@ class PatternSearch:
             if state.bound == -math.inf:
                 state.status = "infeasible"
 
-    def run(self, gap: float, reserve: float, stalled: Callable[[PatternState], bool]) -> None:
-        """One round: bring every pattern that *stalled* calls open within *gap*.
+    def run(self, gap: float, reserve: float) -> None:
+        """Bring every pattern that may still win within *gap*; the others are pruned.
 
         ``reserve`` seconds are kept for what comes after; time goes to patterns in proportion to their
         promise. A program that would take the time left to build is not begun.
         """
-        waiting = sorted(
-            (state for state in self.states if stalled(state)),
-            key=lambda s: (-s.bound, s.pattern),
-        )
+        waiting = sorted(self.states, key=lambda s: (-s.bound, s.pattern))
         while waiting:
+            if waiting[0].bound <= self.best * (1 - 1e-9) - 1e-12:
+                state = waiting.pop(0)
+                state.status = state.status if state.status == "infeasible" else "pruned"
+                continue
             begun = self._left()
             if begun - reserve < LEAST_SECONDS + self.build_seconds:
                 return

@@ -1,18 +1,13 @@
 """The ready task with the longest path to the end goes where it ends first, and no sooner than needed.
 
 List scheduling by the ranks of heft (workflow rule 15) while tasks run: nobody waits for a plan that
-has not come true. A task is bound to busy cores only where its files take a while to come. Ours.
+has not come true, and no task is bound to busy cores. Ours.
 """
 
 from graphlib import TopologicalSorter
 
 from ioopt.decisions.replication import DispatchView, Pair
 from ioopt.solvers.replication.dispatch import expected_end
-
-EARLY = 2.0
-"""A task may be bound to cores so many times as long before they idle as its files take to come."""
-WINDOW = 40
-"""Of so many tasks, the first by rank, files may come to busy nodes."""
 
 
 class LateBinding:
@@ -30,23 +25,16 @@ class LateBinding:
             self._rank = ranks(view)
         idle = {i: view.idle_cores(i) for i in nodes}
         ordered = sorted(view.ready, key=lambda k: (-self._rank[k], k))
-        for place, k in enumerate(ordered):
+        for k in ordered:
             cores = view.task(k).cores
             rows = [
                 (expected_end(view, k, i), i)
                 for i in nodes
-                if view.takes(k, i) and (cores <= idle[i] or (place < WINDOW and _soon(view, k, i)))
+                if cores <= idle[i] and view.takes(k, i)
             ]
             if rows:
                 return k, min(rows)[1]
         return None
-
-
-def _soon(view: DispatchView, k: int, i: int) -> bool:
-    """Whether the files of *k* may start to come, as its cores on node *i* are to idle soon."""
-    free = max(view.now, view.core_time(k, i))
-    compute = view.task(k).compute_seconds / view.nodes[i].speed
-    return free - view.now <= EARLY * (expected_end(view, k, i) - free - compute)
 
 
 def ranks(view: DispatchView) -> dict[int, float]:

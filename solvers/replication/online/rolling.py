@@ -1,4 +1,4 @@
-"""``rolling``: a plan of what is left, made anew as tasks arrive, run late, or a share of them has gone.
+"""``rolling``: a plan of what is left, made anew as tasks arrive or a share of them has gone.
 
 Plans come from heft, b-level, locality and a depth-first order of what is left
 (:mod:`ioopt.solvers.replication.online.rolling`), beside the plan in force; the one whose replay
@@ -60,14 +60,13 @@ MOST_CELLS = 30_000
 
 class Settings(dispatch.Settings):
     """As of every dispatcher, which here answers with its run; ``share``: a new plan once this
-    share of the unassigned tasks has been given since the last; ``late_share``: once a task has run
-    past its estimate and this share has been given. ``evaluations``: replays a new plan may take.
+    share of the unassigned tasks has been given since the last. ``evaluations``: replays a new plan
+    may take.
     """
 
     mode: Literal["replay", "dispatch"] = "dispatch"
     prefetch: bool = True
     share: float = Field(default=0.1, gt=0, le=1)
-    late_share: float = Field(default=0.05, gt=0, le=1)
     evaluations: int = Field(default=9, ge=2, le=100)
 
 
@@ -93,7 +92,6 @@ class Rolling:
         self._start: dict[int, float] = {}
         self._late_binding, self._binds_late = LateBinding(), False
         self._arrived = self._given_then = 0
-        self._late: set[int] = set()
         self._fast: bool | None = None
 
     def resume(self, given: Iterable[int]) -> None:
@@ -117,29 +115,13 @@ class Rolling:
         gone = (len(self._given) - self._given_then) / max(1, left)
         stale = gone > 0 and gone >= self.settings.share
         settled = self._binds_late and not _limited(view.nodes)
-        if released > self._arrived or (not settled and (stale or self._runs_late(view, gone))):
+        if released > self._arrived or (stale and not settled):
             self._arrived, self._given_then = released, len(self._given)
             self._plan(view)
         pair = self._late_binding(view) if self._binds_late else self._next(view)
         if pair is None and _at_rest(view):
             pair = locality(view)
         return pair
-
-    def _runs_late(self, view: DispatchView, gone: float) -> bool:
-        """Whether a task has newly passed its estimate, and enough has been given since the last plan."""
-        if gone < self.settings.late_share:
-            return False
-        late = {
-            row.task
-            for i, node in enumerate(view.nodes)
-            for row in view.computing(i)
-            if row.end_seconds <= view.now
-            and row.start_seconds + view.task(row.task).compute_seconds / node.speed < view.now
-        }
-        if late <= self._late:
-            return False
-        self._late |= late
-        return True
 
     def _next(self, view: DispatchView) -> Pair | None:
         ready = set(view.ready)

@@ -86,18 +86,14 @@ def test_every_pattern_equals_exhaustive_search(problem: FlexibleGangProblem) ->
 
 
 @pytest.mark.parametrize("problem", CASES)
-def test_counts_and_numbered_rows_and_scip_agree(problem: FlexibleGangProblem) -> None:
+def test_highs_and_scip_agree(problem: FlexibleGangProblem) -> None:
     for k, d in ((0, 1), (1, 1), (2, 1)):
         data = data_of(problem, k, d)
         limits = BackendLimits(seconds=60)
         counts = solve_program(AssignmentModel(data).program, "HiGHS", limits)
-        rows = solve_program(AssignmentModel(data, "rows").program, "HiGHS", limits)
-        plain = solve_program(AssignmentModel(data, symmetry=False).program, "HiGHS", limits)
         scaled = solve_program(AssignmentModel(data).program, "SCIP", limits)
-        assert counts.status == rows.status == plain.status == scaled.status
+        assert counts.status == scaled.status
         if counts.found:
-            assert rows.objective == pytest.approx(counts.objective, abs=1e-7)
-            assert plain.objective == pytest.approx(counts.objective, abs=1e-7)
             assert scaled.objective == pytest.approx(counts.objective, abs=1e-3)
             assert scaled.bound >= counts.objective - 1e-7
 
@@ -198,7 +194,7 @@ def test_the_relaxation_is_that_of_the_program(problem: FlexibleGangProblem) -> 
     """The little program of one column equals the linear relaxation of the model, pattern by pattern."""
     for pattern in problem.patterns():
         data = data_of(problem, pattern.k, pattern.d)
-        program = AssignmentModel(data, symmetry=False).program
+        program = AssignmentModel(data).program
         program.variables = [item._replace(nature="real") for item in program.variables]
         relaxed = solve_program(program, "HiGHS", BackendLimits()).objective
         expected = -math.inf if relaxed is None else pytest.approx(relaxed, abs=1e-7)
@@ -217,14 +213,15 @@ def test_search_prunes_and_bounds_every_pattern() -> None:
     search = PatternSearch(problem, problem.patterns(), request)
     search.relax()
     relaxed = {state.pattern.key: state.bound for state in search.states}
-    search.run(0.0, 0.0, lambda state: state.status != "infeasible")
+    search.run(0.0, 0.0)
     for state in search.states:
         best = best_of_pattern(problem, state.pattern.k, state.pattern.d)
         if best is None:
             assert state.status == "infeasible"
         else:
             assert relaxed[state.pattern.key] >= best - 1e-9
-            assert state.value == pytest.approx(best) and state.bound >= best - 1e-9
+            assert state.bound >= best - 1e-9
+            assert state.status == "pruned" or state.value == pytest.approx(best)
     assert search.bound == pytest.approx(search.best)
 
 
