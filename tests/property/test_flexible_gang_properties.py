@@ -10,6 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import ioopt
+from ioopt.check.flexgang.flexible_gang import check
 from ioopt.measure.io_server import Windows, serve
 from ioopt.models.flexgang.assignment import AssignmentModel
 from ioopt.models.flexgang.frame import PatternData
@@ -57,7 +58,9 @@ def test_heuristic_plans_are_sound_and_points_of_the_model(problem: FlexibleGang
         data = PatternData.of(problem, pattern)
         assert data is not None
         model = AssignmentModel(data)
-        assert model.program.broken(model.start_values(plan), 1e-6) == []
+        values = model.start_values(plan)
+        assert model.program.broken(values, 1e-6) == []
+        assert model.program.value(values) == pytest.approx(_objective(problem, plan), abs=1e-6)
     assert results[1].objective >= results[0].objective - 1e-9
 
 
@@ -82,8 +85,6 @@ def test_optimum_bounds_the_greedy_and_more_weight_on_io_never_helps(
 
 
 def _objective(problem: FlexibleGangProblem, plan: FlexibleGangPlan) -> float:
-    from ioopt.check.flexgang.flexible_gang import check
-
     return check(problem, plan).objectives["weighted_progress"]
 
 
