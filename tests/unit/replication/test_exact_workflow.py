@@ -10,7 +10,6 @@ from random_workflows import random_workflow
 from replication_samples import document, made
 
 import ioopt
-from ioopt.compiled import choice
 from ioopt.errors import NotApplicableError
 from ioopt.problems.replication import EvictionPolicy, ReplicationPlan, ReplicationProblem
 from ioopt.sim.replication.simulate import simulate
@@ -22,12 +21,6 @@ from ioopt.solvers.replication.plans import build_plan
 POLICY: EvictionPolicy = "farthest-next-use"
 POLICIES_DIFFER, FIVE_TASKS = 200, 9
 """Seeds of random workflows: lru alone is worse; five tasks with a bound well below the optimum."""
-
-
-@pytest.fixture(autouse=True)
-def plain(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No kernel is compiled for these."""
-    monkeypatch.setattr(choice, "available", lambda: False)
 
 
 def fork(replica: float, **node: Any) -> ReplicationProblem:

@@ -13,7 +13,6 @@ from random_workflows import random_workflow
 from replication_samples import made
 
 import ioopt
-from ioopt.compiled import choice
 from ioopt.generate.replication.generate import generate
 from ioopt.models.replication.workflow_bound import makespan_bound_seconds
 from ioopt.options import Deadline, SolveOptions
@@ -163,7 +162,6 @@ def test_whenever_the_deadline_passes_there_is_a_plan(checks: int) -> None:
 def test_a_slow_plain_replay_watches_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """Then the planners' plans are all there is: neither dealing nor annealing can be cut short."""
     monkeypatch.setattr(flow_run, "LONG_REPLAY_SECONDS", 0.0)
-    monkeypatch.setattr(choice, "available", lambda: False)
     limits: list[Any] = []
 
     def watched(*given: Any, deadline: Any) -> Any:
