@@ -109,13 +109,6 @@ def test_solvers_equal_enumeration(seed: int) -> None:
             assert _proven(result) == pytest.approx(float(true), abs=1e-9), (solver, backend)
 
 
-def test_a_task_larger_than_every_disk() -> None:
-    problem = made([{"disk_bytes": 7}], {"f": 9}, {"big": (1, "f")})
-    for solver in ("ip", "ip-printed", "ip-no-replication"):
-        with pytest.raises(UnsolvableInstanceError, match=r"'big' reads 9 bytes.*holds 7"):
-            solve(problem, solver)
-
-
 def test_one_round_that_cannot_hold_the_batch() -> None:
     """Three files of 6 bytes on disks of 10: a model of one round has nothing to say, minmin has."""
     tasks = {name: (1, name) for name in "abc"}

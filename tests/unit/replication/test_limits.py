@@ -121,12 +121,6 @@ def test_minmin_may_use_what_a_check_leaves_of_the_overtime(
     assert (outcome.stop is StopReason.FINISHED) == planned
 
 
-def test_without_a_limit_or_with_enough_nothing_is_cut_short() -> None:
-    for deadline in (Deadline(None), ticking(1e6)):
-        outcome = minmin.solve(SMALL, SolveRequest(SolveOptions(None), deadline))
-        assert outcome.stop is StopReason.FINISHED and outcome.notes == ()
-
-
 def test_a_replay_ends_with_the_deadline(monkeypatch: Any) -> None:
     """The clock goes on by a second a look, and a replay is looked at after every event."""
     plan, _ = minmin.plan_minmin(SMALL)

@@ -16,7 +16,6 @@ from ioopt.campaign.work import perform
 from ioopt.cli.export import export_group
 from ioopt.cli.imports import group as import_group
 from ioopt.cli.main import COMMANDS
-from ioopt.embed.replication import ReplicationPlanner
 from ioopt.embed.service import Service
 from ioopt.errors import NotApplicableError
 from ioopt.registry import KINDS, solvers_for
@@ -99,12 +98,6 @@ def test_a_command_that_nobody_looked_at_refuses_workflows(run: Any, name: str) 
 def test_an_export_without_a_place_for_it_is_refused(run: Any, form: str) -> None:
     code, _, errors = run("export", form, "w.json", "-o", "x")
     assert code == 2 and errors.count("\n") == 1 and not Path("x").exists()
-
-
-def test_wfformat_keeps_it_both_ways(run: Any) -> None:
-    assert run("export", "wfformat", "w.json", "--result", "r.json", "-o", "wf.json")[0] == 0
-    assert run("import", "wfformat", "wf.json", "-o", "again.json")[0] == 0
-    assert edges(ioopt.load("again.json")) == EDGES
 
 
 def test_wfformat_takes_no_schedule_that_drops_it(run: Any) -> None:
@@ -197,11 +190,8 @@ def test_a_point_of_a_sweep_keeps_it_or_does_not_apply(tmp_path: Path) -> None:
 
 
 def test_what_is_embedded_refuses_or_keeps_it() -> None:
-    """The planner and the service."""
+    """The service; the planner is tested beside the instances."""
     data = diamond()
-    planner = ReplicationPlanner(data["network"], data["nodes"], data["files"])
-    with pytest.raises(NotApplicableError, match="workflows"):
-        planner.submit(data["tasks"])
     asked = {"ioopt": 1, "op": "decide", "instance": data}
     reply = json.loads(Service().handle(json.dumps({**asked, "solver": "minmin"}).encode()))
     assert reply["error"]["code"] == "invalid" and "workflows" in reply["error"]["message"]

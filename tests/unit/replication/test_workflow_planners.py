@@ -22,7 +22,6 @@ from ioopt.solvers.replication.greedy.list_scheduler import (
     HEFT,
     MIN_MIN,
     Behind,
-    Components,
     Gaps,
     ListScheduler,
 )
@@ -88,14 +87,6 @@ def test_a_task_that_fits_no_node_is_named() -> None:
     for components in ROWS.values():
         with pytest.raises(UnsolvableInstanceError, match="99 cores"):
             ListScheduler(problem, components).run()
-
-
-def test_components_go_together() -> None:
-    """Every path on either cores, with and without disks, plans each task once."""
-    problem = ioopt.load(random_workflow(5))
-    for rank, *more in itertools.product(("path", "path with files"), (False, True), (False, True)):
-        plan = ListScheduler(problem, Components(rank, *more)).run()  # type: ignore[arg-type]
-        assert sorted(k for k, _ in plan.order) == list(range(len(problem.tasks)))
 
 
 def test_gaps_between_tasks_on_several_cores() -> None:
