@@ -16,7 +16,6 @@ from workflow_exhaustive import POLICIES, all_queues, astray, disagreement, tigh
     ],
 )
 def test_random_instances_agree_with_exhaustion(seeds: range, tasks: int, batch: bool) -> None:
-    """``python tests/oracle/workflow_exhaustive.py 200 1 5`` for more."""
     assert [text for seed in seeds if (text := disagreement(seed, tasks, batch))] == []
 
 

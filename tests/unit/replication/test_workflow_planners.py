@@ -51,10 +51,10 @@ def test_worked_cases(path: Path) -> None:
         assert Fraction(plan.ranks[k], second) == Fraction(planned["rank"][task.id])
 
 
-def test_plans_equal_the_exact_planners() -> None:
-    """``python tests/oracle/workflow_planners.py 2000`` for more."""
-    evictions = sum(compare(seed) for seed in range(60))
-    assert evictions > 60, "the disks must be tight enough to test anything"
+@pytest.mark.parametrize("seeds", [60, pytest.param(2000, marks=pytest.mark.slow)])
+def test_plans_equal_the_exact_planners(seeds: int) -> None:
+    evictions = sum(compare(seed) for seed in range(seeds))
+    assert evictions > seeds, "the disks must be tight enough to test anything"
 
 
 def test_a_batch_is_planned_as_minmin_plans_it() -> None:
