@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 from damage.service import ask
+from embed.test_service import SNAPSHOT
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -275,13 +276,6 @@ def test_embedded_objects_say_what_they_hold():
     cluster = BatchCluster(4)
     cluster.arrive("a", 1, 60.0, 0.0)
     assert repr(cluster) == "BatchCluster(4 nodes, 0 running, 1 waiting)"
-
-
-SNAPSHOT = {
-    "format": "ioopt/io-requests", "version": 1, "name": "r", "now_seconds": 3.0,
-    "machine": IO_MACHINE, "requests": [
-        {"id": 1, "nodes": 4, "request_seconds": 1.0, "left_bytes": 8.0, "moved_bytes": 0.0}],
-}  # fmt: skip
 
 
 @pytest.mark.parametrize("how", ["fails", "hangs", "nonsense", "no plan"])
