@@ -12,8 +12,6 @@ from conftest import ROOT, first
 
 import ioopt
 from ioopt.cli.main import main
-from ioopt.errors import UsageError
-from ioopt.generate.replication import workflows
 from ioopt.generate.replication.generate import generate
 from ioopt.units import quantity, time_unit
 
@@ -54,24 +52,6 @@ def test_sizes_times_cores_arrivals_and_disks() -> None:
     many = generate("chains", {"chains": 2000, "length": 1}, 1)
     seconds = np.mean([task.compute_seconds for task in many.tasks])
     assert seconds == pytest.approx(30, rel=0.05)  # the mean is the mean, not the median
-
-
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        ({"disk": "1MB"}, "more than the disk of 1000000"),
-        ({"task_cores": 5}, "task_cores 5 is more than the cores 4"),
-        ({"disk_share": 0.5}, "disk_share"),
-        ({"chains": 1000, "length": 10}, "more than 2000 tasks"),
-        ({"width": 3}, "no setting 'width'"),
-    ],
-)
-def test_settings_that_are_refused(
-    settings: dict[str, Any], words: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(workflows, "MAX_TASKS", 2000)
-    with pytest.raises(UsageError, match=words):
-        generate("chains", settings, 1)
 
 
 @pytest.mark.parametrize("name", BUNDLED)
