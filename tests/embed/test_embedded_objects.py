@@ -220,7 +220,7 @@ def test_a_solver_that_goes_wrong_is_answered_by_the_greedy(monkeypatch, name, h
     release.set()
 
 
-GANG_MACHINE = {"nodes": 4, "levels": 2, "quantum_seconds": 200.0}
+SMALL_MACHINE = {"nodes": 4, "levels": 2, "quantum_seconds": 200.0}
 
 
 @pytest.mark.parametrize(
@@ -234,14 +234,14 @@ GANG_MACHINE = {"nodes": 4, "levels": 2, "quantum_seconds": 200.0}
     ],
 )
 def test_a_gang_scheduler_says_why_it_refuses(method, arguments, why):
-    scheduler = GangScheduler(GANG_MACHINE, "iogs")
+    scheduler = GangScheduler(SMALL_MACHINE, "iogs")
     assert scheduler.arrive("a", [0, 1], 1.0, 2.0, 0.0) is True
     answer = getattr(scheduler, method)(*arguments)
     assert not answer and why in answer.why and scheduler.notes == [answer.why]
 
 
 def test_the_service_says_why_an_answer_is_false():
-    service, given = Service(), {"machine": GANG_MACHINE, "policy": "iogs"}
+    service, given = Service(), {"machine": SMALL_MACHINE, "policy": "iogs"}
     ask(service, op="open", object="GangScheduler", arguments=given)
     leaves = {"session": 1, "method": "depart", "arguments": {"job": "b", "now": 1.0}}
     assert ask(service, op="call", **leaves)["result"] == {
@@ -251,7 +251,7 @@ def test_the_service_says_why_an_answer_is_false():
 
 
 def test_embedded_objects_say_what_they_hold():
-    scheduler = GangScheduler(GANG_MACHINE, "iogs")
+    scheduler = GangScheduler(SMALL_MACHINE, "iogs")
     scheduler.arrive("a", [0, 1], 1.0, 2.0, 0.0)
     assert repr(scheduler) == "GangScheduler(iogs, 4 nodes, 2 rows, 0 running, 1 waiting)"
     scheduler.matrix(0.0)
