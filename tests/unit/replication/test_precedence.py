@@ -32,6 +32,13 @@ def diamond() -> Any:
     return document(2, {f"f{k}": 10 for k in SECONDS}, tasks, 1000, 1000)
 
 
+def dropped() -> Any:
+    """A result of the batch without outputs."""
+    data = diamond()
+    batch = {**data, "tasks": [{**task, "outputs": []} for task in data["tasks"]]}
+    return ioopt.solve(batch, "minmin")
+
+
 def keeps(schedule: Any) -> bool:
     """Whether every task starts after the ends of those whose files it reads."""
     runs = {run["id"]: run for run in schedule["tasks"]}
@@ -57,11 +64,9 @@ def test_a_solver_keeps_it_or_says_that_it_does_not_take_it(name: str) -> None:
 
 def test_the_checker_sees_it_dropped() -> None:
     """The schedule of the batch without outputs, held against the workflow."""
-    data = diamond()
-    batch = {**data, "tasks": [{**task, "outputs": []} for task in data["tasks"]]}
-    result = ioopt.solve(batch, "minmin")
+    result = dropped()
     assert not keeps(result.schedule)
-    report = check_plan(KINDS["replication"], ioopt.load(data), result.plan, result.schedule)
+    report = check_plan(KINDS["replication"], ioopt.load(diamond()), result.plan, result.schedule)
     assert report.violations
 
 
@@ -102,10 +107,8 @@ def test_an_export_without_a_place_for_it_is_refused(run: Any, form: str) -> Non
 
 def test_wfformat_takes_no_schedule_that_drops_it(run: Any) -> None:
     """The schedule of the batch without outputs: d starts at once, though b ends after 1 s."""
-    data = diamond()
-    batch = {**data, "tasks": [{**task, "outputs": []} for task in data["tasks"]]}
     stored = json.loads(Path("r.json").read_text())
-    stored["schedule"] = ioopt.solve(batch, "minmin").schedule
+    stored["schedule"] = dropped().schedule
     Path("wrong.json").write_text(json.dumps(stored))
     code, _, errors = run("export", "wfformat", "w.json", "--result", "wrong.json", "-o", "x")
     assert code == 2 and errors.count("\n") == 1 and not Path("x").exists()
