@@ -81,13 +81,6 @@ def test_gaps_are_of_one_measure_and_every_standing_is_counted(tmp_path):
     assert main(["plot", path, "--measure", "makespan", "-o", target]) == 2
 
 
-def test_a_point_in_two_stores_counts_once(tmp_path):
-    path = stored(tmp_path, ROWS)
-    copy = str(tmp_path / "copy.sqlite")
-    shutil.copy(path, copy)
-    assert len(frames.read_frame([path, copy])) == len(ROWS)
-
-
 def test_stores_are_exported_together(tmp_path):
     import pandas as pd
 

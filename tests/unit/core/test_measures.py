@@ -174,7 +174,3 @@ def test_tables_drop_columns_from_the_right_and_wrap_only_the_last():
     assert render(headers, rows, width=40, keep=2).splitlines()[0].split() == ["name", "value"]
     folded = render(headers, rows, width=40, wrap=1).splitlines()
     assert max(map(len, folded)) <= 40 and sum(line.count("some") for line in folded) == 6
-
-
-def test_measure_words():
-    assert str(Measure("gain", "max")) == "gain (more is better)"

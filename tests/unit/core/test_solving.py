@@ -203,10 +203,3 @@ def test_unknown_names_are_usage_errors():
         ioopt.solve(PROBLEM, "good", backend="CBC")
     with pytest.raises(UsageError, match="not one of ioopt's problem classes"):
         solving.load(SimpleNamespace())
-
-
-def test_ioopt_check_stays_callable_when_a_checker_is_imported():
-    import ioopt.check.replication.check
-
-    assert callable(ioopt.check)
-    assert ioopt.check(PROBLEM) == []
