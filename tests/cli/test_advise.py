@@ -320,22 +320,3 @@ def test_progress_goes_into_a_log_file_by_the_clock(capsys):
         while "3 of 9" not in (said := capsys.readouterr().err):
             time.sleep(0.01)
     assert said.splitlines()[-1] == "simulating: 3 of 9"
-
-
-@pytest.mark.parametrize(
-    ("words", "what"),
-    [
-        (("gone.swf",), "gone.swf: no such file"),
-        (("a.swf", "--solver", "base-line"), "not base-line itself"),
-        (("a.swf", "--solver", "fil"), "fill"),
-        (("a.swf", "--solver", "fill:ef=2"), "ef is no setting of the policy fill"),
-        (("a.swf", "--io-fraction", "0"), "no job has I/O"),
-        (("a.swf", "--io-fraction", "7"), "from 0 to 1"),
-        (("a.swf", "-o", "p.html", "--format", "json"), "p.html is a page"),
-        (("a.swf", "--darshan", "."), "no Darshan log in ."),
-    ],
-)
-def test_refusals_are_one_line(run, tmp_path, words, what):
-    (tmp_path / "a.swf").write_text(log(3))
-    code, out, err = run("advise", *words)
-    assert (code, out) == (2, "") and what in err and len(err.splitlines()) == 1

@@ -201,32 +201,6 @@ def test_own_schedules_have_their_form(results: dict[str, Any]) -> None:
     assert len(read.tasks) == len(schedule["tasks"]) > 0
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (["solve", "cycle3", "--solver", "minmim"], "did you mean 'minmin'?"),
-        (["solve", "cycle3", "--solver", "MinMin"], "did you mean 'minmin'?"),
-        # Near to nothing of this kind, but to a solver of another one.
-        (["solve", "cycle3", "--solver", "adaptiv"], "did you mean 'adaptive', which takes batch-io"),
-        (["solve", "cycl3"], "did you mean 'cycle3'?"),
-        (["instances", "show", "cycl3"], "did you mean 'cycle3'?"),
-        (["instances", "generate", "replication", "--preset", "image-86", "-o", "-"],
-         "did you mean 'image-85'?"),
-        (["instances", "generate", "replication", "--preset", "mira-month", "-o", "-"],
-         "is one of batch-io, not"),
-        (["instances", "generate", "gang", "--set", "jobs=1e30", "-o", "-"], "too large to make"),
-        (["instances", "generate", "quantum-model", "--set", "processors=" + "9" * 20, "-o", "-"],
-         "processors 99999999999999999999: input should be less"),
-        (["solve", "cycle3", "--solver", "mimmin"], "did you mean 'minmin'?"),
-        (["solve", "cycle3", "--solver", "minmin", "--set", "evction=lru"],
-         "did you mean 'eviction'? its settings: "),
-        (["compare", "cycle3", "--set", "evction=lru"], "did you mean 'eviction'?"),
-    ],
-)  # fmt: skip
-def test_nearest_names(arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert says in refused(arguments, capsys)
-
-
 def test_messages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "counts.csv"
     out = str(tmp_path / "out.json")

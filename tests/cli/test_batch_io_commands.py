@@ -29,13 +29,6 @@ def test_decide(run, solver, grants):
     assert json.loads(out)["grants"] == grants
 
 
-def test_instances_without_a_part_are_usage_errors(run, tmp_path):
-    bad = tmp_path / "bad.json"
-    bad.write_text('{"format": "ioopt/batch-io", "version": 1, "name": "x", "jobs": []}')
-    code, _, err = run("solve", bad)
-    assert code == 2 and "machine: missing" in err
-
-
 def test_several_files_give_paired_ratios_to_base_line(run):
     _, out, _ = run(
         "compare", "mira-day", "small-8", "--solver", "base-line", "--solver", "fill",

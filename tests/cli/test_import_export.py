@@ -1,4 +1,4 @@
-"""Import and export of batch-io instances on the command line: answers, warnings, exit codes."""
+"""Import and export on the command line: answers, warnings, exit codes."""
 
 from __future__ import annotations
 
@@ -53,29 +53,6 @@ def test_quiet_and_machine_options(run, tmp_path):
     assert (machine.node_bytes_per_second, machine.storage_bytes_per_second) == (1e9, 4e9)
     options = problem.options
     assert (options.kill, options.queue, options.backfill) == (True, "fcfs", "none")
-
-
-@pytest.mark.parametrize(
-    ("words", "what"),
-    [
-        (("import", "swf", "missing.swf", "-o", "x.json"), "missing.swf: no such file"),
-        (("import", "swf", "bad.swf", "-o", "x.json"), "bad.swf: line 1: submit_seconds 'two'"),
-        (("import", "swf", "a.swf", "--io-fraction", "2", "-o", "x.json"), "from 0 to 1, not 2.0"),
-        (
-            ("import", "swf", "a.swf", "--machine", "nodes=6,unit_nodes=4", "-o", "x.json"),
-            "unit_nodes",
-        ),
-        (("import", "darshan", "a.swf", "-o", "x.json"), "no '# darshan log version' line"),
-        (("import", "batsim", "a.swf", "-o", "x.json"), "not complete, valid JSON"),
-        (("export", "batsim", "cycle3", "r.json", "-o", "x.csv"), "takes batch-io"),
-    ],
-)
-def test_refusals_are_one_line(run, tmp_path, words, what):
-    (tmp_path / "a.swf").write_text(SWF)
-    (tmp_path / "bad.swf").write_text("1 two 3\n")
-    code, out, err = run(*words)
-    assert (code, out) == (2, "") and what in err
-    assert len(err.splitlines()) == 1 and not (tmp_path / "x.json").exists()
 
 
 def test_batsim_there_and_back(run, tmp_path):
@@ -174,3 +151,18 @@ def test_bad_darshan_logs_are_left_out_and_listed_when_asked(run, tmp_path):
     assert len(problem.jobs) == 1 and "log left out: bad.txt" in problem.meta["warnings"][0]
     code, _, err = run("import", "darshan", "bad.txt", "--skip-bad", "-o", "e.json")
     assert code == 2 and "none of 1 logs can be read" in err and not (tmp_path / "e.json").exists()
+
+
+def test_import_and_export_wfformat(run, tmp_path):
+    """42 tasks, of which the first two levels have 27; 3 % of their bytes is less than one task reads."""
+    assert run("export", "wfformat", "flow-montage", "-o", "flow.json")[0] == 0
+    code, _, err = run("import", "wfformat", "flow.json", "--select", "level=0-1",
+                       "--machine", "nodes=2,disk=3%", "--flatten", "-o", "part.json")  # fmt: skip
+    assert code == 0 and "raised to the" in err
+    assert run("export", "wfformat", "part.json", "-o", "again.json")[0] == 0
+    assert run("import", "wfformat", "again.json", "-o", "back.json")[0] == 0
+    first, second = (
+        json.loads((tmp_path / name).read_text()) for name in ("part.json", "back.json")
+    )
+    assert first["tasks"] == second["tasks"] and len(first["tasks"]) == 27
+    assert len(first["nodes"]) == 2
