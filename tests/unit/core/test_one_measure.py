@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 from conftest import first
-from unit.core.test_measures import MAKESPAN
-from unit.core.test_metrics_tables import REPLICATION, result_row
+from unit.core.test_measures import MAKESPAN, REPLICATION, result_row
 
 import ioopt
 from ioopt import comparing, solving
