@@ -9,7 +9,7 @@ import threading
 import pytest
 from campaign_helpers import rows_in, run_study
 
-from ioopt.campaign.runner import Pool, run_tasks
+from ioopt.campaign.runner import Pool, open_workers, run_tasks
 from ioopt.campaign.store import Store, StoreReader
 from ioopt.campaign.work import make_experiment
 
@@ -26,17 +26,23 @@ def experiments(name, seeds, limit=None):
 
 @pytest.mark.parametrize(
     ("name", "limit", "threads"),
-    [("die", None, False), ("die", None, True), ("overstay", 0.1, False)],
+    [
+        ("die", None, False),
+        ("die", None, True),
+        ("overstay", 0.1, False),
+        pytest.param("hoard", None, False, marks=pytest.mark.slow),
+    ],
 )
 def test_a_death_costs_its_own_task_alone(tmp_path, name, limit, threads):
-    """Also where other threads run: seed 3 ends its worker each of three times, or never ends and is
-    given up at its hard limit."""
+    """Also where other threads run: seed 3 ends its worker each of three times, never ends and is
+    given up at its hard limit, or needs more memory than there is."""
+    memory = pytest.importorskip("psutil") and "400MB" if name == "hoard" else None
     stay = threading.Event()
     if threads:
         threading.Thread(target=stay.wait).start()
     path = str(tmp_path / "runs.sqlite")
     try:
-        with Store(path) as store, Pool(2) as pool:
+        with Store(path) as store, open_workers(2, None, memory) as pool:
             failed = run_tasks(experiments(name, 6, limit), store, pool)
     finally:
         stay.set()

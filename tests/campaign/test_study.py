@@ -8,10 +8,9 @@ import pytest
 from campaign_helpers import rows_in, run_study
 
 from ioopt.campaign.report import report_html
-from ioopt.campaign.runner import open_workers, run_tasks
-from ioopt.campaign.store import Store, StoreReader
+from ioopt.campaign.store import StoreReader
 from ioopt.campaign.study import open_campaign
-from ioopt.campaign.work import make_experiment, perform
+from ioopt.campaign.work import perform
 from ioopt.errors import IooptError
 
 SEEDS = [{"seed": seed} for seed in range(6)]
@@ -73,20 +72,6 @@ def test_a_failed_value_says_why_and_is_tried_again(tmp_path, without_workers, f
             assert 1 <= study.num_run <= 6
     with StoreReader(path) as reader:
         assert len(rows_in(reader)) == 6
-
-
-@pytest.mark.slow
-def test_points_that_end_their_worker_fail_with_the_reason_and_the_rest_goes_on(tmp_path):
-    """One hoards past the memory limit; five others."""
-    pytest.importorskip("psutil")
-    path = str(tmp_path / "runs.sqlite")
-    experiments = [make_experiment("x", "campaign_experiments:hoard", each) for each in SEEDS]
-    with Store(path) as store, open_workers(2, None, "400MB") as workers:
-        failed = run_tasks(experiments, store, workers)
-    assert failed == 1
-    with StoreReader(path) as reader:
-        ((*row, why),) = [row for row in rows_in(reader, ("status", "seed", "error")) if row[2]]
-    assert row == ["failed", 3] and "its worker died every time" in why
 
 
 def test_a_killed_study_goes_on_from_its_store(tmp_path):
