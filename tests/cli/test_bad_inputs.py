@@ -30,32 +30,6 @@ TINY = document(1, {"f": 10}, {"t": (1.0, "f")}, 1e6, 1e8)
 NETWORK = TINY["network"]
 
 
-@pytest.mark.parametrize(
-    ("changes", "says"),
-    [
-        ({"files": [{"id": "f", "bytes": 10**400}]}, "files[0] (f).bytes: must be 1e+18 or less"),
-        ({"files": [{"id": "x" * 5000, "bytes": 1}]}, "id: must have 4096 characters or less"),
-        ({"tasks": [{"id": "t", "compute_seconds": 1e300}]}, "must be 1e+10 or less, not 1e+300"),
-        ({"network": {**NETWORK, "remote_bytes_per_second": 1e-300}}, "must be 1e-12 or more"),
-        # The misspelt key, not the key that is missing because of it.
-        ({"tasks": [{"id": "t", "compute_second": 1.0}]},
-         "tasks[0] (t).compute_second: unknown key; did you mean 'compute_seconds'? (and 1 more)"),
-        ({"nods": []}, "nods: unknown key; did you mean 'nodes'?"),
-        # Not only required keys are near, and the nearest unknown one comes first.
-        ({"zzz": 1, "nodes": [{"id": "n0", "hold": ["f"]}]}, "hold: unknown key; did you mean 'holds'"),
-        ({"zzz": 1}, "zzz: unknown key"),
-    ],
-)  # fmt: skip
-def test_instances(
-    changes: dict[str, Any], says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "tiny.json"
-    path.write_text(json.dumps({**TINY, **changes}))
-    for command in (["check"], ["solve", "--solver", "minmin"]):
-        line = refused([*command, str(path)], capsys)
-        assert str(path) in line and says in line
-
-
 def test_ids_name_the_form_they_have() -> None:
     """An id may be a number or text: text that is too long is not told to be a number."""
     batch = by_hand([("x" * 5000, 0, 1, 1, [(1, 1)])])

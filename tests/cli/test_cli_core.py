@@ -138,7 +138,7 @@ BAD = [
     (("slove", "cycle3"), 2, "did you mean 'solve'"),
     (("solve",), 2, "Missing argument"),
     (("check", "toobig.json"), 2, "task 't0' reads 90 bytes, but the largest disk holds 50"),
-    (("solve", "half.json"), 2, "machine: missing"),
+    (("solve", "half.json"), 2, "half.json: machine: missing"),
     (("solve", "cycle3", "--solver", "minmim"), 2, "did you mean 'minmin'?"),
     (("solve", "cycle3", "--solver", "MinMin"), 2, "did you mean 'minmin'?"),
     (("solve", "cycle3", "--solver", "mimmin"), 2, "did you mean 'minmin'?"),

@@ -63,6 +63,30 @@ BAD_INSTANCES = [
         r"tasks\[0\] \(t\)\.inputs: file 'f0' is listed twice",
     ),
     ({"tasks": [{"compute_seconds": 1}]}, r"tasks\[0\]\.id: missing"),
+    (
+        {"files": [{"id": "f", "bytes": 10**400}]},
+        r"files\[0\] \(f\)\.bytes: must be 1e\+18 or less",
+    ),
+    ({"files": [{"id": "x" * 5000, "bytes": 1}]}, "id: must have 4096 characters or less"),
+    (
+        {"tasks": [{"id": "t", "compute_seconds": 1e300}]},
+        r"must be 1e\+10 or less, not 1e\+300",
+    ),
+    (
+        {"network": {"remote_bytes_per_second": 1e-300, "replica_bytes_per_second": 1}},
+        "must be 1e-12 or more",
+    ),
+    # The misspelt key, not the key that is missing because of it.
+    (
+        {"tasks": [{"id": "t", "compute_second": 1.0}]},
+        r"\(t\)\.compute_second: unknown key; did you mean 'compute_seconds'\? \(and 1 more\)",
+    ),
+    ({"nods": []}, r"nods: unknown key; did you mean 'nodes'\?"),
+    # Not only required keys are near, and the nearest unknown one comes first.
+    (
+        {"zzz": 1, "nodes": [{"id": "n0", "hold": ["f"]}]},
+        "hold: unknown key; did you mean 'holds'",
+    ),
 ]
 
 
