@@ -151,6 +151,10 @@ BAD = [
     (("instances", "show", "cycl3"), 2, "did you mean 'cycle3'?"),
     (("solve", "cycle3", "--solver", "two-stage", "--set", "thresh=-1"), 2, "thresh"),
     (("solve", "cycle3", "--solver", "hierarchical", "--set", "hierarchy=4:2"), 2, "8 nodes"),
+    (("solve", "cycle3", "--measure", "makespan"), 2, "did you mean 'makespan_seconds'"),
+    *((words, 2, "message-counts instances are measured, not solved: ioopt measure FILE") for words in (
+        ("solve", "gangedness-table-3"), ("compare", "gangedness-table-3"),
+        ("simulate", "gangedness-table-3", "empty.json"), ("check", "gangedness-table-3", "empty.json"))),
     (("measure", "cycle3"), 2, "replication instances are solved, not measured"),
     (("measure", "quantum-ties", "--set", "engine=magic"), 2, "engine"),
     (("measure", "quantum-ties", "--time-limit", "1e-9"), 4,

@@ -228,3 +228,15 @@ def test_what_is_no_solution_of_the_model_is_refused(run, tmp_path):
     code, _, said = run("import", "solution", "two-writers", "m.sol", "-o", "p.json")
     assert code == 2 and "two-writers is batch-io; import solution takes replication" in said
     assert not (tmp_path / "p.json").exists()
+
+
+def test_models_are_written_and_solve_to_the_same_optimum(run, tmp_path):
+    lp = ("export", "lp", "flexgang-tiny", "-o", "model.lp", "--set", "d=2", "--set")
+    assert run(*lp, "k=2")[0] == 0
+    assert "capacity_0" in (tmp_path / "model.lp").read_text()
+    assert run("export", "mps", "quantum-plain", "-o", "model.mps")[0] == 0
+    for path, wanted in (("model.lp", 0.579), ("model.mps", 0.8306444)):
+        assert highs(path, "model.sol") == pytest.approx(wanted, abs=1e-6)
+    code, _, err = run(*lp, "k=3")
+    assert code == 2 and "0,1 1,1 2,1 2,2 3,1 4,1" in err
+    assert run("export", "lp", "flexgang-tiny", "-o", "model.mps")[0] == 2

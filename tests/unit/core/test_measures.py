@@ -229,7 +229,6 @@ def test_ratio_to_best_ignores_failed_rows_and_references():
 def test_tables_align_in_every_form():
     rows = [("short", 1.5, None), ("a longer name", 10, "x")]
     text = render(("name", "value", "note"), rows).splitlines()
-    assert len({len(line.rstrip()) for line in text if "-" not in line[:1]}) >= 1
     assert text[-1].index("10") + 2 == text[-2].index("1.5") + 3
     assert render(("a", "b"), [(1, None)], "csv") == "a,b\n1,\n"
     assert render(("a", "b"), [(1, 2)], "markdown").splitlines()[0].startswith("|")

@@ -119,6 +119,8 @@ def test_settings_that_cannot_go_together() -> None:
         ioopt.solve(problem, "gs", settings={"phase": "fill"})
     with pytest.raises(UsageError, match="its phases: clean, compact, schedule, fill, all"):
         ioopt.solve(_matrix(), "gs", settings={"phase": "migrate"})
+    with pytest.raises(UsageError, match="no phases"):
+        ioopt.solve(_matrix(), "exact-iogs", settings={"phase": "fill"})
 
 
 def test_no_jobs_is_a_workload_too() -> None:
