@@ -46,16 +46,6 @@ def test_what_compiles_a_kernel_and_what_it_ends_with_are_there(kernel: Kernel) 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "kernel", KERNELS.values(), ids=lambda kernel: f"{kernel.family}: {kernel.name}"
-)
-def test_kernels_compile(kernel: Kernel) -> None:
-    pytest.importorskip("numba")
-    kernel.compile()
-    assert kernel.ready()
-
-
-@pytest.mark.slow
 def test_runs_find_the_kernels_that_were_compiled() -> None:
     pytest.importorskip("numba")
     from ioopt.sim.batch_io import engine
@@ -65,6 +55,7 @@ def test_runs_find_the_kernels_that_were_compiled() -> None:
 
     for kernel in KERNELS.values():
         kernel.compile()
+        assert kernel.ready(), kernel
     assert compiled.is_kept(compiled.compiled(engine.__name__, "advance", whole=True))
     assert compiled.is_kept(gang_compiled._simulate)
     for module, name in (
