@@ -11,6 +11,7 @@ from ioopt.errors import InstanceError
 
 ROOT = Path(__file__).resolve().parents[1]
 
+MINIMAL = '[[instances]]\nbundled = "cycle3"\n[[solvers]]\nname = "minmin"\n'
 CONFIG = """
 time_limit = 3600
 repeats = {repeats}

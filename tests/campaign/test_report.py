@@ -7,7 +7,7 @@ import shutil
 import subprocess
 
 import pytest
-from campaign_helpers import row, run_sweep, write_config
+from campaign_helpers import MINIMAL, row, run_sweep, write_config
 
 from ioopt.campaign import frame as frames
 from ioopt.campaign.report import report_html
@@ -143,9 +143,7 @@ def test_a_sweep_is_by_one_measure_and_draws_its_ratios(tmp_path):
     from ioopt.campaign.grid import build_grid, read_config
     from ioopt.campaign.work import perform
 
-    (tmp_path / "grid.toml").write_text(
-        '[[instances]]\nbundled = "cycle3"\n[[solvers]]\nname = "minmin"\n[[solvers]]\nname = "ip"\n'
-    )
+    (tmp_path / "grid.toml").write_text(MINIMAL + '[[solvers]]\nname = "ip"\n')
     config = read_config(str(tmp_path / "grid.toml"))
     keys = set()
     for measure, value in ((None, 9.748), ("additive_seconds", 6.748)):

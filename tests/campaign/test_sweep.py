@@ -11,6 +11,7 @@ import sys
 
 import pytest
 from campaign_helpers import (
+    MINIMAL,
     environment,
     rows_so_far,
     run_sweep,
@@ -139,9 +140,7 @@ def _address(path, scheduler):
 
 def test_a_system_without_file_locks_is_told_in_one_line(tmp_path):
     """As on Windows: importing fcntl fails there, and a process cannot be forked."""
-    (tmp_path / "c.toml").write_text(
-        '[[instances]]\nbundled = "cycle3"\n[[solvers]]\nname = "minmin"\n'
-    )
+    (tmp_path / "c.toml").write_text(MINIMAL)
     script = (
         "import os, sys; sys.modules['fcntl'] = None; del os.fork; "
         "from ioopt.cli.main import main; sys.exit(main(sys.argv[1:]))"
