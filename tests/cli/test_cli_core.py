@@ -187,6 +187,13 @@ BAD = [
     (("advise", "a.swf", "--io-fraction", "7"), 2, "from 0 to 1"),
     (("advise", "a.swf", "-o", "p.html", "--format", "json"), 2, "p.html is a page"),
     (("advise", "a.swf", "--darshan", "."), 2, "no Darshan log in ."),
+    (("budget", "trace.tsv"), 2, "--cores N"),
+    (("budget", "trace.tsv", "--cores", "2", "--quota", "lots"), 2,
+     "--quota: size 'lots' is not a number"),
+    (("budget", "trace.tsv", "--cores", "2", "--noise", "0.3"), 2, "--quota BYTES"),
+    (("budget", "none.txt", "--cores", "2"), 2, "none.txt"),
+    (("budget", "empty.tsv", "--cores", "2"), 2, "no task wrote a byte"),
+    (("budget", "cycle3"), 2, "wanted ioopt/work-directory"),
 ]  # fmt: skip
 
 
@@ -202,6 +209,8 @@ def test_bad_input_gets_one_line_and_a_code(run, tmp_path, words, code, message)
     )
     (tmp_path / "a.swf").write_text(SWF)
     (tmp_path / "bad.swf").write_text("1 two 3\n")
+    (tmp_path / "empty.tsv").write_text("name\trealtime\nTRIM (a)\t10s\n")
+    (tmp_path / "trace.tsv").write_text("name\trealtime\twchar\nTRIM (a)\t10s\t6\n")
     (tmp_path / "x.json").write_text("older\n")
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
     got, out, err = run(*words)
