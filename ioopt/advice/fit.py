@@ -30,8 +30,8 @@ MISSING, FEWEST_WEEKS, BLOCK_ERROR, KNOWN = 0.1, 4, 0.2, 0.9
 """Refused before: more of the job ids missing, fewer weeks, a larger error of the mean, fewer known waits."""
 RATIOS = (0.83, 1.2)
 GATE = {
-    "rank": ("rank correlation", 0.6), "weekly": ("weeks", 0.8),
-    "cells": ("size by length", 0.9), "users": ("users", 0.9), "hours": ("size by hour", 0.95),
+    "rank": ("rank correlation of jobs", 0.6), "weekly": ("of weeks", 0.8),
+    "cells": ("of sizes by lengths", 0.9), "users": ("of users", 0.9), "hours": ("of sizes by hours", 0.95),
 }  # fmt: skip
 """Of each correlation what it is called, and the least that the unseen half must come to."""
 TIED = 3
@@ -107,7 +107,9 @@ def fit(log: SwfTrace, site: Site | None = None) -> Fit:
 
     What *site* says is not calibrated. Of the second half the calibration knows the largest job alone.
     """
-    site = site or Site()
+    unsaid = "which neither the log nor the site's file contains"
+    if site is None:
+        site, unsaid = Site(), "which the log does not contain (--site)"
     total = site.processors or log.machine_processors()[0]
     jobs = Jobs(log, total)
     why = _unfit(log, jobs)
@@ -132,10 +134,10 @@ def fit(log: SwfTrace, site: Site | None = None) -> Fit:
         "with_room": float(np.nansum(room) / by_user.sum()),
         "two_users": float(by_user[-2:].sum() / by_user.sum()), "own_end": shares.after_own_end(jobs),
     }  # fmt: skip
-    capped = _cap(jobs, begin)
+    capped = _cap(jobs, begin, unsaid)
     return Fit(
         "passed" if _passes(figures) and not capped else "refused",
-        _reason(figures, told, capped), **figures, **told,
+        _reason(figures, told, capped, unsaid), **figures, **told,
         knobs=tuple(_knobs(rules, site, total)), processors=rules.processors,
         exact=not (rules.site.windows or site.limits or site.partitions),
         options={"queue": rules.site.order, **BACKFILL[rules.backfill]},
@@ -220,7 +222,7 @@ def correlation(table: pd.DataFrame, one: str = "simulated") -> float:
     return float(np.nan_to_num(table[[one, "logged"]].corr(min_periods=3).to_numpy()[0, 1]))
 
 
-def _cap(jobs: Jobs, begin: Floats) -> str:
+def _cap(jobs: Jobs, begin: Floats, unsaid: str) -> str:
     """What shows that users are limited, even where that changes few waits; empty where nothing does."""
     for what, units in (("jobs", np.ones(len(jobs), np.int64)), ("processors", jobs.units)):
         logged, simulated = (shares.most_at_once(jobs, at, units) for at in (jobs.begin, begin))
@@ -228,8 +230,7 @@ def _cap(jobs: Jobs, begin: Floats) -> str:
         if users >= TIED and simulated.max() > most:
             return (
                 f"No user has more than {most} {what} at once, and {users} users have as many; in the "
-                f"simulated queue one has {int(simulated.max())}: a limit decides, which the log does not "
-                "contain (--site)."
+                f"simulated queue one has {int(simulated.max())}: a limit decides, {unsaid}."
             )
     return ""
 
@@ -241,34 +242,42 @@ def _passes(figures: Mapping[str, float]) -> bool:
     return near and enough and figures["rank"] > figures["recent"]
 
 
-def _reason(figures: Mapping[str, float], share: Mapping[str, float], capped: str) -> str:
+def _reason(
+    figures: Mapping[str, float], share: Mapping[str, float], capped: str, unsaid: str
+) -> str:
     """What is said of a fit that was judged."""
-    told = (
-        f"(second half: mean {figures['simulated_seconds'] / 60:.0f} of "
-        f"{figures['logged_seconds'] / 60:.0f} min, of the user's last three waits "
-        f"{figures['recent']:.2f}, "
-    ) + ", ".join(f"{what} {figures[name]:.2f}" for name, (what, _) in GATE.items())
-    if _passes(figures) and not capped:
-        return f"The simulated queue reproduces the waits of this log {told}). {PLANTED}"
-    least = ", ".join(f"{least:g}" for _, least in GATE.values())
+    passed, recent = _passes(figures) and not capped, figures["recent"]
+    mean = (
+        f"mean {figures['simulated_seconds'] / 60:.0f} of {figures['logged_seconds'] / 60:.0f} min"
+    )
+    near = passed or RATIOS[0] <= figures["ratio"] <= RATIOS[1]
+    told = [mean if near else f"{mean}, needed within 20 %"]
+    for name, (what, least) in GATE.items():
+        needs = f"{least:g}"
+        if name == "rank":
+            needs += f" and more than {recent:.2f}, that of the mean of the user's last three waits"
+        told.append(f"{what} {figures[name]:.2f}" + (f", needed {needs}" if not passed else ""))
+    figures_told = "(unseen second half: " + "; ".join(told) + ")"
+    if passed:
+        return f"The simulated queue reproduces the waits of this log {figures_told}. {PLANTED}"
     room, users, ends = (100 * share[name] for name in ("with_room", "two_users", "own_end"))
     if capped:
         why = capped
     elif room >= MUCH:
         why = (
             f"{room:.0f} % of waiting passed while enough processors were idle: rules of the site "
-            "decide, which the log does not contain (--site)."
+            f"decide, {unsaid}."
         )
     elif ends >= FOLLOW:
         why = (
             f"{ends:.0f} % of starts after a wait follow an end of the same user, and {users:.0f} % of "
-            "waiting is that of two users: limits of users decide, which the log does not contain (--site)."
+            f"waiting is that of two users: limits of users decide, {unsaid}."
         )
     else:
-        why = "Nothing shows why: the order may be another than that of submission (--site), or set by hand."
+        why = "Nothing shows why: the order may be another than that of submission, or set by hand."
     return (
-        f"The simulated queue does not reproduce the waits of this log {told}; needed: mean within 20 %, "
-        f"rank above the last three waits, {least}). {why} No advice on waits."
+        f"The simulated queue does not reproduce the waits of this log {figures_told}. {why} "
+        "No advice on waits."
     )
 
 

@@ -124,7 +124,7 @@ def _told(
                     for option in (SHARING, best)},
         "draws": question.draws, "resamples": question.resamples,
         "warnings": [
-            text.removeprefix(f"{question.trace.name}: ") for text in problem.warnings
+            text.removeprefix(f"{question.trace.name}: ") for text in likely.warnings
         ],
     }  # fmt: skip
 

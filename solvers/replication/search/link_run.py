@@ -327,19 +327,22 @@ class LinkAwareRun:
         self.deal(fresh, first=turn == 0)
         if self.over():
             return
-        if self._orders_pay and self.budget.size >= self.params.fewest_per_order * len(
-            self.problem.tasks
-        ):
+        if self._anneals_order():
             self._orders(turn)
         else:
             self.anneal(turn)
+
+    def _anneals_order(self) -> bool:
+        """Whether the restart has replays enough for an order of the tasks, where one pays."""
+        fewest = self.params.fewest_per_order * len(self.problem.tasks)
+        return self._orders_pay and self.budget.size >= fewest
 
     def deal(self, fresh: bool = True, first: bool = True) -> None:
         """Plans that hand files on at *first*; then random dispatches of the spectral order, both ways."""
         order, budget, knobs = self._spectral, self.budget, self.params
         if first and knobs.orders_pay(self.problem):
             self._hand_on(order)
-        share = knobs.ordered_deal_share if self._orders_pay else knobs.deal_share
+        share = knobs.ordered_deal_share if self._anneals_order() else knobs.deal_share
         if self._slow_replays:
             share = knobs.slow_deal_share
         until = budget.progress() + share * (1.0 - budget.progress())

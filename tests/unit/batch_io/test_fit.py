@@ -165,7 +165,7 @@ def test_what_a_fit_that_passes_says():
     assert found.status == "passed" and found.options == {"queue": "fcfs", "backfill": "easy"}
     assert found.knobs[0].startswith("jobs of more than 4 h do not start from 8:00 to 18:00")
     assert found.reason.startswith(
-        "The simulated queue reproduces the waits of this log (second half"
+        "The simulated queue reproduces the waits of this log (unseen second half"
     )
     assert not found.exact and fit(log) == found
     # Longer runs make longer waits; the log's own runs are the default.
