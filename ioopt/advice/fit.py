@@ -10,14 +10,15 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import tzinfo
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pandas as pd
 
 from ioopt.advice import shares
-from ioopt.advice.queue import DEPTHS, Floats, Jobs, Rules, clock
+from ioopt.advice.queue import DEPTHS, Jobs, Rules, clock
 from ioopt.advice.site import Site
+from ioopt.advice.spread import WEEK
 from ioopt.compiled.choice import use_machine_code
 from ioopt.errors import InstanceError
 from ioopt.formats.report import some
@@ -25,7 +26,9 @@ from ioopt.formats.swf.log import SwfTrace
 from ioopt.options import Deadline
 from ioopt.problems.base import Json
 
-WEEK = 7 * 86400.0
+if TYPE_CHECKING:
+    from ioopt.compiled import Floats
+
 MISSING, FEWEST_WEEKS, BLOCK_ERROR, KNOWN = 0.1, 4, 0.2, 0.9
 """Refused before: more of the job ids missing, fewer weeks, a larger error of the mean, fewer known waits."""
 RATIOS = (0.83, 1.2)

@@ -5,19 +5,19 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import dataclass
 from datetime import UTC, timedelta, timezone, tzinfo
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ioopt.advice.site import Site
 from ioopt.compiled import boxes, compiled
 from ioopt.formats.swf.log import SwfTrace, parse_swf
 from ioopt.sim.batch_io import queue_kernel
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+if TYPE_CHECKING:
+    from ioopt.compiled import Floats, Ints
+
 DEPTHS = {"none": 0, "easy": 1, "deep": 16}
 """Of each kind of backfilling the jobs that have a reservation."""
 NO_LIMIT = 1 << 60

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from datetime import tzinfo
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from ioopt.advice.queue import Floats, Ints, Jobs
-from ioopt.advice.site import WEEK, Window
+from ioopt.advice.queue import Jobs
+from ioopt.advice.site import DAYS, Window
 from ioopt.formats.job_log import in_use
+
+if TYPE_CHECKING:
+    from ioopt.compiled import Floats, Ints
 
 SOON = 60.0
 """A start so many seconds after an end follows it."""
@@ -99,7 +103,7 @@ def read_windows(jobs: Jobs, zone: tzinfo) -> list[Window]:
             )  # fmt: skip
             closed += [(a - b, over, a, b) for a, b in _closed(asked, started)]
         found += [
-            Window(from_hour=a, to_hour=b, days=WEEK[first:last], over_hours=over)
+            Window(from_hour=a, to_hour=b, days=DAYS[first:last], over_hours=over)
             for _, over, a, b in sorted(closed)[:1]
         ]
     return found

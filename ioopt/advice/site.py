@@ -11,7 +11,7 @@ from pydantic import Field
 from ioopt.problems import base
 
 Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
-WEEK: tuple[Day, ...] = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+DAYS: tuple[Day, ...] = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 Hour = Annotated[float, Field(ge=0, le=24)]
 
 
@@ -24,7 +24,7 @@ class Window(base.Record):
 
     from_hour: Hour
     to_hour: Hour
-    days: tuple[Day, ...] = WEEK
+    days: tuple[Day, ...] = DAYS
     over_hours: base.Amount = 0.0
     over_processors: base.Count = 0
     drain: bool = False
@@ -33,7 +33,7 @@ class Window(base.Record):
         """(closes, opens, drain) in seconds of the epoch, of the days from *first* to *last*."""
         day = datetime.fromtimestamp(first, zone).date() - timedelta(1)
         while day <= datetime.fromtimestamp(last, zone).date():
-            if WEEK[day.weekday()] in self.days:
+            if DAYS[day.weekday()] in self.days:
                 over = self.to_hour < self.from_hour
                 closes = _at(day, self.from_hour, zone)
                 yield closes, _at(day + timedelta(over), self.to_hour, zone), self.drain

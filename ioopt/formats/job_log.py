@@ -12,19 +12,19 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.native import named
 from ioopt.formats.report import Warnings, by_kind
 from ioopt.formats.swf.log import CANCELLED_STATUS, SwfJob, SwfTrace, log_text, parse_swf
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+if TYPE_CHECKING:
+    from ioopt.compiled import Floats, Ints
+
 NEEDED = ("Submit", "Start", "End", "State")
 SIZES = ("AllocCPUS", "NCPUS", "AllocTRES", "ReqCPUS", "ReqTRES")
 """Columns that say the processors of a job, the first that knows them counts."""

@@ -12,7 +12,6 @@ from ioopt.protocols import Outcome, SolveRequest
 from ioopt.solvers.replication import workflows
 from ioopt.solvers.replication.exact import exact_workflow, ip
 from ioopt.solvers.replication.plans import TINY_TASKS
-from ioopt.solvers.replication.search import link_aware
 
 
 def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome[ReplicationPlan]:
@@ -27,9 +26,7 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome[Replica
         outcome = exact_workflow.solve(problem, replace(request, settings=few))
         note = f"auto: exact-workflow, because {tasks} tasks are few enough to try every queue"
     else:
-        outcome = link_aware.solve(problem, replace(request, settings=link_aware.Settings()))
-        if tasks <= exact_workflow.MOST_TASKS:
-            outcome = exact_workflow.with_relaxed_bound(problem, request, outcome)
+        outcome = exact_workflow.searched(problem, request)
         note = f"auto: link-aware, because {tasks} tasks are too many to try every queue"
     return replace(outcome, notes=(note, *outcome.notes))
 

@@ -50,6 +50,8 @@ PLAIN_REPLAYS = 5_000
 ANSWER_SECONDS = 0.05
 RELAX_SHARE = 0.4
 """Of the time that is left before the search over queues."""
+RELAX_KEPT, LEAST_RELAXED = 0.2, 1.0
+"""Share of a limit that is kept for the relaxation behind a search, and the seconds that it needs to load."""
 SEARCH_SHARE = {True: 0.3, False: 0.9}
 """Share of what is left for the start, by whether a search for a proof follows."""
 
@@ -101,13 +103,19 @@ def least_makespan(problem: ReplicationProblem, request: SolveRequest) -> Outcom
     return replace(started, bound=bound, notes=(*started.notes, *limits))
 
 
-def with_relaxed_bound(
-    problem: ReplicationProblem, request: SolveRequest, found: Outcome[ReplicationPlan]
-) -> Outcome[ReplicationPlan]:
-    """*found* by ``link-aware``, with the bound of the relaxation if there is time for it."""
-    run = _Run(problem, request)
+def searched(problem: ReplicationProblem, request: SolveRequest) -> Outcome[ReplicationPlan]:
+    """The plan of ``link-aware``; of few tasks with the bound of the relaxation, if there is time for it."""
+    limit, few = request.deadline, len(problem.tasks) <= MOST_TASKS
+    if few and RELAX_KEPT * limit.remaining() >= LEAST_RELAXED:
+        limit = limit.within((1 - RELAX_KEPT) * limit.remaining())
+    asked = replace(request, settings=link_aware.Settings(), deadline=limit)
+    found = link_aware.solve(problem, asked)
+    if not few:
+        return found
+    run = _Run(problem, replace(request, settings=None))
     run._offer(found.plan)
-    if found.stop is StopReason.ITERATIONS:
+    ended = found.stop in (StopReason.ITERATIONS, StopReason.TIME)
+    if ended and run.deadline.remaining() >= LEAST_RELAXED:
         run.relax(1.0)
     return replace(found, bound=run.floor, stop=StopReason.FINISHED if run.met else found.stop)
 

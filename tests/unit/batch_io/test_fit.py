@@ -209,7 +209,7 @@ def test_a_limit_of_jobs_is_seen_where_it_hardly_binds():
 
 
 def test_logs_at_hand():
-    folder = shared_path("data", "swf")
+    folder = shared_path("data", "swf", "NASA-iPSC-1993-3.1-cln.swf").parent
     for name, what in (
         ("NASA-iPSC-1993-3.1-cln", "no waits"), ("HPC2N-2002-excerpt-alea", "56 % of the job ids"),
         ("RICC-2010-2.first20000", "2.6 weeks"),

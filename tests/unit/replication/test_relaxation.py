@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from bench.relaxation import small
 from random_replication import random_case
 from random_workflows import random_workflow
 from replication_samples import made
@@ -14,13 +16,17 @@ from workflow_exhaustive import tight_workflow
 
 import ioopt
 from ioopt.models.replication.workflow_bound import TransferBound
+from ioopt.options import Deadline, SolveOptions
 from ioopt.problems.replication import ReplicationProblem
-from ioopt.result import Status
+from ioopt.protocols import SolveRequest
+from ioopt.result import Status, StopReason
 from ioopt.sim.replication.dispatch import dispatch
 from ioopt.sim.replication.simulate import simulate
 from ioopt.solvers.backends import cpsat_replay
 from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.cpsat_program import solve_cpsat
+from ioopt.solvers.replication import auto
+from ioopt.solvers.replication.search import link_aware
 
 AB = {"a": 40, "b": 40}
 """4 s over the link of 10 bytes/s, 2 s through an interface of 20."""
@@ -151,3 +157,23 @@ def test_answers_are_proven_of_all_plans(name: str, seconds: float) -> None:
     """5.12 s, two copies of .064 s and 3 s; idle-root: 13 s and a copy of .1 s."""
     result = ioopt.solve(name)
     assert result.status is Status.OPTIMAL and result.bound == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(("limit", "searched"), [(10.0, 8.0), (3.0, 3.0)])
+def test_auto_keeps_a_fifth_of_a_limit_for_the_relaxation(monkeypatch, limit, searched):
+    """A search ends by the clock where a limit was asked for; a fifth of 3 s is too short to load CP-SAT."""
+    problem, at, search = small(12, 501), [0.0], link_aware.solve
+
+    def cut(problem, request):
+        assert request.deadline.remaining() == pytest.approx(searched)
+        counted = link_aware.Settings(evaluations=100)
+        found = search(problem, replace(request, settings=counted))
+        at[0] += searched
+        return replace(found, stop=StopReason.TIME)
+
+    monkeypatch.setattr(link_aware, "solve", cut)
+    deadline = Deadline(limit, lambda: at[0])
+    found = auto.solve(problem, SolveRequest(SolveOptions(limit), deadline))
+    before = TransferBound(problem).seconds
+    assert found.bound > 1.01 * before if searched < limit else found.bound == before
+    assert found.stop is StopReason.TIME
