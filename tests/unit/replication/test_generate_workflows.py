@@ -100,12 +100,14 @@ def test_a_plan_that_there_was_no_time_to_replay_is_an_answer(
 ) -> None:
     from ioopt import solving
     from ioopt.errors import OutOfTime
+    from ioopt.solvers.replication.exact import exact_workflow
     from ioopt.solvers.replication.search import params
 
     def late(*_: Any, **__: Any) -> None:
         raise OutOfTime("no time is left")
 
     monkeypatch.setattr(solving, "simulate", late)
+    monkeypatch.setattr(exact_workflow, "LEAST_RELAXED", float("inf"))
     few = {"fewest_evaluations": 30, "evaluations_per_task": 0}
     monkeypatch.setattr(params, "PARAMS", params.PARAMS.model_copy(update=few))
     result = ioopt.solve("flow-chains", solver)
