@@ -120,6 +120,7 @@ SOURCES = {
         }}
     ),
     "estee": json.dumps({"graph_name": {"0": "g"}, "graph": {"0": '[{"d": 2, "e_d": 3}]'}}),
+    "saga": json.dumps({"task_graph": {"tasks": [{"name": "a", "cost": 2}]}}),
     "nextflow-trace": "name\trealtime\trchar\twchar\nA\t5s\t1 KB\t2 KB\n",
     "batsim": json.dumps(
         {"nb_res": 4, "jobs": [{"id": 1, "subtime": 0, "res": 2, "profile": "p"}],
@@ -134,6 +135,7 @@ TOLD = {
     "wfformat": ("invented machine", "invented files of 0 bytes"),
     "wfformat --flatten": ("precedence is dropped: 1 of 2 tasks", "invented machine"),
     "estee": ("1 tasks are planned with expected durations", "invented machine"),
+    "saga": ("its network is not used", "invented machine"),
     "nextflow-trace": ("precedence is unknown", "invented files: one product a task"),
     "batsim": ("reads and writes are one", "invented rates", "invented platform"),
     "messages": ("columns not used: colour",),
