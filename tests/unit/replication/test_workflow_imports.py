@@ -92,13 +92,6 @@ def test_archives_are_bounded(tmp_path: Path) -> None:
         read_estee(str(cut))
 
 
-def test_the_published_estee_graphs() -> None:
-    path = str(shared_path("data", "workflows", "pegasus.zip"))
-    tasks = {name: read_estee(path, name)[0] for name in ("montage", "cybershake", "sipht")}
-    assert [len(problem.tasks) for problem in tasks.values()] == [77, 104, 64]
-    assert all(any(problem.predecessors) for problem in tasks.values())
-
-
 TRACE = """\
 task_id\thash\tname\tstatus\texit\trealtime\tcpus\trchar\twchar
 1\tab/1\tRNA:INDEX (genome)\tCOMPLETED\t0\t1m 3s\t2\t1 KB\t2 KB
@@ -251,23 +244,21 @@ def test_actual_durations_of_a_real_estee_graph_go_round(tmp_path: Path, capsys:
 def saga(folder: Path, *edges: tuple[str, str, float]) -> str:
     """A file of tasks a, b, c, whose costs are 1.5, 2 and 3, and of *edges*."""
     tasks = [{"name": name, "cost": cost} for name, cost in (("a", 1.5), ("b", 2), ("c", 3))]
-    keys = ("source", "target", "size")
-    rows = [dict(zip(keys, edge, strict=True)) for edge in edges]
-    graph = {"tasks": tasks, "dependencies": rows}
-    (folder / "graph.json").write_text(json.dumps({"name": "g", "task_graph": graph}))
+    rows = [dict(zip(("source", "target", "size"), edge, strict=True)) for edge in edges]
+    graph = {"task_graph": {"tasks": tasks, "dependencies": rows}}
+    (folder / "graph.json").write_text(json.dumps(graph))
     return str(folder / "graph.json")
 
 
 def test_a_saga_task_writes_one_file_where_its_edges_agree(tmp_path: Path) -> None:
     """a sends .5 to both others: one file of 500,000 bytes; .5 and 2: a file to each of them."""
     one = read_saga(saga(tmp_path, ("a", "b", 0.5), ("a", "c", 0.5), ("b", "c", 1e-7)))
-    assert {file.id: file.bytes for file in one.files} == {"a": 500_000, "b": 1}
-    assert [(t.id, t.compute_seconds, t.inputs, t.outputs) for t in one.tasks] == [
-        ("a", 1.5, (), ("a",)), ("b", 2, ("a",), ("b",)), ("c", 3, ("a", "b"), ()),
-    ]  # fmt: skip
     two = read_saga(saga(tmp_path, ("a", "b", 0.5), ("a", "c", 2)))
+    assert {file.id: file.bytes for file in one.files} == {"a": 500_000, "b": 1}
+    assert [(t.compute_seconds, t.inputs, t.outputs) for t in one.tasks] == [
+        (1.5, (), ("a",)), (2, ("a",), ("b",)), (3, ("a", "b"), ()),
+    ]  # fmt: skip
     assert {file.id: file.bytes for file in two.files} == {"a -> b": 500_000, "a -> c": 2_000_000}
-    assert [task.inputs for task in two.tasks] == [(), ("a -> b",), ("a -> c",)]
 
 
 @pytest.mark.parametrize(
