@@ -12,7 +12,6 @@ import datetime
 import hashlib
 import os
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -167,9 +166,10 @@ def entry_of(source: str, folder: str | None = None) -> Entry:
     problem = load(source)
     kind = registry.kind_of_problem(problem).kind
     for entry in known.values():
-        with suppress(UsageError):  # its file is not here
-            if entry.kind == kind and entry.problem(folder) == problem:
-                return entry
+        given = entry.recipe.source
+        alike = given is None or given.address == (problem.meta or {}).get("source")
+        if alike and entry.kind == kind and entry.problem(folder) == problem:
+            return entry
     raise UsageError(f"{source}: the library has no such instance (see `ioopt instances best`)")
 
 
