@@ -10,6 +10,7 @@ from operator import mul, sub
 
 from ioopt.check.batch_io.rates import (
     RELATIVE,
+    Spans,
     check_capacity,
     check_grants,
     check_holding,
@@ -54,8 +55,11 @@ def check(
     if terms.closed:
         found += _check_nodes(terms, views)
         found += _check_starts(views)
+    spans = Spans.of(views)
+    found += check_rates(terms, spans)
     if not found:
-        for whole in (check_totals, check_capacity, check_writes, check_holding):
+        found += check_totals(terms, spans)
+        for whole in (check_capacity, check_writes, check_holding):
             found += whole(terms, views)
     if found or len(rows) < len(problem.jobs):
         return CheckReport(tuple(found))
@@ -187,7 +191,6 @@ JOB_CHECKS: tuple[Callable[[Terms, JobView], Iterator[Violation]], ...] = (
     _partition,
     _numbered,
     _phases,
-    check_rates,
     check_grants,
     check_streams,
     check_space,
@@ -280,7 +283,7 @@ def metrics_of(terms: Terms, views: Sequence[JobView]) -> Json:
         return metrics
     held = ((v.nodes, min(v.freed, last) - max(v.start, begin)) for v in views)
     metrics["utilisation"] = fsum(n * span for n, span in held if span > 0) / capacity
-    useful = [_useful(terms, view, begin, last) for view in views]
+    useful = [_useful(terms, v, ideal, begin, last) for v, ideal in zip(views, ideals)]
     least, most = (fsum(map(mul, nodes, side)) / capacity for side in zip(*useful))
     recorded = all(r.rates is not None for view in views for r in view.requests)
     metrics["useful_utilisation"] = least if recorded else (least, most)
@@ -307,11 +310,12 @@ def _overlap(since: float, until: float, begin: float, end: float) -> float:
     return max(0.0, min(until, end) - max(since, begin))
 
 
-def _useful(terms: Terms, view: JobView, begin: float, end: float) -> tuple[float, float]:
+def _useful(
+    terms: Terms, view: JobView, ideal: float, begin: float, end: float
+) -> tuple[float, float]:
     """Least and most seconds of uncongested work of a job inside the window (rule 22)."""
     if begin <= view.start and view.end <= end and not view.killed:
-        work = _ideal(terms, view)
-        return work, work
+        return ideal, ideal
     staged = [] if terms.ahead else [record for record in view.streams if record.kind == "in"]
     moved = [_moved(record, begin, end) for record in (*staged, *view.requests)]
     ends = {record.phase: record.last for record in view.requests}

@@ -6,6 +6,7 @@ import math
 from bisect import bisect_right, insort
 from collections.abc import Iterator, Sequence
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,30 @@ from ioopt.result import Violation, violation
 
 RELATIVE = 1e-9
 Reals = NDArray[np.float64]
+
+
+class Spans(NamedTuple):
+    """Recorded rates: whose they are, and of each span the place of its ``owner`` among the records."""
+
+    records: list[tuple[JobView, RequestView]]
+    owner: NDArray[np.int64]
+    since: Reals
+    until: Reals
+    rate: Reals
+
+    @classmethod
+    def of(cls, views: Sequence[JobView]) -> Spans:
+        """The rates that the records of *views* state."""
+        records = [(v, r) for v in views for r in (*v.requests, *v.streams) if r.rates is not None]
+        rates = [record.rates or () for _, record in records]
+        owner = np.repeat(np.arange(len(rates)), [*map(len, rates)])
+        numbers = chain.from_iterable(chain.from_iterable(rates))
+        triples = np.fromiter(numbers, float, 3 * len(owner)).reshape(-1, 3)
+        return cls(records, owner, *triples.T)
+
+    def at(self, k: np.intp) -> tuple[JobView, RequestView, float, float, float]:
+        """Span *k* with its job and its record."""
+        return *self.records[self.owner[k]], *(float(column[k]) for column in self[2:])
 
 
 def check_grants(terms: Terms, view: JobView) -> Iterator[Violation]:
@@ -33,33 +58,38 @@ def check_grants(terms: Terms, view: JobView) -> Iterator[Violation]:
             yield violation("grant", view.job.id, f"{record.named} {text}")
 
 
-def check_rates(terms: Terms, view: JobView) -> Iterator[Violation]:
+def check_rates(terms: Terms, spans: Spans) -> Iterator[Violation]:
     """Recorded rates: inside the request, one after the other, within the peak, all bytes moved."""
     whole = (terms.policy or "").startswith("cons-") and not terms.top and not terms.scaled
-    name, slack = view.job.id, view.slack
-    for record in chain(view.requests, view.streams):
-        if record.rates is None:
-            continue
-        volume, peak, before, moved = record.volume, record.peak, record.request, 0.0
-        least = peak * (1 - RELATIVE) if whole and volume is not None else 0.0
-        for since, until, rate in record.rates:
-            if since < before - slack or until < since or until > record.last + slack:
-                text = f"{record.named} has a rate from {since!r} to {until!r}, out of its time"
-                yield violation("rates", name, text)
-            if not 0 <= rate <= peak * (1 + RELATIVE):
-                text = f"{record.named} gets {rate!r}, its peak is {peak!r}"
-                yield violation("peak", name, text, rate - peak)
-            if rate < least:
-                text = f"{record.named} gets {rate!r} of its peak {peak!r} at {since!r}"
-                yield violation("conservative", name, text, peak - rate)
-            before = until
-            moved += (until - since) * rate
-        if volume is None:
-            continue
-        rounding = RELATIVE * volume + peak * slack
-        if moved > volume + rounding or (record.finish is not None and moved < volume - rounding):
-            text = f"{record.named} moves {moved!r} bytes of {volume!r}"
-            yield violation("bytes", name, text, abs(moved - volume))
+    columns = [
+        (r.request, r.last, r.peak, view.slack, math.nan if r.volume is None else r.volume)
+        for view, r in spans.records
+    ]
+    request, last, peak, slack, volume = np.array(columns, float).reshape(-1, 5).T
+    _, owner, since, until, rate = spans
+    begins = np.diff(owner, prepend=-1) > 0
+    before = np.where(begins, request[owner], np.roll(until, 1))
+    out = (since < before - slack[owner]) | (until > (last + slack)[owner]) | (until < since)
+    for k in np.flatnonzero(out):
+        view, record, first, end, _ = spans.at(k)
+        text = f"{record.named} has a rate from {first!r} to {end!r}, out of its time"
+        yield violation("rates", view.job.id, text)
+    for k in np.flatnonzero(~((rate >= 0) & (rate <= peak[owner] * (1 + RELATIVE)))):
+        view, record, _, _, given = spans.at(k)
+        text = f"{record.named} gets {given!r}, its peak is {record.peak!r}"
+        yield violation("peak", view.job.id, text, given - record.peak)
+    for k in np.flatnonzero(rate < peak[owner] * (1 - RELATIVE)) if whole else ():
+        view, record, first, _, given = spans.at(k)
+        text = f"{record.named} gets {given!r} of its peak {record.peak!r} at {first!r}"
+        yield violation("conservative", view.job.id, text, record.peak - given)
+    with np.errstate(over="ignore", invalid="ignore"):
+        moved = np.bincount(owner, (until - since) * rate, len(columns))
+    rounding = RELATIVE * volume + peak * slack
+    for k in np.flatnonzero(abs(moved - volume) > rounding):
+        view, record = spans.records[k]
+        if record.finish is not None or moved[k] > volume[k]:
+            text = f"{record.named} moves {float(moved[k])!r} bytes of {record.volume!r}"
+            yield violation("bytes", view.job.id, text, float(abs(moved[k] - volume[k])))
 
 
 def _through_storage(view: JobView) -> Iterator[RequestView]:
@@ -67,29 +97,25 @@ def _through_storage(view: JobView) -> Iterator[RequestView]:
     return chain(() if view.stream_peak else view.requests, view.streams)
 
 
-def check_totals(terms: Terms, views: Sequence[JobView]) -> list[Violation]:
+def check_totals(terms: Terms, spans: Spans) -> list[Violation]:
     """At no instant do recorded rates exceed what the storage takes of so many requests (rule 29),
     streams the drain rate of a shared buffer (rule 42), and conservative grants congest it (rule 11).
     """
-    records = [r for view in views for r in _through_storage(view) if r.rates]
-    if not terms.limited or not records:
+    through = np.array([r.kind != "io" or not v.stream_peak for v, r in spans.records], bool)
+    moving = (spans.rate > 0) & through[spans.owner]
+    if not terms.limited or not moving.any():
         return []
-    spans = chain.from_iterable(record.rates or () for record in records)
-    triples = np.array(list(chain.from_iterable(spans)), dtype=float).reshape(-1, 3)
-    counts = [len(record.rates or ()) for record in records]
-    peak = np.repeat([record.peak for record in records], counts)
-    stream = np.repeat([record.kind != "io" for record in records], counts)
-    moving = triples[:, 2] > 0
-    since, until, rate = triples[moving].T
-    peak, stream = peak[moving], stream[moving]
-    time = np.concatenate([since, until])
+    owner, since, until, rate = (column[moving] for column in spans[1:])
+    peak = np.array([record.peak for _, record in spans.records])[owner]
+    stream = np.array([record.kind != "io" for _, record in spans.records])[owner]
+    time = np.concatenate([until, since])
 
     def running(what: Reals) -> Reals:
-        total: Reals = np.cumsum(np.concatenate([what, -what])[order])
+        total: Reals = np.cumsum(np.concatenate([-what, what])[order])
         return total
 
     # At one instant what ends is gone before what begins.
-    order = np.lexsort((np.concatenate([rate, -rate]), time))
+    order = np.argsort(time, kind="stable")
     time, total = time[order], running(rate)
     found = []
     limit = np.full(len(time), terms.storage)
