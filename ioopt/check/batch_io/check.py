@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import fsum
 from operator import mul, sub
 
+import numpy as np
+
 from ioopt.check.batch_io.rates import (
     RELATIVE,
     Spans,
@@ -201,16 +203,15 @@ JOB_CHECKS: tuple[Callable[[Terms, JobView], Iterator[Violation]], ...] = (
 def _check_nodes(terms: Terms, views: list[JobView]) -> list[Violation]:
     """No node twice: the count at every instant, and places that overlap in time (rules 18, 32, 44)."""
     machine = terms.problem.machine
-    events: list[tuple[float, int, int, JobView]] = []
-    for k, view in enumerate(views):
-        if view.freed - view.start > view.slack:
-            events.append((view.start + view.slack, 1, k, view))
-            events.append((view.freed, 0, k, view))
-    events.sort(key=lambda event: event[:3])
+    held = [view for view in views if view.freed - view.start > view.slack]
+    begins = [view.start + view.slack for view in held]
+    order = np.argsort([view.freed for view in held] + begins, kind="stable")
     used = 0
     owner: dict[int, JobView] = {}
     found: list[Violation] = []
-    for time, starting, _, view in events:
+    for at in order.tolist():  # at one instant what ends is gone before what begins
+        starting, k = divmod(at, len(held))
+        view = held[k]
         used += view.nodes if starting else -view.nodes
         if starting and used > machine.nodes:
             text = f"starts at {view.start!r} when {used} of {machine.nodes} nodes are in use"
@@ -220,7 +221,7 @@ def _check_nodes(terms: Terms, views: list[JobView]) -> list[Violation]:
                 if owner.get(node) is view:
                     del owner[node]
             elif node in owner:
-                text = f"uses node {node} at {time!r}, as does job {owner[node].job.id}"
+                text = f"uses node {node} at {begins[k]!r}, as does job {owner[node].job.id}"
                 found.append(violation("overlap", view.job.id, text))
                 break
             else:
