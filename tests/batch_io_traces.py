@@ -17,9 +17,6 @@ POLICIES = (
     "cons-max-util+top", "cons-min-inst-sld", "cons-min-inst-sld+top", "cons-min-aggr-sld",
     "cons-min-aggr-sld+top", "adaptive", "set-10", "fill",
 )  # fmt: skip
-PRIORITY_POLICIES = tuple(
-    name for name in POLICIES if name not in {"base-line", "adaptive", "set-10"}
-)
 
 
 def by_hand(

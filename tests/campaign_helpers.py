@@ -7,8 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+from ioopt.errors import InstanceError
+
 ROOT = Path(__file__).resolve().parents[1]
 
+MINIMAL = '[[instances]]\nbundled = "cycle3"\n[[solvers]]\nname = "minmin"\n'
 CONFIG = """
 time_limit = 3600
 repeats = {repeats}
@@ -95,6 +98,14 @@ def stable_rows(store: Path) -> list[tuple]:
 
     with StoreReader(str(store)) as reader:
         return list(reader.connection.execute(f"SELECT {STABLE} FROM runs ORDER BY key"))
+
+
+def rows_so_far(store: Path) -> int:
+    """Rows of a store that may not be there yet, or be in creation."""
+    try:
+        return len(stable_rows(store))
+    except InstanceError:
+        return 0
 
 
 def row(key: str, **changes: object) -> dict[str, object]:

@@ -33,6 +33,28 @@ def workload(
     return {"format": "ioopt/gang", "machine": {"quantum_seconds": 100.0, **machine}, "jobs": rows}
 
 
+def decision(
+    running: Iterable[tuple[Any, ...]], waiting: Iterable[tuple[Any, ...]] = (), **machine: Any
+) -> dict[str, Any]:
+    """A matrix of 4 nodes, 2 rows and slices of 100 s, unless *machine* says otherwise.
+
+    A running job is its id, columns, file nodes and home row, a waiting one its id and file nodes;
+    then local and remote seconds, and what else its row says.
+    """
+    times = ("local_seconds", "remote_seconds")
+
+    def row(job: tuple[Any, ...], *names: str) -> dict[str, Any]:
+        said = job[-1] if isinstance(job[-1], dict) else {}
+        return {**dict(zip((*names, *times), job, strict=False)), **said}
+
+    return {
+        "format": "ioopt/gang-matrix", "name": "decision",
+        "machine": {"nodes": 4, "levels": 2, "quantum_seconds": 100.0, **machine},
+        "running": [row(job, "id", "columns", "file_nodes", "home_row") for job in running],
+        "waiting": [row(job, "id", "file_nodes") for job in waiting],
+    }  # fmt: skip
+
+
 def phase_case(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """A phase case as (the case, an ioopt/gang-matrix instance without replicas)."""
     case = json.loads(path.read_text("utf-8"))

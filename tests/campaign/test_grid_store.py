@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from campaign_helpers import row, rows_in, write_config
+from campaign_helpers import MINIMAL, row, rows_in, write_config
 
 import ioopt
 from ioopt.campaign import store as stores
@@ -28,9 +28,6 @@ def grid_of(tmp_path, text):
     path = tmp_path / "g.toml"
     path.write_text(text)
     return build_grid(read_config(str(path)), str(tmp_path))
-
-
-MINIMAL = '[[instances]]\nbundled = "cycle3"\n[[solvers]]\nname = "minmin"\n'
 
 
 GENERATED = """

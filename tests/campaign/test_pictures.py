@@ -95,13 +95,12 @@ def test_a_picture_that_is_not_there(runs, tmp_path, capsys, options, message):
     assert message in capsys.readouterr().err
 
 
-def test_a_result_has_its_pictures_by_name(tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert main(["solve", "two-writers", "--solver", "fill", "-o", "r.json"]) == 0
-    assert main(["plot", "r.json", "--picture", "gantt", "-o", "jobs.svg"]) == 0
-    assert main(["plot", "r.json", "--picture", "matrix", "-o", "x.svg"]) == 2
-    assert "known: default, gantt" in capsys.readouterr().err
-    assert main(["plot", "r.json", "--label", "a", "-o", "x.svg"]) == 2
+def test_a_result_has_its_pictures_by_name(run):
+    assert run("solve", "two-writers", "--solver", "fill", "-o", "r.json")[0] == 0
+    assert run("plot", "r.json", "--picture", "gantt", "-o", "jobs.svg")[0] == 0
+    code, _, err = run("plot", "r.json", "--picture", "matrix", "-o", "x.svg")
+    assert code == 2 and "known: default, gantt" in err
+    assert run("plot", "r.json", "--label", "a", "-o", "x.svg")[0] == 2
 
 
 def frame_of(labels_and_values):

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 
 import pytest
-from campaign_helpers import row, run_sweep, write_config
+from campaign_helpers import MINIMAL, row, run_sweep, write_config
 
 from ioopt.campaign import frame as frames
 from ioopt.campaign.report import report_html
@@ -81,13 +81,6 @@ def test_gaps_are_of_one_measure_and_every_standing_is_counted(tmp_path):
     assert main(["plot", path, "--measure", "makespan", "-o", target]) == 2
 
 
-def test_a_point_in_two_stores_counts_once(tmp_path):
-    path = stored(tmp_path, ROWS)
-    copy = str(tmp_path / "copy.sqlite")
-    shutil.copy(path, copy)
-    assert len(frames.read_frame([path, copy])) == len(ROWS)
-
-
 def test_stores_are_exported_together(tmp_path):
     import pandas as pd
 
@@ -150,9 +143,7 @@ def test_a_sweep_is_by_one_measure_and_draws_its_ratios(tmp_path):
     from ioopt.campaign.grid import build_grid, read_config
     from ioopt.campaign.work import perform
 
-    (tmp_path / "grid.toml").write_text(
-        '[[instances]]\nbundled = "cycle3"\n[[solvers]]\nname = "minmin"\n[[solvers]]\nname = "ip"\n'
-    )
+    (tmp_path / "grid.toml").write_text(MINIMAL + '[[solvers]]\nname = "ip"\n')
     config = read_config(str(tmp_path / "grid.toml"))
     keys = set()
     for measure, value in ((None, 9.748), ("additive_seconds", 6.748)):

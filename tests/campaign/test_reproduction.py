@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from campaign_helpers import ROOT, environment, rows_in
+from campaign_helpers import ROOT, environment, rows_so_far
 from papers import page as reproduction_page
 from papers.claims import (
     HOLDS,
@@ -25,8 +25,7 @@ from papers.claims import (
     verdict,
 )
 
-from ioopt.campaign.store import Store, StoreReader
-from ioopt.errors import InstanceError
+from ioopt.campaign.store import Store
 
 CLAIMS = [
     Claim("a < b", "Fig. 1", "a is less", "0.9 ± 0.05", HOLDS, [("ours", TIE, "1.00")], "< 1"),
@@ -102,11 +101,11 @@ def test_a_killed_reproduction_goes_on_where_it_was(tmp_path):
         command, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     while process.poll() is None:
-        if _rows(store) >= 30:
+        if rows_so_far(store) >= 30:
             process.send_signal(signal.SIGKILL)
             break
     process.wait()
-    before = _rows(store)
+    before = rows_so_far(store)
     assert before >= 30 and not page.exists()
     again = subprocess.run(command, env=environment(), capture_output=True, text=True)
     assert again.returncode == 0, again.stderr
@@ -114,16 +113,7 @@ def test_a_killed_reproduction_goes_on_where_it_was(tmp_path):
     assert said is not None, again.stdout
     claims, runs, now = map(int, said.groups())
     assert runs > before and now == runs - before
-    assert _rows(store) == runs
+    assert rows_so_far(store) == runs
     text = (tmp_path / "page" / "zhou.md").read_text()
     told = [line.strip("|").split("|")[-2].strip() for line in text.splitlines() if "|" in line]
     assert sum(word in VERDICTS for word in told) == claims
-
-
-def _rows(path):
-    """Rows of a store that may not be there yet, or be in creation."""
-    try:
-        with StoreReader(str(path)) as reader:
-            return len(rows_in(reader))
-    except InstanceError:
-        return 0

@@ -1,18 +1,106 @@
-"""Experiments: values through the store, failures with their reason, a killed client that goes on."""
+"""Experiments through the store, and their workers: no port, one task at a time, gone with the client."""
 
 from __future__ import annotations
 
+import glob
+import os
+import threading
 from contextlib import nullcontext
 
 import pytest
 from campaign_helpers import rows_in, run_study
 
 from ioopt.campaign.report import report_html
-from ioopt.campaign.runner import open_workers, run_tasks
+from ioopt.campaign.runner import Pool, open_workers, run_tasks
 from ioopt.campaign.store import Store, StoreReader
 from ioopt.campaign.study import open_campaign
 from ioopt.campaign.work import make_experiment, perform
 from ioopt.errors import IooptError
+
+
+def experiments(name, seeds, limit=None):
+    """Seed 3 alone has the hard limit: how slowly a worker starts ends no other."""
+    return [
+        make_experiment(
+            "x", f"campaign_experiments:{name}", {"seed": seed}, limit if seed == 3 else None
+        )
+        for seed in range(seeds)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "limit", "threads"),
+    [
+        ("die", None, False),
+        ("die", None, True),
+        ("overstay", 0.1, False),
+        pytest.param("hoard", None, False, marks=pytest.mark.slow),
+    ],
+)
+def test_a_death_costs_its_own_task_alone(tmp_path, name, limit, threads):
+    """Also where other threads run: seed 3 ends its worker each of three times, never ends and is
+    given up at its hard limit, or needs more memory than there is."""
+    memory = pytest.importorskip("psutil") and "400MB" if name == "hoard" else None
+    stay = threading.Event()
+    if threads:
+        threading.Thread(target=stay.wait).start()
+    path = str(tmp_path / "runs.sqlite")
+    try:
+        with Store(path) as store, open_workers(2, None, memory) as pool:
+            failed = run_tasks(experiments(name, 6, limit), store, pool)
+    finally:
+        stay.set()
+    assert failed == 1
+    with StoreReader(path) as reader:
+        rows = {row[0]: row[1:] for row in rows_in(reader, ("seed", "status", "error"))}
+    assert {seed for seed, row in rows.items() if row[0] == "done"} == {0, 1, 2, 4, 5}
+    assert rows[3][0] == "failed" and "its worker died every time" in rows[3][1]
+    assert ("its hard limit of 0.1 s" in rows[3][1]) == bool(limit)
+
+
+def test_numerical_libraries_of_workers_use_one_thread(monkeypatch):
+    """Unless the user says otherwise; our own process keeps what it has."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    with Pool(1) as pool:
+        ((_, row),) = pool.answers([make_experiment("x", "os:environ.copy", {})], {})
+    found = {name: row["metrics"].get(f"{name}_NUM_THREADS") for name in ("OMP", "OPENBLAS")}
+    assert found == {"OMP": "3", "OPENBLAS": "1"}
+    assert "OPENBLAS_NUM_THREADS" not in os.environ
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/net/tcp"), reason="reads the tables of Linux")
+def test_no_process_of_a_sweep_listens():
+    with Pool(1) as pool:
+        ((_, row),) = pool.answers(experiments("square", 1), {})
+        assert row["metrics"] == {"value": 0.0}
+        pids = {os.getpid(), *(worker.pid.result() for worker in pool._workers)}
+        assert len(pids) == 2 and not listening(pids)
+
+
+def listening(pids: set[int]) -> set[str]:
+    """Inodes of the TCP sockets on which these processes listen."""
+    ours = set()
+    for pid in pids:
+        for link in glob.glob(f"/proc/{pid}/fd/*"):
+            if os.path.islink(link):
+                ours.add(os.readlink(link).removeprefix("socket:[").rstrip("]"))
+    found = set()
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        with open(table) as lines:
+            words = [line.split() for line in list(lines)[1:]]
+        found |= {row[9] for row in words if row[3] == "0A"}
+    return ours & found
+
+
+def test_a_busy_worker_ends_with_its_parent_and_leaves_the_store(tmp_path):
+    """Seed 3 computes without end; the client is killed at the fifth row. Standard output of the whole
+    ends only when nobody has it any more."""
+    path = str(tmp_path / "runs.sqlite")
+    assert run_study(path, "overstay", 6, last=5).returncode == 9
+    with Store(path) as store:
+        assert len(store.done()) == 5
+
 
 SEEDS = [{"seed": seed} for seed in range(6)]
 
@@ -73,20 +161,6 @@ def test_a_failed_value_says_why_and_is_tried_again(tmp_path, without_workers, f
             assert 1 <= study.num_run <= 6
     with StoreReader(path) as reader:
         assert len(rows_in(reader)) == 6
-
-
-@pytest.mark.slow
-def test_points_that_end_their_worker_fail_with_the_reason_and_the_rest_goes_on(tmp_path):
-    """One hoards past the memory limit; five others."""
-    pytest.importorskip("psutil")
-    path = str(tmp_path / "runs.sqlite")
-    experiments = [make_experiment("x", "campaign_experiments:hoard", each) for each in SEEDS]
-    with Store(path) as store, open_workers(2, None, "400MB") as workers:
-        failed = run_tasks(experiments, store, workers)
-    assert failed == 1
-    with StoreReader(path) as reader:
-        ((*row, why),) = [row for row in rows_in(reader, ("status", "seed", "error")) if row[2]]
-    assert row == ["failed", 3] and "its worker died every time" in why
 
 
 def test_a_killed_study_goes_on_from_its_store(tmp_path):

@@ -15,7 +15,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from advice_logs import NODE_RATE, NODES, QUEUE, io_share, mean_response, swf, truth
+from batch_io_traces import by_hand
 
+import ioopt
 from ioopt.advice import page, study, verdict
 from ioopt.advice.fit import Fit, fit
 from ioopt.advice.runs import BASELINE, Option, Question, licensed, replay, run_option
@@ -186,16 +188,10 @@ def test_where_a_saving_begins(saved, even):
     assert break_even(grid, [np.array([value]) for value in saved])[0] == pytest.approx(even)
 
 
-def one_machine(*jobs: dict) -> BatchIoProblem:
+def one_machine(*jobs: tuple) -> BatchIoProblem:
     """Four nodes of 10 B/s before a storage of 20 B/s, first come first served with EASY."""
-    machine = {
-        "nodes": 4, "unit_nodes": 1, "allocation": "flat", "node_bytes_per_second": 10,
-        "storage_bytes_per_second": 20,
-    }  # fmt: skip
-    rows = [{"walltime_seconds": 100, "submit_seconds": 0, **job} for job in jobs]
-    return BatchIoProblem.model_validate(
-        {"name": "x", "machine": machine, "options": {"queue": "fcfs"}, "jobs": rows}
-    )
+    machine = {"nodes": 4, "node_bytes_per_second": 10, "storage_bytes_per_second": 20}
+    return ioopt.load(by_hand(jobs, machine, queue="fcfs"))
 
 
 ASKED = Question(parse_swf(log(), "a.swf"))
@@ -206,9 +202,7 @@ def test_licences_hold_jobs_back_in_the_queue():
 
     With one licence job 2 waits for job 1 (10 s), and job 3 goes past it at once (EASY).
     """
-    heavy = [{"compute_seconds": 0, "io_bytes": 100}]
-    light = [{"compute_seconds": 10, "io_bytes": 0}]
-    jobs = [{"id": k, "nodes": 1, "phases": heavy if k < 3 else light} for k in range(1, 13)]
+    jobs = [(k, 0, 1, 100, [(0, 100) if k < 3 else (10, 0)]) for k in range(1, 13)]
     problem = one_machine(*jobs)
     assert licensed(problem)[0].tolist() == [True] * 2 + [False] * 10
     free, one = (run_option(ASKED, problem, Option("x", licences=n)) for n in (2, 1))
@@ -232,11 +226,8 @@ def test_turns_and_rate_limits():
     First come first served that preempts has the same here; but with C of 100 B (to 12 s) B would stop it at
     10 s. With turns B waits to 12 s and ends at 22 s. With 5 B/s a job A takes 20 s.
     """
-    write = lambda size: [{"compute_seconds": 0, "io_bytes": size}]  # noqa: E731
     problem = one_machine(
-        {"id": 1, "nodes": 1, "phases": write(100)},
-        {"id": 2, "nodes": 2, "phases": write(200), "submit_seconds": 1},
-        {"id": 3, "nodes": 1, "phases": write(100), "submit_seconds": 2},
+        (1, 0, 1, 100, [(0, 100)]), (2, 1, 2, 100, [(0, 200)]), (3, 2, 1, 100, [(0, 100)])
     )
     ends = np.arange(3) + run_option(ASKED, problem, Option("x", "cons-fcfs:preempt=no")).response
     assert ends.tolist() == [10, 22, 12]
@@ -320,22 +311,3 @@ def test_progress_goes_into_a_log_file_by_the_clock(capsys):
         while "3 of 9" not in (said := capsys.readouterr().err):
             time.sleep(0.01)
     assert said.splitlines()[-1] == "simulating: 3 of 9"
-
-
-@pytest.mark.parametrize(
-    ("words", "what"),
-    [
-        (("gone.swf",), "gone.swf: no such file"),
-        (("a.swf", "--solver", "base-line"), "not base-line itself"),
-        (("a.swf", "--solver", "fil"), "fill"),
-        (("a.swf", "--solver", "fill:ef=2"), "ef is no setting of the policy fill"),
-        (("a.swf", "--io-fraction", "0"), "no job has I/O"),
-        (("a.swf", "--io-fraction", "7"), "from 0 to 1"),
-        (("a.swf", "-o", "p.html", "--format", "json"), "p.html is a page"),
-        (("a.swf", "--darshan", "."), "no Darshan log in ."),
-    ],
-)
-def test_refusals_are_one_line(run, tmp_path, words, what):
-    (tmp_path / "a.swf").write_text(log(3))
-    code, out, err = run("advise", *words)
-    assert (code, out) == (2, "") and what in err and len(err.splitlines()) == 1

@@ -30,49 +30,6 @@ TINY = document(1, {"f": 10}, {"t": (1.0, "f")}, 1e6, 1e8)
 NETWORK = TINY["network"]
 
 
-@pytest.mark.parametrize(
-    ("changes", "says"),
-    [
-        ({"files": [{"id": "f", "bytes": 10**400}]}, "files[0] (f).bytes: must be 1e+18 or less"),
-        ({"files": [{"id": "x" * 5000, "bytes": 1}]}, "id: must have 4096 characters or less"),
-        ({"tasks": [{"id": "t", "compute_seconds": 1e300}]}, "must be 1e+10 or less, not 1e+300"),
-        ({"network": {**NETWORK, "remote_bytes_per_second": 1e-300}}, "must be 1e-12 or more"),
-        # The misspelt key, not the key that is missing because of it.
-        ({"tasks": [{"id": "t", "compute_second": 1.0}]},
-         "tasks[0] (t).compute_second: unknown key; did you mean 'compute_seconds'? (and 1 more)"),
-        ({"nods": []}, "nods: unknown key; did you mean 'nodes'?"),
-        # Not only required keys are near, and the nearest unknown one comes first.
-        ({"zzz": 1, "nodes": [{"id": "n0", "hold": ["f"]}]}, "hold: unknown key; did you mean 'holds'"),
-        ({"zzz": 1}, "zzz: unknown key"),
-    ],
-)  # fmt: skip
-def test_instances(
-    changes: dict[str, Any], says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "tiny.json"
-    path.write_text(json.dumps({**TINY, **changes}))
-    for command in (["check"], ["solve", "--solver", "minmin"]):
-        line = refused([*command, str(path)], capsys)
-        assert str(path) in line and says in line
-
-
-def test_whole_numbers_of_5000_digits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "long.json"
-    path.write_text(json.dumps(TINY).replace("10}", "9" * 5000 + "}"))
-    assert "5000 digits" in refused(["check", str(path)], capsys)
-    with pytest.raises(InstanceError, match=r"bytes: .*not a whole number of 16610 bits"):
-        load({**TINY, "files": [{"id": "f", "bytes": 10**5000}]})
-    assert shown(10**5000) == "a whole number of 16610 bits"
-
-
-def test_half_characters(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "half.json"
-    path.write_text(json.dumps({**TINY, "name": "\ud800"}))
-    assert "half a character" in refused(["check", str(path)], capsys)
-    path.write_text(json.dumps({**TINY, "name": "\U0001f600"}))  # two escapes, one character
-    assert main(["check", str(path)]) == 0
-
-
 def test_ids_name_the_form_they_have() -> None:
     """An id may be a number or text: text that is too long is not told to be a number."""
     batch = by_hand([("x" * 5000, 0, 1, 1, [(1, 1)])])
@@ -177,109 +134,11 @@ def test_what_does_not_hold_together_is_no_internal_error(
         {}["x"]
 
 
-@pytest.mark.parametrize(
-    ("document", "says"),
-    [
-        ({"rows": []}, "rows: "),
-        ({}, "rows: missing"),
-        ({"rows": [{"solver": "ip"}]}, "rows[0].instance: missing"),
-        ({"rows": [[]]}, "rows[0]: must be an object"),
-    ],
-)
-def test_comparisons(
-    document: dict[str, Any], says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "rows.json"
-    path.write_text(json.dumps({"format": "ioopt/comparison", "version": 1, **document}))
-    assert says in refused(["plot", str(path), "-o", str(tmp_path / "out.svg")], capsys)
-
-
 def test_own_schedules_have_their_form(results: dict[str, Any]) -> None:
     """What ioopt writes passes; keys that it does not know are let through."""
     schedule = {**results["cycle3"]["schedule"], "more": 1}
     read = validate(ReplicationSchedule, schedule, "result")
     assert len(read.tasks) == len(schedule["tasks"]) > 0
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (["solve", "cycle3", "--solver", "minmim"], "did you mean 'minmin'?"),
-        (["solve", "cycle3", "--solver", "MinMin"], "did you mean 'minmin'?"),
-        # Near to nothing of this kind, but to a solver of another one.
-        (["solve", "cycle3", "--solver", "adaptiv"], "did you mean 'adaptive', which takes batch-io"),
-        (["solve", "cycl3"], "did you mean 'cycle3'?"),
-        (["instances", "show", "cycl3"], "did you mean 'cycle3'?"),
-        (["instances", "generate", "replication", "--preset", "image-86", "-o", "-"],
-         "did you mean 'image-85'?"),
-        (["instances", "generate", "replication", "--preset", "mira-month", "-o", "-"],
-         "is one of batch-io, not"),
-        (["instances", "generate", "gang", "--set", "jobs=1e30", "-o", "-"], "too large to make"),
-        (["instances", "generate", "quantum-model", "--set", "processors=" + "9" * 20, "-o", "-"],
-         "processors 99999999999999999999: input should be less"),
-        (["solve", "cycle3", "--solver", "mimmin"], "did you mean 'minmin'?"),
-        (["solve", "cycle3", "--solver", "minmin", "--set", "evction=lru"],
-         "did you mean 'eviction'? its settings: "),
-        (["compare", "cycle3", "--set", "evction=lru"], "did you mean 'eviction'?"),
-    ],
-)  # fmt: skip
-def test_nearest_names(arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert says in refused(arguments, capsys)
-
-
-def test_messages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "counts.csv"
-    out = str(tmp_path / "out.json")
-    for content, says in (
-        (b"ganged,running,messages\r1,1,4\r0,1,2\r", None),  # bare returns end rows, too
-        (b"ganged,running,messages\n" + b"1" * 200_000 + b",1,4\n", "not CSV: field larger than"),
-        (b"application,ganged,running,messages\n" + b"x" * 5000 + b",1,1,4\n", "4096 characters"),
-        (b"ganged,running,messages,quantum,processor\n1,1,4," + b"9" * 5000 + b",0\n", None),
-    ):
-        path.write_bytes(content)
-        command = ["import", "messages", str(path), "-o", out]
-        if says is None:
-            assert main(command) == 0
-        else:
-            assert says in refused(command, capsys)
-
-
-@pytest.mark.parametrize(
-    "text", ["a = " + "[" * 3000, "a = " + "9" * 5000, "a = \x00", 'name = "\\ud800"']
-)
-def test_sweeps(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "grid.toml"
-    path.write_text(text)
-    command = ["sweep", str(path), "--store", str(tmp_path / "runs.sqlite"), "--dry-run"]
-    assert str(path) in refused(command, capsys)
-
-
-TWO_JOBS = {"format": "ioopt/quantum-model", "points": [{"qi_seconds": 0.001, "qc_seconds": 0.01}]}
-
-
-@pytest.mark.parametrize(
-    ("instance", "how", "says"),
-    [
-        # 1e5 s of bursts of 25 ms and their slowdown of 2.2 on 32 processors are 5.8e7 draws of 25.2 numbers.
-        ({**TWO_JOBS, "horizon_seconds": 1e5}, "engine=event", "1.47e+09 numbers in memory"),
-        ({**TWO_JOBS, "points": [{"qi_seconds": 0.001, "qc_seconds": 1e9}]}, "engine=event", "too long for"),
-        ({**TWO_JOBS, "points": [{"qi_seconds": 1e-12, "qc_seconds": 1.0}]}, "engine=chain", "in memory"),
-        ({"format": "ioopt/perturbation", "applications":
-          [{"kind": "blocking", "requests_per_quantum": 1e15}]}, "points=0", "events in a run"),
-        ({"format": "ioopt/quantum-selection", "quanta_seconds": [2500.0, 0.005],
-          "jobs": [{"id": "a", "kind": "io"}]}, "quantum-ip", "steps of the time grid 0.005 s"),
-        ({"format": "ioopt/quantum-selection", "quanta_seconds": [1e5],
-          "jobs": [{"id": "a", "kind": "io"}]}, "quantum-greedy", "in memory"),
-    ],
-)  # fmt: skip
-def test_models_that_do_not_fit(
-    instance: dict[str, Any], how: str, says: str, tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
-    path = tmp_path / "instance.json"
-    path.write_text(json.dumps(instance))
-    measured = ["measure", str(path), "--set", how] if "=" in how else None
-    assert says in refused(measured or ["solve", str(path), "--solver", how], capsys)
 
 
 def test_chains_beyond_computing() -> None:
@@ -310,30 +169,78 @@ def test_gang_scheduler_takes_no_nonsense() -> None:
     assert [job["id"] for job in scheduler.matrix(None)] == ["b"]  # type: ignore[arg-type]
 
 
-SWF_LINE = "1 0 -1 {run} 1 -1 -1 1 100 -1 1 1 1 1 1 -1 -1 -1"
+SWF_LINE = "1 0 -1 5e-321 1 -1 -1 1 100 -1 1 1 1 1 1 -1 -1 -1\n"
 BATSIM = {
     "nb_res": 2,
     "jobs": [{"id": 1, "subtime": 0, "res": 1, "profile": "p", "walltime": 10}],
     "profiles": {"p": {"type": "delay", "delay": 5}},
 }
+TWO_JOBS = {"format": "ioopt/quantum-model", "points": [{"qi_seconds": 0.001, "qc_seconds": 0.01}]}
+PERTURBED = {"format": "ioopt/perturbation", "applications":
+             [{"kind": "blocking", "requests_per_quantum": 1e15}]}  # fmt: skip
+CHOSEN = {"format": "ioopt/quantum-selection", "jobs": [{"id": "a", "kind": "io"}]}
+COMPARED = {"format": "ioopt/comparison", "version": 1}
+PLOT, IMPORT = "plot given.json -o out.svg", "import messages given.csv -o out.json"
+COUNTS = b"ganged,running,messages\n"
 
 
 @pytest.mark.parametrize(
-    ("command", "text", "says"),
+    ("command", "content", "says"),
     [
+        ("check given.json", json.dumps(TINY).replace("10}", "9" * 5000 + "}"), "5000 digits"),
+        ("check given.json", {**TINY, "name": "\ud800"}, "half a character"),
+        (PLOT, {**COMPARED, "rows": []}, "rows: "),
+        (PLOT, COMPARED, "rows: missing"),
+        (PLOT, {**COMPARED, "rows": [{"solver": "ip"}]}, "rows[0].instance: missing"),
+        (PLOT, {**COMPARED, "rows": [[]]}, "rows[0]: must be an object"),
+        (IMPORT, COUNTS + b"1" * 200_000 + b",1,4\n", "not CSV: field larger than"),
+        (IMPORT, b"application," + COUNTS + b"x" * 5000 + b",1,1,4\n", "4096 characters"),
+        *(("sweep given.toml --store runs.sqlite --dry-run", text, "given.toml") for text in
+          ("a = " + "[" * 3000, "a = " + "9" * 5000, "a = \x00", 'name = "\\ud800"')),
+        # 1e5 s of bursts of 25 ms and their slowdown of 2.2 on 32 processors are 5.8e7 draws of 25.2 numbers.
+        ("measure given.json --set engine=event", {**TWO_JOBS, "horizon_seconds": 1e5},
+         "1.47e+09 numbers in memory"),
+        ("measure given.json --set engine=event",
+         {**TWO_JOBS, "points": [{"qi_seconds": 0.001, "qc_seconds": 1e9}]}, "too long for"),
+        ("measure given.json --set engine=chain",
+         {**TWO_JOBS, "points": [{"qi_seconds": 1e-12, "qc_seconds": 1.0}]}, "in memory"),
+        ("measure given.json --set points=0", PERTURBED, "events in a run"),
+        ("solve given.json --solver quantum-ip", {**CHOSEN, "quanta_seconds": [2500.0, 0.005]},
+         "steps of the time grid 0.005 s"),
+        ("solve given.json --solver quantum-greedy", {**CHOSEN, "quanta_seconds": [1e5]}, "in memory"),
         # Sources whose values are sound by their own format, but not as an instance.
-        (["swf", "--family", "gang"], SWF_LINE.format(run="5e-321") + "\n", "5e-321"),
-        (
-            ["batsim", "--machine", "nodes=2,storage_rate=1e22B/s"],
-            json.dumps(BATSIM),
-            "1e+18 or less",
-        ),
+        ("import swf --family gang given.swf -o out.json", SWF_LINE, "5e-321"),
+        ("import batsim --machine nodes=2,storage_rate=1e22B/s given.json -o out.json", BATSIM,
+         "1e+18 or less"),
     ],
-)
-def test_foreign_files_of_impossible_values(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: list[str], text: str, says: str
-) -> None:
-    source = tmp_path / "source.txt"
-    source.write_bytes(text.encode())
-    line = refused(["import", *command, str(source), "-o", str(tmp_path / "out.json")], capsys)
-    assert source.name in line and says in line and len(line) < 500
+    ids=lambda value: str(value)[:40],
+)  # fmt: skip
+def test_files(run: Any, command: str, content: Any, says: str) -> None:
+    name = next(word for word in command.split() if word.startswith("given."))
+    text = json.dumps(content) if isinstance(content, dict) else content
+    Path(name).write_bytes(text if isinstance(text, bytes) else text.encode())
+    code, out, err = run(*command.split())
+    assert (code, out, len(err.splitlines())) == (2, "", 1)
+    assert says in err and len(err) < 500
+    assert name in err or command.startswith(("measure", "solve"))  # a model is as large as it is
+    assert [path.name for path in Path().iterdir()] == [name]
+
+
+@pytest.mark.parametrize(
+    ("command", "content"),
+    [
+        ("check given.json", json.dumps({**TINY, "name": "\U0001f600"})),  # two escapes, one character
+        (IMPORT, "ganged,running,messages\r1,1,4\r0,1,2\r"),  # bare returns end rows, too
+        (IMPORT, "ganged,running,messages,quantum,processor\n1,1,4," + "9" * 5000 + ",0\n"),
+    ],
+    ids=lambda value: str(value)[:40],
+)  # fmt: skip
+def test_odd_files_that_are_sound(run: Any, command: str, content: str) -> None:
+    Path(command.split()[command.startswith("import") + 1]).write_bytes(content.encode())
+    assert run(*command.split())[0] == 0
+
+
+def test_whole_numbers_of_5000_digits_from_python() -> None:
+    with pytest.raises(InstanceError, match=r"bytes: .*not a whole number of 16610 bits"):
+        load({**TINY, "files": [{"id": "f", "bytes": 10**5000}]})
+    assert shown(10**5000) == "a whole number of 16610 bits"

@@ -149,23 +149,6 @@ def test_import_copies_and_scratch(run, trace, tmp_path):
     assert {task["sample"] for task in made["tasks"]} == {*"abcd"}
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (("trace.txt",), "--cores N"),
-        (("trace.txt", "--cores", "2", "--quota", "lots"), "--quota: size 'lots' is not a number"),
-        (("trace.txt", "--cores", "2", "--noise", "0.3"), "--quota BYTES"),
-        (("none.txt", "--cores", "2"), "none.txt"),
-        (("empty.txt", "--cores", "2"), "no task wrote a byte"),
-        (("cycle3",), "wanted ioopt/work-directory"),
-    ],
-)
-def test_errors_are_one_line(run, trace, tmp_path, words, told):
-    (tmp_path / "empty.txt").write_text("name\trealtime\nTRIM (a)\t10s\n")
-    code, _, err = run("budget", *words)
-    assert code == 2 and told in err and len(err.splitlines()) == 1
-
-
 def test_simulate_with_other_compute_seconds(run, tmp_path):
     """S, X, N start at 0, 5 and 6 s: N ends at 15 s, or at 7 s where it takes 1. A start never moves."""
     assert run("solve", "directory-wait", "--solver", "in-flight", "-o", "plan.json")[0] == 0

@@ -40,19 +40,9 @@ def test_every_family_has_its_kernels() -> None:
 @pytest.mark.parametrize(
     "kernel", KERNELS.values(), ids=lambda kernel: f"{kernel.family}: {kernel.name}"
 )
-def test_what_compiles_a_kernel_is_there(kernel: Kernel) -> None:
+def test_what_compiles_a_kernel_and_what_it_ends_with_are_there(kernel: Kernel) -> None:
     pytest.importorskip("numba")
-    assert callable(load_target(kernel.target))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "kernel", KERNELS.values(), ids=lambda kernel: f"{kernel.family}: {kernel.name}"
-)
-def test_kernels_compile(kernel: Kernel) -> None:
-    pytest.importorskip("numba")
-    kernel.compile()
-    assert kernel.ready()
+    assert callable(load_target(kernel.target)) and callable(load_target(kernel.main))
 
 
 @pytest.mark.slow
@@ -65,6 +55,7 @@ def test_runs_find_the_kernels_that_were_compiled() -> None:
 
     for kernel in KERNELS.values():
         kernel.compile()
+        assert kernel.ready(), kernel
     assert compiled.is_kept(compiled.compiled(engine.__name__, "advance", whole=True))
     assert compiled.is_kept(gang_compiled._simulate)
     for module, name in (
@@ -83,9 +74,3 @@ def test_the_doctor_tells_what_is_here(run):
     assert states <= {"compiled", "not yet"}
     shown = run("doctor")
     assert code == shown[0] == 0 and all(len(line) <= 80 for line in shown[1].splitlines())
-
-
-def test_every_kernel_names_the_one_compiled_last():
-    """What says whether it stands on disk is a function that is there."""
-    for kernel in KERNELS.values():
-        assert callable(load_target(kernel.main)), kernel

@@ -18,37 +18,30 @@ def offered(line: str, begun: str = "") -> list[str]:
     return [item.value if item.type == "plain" else f"<{item.type}>" for item in items]
 
 
-def test_commands_and_their_options():
-    assert offered("", "so") == ["solve"]
-    assert "--time-limit" in offered("solve", "--t")
-    assert offered("compare cycle3 --format", "c") == ["csv"]
-
-
-def test_instances_beside_files():
-    assert offered("solve", "cyc") == ["<file>", "cycle3"]
-    assert offered("compare cycle3", "rounds") == ["<file>", "rounds4"]
-    assert offered("instances copy", "two-w") == ["two-writers", "two-writers-now"]
-
-
-def test_solvers_of_the_instance():
-    """A bundled instance has its kind's; before any is named there are all."""
-    assert offered("solve two-writers --solver", "min") == []
-    assert offered("solve cycle3 --solver", "minm") == ["minmin", "minmin-no-replication"]
-    assert offered("compare cycle3 --solver", "minm") == ["minmin", "minmin-no-replication"]
-    assert {"fill", "fifo"} <= set(offered("solve --solver", "f"))
-
-
-def test_families_and_their_presets():
-    assert offered("instances solvers", "ga") == ["gang", "gang-matrix"]
-    assert offered("instances generate replication --preset", "ppa") == ["ppa", "ppa-2000"]
-    assert offered("instances generate gang --preset", "image") == []
-
-
-@pytest.mark.parametrize("line", ["check cycle3", "simulate cycle3", "check cycle3 --explain", "plot",
-                                  "solve cycle3 -o", "solve cycle3 --log", "solve x --warm-start",
-                                  "import swf", "advise", "sweep"])  # fmt: skip
-def test_what_is_a_file_is_completed_as_one(line):
-    assert offered(line, "r") == ["<file>"]
+@pytest.mark.parametrize(
+    ("line", "begun", "wanted"),
+    [
+        ("", "so", ["solve"]),
+        ("solve", "--time", ["--time-limit"]),
+        ("compare cycle3 --format", "c", ["csv"]),
+        ("solve", "cyc", ["<file>", "cycle3"]),
+        ("compare cycle3", "rounds", ["<file>", "rounds4"]),
+        ("instances copy", "two-w", ["two-writers", "two-writers-now"]),
+        # A bundled instance has its kind's solvers; before any is named there are all.
+        ("solve two-writers --solver", "min", []),
+        ("solve cycle3 --solver", "minm", ["minmin", "minmin-no-replication"]),
+        ("compare cycle3 --solver", "minm", ["minmin", "minmin-no-replication"]),
+        ("solve --solver", "fi", ["fifo", "fill"]),
+        ("instances solvers", "ga", ["gang", "gang-matrix"]),
+        ("instances generate replication --preset", "ppa", ["ppa", "ppa-2000"]),
+        ("instances generate gang --preset", "image", []),
+        *((line, "r", ["<file>"]) for line in (
+            "check cycle3", "simulate cycle3", "check cycle3 --explain", "plot", "solve cycle3 -o",
+            "solve cycle3 --log", "solve x --warm-start", "import swf", "advise", "sweep")),
+    ],
+)  # fmt: skip
+def test_what_is_offered(line, begun, wanted):
+    assert offered(line, begun) == wanted
 
 
 @pytest.mark.parametrize("shell", [BashComplete, FishComplete, ZshComplete])

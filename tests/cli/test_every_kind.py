@@ -105,21 +105,3 @@ def test_bundled_instances_reach_their_best() -> None:
     for name in ("quantum-plain", "quantum-visits"):
         assert ioopt.solve(name).objective == pytest.approx(entries()[name]["best_objective"])
     assert ioopt.solve("flexgang-tiny", time_limit=30).objective == pytest.approx(0.579)
-
-
-def test_models_are_written_and_solve_to_the_same_optimum(run, tmp_path):
-    import highspy
-
-    lp = ("export", "lp", "flexgang-tiny", "-o", "model.lp", "--set", "d=2", "--set")
-    assert run(*lp, "k=2")[0] == 0
-    assert "capacity_0" in (tmp_path / "model.lp").read_text()
-    assert run("export", "mps", "quantum-plain", "-o", "model.mps")[0] == 0
-    for path, wanted in (("model.lp", 0.579), ("model.mps", 0.8306444)):
-        solver = highspy.Highs()
-        solver.setOptionValue("output_flag", False)
-        solver.readModel(path)
-        solver.run()
-        assert solver.getInfo().objective_function_value == pytest.approx(wanted, abs=1e-6)
-    code, _, err = run(*lp, "k=3")
-    assert code == 2 and "0,1 1,1 2,1 2,2 3,1 4,1" in err
-    assert run("export", "lp", "flexgang-tiny", "-o", "model.mps")[0] == 2

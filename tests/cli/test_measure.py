@@ -31,32 +31,6 @@ def test_generate_check_measure(run, tmp_path, kind):
     assert code == 0 and "of all" in table and len(table.splitlines()) > 6
 
 
-@pytest.mark.parametrize("command", ["solve", "compare", "simulate", "check"])
-def test_what_is_measured_is_not_solved(run, tmp_path, command):
-    (tmp_path / "plan.json").write_text('{"plan": {}}')
-    more = ["plan.json"] if command in ("simulate", "check") else []
-    code, _, err = run(command, "gangedness-table-3", *more)
-    assert code == 2 and len(err.splitlines()) == 1
-    assert "message-counts instances are measured, not solved: ioopt measure FILE" in err
-
-
-@pytest.mark.parametrize(
-    ("words", "code", "says"),
-    [
-        (("cycle3",), 2, "replication instances are solved, not measured"),
-        (("quantum-ties", "--set", "engine=magic"), 2, "engine"),
-        (
-            ("quantum-ties", "--time-limit", "1e-9"),
-            4,
-            "0 of 5 points simulated before the time limit",
-        ),
-    ],
-)
-def test_what_is_not_measured_says_why(run, words, code, says):
-    found, _, err = run("measure", *words)
-    assert found == code and says in err
-
-
 def test_import_messages(run, tmp_path):
     rows = ["ganged,running,messages", *["1,1,20"] * 40, *["0,0,1"] * 20]
     (tmp_path / "counts.csv").write_text("\n".join(rows))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from batch_io_traces import by_hand
 from conftest import ROOT
 
 import ioopt
@@ -15,18 +16,9 @@ from ioopt.embed import IoArbiter
 from ioopt.registry import batch_io as rows
 
 PAGE = (ROOT / "docs/extending.md").read_text("utf-8")
-MACHINE = {"nodes": 8, "unit_nodes": 1, "allocation": "flat", "node_bytes_per_second": 1.0,
-           "storage_bytes_per_second": 4.0}  # fmt: skip
-
-
-def job(name, volume):
-    """Four nodes that compute 10 s and then write *volume* bytes at 4 B/s, which is all there is."""
-    return {"id": name, "submit_seconds": 0.0, "nodes": 4, "walltime_seconds": 100.0,
-            "phases": [{"compute_seconds": 10.0, "io_bytes": volume}]}  # fmt: skip
-
-
-TRACE = {"format": "ioopt/batch-io", "version": 1, "machine": MACHINE,
-         "jobs": [job("long", 40.0), job("short", 8.0)]}  # fmt: skip
+JOBS = [("long", 0.0, 4, 100.0, [(10.0, 40.0)]), ("short", 0.0, 4, 100.0, [(10.0, 8.0)])]
+"""Four nodes each that compute 10 s and then write 40 or 8 bytes at 4 B/s, which is all there is."""
+TRACE = by_hand(JOBS)
 
 
 @pytest.fixture
@@ -52,7 +44,7 @@ def test_the_page_s_policy_is_simulated_live_and_on_the_command_line(installed, 
     assert ends[installed] == {"long": 22.0, "short": 12.0}
     result = ioopt.solve(TRACE, installed)
     assert ioopt.check(TRACE, result) == [] and result.plan["policy"] == installed
-    arbiter = IoArbiter(MACHINE, installed)
+    arbiter = IoArbiter(TRACE["machine"], installed)
     for name, volume in (("long", 40.0), ("short", 8.0)):
         arbiter.request(name, nodes=4, size=volume, now=0.0)
     assert arbiter.decide(0.0) == {"long": 0.0, "short": 4.0} and arbiter.notes == ()

@@ -188,19 +188,6 @@ def test_partitions_skip_units_that_are_away():
     assert cluster.can_hold(4) and not cluster.can_hold(8)
 
 
-def test_the_next_simulation_starts_with_nothing_of_the_last():
-    load = workload(8, [job("a", 0, 4, "p"), job("b", 1, 9, "p")], c={"type": "delay", "delay": 5},
-                    io=pfs(10), p=then("c", "io"))  # fmt: skip
-    decider = BatsimDecider(policy="cons-fcfs", **RATES)
-    unfinished = StandIn(load, decider.reply, **PLATFORM)
-    with pytest.raises(AssertionError, match="no end"):
-        unfinished.play(most=3)
-    again = StandIn(load, decider.reply, **PLATFORM)
-    fresh = arbitrated(load)
-    assert spans(again.play())["a"] == spans(fresh.play())["a"] == (0, 15)
-    assert again.seen == fresh.seen
-
-
 def test_what_cannot_run_is_rejected_and_batsim_may_forbid_dynamic_jobs():
     load = workload(2, [job("big", 0, 3, "io"), job("ok", 0, 2, "io", walltime=-1)], io=pfs(10))
     decider = BatsimDecider(policy="cons-fcfs", **RATES)

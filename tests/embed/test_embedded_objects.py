@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 from damage.service import ask
+from embed.test_service import SNAPSHOT
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -219,7 +220,7 @@ def test_a_solver_that_goes_wrong_is_answered_by_the_greedy(monkeypatch, name, h
     release.set()
 
 
-GANG_MACHINE = {"nodes": 4, "levels": 2, "quantum_seconds": 200.0}
+SMALL_MACHINE = {"nodes": 4, "levels": 2, "quantum_seconds": 200.0}
 
 
 @pytest.mark.parametrize(
@@ -233,14 +234,14 @@ GANG_MACHINE = {"nodes": 4, "levels": 2, "quantum_seconds": 200.0}
     ],
 )
 def test_a_gang_scheduler_says_why_it_refuses(method, arguments, why):
-    scheduler = GangScheduler(GANG_MACHINE, "iogs")
+    scheduler = GangScheduler(SMALL_MACHINE, "iogs")
     assert scheduler.arrive("a", [0, 1], 1.0, 2.0, 0.0) is True
     answer = getattr(scheduler, method)(*arguments)
     assert not answer and why in answer.why and scheduler.notes == [answer.why]
 
 
 def test_the_service_says_why_an_answer_is_false():
-    service, given = Service(), {"machine": GANG_MACHINE, "policy": "iogs"}
+    service, given = Service(), {"machine": SMALL_MACHINE, "policy": "iogs"}
     ask(service, op="open", object="GangScheduler", arguments=given)
     leaves = {"session": 1, "method": "depart", "arguments": {"job": "b", "now": 1.0}}
     assert ask(service, op="call", **leaves)["result"] == {
@@ -250,7 +251,7 @@ def test_the_service_says_why_an_answer_is_false():
 
 
 def test_embedded_objects_say_what_they_hold():
-    scheduler = GangScheduler(GANG_MACHINE, "iogs")
+    scheduler = GangScheduler(SMALL_MACHINE, "iogs")
     scheduler.arrive("a", [0, 1], 1.0, 2.0, 0.0)
     assert repr(scheduler) == "GangScheduler(iogs, 4 nodes, 2 rows, 0 running, 1 waiting)"
     scheduler.matrix(0.0)
@@ -275,13 +276,6 @@ def test_embedded_objects_say_what_they_hold():
     cluster = BatchCluster(4)
     cluster.arrive("a", 1, 60.0, 0.0)
     assert repr(cluster) == "BatchCluster(4 nodes, 0 running, 1 waiting)"
-
-
-SNAPSHOT = {
-    "format": "ioopt/io-requests", "version": 1, "name": "r", "now_seconds": 3.0,
-    "machine": IO_MACHINE, "requests": [
-        {"id": 1, "nodes": 4, "request_seconds": 1.0, "left_bytes": 8.0, "moved_bytes": 0.0}],
-}  # fmt: skip
 
 
 @pytest.mark.parametrize("how", ["fails", "hangs", "nonsense", "no plan"])

@@ -19,6 +19,8 @@ from batsim_stand_in import StandIn
 from conftest import ROOT
 from damage.service import ask
 from embed.test_batsim_adapter import PLATFORM, RATES, arbitrated, spans
+from embed.test_service import SNAPSHOT
+from embed.test_slurm_adapter import SITE, Recorded, held
 
 from ioopt.embed import IoArbiter, WorkflowDispatcher
 from ioopt.embed.adapters.batsim import BatsimDecider
@@ -98,7 +100,8 @@ def test_batsim_dies_at_any_message_and_the_next_run_is_as_the_first():
 
         with pytest.raises(EOFError):
             StandIn(LOAD, dying, **PLATFORM).play()
-        assert spans(StandIn(LOAD, again.reply, **PLATFORM).play()) == wanted
+        next_run = StandIn(LOAD, again.reply, **PLATFORM)
+        assert spans(next_run.play()) == wanted and next_run.seen == whole.seen
 
 
 def test_a_dispatcher_that_hangs_holds_nobody_up():
@@ -110,47 +113,26 @@ def test_a_dispatcher_that_hangs_holds_nobody_up():
     release.set()
 
 
-class Slurm:
-    """A Slurm that remembers jobs; *fails* (words) raises, or gives what to answer instead."""
+class Slurm(Recorded):
+    """A Slurm of three held jobs; *fails* (words) raises, or gives what to answer instead."""
 
     def __init__(self, fails=lambda words: None):
-        self.fails, self.number = fails, 100
-        self.jobs = [
-            {"job_id": k, "job_state": "PENDING", "state_reason": "JobHeldUser",
-             "comment": 'ioopt:{"inputs": ["f"], "compute_seconds": 5}'} for k in (1, 2, 3)
-        ]  # fmt: skip
+        super().__init__([held(k, "f0") for k in (1, 2, 3)])
+        self.fails = fails
 
     def __call__(self, words):
         other = self.fails(words)
-        if other is not None:
-            return other
-        if words[0] == "squeue":
-            return json.dumps({"jobs": self.jobs})
-        if words[0] == "sbatch":
-            self.number += 1
-            comment = next(w for w in words if w.startswith("--comment=")).partition("=")[2]
-            self.jobs.append({"job_id": self.number, "job_state": "PENDING", "state_reason": "None",
-                              "comment": comment})  # fmt: skip
-            return f"{self.number}\n"
-        if words[1] == "release":
-            self.jobs[int(words[2]) - 1]["state_reason"] = "None"
-        return ""
+        return super().__call__(words) if other is None else other
 
     @property
     def released(self):
         return {job["job_id"] for job in self.jobs[:3] if job["state_reason"] == "None"}
 
 
-SITE = {
-    "network": NETWORK,
-    "nodes": [{"id": "n0"}, {"id": "n1"}],
-    "files": [{"id": "f", "bytes": 9}],
-}
-
-
 def placer(slurm):
     said = []
-    made = SlurmPlacer(SITE, "stage {file}", solver="minmin", runner=slurm, say=said.append)
+    site = SITE | {"nodes": [{"id": "n0"}, {"id": "n1"}]}
+    made = SlurmPlacer(site, "stage {file}", solver="minmin", runner=slurm, say=said.append)
     return made, said
 
 
@@ -224,7 +206,7 @@ def test_slurm_does_it_and_the_answer_is_lost(command):
 
 def test_a_queue_that_is_told_twice_or_late_costs_nothing():
     """Job 1 stands in it twice; job 2 was cancelled since."""
-    slurm, said = Slurm(), []
+    slurm = Slurm()
 
     def late(words):
         if words[0] == "squeue":
@@ -233,7 +215,7 @@ def test_a_queue_that_is_told_twice_or_late_costs_nothing():
             raise BackendFailureError("Invalid job id specified")
         return slurm(words)
 
-    made = SlurmPlacer(SITE, "stage {file}", solver="minmin", runner=late, say=said.append)
+    made, said = placer(late)
     assert sorted(done.job for done in made.place()) == [1, 3]
     assert said == ["ioopt: job 2 stays held: Invalid job id specified"]
 
@@ -325,10 +307,6 @@ def test_a_batsim_that_finds_another_decider_amid_its_run_is_told():
             BatsimDecider(**RATES).reply({"now": 3.0, "events": [{"type": kind, "data": data}]})
 
 
-MACHINE = {"nodes": 8, "unit_nodes": 1, "allocation": "flat",
-           "node_bytes_per_second": 1.0, "storage_bytes_per_second": 4.0}  # fmt: skip
-
-
 @pytest.mark.parametrize("cut", range(0, 30, 3))
 def test_a_line_that_breaks_off_is_answered(cut):
     sink, line = io.BytesIO(), b'{"ioopt": 1, "id": 1, "op": "ping"}'
@@ -362,7 +340,7 @@ def test_an_output_that_is_full_ends_the_service_with_its_reason(monkeypatch, ca
 
 def test_answers_that_come_ten_seconds_late_are_only_late():
     """Time passes between question and answer: transfers move on, and what ended meanwhile is gone."""
-    arbiter, now = IoArbiter(MACHINE), 0.0
+    arbiter, now = IoArbiter(SNAPSHOT["machine"]), 0.0
     for name in "abc":
         arbiter.request(name, 4, 40.0, now)
     ended = 0

@@ -30,7 +30,7 @@ def held(number, *inputs, state="PENDING", reason="JobHeldUser", mark="ioopt:"):
 
 
 class Recorded:
-    """A Slurm that remembers what it was told and numbers new jobs from 100."""
+    """A Slurm that remembers jobs and what it was told, and numbers new jobs from 101."""
 
     def __init__(self, jobs):
         self.jobs, self.told, self.next = jobs, [], 100
@@ -41,7 +41,12 @@ class Recorded:
         self.told.append(list(words))
         if words[0] == "sbatch":
             self.next += 1
+            comment = next(w for w in words if w.startswith("--comment=")).partition("=")[2]
+            self.jobs.append(held(self.next, reason="None") | {"comment": comment})
             return f"{self.next}\n"
+        if words[1] == "release":
+            (job,) = (job for job in self.jobs if job["job_id"] == int(words[2]))
+            job["state_reason"] = "None"
         return ""
 
 

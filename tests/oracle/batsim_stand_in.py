@@ -157,12 +157,6 @@ class StandIn:
         self.jobs[data["job_id"]].start = self.now
         return []
 
-    def on_change_job_state(self, data):
-        job, state = self.jobs[data["job_id"]], data["job_state"]
-        assert (job.state, state) == ("SUBMITTED", "RUNNING"), f"Batsim aborts: {job.id} to {state}"
-        job.state, job.start = state, self.now
-        return []
-
     def on_register_profile(self, data):
         assert self.config["dynamic-jobs-enabled"]
         known = self.profiles[data["workload_name"]]

@@ -107,10 +107,8 @@ def stays_inside(seed: int) -> bool:
     return ends and not Starts(problem, plan, actual).violations(quota)
 
 
-def test_no_safe_run_is_stuck_or_exceeds_its_quota():
-    assert [seed for seed in range(500) if not stays_inside(seed)] == []
-
-
-@pytest.mark.slow
-def test_no_safe_run_in_ten_thousand_is_stuck_or_exceeds_its_quota():
-    assert [seed for seed in range(500, 10_000) if not stays_inside(seed)] == []
+@pytest.mark.parametrize(
+    "seeds", [range(500), pytest.param(range(500, 10_000), marks=pytest.mark.slow)]
+)
+def test_no_safe_run_is_stuck_or_exceeds_its_quota(seeds):
+    assert [seed for seed in seeds if not stays_inside(seed)] == []

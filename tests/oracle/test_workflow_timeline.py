@@ -1,6 +1,6 @@
 """Replays and dispatches of random workflows against the slow exact simulator, on both engines.
 
-``python tests/oracle/workflow_timeline.py 5000`` for more; the checker agrees as well.
+The checker agrees as well.
 """
 
 from __future__ import annotations

@@ -1,17 +1,17 @@
 """No bound of a workflow lies above any plan: random instances, random plans, dispatches.
 
-``python tests/oracle/workflow_bounds.py 20000 1`` looks at 20,000 plans from seed 1 on: queues dealt in a
-random order that the files allow, to random nodes, under a random policy, some with copy entries; of
-each instance one run of every dispatcher. The checker's own bound of rule 18 must be the same.
+Queues are dealt in a random order that the files allow, to random nodes, under a random policy, some
+with copy entries; of each instance there is one run of every dispatcher. The checker's own bound of
+rule 18 must be the same.
 """
 
 from __future__ import annotations
 
 import random
-import sys
 from typing import Any
 
 from random_workflows import random_workflow
+from replication_samples import made
 from workflow_exhaustive import POLICIES, tight_workflow
 from workflow_timeline import random_order
 
@@ -23,8 +23,6 @@ from ioopt.sim.replication.dispatch import dispatch
 from ioopt.sim.replication.simulate import simulate
 from ioopt.solvers.replication.dispatch import fifo, locality, ready_min_min
 
-PLANS = 17
-"""Plans of queues an instance, beside three dispatches."""
 DISPATCHERS: tuple[Dispatcher, ...] = (fifo, locality, ready_min_min)
 TOLERANCE = 1e-9
 
@@ -32,15 +30,7 @@ TOLERANCE = 1e-9
 def workflow(nodes: list[dict[str, Any]], **tasks: tuple[float, str, str]) -> ReplicationProblem:
     """Files of 40 bytes, 2 s through an interface and 4 s over the link; tasks: seconds, reads, writes."""
     named = sorted({name for _, reads, writes in tasks.values() for name in reads + writes})
-    return ReplicationProblem.model_validate({
-        "network": {"remote_bytes_per_second": 10, "replica_bytes_per_second": 20},
-        "nodes": [{"id": f"n{i}"} | node for i, node in enumerate(nodes)],
-        "files": [{"id": name, "bytes": 40} for name in named],
-        "tasks": [
-            {"id": name, "compute_seconds": seconds, "inputs": list(reads), "outputs": list(writes)}
-            for name, (seconds, reads, writes) in tasks.items()
-        ],
-    })  # fmt: skip
+    return made(nodes, dict.fromkeys(named, 40), tasks, 10, 20)
 
 
 def random_plan(problem: ReplicationProblem, rng: random.Random) -> ReplicationPlan:
@@ -49,7 +39,7 @@ def random_plan(problem: ReplicationProblem, rng: random.Random) -> ReplicationP
     return ReplicationPlan.model_validate({"order": order, "eviction": rng.choice(POLICIES)})
 
 
-def wrong_bounds(seed: int, plans: int = PLANS) -> tuple[int, list[str]]:
+def wrong_bounds(seed: int, plans: int) -> tuple[int, list[str]]:
     """How many plans of one instance were looked at, and what is wrong with its bound."""
     rng = random.Random(seed)
     make = tight_workflow if seed % 3 == 0 else random_workflow
@@ -71,12 +61,3 @@ def wrong_bounds(seed: int, plans: int = PLANS) -> tuple[int, list[str]]:
     if min(ends) < bound - slack:
         found.append(f"seed {seed}: {bound} above {min(ends)}")
     return len(ends), found
-
-
-if __name__ == "__main__":
-    wanted, seed = int(sys.argv[1]), int(sys.argv[2])
-    seen, wrong = 0, []
-    while seen < wanted:
-        count, texts = wrong_bounds(seed)
-        seen, wrong, seed = seen + count, wrong + texts, seed + 1
-    print("\n".join(wrong) or f"{seen} plans, no bound above any")

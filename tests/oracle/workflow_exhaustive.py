@@ -2,14 +2,12 @@
 
 Slow and exact: queues are dealt one task at a time and replayed by the simulator on Fractions of
 ``workflow_timeline.py``; a deal whose queues wait for each other in a circle is left out. Nothing of
-the solver that it judges is used. ``python tests/oracle/workflow_exhaustive.py 200 1 5`` compares 200
-random workflows of up to 5 tasks from seed 1 on.
+the solver that it judges is used.
 """
 
 from __future__ import annotations
 
 import random
-import sys
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import permutations, product, takewhile
@@ -155,9 +153,3 @@ def astray(instance: dict[str, Any], policy: Any) -> tuple[int, list[str]]:
                 .metrics["makespan_seconds"]) - seconds) > 1e-9
     ]  # fmt: skip
     return len(ends), wrong
-
-
-if __name__ == "__main__":
-    count, first, tasks = (int(word) for word in sys.argv[1:4])
-    wrong = [text for seed in range(first, first + count) if (text := disagreement(seed, tasks))]
-    print("\n".join(wrong) or f"{count} workflows agree")

@@ -1,8 +1,7 @@
 """HEFT, b-level and ready-min-min of workflows, slowly and exactly, from the rules W14-W17 alone.
 
 Shares no code with the solvers: reads the instance as written, counts in fractions, looks at every
-pair anew. As a script it compares ``N`` random instances and prints how many agreed:
-``python tests/oracle/workflow_planners.py 2000``.
+pair anew.
 """
 
 from __future__ import annotations
@@ -209,11 +208,3 @@ def last_ends(plan: Any) -> list[Fraction]:
     for k, i in plan.order:
         ends[i] = max(ends[i], plan.end[k])
     return [Fraction(end, plan.ticks.second) for end in ends]
-
-
-if __name__ == "__main__":
-    import sys
-
-    number = int(sys.argv[1])
-    evictions = sum(compare(seed) for seed in range(number))
-    print(f"{number} random workflows: three planners equal, {evictions} planned evictions")

@@ -1,15 +1,12 @@
 """A slow, exact simulator of workflows on Fractions, sharing no code with the one it judges.
 
 Written from the rules of workflows (docs/rules/workflow.md) in plain sets and lists; nothing is kept
-that can be asked for again. ``python tests/oracle/workflow_timeline.py 5000 1`` compares 5,000 random
-cases from seed 1 on with the simulator; ``... 5000 1 options compiled`` those with options beyond
-the rules on the other engine, ``... 5000 1 batch`` batches with copies and rounds.
+that can be asked for again.
 """
 
 from __future__ import annotations
 
 import random
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -732,23 +729,3 @@ def _found(schedule: dict[str, Any]) -> list[Any]:
 
 def _by_time(row: Any) -> Any:
     return str(row[:3]), round(float(row[3]), 6)
-
-
-def main() -> None:
-    count, first = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 1
-    kind, engine = (*sys.argv[3:5], *("workflow", "python")[len(sys.argv[3:5]) :])
-    wrong = gone = saves = 0
-    for seed in range(first, first + count):
-        text, evictions, saved = disagreement(seed, kind, engine)
-        gone, saves = gone + evictions, saves + saved
-        if text is not None:
-            wrong += 1
-            print(f"seed {seed}: {text[:600]}", flush=True)
-    print(
-        f"{count} random cases ({kind}) from seed {first}, {engine} engine: {count - wrong} agree, "
-        f"{wrong} differ; {gone} evictions, {saves} saves"
-    )
-
-
-if __name__ == "__main__":
-    main()

@@ -6,6 +6,7 @@ import json
 import tomllib
 
 import pytest
+from campaign_helpers import MINIMAL
 from conftest import ROOT, command_beside
 
 from ioopt.errors import EXTRAS
@@ -62,9 +63,7 @@ def test_what_needs_an_extra_names_it(light):
 @pytest.mark.slow
 def test_a_report_has_its_tables(light, tmp_path):
     store = str(tmp_path / "s.sqlite")
-    (tmp_path / "s.toml").write_text(
-        'time_limit = 3600\n[[instances]]\nbundled = "cycle3"\n[[solvers]]\nname = "minmin"\n'
-    )
+    (tmp_path / "s.toml").write_text("time_limit = 3600\n" + MINIMAL)
     abroad = light("sweep", "s.toml", "--store", store, "--scheduler", "tcp://127.0.0.1:1")
     assert abroad.returncode == 6 and "ioopt[campaign]" in abroad.stderr
     assert not (tmp_path / "s.sqlite").exists()

@@ -13,6 +13,7 @@ import pytest
 import ioopt
 from ioopt.check.batch_io import check as batch_io
 from tests.batch_io_extension_traces import random_extension
+from tests.batch_io_traces import by_hand
 from tests.oracle.batch_io_compare import METRICS, policy_of
 from tests.oracle.batch_io_reference import Reference
 
@@ -240,14 +241,8 @@ def test_staging_ahead() -> None:
 
 
 def shared(interference: float) -> dict[str, Any]:
-    jobs = [
-        {"id": k, "submit_seconds": 0, "nodes": 2, "walltime_seconds": 100,
-         "phases": [{"compute_seconds": k, "io_bytes": 6}]}
-        for k in (1, 2, 3)
-    ]  # fmt: skip
-    spec = {key: BUFFERED["machine"][key] for key in BUFFERED["machine"] if key != "burst_buffer"}
-    return {**BUFFERED, "jobs": jobs, "machine": {
-        **spec, "storage_bytes_per_second": 4, "interference": interference}}  # fmt: skip
+    jobs = [(k, 0, 2, 100, [(k, 6)]) for k in (1, 2, 3)]
+    return by_hand(jobs, {"interference": interference}, queue="fcfs")
 
 
 @pytest.mark.parametrize("policy", ["base-line", "cons-fcfs", "cons-fcfs+top", "adaptive", "fill"])

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from conftest import shared_files, shared_path
+from conftest import shared_path
 from periodic_sets import (
     PROCESSORS,
     Application,
     batch_io_from_set,
-    horizon_of,
     read_set,
     steady_state,
 )
@@ -22,16 +21,6 @@ def test_set_and_its_published_upper_limit() -> None:
     # expes_syseff prints 0.816 as the upper limit of set 5: sum of processors * work / ideal.
     limit = sum(a.processors * a.work_seconds / a.ideal_seconds for a in applications) / PROCESSORS
     assert limit == pytest.approx(0.816, abs=5e-4)
-
-
-@pytest.mark.parametrize("path", shared_files("data/io-congestion", "set*"), ids=lambda p: p.name)
-def test_every_set_becomes_an_instance(path) -> None:
-    applications = read_set(path)
-    problem = batch_io_from_set(applications, path.name)
-    assert len(problem.jobs) == len(applications)
-    horizon = horizon_of(applications)
-    for job, app in zip(problem.jobs, applications):
-        assert job.phases[0].repeat * app.ideal_seconds >= horizon
 
 
 def test_steady_state_by_hand() -> None:

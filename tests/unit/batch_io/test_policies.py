@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 from fractions import Fraction
 
 import pytest
@@ -11,7 +10,6 @@ from batch_io_traces import FLAT, by_hand, random_trace, view
 from conftest import ENGINES
 
 import ioopt
-from ioopt.catalog import resolve
 from ioopt.decisions.batch_io import IoPolicy, View
 from ioopt.embed import IoArbiter
 from ioopt.errors import UsageError
@@ -202,22 +200,6 @@ def test_policies_say_what_engines_may_assume() -> None:
 def test_refusals(name: str, settings: dict[str, object], words: str) -> None:
     with pytest.raises(UsageError, match=words.replace("+", r"\+")):
         policy(name, **settings)
-
-
-@pytest.mark.parametrize(
-    ("name", "key", "value", "instead"),
-    [
-        ("cons-fcfs", "policy", "adaptive", "use --solver adaptive"),
-        ("cons-fcfs", "top", "true", "use --solver cons-fcfs+top"),
-        ("fill", "top", "yes", "use another solver"),
-    ],
-)
-def test_a_setting_may_not_contradict_the_name(
-    name: str, key: str, value: str, instead: str
-) -> None:
-    """The run would stand in the tables under the name of a policy that was not used."""
-    with pytest.raises(UsageError, match=f"{name}: setting {key}='{value}'.*{re.escape(instead)}"):
-        ioopt.solve(resolve("two-writers"), name, settings={key: value})
 
 
 def test_expansion_factors_that_lose_digits_are_refused() -> None:

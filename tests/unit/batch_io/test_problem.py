@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from batch_io_traces import by_hand
 
 import ioopt
 from ioopt import options
@@ -13,21 +14,10 @@ from ioopt.problems.batch_io import Machine
 
 
 def batch(**changes: Any) -> dict[str, Any]:
-    job = {
-        "id": 1, "submit_seconds": 0, "nodes": 4, "walltime_seconds": 10,
-        "phases": [{"compute_seconds": 1, "io_bytes": 1}],
-    }  # fmt: skip
-    machine = {
-        "nodes": 8, "unit_nodes": 2, "allocation": "flat",
-        "node_bytes_per_second": 1, "storage_bytes_per_second": 4,
-    }  # fmt: skip
-    job |= changes.pop("job", {})
-    machine |= changes.pop("machine", {})
-    jobs = [job, *changes.pop("more", [])]
-    return {
-        "format": "ioopt/batch-io", "version": 1, "name": "x", "machine": machine, "jobs": jobs,
-        **changes,
-    }  # fmt: skip
+    """One job of 4 of 8 nodes, in units of 2; *changes* of it, of the machine, or of the whole."""
+    made = by_hand([(1, 0, 4, 10, [(1, 1)])], {"unit_nodes": 2} | changes.pop("machine", {}))
+    jobs = [made["jobs"][0] | changes.pop("job", {}), *changes.pop("more", [])]
+    return made | {"jobs": jobs} | changes
 
 
 JOB = batch()["jobs"][0]
@@ -118,6 +108,10 @@ def test_snapshots_refuse_the_future_and_settings_of_traces() -> None:
         ("cons-max-util", {"engine": "compiled", "knapsack": "cp-sat"}, "engine=compiled cannot"),
         ("fill", {"loop": "oval"}, "loop"),
         ("fill", {"knapsack": "cp-sat"}, "no setting 'knapsack'"),
+        # The run would stand in the tables under the name of a policy that was not used.
+        ("cons-fcfs", {"policy": "adaptive"}, "setting policy='adaptive'.*use --solver adaptive"),
+        ("cons-fcfs", {"top": "true"}, r"setting top='true'.*use --solver cons-fcfs\+top"),
+        ("fill", {"top": "yes"}, "fill: setting top='yes'.*use another solver"),
     ],
 )
 def test_settings_that_cannot_be_honoured(

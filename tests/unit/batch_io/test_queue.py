@@ -156,35 +156,3 @@ def test_metrics_of_a_delayed_pair() -> None:
     # Window 0.2 to 2: all 8 nodes busy, half of the transfer is useful.
     assert metrics["utilisation"] == pytest.approx(1)
     assert metrics["useful_utilisation"] == pytest.approx(0.5)
-
-
-def test_a_request_issued_at_the_same_time_may_go_first_of_its_set() -> None:
-    """4 B/s, 2 nodes and 2 bytes a request: a first one takes 1 s alone."""
-    from ioopt.registry.policies import io_policy
-    from ioopt.sim.batch_io.agenda import leave_slot, next_time, take_slot
-    from ioopt.sim.batch_io.state import TRANSFERRING, Clock, tables_of
-    from ioopt.sim.batch_io.storage import apply_decision, issue, leave
-    from ioopt.sim.batch_io.trace import Trace
-
-    jobs = Trace.of(ioopt.load(trace([(k, 0, 2, 9, [(0, 2)]) for k in range(4)])))
-    rule = io_policy("set-10")
-    w, m = tables_of(jobs, rule), Clock()
-    late, early, middle = (w.jobs[k] for k in (3, 1, 2))
-    m.now = 5.0
-    for r in (late, early, middle):
-        take_slot(w, m.num_running, r)
-        m.num_running += 1
-        issue(w, m, r, r.place)
-        apply_decision(w, m, rule.grant)
-    assert (late.rate, early.rate, middle.rate, m.outstanding) == (0, 2.0, 0, 3)
-    assert next_time(w, m) == 6.0 and early.status == TRANSFERRING
-    m.now = 6.0
-    leave(w, m, early)
-    apply_decision(w, m, rule.grant)
-    assert (late.rate, middle.rate, m.outstanding) == (0, 2.0, 2)
-    m.now = 6.5
-    leave(w, m, late)
-    apply_decision(w, m, rule.grant)
-    m.num_running -= 1
-    leave_slot(w, early, m.num_running)  # its job would have gone on
-    assert next_time(w, m) == 7.0

@@ -31,6 +31,7 @@ def two_steps():
 def test_a_batch_is_the_instance_written_out():
     built = two_steps().build()
     assert built == ioopt.load(built.model_dump(mode="json"))
+    assert repr(two_steps()) == "Batch(1 node, 2 files, 5 tasks)"
     assert [task.id for task in built.tasks] == ["wash", "t1", "t2", "t3", "t4"]
     assert built.nodes[0].disk_bytes == 1_000_000_000 and built.is_workflow
     # 12 s of link, 30 s of washing, then four tasks at once on four cores for 8 s.
@@ -110,10 +111,6 @@ def test_whole_numbers_may_have_an_exponent(tmp_path):
     assert len(ioopt.load(tmp_path / "g.json").jobs) == 10
     with pytest.raises(UsageError, match=r"setting jobs='8.5': must be a whole number"):
         registry.generate(registry.KINDS["batch-io"], None, {"jobs": "8.5"}, 0)
-
-
-def test_a_batch_says_what_it_holds():
-    assert repr(two_steps()) == "Batch(1 node, 2 files, 5 tasks)"
 
 
 def test_a_time_limit_has_a_unit_or_counts_seconds(capsys):

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 from conftest import first
-from unit.core.test_measures import MAKESPAN
-from unit.core.test_metrics_tables import REPLICATION, result_row
+from unit.core.test_measures import MAKESPAN, REPLICATION, result_row
 
 import ioopt
 from ioopt import comparing, solving
@@ -17,7 +16,6 @@ from ioopt.comparing import compare_rows
 from ioopt.comparing.measures import add_ratios
 from ioopt.comparing.table import comparison_text
 from ioopt.compiled import choice
-from ioopt.errors import UsageError
 from ioopt.models.gang import slowdown_bound
 from ioopt.registry import KINDS, measure_of
 
@@ -99,11 +97,6 @@ def test_every_measure_is_stated_and_checked(name: str, kind: str, measure: str)
     assert (result.measure, result.objective_name) == (measure, measure)
     assert result.value == result.objective == result.metrics.get(measure, result.objective)
     assert ioopt.check(name, result) == []
-
-
-def test_a_measure_that_the_kind_lacks_is_refused() -> None:
-    with pytest.raises(UsageError, match="did you mean 'makespan_seconds'"):
-        solved(measure="makespan")
 
 
 def test_the_frame_has_the_solvers_as_index_and_eight_columns() -> None:

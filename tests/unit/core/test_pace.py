@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from batch_io_traces import FLAT
 from conftest import first
 
 import ioopt
@@ -244,8 +245,7 @@ def test_auto_stops_where_the_next_policy_may_not_fit() -> None:
 
 
 def test_auto_is_no_policy_to_embed() -> None:
-    machine = {"nodes": 4, "unit_nodes": 1, "allocation": "flat",
-               "node_bytes_per_second": 1, "storage_bytes_per_second": 2}  # fmt: skip
+    machine = {**FLAT, "nodes": 4, "storage_bytes_per_second": 2}
     with pytest.raises(UsageError, match="auto tries policies on whole instances"):
         ioopt.embed.IoArbiter(machine, "auto")
 

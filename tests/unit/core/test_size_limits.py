@@ -5,22 +5,21 @@ from __future__ import annotations
 import tracemalloc
 
 import pytest
+from batch_io_traces import FLAT, by_hand
+from gang_tools import decision, workload
 
 import ioopt
 from ioopt.embed import GangednessMonitor, GangScheduler, IoArbiter
 from ioopt.errors import InstanceError, UsageError, require_numbers
 
-RATES = {"node_bytes_per_second": 1.0, "storage_bytes_per_second": 4.0}
-MACHINE = {"nodes": 8, "unit_nodes": 1, "allocation": "flat"} | RATES
-JOB = {"id": 1, "submit_seconds": 0, "nodes": 4, "walltime_seconds": 1e6,
-       "phases": [{"compute_seconds": 1, "io_bytes": 1}]}  # fmt: skip
-PLACES = {"file_nodes": [0, 1], "local_seconds": 10, "remote_seconds": 20}
+MACHINE = {**FLAT, "nodes": 8, "storage_bytes_per_second": 4.0}
 
 
 def batch_io(repeat: int = 1, jobs: int = 1, **machine):
-    phases = [{"compute_seconds": 1, "io_bytes": 1, "repeat": repeat}]
-    return {"format": "ioopt/batch-io", "version": 1, "machine": MACHINE | machine,
-            "jobs": [JOB | {"id": k, "phases": phases} for k in range(jobs)]}  # fmt: skip
+    made = by_hand([(k, 0, 4, 1e6, [(1, 1)]) for k in range(jobs)], machine)
+    for job in made["jobs"]:
+        job["phases"][0]["repeat"] = repeat
+    return made
 
 
 def gang_machine(nodes: int = 4, levels: int = 2):
@@ -28,13 +27,11 @@ def gang_machine(nodes: int = 4, levels: int = 2):
 
 
 def gang(**machine):
-    return {"format": "ioopt/gang", "version": 1, "machine": gang_machine(**machine),
-            "jobs": [PLACES | {"id": 1, "arrival_seconds": 0}]}  # fmt: skip
+    return workload([(0, [0, 1], 10, 20)], **gang_machine(**machine))
 
 
 def gang_matrix(**machine):
-    return {"format": "ioopt/gang-matrix", "version": 1, "machine": gang_machine(**machine),
-            "running": [], "waiting": [PLACES | {"id": 1}]}  # fmt: skip
+    return decision([], [(1, [0, 1], 10, 20)], **machine)
 
 
 REFUSED = [

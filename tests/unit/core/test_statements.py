@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from functools import cache
 from pathlib import Path
@@ -10,12 +9,11 @@ from typing import Any
 
 import pytest
 from conftest import shared_path
-from replication_samples import document
 
 import ioopt
 from ioopt import catalog, registry
 from ioopt.checking import judge
-from ioopt.errors import IooptError, UnsolvableInstanceError, UsageError
+from ioopt.errors import IooptError, UsageError
 from ioopt.formats.native import dump_json
 from ioopt.statements import past_bound, same
 
@@ -118,18 +116,6 @@ def test_a_gang_schedule_that_nothing_repeats_needs_its_updates() -> None:
         bare = {"plan": plan, "schedule": {"jobs": data["schedule"]["jobs"]}}
         assert [item.rule for item in ioopt.check("gang-figure-5", bare)] == ["schedule"]
     assert ioopt.check("gang-figure-5", {**bare, "plan": data["plan"]}) == []
-
-
-BIG = document([{"disk_bytes": 5}, {"disk_bytes": 9}], {"f0": 10}, {"t0": (1, ["f0"])}, 10, 20)
-
-
-def test_a_task_that_fits_no_node_is_refused_as_by_solve(run: Any) -> None:
-    with pytest.raises(UnsolvableInstanceError, match="largest disk holds 9"):
-        ioopt.check(copy.deepcopy(BIG))
-    Path("big.json").write_text(json.dumps(BIG))
-    for command in (["check"], ["solve", "--solver", "minmin"]):
-        code, _, err = run(*command, "big.json")
-        assert code == 2 and "task 't0' reads 10 bytes" in err
 
 
 def test_the_command_names_what_nothing_recomputes(run: Any) -> None:

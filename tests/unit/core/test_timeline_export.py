@@ -5,13 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import json
-from pathlib import Path
 
 import pytest
 from replication_samples import document
 
 import ioopt
-from ioopt.cli.main import main
 from ioopt.errors import UsageError
 from ioopt.formats.trace_events import CSV_COLUMNS, timeline_csv, trace_events_json
 from ioopt.plot.gantt import plot_replication, plot_timeline
@@ -68,16 +66,3 @@ def test_gantt_draws_one_row_a_node_and_all_kinds() -> None:
     assert again is axes
     with pytest.raises(UsageError, match="no schedule"):
         plot_replication(result.model_copy(update={"schedule": None}))
-
-
-def test_command_line_writes_timeline_and_picture(tmp_path: Path) -> None:
-    instance, result = tmp_path / "batch.json", tmp_path / "result.json"
-    instance.write_text(json.dumps(BATCH))
-    assert main(["solve", str(instance), "--solver", "minmin", "-o", str(result)]) == 0
-    for name in ("trace.json", "trace.csv"):
-        target = tmp_path / name
-        assert main(["simulate", str(instance), str(result), "--timeline", str(target)]) == 0
-        assert target.stat().st_size > 100
-    picture = tmp_path / "gantt.svg"
-    assert main(["plot", str(result), "-o", str(picture)]) == 0
-    assert "<svg" in picture.read_text()

@@ -41,22 +41,20 @@ def test_rates(text, rate):
     assert parse_rate(text) == rate
 
 
-@pytest.mark.parametrize("text", ["", "MB", "5 parsecs", "-3MB", "1..2MB"])
-def test_sizes_that_mean_nothing_are_refused(text):
-    with pytest.raises(UsageError, match="is not a number with a unit"):
-        parse_bytes(text)
-
-
-@pytest.mark.parametrize("text", ["5ps", "3Mb/h", "1Mbb", "MB/s", "1e9999999999B/s", "5M"])
-def test_rates_that_mean_nothing_are_refused(text):
-    with pytest.raises(UsageError, match="is not a number with a unit; known units: B, kB"):
-        parse_rate(text)
-
-
-@pytest.mark.parametrize(("text", "meant"), [("500Mb", "500MB"), ("2 gib", "2 giB"), ("9b", "9B")])
-def test_a_size_in_bits_is_refused_with_what_was_meant(text, meant):
-    with pytest.raises(UsageError, match=f"is in bits .*; write {meant} for bytes"):
-        parse_bytes(text)
+@pytest.mark.parametrize(
+    ("parse", "text", "said"),
+    [
+        *((parse_bytes, text, "is not a number with a unit")
+          for text in ("", "MB", "5 parsecs", "-3MB", "1..2MB")),
+        *((parse_rate, text, "is not a number with a unit; known units: B, kB")
+          for text in ("5ps", "3Mb/h", "1Mbb", "MB/s", "1e9999999999B/s", "5M")),
+        *((parse_bytes, text, f"is in bits .*; write {meant} for bytes")
+          for text, meant in (("500Mb", "500MB"), ("2 gib", "2 giB"), ("9b", "9B"))),
+    ],
+)  # fmt: skip
+def test_what_means_nothing_is_refused(parse, text, said):
+    with pytest.raises(UsageError, match=said):
+        parse(text)
 
 
 @pytest.mark.parametrize(

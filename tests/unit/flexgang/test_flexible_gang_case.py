@@ -14,34 +14,20 @@ from ioopt.problems.flexgang.flexible_gang import FlexibleGangProblem, useful_se
 MS = 1e-3
 
 
-def tiny(surface: dict[str, list[float]]) -> FlexibleGangProblem:
+def tiny() -> FlexibleGangProblem:
     """Case 08: P = 4, K = 4, q = 10 ms, lambda = .5; a strict job, a loose job, an I/O job."""
-    entries = []
-    for key, (slowdown, beta) in surface.items():
-        on, off = (float(part) * MS for part in key.split(","))
-        entries.append({"on_seconds": on, "off_seconds": off, "slowdown": slowdown, "beta": beta})
-    return FlexibleGangProblem.model_validate(
-        {
-            "name": "tiny",
-            "machine": {"processors": 4, "quantum_seconds": 10 * MS, "rows": 4},
-            "lambda": 0.5,
-            "surface": entries,
-            "jobs": [
-                {"id": "strict", "kind": "compute", "processes": 4, "gamma": 1.0, "phi": 0.25},
-                {"id": "loose", "kind": "compute", "processes": 4, "gamma": 0.4, "phi": 0.05},
-                {"id": "io", "kind": "io", "processes": 4},
-            ],
-        }
-    )
-
-
-SURFACE = {"10,30": [2.0, 0.1], "20,20": [1.5, 0.15], "30,10": [1.2, 0.18], "10,10": [1.25, 0.16]}
+    problem: FlexibleGangProblem = ioopt.load("flexgang-tiny")
+    return problem
 
 
 @pytest.mark.parametrize("backend", ["HiGHS", "SCIP", "CBC"])
 def test_worked_case(backend: str) -> None:
     case = json.loads(shared_path("cases", "flexgang", "08_flexgang_tiny.json").read_text())
-    problem = tiny(case["inputs"]["surface"])
+    problem = tiny()
+    for row in problem.surface or ():
+        key = f"{row.on_seconds / MS:.1f},{row.off_seconds / MS:.1f}"
+        assert case["inputs"]["surface"].pop(key) == [row.slowdown, row.beta]
+    assert not case["inputs"]["surface"]
     result = ioopt.solve(problem, "flex-exact", backend=backend, time_limit=60)
     wanted = case["expected"]
     found = {key: row["objective"] for key, row in result.metrics["per_pattern"].items()}
@@ -67,7 +53,7 @@ def test_useful_progress_of_the_worked_case() -> None:
 def test_arithmetic_of_the_best_pattern() -> None:
     # (2, 2): two strict rows for the strict job, 2/4 = .5; loose: 20 ms less .16 * 40 = 6.4 ms is
     # 13.6 ms for the loose job, worth .6 * 13.6 / 40 = .204; I/O: -.5 * .25 = -.125. Sum .579.
-    result = ioopt.solve(tiny(SURFACE), "flex-exact", time_limit=60)
+    result = ioopt.solve(tiny(), "flex-exact", time_limit=60)
     assert result.plan["tau_seconds"]["loose"] == pytest.approx(13.6 * MS)
     assert result.objective == pytest.approx(0.5 + 0.204 - 0.125)
     assert result.status == "optimal"
@@ -77,7 +63,7 @@ def test_baselines_of_the_tiny_case() -> None:
     # Strict: a row each (K = 3 needed of 4): 1/4 + 1/4 - .5 * 1 = 0. The floor .25 is kept.
     # Fill: the loose job gets the idle row and the fragment, 10 + (10 - 4) = 16 ms a frame:
     # .6 * 16 / 40 = .24 more. Greedy in (2, 2) gives the strict job both rows: .579 as well.
-    problem = tiny(SURFACE)
+    problem = tiny()
     assert ioopt.solve(problem, "strict").objective == pytest.approx(0.0)
     assert ioopt.solve(problem, "strict-fill").objective == pytest.approx(0.24)
     assert ioopt.solve(problem, "greedy").objective == pytest.approx(0.579)
@@ -105,7 +91,7 @@ def _hungry_io(document: dict[str, Any]) -> None:
     ],
 )
 def test_a_baseline_that_breaks_a_rule_is_no_plan(damage: Any, solver: str, why: str) -> None:
-    document = tiny(SURFACE).model_dump(by_alias=True)
+    document = tiny().model_dump(by_alias=True)
     damage(document)
     result = ioopt.solve(document, solver)
     assert result.plan is None and result.status == "unknown" and not result.violations
@@ -137,11 +123,9 @@ def test_strict_fill_promises_what_every_column_has() -> None:
 
 
 def test_patterns_of_four_and_seven_rows() -> None:
-    keys = [pattern.key for pattern in tiny(SURFACE).patterns()]
+    keys = [pattern.key for pattern in tiny().patterns()]
     assert keys == ["0,1", "1,1", "2,1", "2,2", "3,1", "4,1"]
-    seven = tiny(SURFACE).model_copy(
-        update={"machine": tiny(SURFACE).machine.model_copy(update={"rows": 7})}
-    )
+    seven = tiny().model_copy(update={"machine": tiny().machine.model_copy(update={"rows": 7})})
     fresh = FlexibleGangProblem.model_validate(seven.model_dump())
     # R = K - k: 6 for k = 1, 5 for k = 2, 4 for k = 3 (d = 2 divides it; d = 4 > k), 3, 2, 1.
     wanted = ["0,1", "1,1", "2,1", "3,1", "3,2", "4,1", "5,1", "5,2", "6,1", "7,1"]
@@ -149,7 +133,7 @@ def test_patterns_of_four_and_seven_rows() -> None:
 
 
 def test_proven_infeasible_when_the_floors_cannot_be_kept() -> None:
-    document = tiny(SURFACE).model_dump(by_alias=True)
+    document = tiny().model_dump(by_alias=True)
     document["jobs"][0]["phi"] = 0.9
     document["jobs"][1]["phi"] = 0.5
     result = ioopt.solve(document, "flex-exact", time_limit=30)
@@ -158,7 +142,7 @@ def test_proven_infeasible_when_the_floors_cannot_be_kept() -> None:
 
 @pytest.mark.parametrize("solver", ["flex-exact", "greedy"])
 def test_the_trace_of_a_maximisation_goes_up_to_its_objective(solver: str) -> None:
-    result = ioopt.solve(tiny(SURFACE), solver, time_limit=60)
+    result = ioopt.solve(tiny(), solver, time_limit=60)
     values = [value for _, value in result.trace]
     assert values and values == sorted(values) and values[0] > 0
     if solver == "flex-exact":

@@ -7,7 +7,6 @@ import math
 import pytest
 from oracle.flexible_gang_oracle import best_of_pattern
 
-import ioopt
 from ioopt.check.flexgang.flexible_gang import check
 from ioopt.generate.flexgang.flexible_gang import generate
 from ioopt.models.flexgang.assignment import AssignmentModel
@@ -100,20 +99,6 @@ def test_counts_and_numbered_rows_and_scip_agree(problem: FlexibleGangProblem) -
             assert plain.objective == pytest.approx(counts.objective, abs=1e-7)
             assert scaled.objective == pytest.approx(counts.objective, abs=1e-3)
             assert scaled.bound >= counts.objective - 1e-7
-
-
-def test_every_baseline_is_a_point_of_the_model() -> None:
-    problem = ioopt.load(CASES[0])
-    found = 0
-    for name in ("strict", "strict-fill", "greedy"):
-        result = ioopt.solve(problem, name)
-        assert result.violations == ()
-        model = AssignmentModel(data_of(problem, result.plan["k"], result.plan["d"]))
-        plan = plan_of(KIND, result.plan)
-        assert violated(model, model.start_values(plan)) == []
-        assert model.program.value(model.start_values(plan)) == pytest.approx(result.objective)
-        found += 1
-    assert found == 3
 
 
 def violated(model: AssignmentModel, values: dict[int, float]) -> list[str]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from conftest import deadline_of_checks
 
 import ioopt
 from ioopt.generate.flexgang.flexible_gang import PRESETS, generate
+from ioopt.generate.flexgang.quantum_selection import generate as generate_selection
 from ioopt.models.flexgang.relaxation import universal_bound
 from ioopt.options import Deadline
 from ioopt.plot.flexgang import plot_flexible_gang, plot_quantum_selection
@@ -142,21 +145,6 @@ def test_presets(preset: str) -> None:
     assert {job.processes for job in narrow.jobs} <= {2, 4, 8, 16, 32}
 
 
-@pytest.mark.slow
-def test_a_plan_to_start_from_is_used_or_refused_with_a_note() -> None:
-    problem = generate("light-mix", {"jobs": 5}, 1)
-    best = ioopt.solve(problem, "flex-exact", time_limit=30, settings={"rerank": "false"})
-    again = ioopt.solve(
-        problem, "flex-exact", time_limit=30, settings={"rerank": "false"}, warm_start=best
-    )
-    assert again.objective == pytest.approx(best.objective)
-    assert not any("left out" in note for note in again.notes)
-    spoilt = {**best.plan, "tau_seconds": {"c0": 1.0}}
-    refused = ioopt.solve(problem, "flex-exact", time_limit=30, warm_start=spoilt)
-    assert any("the plan to start from is left out" in note for note in refused.notes)
-    assert refused.violations == ()
-
-
 def test_the_trace_ends_at_the_plan_that_simulates_best(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the simulation prefers a plan of a lower model objective, nothing above it stays."""
 
@@ -169,3 +157,24 @@ def test_the_trace_ends_at_the_plan_that_simulates_best(monkeypatch: pytest.Monk
     values = [value for _, value in result.trace]
     assert result.metrics["model_best"] > result.objective + 1e-3
     assert all(value <= result.objective + 1e-9 for value in values)
+
+
+FLEXIBLE = generate, "light-mix", {"jobs": 5}, "flex-exact", {"rerank": "false"}
+QUANTUM = generate_selection, "plain", {"io_jobs": 1}, "quantum-ip", {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "spoilt"),
+    [(FLEXIBLE, {"tau_seconds": {"c0": 1.0}}), (QUANTUM, {"cycle_seconds": 1.0})],
+)
+def test_a_plan_to_start_from_is_used_or_refused_with_a_note(kind: Any, spoilt: Any) -> None:
+    make, preset, changes, solver, how = kind
+    problem = make(preset, changes, 1)
+    best = ioopt.solve(problem, solver, time_limit=30, settings=how)
+    again = ioopt.solve(problem, solver, time_limit=30, settings=how, warm_start=best)
+    assert again.objective == pytest.approx(best.objective) and again.notes == best.notes
+    wrong = {**best.plan, **spoilt}
+    refused = ioopt.solve(problem, solver, time_limit=30, settings=how, warm_start=wrong)
+    assert any("the plan to start from is left out" in note for note in refused.notes)
+    assert refused.objective == pytest.approx(best.objective) and refused.violations == ()

@@ -48,13 +48,11 @@ STEADY = MODEL.model_copy(update={"burst_shape": None})
 EVENTS = Settings(engine="event")
 
 
-def test_the_engines_agree_and_a_seed_repeats() -> None:
+def test_a_seed_repeats() -> None:
     chain = measure(MODEL)
     first, again, other = (measure(MODEL, EVENTS, seed=k) for k in (7, 7, 8))
     assert first == again != other
     assert chain.metrics == measure(MODEL, seed=5).metrics  # nothing of it is random
-    for name, close in (("slowdown", {"rel": 0.01}), ("fragmentation", {"abs": 0.01})):
-        assert first.metrics[name] == pytest.approx(chain.metrics[name], **close)
     assert chain.metrics["max_slowdown"] == chain.rows[0]["slowdown"]
 
 

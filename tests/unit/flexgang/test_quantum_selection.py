@@ -265,18 +265,6 @@ def test_floors_that_no_menu_can_meet_are_infeasible() -> None:
     assert ioopt.solve(problem, "quantum-greedy").status == "unknown"
 
 
-@pytest.mark.slow
-def test_a_plan_to_start_from_is_used_or_refused_with_a_note() -> None:
-    problem = generate("plain", {"io_jobs": 1}, 0)
-    best = ioopt.solve(problem, "quantum-ip")
-    again = ioopt.solve(problem, "quantum-ip", warm_start=best)
-    assert again.objective == pytest.approx(best.objective) and again.notes == best.notes
-    spoilt = {**best.plan, "cycle_seconds": 1.0}
-    refused = ioopt.solve(problem, "quantum-ip", warm_start=spoilt)
-    assert "left out: cycle" in refused.notes[0]
-    assert refused.objective == pytest.approx(best.objective)
-
-
 # From the good point of TINY (20/20, cycle 40 ms): what to change, and the constraint it breaks.
 MODEL_BREAKS = [
     ("one_cycle", {"y_4": 0.0}),

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from gang_tools import workload
+from gang_tools import decision, workload
 
 import ioopt
 from ioopt.check.gang.check import check
@@ -132,26 +132,12 @@ def test_without_history_only_bounds_are_checked(good: dict[str, Any]) -> None:
     assert not report.metrics["matrix_checked"]
 
 
-def test_wrong_objective_is_found() -> None:
-    result = ioopt.solve(PROBLEM, "gs")
-    lied = result.model_copy(update={"objective": (result.objective or 0) - 0.5})
-    assert [violation.rule for violation in ioopt.check(PROBLEM, lied)] == ["objective"]
-
-
-MATRIX = GangMatrixProblem.model_validate(
-    {
-        "machine": {"nodes": 4, "levels": 2, "quantum_seconds": 100.0, "migration_seconds": 20.0},
-        "migration_tasks_left": 1,
-        "running": [
-            {"id": "a", "columns": [0, 1], "file_nodes": [0, 1], "home_row": 0,
-             "local_seconds": 400.0, "remote_seconds": 800.0, "remaining_fraction": 0.5,
-             "attained_seconds": 100.0},
-            {"id": "b", "columns": [0, 2], "file_nodes": [2, 3], "home_row": 1,
-             "local_seconds": 400.0, "remote_seconds": 800.0, "remaining_fraction": 1.0,
-             "attained_seconds": 300.0},
-        ],
-        "waiting": [{"id": "c", "file_nodes": [1], "local_seconds": 50.0, "remote_seconds": 75.0}],
-    }
+MATRIX: GangMatrixProblem = ioopt.load(
+    decision(
+        [("a", [0, 1], [0, 1], 0, 400.0, 800.0, {"remaining_fraction": 0.5, "attained_seconds": 100.0}),
+         ("b", [0, 2], [2, 3], 1, 400.0, 800.0, {"attained_seconds": 300.0})],
+        [("c", [1], 50.0, 75.0)], migration_seconds=20.0,
+    ) | {"migration_tasks_left": 1}
 )  # fmt: skip
 
 

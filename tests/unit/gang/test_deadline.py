@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 import ioopt
-from ioopt import options
 from ioopt.catalog import resolve
 from ioopt.decisions.gang.state import Gang, Timing
 from ioopt.errors import OutOfTime
-from ioopt.generate.gang.generate import BluePacificLike, generate, make_table
+from ioopt.generate.gang.generate import BluePacificLike, make_table
 from ioopt.options import Deadline
 from ioopt.sim.gang.simulate import STEPS_PER_LOOK, GangSimulation
 from ioopt.sim.pace import Pace
@@ -67,14 +64,6 @@ def test_the_compiled_engine_stops_and_looking_changes_nothing() -> None:
     watched = gang_compiled.run(gangs, timing, POLICY.rules, pace=open_for(10**9))
     for part in ("start", "finish", "occupied"):
         assert getattr(free, part) == getattr(watched, part)
-
-
-def test_the_command_line_says_so(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(options, "OVERTIME_SECONDS", 0.0)
-    jobs = generate(None, {"jobs": 500}, 0).model_dump(mode="json")
-    Path("jobs.json").write_text(json.dumps(jobs))
-    code, out, err = run("solve", "jobs.json", "--solver", "gs", "--time-limit", "1e-9")
-    assert code == 4 and re.search(r"of 500 jobs finished; about \d+ s would do", out + err)
 
 
 def test_one_decision_asks_for_no_bound(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,6 @@ from gang_tools import random_workload
 
 from ioopt.decisions.gang.state import State, Timing, gangs_of
 from ioopt.embed import GangScheduler
-from ioopt.errors import InstanceError
 from ioopt.problems.gang import GangProblem
 from ioopt.sim.gang.simulate import GangSimulation
 from ioopt.solvers.gang.policy import MIGRATE_IOGS
@@ -109,11 +108,6 @@ def test_refused_arrivals_change_nothing(job: Any, nodes: Any, local: float, wor
     assert not scheduler.arrive(job, nodes, local, 20.0, 1.0)
     assert word in scheduler.notes[-1]
     assert scheduler.matrix(1.0) == before
-
-
-def test_bad_machine_is_refused_at_once() -> None:
-    with pytest.raises(InstanceError, match="quantum_seconds"):
-        GangScheduler({"nodes": 4, "levels": 2, "quantum_seconds": 0})
 
 
 def test_many_events_leave_nothing_behind() -> None:

@@ -178,11 +178,6 @@ def test_embedded_scheduler_and_decide(run: Any) -> None:
     assert all(row["gap"] is not None for row in rows)
 
 
-def test_phases_are_refused() -> None:
-    with pytest.raises(UsageError, match="no phases"):
-        ioopt.solve(TWO_RUN_TWO_WAIT, "exact-iogs", settings={"phase": "fill"})
-
-
 def test_an_empty_matrix_is_left_alone() -> None:
     empty = TWO_RUN_TWO_WAIT.model_copy(update={"running": (), "waiting": ()})
     state: State = state_of(empty)

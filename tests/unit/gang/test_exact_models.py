@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from gang_tools import decision
 
 import ioopt
 from ioopt.check.gang.matrix import check, weight_of
@@ -192,14 +193,8 @@ def test_row_free_is_exact_on_intervals() -> None:
     Node 1 is shared by a and b, node 2 by b and c: y_a + y_b <= 2 and y_b + y_c <= 2, each at
     least 1 because all run: the best is y = (1, 1, 1), worth 3.
     """
-    jobs = [
-        {"id": name, "columns": nodes, "file_nodes": nodes, "home_row": row,
-         "local_seconds": 100.0, "remote_seconds": 200.0}
-        for name, nodes, row in (("a", [0, 1], 0), ("b", [1, 2], 1), ("c", [2, 3], 0))
-    ]  # fmt: skip
-    problem = GangMatrixProblem.model_validate(
-        {"machine": {"nodes": 4, "levels": 2, "quantum_seconds": 100.0}, "running": jobs}
-    )
+    places = (("a", [0, 1], 0), ("b", [1, 2], 1), ("c", [2, 3], 0))
+    problem = ioopt.load(decision((name, at, at, row, 100.0, 200.0) for name, at, row in places))
     question = ask(state_of(problem), "one")
     assert question.cliques == ((0, 1), (1, 2))
     for model in (RowFreeModel(question), AssignmentModel(question)):
@@ -213,21 +208,11 @@ def test_cliques_drop_what_others_imply() -> None:
     assert cliques_of([0b01, 0b10], 2) == ()
 
 
-TWO_RUN_TWO_WAIT = GangMatrixProblem.model_validate(
-    {
-        "machine": {"nodes": 4, "levels": 2, "quantum_seconds": 100.0, "migration_seconds": 20.0},
-        "migration_tasks_left": 1,
-        "running": [
-            {"id": "a", "columns": [0, 1], "file_nodes": [0, 1], "home_row": 0,
-             "local_seconds": 400.0, "remote_seconds": 800.0},
-            {"id": "b", "columns": [0, 1], "file_nodes": [1, 2], "home_row": 1,
-             "local_seconds": 400.0, "remote_seconds": 800.0},
-        ],
-        "waiting": [
-            {"id": "c", "file_nodes": [2, 3], "local_seconds": 50.0, "remote_seconds": 75.0},
-            {"id": "d", "file_nodes": [3], "local_seconds": 50.0, "remote_seconds": 75.0},
-        ],
-    }
+TWO_RUN_TWO_WAIT: GangMatrixProblem = ioopt.load(
+    decision(
+        [("a", [0, 1], [0, 1], 0, 400.0, 800.0), ("b", [0, 1], [1, 2], 1, 400.0, 800.0)],
+        [("c", [2, 3], 50.0, 75.0), ("d", [3], 50.0, 75.0)], migration_seconds=20.0,
+    ) | {"migration_tasks_left": 1}
 )  # fmt: skip
 """Options: 0 a stays, 1 b stays, 2 b moves (1 task), 3 c local, 4 c remote, 5 d local, 6 d remote."""
 
@@ -286,15 +271,10 @@ def test_replicas_of_a_remote_start_share_their_columns() -> None:
     two rows free. On node 0 c runs at full speed in one: 1e-4, a once and b twice.
     """
     jobs = [
-        {"id": name, "columns": [node], "file_nodes": [node], "home_row": 0, "local_seconds": 100.0,
-         "remote_seconds": 150.0, "attained_seconds": 900.0}
+        (name, [node], [node], 0, 100.0, 150.0, {"attained_seconds": 900.0})
         for name, node in (("a", 0), ("b", 1))
-    ]  # fmt: skip
-    waiting = {"id": "c", "file_nodes": [0], "local_seconds": 100.0, "remote_seconds": 150.0}
-    problem = GangMatrixProblem.model_validate(
-        {"machine": {"nodes": 2, "levels": 2, "quantum_seconds": 100.0}, "running": jobs,
-         "waiting": [waiting]}
-    )  # fmt: skip
+    ]
+    problem = ioopt.load(decision(jobs, [("c", [0], 100.0, 150.0)], nodes=2))
     question = ask(state_of(problem), "las")
     loose = _optimum(RowFreeModel(question, replicated=True).program) / question.scale
     assert loose == pytest.approx(4e-4 / 3 + 2e-6)

@@ -6,26 +6,18 @@ from typing import Any
 
 import pytest
 from conftest import ENGINES
-from gang_tools import workload
+from gang_tools import decision, workload
 
 import ioopt
 from ioopt.decisions.gang.state import state_of, weights
-from ioopt.problems.gang import GangMatrixProblem
+
+HALF_DONE = {"remaining_fraction": 0.5, "attained_seconds": 50.0}
 
 
 def _after(phase: str, levels: int, *running: tuple[list[int], list[int], int]) -> list[Any]:
     """(columns, home row) of jobs given as (columns, file nodes, home row), after one phase."""
-    matrix = {
-        "format": "ioopt/gang-matrix", "name": phase,
-        "machine": {"nodes": 4, "levels": levels, "quantum_seconds": 100.0},
-        "running": [
-            {"id": k, "columns": columns, "file_nodes": files, "home_row": row,
-             "local_seconds": 100.0, "remote_seconds": 200.0, "remaining_fraction": 0.5,
-             "attained_seconds": 50.0}
-            for k, (columns, files, row) in enumerate(running)
-        ],
-        "waiting": [], "migration_tasks_left": 1,
-    }  # fmt: skip
+    jobs = [(k, *job, 100.0, 200.0, HALF_DONE) for k, job in enumerate(running)]
+    matrix = decision(jobs, levels=levels) | {"migration_tasks_left": 1}
     plan = ioopt.solve(matrix, "migrate-iogs", settings={"phase": phase}).plan
     assert plan is not None
     return [(list(job["columns"]), job["home_row"]) for job in plan["jobs"]]
@@ -57,37 +49,21 @@ def test_the_guard_counts_the_job_itself() -> None:
     All waiting jobs have a file on node 0, which is taken; remote, a two-task job fills 3 slots. It may
     where it is no slower than 3/4: four slots of 300 s of work in 400 s do as much as three local ones.
     """
-    matrix: dict[str, Any] = {
-        "format": "ioopt/gang-matrix", "name": "guard",
-        "machine": {"nodes": 4, "levels": 1, "quantum_seconds": 100.0},
-        "running": [
-            {"id": 0, "columns": [0], "file_nodes": [0], "home_row": 0, "local_seconds": 100.0,
-             "remote_seconds": 200.0, "remaining_fraction": 0.5, "attained_seconds": 50.0}
-        ],
-    }  # fmt: skip
+    running = [(0, [0], [0], 0, 100.0, 200.0, HALF_DONE)]
     cases = (([0], 600.0, 2), ([0, 1], 600.0, 1), ([0, 1], 400.0, 2), ([0, 1], 401.0, 1))
     for files, remote, placed in cases:
-        waiting = {"id": 1, "file_nodes": files, "local_seconds": 300.0, "remote_seconds": remote}
-        plan = ioopt.solve({**matrix, "waiting": [waiting]}, "guarded-iogs",
-                           settings={"guard": 0.5}).plan  # fmt: skip
+        matrix = decision(running, [(1, files, 300.0, remote)], levels=1)
+        plan = ioopt.solve(matrix, "guarded-iogs", settings={"guard": 0.5}).plan
         assert plan is not None and len(plan["jobs"]) == placed
 
 
 def test_weights_by_hand() -> None:
     """Two local jobs with 10 s and 80 s left, T = 100 s: hdf counts at least 50 s and L at least T."""
-    problem = GangMatrixProblem.model_validate(
-        {
-            "machine": {"nodes": 2, "levels": 1, "quantum_seconds": 100.0},
-            "running": [
-                {"id": k, "columns": [k], "file_nodes": [k], "home_row": 0, "local_seconds": local,
-                 "remote_seconds": 3 * local, "remaining_fraction": fraction,
-                 "attained_seconds": attained}
-                for k, (local, fraction, attained) in enumerate([(40.0, 0.25, 30.0), (200.0, 0.4, 120.0)])
-            ],
-            "waiting": [],
-        }
-    )  # fmt: skip
-    state = state_of(problem)
+    jobs = [
+        (k, [k], [k], 0, local, 3 * local, {"remaining_fraction": fraction, "attained_seconds": attained})
+        for k, (local, fraction, attained) in enumerate([(40.0, 0.25, 30.0), (200.0, 0.4, 120.0)])
+    ]  # fmt: skip
+    state = state_of(ioopt.load(decision(jobs, nodes=2, levels=1)))
     assert weights("hdf", state.jobs, state.clock) == [1 / (100 * 50), 1 / (200 * 80)]
     assert weights("las", state.jobs, state.clock) == [1 / 130**2, 1 / 220**2]
     assert weights("one", state.jobs, state.clock) == [1, 1]
@@ -128,3 +104,24 @@ def test_a_refused_job_lets_others_pass_until_its_patience_ends(
     settings = {"guard": 0.5, "patience": patience, "engine": engine}
     result = ioopt.solve(workload(jobs, **machine), "guarded-iogs", settings=settings)
     assert [job["start_seconds"] for job in (result.schedule or {})["jobs"]] == starts
+
+
+JOBS = [(0, [0], 200), (1, [0, 1], 10), (2, [1], 50), (3, [1], 50), (4, [1], 50)]
+"""(arrival, file nodes, local seconds): job 1 needs both nodes of the one row."""
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    ("age", "last"), [(100, 210), (100.5, 210), (150, 102), (200, 102), (0, 102)]
+)
+def test_an_overdue_job_stops_admission(age: float, last: float, engine: str) -> None:
+    """Job 0 runs 0 to 200, jobs 2 and 3 from 2 to 52 and to 102. Then job 1 has waited 101 s.
+
+    At an age of 100 s it is overdue and blocks: it runs from 200 to 210, job 4 after it. At 150 s
+    it does not, and job 4 starts at 102.
+    """
+    jobs = [(at, nodes, local, 3 * local) for at, nodes, local in JOBS]
+    instance = workload(jobs, nodes=2, levels=1, quantum_seconds=10.0)
+    settings = {"age_seconds": age, "engine": engine}
+    result = ioopt.solve(instance, "index-iogs", settings=settings)
+    assert [job["start_seconds"] for job in (result.schedule or {})["jobs"]][4] == last

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from gang_tools import decision
 
 import ioopt
 from ioopt.errors import InstanceError, UsageError
@@ -54,16 +55,9 @@ def test_refused_with_one_line(run: Any, changes: dict[str, Any], words: tuple[s
 
 
 def _matrix(**changes: Any) -> dict[str, Any]:
-    times = {"local_seconds": 100.0, "remote_seconds": 200.0}
-    running = [
-        {"id": 1, "columns": [0, 1], "file_nodes": [0, 1], "home_row": 0,
-         "remaining_fraction": 0.5, "attained_seconds": 10.0, **times},
-        {"id": 2, "columns": [2], "file_nodes": [3], "home_row": 0,
-         "remaining_fraction": 1.0, "attained_seconds": 0.0, **times} | changes,
-    ]  # fmt: skip
-    machine = {"nodes": 4, "levels": 2, "quantum_seconds": 100.0}
-    return {"format": "ioopt/gang-matrix", "version": 1, "name": "m", "machine": machine,
-            "running": running, "waiting": [{"id": 3, "file_nodes": [0], **times}]}  # fmt: skip
+    started = {"remaining_fraction": 0.5, "attained_seconds": 10.0}
+    jobs = [(1, [0, 1], [0, 1], 0, 100.0, 200.0, started), (2, [2], [3], 0, 100.0, 200.0, changes)]
+    return decision(jobs, [(3, [0], 100.0, 200.0)])
 
 
 @pytest.mark.parametrize(
@@ -119,6 +113,8 @@ def test_settings_that_cannot_go_together() -> None:
         ioopt.solve(problem, "gs", settings={"phase": "fill"})
     with pytest.raises(UsageError, match="its phases: clean, compact, schedule, fill, all"):
         ioopt.solve(_matrix(), "gs", settings={"phase": "migrate"})
+    with pytest.raises(UsageError, match="no phases"):
+        ioopt.solve(_matrix(), "exact-iogs", settings={"phase": "fill"})
 
 
 def test_no_jobs_is_a_workload_too() -> None:

@@ -9,7 +9,6 @@ from conftest import ROOT
 
 import ioopt
 from ioopt.catalog import bundled
-from ioopt.errors import NotApplicableError
 from ioopt.result import Status
 
 FOLDER = ROOT / "instances" / "replication"
@@ -41,13 +40,6 @@ def test_hand_solved_optima(name):
 def test_cycle3_as_printed_is_below_the_real_optimum():
     result = ioopt.solve("cycle3", "ip-printed", time_limit=20)
     assert result.objective == pytest.approx(5.120, abs=1e-6)
-
-
-def test_rounds4_needs_two_rounds():
-    with pytest.raises(NotApplicableError, match="one round cannot hold the batch"):
-        ioopt.solve("rounds4", "ip", time_limit=20)
-    best = ioopt.solve("rounds4", "two-stage", time_limit=20)
-    assert best.metrics["makespan_seconds"] == pytest.approx(bundled("rounds4")["best_objective"])
 
 
 @pytest.mark.parametrize("name", ["image-16x3", "sat-16x3"])

@@ -12,7 +12,7 @@ import pytest
 from replication_samples import document
 
 from ioopt.check.replication.check import check
-from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
+from ioopt.problems.replication import ReplicationProblem
 
 PAIR = document(
     [{}, {"speed": 2.0}], {"a": 10, "b": 20, "dead": 5},
@@ -164,7 +164,3 @@ def test_barriers_add_the_rounds_up() -> None:
     assert check(problem(), plan).objectives["additive_seconds"] == pytest.approx(4.6)
     apart = check(problem(), plan | {"barriers": True})
     assert apart.objectives["additive_seconds"] == pytest.approx(6.6)
-
-
-def test_plan_object_and_dictionary_agree() -> None:
-    assert check(problem(), ReplicationPlan.model_validate(GOOD)) == check(problem(), GOOD)

@@ -1,4 +1,4 @@
-"""exact-workflow: instances solved by hand, what its bound means on the way, limits, batches."""
+"""exact-workflow: instances solved by hand, what its bound means on the way, limits, batches, exhaustion."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from conftest import first
 from random_workflows import random_workflow
 from replication_samples import document, made
+from workflow_exhaustive import POLICIES, all_queues, astray, disagreement, tight_workflow
 
 import ioopt
-from ioopt.compiled import choice
 from ioopt.errors import NotApplicableError
 from ioopt.problems.replication import EvictionPolicy, ReplicationPlan, ReplicationProblem
 from ioopt.sim.replication.simulate import simulate
@@ -22,12 +23,6 @@ from ioopt.solvers.replication.plans import build_plan
 POLICY: EvictionPolicy = "farthest-next-use"
 POLICIES_DIFFER, FIVE_TASKS = 200, 9
 """Seeds of random workflows: lru alone is worse; five tasks with a bound well below the optimum."""
-
-
-@pytest.fixture(autouse=True)
-def plain(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No kernel is compiled for these."""
-    monkeypatch.setattr(choice, "available", lambda: False)
 
 
 def fork(replica: float, **node: Any) -> ReplicationProblem:
@@ -159,3 +154,25 @@ def test_large_workflows_do_not_apply() -> None:
     problem = document([{"cores": 2}], {}, tasks)
     with pytest.raises(NotApplicableError, match=f"up to {MOST_TASKS} tasks, and {MOST_TASKS + 1}"):
         ioopt.solve(problem, "exact-workflow")
+
+
+@pytest.mark.parametrize(
+    ("seeds", "tasks", "batch"),
+    [
+        (range(1, 9), 4, False),
+        (range(1, 7), 4, True),
+        pytest.param(range(2_000, 2_060), 6, False, marks=pytest.mark.slow),
+    ],
+)
+def test_random_instances_agree_with_exhaustion(seeds: range, tasks: int, batch: bool) -> None:
+    assert [text for seed in seeds if (text := disagreement(seed, tasks, batch))] == []
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("seed", first(1, [3, 9]))
+def test_the_search_meets_every_set_of_queues_and_replays_it(seed: int, policy: str) -> None:
+    """Also where what goes from a disk depends on the queues' ends."""
+    instance = tight_workflow(seed, 4 if seed == 3 else 5)
+    met, wrong = astray(instance, policy)
+    assert wrong == []
+    assert met == sum(1 for _ in all_queues(instance))

@@ -9,7 +9,6 @@ import pytest
 from replication_samples import made
 
 import ioopt
-from ioopt.compiled import choice
 from ioopt.generate.replication.generate import generate
 from ioopt.options import Deadline, SolveOptions
 from ioopt.problems.replication import ReplicationProblem
@@ -96,9 +95,8 @@ def test_plans_can_be_carried_out_on_any_disks(most: int) -> None:
         assert metrics["remote_bytes"] == fetched
 
 
-def test_a_search_on_small_disks_begins_with_such_plans(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_on_small_disks_begins_with_such_plans() -> None:
     """100 tasks on four nodes: its first plans beat MinMin, and end when the replay of the answer does."""
-    monkeypatch.setattr(choice, "available", lambda: False)
     problem = generate("image-85-follow-up", {"tasks": 100, "nodes": 4, "disk": "500MB"}, 0)
     request = SolveRequest(SolveOptions(), Deadline(None))
     run = link_run.LinkAwareRun(problem, request, 12)

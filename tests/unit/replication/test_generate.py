@@ -8,6 +8,7 @@ from collections import Counter
 import pytest
 
 from ioopt.errors import UsageError
+from ioopt.generate.replication import workflows
 from ioopt.generate.replication.generate import generate, hilbert_index, overlap_a, overlap_b
 from ioopt.generate.replication.settings import PRESETS
 
@@ -210,9 +211,15 @@ def test_settings_reach_the_instance():
         ("image-85-follow-up", {"popularity": "-1"}, "popularity"),
         ("sat-85", {"files_per_task": "200"}, "larger than a hot spot"),
         ("image-85", {"tasks": "0"}, "tasks"),
+        ("chains", {"disk": "1MB"}, "more than the disk of 1000000"),
+        ("chains", {"task_cores": 5}, "task_cores 5 is more than the cores 4"),
+        ("chains", {"disk_share": 0.5}, "disk_share"),
+        ("chains", {"chains": 1000, "length": 10}, "more than 2000 tasks"),
+        ("chains", {"width": 3}, "no setting 'width'"),
     ],
 )
-def test_refusals(preset, settings, words):
+def test_refusals(preset, settings, words, monkeypatch):
+    monkeypatch.setattr(workflows, "MAX_TASKS", 2000)
     with pytest.raises(UsageError, match=words):
         generate(preset, settings, 0)
 

@@ -12,10 +12,7 @@ from conftest import ROOT, first
 
 import ioopt
 from ioopt.cli.main import main
-from ioopt.errors import UsageError
-from ioopt.generate.replication import workflows
 from ioopt.generate.replication.generate import generate
-from ioopt.generate.replication.workflows import PRESETS
 from ioopt.units import quantity, time_unit
 
 ROWS = json.loads((ROOT / "instances/replication/catalog.json").read_text())["instances"]
@@ -57,33 +54,6 @@ def test_sizes_times_cores_arrivals_and_disks() -> None:
     assert seconds == pytest.approx(30, rel=0.05)  # the mean is the mean, not the median
 
 
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        ({"disk": "1MB"}, "more than the disk of 1000000"),
-        ({"task_cores": 5}, "task_cores 5 is more than the cores 4"),
-        ({"disk_share": 0.5}, "disk_share"),
-        ({"chains": 1000, "length": 10}, "more than 2000 tasks"),
-        ({"width": 3}, "no setting 'width'"),
-    ],
-)
-def test_settings_that_are_refused(
-    settings: dict[str, Any], words: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(workflows, "MAX_TASKS", 2000)
-    with pytest.raises(UsageError, match=words):
-        generate("chains", settings, 1)
-
-
-@pytest.mark.parametrize("preset", PRESETS)
-def test_every_planner_plans_every_preset_on_small_disks(preset: str) -> None:
-    problem = generate(preset, {"disk_share": 1.2, "nodes": 2}, 3)
-    for solver in ("heft", "b-level", "ready-min-min"):
-        result = ioopt.solve(problem, solver)
-        assert result.violations == () and result.status == "feasible"
-        assert result.metrics["makespan_seconds"] >= result.metrics["lower_bound_seconds"]
-
-
 @pytest.mark.parametrize("name", BUNDLED)
 def test_bundled_workflows_are_answered_as_the_catalog_says(name: str) -> None:
     row = BUNDLED[name]
@@ -110,18 +80,6 @@ def test_auto_is_never_above_the_planners(name: str, monkeypatch: pytest.MonkeyP
     assert result.notes[0].startswith("auto: link-aware, because ")
     fifo = quantity("makespan_seconds", best["fifo"], unit=time_unit(list(best)))
     assert f"fifo {fifo}" in result.notes[2] and result.violations == ()
-
-
-def test_auto_answers_when_the_limit_is_over_before_it_begins() -> None:
-    from conftest import deadline_of_checks
-
-    from ioopt.options import SolveOptions
-    from ioopt.protocols import SolveRequest
-    from ioopt.solvers.replication.auto import solve
-
-    problem = ioopt.load("flow-chains")
-    outcome = solve(problem, SolveRequest(SolveOptions(), deadline_of_checks(1)))
-    assert outcome.stop == "time" and len(outcome.plan.assign) == len(problem.tasks)
 
 
 def test_a_plan_with_saves_is_drawn_and_exported(tmp_path: Path) -> None:

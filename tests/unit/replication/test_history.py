@@ -13,7 +13,6 @@ from ioopt.formats.trace_events import trace_events
 from ioopt.plot.gantt import plot_replication
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
 from ioopt.sim.replication.simulate import simulate
-from ioopt.timeline import core_runs
 
 
 @pytest.fixture
@@ -86,8 +85,3 @@ def test_a_task_on_cores_apart_is_one_task() -> None:
     axes = plot_replication(result)
     names = ["t0", "t1", "t2", "t3", "wide", "wide"]
     assert sorted(text.get_text() for text in axes.texts) == names
-
-
-def test_lanes_and_summaries() -> None:
-    assert core_runs([]) == [{}]
-    assert core_runs([1, 2]) == [{"core": 1, "last_core": 2}]

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 from conftest import first, shared_files, shared_path
@@ -16,14 +19,14 @@ from ioopt.errors import NotApplicableError, UnsolvableInstanceError
 from ioopt.generate.replication.generate import generate
 from ioopt.models.replication.aggregated import AggregatedModel
 from ioopt.models.replication.static import Moves, loads, reduce
-from ioopt.options import Deadline
-from ioopt.protocols import Incumbents
+from ioopt.options import Deadline, SolveOptions
+from ioopt.protocols import Incumbents, SolveRequest
 from ioopt.result import Result, Status, StopReason
 from ioopt.solvers.backends.answer import BackendAnswer
-from ioopt.solvers.replication.exact import ip_printed, ip_search
+from ioopt.solvers.replication.exact import ip, ip_printed, ip_search
 from ioopt.solvers.replication.search import anneal as annealing
 from ioopt.solvers.replication.search import anneal_kernel
-from ioopt.solvers.replication.search.anneal import anneal
+from ioopt.solvers.replication.search.anneal import anneal, placed_by_disk
 from ioopt.solving import load, solve
 
 VARIANTS = {
@@ -107,13 +110,6 @@ def test_solvers_equal_enumeration(seed: int) -> None:
         else:
             result = solve(problem, solver, backend=backend, settings=settings, time_limit=60)
             assert _proven(result) == pytest.approx(float(true), abs=1e-9), (solver, backend)
-
-
-def test_a_task_larger_than_every_disk() -> None:
-    problem = made([{"disk_bytes": 7}], {"f": 9}, {"big": (1, "f")})
-    for solver in ("ip", "ip-printed", "ip-no-replication"):
-        with pytest.raises(UnsolvableInstanceError, match=r"'big' reads 9 bytes.*holds 7"):
-            solve(problem, solver)
 
 
 def test_one_round_that_cannot_hold_the_batch() -> None:
@@ -284,3 +280,69 @@ def test_an_interrupted_ip_keeps_its_bound() -> None:
 
     result = solve(_pair(), "ip", progress=interrupt)
     assert (result.stop, result.bound) == (StopReason.INTERRUPTED, 20.0)
+
+
+@pytest.mark.parametrize(
+    ("left", "loaded", "first"),
+    [(1.0, False, "anneal"), (1.0, True, "partition_bound"), (30.0, False, "partition_bound")],
+)
+def test_a_short_limit_anneals_before_it_loads_cp_sat(
+    left: float, loaded: bool, first: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Stop(Exception):
+        pass
+
+    def stop(name: str) -> Any:
+        def called(*_: Any) -> None:
+            raise Stop(name)
+
+        return called
+
+    for name in ("anneal", "partition_bound"):
+        monkeypatch.setattr(ip.Search, name, stop(name))
+    if loaded:
+        monkeypatch.setitem(sys.modules, "ortools", ModuleType("ortools"))
+    else:
+        monkeypatch.delitem(sys.modules, "ortools", raising=False)
+    problem = load("image-16x3")
+    options = SolveOptions(time_limit_seconds=left)
+    deadline = Deadline(left, clock=lambda: 0.0)
+    request = SolveRequest(options, deadline, ip.Settings(), None, Incumbents(deadline))
+    with pytest.raises(Stop, match=first):
+        ip.solve(problem, request)
+
+
+@pytest.mark.parametrize("speed", [1, 1000])
+@pytest.mark.parametrize("small", [7, 64_000_000, 100_000_000])
+def test_no_task_goes_to_a_disk_that_cannot_hold_its_files(small: int, speed: int) -> None:
+    """Two disks that together hold less than both 64 MB files, or one file each but not a pair.
+
+    On the small disk no task with 128 MB can ever run, however fast its node is.
+    """
+    problem = load("two-pairs").model_dump(mode="json", by_alias=True)
+    problem["nodes"][0] |= {"disk_bytes": small, "speed": speed}
+    problem["nodes"][1]["disk_bytes"] = 128_000_000
+    problem["tasks"][2]["inputs"] = ["f0", "f1"]
+    where = placed_by_disk(reduce(load(problem)))
+    assert where[2] == 1
+    if small == 7:
+        assert set(where) == {1}
+
+
+def test_unequal_speeds_decide_where_tasks_go() -> None:
+    """One fast and one slow node, four tasks of 100 s that each fetch 1 s of bytes.
+
+    All on the node of speed 100: 4 x 1 fetched and 4 x 1 computed, 8 s.
+    """
+    tasks = {name: (100, name) for name in "abcd"}
+    problem = made([{}, {"speed": 100}], dict.fromkeys("abcd", 1), tasks, 1, 1)
+    instance = reduce(problem)
+    assert placed_by_disk(instance) == (1, 1, 1, 1)
+
+
+def test_two_threads_anneal_from_two_seeds() -> None:
+    how = {"settings": {"steps": 300}, "bound": False}
+    alone = [solve("image-16x3", "anneal", seed=seed, **how) for seed in (0, 1)]
+    assert alone[0].objective > alone[1].objective  # so that the other thread's plan is the answer
+    both = solve("image-16x3", "anneal", seed=0, threads=2, **how)
+    assert both.plan == alone[1].plan

@@ -14,9 +14,7 @@ from ioopt.generate.replication.generate import generate
 from ioopt.options import Deadline, SolveOptions
 from ioopt.protocols import SolveRequest
 from ioopt.result import Status, StopReason
-from ioopt.sim.replication import kernel as replication_kernel
 from ioopt.sim.replication import simulate as sim
-from ioopt.sim.replication.state import instance_arrays, new_log, new_state, queue_arrays
 from ioopt.solvers.replication.exact import ip
 from ioopt.solvers.replication.greedy import (
     job_data_present,
@@ -65,28 +63,6 @@ def test_file_order_keeps_unequal_disks(seed: int) -> None:
     assert ioopt.simulate(problem, plan).metrics["makespan_seconds"] > 0
 
 
-@pytest.mark.parametrize("most", [1, 7])
-def test_replay_in_pieces_is_the_replay(most: int) -> None:
-    """Paused after every *most* events: the same log, state and end, to the bit."""
-    plan, _ = minmin.plan_minmin(SMALL)
-    index = SMALL.task_index
-    order = [[index[name] for name in plan.order[node.id]] for node in SMALL.nodes]
-    runs = []
-    for pieces in (1 << 60, most):
-        inst = instance_arrays(SMALL, compiled=False)
-        queues = queue_arrays(order, plan.eviction, compiled=False)
-        state, log = new_state(inst, 1, False), new_log(inst, 999, 999, False)
-        code, calls = replication_kernel.PAUSED, 0
-        while code == replication_kernel.PAUSED:
-            args = inst, queues, state, log, pieces
-            end, code = replication_kernel.begin_or_advance(*args)
-            calls += 1
-        assert code == replication_kernel.FINISHED
-        runs.append((end, state._replace(clock=None), log))
-        assert (calls > 1) == (pieces == most)
-    assert runs[0] == runs[1]
-
-
 SOLVERS = [
     *(module.solve for module in (minmin, job_data_present, two_stage, ip, anneal)),
     two_stage.solve_hierarchical,
@@ -121,21 +97,16 @@ def test_minmin_may_use_what_a_check_leaves_of_the_overtime(
     assert (outcome.stop is StopReason.FINISHED) == planned
 
 
-def test_without_a_limit_or_with_enough_nothing_is_cut_short() -> None:
-    for deadline in (Deadline(None), ticking(1e6)):
-        outcome = minmin.solve(SMALL, SolveRequest(SolveOptions(None), deadline))
-        assert outcome.stop is StopReason.FINISHED and outcome.notes == ()
-
-
-def test_a_replay_ends_with_the_deadline(monkeypatch: Any) -> None:
-    """The clock goes on by a second a look, and a replay is looked at after every event."""
+@pytest.mark.parametrize("events", [1, 7])
+def test_a_replay_ends_with_the_deadline(monkeypatch: Any, events: int) -> None:
+    """The clock goes on by a second a look; paused after so many events, a replay is the same."""
     plan, _ = minmin.plan_minmin(SMALL)
     monkeypatch.setattr(sim, "CHEAP_SECONDS", 0.0)
-    monkeypatch.setattr(sim, "INSTANTS", 1)
+    monkeypatch.setattr(sim, "INSTANTS", events)
     full = sim.simulate(SMALL, plan, deadline=ticking(1e9))
     assert full == sim.simulate(SMALL, plan)
     with pytest.raises(OutOfTime, match="30 tasks on 3 nodes"):
-        sim.simulate(SMALL, plan, deadline=ticking(20.0))
+        sim.simulate(SMALL, plan, deadline=ticking(20.0 / events))
     assert not sim.replay_fits(SMALL, ticking(0.001))
 
 

@@ -13,8 +13,6 @@ from conftest import shared_files
 from replication_samples import document
 
 import ioopt
-from ioopt import compiled as compiling
-from ioopt.compiled import choice
 from ioopt.errors import NotApplicableError
 from ioopt.generate.replication.generate import generate
 from ioopt.models.replication.workflow_bound import makespan_bound_seconds
@@ -209,7 +207,6 @@ def test_moves_of_barriers_are_taken_back_whole() -> None:
 def test_a_plan_with_barriers_replays_to_what_it_promises(monkeypatch: pytest.MonkeyPatch) -> None:
     """The order of 24 tasks and its barriers stand in the plan as rounds, and break no rule."""
     problem = generate("bipartite-85", {"tasks": 24, "nodes": 3, "disk": "350MB"}, 1)
-    monkeypatch.setattr(choice, "available", lambda: False)
     knobs = params.SearchParams(many_tasks=24, fewest_per_order=10)
     monkeypatch.setattr(params, "PARAMS", knobs)
     monkeypatch.setattr(link_run, "HAND_ON_WINDOWS", ())
@@ -231,7 +228,6 @@ def test_a_longer_limit_goes_on_where_a_shorter_one_ended(
 
     So a longer limit is never worse. A limit that nobody asked to be used up ends by the count.
     """
-    monkeypatch.setattr(choice, "available", lambda: False)
     small = {"many_tasks": 12, "tasks_per_second": 1e-3, "fewest_per_order": 4, "workflow_deals": 2}
     knobs = params.SearchParams(most_steps=10, evaluations_per_task=3, fewest_evaluations=40,
                                 first_restart=10, evaluations_per_restart=5,
@@ -292,15 +288,6 @@ def test_image_85_under_limited_disk_comes_near_the_bound() -> None:
     assert result.trace[-1][1] >= result.objective
 
 
-def test_without_numba_the_search_still_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choice, "available", lambda: False)
-    monkeypatch.setattr(compiling, "available", lambda: False)
-    problem = generate("image-85", {"tasks": 20, "nodes": 2, "disk": "500MB"}, 0)
-    result = ioopt.solve(problem, "link-aware", settings={"evaluations": 30})
-    assert result.violations == ()
-    assert "pure Python" in result.notes[0]
-
-
 def ticking(seconds: float, limit: float = 60.0, **settings: Any) -> SolveRequest:
     """A request whose clock goes on by *seconds* whenever it is read."""
     count = itertools.count()
@@ -326,18 +313,10 @@ def test_plans_do_not_depend_on_the_clock_unless_it_ends_the_run() -> None:
     assert late.plan is not None
 
 
-def test_gap_and_interruption() -> None:
+def test_a_gap_ends_the_search() -> None:
     problem = generate("image-85", {"tasks": 30, "nodes": 3, "disk": "500MB"}, 1)
     loose = ioopt.solve(problem, "link-aware", gap=0.9)
     assert loose.stop.value == "gap"
-
-    def interrupt(incumbents: Any) -> None:
-        raise KeyboardInterrupt
-
-    stopped = ioopt.solve(problem, "link-aware", progress=interrupt)
-    assert stopped.stop.value == "interrupted"
-    assert stopped.plan is not None
-    assert stopped.violations == ()
 
 
 def test_no_tasks_and_no_inputs() -> None:

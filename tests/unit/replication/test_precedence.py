@@ -16,7 +16,6 @@ from ioopt.campaign.work import perform
 from ioopt.cli.export import export_group
 from ioopt.cli.imports import group as import_group
 from ioopt.cli.main import COMMANDS
-from ioopt.embed.replication import ReplicationPlanner
 from ioopt.embed.service import Service
 from ioopt.errors import NotApplicableError
 from ioopt.registry import KINDS, solvers_for
@@ -31,6 +30,13 @@ def diamond() -> Any:
     reads = {k: [f"f{p}" for p, q in sorted(EDGES) if q == k] for k in SECONDS}
     tasks = {k: (SECONDS[k], reads[k], [f"f{k}"]) for k in reversed(SECONDS)}
     return document(2, {f"f{k}": 10 for k in SECONDS}, tasks, 1000, 1000)
+
+
+def dropped() -> Any:
+    """A result of the batch without outputs."""
+    data = diamond()
+    batch = {**data, "tasks": [{**task, "outputs": []} for task in data["tasks"]]}
+    return ioopt.solve(batch, "minmin")
 
 
 def keeps(schedule: Any) -> bool:
@@ -58,11 +64,9 @@ def test_a_solver_keeps_it_or_says_that_it_does_not_take_it(name: str) -> None:
 
 def test_the_checker_sees_it_dropped() -> None:
     """The schedule of the batch without outputs, held against the workflow."""
-    data = diamond()
-    batch = {**data, "tasks": [{**task, "outputs": []} for task in data["tasks"]]}
-    result = ioopt.solve(batch, "minmin")
+    result = dropped()
     assert not keeps(result.schedule)
-    report = check_plan(KINDS["replication"], ioopt.load(data), result.plan, result.schedule)
+    report = check_plan(KINDS["replication"], ioopt.load(diamond()), result.plan, result.schedule)
     assert report.violations
 
 
@@ -101,18 +105,10 @@ def test_an_export_without_a_place_for_it_is_refused(run: Any, form: str) -> Non
     assert code == 2 and errors.count("\n") == 1 and not Path("x").exists()
 
 
-def test_wfformat_keeps_it_both_ways(run: Any) -> None:
-    assert run("export", "wfformat", "w.json", "--result", "r.json", "-o", "wf.json")[0] == 0
-    assert run("import", "wfformat", "wf.json", "-o", "again.json")[0] == 0
-    assert edges(ioopt.load("again.json")) == EDGES
-
-
 def test_wfformat_takes_no_schedule_that_drops_it(run: Any) -> None:
     """The schedule of the batch without outputs: d starts at once, though b ends after 1 s."""
-    data = diamond()
-    batch = {**data, "tasks": [{**task, "outputs": []} for task in data["tasks"]]}
     stored = json.loads(Path("r.json").read_text())
-    stored["schedule"] = ioopt.solve(batch, "minmin").schedule
+    stored["schedule"] = dropped().schedule
     Path("wrong.json").write_text(json.dumps(stored))
     code, _, errors = run("export", "wfformat", "w.json", "--result", "wrong.json", "-o", "x")
     assert code == 2 and errors.count("\n") == 1 and not Path("x").exists()
@@ -197,11 +193,8 @@ def test_a_point_of_a_sweep_keeps_it_or_does_not_apply(tmp_path: Path) -> None:
 
 
 def test_what_is_embedded_refuses_or_keeps_it() -> None:
-    """The planner and the service."""
+    """The service; the planner is tested beside the instances."""
     data = diamond()
-    planner = ReplicationPlanner(data["network"], data["nodes"], data["files"])
-    with pytest.raises(NotApplicableError, match="workflows"):
-        planner.submit(data["tasks"])
     asked = {"ioopt": 1, "op": "decide", "instance": data}
     reply = json.loads(Service().handle(json.dumps({**asked, "solver": "minmin"}).encode()))
     assert reply["error"]["code"] == "invalid" and "workflows" in reply["error"]["message"]

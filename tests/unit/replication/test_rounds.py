@@ -246,12 +246,6 @@ def test_copies_are_carried_into_the_next_round():
     assert "f0" not in moved
 
 
-def test_task_that_no_disk_holds_is_named():
-    problem = make([60, 60], [[0, 1]], [100, 100])
-    with pytest.raises(UnsolvableInstanceError, match=r"t0.*120000000.*100000000"):
-        ioopt.solve(problem, "two-stage")
-
-
 @pytest.mark.parametrize("solver", ["two-stage", "hierarchical"])
 def test_a_plan_even_without_time(solver):
     problem = generate("image-85", {}, 2)

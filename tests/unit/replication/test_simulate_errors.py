@@ -10,6 +10,7 @@ from replication_samples import made
 import ioopt
 from ioopt.errors import SimulationError, UnsolvableInstanceError
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
+from ioopt.registry import solvers_for
 from ioopt.sim.replication.report import link_bound_seconds
 from ioopt.sim.replication.simulate import simulate
 
@@ -45,7 +46,9 @@ def test_a_task_that_its_node_cannot_hold_is_an_error_with_both_sizes() -> None:
     problem = ioopt.load(data)
     with pytest.raises(SimulationError, match=r"n0 can never run task 'a'.*f, g.* 120 bytes.*100"):
         simulate(problem, plan(order={"n0": ["a", "b", "c"]}))
-    for solver in ("minmin", "job-data-present", "link-aware", "auto"):
+    named = [spec.name for spec in solvers_for("replication")]
+    assert {"minmin", "ip", "ip-printed", "two-stage", "link-aware", "auto"} <= set(named)
+    for solver in named:
         with pytest.raises(UnsolvableInstanceError, match=r"'a' reads 120 bytes.*holds 100"):
             ioopt.solve(problem, solver)
 

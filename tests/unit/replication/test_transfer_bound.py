@@ -65,11 +65,14 @@ def test_least_of_both_divides_by_what_moves_longest() -> None:
     assert least_of_both([(float("inf"), 4.0), (0.0, 7.0)], 0.0, 1.0) == 5.0
 
 
-def test_no_bound_is_above_any_plan() -> None:
-    """``python tests/oracle/workflow_bounds.py 20000 1`` for more."""
-    rows = [wrong_bounds(seed, plans=5) for seed in range(1, 61)]
+@pytest.mark.parametrize(
+    ("seeds", "plans"),
+    [(range(1, 61), 5), pytest.param(range(1, 401), 17, marks=pytest.mark.slow)],
+)
+def test_no_bound_is_above_any_plan(seeds: range, plans: int) -> None:
+    rows = [wrong_bounds(seed, plans) for seed in seeds]
     assert [text for _, texts in rows for text in texts] == []
-    assert sum(count for count, _ in rows) > 400
+    assert sum(count for count, _ in rows) > 6 * len(seeds)
 
 
 @pytest.mark.parametrize(("factor", "rules"), [(1.0, []), (0.5, ["metric"]), (1.5, ["metric"])])

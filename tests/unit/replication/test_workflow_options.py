@@ -205,7 +205,7 @@ def test_the_checker_sees_through_lies() -> None:
 
 def test_options_stand_in_plans_only_where_they_are_set() -> None:
     plain = ReplicationPlan(order={"n0": ("a",)}).to_dict()
-    assert not {"sources", "room", "carry_out"} & plain.keys()
+    assert not {"sources", "room", "carry_out", "dispatches", "prefetch"} & plain.keys()
     chosen = ReplicationPlan(order={"n0": ("a",)}, sources="least-loaded").to_dict()
     assert chosen["sources"] == "least-loaded"
     assert "staging" not in ioopt.load(two_files(1)).model_dump()["nodes"][0]

@@ -10,7 +10,7 @@ from replication_samples import document
 import ioopt
 from ioopt.embed.replication import ReplicationPlanner
 from ioopt.errors import InstanceError, NotApplicableError, UnsolvableInstanceError
-from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
+from ioopt.problems.replication import ReplicationProblem
 from ioopt.registry import solvers_for
 from ioopt.solvers.model_files import export_model
 
@@ -140,10 +140,3 @@ def test_keys_that_say_nothing_are_not_written() -> None:
     problem = ReplicationProblem.model_validate(full)
     assert ReplicationProblem.model_validate(problem.model_dump(mode="json")) == problem
     assert problem.model_dump(mode="json")["tasks"][0]["release_seconds"] == 3.5
-
-
-def test_a_plan_writes_dispatches_only_where_it_has_some() -> None:
-    plan = ReplicationPlan(order={"n0": ("a",)})
-    assert {"dispatches", "prefetch"}.isdisjoint(plan.to_dict())
-    decided = {"order": {"n0": ["a"]}, "dispatches": [[0.5, 1, "a", "n0"]], "prefetch": True}
-    assert ReplicationPlan.model_validate(decided).to_dict()["dispatches"] == [[0.5, 1, "a", "n0"]]

@@ -1,10 +1,13 @@
-"""Import and export of batch-io instances on the command line: answers, warnings, exit codes."""
+"""Import and export on the command line: answers, warnings, exit codes."""
 
 from __future__ import annotations
 
 import csv
 import json
+import subprocess
 
+import highspy
+import pulp
 import pytest
 from unit.batch_io.test_darshan import HEADER, write_record
 
@@ -53,29 +56,6 @@ def test_quiet_and_machine_options(run, tmp_path):
     assert (machine.node_bytes_per_second, machine.storage_bytes_per_second) == (1e9, 4e9)
     options = problem.options
     assert (options.kill, options.queue, options.backfill) == (True, "fcfs", "none")
-
-
-@pytest.mark.parametrize(
-    ("words", "what"),
-    [
-        (("import", "swf", "missing.swf", "-o", "x.json"), "missing.swf: no such file"),
-        (("import", "swf", "bad.swf", "-o", "x.json"), "bad.swf: line 1: submit_seconds 'two'"),
-        (("import", "swf", "a.swf", "--io-fraction", "2", "-o", "x.json"), "from 0 to 1, not 2.0"),
-        (
-            ("import", "swf", "a.swf", "--machine", "nodes=6,unit_nodes=4", "-o", "x.json"),
-            "unit_nodes",
-        ),
-        (("import", "darshan", "a.swf", "-o", "x.json"), "no '# darshan log version' line"),
-        (("import", "batsim", "a.swf", "-o", "x.json"), "not complete, valid JSON"),
-        (("export", "batsim", "cycle3", "r.json", "-o", "x.csv"), "takes batch-io"),
-    ],
-)
-def test_refusals_are_one_line(run, tmp_path, words, what):
-    (tmp_path / "a.swf").write_text(SWF)
-    (tmp_path / "bad.swf").write_text("1 two 3\n")
-    code, out, err = run(*words)
-    assert (code, out) == (2, "") and what in err
-    assert len(err.splitlines()) == 1 and not (tmp_path / "x.json").exists()
 
 
 def test_batsim_there_and_back(run, tmp_path):
@@ -174,3 +154,89 @@ def test_bad_darshan_logs_are_left_out_and_listed_when_asked(run, tmp_path):
     assert len(problem.jobs) == 1 and "log left out: bad.txt" in problem.meta["warnings"][0]
     code, _, err = run("import", "darshan", "bad.txt", "--skip-bad", "-o", "e.json")
     assert code == 2 and "none of 1 logs can be read" in err and not (tmp_path / "e.json").exists()
+
+
+def test_import_and_export_wfformat(run, tmp_path):
+    """42 tasks, of which the first two levels have 27; 3 % of their bytes is less than one task reads."""
+    assert run("export", "wfformat", "flow-montage", "-o", "flow.json")[0] == 0
+    code, _, err = run("import", "wfformat", "flow.json", "--select", "level=0-1",
+                       "--machine", "nodes=2,disk=3%", "--flatten", "-o", "part.json")  # fmt: skip
+    assert code == 0 and "raised to the" in err
+    assert run("export", "wfformat", "part.json", "-o", "again.json")[0] == 0
+    assert run("import", "wfformat", "again.json", "-o", "back.json")[0] == 0
+    first, second = (
+        json.loads((tmp_path / name).read_text()) for name in ("part.json", "back.json")
+    )
+    assert first["tasks"] == second["tasks"] and len(first["tasks"]) == 27
+    assert len(first["nodes"]) == 2
+
+
+SWITCH = ["--set", "cycles=acyclic"]
+
+
+def highs(model, target, style=0):
+    solver = highspy.Highs()
+    solver.silent()
+    solver.readModel(str(model))
+    solver.run()
+    solver.writeSolution(str(target), style)
+    return solver.getInfo().objective_function_value
+
+
+def as_glpk(text):
+    """The columns of HiGHS' file as glpsol writes them: numbered, long names on a line of their own."""
+    rows = text.partition("# Columns")[2].partition("# Rows")[0].splitlines()[1:]
+    lines = ["   No. Column name       Activity     Lower bound   Upper bound"]
+    for k, (name, value) in enumerate(row.split() for row in rows):
+        gap = "\n" + " " * 20 if len(name) > 12 else " "
+        lines.append(f"{k:6d} {name}{gap}*      {value}             0             1")
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("form", ["lp", "mps"])
+@pytest.mark.parametrize("writer", ["highs", "glpk", "cbc"])
+def test_the_plan_has_the_objective_that_the_solver_found(run, tmp_path, form, writer):
+    model, solution = tmp_path / f"m.{form}", tmp_path / "m.sol"
+    assert run("export", form, "cycle3", *SWITCH, "-o", model)[0] == 0
+    objective = highs(model, solution)
+    if writer == "glpk":
+        solution.write_text(as_glpk(solution.read_text()))
+    if writer == "cbc":
+        cbc = pulp.PULP_CBC_CMD()
+        if not cbc.available():
+            pytest.skip("PuLP brings no CBC for this machine")
+        command = [cbc.path, str(model), "solve", "solution", str(solution)]
+        subprocess.run(command, check=True, capture_output=True)
+    plan = tmp_path / "p.json"
+    assert run("import", "solution", "cycle3", solution, *SWITCH, "-o", plan)[0] == 0
+    found = json.loads(plan.read_text())
+    assert ioopt.check("cycle3", {"plan": found}) == []
+    proven = ioopt.solve("cycle3", "ip-printed", settings={"cycles": "acyclic"})
+    assert objective == pytest.approx(proven.metrics["additive_seconds"])
+    again = ioopt.solve("cycle3", lambda problem: found)
+    assert again.metrics["additive_seconds"] == pytest.approx(objective)
+
+
+def test_what_is_no_solution_of_the_model_is_refused(run, tmp_path):
+    assert run("export", "lp", "cycle3", "-o", "m.lp")[0] == 0
+    highs("m.lp", "m.sol", style=1)  # the value stands before the name
+    (tmp_path / "other.sol").write_text("x 1\ny 0\n")
+    for name in ("m.sol", "other.sol"):
+        code, _, said = run("import", "solution", "cycle3", name, "-o", "p.json")
+        assert code == 2 and said.startswith(f"ioopt: {name}: the solution places ")
+        assert "of 6 tasks" in said and said.count("\n") == 1
+    code, _, said = run("import", "solution", "two-writers", "m.sol", "-o", "p.json")
+    assert code == 2 and "two-writers is batch-io; import solution takes replication" in said
+    assert not (tmp_path / "p.json").exists()
+
+
+def test_models_are_written_and_solve_to_the_same_optimum(run, tmp_path):
+    lp = ("export", "lp", "flexgang-tiny", "-o", "model.lp", "--set", "d=2", "--set")
+    assert run(*lp, "k=2")[0] == 0
+    assert "capacity_0" in (tmp_path / "model.lp").read_text()
+    assert run("export", "mps", "quantum-plain", "-o", "model.mps")[0] == 0
+    for path, wanted in (("model.lp", 0.579), ("model.mps", 0.8306444)):
+        assert highs(path, "model.sol") == pytest.approx(wanted, abs=1e-6)
+    code, _, err = run(*lp, "k=3")
+    assert code == 2 and "0,1 1,1 2,1 2,2 3,1 4,1" in err
+    assert run("export", "lp", "flexgang-tiny", "-o", "model.mps")[0] == 2
