@@ -200,7 +200,7 @@ JOB_CHECKS: tuple[Callable[[Terms, JobView], Iterator[Violation]], ...] = (
 """What each job is held to by itself."""
 
 
-def _check_nodes(terms: Terms, views: list[JobView]) -> list[Violation]:
+def _check_nodes(terms: Terms, views: list[JobView]) -> Iterator[Violation]:
     """No node twice: the count at every instant, and places that overlap in time (rules 18, 32, 44)."""
     machine = terms.problem.machine
     held = [view for view in views if view.freed - view.start > view.slack]
@@ -208,25 +208,23 @@ def _check_nodes(terms: Terms, views: list[JobView]) -> list[Violation]:
     order = np.argsort([view.freed for view in held] + begins, kind="stable")
     used = 0
     owner: dict[int, JobView] = {}
-    found: list[Violation] = []
     for at in order.tolist():  # at one instant what ends is gone before what begins
         starting, k = divmod(at, len(held))
         view = held[k]
         used += view.nodes if starting else -view.nodes
         if starting and used > machine.nodes:
             text = f"starts at {view.start!r} when {used} of {machine.nodes} nodes are in use"
-            found.append(violation("nodes", view.job.id, text, float(used - machine.nodes)))
+            yield violation("nodes", view.job.id, text, float(used - machine.nodes))
         for node in _place(view, machine.unit_nodes):
             if not starting:
                 if owner.get(node) is view:
                     del owner[node]
             elif node in owner:
                 text = f"uses node {node} at {begins[k]!r}, as does job {owner[node].job.id}"
-                found.append(violation("overlap", view.job.id, text))
+                yield violation("overlap", view.job.id, text)
                 break
             else:
                 owner[node] = view
-    return found
 
 
 def _place(view: JobView, unit: int) -> Iterable[int]:
@@ -237,16 +235,14 @@ def _place(view: JobView, unit: int) -> Iterable[int]:
     return range(first, first + view.nodes, unit)
 
 
-def _check_starts(views: list[JobView]) -> list[Violation]:
+def _check_starts(views: list[JobView]) -> Iterator[Violation]:
     """Rules 1 and 43: jobs start in passes, which follow an arrival, an end or a release."""
     times = sorted(t for v in views for t in (v.job.submit_seconds, v.end, v.released))
-    found = []
     for view in views:
         near = bisect_left(times, view.start - view.slack)
         if near == len(times) or times[near] > view.start + view.slack:
             text = f"starts at {view.start!r}, when no job arrives or ends"
-            found.append(violation("start", view.job.id, text))
-    return found
+            yield violation("start", view.job.id, text)
 
 
 def metrics_of(terms: Terms, views: Sequence[JobView]) -> Json:
@@ -284,7 +280,7 @@ def metrics_of(terms: Terms, views: Sequence[JobView]) -> Json:
         return metrics
     held = ((v.nodes, min(v.freed, last) - max(v.start, begin)) for v in views)
     metrics["utilisation"] = fsum(n * span for n, span in held if span > 0) / capacity
-    useful = [_useful(terms, v, ideal, begin, last) for v, ideal in zip(views, ideals)]
+    useful = [_useful(terms, view, begin, last) for view in views]
     least, most = (fsum(map(mul, nodes, side)) / capacity for side in zip(*useful))
     recorded = all(r.rates is not None for view in views for r in view.requests)
     metrics["useful_utilisation"] = least if recorded else (least, most)
@@ -311,12 +307,11 @@ def _overlap(since: float, until: float, begin: float, end: float) -> float:
     return max(0.0, min(until, end) - max(since, begin))
 
 
-def _useful(
-    terms: Terms, view: JobView, ideal: float, begin: float, end: float
-) -> tuple[float, float]:
+def _useful(terms: Terms, view: JobView, begin: float, end: float) -> tuple[float, float]:
     """Least and most seconds of uncongested work of a job inside the window (rule 22)."""
     if begin <= view.start and view.end <= end and not view.killed:
-        return ideal, ideal
+        work = _ideal(terms, view)
+        return work, work
     staged = [] if terms.ahead else [record for record in view.streams if record.kind == "in"]
     moved = [_moved(record, begin, end) for record in (*staged, *view.requests)]
     ends = {record.phase: record.last for record in view.requests}

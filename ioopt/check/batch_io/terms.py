@@ -134,9 +134,8 @@ class JobView(NamedTuple):
         for phase in job.phases:
             phases += [(phase.compute_seconds, phase.io_bytes * terms.ef)] * phase.repeat
         volumes = [volume for _, volume in phases]
-        ended = row["end_seconds"]
-        times = [row["start_seconds"], ended, row.get("released_seconds", ended)]
-        start, end, released = _finite(times)
+        start, end = _finite([row["start_seconds"], row["end_seconds"]])
+        (released,) = _finite([row.get("released_seconds", end)])
         _finite(_numbers([*row["io"], *row.get("streams", ())]))
         staged = {("in", -1): job.stage_in_bytes, ("out", len(phases)): job.stage_out_bytes}
         streams = []
@@ -174,14 +173,10 @@ def _numbers(records: Sequence[Json]) -> list[Any]:
     rates = [record["rates"] for record in records if record.get("rates") is not None]
     if not set(map(len, chain.from_iterable(rates))) <= {3}:
         raise ValueError("a span is no triple")
-    later = [
-        record[name] for name in ("first_grant_seconds", "finish_seconds") for record in records
-    ]
-    return [
-        *(record["request_seconds"] for record in records),
-        *(time for time in later if time is not None),
-        *chain.from_iterable(chain.from_iterable(rates)),
-    ]
+    names = ("request_seconds", "first_grant_seconds", "finish_seconds")
+    times = (record[name] for name in names for record in records)
+    numbers = chain.from_iterable(chain.from_iterable(rates))
+    return [*(time for time in times if time is not None), *numbers]
 
 
 def _finite(values: list[Any]) -> list[float]:
@@ -196,9 +191,9 @@ def _request(
 ) -> RequestView:
     """A record of a job that ends at *end* and moves so many bytes in each phase."""
     phase, finish = record["phase"], record["finish_seconds"]
-    if type(phase) is not int:
-        raise TypeError("a phase is no whole number")
-    volume = volumes[phase] if 0 <= phase < len(volumes) else None
     request, grant = record["request_seconds"], record["first_grant_seconds"]
+    if type(phase) is not int or request is None:
+        raise TypeError("a phase is no whole number, or was never requested")
+    volume = volumes[phase] if 0 <= phase < len(volumes) else None
     last = end if finish is None else finish
     return RequestView(kind, phase, peak, volume, request, grant, finish, last, record.get("rates"))

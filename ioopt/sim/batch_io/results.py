@@ -24,7 +24,10 @@ def schedule_of(trace: Trace, run: Run) -> Json:
     as text.
     """
     rates = _by_place(run)
-    times = [_seconds(column) for column in (run.request, run.grant, run.finish)]
+    times: list[Seconds] = [
+        [float(time) if known(time) else None for time in column]
+        for column in (run.request, run.grant, run.finish)
+    ]
     jobs: list[Json] = [{}] * len(trace)
     for j, place in enumerate(trace.position):
         jobs[place] = _job(trace, run, rates, times, j)
@@ -34,11 +37,6 @@ def schedule_of(trace: Trace, run: Run) -> Json:
     if trace.limits.exact:
         schedule["exact"] = {name: _text(value) for name, value in metrics_of(trace, run).items()}
     return schedule
-
-
-def _seconds(column: list[Number]) -> Seconds:
-    """Times as floats; None where there was none."""
-    return [float(time) if known(time) else None for time in column]
 
 
 def _by_place(run: Run) -> Rates | None:
@@ -54,7 +52,6 @@ def _by_place(run: Run) -> Rates | None:
 
 
 def _job(trace: Trace, run: Run, rates: Rates | None, times: list[Seconds], j: int) -> Json:
-    first, last = trace.offset[j], trace.offset[j + 1]
     job: Json = {
         "id": trace.ids[j],
         "start_seconds": float(run.start[j]),
@@ -62,7 +59,7 @@ def _job(trace: Trace, run: Run, rates: Rates | None, times: list[Seconds], j: i
         "killed": bool(run.killed[j]),
         "allocated_nodes": trace.allocated[j],
         "first_node": run.block[j] * trace.machine.unit_nodes if run.block[j] >= 0 else None,
-        "io": _requests(trace, run, rates, times, range(first, last), 0),
+        "io": _requests(trace, run, rates, times, range(*trace.offset[j : j + 2]), 0),
     }
     if run.units is not None:
         wide = trace.machine.unit_nodes
@@ -110,8 +107,7 @@ def _requests(
                 record["rates"] = rates[place]
             if trace.limits.exact:
                 exact = run.request[place], run.grant[place], run.finish[place]
-                names = ("request", "first_grant", "finish")
-                record["exact"] = dict(zip(names, map(_text, exact)))
+                record["exact"] = dict(zip(("request", "first_grant", "finish"), map(_text, exact)))
             found.append(record)
     return found
 
