@@ -126,5 +126,5 @@ def write_model(program: Program, path: str | os.PathLike[str], form: str | None
         if chosen == "lp":
             lp.writeLP(str(draft))
         else:
-            lp.writeMPS(str(draft))
+            lp.writeMPS(str(draft), with_objsense=program.maximise)
         write_text(path, draft.read_text("utf-8"))

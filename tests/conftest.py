@@ -109,6 +109,8 @@ def worked_case(path: Path) -> Any:
 def a_library_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> None:
     """What tests and the pages' examples hand in never reaches the checkout's library."""
     os.environ["IOOPT_LIBRARY"] = str(tmp_path_factory.mktemp("library"))
+    found = [str(shared_root() / "data" / name) for name in ("dagbench", "workflows", "wfformat")]
+    os.environ.setdefault("IOOPT_SOURCES", os.pathsep.join(found))
 
 
 @pytest.fixture

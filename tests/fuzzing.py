@@ -96,6 +96,8 @@ def all_readers() -> list[Reader]:
                mutate_json, (write("wfformat"), write("wfformat", "--flatten")), 4),
         Reader("estee", estee_graphs, mutate_json,
                (write("estee", "--graph", "a"), write("estee", "--graph", "1")), 4),
+        Reader("saga", data("dagbench", ["synthetic--branching_3x2.json"]), mutate_json,
+               (write("saga"),), 2),
         Reader("nextflow-trace", lambda: [TRACE], mutate_text,
                (write("nextflow-trace", "--dag", "dag"), write("nextflow-trace")), 4,
                beside={"dag": DAG}),

@@ -3,8 +3,13 @@
 One JSON file an instance: how to make it again, the measure, the best value, a proven bound, the plan
 and the history. Bundled ones stand in ``instances/library``; a user's folder (``--library``,
 ``IOOPT_LIBRARY``, else of the checkout, else of the user's data) is read beside them and written.
+
+Files of others stay where they are published: an entry names one, and reads it from a folder of
+``IOOPT_SOURCES`` or the folder ``sources`` of the library.
 """
 
+import datetime
+import hashlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,24 +20,55 @@ from pydantic import Field
 from ioopt import catalog, registry
 from ioopt.checking import judge, replayed
 from ioopt.errors import InstanceError, UsageError
-from ioopt.formats.native import dump_json, read_json, validate, write_text
-from ioopt.options import suggest
+from ioopt.formats.cluster import Machine
+from ioopt.formats.native import dump_json, read_json, reading, validate, write_text
+from ioopt.options import parse_settings, suggest
 from ioopt.problems.base import Json, Problem, Record
 from ioopt.protocols import CheckReport
 from ioopt.registry import measure_of
-from ioopt.registry.types import REFERENCE
+from ioopt.registry.types import REFERENCE, load_target
 from ioopt.result import OPTIMAL_RELATIVE_GAP, Violation
 from ioopt.solving import beyond, check_plan, load, plan_in, plan_of
 from ioopt.statements import past_bound, true_objective
 from ioopt.version import __version__
 
-FOLDER_VARIABLE = "IOOPT_LIBRARY"
+FOLDER_VARIABLE, SOURCES_VARIABLE = "IOOPT_LIBRARY", "IOOPT_SOURCES"
+
+
+class Source(Record):
+    """A published file: its name here, its address, licence and digest, and who reads it."""
+
+    file: str
+    address: str
+    licence: str
+    sha256: str
+    importer: Literal["estee", "saga", "wfformat"]
+
+    def problem(self, settings: Json, folder: str | None) -> Any:
+        """The instance, by *settings* of the importer; UsageError without the file or for another."""
+        own = writable_folder(folder) / "sources"
+        named = [*os.environ.get(SOURCES_VARIABLE, "").split(os.pathsep), str(own)]
+        paths = [Path(place, self.file) for place in named if place]
+        path = next((path for path in paths if path.is_file()), None)
+        if path is None:
+            wanted = f"save {self.address} as {own / self.file} or into {SOURCES_VARIABLE}"
+            raise UsageError(f"{self.file} is not here: {wanted}")
+        if hashlib.sha256(path.read_bytes()).hexdigest() != self.sha256:
+            raise UsageError(f"{path}: is not the file of {self.address}: its SHA-256 is another")
+        reader = load_target(f"ioopt.formats.{self.importer}.instance:read_{self.importer}")
+        with reading(str(path)):
+            machine = parse_settings(Machine, settings["machine"], "machine")
+            made = reader(str(path), **settings | {"machine": machine})
+        problem = made[0] if isinstance(made, tuple) else made  # Estee's has actual times beside it
+        meta = {"source": self.address, "licence": self.licence}  # its own names the path
+        return problem.model_copy(update={"meta": meta})
 
 
 class Recipe(Record):
-    """How to make the instance: a bundled one by name, or a preset with its settings and seed."""
+    """How to make the instance: a bundled one, a file of others, or a preset; with settings and seed."""
 
     bundled: str | None = None
+    source: Source | None = None
     preset: str | None = None
     settings: Json = Field(default_factory=dict)
     seed: int = 0
@@ -48,6 +84,7 @@ class Found(Record):
     settings: Json = Field(default_factory=dict)
     time_limit_seconds: float | None = None
     version: str
+    date: str | None = None
 
 
 class Entry(Record):
@@ -72,9 +109,11 @@ class Entry(Record):
         """Whether less or more of the measure is better: ``min`` or ``max``."""
         return measure_of(registry.KINDS[self.kind], self.measure).sense
 
-    def problem(self) -> Any:
-        """The instance, made anew."""
+    def problem(self, folder: str | None = None) -> Any:
+        """The instance, made anew; UsageError where it is of a file that is not here (nor in *folder*)."""
         recipe = self.recipe
+        if recipe.source is not None:
+            return recipe.source.problem(recipe.settings, folder)
         if recipe.bundled is not None:
             return load(recipe.bundled)
         kind = registry.KINDS[self.kind]
@@ -127,7 +166,9 @@ def entry_of(source: str, folder: str | None = None) -> Entry:
     problem = load(source)
     kind = registry.kind_of_problem(problem).kind
     for entry in known.values():
-        if entry.kind == kind and entry.problem() == problem:
+        given = entry.recipe.source
+        alike = given is None or given.address == (problem.meta or {}).get("source")
+        if alike and entry.kind == kind and entry.problem(folder) == problem:
             return entry
     raise UsageError(f"{source}: the library has no such instance (see `ioopt instances best`)")
 
@@ -149,8 +190,8 @@ def submit(
     The value is that of a replay of the plan, whatever the result states. Raises UsageError for a
     plan that is not better, of a solver that breaks a rule of the machine, or of another question.
     """
-    problem, plan = entry.problem(), plan_in(result)
-    _require_fair(entry, plan, name)
+    problem, plan = entry.problem(folder), plan_in(result)
+    _require_fair(entry, problem, plan, name)
     found = judge(problem, result, name)[0]
     report = report_of(problem, plan) if not found else CheckReport(())
     found += report.violations
@@ -170,6 +211,7 @@ def submit(
         seed=result.get("seed"), settings=options.get("settings") or {},
         time_limit_seconds=options.get("time_limit_seconds"),
         version=(result.get("versions") or {}).get("ioopt", __version__),
+        date=datetime.date.today().isoformat(),
     )  # fmt: skip
     changed = entry.model_copy(update={"plan": plan, "history": (*entry.history, best)})
     write(changed, folder)
@@ -192,11 +234,11 @@ def write(entry: Entry, folder: str | None = None) -> Path:
     return path
 
 
-def _require_fair(entry: Entry, plan: object, name: str) -> None:
+def _require_fair(entry: Entry, problem: Problem, plan: object, name: str) -> None:
     if not isinstance(plan, Mapping):
         raise InstanceError(f"{name}: holds no plan")
     kind = registry.KINDS[entry.kind]
-    for key, value in beyond(kind, entry.problem(), plan_of(kind, plan, name), None).items():
+    for key, value in beyond(kind, problem, plan_of(kind, plan, name), None).items():
         raise UsageError(f"{name}: {key}={value!r} is another question than the library's")
     for spec in registry.solvers_for(entry.kind):
         if spec.name == plan.get("policy") and REFERENCE in spec.abilities:

@@ -109,7 +109,8 @@ def best(name: str | None, library: str | None, form: str, output: str | None) -
         shown = [entry_of(name, library)]
         data = shown[0].model_dump(mode="json")
         if output is not None:
-            write_text(output, dump_json(shown[0].problem().model_dump(mode="json", by_alias=True)))
+            problem = shown[0].problem(library)
+            write_text(output, dump_json(problem.model_dump(mode="json", by_alias=True)))
     if form == "json":
         click.echo(dump_json(data), nl=False)
         return ExitCode.ANSWER

@@ -1,13 +1,17 @@
-"""``python scripts/bench/library.py SECONDS [NAME...]``: better plans for the library of best known values.
+"""``python scripts/bench/library.py SECONDS [--seeds N] [NAME...]``: better plans for the library.
 
-Every solver of an entry gets so long; what is better is kept in ``instances/library``, and a bound that is
-tighter. An instance more is a file there whose plan is empty and whose value any plan betters. The sweeps
-``library`` and ``library-additive`` say how far default solvers are from the best.
+Every solver of an entry gets so long, those that search with N seeds; what is better is kept in
+``instances/library``, and a bound that is tighter. An instance more is a file there whose plan is empty
+and whose value any plan betters. With ``--table`` the table of ``docs/library.md`` is written instead;
+CP-SAT and HiGHS get so long for each program that `ioopt export mps` writes. The sweeps ``library``
+and ``library-additive`` say how far default solvers are from the best.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
+import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -16,55 +20,107 @@ if __name__ == "__main__":
     sys.path[:0] = [str(folder) for folder in Path(__file__).resolve().parents[1:3]]
 
 import ioopt
+from bench.frame import ROOT
 from ioopt import registry
 from ioopt.campaign.library import Entry, entries, submit, write
 from ioopt.errors import IooptError, UsageError
 from ioopt.registry import own_bound
+from ioopt.registry.types import ANYTIME, REFERENCE
+from ioopt.result import relative_gap
+from ioopt.solvers.model_files import export_model
 from ioopt.statements import past_bound
+from ioopt.tables import render
 
-SOLVERS = {
-    "replication": ("auto", "link-aware", "exact-workflow", "minmin", "job-data-present"),
-    "additive_seconds": ("ip", "anneal", "minmin", "two-stage", "link-aware"),
-}
-"""Tried for a kind or a measure; of other kinds all."""
-
-
-def tried(kind: str, measure: str) -> list[str]:
-    """The solvers that are asked for a better plan."""
-    chosen = SOLVERS.get(measure) or SOLVERS.get(kind)
-    rows = registry.solvers_for(kind)
-    return [*chosen] if chosen else [row.name for row in rows if row.variant_of is None]
+PAGE, MARK = ROOT / "docs" / "library.md", "<!-- table -->\n"
+HEAD = ("entry", "kind", "measure", "value", "bound", "gap %", "class", "who", "when")
+PLAIN = {"sat": "CP-SAT", "highs": "HiGHS"}
 
 
-def improve(seconds: float, names: list[str]) -> None:
-    """Give every solver so long on every entry, and keep what is better."""
+def improve(known: Entry, seconds: float, seeds: int) -> Entry:
+    """*known* with the best plan and bound of all solvers; variants and references are not asked."""
+    entry, problem = known, known.problem()
+    for spec in registry.solvers_for(entry.kind):
+        if spec.variant_of is None and REFERENCE not in spec.abilities:
+            for seed in range(seeds if ANYTIME in spec.abilities else 1):
+                if entry.plan and row(entry)[6] == "closed":
+                    return entry
+                with suppress(IooptError):  # it does not apply
+                    result = ioopt.solve(problem, spec.name, time_limit=seconds, seed=seed)
+                    entry = _with(entry, result)
+    return entry
+
+
+def row(entry: Entry) -> list[str]:
+    """The entry's line of the table, without what plain solvers find."""
+    best, gap = entry.best, relative_gap(entry.best.best, entry.best.bound, entry.sense)
+    group = "hard" if gap is None or gap > 0.05 else "open" if gap > 1e-6 else "closed"
+    values = [best.best, best.bound, None if gap is None else round(100 * gap, 2)]
+    shown = ["-" if value is None else f"{value:.6g}" for value in values]
+    about = [entry.name, entry.kind, entry.measure, *shown, group]
+    return [*about, best.solver, best.date or best.version]
+
+
+def plain(entry: Entry, seconds: float) -> list[str]:
+    """Value and bound of CP-SAT and HiGHS on the exported program, of gangs that of the plan's pattern."""
+    pattern = {key: str(entry.plan[key]) for key in ("k", "d") if key in entry.plan}
+    settings = {"cycles": "acyclic"} if entry.measure == "additive_seconds" else pattern
+    if not settings and entry.kind != "quantum-selection":
+        return ["-"] * len(PLAIN)
+    from ortools.linear_solver.python import model_builder
+
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        export_model(entry.problem(), path := f"{folder}/model.mps", "mps", settings)
+        for name in PLAIN:
+            model, solver = model_builder.Model(), model_builder.Solver(name)
+            model.import_from_mps_file(path)
+            solver.set_time_limit_in_seconds(seconds)
+            if name == "sat":  # else it takes real numbers for whole ones
+                solver.set_solver_specific_parameters("mip_var_scaling:10000")
+            status = solver.solve(model).name
+            values = f"{solver.objective_value:.6g} ({solver.best_objective_bound:.6g})"
+            found.append(values if status in ("OPTIMAL", "FEASIBLE") else "none")
+    return found
+
+
+def table(seconds: float) -> None:
+    """Write the table into the page, between its marks."""
+    rows = [[*row(entry), *plain(entry, seconds)] for entry in entries().values()]
+    before, _, after = PAGE.read_text("utf-8").split(MARK)
+    made = render([*HEAD, *PLAIN.values()], sorted(rows), "markdown")
+    PAGE.write_text(f"{before}{MARK}\n{made}\n{MARK}{after}", "utf-8")
+
+
+def main() -> None:
+    """Search, entry by entry, or write the table."""
+    parser = argparse.ArgumentParser(prog="library.py", description=__doc__)
+    parser.add_argument("seconds", type=float)
+    parser.add_argument("name", nargs="*", help="of entries; none: all")
+    parser.add_argument("--seeds", type=int, default=1, metavar="N")
+    parser.add_argument("--table", action="store_true")
+    given = parser.parse_intermixed_args()
+    if given.table:
+        return table(given.seconds)
     for name, known in entries().items():
-        if names and name not in names:
-            continue
-        entry = known
-        for solver in tried(entry.kind, entry.measure):
+        if not given.name or name in given.name:
             try:
-                result = ioopt.solve(entry.problem(), solver, time_limit=seconds, seed=0)
-            except IooptError as error:
-                print(f"  {name}: {solver}: {error}", file=sys.stderr)
+                entry = improve(known, given.seconds, given.seeds)
+            except UsageError as error:  # a file of others that is not here
+                print(f"{name}: {error}", file=sys.stderr)
                 continue
-            entry = _with(entry, result)
-        if entry.plan and entry != known:
-            write(entry)
-            best = entry.best
-            print(name, entry.measure, best.best, best.bound, best.solver, flush=True)
+            if entry.plan and entry != known:
+                write(entry)
+            print(f"{known.best.best:.6g} ->", *row(entry), flush=True)
 
 
 def _with(entry: Entry, result: Any) -> Entry:
     """*entry* with what *result* betters: plan and value, bound."""
-    new = not entry.plan
     with suppress(UsageError):  # it is not better
         changed, wrong = submit(entry, result.model_dump(mode="json"), result.solver)
         if wrong:
             print(f"  {entry.name}: {result.solver}: {wrong[:1]}", file=sys.stderr)
-        elif new:
-            changed = changed.model_copy(update={"history": changed.history[1:]})
-        entry = changed
+        kept = changed.history[0 if entry.plan or wrong else 1 :]
+        entry = changed.model_copy(update={"history": kept})
     bound = own_bound(result.summary(), registry.KINDS[entry.kind], entry.measure)
     old = entry.best.bound
     if bound is None or past_bound(entry.sense, entry.best.best, bound) is not None:
@@ -76,4 +132,4 @@ def _with(entry: Entry, result: Any) -> Entry:
 
 
 if __name__ == "__main__":
-    improve(float(sys.argv[1]), sys.argv[2:])
+    main()

@@ -9,7 +9,8 @@ from __future__ import annotations
 import itertools
 import random
 import sys
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from math import ceil
 from pathlib import Path
@@ -117,21 +118,13 @@ def random_workflows(folder: Path, quick: bool) -> None:
             put(folder, document, f"random workflows, at most {most} tasks: {seed}")
 
 
-def instances(
-    names: Sequence[str] = (), kinds: Container[str] = registry.KINDS
-) -> Iterator[tuple[str, str, Any]]:
-    """(name, kind, problem) of every bundled instance and library recipe of *kinds*, each once."""
-    for name, entry in entries().items():
-        if entry["kind"] in kinds and (not names or name in names):
-            yield name, entry["kind"], ioopt.load(name)
-    for name, own in library().items():
-        if own.kind in kinds and own.recipe.bundled is None and (not names or name in names):
-            yield name, own.kind, own.problem()
-
-
 def chosen_on(folder: Path, quick: bool) -> None:
     """What defaults were chosen on, bundled and of the library; logs under three intensities of I/O."""
-    for name, kind, problem in instances(kinds=KINDS):
+    found = {name: ioopt.load(name) for name, row in entries().items() if row["kind"] in KINDS}
+    own = [entry for entry in library().values() if entry.kind in KINDS]
+    found |= {entry.name: entry.problem() for entry in own if entry.recipe.bundled is None}
+    for name, problem in found.items():
+        kind = registry.kind_of_problem(problem).kind
         put(folder, problem, f"chosen on, {kind}: {name}")
     for log, nodes in LOGS[: 1 if quick else None]:
         path = shared_data("swf") / f"{log}.swf"
@@ -147,8 +140,9 @@ def stored(folder: Path, quick: bool, additive: bool = False) -> dict[str, float
     known = {}
     for name, entry in library().items():
         if (entry.measure == "additive_seconds") == additive:
-            put(folder, entry.problem(), name)
-            known[name] = entry.best.best
+            with suppress(UsageError):  # a file of others that is not here
+                put(folder, entry.problem(), name)
+                known[name] = entry.best.best
     return known
 
 

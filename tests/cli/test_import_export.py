@@ -100,6 +100,7 @@ SOURCES = {
         }}
     ),
     "estee": json.dumps({"graph_name": {"0": "g"}, "graph": {"0": '[{"d": 2, "e_d": 3}]'}}),
+    "saga": json.dumps({"task_graph": {"tasks": [{"name": "a", "cost": 2}]}}),
     "nextflow-trace": "name\trealtime\trchar\twchar\nA\t5s\t1 KB\t2 KB\n",
     "batsim": json.dumps(
         {"nb_res": 4, "jobs": [{"id": 1, "subtime": 0, "res": 2, "profile": "p"}],
@@ -114,6 +115,7 @@ TOLD = {
     "wfformat": ("invented machine", "invented files of 0 bytes"),
     "wfformat --flatten": ("precedence is dropped: 1 of 2 tasks", "invented machine"),
     "estee": ("1 tasks are planned with expected durations", "invented machine"),
+    "saga": ("its network is not used", "invented machine"),
     "nextflow-trace": ("precedence is unknown", "invented files: one product a task"),
     "batsim": ("reads and writes are one", "invented rates", "invented platform"),
     "messages": ("columns not used: colour",),
@@ -235,7 +237,10 @@ def test_models_are_written_and_solve_to_the_same_optimum(run, tmp_path):
     assert run(*lp, "k=2")[0] == 0
     assert "capacity_0" in (tmp_path / "model.lp").read_text()
     assert run("export", "mps", "quantum-plain", "-o", "model.mps")[0] == 0
-    for path, wanted in (("model.lp", 0.579), ("model.mps", 0.8306444)):
+    mps = [word.replace(".lp", "-max.mps").replace("lp", "mps") for word in lp]
+    assert run(*mps, "k=2")[0] == 0
+    models = {"model.lp": 0.579, "model-max.mps": 0.579, "model.mps": 0.8306444}
+    for path, wanted in models.items():
         assert highs(path, "model.sol") == pytest.approx(wanted, abs=1e-6)
     code, _, err = run(*lp, "k=3")
     assert code == 2 and "0,1 1,1 2,1 2,2 3,1 4,1" in err

@@ -13,6 +13,7 @@ COMMANDS = {
     "darshan": (_LOGS + "darshan", "Darshan logs and darshan-parser text."),
     "wfformat": (_FLOWS + "wfformat", "Workflows in WfFormat 1.5 or 1.6."),
     "estee": (_FLOWS + "estee", "Task graphs of Estee."),
+    "saga": (_FLOWS + "saga", "Task graphs of SAGA and DAGBench."),
     "nextflow-trace": (
         _FLOWS + "nextflow_trace",
         "Traces of Nextflow runs, with their DAG if given.",

@@ -1,4 +1,4 @@
-"""``ioopt import wfformat``, ``estee``, ``nextflow-trace``: workflows; ``solution``: a model's plan."""
+"""``ioopt import wfformat``, ``estee``, ``saga``, ``nextflow-trace``; ``solution``: a model's plan."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ Examples:
   ioopt import estee pegasus.zip --graph montage --machine nodes=4,remote_rate=16MB/s -o montage.json
   ioopt import estee elementary.zip --graph 3 --actual triplets-actual.json -o triplets.json
 """
+SAGA = "Example: ioopt import saga graph.json --machine nodes=4,disk=1GB -o fft.json"
 NEXTFLOW = """\b
 Examples:
   ioopt import nextflow-trace trace.txt -o tasks.json
@@ -76,6 +77,17 @@ def import_estee(
     if actual is not None:
         write_text(actual, dump_json(seconds))
     return problem
+
+
+@import_command("saga", SAGA, machine=cluster)
+def import_saga(source: str, machine: Machine) -> ReplicationProblem:
+    """Make a replication instance from a task graph of SAGA, such as DAGBench's graph.json.
+
+    A cost of 1 is 1 s at speed 1, a size of 1 is 1 MB. The network of the file is not used.
+    """
+    from ioopt.formats.saga.instance import read_saga
+
+    return read_saga(source, machine)
 
 
 @import_command("nextflow-trace", NEXTFLOW, machine=cluster)

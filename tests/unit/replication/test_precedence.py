@@ -119,7 +119,7 @@ def test_wfformat_takes_no_schedule_that_drops_it(run: Any) -> None:
     "form",
     sorted(
         set(import_group.list_commands(click.Context(import_group)))
-        - {"wfformat", "estee", "nextflow-trace"}
+        - {"wfformat", "estee", "saga", "nextflow-trace"}
     ),
 )
 def test_an_import_without_a_place_for_it_is_refused(run: Any, form: str) -> None:
@@ -128,7 +128,7 @@ def test_an_import_without_a_place_for_it_is_refused(run: Any, form: str) -> Non
 
 
 def test_the_importers_of_graphs_keep_it(run: Any) -> None:
-    """The diamond as a graph of Estee, and as a Nextflow trace with its DAG."""
+    """The diamond as graphs of Estee and SAGA, and as a Nextflow trace with its DAG."""
     place = {k: x for x, k in enumerate(SECONDS)}
     graph = [
         {"d": SECONDS[k], "cpus": 1, "outputs": [{"s": 1}],
@@ -146,6 +146,11 @@ def test_the_importers_of_graphs_keep_it(run: Any) -> None:
     assert run("import", "estee", "estee.json", "-o", "e.json")[0] == 0
     named = dict(zip("abcd", (task.id for task in ioopt.load("e.json").tasks), strict=True))
     assert edges(ioopt.load("e.json")) == {(named[p], named[q]) for p, q in EDGES}
+    arcs = [{"source": p, "target": q, "size": 1} for p, q in sorted(EDGES)]
+    costs = [{"name": k, "cost": SECONDS[k]} for k in SECONDS]
+    Path("s.json").write_text(json.dumps({"task_graph": {"tasks": costs, "dependencies": arcs}}))
+    assert run("import", "saga", "s.json", "-o", "s-flow.json")[0] == 0
+    assert edges(ioopt.load("s-flow.json")) == EDGES
     words = ["import", "nextflow-trace", "trace.txt", "--dag", "dag.dot", "-o", "n.json"]
     assert run(*words)[0] == 0
     assert len(edges(ioopt.load("n.json"))) == len(EDGES)

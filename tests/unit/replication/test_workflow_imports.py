@@ -1,4 +1,4 @@
-"""Estee graphs and Nextflow traces: what becomes what, what is refused, and by which words."""
+"""Estee's and SAGA's graphs and Nextflow traces: what becomes what, what is refused, and by which words."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.cluster import Machine, Part, built
 from ioopt.formats.estee.instance import read_estee
 from ioopt.formats.nextflow.trace import bytes_of, read_nextflow_trace, seconds_of
+from ioopt.formats.saga.instance import read_saga
 
 TASKS: list[dict[str, Any]] = [
     {"d": 2.5, "e_d": 4, "cpus": 2, "outputs": [{"s": 1.5, "e_s": 2}, {"s": 0, "e_s": 0}], "inputs": []},
@@ -89,13 +90,6 @@ def test_archives_are_bounded(tmp_path: Path) -> None:
     cut.write_bytes(zipped(tmp_path / "whole.zip", table(a=TASKS)).read_bytes()[:60])
     with pytest.raises(InstanceError, match="cannot be unpacked"):
         read_estee(str(cut))
-
-
-def test_the_published_estee_graphs() -> None:
-    path = str(shared_path("data", "workflows", "pegasus.zip"))
-    tasks = {name: read_estee(path, name)[0] for name in ("montage", "cybershake", "sipht")}
-    assert [len(problem.tasks) for problem in tasks.values()] == [77, 104, 64]
-    assert all(any(problem.predecessors) for problem in tasks.values())
 
 
 TRACE = """\
@@ -245,6 +239,36 @@ def test_actual_durations_of_a_real_estee_graph_go_round(tmp_path: Path, capsys:
     assert again.schedule["tasks"] == replayed["schedule"]["tasks"]
     planned = ioopt.simulate(graph, queues).metrics["makespan_seconds"]
     assert again.metrics["makespan_seconds"] != planned
+
+
+def saga(folder: Path, *edges: tuple[str, str, float]) -> str:
+    """A file of tasks a, b, c, whose costs are 1.5, 2 and 3, and of *edges*."""
+    tasks = [{"name": name, "cost": cost} for name, cost in (("a", 1.5), ("b", 2), ("c", 3))]
+    rows = [dict(zip(("source", "target", "size"), edge, strict=True)) for edge in edges]
+    graph = {"task_graph": {"tasks": tasks, "dependencies": rows}}
+    (folder / "graph.json").write_text(json.dumps(graph))
+    return str(folder / "graph.json")
+
+
+def test_a_saga_task_writes_one_file_where_its_edges_agree(tmp_path: Path) -> None:
+    """a sends .5 to both others: one file of 500,000 bytes; .5 and 2: a file to each of them."""
+    one = read_saga(saga(tmp_path, ("a", "b", 0.5), ("a", "c", 0.5), ("b", "c", 1e-7)))
+    two = read_saga(saga(tmp_path, ("a", "b", 0.5), ("a", "c", 2)))
+    assert {file.id: file.bytes for file in one.files} == {"a": 500_000, "b": 1}
+    assert [(t.compute_seconds, t.inputs, t.outputs) for t in one.tasks] == [
+        (1.5, (), ("a",)), (2, ("a",), ("b",)), (3, ("a", "b"), ()),
+    ]  # fmt: skip
+    assert {file.id: file.bytes for file in two.files} == {"a -> b": 500_000, "a -> c": 2_000_000}
+
+
+@pytest.mark.parametrize(
+    ("edges", "words"),
+    [([("a", "d", 1)], "'a' -> 'd': no such task"), ([("a", "b", -1)], "must be 0 or more"),
+     ([("a", "b", 1), ("b", "a", 1)], "cycle"), ([("a", "b", 1), ("a", "b", 1)], "twice")],
+)  # fmt: skip
+def test_saga_graphs_that_are_refused(tmp_path: Path, edges: Any, words: str) -> None:
+    with pytest.raises(InstanceError, match=words):
+        read_saga(saga(tmp_path, *edges))
 
 
 def test_two_kinds_of_nodes() -> None:

@@ -1,0 +1,63 @@
+"""Task graphs of SAGA (github.com/ANRGUSC/saga), which DAGBench has too, as workflows.
+
+A file has a ``task_graph``: ``tasks`` with a ``name`` and a ``cost``, ``dependencies`` from ``source`` to
+``target`` with a ``size``, in units of its own: here a cost of 1 is 1 s at speed 1, a size of 1 is 1 MB.
+"""
+
+import math
+from collections import defaultdict
+from typing import Annotated
+
+from pydantic import Field
+
+from ioopt.errors import InstanceError
+from ioopt.formats.cluster import FOUR_NODES, Machine, Part, built
+from ioopt.formats.native import named, read_json, validate
+from ioopt.formats.values import Amount
+from ioopt.problems.base import Name, Record
+from ioopt.problems.replication import ReplicationProblem
+
+
+class _Task(Record):
+    name: Name
+    cost: Amount
+
+
+class _Edge(Record):
+    source: Name
+    target: Name
+    size: Amount
+
+
+class _Graph(Record):
+    tasks: Annotated[tuple[_Task, ...], Field(min_length=1)]
+    dependencies: tuple[_Edge, ...] = ()
+
+
+class _File(Record, extra="ignore"):
+    name: Name = "workflow"
+    task_graph: _Graph
+
+
+def read_saga(source: str, machine: Machine = FOUR_NODES) -> ReplicationProblem:
+    """The workflow; a task whose edges agree in size writes one file, else one an edge; none is kept."""
+    name = named(source)
+    given = validate(_File, read_json(source), name)
+    graph, sizes = given.task_graph, dict[str, int]()
+    inputs: dict[str, list[str]] = {task.name: [] for task in graph.tasks}
+    outputs: dict[str, dict[str, None]] = {task.name: {} for task in graph.tasks}
+    weights = defaultdict[str, set[float]](set)
+    for edge in graph.dependencies:
+        weights[edge.source].add(edge.size)
+    for edge in graph.dependencies:
+        if edge.source not in inputs or edge.target not in inputs:
+            raise InstanceError(f"{name}: {edge.source!r} -> {edge.target!r}: no such task")
+        alike = len(weights[edge.source]) == 1
+        file = edge.source if alike else f"{edge.source} -> {edge.target}"
+        inputs[edge.target].append(file)
+        outputs[edge.source][file] = None
+        sizes[file] = math.ceil(1e6 * edge.size)
+    rows = [{"id": task.name, "compute_seconds": task.cost} for task in graph.tasks]
+    written = {task: [*files] for task, files in outputs.items()}
+    part = Part(inputs, written, sizes, frozenset(), ("its network is not used",))
+    return built({"name": given.name, "meta": {"source": "SAGA"}}, rows, part, machine, (), name)
