@@ -8,8 +8,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import fsum
 from operator import mul, sub
 
+import numpy as np
+
 from ioopt.check.batch_io.rates import (
     RELATIVE,
+    Spans,
     check_capacity,
     check_grants,
     check_holding,
@@ -54,8 +57,11 @@ def check(
     if terms.closed:
         found += _check_nodes(terms, views)
         found += _check_starts(views)
+    spans = Spans.of(views)
+    found += check_rates(terms, spans)
     if not found:
-        for whole in (check_totals, check_capacity, check_writes, check_holding):
+        found += check_totals(terms, spans)
+        for whole in (check_capacity, check_writes, check_holding):
             found += whole(terms, views)
     if found or len(rows) < len(problem.jobs):
         return CheckReport(tuple(found))
@@ -187,7 +193,6 @@ JOB_CHECKS: tuple[Callable[[Terms, JobView], Iterator[Violation]], ...] = (
     _partition,
     _numbered,
     _phases,
-    check_rates,
     check_grants,
     check_streams,
     check_space,
@@ -195,34 +200,31 @@ JOB_CHECKS: tuple[Callable[[Terms, JobView], Iterator[Violation]], ...] = (
 """What each job is held to by itself."""
 
 
-def _check_nodes(terms: Terms, views: list[JobView]) -> list[Violation]:
+def _check_nodes(terms: Terms, views: list[JobView]) -> Iterator[Violation]:
     """No node twice: the count at every instant, and places that overlap in time (rules 18, 32, 44)."""
     machine = terms.problem.machine
-    events: list[tuple[float, int, int, JobView]] = []
-    for k, view in enumerate(views):
-        if view.freed - view.start > view.slack:
-            events.append((view.start + view.slack, 1, k, view))
-            events.append((view.freed, 0, k, view))
-    events.sort(key=lambda event: event[:3])
+    held = [view for view in views if view.freed - view.start > view.slack]
+    begins = [view.start + view.slack for view in held]
+    order = np.argsort([view.freed for view in held] + begins, kind="stable")
     used = 0
     owner: dict[int, JobView] = {}
-    found: list[Violation] = []
-    for time, starting, _, view in events:
+    for at in order.tolist():  # at one instant what ends is gone before what begins
+        starting, k = divmod(at, len(held))
+        view = held[k]
         used += view.nodes if starting else -view.nodes
         if starting and used > machine.nodes:
             text = f"starts at {view.start!r} when {used} of {machine.nodes} nodes are in use"
-            found.append(violation("nodes", view.job.id, text, float(used - machine.nodes)))
+            yield violation("nodes", view.job.id, text, float(used - machine.nodes))
         for node in _place(view, machine.unit_nodes):
             if not starting:
                 if owner.get(node) is view:
                     del owner[node]
             elif node in owner:
-                text = f"uses node {node} at {time!r}, as does job {owner[node].job.id}"
-                found.append(violation("overlap", view.job.id, text))
+                text = f"uses node {node} at {begins[k]!r}, as does job {owner[node].job.id}"
+                yield violation("overlap", view.job.id, text)
                 break
             else:
                 owner[node] = view
-    return found
 
 
 def _place(view: JobView, unit: int) -> Iterable[int]:
@@ -233,16 +235,14 @@ def _place(view: JobView, unit: int) -> Iterable[int]:
     return range(first, first + view.nodes, unit)
 
 
-def _check_starts(views: list[JobView]) -> list[Violation]:
+def _check_starts(views: list[JobView]) -> Iterator[Violation]:
     """Rules 1 and 43: jobs start in passes, which follow an arrival, an end or a release."""
     times = sorted(t for v in views for t in (v.job.submit_seconds, v.end, v.released))
-    found = []
     for view in views:
         near = bisect_left(times, view.start - view.slack)
         if near == len(times) or times[near] > view.start + view.slack:
             text = f"starts at {view.start!r}, when no job arrives or ends"
-            found.append(violation("start", view.job.id, text))
-    return found
+            yield violation("start", view.job.id, text)
 
 
 def metrics_of(terms: Terms, views: Sequence[JobView]) -> Json:

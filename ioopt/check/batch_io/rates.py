@@ -6,6 +6,7 @@ import math
 from bisect import bisect_right, insort
 from collections.abc import Iterator, Sequence
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,26 @@ from ioopt.result import Violation, violation
 
 RELATIVE = 1e-9
 Reals = NDArray[np.float64]
+
+
+class Spans(NamedTuple):
+    """Recorded rates: whose they are, and of each span the place of its ``owner`` among the records."""
+
+    records: list[tuple[JobView, RequestView]]
+    owner: NDArray[np.int64]
+    since: Reals
+    until: Reals
+    rate: Reals
+
+    @classmethod
+    def of(cls, views: Sequence[JobView]) -> Spans:
+        """The rates that the records of *views* state."""
+        records = [(v, r) for v in views for r in (*v.requests, *v.streams) if r.rates is not None]
+        rates = [record.rates or () for _, record in records]
+        owner = np.repeat(np.arange(len(rates)), [*map(len, rates)])
+        numbers = chain.from_iterable(chain.from_iterable(rates))
+        triples = np.fromiter(numbers, float, 3 * len(owner)).reshape(-1, 3)
+        return cls(records, owner, *triples.T)
 
 
 def check_grants(terms: Terms, view: JobView) -> Iterator[Violation]:
@@ -33,95 +54,83 @@ def check_grants(terms: Terms, view: JobView) -> Iterator[Violation]:
             yield violation("grant", view.job.id, f"{record.named} {text}")
 
 
-def check_rates(terms: Terms, view: JobView) -> Iterator[Violation]:
+def check_rates(terms: Terms, spans: Spans) -> Iterator[Violation]:
     """Recorded rates: inside the request, one after the other, within the peak, all bytes moved."""
     whole = (terms.policy or "").startswith("cons-") and not terms.top and not terms.scaled
-    name, slack = view.job.id, view.slack
-    for record in chain(view.requests, view.streams):
-        if record.rates is None:
-            continue
-        volume, peak, before, moved = record.volume, record.peak, record.request, 0.0
-        least = peak * (1 - RELATIVE) if whole and volume is not None else 0.0
-        for since, until, rate in record.rates:
-            if since < before - slack or until < since or until > record.last + slack:
-                text = f"{record.named} has a rate from {since!r} to {until!r}, out of its time"
-                yield violation("rates", name, text)
-            if not 0 <= rate <= peak * (1 + RELATIVE):
-                text = f"{record.named} gets {rate!r}, its peak is {peak!r}"
-                yield violation("peak", name, text, rate - peak)
-            if rate < least:
-                text = f"{record.named} gets {rate!r} of its peak {peak!r} at {since!r}"
-                yield violation("conservative", name, text, peak - rate)
-            before = until
-            moved += (until - since) * rate
-        if volume is None:
-            continue
-        rounding = RELATIVE * volume + peak * slack
-        if moved > volume + rounding or (record.finish is not None and moved < volume - rounding):
-            text = f"{record.named} moves {moved!r} bytes of {volume!r}"
-            yield violation("bytes", name, text, abs(moved - volume))
+    columns = [
+        (r.request, r.last, r.peak, view.slack, math.nan if r.volume is None else r.volume)
+        for view, r in spans.records
+    ]
+    request, last, peak, slack, volume = np.array(columns, float).reshape(-1, 5).T
+    _, owner, since, until, rate = spans
+    before = np.where(np.diff(owner, prepend=-1) > 0, request[owner], np.roll(until, 1))
+    out = (since < before - slack[owner]) | (until > (last + slack)[owner]) | (until < since)
+    past = ~((rate >= 0) & (rate <= peak[owner] * (1 + RELATIVE)))
+    part = whole & (rate < peak[owner] * (1 - RELATIVE))
+    for rule, broken in (("rates", out), ("peak", past), ("conservative", part)):
+        for k in np.flatnonzero(broken):
+            view, record = spans.records[owner[k]]
+            first, end, given = (float(column[k]) for column in (since, until, rate))
+            text = f"gets {given!r} from {first!r} to {end!r}; it lasts from {record.request!r}"
+            text += f" to {record.last!r}, its peak is {record.peak!r}"
+            yield violation(rule, view.job.id, f"{record.named} {text}", abs(given - record.peak))
+    with np.errstate(over="ignore", invalid="ignore"):
+        moved = np.bincount(owner, (until - since) * rate, len(columns))
+    rounding = RELATIVE * volume + peak * slack
+    for k in np.flatnonzero(abs(moved - volume) > rounding):
+        view, record = spans.records[k]
+        if record.finish is not None or moved[k] > volume[k]:
+            text = f"{record.named} moves {float(moved[k])!r} bytes of {record.volume!r}"
+            yield violation("bytes", view.job.id, text, float(abs(moved[k] - volume[k])))
 
 
-def _through_storage(view: JobView) -> Iterator[RequestView]:
-    """The records that cross the storage; of a buffered job those of its streams."""
-    return chain(() if view.stream_peak else view.requests, view.streams)
-
-
-def check_totals(terms: Terms, views: Sequence[JobView]) -> list[Violation]:
+def check_totals(terms: Terms, spans: Spans) -> Iterator[Violation]:
     """At no instant do recorded rates exceed what the storage takes of so many requests (rule 29),
     streams the drain rate of a shared buffer (rule 42), and conservative grants congest it (rule 11).
     """
-    records = [r for view in views for r in _through_storage(view) if r.rates]
-    if not terms.limited or not records:
-        return []
-    spans = chain.from_iterable(record.rates or () for record in records)
-    triples = np.array(list(chain.from_iterable(spans)), dtype=float).reshape(-1, 3)
-    counts = [len(record.rates or ()) for record in records]
-    peak = np.repeat([record.peak for record in records], counts)
-    stream = np.repeat([record.kind != "io" for record in records], counts)
-    moving = triples[:, 2] > 0
-    since, until, rate = triples[moving].T
-    peak, stream = peak[moving], stream[moving]
-    time = np.concatenate([since, until])
+    through = np.array([r.kind != "io" or not v.stream_peak for v, r in spans.records], bool)
+    moving = (spans.rate > 0) & through[spans.owner]
+    if not terms.limited or not moving.any():
+        return
+    owner, since, until, rate = (column[moving] for column in spans[1:])
+    peak = np.array([record.peak for _, record in spans.records])[owner]
+    stream = np.array([record.kind != "io" for _, record in spans.records])[owner]
+    time = np.concatenate([until, since])
 
     def running(what: Reals) -> Reals:
-        total: Reals = np.cumsum(np.concatenate([what, -what])[order])
+        total: Reals = np.cumsum(np.concatenate([-what, what])[order])
         return total
 
     # At one instant what ends is gone before what begins.
-    order = np.lexsort((np.concatenate([rate, -rate]), time))
+    order = np.argsort(time, kind="stable")
     time, total = time[order], running(rate)
-    found = []
     limit = np.full(len(time), terms.storage)
     if terms.problem.machine.interference:
         active = running(np.ones(len(rate)))
         limit /= 1 + terms.problem.machine.interference * np.maximum(active - 1, 0)
     for at in _lasting(time, total - limit > RELATIVE * terms.storage):
         text = f"{total[at]:.9g} bytes/s at {time[at]!r}, the storage takes {float(limit[at])!r}"
-        excess = float(total[at] - limit[at])
-        found.append(violation("storage", "storage", text, excess))
+        yield violation("storage", "storage", text, float(total[at] - limit[at]))
     drain = math.inf
     if terms.shared_buffer is not None:
         drain = terms.shared_buffer.drain_bytes_per_second
         streams = running(rate * stream)
         for at in _lasting(time, streams > drain * (1 + RELATIVE)):
             text = f"streams move {streams[at]:.9g} bytes/s at {time[at]!r}, the buffer {drain!r}"
-            found.append(violation("drain", "buffer", text, float(streams[at] - drain)))
+            yield violation("drain", "buffer", text, float(streams[at] - drain))
     # A stage-in that was undone leaves no record, and what it took cannot be told (rule 45).
     known = terms.scaled and not terms.ahead
     if (terms.policy or "").startswith("cons-") and not terms.top and known:
         streams, others = running(peak * stream), running(peak * ~stream)
-        wanted = np.minimum(streams, drain)
-        whole = np.minimum(others + wanted, limit)
+        whole = np.minimum(others + np.minimum(streams, drain), limit)
         for at in _lasting(time, total < whole - RELATIVE * terms.storage):
             text = f"{total[at]:.9g} bytes/s at {time[at]!r}, whole grants come to {whole[at]:.9g}"
-            found.append(violation("conservative", "storage", text))
+            yield violation("conservative", "storage", text)
     if terms.top and (terms.policy or "").startswith("cons-") and not terms.scaled:
         partials = running((rate < peak * (1 - RELATIVE)).astype(float))
         for at in _lasting(time, partials > 1):
             text = f"{partials[at]:.0f} partial grants at {time[at]!r}; a +top policy makes one"
-            found.append(violation("conservative", "storage", text))
-    return found
+            yield violation("conservative", "storage", text)
 
 
 def _lasting(time: Reals, broken: NDArray[np.bool_]) -> Iterator[int]:
@@ -133,20 +142,19 @@ def _lasting(time: Reals, broken: NDArray[np.bool_]) -> Iterator[int]:
             yield begin
 
 
-def check_capacity(terms: Terms, views: Sequence[JobView]) -> list[Violation]:
+def check_capacity(terms: Terms, views: Sequence[JobView]) -> Iterator[Violation]:
     """Requests without rates that must move more in a span than the storage can."""
     if not terms.limited or all(r.rates is not None for view in views for r in view.requests):
-        return []
-    found, loads = [], []
+        return
+    loads = []
     for view in views:
-        for record in _through_storage(view):
+        for record in chain(() if view.stream_peak else view.requests, view.streams):
             if record.finish is not None and record.volume is not None:
                 begin = record.request if record.grant is None else record.grant
                 loads.append(Load(begin, record.finish, record.volume, view.job.id))
     for load, left in overloads(terms.storage, loads, SLACK_SECONDS):
         text = f"cannot finish at {load.end!r}: the storage has {left:.6g} bytes left to move then"
-        found.append(violation("storage", load.item, text, left))
-    return found
+        yield violation("storage", load.item, text, left)
 
 
 def check_streams(terms: Terms, view: JobView) -> Iterator[Violation]:
@@ -221,7 +229,7 @@ def check_space(terms: Terms, view: JobView) -> Iterator[Violation]:
             before.append((through, volume))
 
 
-def check_writes(terms: Terms, views: Sequence[JobView]) -> list[Violation]:
+def check_writes(terms: Terms, views: Sequence[JobView]) -> Iterator[Violation]:
     """Rules 39 and 40: between grants and finishes the writes that run share the buffer's rate."""
     events: list[tuple[float, int, int, RequestView, JobView]] = []
     for view in views:
@@ -234,7 +242,6 @@ def check_writes(terms: Terms, views: Sequence[JobView]) -> list[Violation]:
     buffer = terms.shared_buffer if terms.limited else None
     running: list[tuple[float, int, JobView]] = []  # by peak per node, as rule 25 walks them
     moved: dict[int, float] = {}
-    found: list[Violation] = []
     peaks, before, steps = 0.0, 0.0, 0
     for time, starts, number, write, view in events:
         if time > before and running:
@@ -258,15 +265,14 @@ def check_writes(terms: Terms, views: Sequence[JobView]) -> list[Violation]:
         slack = 1e-8 * volume + view.peak * view.slack * 4
         if done > volume + slack or (write.finish is not None and done < volume - slack):
             text = f"phase {write.phase} ends at {time!r} with {done:.9g} of {volume:.9g} bytes"
-            found.append(violation("writes", view.job.id, text, abs(done - volume)))
-    return found
+            yield violation("writes", view.job.id, text, abs(done - volume))
 
 
-def check_holding(terms: Terms, views: Sequence[JobView]) -> list[Violation]:
+def check_holding(terms: Terms, views: Sequence[JobView]) -> Iterator[Violation]:
     """Rule 44: the bytes of a shared buffer that jobs hold never exceed it."""
     buffer = terms.shared_buffer
     if buffer is None or not terms.closed:
-        return []
+        return
     events: list[tuple[float, int, JobView]] = []
     for view in views:
         staged = [s.request for s in view.streams if s.kind == "in"] if terms.ahead else []
@@ -274,10 +280,9 @@ def check_holding(terms: Terms, views: Sequence[JobView]) -> list[Violation]:
         if view.stream_peak and view.released > since + SLACK_SECONDS:
             events += [(since + view.slack, 1, view), (view.released, 0, view)]
     events.sort(key=lambda event: event[:2])
-    held, found = 0.0, []
+    held = 0.0
     for time, takes, view in events:
         held += view.job.buffer_bytes if takes else -view.job.buffer_bytes
         if takes and held > buffer.bytes * (1 + RELATIVE):
             text = f"holds buffer at {time!r} when {held:.9g} of {buffer.bytes:.9g} bytes are held"
-            found.append(violation("buffer", view.job.id, text, held - buffer.bytes))
-    return found
+            yield violation("buffer", view.job.id, text, held - buffer.bytes)

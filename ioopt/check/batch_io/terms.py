@@ -134,8 +134,9 @@ class JobView(NamedTuple):
         for phase in job.phases:
             phases += [(phase.compute_seconds, phase.io_bytes * terms.ef)] * phase.repeat
         volumes = [volume for _, volume in phases]
-        start, end = _finite(row["start_seconds"]), _finite(row["end_seconds"])
-        released = _finite(row.get("released_seconds", end))
+        start, end = _finite([row["start_seconds"], row["end_seconds"]])
+        (released,) = _finite([row.get("released_seconds", end)])
+        _finite(_numbers([*row["io"], *row.get("streams", ())]))
         staged = {("in", -1): job.stage_in_bytes, ("out", len(phases)): job.stage_out_bytes}
         streams = []
         for record in row.get("streams", ()):
@@ -167,30 +168,32 @@ class JobView(NamedTuple):
         return max(self.start, staged[-1]) if staged else self.start
 
 
-def _finite(value: Any) -> float:
-    if type(value) not in (float, int) or not math.isfinite(value):
-        raise ValueError(f"{value!r} is not a time")
-    number: float = value
-    return number
+def _numbers(records: Sequence[Json]) -> list[Any]:
+    """Every time and rate of *records*; ValueError where a span is no triple."""
+    rates = [record["rates"] for record in records if record.get("rates") is not None]
+    if not set(map(len, chain.from_iterable(rates))) <= {3}:
+        raise ValueError("a span is no triple")
+    names = ("request_seconds", "first_grant_seconds", "finish_seconds")
+    times = (record[name] for name in names for record in records)
+    numbers = chain.from_iterable(chain.from_iterable(rates))
+    return [*(time for time in times if time is not None), *numbers]
+
+
+def _finite(values: list[Any]) -> list[float]:
+    """*values*, times and rates; ValueError where one is no finite number."""
+    if not set(map(type, values)) <= {float, int} or not math.isfinite(sum(values)):
+        raise ValueError("a time or a rate is no number")
+    return values
 
 
 def _request(
     record: Json, kind: str, peak: float, end: float, volumes: Sequence[float]
 ) -> RequestView:
     """A record of a job that ends at *end* and moves so many bytes in each phase."""
-    phase, grant, finish = record["phase"], record["first_grant_seconds"], record["finish_seconds"]
-    if type(phase) is not int:
-        raise TypeError("a phase is no whole number")
+    phase, finish = record["phase"], record["finish_seconds"]
+    request, grant = record["request_seconds"], record["first_grant_seconds"]
+    if type(phase) is not int or request is None:
+        raise TypeError("a phase is no whole number, or was never requested")
     volume = volumes[phase] if 0 <= phase < len(volumes) else None
-    request = _finite(record["request_seconds"])
-    grant = None if grant is None else _finite(grant)
-    finish = None if finish is None else _finite(finish)
-    rates = record.get("rates")
-    if rates is not None:
-        numbers = list(chain.from_iterable(rates))
-        if not set(map(type, numbers)) <= {float, int} or not all(map(math.isfinite, numbers)):
-            raise ValueError("a rate is no number")
-        if not set(map(len, rates)) <= {3}:
-            raise ValueError("a span is no triple")
     last = end if finish is None else finish
-    return RequestView(kind, phase, peak, volume, request, grant, finish, last, rates)
+    return RequestView(kind, phase, peak, volume, request, grant, finish, last, record.get("rates"))

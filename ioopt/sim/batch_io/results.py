@@ -1,16 +1,17 @@
 """From a run to the documented schedule and the metrics of rule 22."""
 
 import math
-from collections import defaultdict
-from collections.abc import Iterator
 from fractions import Fraction
 from itertools import pairwise
+
+import numpy as np
 
 from ioopt.decisions.ordering import Number
 from ioopt.problems.base import Json
 from ioopt.sim.batch_io.trace import Run, Trace, known
 
-Rates = dict[int, list[list[Number]]]
+Rates = list[list[list[float]]]
+Seconds = list[float | None]
 
 
 def schedule_of(trace: Trace, run: Run) -> Json:
@@ -22,10 +23,14 @@ def schedule_of(trace: Trace, run: Run) -> Json:
     ``storage_bytes_per_second`` that held for them all. Exact runs add ``exact`` with the rationals
     as text.
     """
-    rates = _by_place(trace, run)
+    rates = _by_place(run)
+    times: list[Seconds] = [
+        [float(time) if known(time) else None for time in column]
+        for column in (run.request, run.grant, run.finish)
+    ]
     jobs: list[Json] = [{}] * len(trace)
-    for j, requests in enumerate(_io_of(trace, run, rates)):
-        jobs[trace.position[j]] = _job(trace, run, rates, j, requests)
+    for j, place in enumerate(trace.position):
+        jobs[place] = _job(trace, run, rates, times, j)
     schedule: Json = {"jobs": jobs}
     if rates is not None:
         schedule["storage_bytes_per_second"] = float(trace.machine.storage_bytes_per_second)
@@ -34,29 +39,19 @@ def schedule_of(trace: Trace, run: Run) -> Json:
     return schedule
 
 
-def _by_place(trace: Trace, run: Run) -> Rates | None:
+def _by_place(run: Run) -> Rates | None:
     """The spans of every place in order of time, without those of a stage-in that was undone (rule 45)."""
     if run.rates is None:
         return None
-    by_place: Rates = defaultdict(list)
-    rows = run.rates if isinstance(run.rates, list) else run.rates.tolist()
-    for place, since, until, rate in rows:
-        if since >= run.request[int(place)]:
-            by_place[int(place)].append([since, until, rate])
-    for spans in by_place.values():
-        spans.sort()
-    return by_place
+    rows = np.array(run.rates, float).reshape(-1, 4)
+    rows = rows[rows[:, 1] >= np.array(run.request, float)[rows[:, 0].astype(int)]]
+    rows = rows[np.lexsort(rows.T[::-1])]
+    edges = np.searchsorted(rows[:, 0], np.arange(len(run.request) + 1)).tolist()
+    spans = rows[:, 1:].tolist()
+    return [spans[a:b] for a, b in pairwise(edges)]
 
 
-def _io_of(trace: Trace, run: Run, rates: Rates | None) -> Iterator[list[Json]]:
-    """The requests of each job, those that were issued."""
-    columns = run.request, run.grant, run.finish
-    for a, b in pairwise(trace.offset):
-        parts = enumerate(zip(*(column[a:b] for column in columns)))
-        yield [_request(trace, rates, a + k, k, v) for k, v in parts if known(v[0])]
-
-
-def _job(trace: Trace, run: Run, rates: Rates | None, j: int, requests: list[Json]) -> Json:
+def _job(trace: Trace, run: Run, rates: Rates | None, times: list[Seconds], j: int) -> Json:
     job: Json = {
         "id": trace.ids[j],
         "start_seconds": float(run.start[j]),
@@ -64,7 +59,7 @@ def _job(trace: Trace, run: Run, rates: Rates | None, j: int, requests: list[Jso
         "killed": bool(run.killed[j]),
         "allocated_nodes": trace.allocated[j],
         "first_node": run.block[j] * trace.machine.unit_nodes if run.block[j] >= 0 else None,
-        "io": requests,
+        "io": _requests(trace, run, rates, times, range(*trace.offset[j : j + 2]), 0),
     }
     if run.units is not None:
         wide = trace.machine.unit_nodes
@@ -73,7 +68,7 @@ def _job(trace: Trace, run: Run, rates: Rates | None, j: int, requests: list[Jso
         job |= {
             "buffered": bool(trace.buffered.size[j]),
             "released_seconds": float(run.released[j]),
-            "streams": _streams(trace, run, rates, j),
+            "streams": _streams(trace, run, rates, times, j),
         }
     if trace.limits.exact:
         job["exact"] = {"start": _text(run.start[j]), "end": _text(run.end[j])}
@@ -82,39 +77,39 @@ def _job(trace: Trace, run: Run, rates: Rates | None, j: int, requests: list[Jso
     return job
 
 
-def _streams(trace: Trace, run: Run, rates: Rates | None, j: int) -> list[Json]:
+def _streams(
+    trace: Trace, run: Run, rates: Rates | None, times: list[Seconds], j: int
+) -> list[Json]:
     """What job *j* moved between buffer and storage (rule 41); ``phase`` -1 is the stage-in."""
     last = trace.offset[j + 1] - trace.offset[j]
-    first = trace.num_phases + trace.offset[j] + 2 * j + 1
-    columns = run.request, run.grant, run.finish
-    return [
-        {"kind": "in" if phase < 0 else "drain" if phase < last else "out"}
-        | _request(
-            trace, rates, first + phase, phase, tuple(times[first + phase] for times in columns)
-        )
-        for phase in range(-1, last + 1)
-        if known(run.request[first + phase])
-    ]
+    first = trace.num_phases + trace.offset[j] + 2 * j
+    places = range(first, first + last + 2)
+    records = _requests(trace, run, rates, times, places, -1)
+    kinds = {-1: "in", last: "out"}
+    return [{"kind": kinds.get(record["phase"], "drain")} | record for record in records]
 
 
-def _request(
-    trace: Trace, rates: Rates | None, place: int, phase: int, times: tuple[Number, ...]
-) -> Json:
-    use_exact = trace.limits.exact
-    request, grant, finish = [float(time) if known(time) else None for time in times]
-    record: Json = {
-        "phase": phase,
-        "request_seconds": request,
-        "first_grant_seconds": grant,
-        "finish_seconds": finish,
-    }
-    if rates is not None:
-        spans = rates.get(place, [])
-        record["rates"] = [[*map(float, span)] for span in spans] if use_exact else spans
-    if use_exact:
-        names = ("request", "first_grant", "finish")
-        record["exact"] = {name: _text(value) for name, value in zip(names, times)}
-    return record
+def _requests(
+    trace: Trace, run: Run, rates: Rates | None, times: list[Seconds], places: range, phase: int
+) -> list[Json]:
+    """What was issued of *places*, the first of which is *phase*."""
+    found: list[Json] = []
+    columns = (column[places.start : places.stop] for column in times)
+    for place, request, grant, finish in zip(places, *columns):
+        if request is not None:
+            record: Json = {
+                "phase": place - places.start + phase,
+                "request_seconds": request,
+                "first_grant_seconds": grant,
+                "finish_seconds": finish,
+            }
+            if rates is not None:
+                record["rates"] = rates[place]
+            if trace.limits.exact:
+                exact = run.request[place], run.grant[place], run.finish[place]
+                record["exact"] = dict(zip(("request", "first_grant", "finish"), map(_text, exact)))
+            found.append(record)
+    return found
 
 
 def _text(value: Number) -> str | None:

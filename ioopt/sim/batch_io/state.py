@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from copy import copy
 from typing import TYPE_CHECKING, NamedTuple
 
 from ioopt.compiled import Box, boxes
@@ -112,36 +111,35 @@ Starts = tuple[Sequence[Number], Sequence[int]]
 """The start and the first unit of every job."""
 
 
-def jobs_of(trace: Trace, policy: IoPolicy, starts: Starts | None = None) -> list[Job]:
+def _columns(trace: Trace, policy: IoPolicy, starts: Starts | None) -> dict[str, Sequence[Number]]:
     """The jobs of a run at time 0; behind them, where there is a burst buffer, their streams."""
-    zero = trace.limits.number(0)
-    jobs = [
-        Job(
-            job=j, id=trace.rank[j], units=trace.units[j], nodes=trace.allocated[j],
-            asked_nodes=trace.nodes[j], peak=trace.peak[j], submit=trace.submit[j],
-            walltime=trace.walltime[j], iteration=trace.iteration[j], length=trace.length[j],
-            place=trace.offset[j], last_place=trace.offset[j + 1],
-            block=NOBODY if starts is None else starts[1][j], rate=zero, base=zero, volume=zero,
-        )
-        for j in range(len(trace))
-    ]  # fmt: skip
+    count, zeros = len(trace), [trace.limits.number(0)] * len(trace)
+    columns: dict[str, Sequence[Number]] = {
+        "job": range(count), "id": trace.rank, "units": trace.units, "nodes": trace.allocated,
+        "asked_nodes": trace.nodes, "peak": trace.peak, "submit": trace.submit,
+        "walltime": trace.walltime, "iteration": trace.iteration, "length": trace.length,
+        "place": trace.offset[:-1], "last_place": trace.offset[1:],
+        "block": [NOBODY] * count if starts is None else starts[1],
+        "rate": zeros, "base": zeros, "volume": zeros,
+    }  # fmt: skip
     if trace.buffered:
-        for j in range(len(trace)):
-            stream = copy(jobs[j])
-            stream.job, stream.peak = len(trace) + j, trace.buffered.stream[j]
-            stream.iteration = trace.buffered.iteration[j]
-            jobs.append(stream)
+        streams = {
+            "job": range(count, 2 * count), "peak": trace.buffered.stream,
+            "iteration": trace.buffered.iteration,
+        }  # fmt: skip
+        columns = {name: [*own, *streams.get(name, own)] for name, own in columns.items()}
     if policy.weigh:
-        for job in jobs:
-            job.weight = policy.weigh(job.nodes, job.iteration)
-    return jobs
+        columns["weight"] = [*map(policy.weigh, columns["nodes"], columns["iteration"])]
+    return columns
 
 
-def records_of(jobs: Sequence[Job]) -> Box:
-    """*jobs* as records of one array."""
-    records = _records(len(jobs), JOB_NUMBERS, JOB_AMOUNTS)
-    for name in records.dtype.names:
-        records[name] = [getattr(job, name) for job in jobs]
+def _held(columns: dict[str, Sequence[Number]], fast: bool) -> Box:
+    """The jobs in *columns* as objects, or where it is *fast* as records of one array."""
+    if not fast:
+        return [Job(**dict(zip(columns, row))) for row in zip(*columns.values())]
+    records = _records(len(columns["job"]), JOB_NUMBERS, JOB_AMOUNTS)
+    for name, values in (BEGINNING | columns).items():
+        records[name] = values
     return records
 
 
@@ -322,8 +320,8 @@ def tables_of(
 ) -> Tables:
     """The tables of a run at time 0: arrays where it is *fast*, else lists."""
     limits, machine, box = trace.limits, trace.machine, boxes(fast)
-    jobs, terms = jobs_of(trace, policy, starts), _terms(machine, trace.options)
-    records, places, closed = len(jobs), trace.num_places, starts is None
+    held, terms = _held(_columns(trace, policy, starts), fast), _terms(machine, trace.options)
+    records, places, closed = len(held), trace.num_places, starts is None
     zero, units = limits.number(0), machine.units if terms["partition"] else 0
     boxed = len(trace) if terms["boxed"] else 0
     words = -(-machine.units // WORD) if terms["numbered"] else 0
@@ -349,7 +347,6 @@ def tables_of(
     saved = steps if terms["search"] else 1
     volume = box([*trace.volume, *[zero] * (places - trace.num_phases)], real=True)
     order, arrivals = _arrivals(trace, starts)
-    held = records_of(jobs) if fast else jobs
     knapsack = _knapsack(trace, policy, closed, fast)
     return Tables(
         limits=limits, total=machine.units, **terms, jobs=held,

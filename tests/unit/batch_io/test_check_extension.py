@@ -177,7 +177,7 @@ def test_streams_above_the_drain_rate() -> None:
     terms = batch_io.Terms.of(problem, None)
     views, found = batch_io._matched(terms, schedule["jobs"])
     assert not found
-    lies = batch_io.check_totals(terms, views)
+    lies = batch_io.check_totals(terms, batch_io.Spans.of(views))
     assert {item.rule for item in lies} == {"drain"}
 
 
