@@ -194,7 +194,7 @@ def solve(
     spec = registry.solver(solver, kind)
     registry.require_backend(spec, backend)
     chosen = registry.settings_for(spec, settings or {})
-    start = plan_of(kind, plan_in(warm_start))
+    start, left_out = _start(kind, problem, warm_start)
     incumbents = Incumbents(deadline, listener=progress, maximise=kind.sense == "max")
     request = SolveRequest(options, deadline, chosen, start, incumbents, measure=measure)
     try:
@@ -206,7 +206,17 @@ def solve(
         request = replace(request, settings=registry.settings_for(spec, settings or {}))
         outcome, notes = _run(kind, spec, problem, request)
         notes = [f"{error}; answered by {spec.name}", *notes]
-    return _result(kind, spec, problem, request, outcome, [*notes, *problem.synthetic_notes])
+    notes = [*left_out, *notes, *problem.synthetic_notes]
+    return _result(kind, spec, problem, request, outcome, notes)
+
+
+def _start(kind: KindSpec, problem: Problem, given: object) -> tuple[object, list[str]]:
+    """The plan to begin from; None and a note for one that breaks a rule."""
+    start = plan_of(kind, plan_in(given))
+    if start is None or kind.kind in JUDGED_BY_SCHEDULE:
+        return start, []
+    broken = check_plan(kind, problem, start, None).violations
+    return (None, [f"the warm start is left out: {broken[0]}"]) if broken else (start, [])
 
 
 def _run(

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Literal
 
-from ioopt.check.flexgang.flexible_gang import check
 from ioopt.measure.io_server import SECONDS_PER_BURST, use_compiled
 from ioopt.metrics import mean_and_standard_error
 from ioopt.models.flexgang.frame import PatternData, covered, model_objective
@@ -133,7 +132,7 @@ def solve(
     patterns, notes = _patterns(problem, settings)
     search = PatternSearch(problem, patterns, request)
     baselines = _baselines(problem, search, greedy)
-    notes += _offer(problem, search, baselines, request)
+    _offer(search, baselines, request)
     build = request.deadline.elapsed() - begun
     _search(search, request)
     candidates = _candidates(search, baselines)
@@ -199,25 +198,16 @@ def _baselines(
 
 
 def _offer(
-    problem: FlexibleGangProblem,
-    search: PatternSearch,
-    baselines: dict[str, FlexibleGangPlan],
-    request: SolveRequest,
-) -> list[str]:
-    """Start the search from the baselines and the plan that the request brings, if it is sound."""
-    notes: list[str] = []
+    search: PatternSearch, baselines: dict[str, FlexibleGangPlan], request: SolveRequest
+) -> None:
+    """Start the search from the baselines and the plan that the request brings."""
     for plan in baselines.values():
         search.offer(plan)
-    if request.start is not None:
-        found = check(problem, request.start).violations
-        if found:
-            notes.append(f"the plan to start from is left out: {found[0]}")
-        elif f"{request.start.k},{request.start.d}" in search.by_key:
-            search.offer(request.start)
+    if request.start is not None and f"{request.start.k},{request.start.d}" in search.by_key:
+        search.offer(request.start)
     best = max(search.states, key=lambda state: state.value, default=None)
     if best is not None and best.plan is not None:
         request.incumbents.report(best.plan, best.value, search.bound)
-    return notes
 
 
 def _search(search: PatternSearch, request: SolveRequest) -> None:

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ioopt.check.flexgang.quantum_selection import check
 from ioopt.models.flexgang.quantum import QuantumCosts, QuantumModel
 from ioopt.problems.flexgang.quantum_selection import Option, QuantumSelectionProblem
 from ioopt.protocols import Outcome, SolveRequest
@@ -17,10 +16,9 @@ def solve(problem: QuantumSelectionProblem, request: SolveRequest) -> Outcome:
     """Build the program, start it from the greedy's plan, and realise what it finds."""
     costs = QuantumCosts(problem)
     begun = request.deadline.elapsed()
-    start, notes = _start(costs, request)
+    start = _start(costs, request)
     if start is not None and request.deadline.expired():
-        outcome = _realised(costs, start, request, StopReason.TIME)
-        return replace(outcome, notes=(*notes, *outcome.notes))
+        return _realised(costs, start, request, StopReason.TIME)
     lengths = {*cycle_grid(costs), *([costs.cycle(start)] if start is not None else [])}
     model = QuantumModel(costs, sorted(lengths))
     if start is not None:
@@ -36,8 +34,7 @@ def solve(problem: QuantumSelectionProblem, request: SolveRequest) -> Outcome:
         options = model.options(answer.values)
     outcome = _realised(costs, options, request, answer.stop, answer.bound)
     versions = {answer.backend: answer.version} if answer.backend else {}
-    notes = (*notes, *outcome.notes)
-    return replace(outcome, build_seconds=build, notes=notes, versions=versions)
+    return replace(outcome, build_seconds=build, versions=versions)
 
 
 def _realised(
@@ -58,20 +55,15 @@ def _realised(
     return realised_outcome(costs, options, again, bound, stop, request.deadline)
 
 
-def _start(
-    costs: QuantumCosts, request: SolveRequest
-) -> tuple[Sequence[Option] | None, tuple[str, ...]]:
+def _start(costs: QuantumCosts, request: SolveRequest) -> Sequence[Option] | None:
     """The greedy's options or those of the plan that the request brings, whichever cost less."""
     start: Sequence[Option] | None = greedy_options(costs)
     if request.start is None:
-        return start, ()
-    found = check(costs.problem, request.start).violations
-    if found:
-        return start, (f"the plan to start from is left out: {found[0]}",)
+        return start
     chosen = [request.start.options[job.id] for job in costs.problem.jobs]
     given = [(choice.quantum_seconds, choice.visits) for choice in chosen]
     better = start is None or costs.total(given) < costs.total(start)
-    return (given if better else start), ()
+    return given if better else start
 
 
 def run(

@@ -176,5 +176,5 @@ def test_a_plan_to_start_from_is_used_or_refused_with_a_note(kind: Any, spoilt: 
     assert again.objective == pytest.approx(best.objective) and again.notes == best.notes
     wrong = {**best.plan, **spoilt}
     refused = ioopt.solve(problem, solver, time_limit=30, settings=how, warm_start=wrong)
-    assert any("the plan to start from is left out" in note for note in refused.notes)
+    assert any("the warm start is left out" in note for note in refused.notes)
     assert refused.objective == pytest.approx(best.objective) and refused.violations == ()

@@ -139,8 +139,10 @@ def test_warm_start_is_checked_before_it_is_used() -> None:
     again = solve(problem, "ip", warm_start=first, settings={"anneal": "false"}, backend="CBC")
     assert again.objective <= first.objective + 1e-9
     broken = dict(first.plan, remote=[], copies=[])
-    noted = solve(problem, "ip", warm_start=broken)
-    assert any("warm start" in note for note in noted.notes)
+    for solver in ("ip", "link-aware"):
+        noted = solve(problem, solver, warm_start=broken)
+        assert "the warm start is left out: (7) inputs" in " ".join(noted.notes)
+        assert noted.violations == ()
 
 
 def test_gap_ends_the_search() -> None:
