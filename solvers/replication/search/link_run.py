@@ -145,6 +145,7 @@ class LinkAwareRun:
             request.deadline.clock,
         )
         self._orders_pay = self.params.orders_pay(problem) and not self._slow_replays
+        self._many = len(problem.tasks) >= self.params.many_tasks
         self._evaluations = evaluations
         self._elite = Best()
         self._ordered: Annealing | None = None
@@ -321,14 +322,14 @@ class LinkAwareRun:
         self.deal(fresh, first=turn == 0)
         if self.over():
             return
-        if self._orders_pay:
+        if self._orders_pay and (turn % 2 == 0 or self._many):
             self._orders(turn)
         else:
             self.anneal(turn)
 
     def deal(self, fresh: bool = True, first: bool = True) -> None:
         """Fresh starts, where no order is annealed: the spectral order dealt in turn, or in stretches."""
-        if not fresh or self._orders_pay:
+        if not fresh or (self._orders_pay and self._many):
             return
         nodes, order = len(self.problem.nodes), self._order
         starts = {"in turn": [order[i::nodes] for i in range(nodes)]}

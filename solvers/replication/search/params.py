@@ -22,7 +22,7 @@ class SearchParams(Record):
 
     *Orders*: a restart of up to ``evaluations_per_round`` replays a task anneals one for ``order_share`` of
     them by its bytes, from ``order_hot`` on by turns, or ``order_warm`` where it goes on from another, then
-    with barriers, from ``warm`` on.
+    with barriers, from ``warm`` on. Below ``many_tasks`` every other restart anneals queues instead.
 
     *Starts*: where replays are slow, from ``slow_cells`` inputs x nodes on, MinMin is the only planner
     asked.

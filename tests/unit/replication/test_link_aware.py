@@ -272,7 +272,7 @@ def test_plain_and_compiled_search_give_the_same_answer() -> None:
 @pytest.mark.slow
 def test_image_85_under_limited_disk_comes_near_the_bound() -> None:
     problem = generate("image-85", {"tasks": 40, "nodes": 4, "disk": "500MB"}, 0)
-    result = ioopt.solve(problem, "link-aware", time_limit=3600, settings={"evaluations": 800})
+    result = ioopt.solve(problem, "link-aware", time_limit=3600, settings={"evaluations": 1600})
     minmin = ioopt.solve(problem, "minmin").metrics["makespan_seconds"]
     assert result.violations == ()
     assert result.objective is not None
