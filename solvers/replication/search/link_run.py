@@ -322,10 +322,14 @@ class LinkAwareRun:
         self.deal(fresh, first=turn == 0)
         if self.over():
             return
-        if self._orders_pay and (turn % 2 == 0 or self._many):
-            self._orders(turn)
+        if self._orders_pay and not self._many:
+            turn, queues = divmod(turn, 2)
         else:
+            queues = not self._orders_pay
+        if queues:
             self.anneal(turn)
+        else:
+            self._orders(turn)
 
     def deal(self, fresh: bool = True, first: bool = True) -> None:
         """Fresh starts, where no order is annealed: the spectral order dealt in turn, or in stretches."""
