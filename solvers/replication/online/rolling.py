@@ -1,6 +1,6 @@
 """``rolling``: a plan of what is left, made anew as tasks arrive or a share of them has gone.
 
-Plans come from heft, b-level, locality and a depth-first order of what is left
+Plans come from heft, b-level, locality and a dispatch by live bytes of what is left
 (:mod:`ioopt.solvers.replication.online.rolling`), beside the plan in force; the one whose replay
 ends first is followed strictly, each node taking its tasks in the planned order. Under small disks
 that pays, as what a plan spills depends on its order. Where it does not, no plan is followed: tasks
@@ -42,7 +42,7 @@ from ioopt.solvers.replication import dispatch
 from ioopt.solvers.replication.dispatch import locality
 from ioopt.solvers.replication.greedy.list_scheduler import B_LEVEL, HEFT, ListScheduler
 from ioopt.solvers.replication.online.late_binding import LateBinding
-from ioopt.solvers.replication.search.flow_deal import depth_first, stretches
+from ioopt.solvers.replication.search.flow_deal import LiveBytes, depth_first, stretches
 
 LATE = 0.1
 """Tasks are bound late where that is at most by this share worse than the plan, times being known."""
@@ -176,10 +176,13 @@ class Rolling:
 
 
 def _candidates(rest: Remaining) -> Iterator[Queues]:
-    """Plans of what is left, the first one that which knows of limited disks where there are any."""
+    """Plans of what is left, the first ones those that know of limited disks where there are any."""
     problem = rest.problem
     if _limited(problem.nodes):
-        yield rest.behind_heads(stretches(problem, depth_first(problem)))
+        order = depth_first(problem)
+        for strict in (True, False):
+            yield _run(rest, LiveBytes(problem, order, strict), False)
+        yield rest.behind_heads(stretches(problem, order))
     for components in (HEFT, B_LEVEL):
         yield rest.behind_heads(ListScheduler(problem, components).run().queues())
     for prefetch in (True, False):

@@ -1,25 +1,38 @@
-"""A depth-first order, which keeps few live bytes, and its stretches: what searches begin from.
+"""Plans that keep few live bytes, to begin a search over workflows from: depth-first and dispatched.
 
 A product lives on a disk from its start to its last reader's. Where disks are small, list
 schedulers start more than the disks can hold and save it all over the shared link; whoever
 finishes what has been begun first, as in a pebble game, saves next to nothing.
 """
 
+import random
 from bisect import bisect_right
+from heapq import nsmallest
 from itertools import accumulate
 
+from ioopt.decisions.replication import DispatchView, Pair
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.solvers.replication.plans import successors
 
+WINDOW = 40
+"""Ready tasks that a dispatch looks at, the first of the order."""
+EXCESS, DRIFT = 2.0, 0.1
+"""What bytes beyond a disk and places down the order cost a dispatch."""
 RECENT, READERS = 60, 8
 """Tasks that a depth-first order has in mind to go on with, and readers of a file among them."""
 
 
-def depth_first(problem: ReplicationProblem) -> list[int]:
+def depth_first(problem: ReplicationProblem, rng: random.Random | None = None) -> list[int]:
     """An order in which what a task waits for comes just before it, then readers of the same files.
 
-    Among those it goes on with the one that waits for the fewest bytes, ties to the latest.
+    Among those it goes on with the one that waits for the fewest bytes, ties to the latest. *rng*
+    shuffles the producers of a task; else they come in the order of the file.
     """
+
+    def producers(k: int) -> list[int]:
+        before = list(problem.predecessors[k])
+        return rng.sample(before, len(before)) if rng else before
+
     done = [False] * len(problem.tasks)
     order: list[int] = []
     recent: list[int] = []
@@ -29,12 +42,12 @@ def depth_first(problem: ReplicationProblem) -> list[int]:
     after = successors(problem)
 
     def visit(first: int) -> None:
-        stack = [(first, iter(problem.predecessors[first]))]
+        stack = [(first, iter(producers(first)))]
         while stack:
             k, before = stack[-1]
             j = next((j for j in before if not done[j]), None)
             if j is not None:
-                stack.append((j, iter(problem.predecessors[j])))
+                stack.append((j, iter(producers(j))))
                 continue
             stack.pop()
             if done[k]:
@@ -72,3 +85,69 @@ def stretches(problem: ReplicationProblem, order: list[int]) -> list[list[int]]:
         nodes = [i % len(queues) for i in range(first, first + len(queues))]
         queues[next(i for i in nodes if problem.fits(k, i))].append(k)
     return queues
+
+
+class LiveBytes:
+    """A dispatcher that knows the whole workflow: nodes take what their live bytes leave room for.
+
+    Of the first ready tasks of *order* and nodes it takes the pair of least cost: seconds to bring the
+    inputs, and ``EXCESS`` times those to fetch what the disk could not hold. A *strict* one lets cores idle
+    rather than exceed a disk, unless all do; another adds for each place down the order ``DRIFT`` times the
+    seconds to fetch a file of mean size.
+    """
+
+    def __init__(self, problem: ReplicationProblem, order: list[int], strict: bool = True) -> None:
+        self.problem, self.strict = problem, strict
+        self.rank = {k: place for place, k in enumerate(order)}
+        self.size = [file.bytes for file in problem.files]
+        self.fetch = 1.0 / problem.network.remote_bytes_per_second
+        mean = sum(self.size) / max(1, len(self.size))
+        self.drift = 0.0 if strict else DRIFT * mean * self.fetch
+        self.unread = [len(tasks) for tasks in problem.readers]
+        """By file, its readers that are not assigned yet."""
+        self.there: list[set[int]] = [set(held) for held in problem.holds]
+        """By node, the files of its tasks, while anybody reads them."""
+
+    def __call__(self, view: DispatchView) -> Pair | None:
+        """The pair of least cost; None where nothing should start."""
+        nodes = view.open_nodes()
+        computing = [[run.task for run in view.computing(i)] for i in range(len(view.nodes))]
+        idle = not any(computing) and len(nodes) == len(view.nodes)
+        first = nsmallest(WINDOW, view.ready, key=self.rank.__getitem__)
+        best: tuple[float, Pair] | None = None
+        for i in nodes:
+            room = self._room(view, i, computing[i])
+            for place, k in enumerate(first):
+                if view.takes(k, i):
+                    seconds, over = self._cost(view, k, i, room)
+                    cost = seconds + EXCESS * over * self.fetch + self.drift * place
+                    if (idle or not over or not self.strict) and (
+                        best is None or (cost, (k, i)) < best
+                    ):
+                        best = cost, (k, i)
+        if best is None:
+            return None
+        k, i = best[1]
+        for f in self.problem.inputs[k]:
+            self.unread[f] -= 1
+        self.there[i].update(self.problem.inputs[k], self.problem.outputs[k])
+        return k, i
+
+    def _room(self, view: DispatchView, i: int, computing: list[int]) -> float:
+        """Bytes of node *i* that no live file takes."""
+        disk = view.nodes[i].disk_bytes
+        if disk is None:
+            return float("inf")
+        used = {f for k in computing for f in self.problem.inputs[k]}
+        self.there[i] = {f for f in self.there[i] if self.unread[f] or f in used}
+        return float(disk - sum([self.size[f] for f in self.there[i]]))
+
+    def _cost(self, view: DispatchView, k: int, i: int, room: float) -> tuple[float, float]:
+        """Seconds to bring the inputs of task *k* to node *i*, and bytes beyond its *room*."""
+        copy = 1.0 / view.network.replica_bytes_per_second
+        seconds, wanted = 0.0, sum([self.size[f] for f in self.problem.outputs[k]])
+        for f in self.problem.inputs[k]:
+            if f not in self.there[i] and not view.holds(i, f):
+                wanted += self.size[f]
+                seconds += self.size[f] * (copy if view.copies(f) else self.fetch)
+        return seconds, max(0.0, wanted - room)

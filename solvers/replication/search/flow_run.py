@@ -3,18 +3,24 @@
 See :mod:`ioopt.solvers.replication.search.link_aware`.
 """
 
+import random
 from collections.abc import Mapping
+from contextlib import suppress
 
+from ioopt.errors import OutOfTime
 from ioopt.models.replication.workflow_bound import TransferBound
 from ioopt.problems.replication import ReplicationPlan
+from ioopt.sim.replication.dispatch import dispatch
 from ioopt.sim.replication.simulate import simulate
 from ioopt.sim.replication.state import replay_seconds
-from ioopt.solvers.replication.search.flow_deal import depth_first, stretches
+from ioopt.solvers.replication.search.flow_deal import LiveBytes, depth_first, stretches
 from ioopt.solvers.replication.search.link_run import LinkAwareRun
 from ioopt.solvers.replication.search.link_search import Queues
 from ioopt.solvers.replication.workflows import PLANNERS, Planner
 from ioopt.units import quantity, time_unit
 
+DEAL_SHARE = 0.15
+"""Share of the time left that one dispatch may take."""
 LONG_REPLAY_SECONDS = 1.0
 """A plain replay that takes longer must watch the clock."""
 
@@ -25,6 +31,7 @@ class FlowRun(LinkAwareRun):
     def start(self) -> None:
         """Score all planners' plans, each under its own eviction and under ours, and a given plan."""
         self.ends: dict[str, float] = {}
+        self._rng = random.Random(self.request.options.seed)
         super().start()
 
     def _proven(self) -> float:
@@ -58,13 +65,22 @@ class FlowRun(LinkAwareRun):
         return (*super().notes(), f"planners: {', '.join(ends) or 'not replayed'}")
 
     def deal(self, fresh: bool = True, first: bool = True) -> None:
-        """At *first* stretches of the depth-first order.
+        """Dispatches by live bytes; at *first* stretches of the depth-first order.
 
-        They gain nothing where a planner has a plan, but are one where time was too short for any.
+        The stretches gain nothing where a planner has a plan, but are one where time was too short for any.
         """
         if first and not self.over() and not self._slow():
             cut = stretches(self.problem, depth_first(self.problem))
             self.attempt(cut, "stretches of the depth-first order")
+        for turn in range(self.params.workflow_deals if fresh else 0):
+            if self.over() or self._slow():
+                return
+            order = depth_first(self.problem, self._rng if turn or not first else None)
+            within = self.request.deadline.within(DEAL_SHARE * max(0.0, self.budget.left()))
+            with suppress(OutOfTime):
+                policy = LiveBytes(self.problem, order, strict=turn % 2 == 0)
+                plan, _ = dispatch(self.problem, policy, deadline=within)
+                self.attempt(self.queues_of(plan), "dispatch by live bytes")
 
     def anneal(self, turn: int = 0) -> None:
         """Anneal where replays are quick, and there is a plan."""

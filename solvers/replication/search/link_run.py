@@ -322,6 +322,8 @@ class LinkAwareRun:
         self.deal(fresh, first=turn == 0)
         if self.over():
             return
+        if self._elite.score == inf:  # no start fits the nodes, or none was made in time
+            self._elite = self.best
         if self._orders_pay and not self._many:
             turn, queues = divmod(turn, 2)
         else:

@@ -25,7 +25,7 @@ class SearchParams(Record):
     with barriers, from ``warm`` on. Below ``many_tasks`` every other restart anneals queues instead.
 
     *Starts*: where replays are slow, from ``slow_cells`` inputs x nodes on, MinMin is the only planner
-    asked.
+    asked. ``workflow_deals`` dispatches by live bytes begin a workflow, and every cycle of restarts.
 
     *Annealing of queues* begins at each of ``heats`` by turns and falls as from the first to ``cold``;
     temperatures are shares of the makespan for up to ``many_tasks`` tasks, less for more: a move changes
@@ -42,6 +42,7 @@ class SearchParams(Record):
     many_tasks: Count = 100
     slow_cells: Count = 90_000
     evaluations_per_round: Count = 500
+    workflow_deals: Count = 6
     order_share: Share = 0.6
     order_hot: tuple[Share, Share] = (5e-3, 1e-2)
     order_warm: Share = 3e-3

@@ -18,10 +18,11 @@ from ioopt.models.replication.workflow_bound import makespan_bound_seconds
 from ioopt.options import Deadline, SolveOptions
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.protocols import SolveRequest
+from ioopt.sim.replication.dispatch import dispatch
 from ioopt.sim.replication.simulate import simulate
 from ioopt.solvers.replication import auto
 from ioopt.solvers.replication.search import flow_run, link_aware
-from ioopt.solvers.replication.search.flow_deal import depth_first, stretches
+from ioopt.solvers.replication.search.flow_deal import LiveBytes, depth_first, stretches
 from ioopt.solvers.replication.search.line_moves import change, keep, put_back, write_queues
 from ioopt.solvers.replication.search.link_search import Engine, by_replays
 from ioopt.solvers.replication.workflows import PLANNERS
@@ -63,10 +64,15 @@ def test_stretches_follow_core_time_and_fit() -> None:
 def test_a_core_idles_rather_than_exceed_the_disk() -> None:
     """On two cores locality starts a1 beside a0 and waits for x0 to be saved, as HEFT does above: 44 s.
 
-    In the depth-first order the second core idles: 4 s.
+    A strict dispatch by live bytes leaves the second core alone: 4 s. One that is not strict takes
+    a1 at once, as there is nothing else: 44 s as well.
     """
     problem = pairs(2, cores=2)
     assert ioopt.solve(problem, "locality").metrics["makespan_seconds"] == 44
+    for strict, seconds in ((True, 4), (False, 44)):
+        plan, _ = dispatch(problem, LiveBytes(problem, depth_first(problem), strict))
+        replay = plan.model_copy(update={"dispatches": None})
+        assert simulate(problem, replay).metrics["makespan_seconds"] == seconds
     assert ioopt.solve(problem, "link-aware", settings={"evaluations": 50}).objective == 4
 
 
@@ -123,6 +129,7 @@ def test_never_above_a_planner_and_the_same_again(seed: int) -> None:
 def test_annealing_improves_what_the_starts_leave(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many small groups on disks of 1.5 times the largest task, from HEFT's plan alone."""
     monkeypatch.setattr(flow_run, "PLANNERS", {"heft": PLANNERS["heft"]})
+    monkeypatch.setattr(flow_run, "DEAL_SHARE", 0.0)
     problem = generate("many-small-groups", {"groups": 6, "nodes": 2, "disk_share": 1.5}, 4)
     heft = ioopt.solve(problem, "heft").metrics["makespan_seconds"]
     result = ioopt.solve(problem, "link-aware", settings={"evaluations": 300})
