@@ -5,7 +5,6 @@ See :mod:`ioopt.solvers.replication.search.link_aware`.
 
 import random
 from collections.abc import Mapping
-from contextlib import suppress
 
 from ioopt.errors import OutOfTime
 from ioopt.models.replication.workflow_bound import TransferBound
@@ -77,10 +76,12 @@ class FlowRun(LinkAwareRun):
                 return
             order = depth_first(self.problem, self._rng if turn or not first else None)
             within = self.request.deadline.within(DEAL_SHARE * max(0.0, self.budget.left()))
-            with suppress(OutOfTime):
-                policy = LiveBytes(self.problem, order, strict=turn % 2 == 0)
+            policy = LiveBytes(self.problem, order, strict=turn % 2 == 0)
+            try:
                 plan, _ = dispatch(self.problem, policy, deadline=within)
-                self.attempt(self.queues_of(plan), "dispatch by live bytes")
+            except OutOfTime:
+                return
+            self.attempt(self.queues_of(plan), "dispatch by live bytes")
 
     def anneal(self, turn: int = 0) -> None:
         """Anneal where replays are quick, and there is a plan."""
