@@ -1,4 +1,4 @@
-"""One run of the link-aware search over a workflow: planners, a depth-first plan, annealing.
+"""One run of the link-aware search over a workflow: planners, dispatches by live bytes, annealing.
 
 See :mod:`ioopt.solvers.replication.search.link_aware`.
 """
