@@ -16,6 +16,7 @@ from bench import speed, sweeps  # noqa: E402
 
 MODULES = {
     "bounds": "bench.bounds",
+    "copy-entries": "bench.copy_entries",
     "fit": "bench.fit",
     "relaxation": "bench.relaxation",
     "snakemake": "bench.on_snakemake",

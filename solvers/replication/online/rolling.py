@@ -1,6 +1,6 @@
 """``rolling``: a plan of what is left, made anew as tasks arrive or a share of them has gone.
 
-Plans come from heft, b-level, locality and a dispatch by live bytes of what is left
+Plans come from heft, b-level, locality and dispatches by live bytes of what is left
 (:mod:`ioopt.solvers.replication.online.rolling`), beside the plan in force; the one whose replay
 ends first is followed strictly, each node taking its tasks in the planned order. Under small disks
 that pays, as what a plan spills depends on its order. Where it does not, no plan is followed: tasks

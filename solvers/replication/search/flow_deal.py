@@ -7,10 +7,11 @@ finishes what has been begun first, as in a pebble game, saves next to nothing.
 
 import random
 from bisect import bisect_right
+from collections.abc import Iterator
 from heapq import nsmallest
 from itertools import accumulate
 
-from ioopt.decisions.replication import DispatchView, Pair
+from ioopt.decisions.replication import DispatchView, Pair, least
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.solvers.replication.plans import successors
 
@@ -110,28 +111,29 @@ class LiveBytes:
 
     def __call__(self, view: DispatchView) -> Pair | None:
         """The pair of least cost; None where nothing should start."""
+        pair = least(self._priced(view))
+        if pair is not None:
+            k, i = pair
+            for f in self.problem.inputs[k]:
+                self.unread[f] -= 1
+            self.there[i].update(self.problem.inputs[k], self.problem.outputs[k])
+        return pair
+
+    def _priced(self, view: DispatchView) -> Iterator[tuple[float, Pair]]:
+        """The pairs that may start now, each with its cost in seconds."""
         nodes = view.open_nodes()
+        if not nodes:
+            return
         computing = [[run.task for run in view.computing(i)] for i in range(len(view.nodes))]
         idle = not any(computing) and len(nodes) == len(view.nodes)
         first = nsmallest(WINDOW, view.ready, key=self.rank.__getitem__)
-        best: tuple[float, Pair] | None = None
         for i in nodes:
             room = self._room(view, i, computing[i])
             for place, k in enumerate(first):
                 if view.takes(k, i):
                     seconds, over = self._cost(view, k, i, room)
-                    cost = seconds + EXCESS * over * self.fetch + self.drift * place
-                    if (idle or not over or not self.strict) and (
-                        best is None or (cost, (k, i)) < best
-                    ):
-                        best = cost, (k, i)
-        if best is None:
-            return None
-        k, i = best[1]
-        for f in self.problem.inputs[k]:
-            self.unread[f] -= 1
-        self.there[i].update(self.problem.inputs[k], self.problem.outputs[k])
-        return k, i
+                    if idle or not over or not self.strict:
+                        yield seconds + EXCESS * over * self.fetch + self.drift * place, (k, i)
 
     def _room(self, view: DispatchView, i: int, computing: list[int]) -> float:
         """Bytes of node *i* that no live file takes."""

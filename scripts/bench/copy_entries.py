@@ -1,0 +1,59 @@
+"""One copy entry more in the best known plans of the library: what it could gain on small disks.
+
+Tried is every place of a queue with every file that one of the next twelve tasks there reads, 1,500 of
+these at random where there are more. Plans with rounds or the record of a run are left out.
+"""
+
+from __future__ import annotations
+
+import random
+from contextlib import suppress
+
+from bench.frame import show
+from ioopt.campaign.library import entries
+from ioopt.errors import SimulationError, UsageError
+from ioopt.problems.replication import CopyEntry, ReplicationPlan, ReplicationProblem
+from ioopt.sim.replication.simulate import simulate
+
+AHEAD, MOST = 12, 1_500
+
+
+def main(quick: bool) -> None:
+    """Print the table; with *quick* of a few places each."""
+    rows = []
+    for name, entry in entries().items():
+        with suppress(UsageError):  # a file of others that is not here
+            problem = entry.problem() if entry.measure == "makespan_seconds" else None
+            if isinstance(problem, ReplicationProblem) and has_small_disks(problem):
+                plan = ReplicationPlan.model_validate(entry.plan)
+                if not plan.rounds and not plan.dispatches:
+                    rows.append((name, *gains(problem, plan, 20 if quick else MOST)))
+    show("one copy entry more", ("entry", "makespan", "places", "tried", "better", "gain, %"), rows)
+
+
+def has_small_disks(problem: ReplicationProblem) -> bool:
+    """Whether some disk cannot hold all files that are read."""
+    read = sum(file.bytes for file, by in zip(problem.files, problem.readers) if by)
+    return any((node.disk_bytes or read) < read for node in problem.nodes)
+
+
+def gains(problem: ReplicationProblem, plan: ReplicationPlan, most: int) -> tuple[str, ...]:
+    """Makespan, places, how many were tried, how many were better, and the most that one gained."""
+    inputs = {task.id: task.inputs for task in problem.tasks}
+    places = []
+    for node, queue in plan.order.items():
+        for x in range(len(queue)):
+            ahead = [name for name in queue[x : x + AHEAD] if isinstance(name, str)]
+            places += [(node, x, file) for file in sorted({f for k in ahead for f in inputs[k]})]
+    before = simulate(problem, plan).metrics["makespan_seconds"]
+    ends = []
+    tried = places if len(places) <= most else random.Random(1).sample(places, most)
+    for node, x, file in tried:
+        queue = plan.order[node]
+        more = (*queue[:x], CopyEntry.model_validate({"copy": file}), *queue[x:])
+        with suppress(SimulationError):
+            changed = plan.model_copy(update={"order": {**plan.order, node: more}})
+            ends.append(simulate(problem, changed).metrics["makespan_seconds"])
+    better = sum(end < before * (1 - 1e-9) for end in ends)
+    gain = 100 * (1 - min([before, *ends]) / before)
+    return f"{before:.6g}", str(len(places)), str(len(tried)), str(better), f"{gain:.3f}"
