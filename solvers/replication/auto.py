@@ -1,6 +1,7 @@
 """``auto``: every queue of a few tasks tried (``exact-workflow``), else ``link-aware``.
 
 Both begin from all cheap plans and score by the replay, so that the answer is never behind a planner.
+Where the additive batch time is the measure: ``ip``, or on small disks ``link-aware``, which scores by it.
 ``ip`` minimises another quantity, the additive batch time, and is not among them: with private links
 and ample disks its plans end later on presets image-85 and sat-85, and about as soon on ppa.
 """
@@ -12,13 +13,17 @@ from ioopt.protocols import Outcome, SolveRequest
 from ioopt.solvers.replication import workflows
 from ioopt.solvers.replication.exact import exact_workflow, ip
 from ioopt.solvers.replication.plans import TINY_TASKS
+from ioopt.solvers.replication.search import link_aware
 
 
 def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome[ReplicationPlan]:
     """Solve with the picked solver; the first note says which and why."""
     tasks = len(problem.tasks)
     additive = request.measure == "additive_seconds"
-    if additive and not problem.is_workflow and not has_small_disk(problem):
+    if additive and not problem.is_workflow and has_small_disk(problem):
+        outcome = link_aware.solve(problem, request)
+        note = "auto: link-aware, because additive_seconds is the measure and disks are small"
+    elif additive and not problem.is_workflow:
         outcome = ip.solve(problem, replace(request, settings=ip.Settings()))
         note = "auto: ip, because additive_seconds is the measure"
     elif tasks <= TINY_TASKS and all(node.staging == 1 for node in problem.nodes):

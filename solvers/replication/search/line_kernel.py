@@ -10,7 +10,7 @@ import math
 from typing import NamedTuple
 
 from ioopt.sim.replication.kernel import FINISHED, replay
-from ioopt.sim.replication.state import Instance, Log, Queues, State
+from ioopt.sim.replication.state import TRANSFERS, Instance, Log, Queues, State
 from ioopt.solvers.replication.search.line_moves import (
     BEST,
     EVALUATIONS,
@@ -41,10 +41,33 @@ class Schedule(NamedTuple):
     by_bytes: int
 
 
-def makespan(inst: Instance, plan: Queues, st: State, log: Log, limit: float) -> float:
-    """The end of the queues of *plan*; infinite above *limit* or where they cannot run."""
-    value, code = replay(inst, plan, st, log, limit)
-    return value if code == FINISHED else float("inf")
+def replayed(inst: Instance, plan: Queues, st: State, log: Log, line: Line, limit: float) -> float:
+    """The end of the queues of *plan*, or with a *log* their batch time; infinite where they cannot run.
+
+    Ends above *limit* are infinite too.
+    """
+    value, code = replay(inst, plan, st, log, float("inf") if log.enabled else limit)
+    if code != FINISHED:
+        return float("inf")
+    return batch_time(inst, plan, st, log, line) if log.enabled else value
+
+
+def batch_time(inst: Instance, plan: Queues, st: State, log: Log, line: Line) -> float:
+    """Seconds of the busiest node (13): its fetches, its copies at both ends, its computing."""
+    busy = st.room
+    for i in range(inst.num_nodes):
+        busy[i] = 0.0
+        for p in range(plan.ptr[i], plan.ptr[i + 1]):
+            busy[i] += inst.compute[plan.entry[p]] / inst.speed[i]
+    for n in range(st.counters[TRANSFERS]):
+        size, source = inst.size[log.file[n]], log.source[n]
+        if source >= 0:
+            busy[source] += size * line.costs[1]
+        busy[log.destination[n]] += size * line.costs[1 if source >= 0 else 0]
+    most = busy[0]
+    for i in range(1, inst.num_nodes):
+        most = max(most, busy[i])
+    return most
 
 
 def anneal(
@@ -61,7 +84,7 @@ def anneal(
         if schedule.by_bytes:
             line.values[NOW] = seconds(inst, line, float("inf"))
         else:
-            line.values[NOW] = makespan(inst, plan, st, log, float("inf"))
+            line.values[NOW] = replayed(inst, plan, st, log, line, float("inf"))
     for step in range(first, first + schedule.steps):
         if line.values[BEST] <= schedule.target:
             return
@@ -77,7 +100,7 @@ def anneal(
         if schedule.by_bytes:
             value = seconds(inst, line, limit)
         elif write_queues(inst, plan, line):
-            value = makespan(inst, plan, st, log, limit)
+            value = replayed(inst, plan, st, log, line, limit)
         line.counts[EVALUATIONS] += 1
         if value > limit:
             put_back(line)

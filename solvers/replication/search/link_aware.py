@@ -73,7 +73,7 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
             other.result()
     search = min(runs, key=lambda run: run.best.score)
     return Outcome(
-        search.best_plan(), search.bound, search.stop(), objective_name="makespan_seconds",
+        search.best_plan(), search.bound, search.stop(), objective_name=search.objective_name,
         build_seconds=build, notes=search.notes(),
         metrics={"evaluations": sum(run.budget.evaluations for run in runs)},
     )  # fmt: skip

@@ -9,8 +9,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
 
+from ioopt.check.replication.check import check
 from ioopt.compiled.choice import LOADING_SECONDS, use_machine_code
 from ioopt.errors import NotApplicableError, OutOfTime
+from ioopt.models.replication.bounds import area_seconds
 from ioopt.models.replication.workflow_bound import makespan_bound_seconds
 from ioopt.options import AtMost
 from ioopt.problems.replication import RULES, EvictionPolicy, ReplicationPlan, ReplicationProblem
@@ -124,11 +126,13 @@ class LinkAwareRun:
         self, problem: ReplicationProblem, request: SolveRequest, evaluations: int | None
     ) -> None:
         self.problem, self.request, self.params = problem, request, params.PARAMS
+        self.additive = request.measure == "additive_seconds" and not problem.is_workflow
+        self.objective_name = "additive_seconds" if self.additive else "makespan_seconds"
         self.bound = self._proven()
         gap = request.options.gap or 0.0
         self.target = max(self.bound / (1.0 - min(gap, 0.999)), self.bound * (1 + 1e-10))
         self.best = Best()
-        request.incumbents.objective_name = "makespan_seconds"
+        request.incumbents.objective_name = self.objective_name
         request.incumbents.bound = self.bound
         self._said = -1.0
         self._cells = params.cells(problem)
@@ -154,10 +158,16 @@ class LinkAwareRun:
         plain = replay_seconds(problem)[0]
         self._chosen = plain >= LOADING_SECONDS
         fast = self._chosen and use_machine_code("link-aware", request.deadline, effort * plain)
-        self.engine = Engine(problem, request.options.seed, fast, self.options)
+        self.engine = self._engine(fast)
+
+    def _engine(self, fast: bool) -> Engine:
+        seed = self.request.options.seed
+        return Engine(self.problem, seed, fast, self.options, self.additive)
 
     def _proven(self) -> float:
-        """A bound of the makespan in seconds."""
+        """A bound of the measure in seconds."""
+        if self.additive:
+            return area_seconds(self.problem)
         return makespan_bound_seconds(self.problem)
 
     @cached_property
@@ -274,10 +284,11 @@ class LinkAwareRun:
         return [[index[name] for name in row if isinstance(name, str)] for row in entries]
 
     def _replayed(self, plan: ReplicationPlan, queues: Queues, origin: str) -> float:
-        """The makespan of a whole plan of these *queues*, in seconds."""
+        """The measure of a whole plan of these *queues*, in seconds."""
         entries = sum(map(len, plan.order.values()))
         if plan.rounds or plan.dispatches or entries > sum(map(len, queues)):
-            return float(simulate(self.problem, plan).metrics["makespan_seconds"])
+            schedule = simulate(self.problem, plan).schedule
+            return check(self.problem, plan, schedule).objectives[self.objective_name]
         return self.engine.score(queues, plan.eviction)
 
     def improve(self) -> None:
@@ -288,7 +299,7 @@ class LinkAwareRun:
         plain = min(budget.left(), budget.effort * budget.replay_seconds)
         if not self._chosen and use_machine_code("link-aware", self.request.deadline, plain):
             # No random number has been drawn yet: both engines would give the same answer.
-            self.engine = Engine(self.problem, self.request.options.seed, True, self.options)
+            self.engine = self._engine(True)
             budget.replay_seconds = 0.0
         for turn in range(self.params.most_restarts):
             before = budget.evaluations

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -13,6 +14,7 @@ from conftest import shared_files
 from replication_samples import document
 
 import ioopt
+from ioopt.check.replication.check import check
 from ioopt.errors import NotApplicableError
 from ioopt.generate.replication.generate import generate
 from ioopt.models.replication.workflow_bound import makespan_bound_seconds
@@ -90,9 +92,9 @@ def test_bounds_by_hand() -> None:
     assert makespan_bound_seconds(ioopt.load({**data, "tasks": []})) == 0
 
 
-def ordered(order: list[int], nodes: list[int]) -> tuple[Engine, Annealing]:
+def ordered(order: list[int], nodes: list[int], additive: bool = False) -> tuple[Engine, Annealing]:
     """An annealing of one order of the chain's tasks that stands at *order* and *nodes*."""
-    engine = Engine(ioopt.load(chain()), 3, False)
+    engine = Engine(ioopt.load(chain()), 3, False, additive=additive)
     line = engine.line(order, nodes, True)
     return engine, Annealing(engine, engine.arrays([]), line, 10, by_bytes=True)
 
@@ -149,11 +151,12 @@ def test_annealing_of_one_order_finds_the_line() -> None:
 
 
 @pytest.mark.slow
-def test_plain_and_compiled_annealing_of_one_order_are_equal() -> None:
+@pytest.mark.parametrize("additive", [False, True])
+def test_plain_and_compiled_annealing_of_one_order_are_equal(additive: bool) -> None:
     problem = generate("bipartite-85", {"tasks": 30, "nodes": 3, "disk": "400MB"}, 2)
     answers = []
     for fast in (False, True):
-        engine = Engine(problem, 5, fast)
+        engine = Engine(problem, 5, fast, additive=additive)
         annealing = by_bytes(engine, task_order(problem))
         annealing.run(300, 5.0, 0.1, 0.0)
         barred = with_barriers(engine, annealing, 3)
@@ -178,6 +181,36 @@ def test_barriers_by_hand(every: int, rounds: list[list[int]], seconds: float) -
     assert barred.best_rounds() == rounds
     assert barred.best_queues() == [[1, 0], [3, 2]]
     assert barred.best_score == pytest.approx(seconds)
+
+
+def test_batch_time_by_hand() -> None:
+    """Of the first plan above: n0 fetches f0, f1, f3 in 12 s and computes 2 s, n1 fetches f2 and f4.
+
+    f1 and f3 are copied from n0 to n1, f2 from n1 to n0: .12 s at both.
+    """
+    barred = with_barriers(*ordered([1, 3, 0, 2], [0, 0, 1, 1], additive=True), 1)
+    assert barred.best_score == pytest.approx(12 + 2 + 3 * 0.04)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_additive_time_on_small_disks_is_searched(seed: int) -> None:
+    """Scored by the fetches of the replay, as the checker adds them up, and no worse with more time."""
+    problem = generate("image-85", {"tasks": 24, "nodes": 3, "disk": "500MB"}, seed)
+    solve = partial(ioopt.solve, problem, measure="additive_seconds", seed=seed)
+    engine, cheap = Engine(problem, 0, False, additive=True), []
+    for name in ("heft", "locality", "fifo"):
+        plan = ReplicationPlan.model_validate(solve(name).plan)
+        queues = [[problem.task_index[k] for k in plan.order[node.id]] for node in problem.nodes]
+        replayed = ioopt.simulate(problem, plan)
+        checked = check(problem, plan, replayed.schedule).objectives["additive_seconds"]
+        assert engine.score(queues, plan.eviction) == pytest.approx(checked, rel=1e-12)
+        cheap.append(checked)
+    short = solve("link-aware", settings={"evaluations": 300})
+    assert short.objective_name == "additive_seconds"
+    assert short.bound <= short.objective < min(cheap)
+    again = solve(warm_start=short, time_limit=0.2)
+    assert again.objective <= short.objective + 1e-9
+    assert again.notes[0].startswith("auto: link-aware")
 
 
 def test_moves_of_barriers_are_taken_back_whole() -> None:
