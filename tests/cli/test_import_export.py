@@ -106,7 +106,6 @@ SOURCES = {
         {"nb_res": 4, "jobs": [{"id": 1, "subtime": 0, "res": 2, "profile": "p"}],
          "profiles": {"p": {"type": "delay", "delay": 9}}}
     ),
-    "messages": "ganged,running,messages,colour\n1,1,9,red\n0,1,9,red\n",
 }  # fmt: skip
 TOLD = {
     "swf": ("invented I/O", "invented rates"),
@@ -118,7 +117,6 @@ TOLD = {
     "saga": ("its network is not used", "invented machine"),
     "nextflow-trace": ("precedence is unknown", "invented files: one product a task"),
     "batsim": ("reads and writes are one", "invented rates", "invented platform"),
-    "messages": ("columns not used: colour",),
 }
 
 

@@ -123,17 +123,6 @@ def comparisons() -> list[bytes]:
     return found
 
 
-def message_counts() -> list[bytes]:
-    """Message counts of gangs, with and without a head of their own."""
-    rows = ["application,quantum,processor,ganged,running,messages"]
-    for quantum in range(4):
-        for processor in range(4):
-            absent = quantum == 2
-            runs = int(not (absent and processor == 1))
-            rows.append(f"LU,{quantum},{processor},{int(not absent)},{runs},{3 + processor}")
-    return [("\n".join(rows) + "\n").encode(), b"ganged,running,messages\n1,1,4\n0,1,2\n0,0,1\n"]
-
-
 def estee_graphs() -> list[bytes]:
     """A table of two graphs, the text of a graph being JSON of its own."""
     tasks = [

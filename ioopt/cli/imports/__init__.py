@@ -27,7 +27,6 @@ COMMANDS = {
         _FLOWS + "solution",
         "The plan in a solver's solution of an exported model.",
     ),
-    "messages": (_LOGS + "messages", "Message counts of gangs, as CSV."),
 }
 
 _OUTSIDE = {
