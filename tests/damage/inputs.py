@@ -75,6 +75,8 @@ def _own(folder: str) -> list[bytes]:
     samples = {"swf": "*.swf", "darshan": "darshan/*.txt"}
     if folder in samples:
         return [path.read_bytes() for path in sorted(SAMPLES.glob(samples[folder]))]
+    if folder == "dagbench":
+        return [b'{"task_graph": {"tasks": [{"name": "a", "cost": 2}], "dependencies": []}}']
     form, name = {"wfformat": ("wfformat", "flow-groups"), "batsim-json": ("batsim", "small-8")}[
         folder
     ]
