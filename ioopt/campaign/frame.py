@@ -27,8 +27,6 @@ PLAIN = [*(name for name in COLUMNS if name not in UNSHOWN), "versions"]
 OBJECTS = ("settings", "labels", "versions")
 """Columns of JSON objects."""
 NUMBERS = ("numbers", "integer", "floating", "mixed-integer-float", "empty")
-MOST_STEPS = 400
-"""Steps of a performance profile; more cannot be seen."""
 TEXT = ("text", "string", "empty")
 """What pandas calls columns of numbers and of text, after our own name."""
 
@@ -202,21 +200,6 @@ def summary(frame: pd.DataFrame) -> pd.DataFrame:
     out["mean_ratio"] = np.exp(out["mean_ratio"])
     out["common"] = int((by_instance == variants).sum())
     return out.reset_index()
-
-
-def profiles(frame: pd.DataFrame) -> dict[str, tuple[list[float], list[float]]]:
-    """Performance profiles (Dolan and More 2002): per variant, ratio tau against share solved within it."""
-    import numpy as np
-
-    found: dict[str, tuple[list[float], list[float]]] = {}
-    for name, group in frame.groupby("variant", observed=True):
-        ratios = np.sort(group["ratio"].dropna().to_numpy())
-        shares = np.arange(1, len(ratios) + 1) / len(group)
-        if len(ratios) > MOST_STEPS:
-            chosen = np.unique(np.linspace(0, len(ratios) - 1, MOST_STEPS).astype(int))
-            ratios, shares = ratios[chosen], shares[chosen]
-        found[str(name)] = (ratios.tolist(), shares.tolist())
-    return found
 
 
 def by_label(frame: pd.DataFrame, label: str) -> dict[str, list[tuple[float, float, float, int]]]:

@@ -20,26 +20,24 @@ from ioopt.units import column, quantity, title
 if TYPE_CHECKING:
     import pandas as pd
 
-PROFILE, AGAINST, RATIOS = "profile", "against", "ratios"
+AGAINST, RATIOS = "against", "ratios"
 
 
 def draw_store(
     paths: Sequence[str],
-    picture: str = PROFILE,
+    picture: str = RATIOS,
     kind: str | None = None,
     label: str | None = None,
     measure: str | None = None,
 ) -> Any:
     """The axes of one picture of a report.
 
-    *picture* is ``profile``, ``ratios`` or ``against`` (needs a *label* when several settings were swept).
+    *picture* is ``ratios`` or ``against`` (needs a *label* when several settings were swept).
     *kind* picks the kind of instance when the stores hold several; *measure* what runs are compared by.
     """
-    if picture not in (PROFILE, AGAINST, RATIOS):
-        raise UsageError(f"run stores have no picture {picture!r}: {PROFILE}, {RATIOS}, {AGAINST}")
+    if picture not in (AGAINST, RATIOS):
+        raise UsageError(f"run stores have no picture {picture!r}: {RATIOS}, {AGAINST}")
     rows = _of_kind(frames.read_frame(paths, measure), kind)
-    if picture == PROFILE:
-        return profile(rows)
     if picture == RATIOS:
         return ratios(rows)
     labels = frames.numeric_labels(rows)
@@ -58,15 +56,6 @@ def _of_kind(rows: pd.DataFrame, kind: str | None) -> pd.DataFrame:
     if kind not in kinds:
         raise UsageError(f"--kind: the stores hold {', '.join(kinds) or 'no rows'}")
     return frames.one_kind(rows, kind)
-
-
-def profile(rows: pd.DataFrame) -> Any:
-    """Performance profiles of the rows of one kind."""
-    from ioopt.plot.curves import plot_profiles
-
-    measure = title(metric_of(rows))
-    shares = frames.profiles(rows[~rows["reference"]])
-    return plot_profiles(shares, title=_title(rows, "profiles"), measure=measure)
 
 
 def ratios(rows: pd.DataFrame) -> Any:
@@ -144,7 +133,7 @@ def _overview(frame: pd.DataFrame) -> str:
 
 
 def _kind(frame: pd.DataFrame) -> Iterator[str]:
-    """The section of one kind of instance: table, profile, curves."""
+    """The section of one kind of instance: table, ratios, curves."""
     metric = metric_of(frame)
     kind = frame["kind"].iloc[0]
     yield f"<h2>{html.escape(kind)}: solvers by {html.escape(metric)}</h2>"
@@ -166,11 +155,9 @@ def _kind(frame: pd.DataFrame) -> Iterator[str]:
     footnote = synthetic_footnote(frame.loc[frame["synthetic_io"] > 0, "instance"].astype(str))
     if footnote:
         yield f"<p>{html.escape(footnote)}</p>"
-    caption = "Performance profile: share of runs within a factor of the best."
     if not can_draw():
         yield NO_PICTURES
         return
-    yield figure(profile(frame), caption)
     caption = "Ratios to the best of each instance; bars are confidence intervals of the mean."
     yield figure(ratios(frame), caption)
     for label in frames.numeric_labels(frame) if frame["value"].notna().any() else ():

@@ -60,8 +60,7 @@ def runs(tmp_path_factory):
 
 
 PICTURES = [
-    (("--picture", "profile", "--kind", "replication"), "share of runs"),
-    (("--picture", "profile", "--kind", "batch-io"), "share of runs"),
+    (("--kind", "batch-io"), "over the best of the instance"),
     (("--picture", "ratios", "--kind", "replication"), "over the best of the instance"),
     (("--picture", "against", "--kind", "replication"), "tasks"),
     (("--picture", "against", "--label", "tasks", "--kind", "replication"), "makespan (s)"),
