@@ -31,7 +31,7 @@ DEADLINE_SHARE = 0.8
 METHODS = {
     "IoArbiter": ["request", "progress", "finish", "decide"],
     "GangScheduler": ["arrive", "depart", "served", "matrix"],
-    "ReplicationPlanner": ["submit", "plan", "next", "staged", "evicted", "completed", "observe"],
+    "ReplicationPlanner": ["submit", "plan", "next", "staged", "evicted", "completed"],
     "WorkDirectory": ["ready", "expect", "next", "started", "ended", "failed"],
     "GangednessMonitor": ["observe", "ratio", "classify", "evidence"],
 }
