@@ -105,16 +105,6 @@ def test_an_export_without_a_place_for_it_is_refused(run: Any, form: str) -> Non
     assert code == 2 and errors.count("\n") == 1 and not Path("x").exists()
 
 
-def test_wfformat_takes_no_schedule_that_drops_it(run: Any) -> None:
-    """The schedule of the batch without outputs: d starts at once, though b ends after 1 s."""
-    stored = json.loads(Path("r.json").read_text())
-    stored["schedule"] = dropped().schedule
-    Path("wrong.json").write_text(json.dumps(stored))
-    code, _, errors = run("export", "wfformat", "w.json", "--result", "wrong.json", "-o", "x")
-    assert code == 2 and errors.count("\n") == 1 and not Path("x").exists()
-    assert "whose files it reads" in errors and "see ioopt check" in errors
-
-
 @pytest.mark.parametrize(
     "form",
     sorted(
