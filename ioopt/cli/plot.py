@@ -22,7 +22,6 @@ Examples:
   ioopt plot runs.sqlite -o report.html
   ioopt plot monday.sqlite tuesday.sqlite -o runs.csv
   ioopt plot runs.sqlite -o ratios.svg
-  ioopt plot runs.sqlite --picture against --label tasks -o load.png
 """
 SQLITE = b"SQLite format 3\x00"
 REPORTS = (".html", ".csv")
@@ -32,17 +31,15 @@ REPORTS = (".html", ".csv")
 @click.argument("sources", metavar="RESULT...|RUNS.sqlite...", nargs=-1, required=True, type=PATH)
 @output_option(required=True, text="OUT.png, .svg, .pdf or .html; of stores also .csv.")
 @click.option("--picture", metavar="NAME",
-              help="Of a result: default or gantt. Of stores: ratios or against; without it "
-              ".html is a report of all.")  # fmt: skip
+              help="Of a result: default or gantt. Of stores: ratios; without it .html "
+              "is a report of all.")  # fmt: skip
 @click.option("--kind", metavar="KIND", help="Of stores: the kind of instance.")
-@click.option("--label", metavar="SETTING", help="Of stores: the swept setting of `against`.")
 @measure_option("the runs of stores are compared by")
 def plot(
     sources: tuple[str, ...],
     output: str,
     picture: str | None,
     kind: str | None,
-    label: str | None,
     measure: str | None,
 ) -> int:
     """Draw RESULT: a Gantt chart, bandwidth, matrix or bars, whatever fits its family.
@@ -61,12 +58,12 @@ def plot(
         from ioopt.campaign.report import RATIOS, draw_store
 
         with reading(", ".join(sources)):
-            axes = draw_store(sources, picture or RATIOS, kind, label, measure)
+            axes = draw_store(sources, picture or RATIOS, kind, measure)
         save(axes, output)
         return ExitCode.ANSWER
-    if kind or label or measure:
+    if kind or measure:
         names = ", ".join(sources)
-        raise UsageError(f"{names}: --kind, --label and --measure belong to run stores")
+        raise UsageError(f"{names}: --kind and --measure belong to run stores")
     if len(sources) > 1:
         from ioopt.pictures import draw_beside, result_to_draw
 

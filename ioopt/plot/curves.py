@@ -1,4 +1,4 @@
-"""Lines a solver: a measure against a swept setting with error bars.
+"""Lines a solver: a measure against a setting with error bars, as the papers' figures have it.
 
 And what advice says of each I/O fraction, narrow enough for a telephone.
 """
