@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 WFFORMAT = """\b
 Examples:
   ioopt import wfformat montage.json --machine nodes=4,cores=4,disk=33% -o montage-flow.json
-  ioopt import wfformat genome.json --select level=0-2 --machine cluster.toml -o first-levels.json
-  ioopt import wfformat montage.json --select program=mProject --flatten -o project-batch.json
+  ioopt import wfformat genome.json --machine cluster.toml -o genome-flow.json
+  ioopt import wfformat montage.json --flatten -o montage-batch.json
 """
 ESTEE = """\b
 Examples:
@@ -35,13 +35,10 @@ Examples:
 
 
 @import_command("wfformat", WFFORMAT, machine=cluster)
-@click.option("--select", default="all", metavar="WHICH",
-              help="all, ready (tasks that wait for none), level=N or N-M, or program=NAME.")  # fmt: skip
+@click.option("--select", type=click.Choice(["all"]), hidden=True, expose_value=False)
 @click.option("--flatten", is_flag=True,
               help="Independent tasks: drop precedence, what tasks write, and cores.")  # fmt: skip
-def import_wfformat(
-    source: str, select: str, flatten: bool, machine: Machine
-) -> ReplicationProblem:
+def import_wfformat(source: str, flatten: bool, machine: Machine) -> ReplicationProblem:
     """Make a replication instance from a WfFormat 1.5 or 1.6 workflow.
 
     Files become inputs and outputs with their sizes, run times compute seconds; what nobody reads
@@ -50,7 +47,7 @@ def import_wfformat(
     """
     from ioopt.formats.wfformat.instance import read_wfformat
 
-    return read_wfformat(source, select, machine, flatten)
+    return read_wfformat(source, machine, flatten)
 
 
 @import_command("estee", ESTEE, machine=cluster)
