@@ -132,7 +132,7 @@ def test_the_report_opens_in_a_browser(tmp_path):
         capture_output=True, text=True, timeout=120,
     )  # fmt: skip
     assert run.returncode == 0
-    assert run.stdout.count("<table") >= 3 and run.stdout.count("<svg") >= 3
+    assert run.stdout.count("<table") >= 3 and run.stdout.count("<svg") >= 1
     assert "CONSOLE" not in run.stderr, run.stderr[-2000:]
 
 
