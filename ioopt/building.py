@@ -9,18 +9,14 @@ A batch may stand wherever an instance may: ``ioopt.solve(batch)``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Iterable
+from typing import Any
 
 from ioopt.errors import InstanceError, UsageError
-from ioopt.options import suggest
 from ioopt.problems.base import Json
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.solving import load
 from ioopt.units import counted, parse_bytes, parse_rate, parse_seconds
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Size = float | str
 Rate = float | str
@@ -83,23 +79,6 @@ class Batch:
         self.data[part].append(row)
         return name
 
-    def add_frame(self, part: str, frame: pd.DataFrame) -> Self:
-        """Rows of a pandas DataFrame: columns are the keys of an instance file; NaN is left out.
-
-        *part* is ``nodes``, ``files`` or ``tasks``.
-        """
-        if part not in PARTS:
-            raise UsageError(f"add_frame: no part {part!r}; {suggest(part, PARTS)}")
-        for row in frame.to_dict("records"):
-            # A column with gaps holds floats, of sizes too; NaN is not equal to itself.
-            kept: Json = {
-                str(key): int(value) if isinstance(value, float) and value.is_integer() else value
-                for key, value in row.items()
-                if value is not None and (not isinstance(value, float) or value == value)
-            }
-            self._add(part, kept.pop("id", None), kept)
-        return self
-
     def add_node(
         self,
         name: str | None = None,
@@ -144,33 +123,7 @@ class Batch:
         }
         return self._add("tasks", name, row)
 
-    def add_graph(self, graph: Any, compute: str = "compute_seconds", size: str = "bytes") -> Self:
-        """The tasks of a networkx DiGraph: nodes with *compute*, edges with *size*, a file each.
-
-        Edges with the same ``file`` attribute carry one file. Raises InstanceError for a node or an
-        edge without its attribute.
-        """
-        written: dict[object, list[str]] = {task: [] for task in graph}
-        read: dict[object, list[str]] = {task: [] for task in graph}
-        for source, target, data in graph.edges(data=True):
-            name = str(data.get("file", f"{source}>{target}"))
-            if name not in written[source]:
-                written[source].append(self.add_file(_of(data, size, f"edge {name}"), name))
-            read[target].append(name)
-        for task, data in graph.nodes(data=True):
-            seconds = _of(data, compute, f"node {task}")
-            self.add_task(seconds, str(task), inputs=read[task], outputs=written[task])
-        return self
-
 
 def _listed(names: Iterable[str]) -> list[str] | str:
     """A list; text stays as it is, to be refused by name, instead of falling into letters."""
     return names if isinstance(names, str) else list(names)
-
-
-def _of(data: Mapping[str, Any], key: str, where: str) -> Any:
-    if key not in data:
-        raise InstanceError(
-            f"{where} has no {key!r}; it has {', '.join(map(repr, data)) or 'none'}"
-        )
-    return data[key]

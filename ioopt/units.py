@@ -7,7 +7,7 @@ name implies, sized to the values, with four digits and no noise.
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -122,29 +122,6 @@ def parse_seconds(text: str | int | float) -> float:
     if unit.lower() not in _TIME_UNITS:
         raise UsageError(f"time {text!r} is not a number with a unit; known units: {known}")
     return float(number * _TIME_UNITS[unit.lower()])
-
-
-def parse_any(text: str) -> tuple[float, str] | None:
-    """A number with a unit of any dimension as (value, ``seconds``, ``bytes`` or a rate); else None.
-
-    A number without a unit has the dimension ``""``.
-
-    >>> parse_any("300MB"), parse_any("2h"), parse_any("7"), parse_any("lru")
-    ((300000000.0, 'bytes'), (7200.0, 'seconds'), (7.0, ''), None)
-    """
-    if text.rstrip().lower().endswith(("/s", "bps")):
-        readers: tuple[tuple[Callable[[str], float], str], ...] = (
-            (parse_rate, "bytes_per_second"),
-        )
-    else:
-        readers = ((float, ""), (parse_bytes, "bytes"), (parse_seconds, "seconds"))
-    for read, dimension in readers:
-        try:
-            value = float(read(text))
-        except (ValueError, UsageError):
-            continue
-        return (value, dimension) if math.isfinite(value) else None
-    return None
 
 
 Unit = tuple[float, str]

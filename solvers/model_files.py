@@ -1,8 +1,6 @@
 """Integer programs of instances as LP and MPS files, under readable names."""
 
-import itertools
 import os
-import re
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,22 +8,19 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from ioopt.errors import InstanceError, UsageError
+from ioopt.errors import UsageError
 from ioopt.formats.native import write_text
 from ioopt.models.flexgang.assignment import AssignmentModel
 from ioopt.models.flexgang.frame import PatternData
 from ioopt.models.flexgang.quantum import QuantumCosts, QuantumModel
 from ioopt.models.program import Program
 from ioopt.models.replication.printed import PrintedModel
-from ioopt.models.replication.static import tidied, to_plan
 from ioopt.options import parse_settings
 from ioopt.problems.base import Record
 from ioopt.problems.flexgang.flexible_gang import FlexibleGangProblem
 from ioopt.problems.flexgang.quantum_selection import QuantumSelectionProblem
-from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
+from ioopt.problems.replication import ReplicationProblem
 from ioopt.solvers.backends.pulp_program import to_pulp
-
-_NUMBER = re.compile(r"[-+]?[0-9.]+([eE][-+]?[0-9]+)?")
 
 
 class PrintedSettings(Record):
@@ -80,33 +75,6 @@ def _of_pattern(problem: FlexibleGangProblem, chosen: PatternSettings, what: str
             f"{what}: {problem.name} has no pattern {chosen.k},{chosen.d}; its k,d: {known}"
         )
     return AssignmentModel(data).program
-
-
-def plan_from_solution(
-    problem: ReplicationProblem, text: str, settings: Mapping[str, str] | None = None
-) -> ReplicationPlan:
-    """The plan that a solver of the exported model found; *text* is its solution file.
-
-    Whatever writes the name of a variable and then its value is read: HiGHS (style 0), CBC, GLPK
-    (``--output``), SCIP, Gurobi. What a file leaves out is 0. *settings* are those of the export.
-    Raises InstanceError for a file that does not place every task.
-    """
-    chosen = parse_settings(PrintedSettings, settings or {}, "import solution")
-    model = PrintedModel(problem, chosen.cycles, chosen.replication)
-    at = {variable.name: k for k, variable in enumerate(model.program.variables)}
-    found: dict[int, float] = {}
-    words = [word for word in text.split() if word not in ("*", "B", "NL", "NU", "NS")]
-    for name, value in itertools.pairwise(words):
-        if name in at and _NUMBER.fullmatch(value):  # HiGHS has the duals further down
-            found.setdefault(at[name], float(value))
-    placed = sum(found.get(variable, 0.0) > 0.5 for variable in model.T.values())
-    if placed != len(problem.tasks):
-        raise InstanceError(
-            f"the solution places {placed} of {len(problem.tasks)} tasks: is it of this model, and "
-            "does each line have a name and then a value (HiGHS: solution style 0)?"
-        )
-    moves = model.moves({k: found.get(k, 0.0) for k in at.values()})
-    return to_plan(model.instance, tidied(model.instance, moves), chosen.cycles == "printed")
 
 
 def write_model(program: Program, path: str | os.PathLike[str], form: str | None = None) -> None:

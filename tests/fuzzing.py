@@ -28,7 +28,6 @@ from damage.inputs import (
     comparisons,
     data,
     estee_graphs,
-    message_counts,
     stores,
 )
 from damage.mutators import mutate_json, mutate_store, mutate_text
@@ -104,7 +103,6 @@ def all_readers() -> list[Reader]:
         Reader("nextflow dag", lambda: [DAG], mutate_text,
                (lambda p, o: ["import", "nextflow-trace", "trace", "--dag", p, "-o", o],), 2,
                beside={"trace": TRACE}),
-        Reader("messages", message_counts, mutate_text, (write("messages"),), 6, ending=".csv"),
         Reader("sweep", lambda: [CONFIG], mutate_text,
                (lambda p, o: ["sweep", p, "--store", o + ".sqlite", "--dry-run"],), 4),
         Reader("store reported", stores, mutate_store,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ioopt.campaign.store import COLUMNS, FAILED, TYPES, StoreReader, clearly
 from ioopt.comparing.measures import COUNTED, standing
@@ -15,7 +15,6 @@ from ioopt.problems.base import SYNTHETIC_IO, Json
 from ioopt.registry import KINDS, SOLVERS, Measure, measures_of, proof_of
 from ioopt.registry.types import BOUND, REFERENCE
 from ioopt.result import OPTIMAL_RELATIVE_GAP, TINY
-from ioopt.units import parse_any
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,8 +26,6 @@ PLAIN = [*(name for name in COLUMNS if name not in UNSHOWN), "versions"]
 OBJECTS = ("settings", "labels", "versions")
 """Columns of JSON objects."""
 NUMBERS = ("numbers", "integer", "floating", "mixed-integer-float", "empty")
-MOST_STEPS = 400
-"""Steps of a performance profile; more cannot be seen."""
 TEXT = ("text", "string", "empty")
 """What pandas calls columns of numbers and of text, after our own name."""
 
@@ -204,74 +201,9 @@ def summary(frame: pd.DataFrame) -> pd.DataFrame:
     return out.reset_index()
 
 
-def profiles(frame: pd.DataFrame) -> dict[str, tuple[list[float], list[float]]]:
-    """Performance profiles (Dolan and More 2002): per variant, ratio tau against share solved within it."""
-    import numpy as np
-
-    found: dict[str, tuple[list[float], list[float]]] = {}
-    for name, group in frame.groupby("variant", observed=True):
-        ratios = np.sort(group["ratio"].dropna().to_numpy())
-        shares = np.arange(1, len(ratios) + 1) / len(group)
-        if len(ratios) > MOST_STEPS:
-            chosen = np.unique(np.linspace(0, len(ratios) - 1, MOST_STEPS).astype(int))
-            ratios, shares = ratios[chosen], shares[chosen]
-        found[str(name)] = (ratios.tolist(), shares.tolist())
-    return found
-
-
-def by_label(frame: pd.DataFrame, label: str) -> dict[str, list[tuple[float, float, float, int]]]:
-    """Per variant, (label value, mean of the compared metric, half of its 95 % interval, runs), by label."""
-    import pandas as pd
-    from scipy import stats
-
-    decoded = {text: _number(found.get(label)) for text, found in objects(frame, "labels")}
-    numbers = {text: found and found[0] for text, found in decoded.items()}
-    places = pd.to_numeric(frame["labels"].astype(str).map(numbers), errors="coerce")
-    table = frame.assign(at=places)
-    groups = table.dropna(subset=["at", "value"]).groupby(["variant", "at"], observed=True)["value"]
-    found: dict[str, list[tuple[float, float, float, int]]] = {}
-    for (variant, at), mean, error, count in groups.agg(["mean", "sem", "size"]).itertuples():
-        half = float(stats.t.ppf(0.975, count - 1) * error) if count > 1 else 0.0
-        found.setdefault(str(variant), []).append((float(at), float(mean), half, int(count)))
-    return found
-
-
 def objects(frame: pd.DataFrame, name: str) -> list[tuple[str, Json]]:
     """(text, what it says) of the different cells of a column of JSON objects."""
     return [(text, json.loads(text)) for text in frame[name].unique()]
-
-
-def _number(value: Any) -> tuple[float, str] | None:
-    """A setting as (number, dimension); None for a word, a switch, or nothing."""
-    if isinstance(value, bool) or value is None:
-        return None
-    return parse_any(value) if isinstance(value, str) else (float(value), "")
-
-
-def swept(frame: pd.DataFrame) -> dict[str, str | None]:
-    """Label -> dimension (``""`` for plain numbers) of all that take several values; None for words."""
-    values: dict[str, dict[Any, tuple[float, str] | None]] = {}
-    for _, labels in objects(frame, "labels"):
-        for key, value in labels.items():
-            values.setdefault(key, {})[value] = _number(value)
-    found: dict[str, str | None] = {}
-    for key in sorted(key for key, seen in values.items() if len(seen) > 1):
-        numbers = [number for number in values[key].values() if number is not None]
-        several = len({number for number, _ in numbers}) > 1
-        # a size typed once as 300000000 and once as "1GB" is a size
-        found[key] = max(dimension for _, dimension in numbers) if several else None
-    return found
-
-
-def words_of(frame: pd.DataFrame, label: str) -> list[str]:
-    """Values of a label that have no place on an axis of numbers, such as ``none``."""
-    values = [labels.get(label) for _, labels in objects(frame, "labels")]
-    return sorted({str(value) for value in values if _number(value) is None})
-
-
-def numeric_labels(frame: pd.DataFrame) -> list[str]:
-    """Labels of generated instances that take more than one number, sizes with a unit included."""
-    return [label for label, dimension in swept(frame).items() if dimension is not None]
 
 
 def versions(frame: pd.DataFrame) -> list[tuple[str, str]]:

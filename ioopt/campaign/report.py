@@ -13,42 +13,28 @@ from ioopt.comparing.measures import COUNTED, NOT_APPLICABLE, synthetic_footnote
 from ioopt.comparing.picture import RATIO_TITLE, plot_ratios
 from ioopt.errors import UsageError
 from ioopt.plot.page import NO_PICTURES, can_draw, figure, page, table
-from ioopt.registry import KINDS
 from ioopt.tables import percent
 from ioopt.units import column, quantity, title
 
 if TYPE_CHECKING:
     import pandas as pd
 
-PROFILE, AGAINST, RATIOS = "profile", "against", "ratios"
+RATIOS = "ratios"
 
 
 def draw_store(
     paths: Sequence[str],
-    picture: str = PROFILE,
+    picture: str = RATIOS,
     kind: str | None = None,
-    label: str | None = None,
     measure: str | None = None,
 ) -> Any:
-    """The axes of one picture of a report.
+    """The axes of the picture of a report, ``ratios``.
 
-    *picture* is ``profile``, ``ratios`` or ``against`` (needs a *label* when several settings were swept).
     *kind* picks the kind of instance when the stores hold several; *measure* what runs are compared by.
     """
-    if picture not in (PROFILE, AGAINST, RATIOS):
-        raise UsageError(f"run stores have no picture {picture!r}: {PROFILE}, {RATIOS}, {AGAINST}")
-    rows = _of_kind(frames.read_frame(paths, measure), kind)
-    if picture == PROFILE:
-        return profile(rows)
-    if picture == RATIOS:
-        return ratios(rows)
-    labels = frames.numeric_labels(rows)
-    if label is None and len(labels) == 1:
-        label = labels[0]
-    if label is None or label not in labels:
-        known = ", ".join(labels) or "none"
-        raise UsageError(f"--label: give a setting that was swept over numbers; these are: {known}")
-    return against(rows, label)
+    if picture != RATIOS:
+        raise UsageError(f"run stores have no picture {picture!r}: {RATIOS}")
+    return ratios(_of_kind(frames.read_frame(paths, measure), kind))
 
 
 def _of_kind(rows: pd.DataFrame, kind: str | None) -> pd.DataFrame:
@@ -60,42 +46,12 @@ def _of_kind(rows: pd.DataFrame, kind: str | None) -> pd.DataFrame:
     return frames.one_kind(rows, kind)
 
 
-def profile(rows: pd.DataFrame) -> Any:
-    """Performance profiles of the rows of one kind."""
-    from ioopt.plot.curves import plot_profiles
-
-    measure = title(metric_of(rows))
-    shares = frames.profiles(rows[~rows["reference"]])
-    return plot_profiles(shares, title=_title(rows, "profiles"), measure=measure)
-
-
 def ratios(rows: pd.DataFrame) -> Any:
     """Ratios to the best of each instance and repeat, of the rows of one kind."""
     groups = rows[~rows["reference"]].groupby("variant", observed=True)["ratio"]
     found = {str(name): some.dropna().to_list() for name, some in groups}
     words = f"{title(metric_of(rows))} over the best of the instance"
     return plot_ratios(found, words, _title(rows, RATIO_TITLE))
-
-
-def against(rows: pd.DataFrame, label: str) -> Any:
-    """The compared metric of one kind against a swept setting, with 95 % intervals."""
-    from ioopt.plot.curves import plot_sweep
-
-    labels = frames.swept(rows)
-    others = [name for name in labels if name != label]
-    over = ", ".join([*others, "seed"])
-    unplaced = frames.words_of(rows, label)
-    note = f", without {label} = {', '.join(unplaced)}" if unplaced else ""
-    spec = KINDS.get(str(rows["kind"].iloc[0]))
-    metric = metric_of(rows)
-    # What is maximised may be below 0, times, sizes and slowdowns may not.
-    signed = spec is not None and spec.sense == "max" and metric == spec.objective_name
-    return plot_sweep(
-        frames.by_label(rows, label), label, metric,
-        title=_title(rows, f"mean over {over} and its 95 % interval{note}"),
-        dimension=labels.get(label) or "", floor=None if signed else 0.0,
-        references=set(rows.loc[rows["reference"], "variant"].astype(str)),
-    )  # fmt: skip
 
 
 def _title(rows: pd.DataFrame, what: str) -> str:
@@ -144,7 +100,7 @@ def _overview(frame: pd.DataFrame) -> str:
 
 
 def _kind(frame: pd.DataFrame) -> Iterator[str]:
-    """The section of one kind of instance: table, profile, curves."""
+    """The section of one kind of instance: table and ratios."""
     metric = metric_of(frame)
     kind = frame["kind"].iloc[0]
     yield f"<h2>{html.escape(kind)}: solvers by {html.escape(metric)}</h2>"
@@ -166,16 +122,11 @@ def _kind(frame: pd.DataFrame) -> Iterator[str]:
     footnote = synthetic_footnote(frame.loc[frame["synthetic_io"] > 0, "instance"].astype(str))
     if footnote:
         yield f"<p>{html.escape(footnote)}</p>"
-    caption = "Performance profile: share of runs within a factor of the best."
     if not can_draw():
         yield NO_PICTURES
         return
-    yield figure(profile(frame), caption)
     caption = "Ratios to the best of each instance; bars are confidence intervals of the mean."
     yield figure(ratios(frame), caption)
-    for label in frames.numeric_labels(frame) if frame["value"].notna().any() else ():
-        caption = f"{metric} against {label}: mean and its 95 % interval."
-        yield figure(against(frame, label), caption)
 
 
 def _experiments(frame: pd.DataFrame) -> str:

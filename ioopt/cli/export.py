@@ -59,24 +59,18 @@ def batsim(file: str, result: str | None, output: str) -> int:
     return ExitCode.ANSWER
 
 
-@export_group.command(
-    name="wfformat", help="A replication instance as a WfFormat 1.5 workflow, or as it ran."
-)
+@export_group.command(name="wfformat", help="A replication instance as a WfFormat 1.5 workflow.")
 @file_argument()
-@click.option("--result", metavar="RESULT", type=PATH,
-              help="A result of FILE: give every task its machine, start and run time.")  # fmt: skip
 @output_option(required=True)
-def wfformat(file: str, result: str | None, output: str) -> int:
+def wfformat(file: str, output: str) -> int:
     """Write the workflow; what the format has no place for is said on standard error."""
-    from ioopt.formats.native import dump_json, reading, write_text
+    from ioopt.formats.native import dump_json, write_text
     from ioopt.formats.wfformat.export import export_wfformat, left_out
 
     problem = _of_kind(file, "wfformat", "replication")
-    schedule = None if result is None else _schedule(result, problem)
-    with reading(result or file):
-        document = export_wfformat(problem, schedule)
+    document = export_wfformat(problem)
     if not quiet():
-        said = ", ".join(left_out(problem, schedule))
+        said = ", ".join(left_out(problem))
         click.echo(f"ioopt: warning: {file}: WfFormat has no place for: {said}", err=True)
     write_text(output, dump_json(document))
     return ExitCode.ANSWER

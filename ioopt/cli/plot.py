@@ -21,8 +21,7 @@ Examples:
   ioopt plot comparison.json -o bars.html
   ioopt plot runs.sqlite -o report.html
   ioopt plot monday.sqlite tuesday.sqlite -o runs.csv
-  ioopt plot runs.sqlite --picture profile -o profile.svg
-  ioopt plot runs.sqlite --picture against --label tasks -o load.png
+  ioopt plot runs.sqlite -o ratios.svg
 """
 SQLITE = b"SQLite format 3\x00"
 REPORTS = (".html", ".csv")
@@ -32,17 +31,15 @@ REPORTS = (".html", ".csv")
 @click.argument("sources", metavar="RESULT...|RUNS.sqlite...", nargs=-1, required=True, type=PATH)
 @output_option(required=True, text="OUT.png, .svg, .pdf or .html; of stores also .csv.")
 @click.option("--picture", metavar="NAME",
-              help="Of a result: default or gantt. Of stores: profile, ratios or against; without it "
-              ".html is a report of all.")  # fmt: skip
+              help="Of a result: default or gantt. Of stores: ratios; without it .html "
+              "is a report of all.")  # fmt: skip
 @click.option("--kind", metavar="KIND", help="Of stores: the kind of instance.")
-@click.option("--label", metavar="SETTING", help="Of stores: the swept setting of `against`.")
 @measure_option("the runs of stores are compared by")
 def plot(
     sources: tuple[str, ...],
     output: str,
     picture: str | None,
     kind: str | None,
-    label: str | None,
     measure: str | None,
 ) -> int:
     """Draw RESULT: a Gantt chart, bandwidth, matrix or bars, whatever fits its family.
@@ -58,15 +55,15 @@ def plot(
         return _report(sources, output, measure)
     check_target(output)
     if stores:
-        from ioopt.campaign.report import PROFILE, draw_store
+        from ioopt.campaign.report import RATIOS, draw_store
 
         with reading(", ".join(sources)):
-            axes = draw_store(sources, picture or PROFILE, kind, label, measure)
+            axes = draw_store(sources, picture or RATIOS, kind, measure)
         save(axes, output)
         return ExitCode.ANSWER
-    if kind or label or measure:
+    if kind or measure:
         names = ", ".join(sources)
-        raise UsageError(f"{names}: --kind, --label and --measure belong to run stores")
+        raise UsageError(f"{names}: --kind and --measure belong to run stores")
     if len(sources) > 1:
         from ioopt.pictures import draw_beside, result_to_draw
 

@@ -14,7 +14,6 @@ _LAZY = {
     "IoArbiter": "ioopt.embed.arbiter",
     "ReplicationPlanner": "ioopt.embed.replication",
     "WorkDirectory": "ioopt.embed.work_directory",
-    "WorkflowDispatcher": "ioopt.embed.workflow",
 }
 
 

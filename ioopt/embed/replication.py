@@ -45,7 +45,6 @@ TaskLike = Task | Mapping[str, object]
 FileLike = File | Mapping[str, object]
 Order = dict[str, list[str]]
 """Per node its tasks, first to last."""
-LONGEST_SECONDS = 1e10
 DEADLINE_SHARE = 0.8
 """Part of a call's deadline that the solver is told; the rest is for checking and the fallback."""
 
@@ -86,8 +85,6 @@ class ReplicationPlanner:
         self._tasks: dict[str, Task] = {}
         self._running: dict[str, tuple[str, Task]] = {}
         self._queues: Order = {name: [] for name in self._nodes}
-        self._kinds: dict[str, str] = {}
-        self._pace: dict[str, tuple[float, float]] = {}  # kind: seconds expected, and taken
         self._guard = Guard()
         if len(self._nodes) < len(nodes):
             raise InstanceError("nodes: two of them have the same id")
@@ -111,13 +108,11 @@ class ReplicationPlanner:
         tasks: Iterable[TaskLike],
         files: Iterable[FileLike] = (),
         deadline: float | None = 10.0,
-        kinds: Mapping[str, str] | None = None,
     ) -> Decision[int]:
         """Add tasks (and files new to the planner) and plan all that have not started.
 
         Returns how many tasks wait, with objective, bound and gap of the plan. *deadline* is in
-        seconds and counts model building. Nothing changes when the input is invalid. *kinds* (task
-        -> name) tell which tasks are alike, for :meth:`observe`; all others are of the kind "".
+        seconds and counts model building. Nothing changes when the input is invalid.
         """
         until = Deadline(deadline)
         before = dict(self._files), self._tasks
@@ -129,9 +124,7 @@ class ReplicationPlanner:
         except (InstanceError, NotApplicableError):
             self._files, self._tasks = before
             raise
-        given = self._tasks.keys() & (kinds or {}).keys()
-        self._kinds |= {name: str((kinds or {})[name]) for name in given}
-        return self._planned(self._problem() if given else problem, until)
+        return self._planned(problem, until)
 
     def _new_tasks(self, tasks: Iterable[TaskLike]) -> dict[str, Task]:
         """The tasks as given, by id; InstanceError for a known id or an unknown file."""
@@ -193,30 +186,11 @@ class ReplicationPlanner:
         )
         given = {
             "name": "embedded", "network": self._network, "nodes": nodes, "files": files,
-            "tasks": tuple(map(self._expected, self._tasks.values())),
+            "tasks": tuple(self._tasks.values()),
         }  # fmt: skip
         problem: ReplicationProblem = validate(ReplicationProblem, given, "planner")
         problem.require_batch("the planner")
         return problem
-
-    def _expected(self, task: Task) -> Task:
-        """The task with the seconds that those of its kind make likely."""
-        told, taken = self._pace.get(self._kinds.get(task.id, ""), (0.0, 0.0))
-        if taken == told or not told:
-            return task
-        seconds = min(task.compute_seconds * (taken / told), LONGEST_SECONDS)
-        return task.model_copy(update={"compute_seconds": seconds})
-
-    def observe(self, kind: str, seconds: float, expected: float) -> None:
-        """Tasks of a kind took *seconds* in all where *expected* were told (at speed 1).
-
-        What waits is expected to take as many times its own seconds, from the next plan on.
-        Raises UsageError, and changes nothing, for what are no times.
-        """
-        if not (0 <= seconds <= LONGEST_SECONDS and 0 <= expected <= LONGEST_SECONDS):
-            raise UsageError(f"{kind!r}: {seconds!r} s where {expected!r} s were told: no times")
-        told, taken = self._pace.get(kind, (0.0, 0.0))
-        self._pace[kind] = told + float(expected), taken + float(seconds)
 
     def next(self, node: str) -> Step | None:
         """Start the next task of *node* and say what to stage; None when nothing waits for it.
@@ -255,14 +229,11 @@ class ReplicationPlanner:
             raise UsageError(f"there is no node {node!r} with a file {file!r}")
         return self._holds[node]
 
-    def completed(
-        self, task: str, inputs: Iterable[str] | None = None, seconds: float | None = None
-    ) -> None:
+    def completed(self, task: str, inputs: Iterable[str] | None = None) -> None:
         """Note that a running task has ended; its inputs are now on its node's disk.
 
         Files that no longer fit beside them are taken for evicted: those of no waiting task
-        first, then the rest, each in name order. *inputs* tells which files stayed (default: all),
-        *seconds* how long it computed there, which is observed of its kind.
+        first, then the rest, each in name order. *inputs* tells which files stayed (default: all).
         """
         if task not in self._running:
             raise UsageError(f"task {task!r} is not running")
@@ -270,11 +241,7 @@ class ReplicationPlanner:
         stayed = set(told.inputs if inputs is None else inputs)
         if not stayed.issubset(told.inputs):
             raise UsageError(f"task {task!r} does not read {min(stayed.difference(told.inputs))!r}")
-        if seconds is not None:
-            served = seconds * self._nodes[node].speed
-            self.observe(self._kinds.get(task, ""), served, told.compute_seconds)
         del self._running[task]
-        self._kinds.pop(task, None)
         self._holds[node] |= stayed
         self._make_room(node, stayed)
 
@@ -307,8 +274,6 @@ class ReplicationPlanner:
                 "solver": self._solver,
                 "settings": self._settings,
                 "seed": self._seed,
-                "kinds": self._kinds,
-                "pace": [[kind, *amounts] for kind, amounts in self._pace.items()],
             }
         )
         return state
@@ -330,8 +295,6 @@ class ReplicationPlanner:
                 planner._running[task.id] = state["running"][task.id], task
             planner._holds = {name: set(held) for name, held in state["holds"].items()}
             planner._queues = {name: list(queue) for name, queue in state["queues"].items()}
-            planner._kinds = {name: str(kind) for name, kind in state.get("kinds", {}).items()}
-            planner._pace = {kind: (told, taken) for kind, told, taken in state.get("pace", ())}
             planner._problem().require_room()
             if not planner._is_whole():
                 raise ValueError("its parts contradict each other")
@@ -345,7 +308,6 @@ class ReplicationPlanner:
             self._holds.keys() == nodes == self._queues.keys()
             and queued == sorted(self._tasks)
             and self._running.keys().isdisjoint(self._tasks)
-            and all(amount >= 0 for amounts in self._pace.values() for amount in amounts)
             and all(
                 node in nodes and self._files.keys() >= set(task.inputs)
                 for node, task in self._running.values()

@@ -36,8 +36,6 @@ Amount = Annotated[float, Field(ge=0, le=LARGEST, allow_inf_nan=False, strict=Tr
 """Bytes, operations or seconds as a number of JSON."""
 Count = Annotated[StrictInt, Field(ge=1, le=LARGEST), BeforeValidator(whole)]
 """A whole number of JSON, 1 or more."""
-Cell = Annotated[float, Field(ge=0, le=LARGEST, allow_inf_nan=False)]
-"""A number of 0 or more as text, such as a cell of a CSV file."""
 
 
 def number(value: float, where: str) -> float:
@@ -48,14 +46,13 @@ def number(value: float, where: str) -> float:
 
 
 def csv_rows(
-    source: str | os.PathLike[str], needed: Sequence[str], delimiter: str | None = ","
+    source: str | os.PathLike[str], needed: Sequence[str]
 ) -> Iterator[tuple[str, dict[str, str]]]:
-    """(place for messages, cells by column) of every row; without a *delimiter* the commonest one."""
+    """(place for messages, cells by column) of every row, whatever the heading separates columns by."""
     name = named(source)
     lines = io.StringIO(read_text(source), newline="")
-    if delimiter is None:
-        delimiter = max("\t;,", key=lines.readline().count)
-        lines.seek(0)
+    delimiter = max("\t;,", key=lines.readline().count)
+    lines.seek(0)
     reader = csv.DictReader(lines, skipinitialspace=True, delimiter=delimiter)
     try:
         reader.fieldnames = [column.strip() for column in reader.fieldnames or ()]

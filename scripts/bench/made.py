@@ -103,7 +103,7 @@ def flattened(folder: Path, quick: bool) -> None:
     for share, name in itertools.product(("15%", "25%"), FLATTENED[: 1 if quick else None]):
         for path in sorted(shared_data("wfformat").glob(f"{name}*.json"))[:1]:
             machine = Machine.model_validate({"disk": share, "nodes": 4})
-            problem = read_wfformat(str(path), "all", machine, flatten=True)
+            problem = read_wfformat(str(path), machine, flatten=True)
             put(folder, problem, f"WfFormat, {share}: {name}")
 
 

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
-import pandas as pd
 import pytest
 from campaign_helpers import rows_in
 from conftest import first
 
-from ioopt.campaign.frame import by_label, numeric_labels, swept
 from ioopt.campaign.grid import build_grid, read_config
-from ioopt.campaign.report import against
 from ioopt.campaign.store import Store, StoreReader
 from ioopt.campaign.work import perform
 from ioopt.cli.main import main
@@ -60,11 +55,8 @@ def runs(tmp_path_factory):
 
 
 PICTURES = [
-    (("--picture", "profile", "--kind", "replication"), "share of runs"),
-    (("--picture", "profile", "--kind", "batch-io"), "share of runs"),
+    (("--kind", "batch-io"), "over the best of the instance"),
     (("--picture", "ratios", "--kind", "replication"), "over the best of the instance"),
-    (("--picture", "against", "--kind", "replication"), "tasks"),
-    (("--picture", "against", "--label", "tasks", "--kind", "replication"), "makespan (s)"),
 ]
 
 
@@ -86,7 +78,6 @@ def test_each_picture_of_a_store_alone(runs, tmp_path, monkeypatch, options, wor
     ("options", "message"),
     [
         ((), "--kind: the stores hold batch-io, gang, replication"),
-        (("--kind", "gang", "--picture", "against"), "these are: none"),
         (("--picture", "matrix"), "no picture 'matrix'"),
     ],
 )
@@ -100,38 +91,4 @@ def test_a_result_has_its_pictures_by_name(run):
     assert run("plot", "r.json", "--picture", "gantt", "-o", "jobs.svg")[0] == 0
     code, _, err = run("plot", "r.json", "--picture", "matrix", "-o", "x.svg")
     assert code == 2 and "known: default, gantt" in err
-    assert run("plot", "r.json", "--label", "a", "-o", "x.svg")[0] == 2
-
-
-def frame_of(labels_and_values):
-    """Rows of one kind as a store gives them: one solver, these labels and makespans."""
-    rows = [
-        {"instance": f"i{k}", "kind": "replication", "variant": "minmin", "value": value,
-         "measure": "makespan_seconds", "reference": False,
-         "labels": json.dumps({"preset": "image-85", **labels})}
-        for k, (labels, value) in enumerate(labels_and_values)
-    ]  # fmt: skip
-    return pd.DataFrame(rows)
-
-
-def test_a_sweep_over_sizes_with_units_has_its_picture():
-    sizes = [("300MB", 40.0), ("300MB", 60.0), ("1GB", 20.0), ("none", 10.0)]
-    frame = frame_of([({"disk": size, "eviction": "lru"}, value) for size, value in sizes])
-    assert numeric_labels(frame) == ["disk"]
-    (points,) = by_label(frame, "disk").values()
-    # Student's t of one degree of freedom: 12.706 standard errors of sqrt(200 / 2) = 10
-    assert points == [(3e8, 50.0, pytest.approx(127.06, abs=0.01), 2), (1e9, 20.0, 0.0, 1)]
-    axes = against(frame, "disk")
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("disk (GB)", "makespan (s)")
-    ends = axes.containers[0][2][0].get_segments()[0][:, 1]
-    assert list(ends) == [0.0, pytest.approx(177.06, abs=0.01)]
-    assert axes.get_title() == (
-        "image-85 (4 instances): mean over seed and its 95 % interval, without disk = none"
-    )
-
-
-def test_what_was_swept_beside_the_drawn_setting_is_named():
-    frame = frame_of([({"disk": size, "tasks": tasks}, 9.0 + tasks)
-                      for size in ("1GB", "2GB") for tasks in (10, 20)])  # fmt: skip
-    assert swept(frame) == {"disk": "bytes", "tasks": ""}
-    assert "mean over disk, seed" in against(frame, "tasks").get_title()
+    assert run("plot", "r.json", "--kind", "gang", "-o", "x.svg")[0] == 2

@@ -34,7 +34,7 @@ ROWS = [
 ]  # fmt: skip
 
 
-def test_ratios_wins_and_profiles_by_hand(tmp_path):
+def test_ratios_and_wins_by_hand(tmp_path):
     frame = frames.read_frame([stored(tmp_path, ROWS)])
     table = frames.summary(frame).set_index("variant")
     # over i and j, which both answered: exact 10/10 and 30/15, greedy 20/10 and 15/15
@@ -43,8 +43,6 @@ def test_ratios_wins_and_profiles_by_hand(tmp_path):
     assert table["common"].to_list() == [2, 2]
     assert table["wins"].to_dict() == {"exact": 1, "greedy": 2}
     assert table["failed"].to_dict() == {"exact": 1, "greedy": 0}
-    ratios, shares = frames.profiles(frame)["exact"]
-    assert ratios == [1.0, 2.0] and shares == pytest.approx([1 / 3, 2 / 3])
 
 
 def test_gaps_are_of_one_measure_and_every_standing_is_counted(tmp_path):
@@ -134,7 +132,7 @@ def test_the_report_opens_in_a_browser(tmp_path):
         capture_output=True, text=True, timeout=120,
     )  # fmt: skip
     assert run.returncode == 0
-    assert run.stdout.count("<table") >= 3 and run.stdout.count("<svg") >= 3
+    assert run.stdout.count("<table") >= 3 and run.stdout.count("<svg") >= 1
     assert "CONSOLE" not in run.stderr, run.stderr[-2000:]
 
 

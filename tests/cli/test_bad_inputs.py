@@ -180,8 +180,8 @@ PERTURBED = {"format": "ioopt/perturbation", "applications":
              [{"kind": "blocking", "requests_per_quantum": 1e15}]}  # fmt: skip
 CHOSEN = {"format": "ioopt/quantum-selection", "jobs": [{"id": "a", "kind": "io"}]}
 COMPARED = {"format": "ioopt/comparison", "version": 1}
-PLOT, IMPORT = "plot given.json -o out.svg", "import messages given.csv -o out.json"
-COUNTS = b"ganged,running,messages\n"
+PLOT, IMPORT = "plot given.json -o out.svg", "import nextflow-trace given.csv -o out.json"
+TRACE = b"name,realtime\n"
 
 
 @pytest.mark.parametrize(
@@ -193,8 +193,8 @@ COUNTS = b"ganged,running,messages\n"
         (PLOT, COMPARED, "rows: missing"),
         (PLOT, {**COMPARED, "rows": [{"solver": "ip"}]}, "rows[0].instance: missing"),
         (PLOT, {**COMPARED, "rows": [[]]}, "rows[0]: must be an object"),
-        (IMPORT, COUNTS + b"1" * 200_000 + b",1,4\n", "not CSV: field larger than"),
-        (IMPORT, b"application," + COUNTS + b"x" * 5000 + b",1,1,4\n", "4096 characters"),
+        (IMPORT, TRACE + b"A" * 200_000 + b",1s\n", "not CSV: field larger than"),
+        (IMPORT, TRACE + b"x" * 5000 + b",1s\n", "4096 characters"),
         *(("sweep given.toml --store runs.sqlite --dry-run", text, "given.toml") for text in
           ("a = " + "[" * 3000, "a = " + "9" * 5000, "a = \x00", 'name = "\\ud800"')),
         # 1e5 s of bursts of 25 ms and their slowdown of 2.2 on 32 processors are 5.8e7 draws of 25.2 numbers.
@@ -230,8 +230,7 @@ def test_files(run: Any, command: str, content: Any, says: str) -> None:
     ("command", "content"),
     [
         ("check given.json", json.dumps({**TINY, "name": "\U0001f600"})),  # two escapes, one character
-        (IMPORT, "ganged,running,messages\r1,1,4\r0,1,2\r"),  # bare returns end rows, too
-        (IMPORT, "ganged,running,messages,quantum,processor\n1,1,4," + "9" * 5000 + ",0\n"),
+        (IMPORT, "name,realtime\rA,1s\rB,2s\r"),  # bare returns end rows, too
     ],
     ids=lambda value: str(value)[:40],
 )  # fmt: skip

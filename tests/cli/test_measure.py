@@ -31,20 +31,6 @@ def test_generate_check_measure(run, tmp_path, kind):
     assert code == 0 and "of all" in table and len(table.splitlines()) > 6
 
 
-def test_import_messages(run, tmp_path):
-    rows = ["ganged,running,messages", *["1,1,20"] * 40, *["0,0,1"] * 20]
-    (tmp_path / "counts.csv").write_text("\n".join(rows))
-    imported = ("import", "messages", "counts.csv", "-o", "in.json")
-    assert run(*imported, "--processors", "8")[0] == 0
-    code, out, _ = run("measure", "in.json", "--format", "json")
-    (found,) = json.loads(out)["applications"]
-    assert (code, found["id"], found["verdict"]["gangedness"]) == (0, "counts", "HIGH")
-    assert found["verdict"]["ratio"] == pytest.approx(0.05)
-    (tmp_path / "counts.csv").write_text("ganged,running,messages\n1,1,many\n")
-    code, _, err = run(*imported)
-    assert code == 2 and "counts.csv: line 2: messages: must be a finite number" in err
-
-
 @pytest.mark.parametrize(
     ("name", "figure", "value"),
     [("quantum-ties", "slowdown", 1.28), ("gangedness-laboratory", "unknown_applications", 0)],

@@ -75,6 +75,8 @@ def _own(folder: str) -> list[bytes]:
     samples = {"swf": "*.swf", "darshan": "darshan/*.txt"}
     if folder in samples:
         return [path.read_bytes() for path in sorted(SAMPLES.glob(samples[folder]))]
+    if folder == "dagbench":
+        return [b'{"task_graph": {"tasks": [{"name": "a", "cost": 2}], "dependencies": []}}']
     form, name = {"wfformat": ("wfformat", "flow-groups"), "batsim-json": ("batsim", "small-8")}[
         folder
     ]
@@ -121,17 +123,6 @@ def comparisons() -> list[bytes]:
             assert code == 0, err
             found.append(Path(target).read_bytes())
     return found
-
-
-def message_counts() -> list[bytes]:
-    """Message counts of gangs, with and without a head of their own."""
-    rows = ["application,quantum,processor,ganged,running,messages"]
-    for quantum in range(4):
-        for processor in range(4):
-            absent = quantum == 2
-            runs = int(not (absent and processor == 1))
-            rows.append(f"LU,{quantum},{processor},{int(not absent)},{runs},{3 + processor}")
-    return [("\n".join(rows) + "\n").encode(), b"ganged,running,messages\n1,1,4\n0,1,2\n0,0,1\n"]
 
 
 def estee_graphs() -> list[bytes]:

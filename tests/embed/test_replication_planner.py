@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import json
 import threading
 from types import SimpleNamespace
 
@@ -131,27 +130,3 @@ def test_a_guard_keeps_one_thread_which_ends_with_it():
     gc.collect()
     thread.join(timeout=60)
     assert not thread.is_alive()
-
-
-def test_what_tasks_took_changes_the_next_plan():
-    """Told 4 s for a and 2 s each for b, c, d, minmin begins with b; a is first where those take 8 s."""
-    kinds = dict.fromkeys("bcd", "y") | {"a": "x"}
-    for how in ("told", "seen", "measured"):
-        plan = planner()
-        if how == "measured":  # 8 s where 2 s were told
-            plan.submit([task("z") | {"compute_seconds": 2.0}], kinds={"z": "y"})
-            node = next(node for node in ("n0", "n1") if plan.next(node))
-            plan.completed("z", seconds=8.0)
-            assert node in ("n0", "n1")
-        tasks = [task(name) | {"compute_seconds": 2.0 + 2 * (name == "a")} for name in "abcd"]
-        plan.submit(tasks, kinds=kinds)
-        if how == "seen":
-            plan.observe("y", 80.0, 20.0)
-            plan.plan()
-        again = ReplicationPlanner.restore(json.loads(json.dumps(plan.state())))
-        assert again.state() == plan.state()
-        for each in (plan, again):
-            assert (each.next("n0").task == "a") == (how != "told")
-    for seconds, expected in ((-1.0, 1.0), (1.0, float("nan")), (1e11, 1.0)):
-        with pytest.raises(UsageError, match="no times"):
-            plan.observe("y", seconds, expected)

@@ -13,7 +13,7 @@ import ioopt
 from ioopt.comparing.picture import plot_comparison
 from ioopt.pictures import draw_result, pictures_of
 from ioopt.plot import palette
-from ioopt.plot.curves import plot_profiles, plot_sweep
+from ioopt.plot.curves import plot_sweep
 from ioopt.plot.gantt import plot_timeline
 from ioopt.plot.layout import Box, name_boxes, new_axes, unit_for
 from ioopt.registry import KINDS, load_target
@@ -174,10 +174,8 @@ def test_settings_of_several_magnitudes_have_a_tick_each():
 def test_thirty_solvers_have_lines_that_differ():
     styles = [palette.series(k) for k in range(28)]
     assert len({(style["color"], style["linestyle"]) for style in styles}) == 28
-    profiles = {f"solver-{k}": ([1.0, 1.0 + k / 10], [0.5, 1.0]) for k in range(30)}
-    axes = plot_profiles(profiles | {"none": ([], [])}, title="t")
-    assert "none (no answer)" in [text.get_text() for text in axes.get_legend().get_texts()]
-    reads_well(axes)
+    lines = {f"solver-{k}": [(1.0, 9.0 + k, 0.0, 1), (2.0, 8.0, 0.0, 1)] for k in range(30)}
+    reads_well(plot_sweep(lines, "tasks", "makespan_seconds"))
 
 
 def row(instance: str, solver: str, makespan: float | None, **more: Any) -> dict[str, Any]:

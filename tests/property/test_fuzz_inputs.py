@@ -17,7 +17,7 @@ from damage.running import MOST_BYTES, Reader, run_command, run_reader
 from fuzzing import all_readers
 
 INPUTS = int(os.environ.get("IOOPT_FUZZ_INPUTS", "3000"))
-QUICK = ("swf", "darshan", "batsim", "wfformat", "estee", "saga", "nextflow-trace", "messages",
+QUICK = ("swf", "darshan", "batsim", "wfformat", "estee", "saga", "nextflow-trace",
          "sweep", "replication instance", "batch-io result", "gang result", "serve")  # fmt: skip
 READERS = {reader.name: reader for reader in all_readers()}
 WHOLE = sum(reader.weight for reader in READERS.values())

@@ -23,11 +23,6 @@ COMMANDS = {
         "WfFormat or Nextflow traces on one machine with a work directory.",
     ),
     "batsim": (_LOGS + "batsim", "Batsim workloads."),
-    "solution": (
-        _FLOWS + "solution",
-        "The plan in a solver's solution of an exported model.",
-    ),
-    "messages": (_LOGS + "messages", "Message counts of gangs, as CSV."),
 }
 
 _OUTSIDE = {

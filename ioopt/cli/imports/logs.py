@@ -17,7 +17,6 @@ from ioopt.units import parse_rate
 
 if TYPE_CHECKING:
     from ioopt.problems.batch_io import BatchIoProblem
-    from ioopt.problems.flexgang.message_counts import MessageCountsProblem
     from ioopt.problems.gang import GangProblem
 
 SWF = """\b
@@ -48,16 +47,6 @@ BATSIM = """\b
 Examples:
   ioopt import batsim workload.json -o instance.json
   ioopt import batsim KTH-io-aware.json --machine node_rate=1250MB/s,storage_rate=5000MB/s -o kth.json
-"""
-MESSAGES = """\b
-Examples:
-  ioopt import messages counts.csv --processors 16 -o counts.json
-  ioopt measure counts.json
-
-\b
-The CSV file has a heading with ganged, running and messages, and perhaps application; one row is
-one processor in one quantum. With columns quantum and processor (from 0), and all processors in each
-quantum, the recording is kept as one in time.
 """
 
 
@@ -194,15 +183,3 @@ def import_batsim(source: str, flops: float, network_rate: float, **how: Any) ->
     from ioopt.formats.batsim.workload import read_batsim
 
     return read_batsim(source, platform=Platform(flops, network_rate), **how)
-
-
-@import_command("messages", MESSAGES)
-@click.option(
-    "--processors", type=click.IntRange(min=2), default=4, metavar="P", help="Processes of a gang."
-)
-@click.option("--name", metavar="NAME", help="Name of the instance (default: the file's).")
-def import_messages(source: str, processors: int, name: str | None) -> MessageCountsProblem:
-    """Make a message-counts instance of the CSV file SOURCE (also .gz, or -)."""
-    from ioopt.formats.message_counts import read_message_counts
-
-    return read_message_counts(source, processors, name)

@@ -1,4 +1,4 @@
-"""``ioopt import wfformat``, ``estee``, ``saga``, ``nextflow-trace``; ``solution``: a model's plan."""
+"""``ioopt import wfformat``, ``estee``, ``saga``, ``nextflow-trace``, ``work-directory``."""
 
 from __future__ import annotations
 
@@ -8,9 +8,6 @@ import click
 
 from ioopt.cli.budget import read_recorded, recorded
 from ioopt.cli.imports.common import cluster, import_command
-from ioopt.cli.lazy import IooptCommand, set_option
-from ioopt.cli.options import PATH, file_argument, output_option
-from ioopt.errors import ExitCode, InstanceError, UsageError
 
 if TYPE_CHECKING:
     from ioopt.formats.cluster import Machine
@@ -21,8 +18,8 @@ if TYPE_CHECKING:
 WFFORMAT = """\b
 Examples:
   ioopt import wfformat montage.json --machine nodes=4,cores=4,disk=33% -o montage-flow.json
-  ioopt import wfformat genome.json --select level=0-2 --machine cluster.toml -o first-levels.json
-  ioopt import wfformat montage.json --select program=mProject --flatten -o project-batch.json
+  ioopt import wfformat genome.json --machine cluster.toml -o genome-flow.json
+  ioopt import wfformat montage.json --flatten -o montage-batch.json
 """
 ESTEE = """\b
 Examples:
@@ -38,13 +35,10 @@ Examples:
 
 
 @import_command("wfformat", WFFORMAT, machine=cluster)
-@click.option("--select", default="all", metavar="WHICH",
-              help="all, ready (tasks that wait for none), level=N or N-M, or program=NAME.")  # fmt: skip
+@click.option("--select", type=click.Choice(["all"]), hidden=True, expose_value=False)
 @click.option("--flatten", is_flag=True,
               help="Independent tasks: drop precedence, what tasks write, and cores.")  # fmt: skip
-def import_wfformat(
-    source: str, select: str, flatten: bool, machine: Machine
-) -> ReplicationProblem:
+def import_wfformat(source: str, flatten: bool, machine: Machine) -> ReplicationProblem:
     """Make a replication instance from a WfFormat 1.5 or 1.6 workflow.
 
     Files become inputs and outputs with their sizes, run times compute seconds; what nobody reads
@@ -53,7 +47,7 @@ def import_wfformat(
     """
     from ioopt.formats.wfformat.instance import read_wfformat
 
-    return read_wfformat(source, select, machine, flatten)
+    return read_wfformat(source, machine, flatten)
 
 
 @import_command("estee", ESTEE, machine=cluster)
@@ -123,39 +117,3 @@ def import_work_directory(source: str, **told: Any) -> WorkDirectoryProblem:
     What nobody reads counts as moved out when it is there; `ioopt budget` takes the same options.
     """
     return read_recorded(source, **told)
-
-
-SOLUTION = """\b
-Example:
-  ioopt export lp cycle3 -o model.lp
-  highs model.lp --solution_file model.sol     # or: cbc model.lp solve solution model.sol
-  ioopt import solution cycle3 model.sol -o plan.json
-  ioopt check cycle3 plan.json
-"""
-
-
-@click.command(cls=IooptCommand, epilog=SOLUTION)
-@file_argument()
-@click.argument("solution", metavar="SOLUTION", type=PATH)
-@output_option(required=True, text="Where to write the plan.")
-@set_option("A switch of the model, as it was exported.")
-def import_solution(file: str, solution: str, output: str, settings: dict[str, str]) -> int:
-    """Read the plan of FILE from SOLUTION, which a solver wrote for `ioopt export lp FILE` (or mps).
-
-    HiGHS, CBC, GLPK, SCIP and Gurobi write such files: the name of a variable, then its value.
-    """
-    from ioopt import registry
-    from ioopt.formats.native import dump_json, read_text, write_text
-    from ioopt.solvers.model_files import plan_from_solution
-    from ioopt.solving import load
-
-    problem = load(file)
-    kind = registry.kind_of_problem(problem).kind
-    if kind != "replication":
-        raise UsageError(f"{file} is {kind}; import solution takes replication")
-    try:
-        plan = plan_from_solution(problem, read_text(solution), settings)
-    except InstanceError as error:
-        raise InstanceError(f"{solution}: {error}") from None
-    write_text(output, dump_json(plan.to_dict()))
-    return ExitCode.ANSWER

@@ -133,7 +133,7 @@ def _tasks(source: str, read: Columns, warnings: Warnings) -> list[_Task]:
     wrote = "wchar" if read == "rchar" else "write_bytes"
     tasks: list[_Task] = []
     seen: Counter[str] = Counter()
-    for where, row in csv_rows(source, ("name", "realtime"), delimiter=None):
+    for where, row in csv_rows(source, ("name", "realtime")):
         cells = {
             key: (row.get(key) or "").strip().removeprefix("-")
             for key in ("name", "status", "realtime", "cpus", read, wrote)

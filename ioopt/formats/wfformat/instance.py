@@ -3,7 +3,7 @@
 Files become inputs and outputs with their sizes, run times compute seconds, cores cores; products
 that nobody reads are to be kept. The machine is not in such a file and is given. Flattened to a
 batch there are no dependencies: files that an earlier task of the workflow wrote count as lying on
-remote storage, as they would when the batch is one level of the workflow.
+remote storage.
 
 Schema: https://github.com/wfcommons/WfFormat, whose wfcommons-migrate-instance.py brings older files
 up to date. What 1.6 has more is optional, and not read.
@@ -13,70 +13,60 @@ let tasks wait for others whose files they do not read: a file that several task
 a version, and a precedence without a file an invented file of 0 bytes; each is remarked upon.
 """
 
-import re
 from collections import defaultdict
 from collections.abc import Sequence
 from graphlib import CycleError, TopologicalSorter
 
-from ioopt.errors import InstanceError, UsageError
+from ioopt.errors import InstanceError
 from ioopt.formats.cluster import FOUR_NODES, Machine, Part, built
 from ioopt.formats.native import named, read_json
 from ioopt.formats.report import Warnings, by_kind
 from ioopt.formats.wfformat.parse import Workflow, WorkflowTask, parse_workflow
 from ioopt.problems.replication import ReplicationProblem
 
-__all__ = ["Machine", "problem_from_wfformat", "read_wfformat", "select_tasks"]
+__all__ = ["Machine", "problem_from_wfformat", "read_wfformat"]
 
 _SHOWN = 8
-_LEVELS = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
 
 
 def read_wfformat(
-    source: str, select: str = "all", machine: Machine = FOUR_NODES, flatten: bool = False
+    source: str, machine: Machine = FOUR_NODES, flatten: bool = False
 ) -> ReplicationProblem:
-    """The workflow, or with *flatten* the batch, that *select* takes from a WfFormat file.
+    """The workflow, or with *flatten* the batch, of a WfFormat file.
 
     What was odd but usable, dropped or invented stands in ``meta["warnings"]``. Raises
-    InstanceError for anything else, and UsageError for a selection that does not exist.
+    InstanceError for anything else.
 
     Parameters
     ----------
     source
         Path (``-``: standard input; gzip is unpacked).
-    select
-        ``all``; ``ready`` (tasks that wait for no other); ``level=N`` or ``level=N-M`` (0 is
-        ``ready``; a level is one more than that of the last task waited for); ``program=NAME``.
     machine
         Nodes, disks and rates; by default 4 nodes with unlimited disks on a shared 100 Mbps link.
     flatten
         Independent tasks that read files: precedence, products and cores are dropped.
     """
-    return problem_from_wfformat(read_json(source), named(source), select, machine, flatten)
+    return problem_from_wfformat(read_json(source), named(source), machine, flatten)
 
 
 def problem_from_wfformat(
     data: object,
     name: str,
-    select: str = "all",
     machine: Machine = FOUR_NODES,
     flatten: bool = False,
 ) -> ReplicationProblem:
     """Like :func:`read_wfformat` for parsed JSON *data*; *name* is used in messages."""
     workflow = parse_workflow(data, name)
-    tasks = select_tasks(workflow, select, name)
     try:
-        part = _flat_part(workflow, tasks) if flatten else whole_part(workflow, tasks)
+        part = _flat_part(workflow) if flatten else _whole_part(workflow)
     except InstanceError as error:
         raise InstanceError(f"{name}: {error}") from None
     return built(
-        {
-            "name": workflow.name if select == "all" else f"{workflow.name} [{select}]",
-            "meta": {"source": f"WfFormat {workflow.version}", "select": select},
-        },
+        {"name": workflow.name, "meta": {"source": f"WfFormat {workflow.version}"}},
         [
             {"id": task.id, "compute_seconds": task.runtime}
             | ({} if flatten else {"cores": task.cores})
-            for task in tasks
+            for task in workflow.tasks
         ],
         part,
         machine,
@@ -86,17 +76,16 @@ def problem_from_wfformat(
     )
 
 
-def _flat_part(workflow: Workflow, tasks: Sequence[WorkflowTask]) -> Part:
+def _flat_part(workflow: Workflow) -> Part:
     """Independent tasks: what they read, from wherever it came."""
+    tasks = workflow.tasks
     used = {file for task in tasks for file in task.inputs}
-    chosen = {task.id for task in tasks}
-    waiting = [task for task in tasks if task.parents]
+    waiting = sum(bool(task.parents) for task in tasks)
     warnings = []
     if waiting:
-        inside = sum(not chosen.isdisjoint(task.parents) for task in waiting)
         warnings.append(
-            f"precedence is dropped: {len(waiting)} of {len(tasks)} tasks wait for others ({inside} for "
-            "tasks of this batch), and what those write counts as lying on remote storage"
+            f"precedence is dropped: {waiting} of {len(tasks)} tasks wait for others, and what those "
+            "write counts as lying on remote storage"
         )
     wide = sum(task.cores > 1 for task in tasks)
     if wide:
@@ -110,52 +99,9 @@ def _flat_part(workflow: Workflow, tasks: Sequence[WorkflowTask]) -> Part:
     )
 
 
-def select_tasks(workflow: Workflow, select: str, name: str) -> list[WorkflowTask]:
-    """The tasks that *select* means, in the order of the file (see :func:`read_wfformat`)."""
-    word, _, value = select.partition("=")
-    if select == "all":
-        return list(workflow.tasks)
-    if select == "ready":
-        return [task for task in workflow.tasks if not task.parents]
-    if word == "program" and value:
-        chosen = [task for task in workflow.tasks if value in task.programs]
-        if not chosen:
-            known = list(dict.fromkeys(task.programs[0] for task in workflow.tasks))
-            shown = ", ".join(_short(item) for item in known[:_SHOWN])
-            more = f" and {len(known) - _SHOWN} more" if len(known) > _SHOWN else ""
-            raise UsageError(f"{name}: no task runs program {value!r}; programs: {shown}{more}")
-        return chosen
-    if word == "level" and (bounds := _LEVELS.fullmatch(value)):
-        first = int(bounds[1])
-        last = int(bounds[2] or first)
-        levels = _levels(workflow, name)
-        most = max(levels.values(), default=0)
-        if not first <= last <= most:
-            raise UsageError(f"{name}: no level {value}; levels go from 0 to {most}")
-        return [task for task in workflow.tasks if first <= levels[task.id] <= last]
-    raise UsageError(
-        f"--select wants all, ready, level=N, level=N-M or program=NAME, not {select!r}"
-    )
-
-
 def _short(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= 40 else line[:37] + "..."
-
-
-def _levels(workflow: Workflow, name: str) -> dict[str, int]:
-    """Level of every task; raises InstanceError naming a cycle of tasks."""
-    parents = {task.id: task.parents for task in workflow.tasks}
-    levels: dict[str, int] = {}
-    try:
-        for task in TopologicalSorter(parents).static_order():
-            levels[task] = 1 + max((levels[parent] for parent in parents[task]), default=-1)
-    except CycleError as error:
-        raise InstanceError(
-            f"{name}: {_cycle(error)}, so there are no levels; use --select all or program=NAME with "
-            "--flatten"
-        ) from None
-    return levels
 
 
 def _cycle(error: CycleError) -> str:
@@ -163,19 +109,16 @@ def _cycle(error: CycleError) -> str:
     return f"dependency cycle of tasks ({shown})"
 
 
-def whole_part(workflow: Workflow, tasks: Sequence[WorkflowTask]) -> Part:
-    """The *tasks* with all between them; what others write is remote, what others read is kept."""
+def _whole_part(workflow: Workflow) -> Part:
+    """The tasks with all between them; what nobody reads is kept."""
+    tasks = workflow.tasks
     warnings: Warnings = defaultdict(list)
     sizes = dict(workflow.sizes)
-    reads, writes = _versions(workflow.tasks, sizes, warnings)
-    chosen = {task.id for task in tasks}
-    wanted = {file for task in workflow.tasks if task.id not in chosen for file in reads[task.id]}
+    reads, writes = _versions(tasks, sizes, warnings)
     tokens: dict[str, str] = {}
     for task in tasks:
         for parent in task.declared:
-            if parent not in chosen:
-                warnings["precedence on a task outside the selection is dropped"].append(task.id)
-            elif parent == task.id or reads[task.id].keys().isdisjoint(writes[parent]):
+            if parent == task.id or reads[task.id].keys().isdisjoint(writes[parent]):
                 if parent not in tokens:
                     tokens[parent] = _unused(f"{parent} has ended", sizes)
                     sizes[tokens[parent]] = 0
@@ -183,18 +126,12 @@ def whole_part(workflow: Workflow, tasks: Sequence[WorkflowTask]) -> Part:
     for parent, token in tokens.items():
         writes[parent][token] = None
     made = {file for task in tasks for file in writes[task.id]}
-    written = {file for task in workflow.tasks for file in writes[task.id]}
     read = {file for task in tasks for file in reads[task.id]}
-    for file in sizes:
-        if file in read and file in written - made:
-            warnings[
-                "a file that a task outside the selection writes lies on remote storage"
-            ].append(file)
     return Part(
         {task.id: list(reads[task.id]) for task in tasks},
         {task.id: list(writes[task.id]) for task in tasks},
         {file: size for file, size in sizes.items() if file in read | made},
-        frozenset(file for file in made if file in wanted or file not in read),
+        frozenset(made - read),
         by_kind(warnings),
         {
             "files of 0 bytes": f"{len(tokens)} stand for precedence without a file, such as "

@@ -1,7 +1,6 @@
 """WfFormat JSON into plain tasks and file sizes, with every oddity either warned of or refused."""
 
 import math
-import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,19 +13,16 @@ from ioopt.formats.native import shown, validate
 from ioopt.formats.report import Warnings, by_kind
 
 MAX_BYTES = 1 << 62
-_NUMBERED = re.compile(r"[_-](?:ID)?\d+$")
 
 
 @dataclass(frozen=True)
 class WorkflowTask:
     """One task: run time in seconds, distinct files read and written, cores, tasks waited for.
 
-    ``programs`` are the names under which it may be selected, the best known first; ``declared``
-    are the parents that the file names, ``parents`` also those known from files.
+    ``declared`` are the parents that the file names, ``parents`` also those known from files.
     """
 
     id: str
-    programs: tuple[str, ...]
     runtime: float
     inputs: tuple[str, ...]
     parents: tuple[str, ...]
@@ -58,14 +54,12 @@ class _Task(BaseModel):
     """A task of the specification, of the execution, or of both together."""
 
     id: Id
-    name: Any = None
     reads: Listed[Id] = Field([], alias="inputFiles")
     writes: Listed[Id] = Field([], alias="outputFiles")
     waits: Listed[Id] = Field([], alias="parents")
     feeds: Listed[Id] = Field([], alias="children")
     runtime: Number | None = Field(None, alias="runtimeInSeconds")
     cores: Number | None = Field(None, alias="coreCount")
-    command: Any = None
 
 
 class _File(BaseModel):
@@ -125,12 +119,10 @@ def _joined(workflow: _Workflow, warnings: Warnings) -> tuple[list[_Task], dict[
             raise ValueError(f"file {shown(file.id)} has {sizes[file.id]} and {size} bytes")
     tasks = workflow.specification.tasks
     by_id = {task.id: task for task in tasks}
-    for task in tasks:
-        task.name = task.name if isinstance(task.name, str) and task.name else task.id
     for run in workflow.execution.tasks if workflow.execution is not None else ():
         if run.id in by_id:
             task = by_id[run.id]
-            task.command, task.runtime, task.cores = run.command, run.runtime, run.cores
+            task.runtime, task.cores = run.runtime, run.cores
         else:
             warnings["run times of unknown tasks were left out"].append(run.id)
     return tasks, sizes
@@ -174,9 +166,7 @@ def _resolve(
             warnings[what].append(task.id)
         waits = tuple(parents[task.id])
         known = tuple(declared[task.id])
-        tasks.append(
-            WorkflowTask(task.id, _programs(task), seconds, inputs, waits, outputs, cores, known)
-        )
+        tasks.append(WorkflowTask(task.id, seconds, inputs, waits, outputs, cores, known))
     return tuple(tasks)
 
 
@@ -212,13 +202,3 @@ def _parents(
                 (writer, None) for writer in writers.get(file, ()) if writer != task.id
             )
     return parents
-
-
-def _programs(task: _Task) -> tuple[str, ...]:
-    """Command, its last path part, the task's name and its name without the number."""
-    names = []
-    program = task.command.get("program") if isinstance(task.command, Mapping) else None
-    if isinstance(program, str) and "\n" not in program:
-        names += [program, program.rsplit("/", 1)[-1]]
-    names += [_NUMBERED.sub("", task.name), task.name]
-    return tuple(dict.fromkeys(name for name in names if name))

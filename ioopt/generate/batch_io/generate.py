@@ -1,4 +1,4 @@
-"""Seeded batch-io workloads: a Mira-like month, the applications of IO-Sets, small instances.
+"""Seeded batch-io workloads: a Mira-like month, small instances.
 
 The paper's traces are not public. The default month was chosen among about 30 mixes of sizes, I/O
 shares and periods while looking at FILL against ADAPTIVE; other plausible mixes gave open-loop I/O
@@ -14,7 +14,6 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from ioopt.errors import UsageError
 from ioopt.generate import chosen_preset, variant
 from ioopt.problems.base import Record
 from ioopt.problems.batch_io import (
@@ -90,24 +89,6 @@ class CongestedMiraSettings(MiraSettings):
     campaign: int = Field(1, ge=1, le=1000)
 
 
-class IoSetsSettings(Record):
-    """Applications of three classes whose iterations last about 10, 100 and 1,000 seconds.
-
-    ``high``, ``medium`` and ``low`` count the applications of each class (high frequency first),
-    ``mean_seconds`` is the mean iteration of the first class and ``ratio`` that of one class to the
-    one before; ``spread`` is the deviation over the mean; ``stress`` the sum of all shares of I/O.
-    """
-
-    high: int = Field(10, ge=0, le=10_000)
-    medium: int = Field(10, ge=0, le=10_000)
-    low: int = Field(10, ge=0, le=10_000)
-    mean_seconds: float = Field(10.0, gt=0)
-    ratio: float = Field(10.0, gt=0)
-    spread: float = Field(0.1, ge=0, le=1)
-    stress: float = Field(0.8, gt=0)
-    horizon_seconds: float = Field(20_000.0, gt=0)
-
-
 class SmallSettings(Record):
     """A few jobs with small whole numbers on ``nodes`` nodes of 1 byte per second."""
 
@@ -137,7 +118,6 @@ PRESETS: dict[str, type[Record]] = {
     "mira-wide": variant(CongestedMiraSettings, jobs=1500, tilt=0.5, io_share_to=0.45),
     "mira-bursts": variant(CongestedMiraSettings, load=0.6, io_share_from=0.05, campaign=8),
     "mira-week": variant(MiraSettings, jobs=700, days=7.0),
-    "io-sets": IoSetsSettings,
     "small": SmallSettings,
     "burst-buffer": BufferedSettings,
     "tiny": variant(SmallSettings, jobs=3, nodes=4, most_phases=2),
@@ -211,49 +191,6 @@ def _phases(
     )
 
 
-def _io_sets(settings: IoSetsSettings, rng: random.Random) -> BatchIoProblem:
-    """Periodic applications in classes of iteration length (Boito et al., IO-Sets, Section V).
-
-    Each has one node that saturates the storage alone, starts within its first iteration, and
-    iterates until the horizon. Its share of I/O is drawn, all scaled to add up to ``stress``.
-    """
-    lengths = []
-    for k, count in enumerate((settings.high, settings.medium, settings.low)):
-        mean = settings.mean_seconds * settings.ratio**k
-        lengths += [_positive_gauss(mean, settings.spread * mean, rng) for _ in range(count)]
-    if not lengths:
-        raise UsageError("preset io-sets: no application; set high, medium or low above 0")
-    draws = [rng.uniform(0.2, 1.0) for _ in lengths]
-    storage = 1e10
-    jobs = []
-    for k, (length, draw) in enumerate(zip(lengths, draws), 1):
-        share = min(0.95, settings.stress * draw / sum(draws))
-        repeat = max(1, round(settings.horizon_seconds / length))
-        phase = Phase(
-            compute_seconds=length * (1 - share), io_bytes=length * share * storage, repeat=repeat
-        )
-        jobs.append(
-            Job(
-                id=k, submit_seconds=rng.uniform(0.0, length), nodes=1,
-                walltime_seconds=10 * settings.horizon_seconds + length, phases=(phase,),
-            )
-        )  # fmt: skip
-    machine = Machine(
-        nodes=len(jobs), unit_nodes=1, allocation="flat",
-        node_bytes_per_second=storage, storage_bytes_per_second=storage,
-    )  # fmt: skip
-    return BatchIoProblem(
-        machine=machine, options=QueueOptions(queue="fcfs", backfill="none"), jobs=tuple(jobs)
-    )
-
-
-def _positive_gauss(mean: float, deviation: float, rng: random.Random) -> float:
-    while True:
-        value = rng.gauss(mean, deviation)
-        if value > 0.05 * mean:
-            return value
-
-
 def _small(settings: SmallSettings, rng: random.Random) -> BatchIoProblem:
     """A few jobs in whole numbers, for tests and trying out; storage takes half of all nodes' rate."""
     machine = Machine(
@@ -307,6 +244,5 @@ def _buffered(
 
 _MAKERS: dict[type[Record], Callable[[Any, random.Random], BatchIoProblem]] = {
     MiraSettings: _mira,
-    IoSetsSettings: _io_sets,
     SmallSettings: _small,
 }

@@ -65,20 +65,6 @@ def test_congested_months_slow_jobs_down(preset: str) -> None:
         assert 1.15 < result.metrics["mean_slowdown"] < 1.45
 
 
-def test_io_sets_stress_and_classes() -> None:
-    problem = generate("io-sets", {"high": "4", "medium": "3", "low": "2", "stress": "0.5"}, 3)
-    assert len(problem.jobs) == 9
-    shares, lengths = [], []
-    for job in problem.jobs:
-        compute, io = uncongested(problem, job)
-        shares.append(io / (compute + io))
-        lengths.append((compute + io) / job.num_phases)
-    assert sum(shares) == pytest.approx(0.5)
-    assert all(5 < length < 15 for length in lengths[:4])
-    assert all(500 < length < 1500 for length in lengths[7:])
-    assert problem.machine.peak(1) == problem.machine.storage_bytes_per_second
-
-
 @pytest.mark.parametrize(
     ("preset", "settings", "what"),
     [
@@ -87,7 +73,6 @@ def test_io_sets_stress_and_classes() -> None:
         ("mira-month", {"jobs": "0"}, "jobs"),
         ("mira-month", {"shortest_seconds": "1e9"}, "is above longest_seconds"),
         ("mira-month", {"io_share_from": "0.5"}, "is above io_share_to"),
-        ("io-sets", {"high": 0, "medium": 0, "low": 0}, "no application"),
     ],
 )
 def test_refused(preset: str, settings: dict[str, str], what: str) -> None:

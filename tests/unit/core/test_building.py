@@ -6,8 +6,6 @@ import gzip
 import json
 import re
 
-import networkx
-import pandas
 import pytest
 
 import ioopt
@@ -38,32 +36,10 @@ def test_a_batch_is_the_instance_written_out():
     assert ioopt.solve(two_steps(), "fifo").metrics["makespan_seconds"] == pytest.approx(50.0)
 
 
-def test_a_graph_and_frames_are_taken():
-    graph = networkx.DiGraph()
-    graph.add_node("wash", compute_seconds=30)
-    for k in range(2):
-        graph.add_node(k, compute_seconds=8)
-        graph.add_edge("wash", k, bytes=60_000_000, file="clean")
-    graph.add_edge(0, 1, bytes=5)
-    batch = ioopt.Batch(remote=1e7, replica=1e8).add_graph(graph)
-    batch.add_frame(
-        "nodes", pandas.DataFrame({"id": ["a", "b"], "disk_bytes": [1e9, float("nan")]})
-    )
-    built = batch.build()
-    assert [(task.id, task.inputs, task.outputs) for task in built.tasks] == [
-        ("wash", (), ("clean",)), ("0", ("clean",), ("0>1",)), ("1", ("clean", "0>1"), ()),
-    ]  # fmt: skip
-    assert [node.disk_bytes for node in built.nodes] == [1_000_000_000, None]
-
-
 def test_what_is_wrong_is_named():
     batch = two_steps()
     with pytest.raises(UsageError, match="is in bits"):
         batch.add_file("5Mb")
-    with pytest.raises(UsageError, match="no part 'task'; did you mean 'tasks'"):
-        batch.add_frame("task", pandas.DataFrame({"id": ["t"]}))
-    with pytest.raises(InstanceError, match="edge a>b has no 'bytes'; it has 'size'"):
-        batch.add_graph(networkx.DiGraph([("a", "b", {"size": 3})]))
     assert list(ioopt.compare(two_steps(), "fifo").index) == ["fifo"]  # one name is no list
 
 

@@ -21,7 +21,6 @@ from ioopt.errors import InstanceError, UsageError
 from ioopt.formats import native
 from ioopt.formats.batsim.workload import read_batsim
 from ioopt.formats.darshan.log import read_darshan
-from ioopt.formats.message_counts import read_message_counts
 from ioopt.formats.native import dump_json, read_json, write_text
 from ioopt.formats.swf.log import read_swf
 from ioopt.formats.wfformat.instance import read_wfformat
@@ -144,7 +143,7 @@ def test_reading_allocates_what_is_there(tmp_path):
 
 READERS = {
     "json": read_json, "swf": read_swf, "darshan": read_darshan, "wfformat": read_wfformat,
-    "messages": read_message_counts, "batsim": read_batsim, "sweep": read_config,
+    "batsim": read_batsim, "sweep": read_config,
 }  # fmt: skip
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,6 @@ from oracle.gangedness_reference import differences
 import ioopt
 import ioopt.embed
 from ioopt.errors import InstanceError, UsageError
-from ioopt.formats.message_counts import read_message_counts
 from ioopt.generate.flexgang.message_counts import TABLE_3, generate
 from ioopt.measure import gangedness
 from ioopt.measure.gangedness import GangednessMonitor, judge_means
@@ -245,72 +243,6 @@ def test_bad_instances_name_the_item() -> None:
     ):
         with pytest.raises(InstanceError, match=message):
             ioopt.load({**one, "applications": applications})
-
-
-CSV = """application,quantum,processor,ganged,running,messages
-LU,0,0,1,1,3
-LU,0,1,true,yes,2
-LU,1,0,0,no,1
-Enum,0,0,0,1,250
-"""
-
-
-def test_csv(tmp_path: Path) -> None:
-    path = tmp_path / "counts.csv"
-    path.write_text(CSV)
-    problem = read_message_counts(path, processors=8)
-    lu, enum = problem.applications
-    assert (lu.id, lu.gang, lu.running, lu.nonrunning) == ("LU", (3.0, 2.0), (), (1.0,))
-    assert enum.running == (250.0,)
-    assert (problem.name, problem.processors) == ("counts", 8)
-    assert lu.absent == ()  # not all processors of each quantum are there
-    path.write_text("ganged,running,messages\n1,1,4\n")
-    assert read_message_counts(path).applications[0].id == "counts"
-
-
-def test_csv_in_time(tmp_path: Path) -> None:
-    """Two quanta of two processors, in any order of rows; with a row less it is counts only."""
-    path = tmp_path / "counts.csv"
-    rows = ["7,1,0,0,3", "5,1,1,1,9", "7,0,0,1,2", "5,0,1,1,8"]
-    heading = "quantum,processor,ganged,running,messages"
-    path.write_text("\n".join([heading, *rows]))
-    (item,) = read_message_counts(path, processors=2).applications
-    assert (item.gang, item.running, item.nonrunning) == ((8.0, 9.0), (2.0,), (3.0,))
-    assert item.absent == ((), (1,))
-    assert list(item.rows(2)) == [
-        (0, 0, True, True, 8.0), (0, 1, True, True, 9.0),
-        (1, 0, False, True, 2.0), (1, 1, False, False, 3.0),
-    ]  # fmt: skip
-    for some in (rows[1:], [*rows[:3], "5,0,0,1,8"], [*rows[:3], "?,0,1,1,8"]):
-        path.write_text("\n".join([heading, *some]))
-        (item,) = read_message_counts(path, processors=2).applications
-        assert item.absent == ()
-        assert len(item.gang + item.running + item.nonrunning) == len(some)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("ganged,messages\n1,1\n", "line 1: column 'running' is missing"),
-        ("ganged,running,messages\n", "heading only"),
-        ("ganged,running,messages\n1,0,4\n", "line 2: ganged but not running"),
-        ("ganged,running,messages\n1,maybe,4\n", "line 2: running: must be 0 or 1, not 'maybe'"),
-        (
-            "ganged,running,messages\n1,1,-4\n",
-            "line 2: messages: must be 0 or more, not '-4'",
-        ),
-        (
-            "ganged,running,messages\n1,1\n",
-            "line 2: messages: must be a finite number, not None",
-        ),
-        ("job,ganged,running,messages\n,1,1,1\n", "line 2: job: empty"),
-    ],
-)
-def test_bad_csv_names_the_line(tmp_path: Path, text: str, message: str) -> None:
-    path = tmp_path / "bad.csv"
-    path.write_text(text)
-    with pytest.raises(InstanceError, match=message):
-        read_message_counts(path)
 
 
 def test_plot_names_every_application() -> None:

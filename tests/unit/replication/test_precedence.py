@@ -105,16 +105,6 @@ def test_an_export_without_a_place_for_it_is_refused(run: Any, form: str) -> Non
     assert code == 2 and errors.count("\n") == 1 and not Path("x").exists()
 
 
-def test_wfformat_takes_no_schedule_that_drops_it(run: Any) -> None:
-    """The schedule of the batch without outputs: d starts at once, though b ends after 1 s."""
-    stored = json.loads(Path("r.json").read_text())
-    stored["schedule"] = dropped().schedule
-    Path("wrong.json").write_text(json.dumps(stored))
-    code, _, errors = run("export", "wfformat", "w.json", "--result", "wrong.json", "-o", "x")
-    assert code == 2 and errors.count("\n") == 1 and not Path("x").exists()
-    assert "whose files it reads" in errors and "see ioopt check" in errors
-
-
 @pytest.mark.parametrize(
     "form",
     sorted(
@@ -156,13 +146,11 @@ def test_the_importers_of_graphs_keep_it(run: Any) -> None:
     assert len(edges(ioopt.load("n.json"))) == len(EDGES)
 
 
-@pytest.mark.parametrize("how", [["--flatten"], ["--select", "level=1-2"]])
-def test_a_part_of_a_workflow_says_what_it_drops(run: Any, how: list[str]) -> None:
+def test_a_batch_of_a_workflow_says_what_it_drops(run: Any) -> None:
     run("export", "wfformat", "w.json", "-o", "wf.json")
-    code, _, errors = run("import", "wfformat", "wf.json", *how, "-o", "part.json")
-    kept = edges(ioopt.load("part.json"))
-    assert code == 0 and kept == (set() if "--flatten" in how else {("b", "d"), ("c", "d")})
-    assert "warning" in errors
+    code, _, errors = run("import", "wfformat", "wf.json", "--flatten", "-o", "batch.json")
+    assert code == 0 and edges(ioopt.load("batch.json")) == set()
+    assert "precedence is dropped" in errors
 
 
 def test_commands_keep_it_or_refuse(run: Any) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from conftest import shared_files
 
-from ioopt.errors import InstanceError, UsageError
+from ioopt.errors import InstanceError
 from ioopt.formats.wfformat.export import export_wfformat, left_out
 from ioopt.formats.wfformat.instance import Machine, problem_from_wfformat, read_wfformat
 from ioopt.problems.replication import ReplicationProblem
@@ -67,43 +67,6 @@ def test_files_read_become_inputs_and_run_times_compute_seconds():
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("select", "chosen"),
-    [
-        ("all", [0, 1, 2, 3]),
-        ("ready", [0]),
-        ("level=0", [0]),
-        ("level=1", [1, 2]),
-        ("level=2", [3]),  # cat declares no parent: known from the files it reads
-        ("program=blastall", [1, 2]),
-        ("program=split", [0]),
-        ("program=/bin/split", [0]),
-        ("program=cat", [3]),
-        ("program=blast_ID03", [2]),
-    ],
-)
-def test_select(select, chosen):
-    whole = flat(v15(), "x")
-    part = flat(v15(), "x", select)
-    assert part.tasks == tuple(whole.tasks[k] for k in chosen)
-    assert all(part.readers)
-
-
-@pytest.mark.parametrize(
-    ("select", "words"),
-    [
-        ("level=3", "levels go from 0 to 2"),
-        ("program=awk", "programs: /bin/split, blastall, cat"),
-        ("level=x", "--select wants"),
-        ("program=", "--select wants"),
-        ("some", "--select wants"),
-    ],
-)
-def test_selections_that_do_not_exist(select, words):
-    with pytest.raises(UsageError, match=words):
-        flat(v15(), "x", select)
-
-
 def test_machine_options():
     machine = Machine.model_validate(
         {"nodes": "3", "disk": "2kB", "remote_rate": "100Mbps", "replica_rate": "8Gbps",
@@ -148,7 +111,7 @@ def test_oddities_are_warned_of():
         "a negative run time counts as 0 s, in task: b1",
         "a task without a run time counts as 0 s: b2",
         "a run time of 0 s, in task: c",
-        "precedence is dropped: 3 of 4 tasks wait for others (3 for tasks of this batch), and what "
+        "precedence is dropped: 3 of 4 tasks wait for others, and what "
         "those write counts as lying on remote storage",
         "invented machine: 4 nodes, disk unlimited, speed 1, 12.5 MB/s from remote storage, link "
         "shared, 1 GB/s between nodes (not given; the file has none)",
@@ -173,8 +136,6 @@ def test_a_circle_is_harmless_only_where_precedence_is_dropped():
     data = v15()
     _spec(data)["tasks"][0]["parents"] = ["c"]
     assert len(flat(data, "x").tasks) == 4
-    with pytest.raises(InstanceError, match="dependency cycle of tasks"):
-        flat(data, "x", "level=0")
     with pytest.raises(InstanceError, match=r"^x: .*dependency cycle"):
         problem_from_wfformat(data, "x")
     _spec(data)["tasks"][3]["inputFiles"].append("all")
@@ -245,19 +206,6 @@ def test_a_workflow_is_kept_whole():
     assert not _said(problem, "precedence")
 
 
-def test_a_part_of_a_workflow_keeps_what_others_read():
-    """split and the blasts of levels 0 to 1; cat, outside, reads o1 and o2."""
-    part = problem_from_wfformat(v15(), "x", "level=0-1")
-    assert [task.id for task in part.tasks] == ["s", "b1", "b2"]
-    assert {file.id for file in part.files if file.keep} == {"o1", "o2"}
-    blasts = problem_from_wfformat(v15(), "x", "program=blastall")
-    assert [task.inputs for task in blasts.tasks] == [("p1", "nt"), ("nt", "p2")]
-    assert _said(blasts, "outside") == [
-        "precedence on a task outside the selection is dropped: b1 and 1 more",
-        "a file that a task outside the selection writes lies on remote storage: p1 and 1 more",
-    ]
-
-
 def test_cores_are_whole_and_the_widest_task_fits():
     data = v15()
     for run, cores in zip(data["workflow"]["execution"]["tasks"], (0, 2.5, 4, None)):
@@ -318,30 +266,14 @@ def test_a_whole_workflow_is_exported_and_read_back():
     for read, made in ((problem_from_wfformat, problem), (flat, flat(data, "x"))):
         again = read(export_wfformat(made), "y", machine=Machine(cores=made.nodes[0].cores))
         assert (again.tasks, again.files, again.nodes) == (made.tasks, made.files, made.nodes)
-    assert left_out(problem, None) == ["rates of links and storage", "which files are kept"]
-
-
-def test_a_schedule_is_exported_with_machines_starts_and_run_times():
-    problem = problem_from_wfformat(v15(), "x", machine=Machine(nodes=2))
-    rows = [{"id": task.id, "node": f"n{k % 2}", "start_seconds": 2.5 * k, "end_seconds": 2.5 * k + k}
-            for k, task in enumerate(problem.tasks)]  # fmt: skip
-    execution = export_wfformat(problem, {"tasks": rows})["workflow"]["execution"]
-    assert execution["makespanInSeconds"] == 10.5
-    assert execution["tasks"][3] == {
-        "id": "c", "command": {"program": "task"}, "coreCount": 1, "runtimeInSeconds": 3.0,
-        "executedAt": "1970-01-01T00:00:07.500000+00:00", "machines": ["n1"],
-    }  # fmt: skip
+    assert left_out(problem) == ["rates of links and storage", "which files are kept"]
 
 
 @pytest.mark.parametrize("path", shared_files("data/wfformat"), ids=lambda path: path.stem)
 def test_real_workflows(path):
     document = json.loads(path.read_text())["workflow"]["specification"]
-    problem = read_wfformat(str(path), "all", flatten=True)
+    problem = read_wfformat(str(path), flatten=True)
     assert len(problem.tasks) == len(document["tasks"])
     sizes = {file["id"]: file["sizeInBytes"] for file in document["files"]}
     read = {name for task in document["tasks"] for name in task["inputFiles"]}
     assert {file.id: file.bytes for file in problem.files} == {name: sizes[name] for name in read}
-    levels, ready = (
-        read_wfformat(str(path), select, flatten=True) for select in ("level=0", "ready")
-    )
-    assert levels.tasks == ready.tasks and ready.tasks
