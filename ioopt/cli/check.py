@@ -31,8 +31,8 @@ Examples:
 @click.option("--link", type=click.Choice(["shared", "per-node"]), help="The same as --set link=.")
 @set_option("What the result may say of the question that FILE does not: loop, ef, link, actual.")
 @click.option("--explain", "explaining", is_flag=True,
-              help="Say why a sound plan of replication is as it is: times, waste, bound, the resource "
-              "that would help most. Its solver runs again, as it is and for 10 % more of each.")  # fmt: skip
+              help="Say why a sound plan is as it is: times, waste, bound, the resource that would "
+              "help most. Its solver runs again, once as it is and once for 10 % more of each.")  # fmt: skip
 @click.option("--time-limit", type=Seconds(), default=5.0, metavar="S",
               help="With --explain: seconds for each of these runs.")  # fmt: skip
 @format_option("table", "json")

@@ -125,6 +125,7 @@ KINDS: tuple[KindSpec, ...] = (
         generate="ioopt.generate.batch_io.generate:generate",
         plot="ioopt.plot.bandwidth:plot_batch_io",
         pictures={"gantt": "ioopt.plot.gantt:plot_jobs"},
+        explain="ioopt.explaining.batch_io:FAMILY",
         default_solver="auto",
         fallback="base-line",
         policies=tuple(

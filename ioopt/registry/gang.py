@@ -21,6 +21,7 @@ KINDS: tuple[KindSpec, ...] = (
         generate="ioopt.generate.gang.generate:generate",
         plot="ioopt.plot.matrix:plot_gang",
         pictures={"gantt": "ioopt.plot.gantt:plot_jobs"},
+        explain="ioopt.explaining.gang:FAMILY",
         default_solver="auto",
         fallback="migrate-iogs",
         policies=_TRIED,
