@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Array = NDArray[Any]
+    Sample = tuple[Array, Array, Array]
+    """Sizes, run times and arrival times of jobs."""
 
 SettingsT = TypeVar("SettingsT", bound=Record)
 ProblemT = TypeVar("ProblemT")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from ioopt.decisions.gang.state import Gang
+from ioopt.errors import UsageError
 from ioopt.generate import chosen_preset
 from ioopt.problems.base import Json, Record
 from ioopt.problems.gang import GangProblem, Job, Machine
@@ -23,7 +24,7 @@ from ioopt.problems.gang import GangProblem, Job, Machine
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-    from ioopt.generate import Array
+    from ioopt.generate import Array, Sample
 
 LOADS_SECONDS = tuple(round(1632.6 * (1.1 + 0.1 * k), 2) for k in range(9))
 """The nine mean execution times t_e of the paper's load axis."""
@@ -40,7 +41,7 @@ Intensity = Annotated[float, Field(gt=0, lt=1)]
 
 
 class Settings(Record):
-    """``--set`` keys of gang workloads: the machine, the load, the I/O and the placement.
+    """``--set`` keys of every gang preset: the machine, the load, the I/O and the placement.
 
     ``mean_local_seconds`` is t_e, the load axis; ``intensity`` is r, or ``mixed`` for jobs that
     are equally likely to have 0.5, 0.33 and 0.1.
@@ -77,7 +78,21 @@ class BluePacificLike(Settings):
     runtime_cv: Annotated[float, Field(ge=1)] = 1.5
 
 
-PRESETS = {"blue-pacific-like": BluePacificLike}
+class Lublin(Settings):
+    """Sizes, gaps and run times of Lublin and Feitelson 1999, for a machine of this many nodes.
+
+    ``mean_local_seconds`` and ``interarrival_seconds`` rescale the means of the model.
+    """
+
+    mean_local_seconds: Above | None = None  # type: ignore[assignment]
+    interarrival_seconds: Above | None = None  # type: ignore[assignment]
+    model: Literal["batch", "interactive", "combined"] = "combined"
+
+
+PRESETS: dict[str, type[Settings]] = {
+    "blue-pacific-like": BluePacificLike,
+    "lublin99": Lublin,
+}
 
 
 def generate(preset: str | None, settings: Mapping[str, object], seed: int) -> GangProblem:
@@ -114,17 +129,35 @@ class JobTable:
         return [Gang(key, *row) for key, row in enumerate(rows)]
 
 
-def make_table(settings: BluePacificLike, seed: int) -> JobTable:
+def make_table(settings: Settings, seed: int) -> JobTable:
     """The jobs of a workload as arrays (n jobs in milliseconds for n = 10,000)."""
     import numpy as np
 
     streams = [np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(5)]
-    size = sample_sizes(settings, streams[0])
-    gaps = _balanced_hyperexponential(streams[1], settings.jobs, settings.interarrival_cv)
-    gaps *= settings.interarrival_seconds / gaps.mean()
-    length = _balanced_hyperexponential(streams[2], settings.jobs, settings.runtime_cv)
-    length *= settings.mean_local_seconds / length.mean()
-    return assemble(settings, np.cumsum(gaps), size, length, streams[3], streams[4])
+    if isinstance(settings, BluePacificLike):
+        size = sample_sizes(settings, streams[0])
+        gaps = _balanced_hyperexponential(streams[1], settings.jobs, settings.interarrival_cv)
+        gaps *= settings.interarrival_seconds / gaps.mean()
+        length = _balanced_hyperexponential(streams[2], settings.jobs, settings.runtime_cv)
+        length *= settings.mean_local_seconds / length.mean()
+        arrival = np.cumsum(gaps)
+    elif isinstance(settings, Lublin):
+        from ioopt.generate.gang.lublin import sample
+
+        drawn = sample(settings.model, settings.jobs, settings.nodes, streams[0])
+        size, length, arrival = _rescaled(settings, *drawn)
+    else:
+        raise UsageError(f"{type(settings).__name__} is not one of the gang presets")
+    return assemble(settings, arrival, size, length, streams[3], streams[4])
+
+
+def _rescaled(settings: Settings, size: Array, length: Array, arrival: Array) -> Sample:
+    """Bring run times and gaps to the means that *settings* ask for, where they ask."""
+    if settings.mean_local_seconds is not None:
+        length = length * (settings.mean_local_seconds / length.mean())
+    if settings.interarrival_seconds is not None:
+        arrival = arrival * (settings.interarrival_seconds * len(arrival) / arrival[-1])
+    return size, length, arrival
 
 
 def assemble(

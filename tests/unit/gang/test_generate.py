@@ -1,4 +1,4 @@
-"""Gang workloads: calibrated preset, placements, SWF import."""
+"""Gang workloads: calibrated preset, placements, Lublin-Feitelson, SWF import."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import shared_path
 
 from ioopt.decisions.gang.state import gangs_of
 from ioopt.errors import UsageError
-from ioopt.formats.swf.log import parse_swf
+from ioopt.formats.swf.log import parse_swf, read_swf
 from ioopt.generate.gang.from_swf import gang_from_swf
 from ioopt.generate.gang.generate import (
     LOADS_SECONDS,
     BluePacificLike,
+    Lublin,
     Settings,
     generate,
     job_times,
@@ -108,6 +110,31 @@ def test_generated_problem_is_the_table() -> None:
 def test_bad_settings_are_refused(preset: str | None, settings: dict[str, Any], word: str) -> None:
     with pytest.raises(UsageError, match=word):
         generate(preset, settings, 0)
+
+
+def test_lublin_model_against_its_authors_output() -> None:
+    """lublin_256.swf came from the authors' program with the combined parameters."""
+    log = read_swf(shared_path("data", "swf", "lublin_256.swf"))
+    jobs = log.jobs
+    table = make_table(Lublin(nodes=256), 1)
+    sizes = np.array([job.size() for job in jobs])
+    assert table.size.mean() == pytest.approx(sizes.mean(), rel=0.08)
+    assert (table.size == 1).mean() == pytest.approx((sizes == 1).mean(), abs=0.02)
+    runs = np.log([max(job.run_seconds or 1.0, 1.0) for job in jobs])
+    assert np.log(table.local).mean() == pytest.approx(runs.mean(), rel=0.03)
+    assert np.log(table.local).std() == pytest.approx(runs.std(), rel=0.05)
+    gaps = np.diff([job.submit_seconds for job in jobs])
+    # The mean of so long a tail varies by a tenth between seeds; middle and logarithm do not.
+    assert np.median(np.diff(table.arrival)) == pytest.approx(np.median(gaps), rel=0.1)
+    logs = [np.log(np.maximum(values, 1)).mean() for values in (np.diff(table.arrival), gaps)]
+    assert logs[0] == pytest.approx(logs[1], rel=0.02)
+
+
+def test_means_can_be_asked_for() -> None:
+    asked = Lublin(jobs=500, mean_local_seconds=900.0, interarrival_seconds=60.0)
+    table = make_table(asked, 0)
+    assert table.local.mean() == pytest.approx(900.0, abs=0.3)
+    assert table.arrival[-1] / 500 == pytest.approx(60.0)
 
 
 SWF = """; MaxProcs: 8
