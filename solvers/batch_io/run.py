@@ -59,7 +59,7 @@ def solve(problem: BatchIoProblem | IoRequestsProblem, request: SolveRequest) ->
             simulation = simulate(
                 problem, plan, answers, arithmetic=settings.arithmetic, engine=settings.engine,
                 rates="no" if request.trials else settings.rates, trials=request.trials,
-                deadline=request.deadline,
+                deadline=request.deadline, drawn=False,
             )  # fmt: skip
         except OutOfTime as error:
             notes = (*notes, f"{plan.policy}: {error}")
@@ -93,10 +93,11 @@ def simulate(
     rates: Recording = "auto",
     trials: int = 0,
     deadline: Deadline | None = None,
+    drawn: bool = True,
 ) -> Simulation:
     """Replay *plan*, whose policy is given. The options are those of :class:`Settings`.
 
-    One of *trials* runs has no timeline. Raises what :func:`run_trace` raises.
+    Only what is to be *drawn* has a timeline. Raises what :func:`run_trace` raises.
     """
     deadline = deadline or Deadline(None)
     trace = Trace.of(problem, plan.ef, arithmetic == "exact")
@@ -119,7 +120,7 @@ def simulate(
     if not record and rates == "auto":
         notes.append(f"{phases} phases: rates not recorded (--set rates=yes), so checked in part")
     schedule, timeline = schedule_of(trace, run), None
-    if phases <= TIMELINE_UP_TO_PHASES and not trials:
+    if drawn and phases <= TIMELINE_UP_TO_PHASES:
         submits = {job.id: job.submit_seconds for job in problem.jobs}
         timeline = jobs_timeline(schedule["jobs"], submits)
     return Simulation(schedule, metrics, timeline, tuple(notes))
