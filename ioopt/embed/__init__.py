@@ -14,6 +14,7 @@ _LAZY = {
     "IoArbiter": "ioopt.embed.arbiter",
     "ReplicationPlanner": "ioopt.embed.replication",
     "WorkDirectory": "ioopt.embed.work_directory",
+    "WorkflowDispatcher": "ioopt.embed.workflow",
 }
 
 

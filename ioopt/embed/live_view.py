@@ -1,13 +1,16 @@
-"""What a dispatcher sees of tasks that really run: the view of the simulator, moved on by events.
+"""What dispatchers see of tasks that really run: the view of the simulator, moved on by events.
 
 The engine says what becomes ready and what has ended. A node's files are those it holds and those
 on their way to it, so that no copy is counted twice.
 """
 
+import math
 from bisect import bisect_left, insort
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
+from ioopt import registry
 from ioopt.decisions.replication import Computing, Dispatcher, DispatchView, Pair
+from ioopt.errors import UsageError
 from ioopt.problems.replication import Network, Node, Task
 
 LATENCY = 0.02
@@ -17,13 +20,16 @@ LATENCY = 0.02
 class LiveView(DispatchView):
     """Tasks, files and nodes as the engine told of them, by position.
 
-    One task may wait on a busy node (workflow rule 11), or several short ones, and planned ends
-    count how long inputs travel. ``moved`` counts the bytes of the copies that the answers have asked
-    for. The last ``under_way`` tasks were given before, and are no policy's business.
+    With *prefetch* one task may wait on a busy node (workflow rule 11), or several short ones, and
+    planned ends count how long inputs travel; without, the engine stages, and what is placed counts
+    as computing. ``moved`` counts the bytes of the copies that the answers have asked for. The last
+    ``under_way`` tasks were given before, and are no policy's business.
     """
 
-    def __init__(self, network: Network, nodes: tuple[Node, ...], now: float = 0.0) -> None:
-        self.network, self.nodes, self.prefetch = network, nodes, True
+    def __init__(
+        self, network: Network, nodes: tuple[Node, ...], prefetch: bool = False, now: float = 0.0
+    ) -> None:
+        self.network, self.nodes, self.prefetch = network, nodes, prefetch
         self.now, self.round, self.moved, self.under_way = now, 0, 0, 0
         self.ready: list[int] = []
         self._tasks: list[Task] = []
@@ -38,6 +44,7 @@ class LiveView(DispatchView):
         self._computing: list[dict[int, tuple[float, float]]] = [{} for _ in nodes]
         self._waits: list[list[int]] = [[] for _ in nodes]
         self._idle_since = [[now] * node.cores for node in nodes]
+        self._down: set[int] = set()
 
     def fill(
         self,
@@ -100,7 +107,7 @@ class LiveView(DispatchView):
         self.moved += self._stage(self.inputs(k), i)
         self._running[k] = i
         if self.task(k).cores <= self.idle_cores(i):
-            self._starts(k, i, staging)
+            self._starts(k, i, staging if self.prefetch else 0.0)
         else:
             self._waits[i].append(k)
 
@@ -121,6 +128,11 @@ class LiveView(DispatchView):
             if f not in self._holds[i]:
                 self._holds[i].add(f)
                 self._places.setdefault(f, []).append(i)
+
+    def _go(self, files: Collection[int], i: int) -> None:
+        for f in self._holds[i].intersection(files):
+            self._places[f].remove(i)
+        self._holds[i].difference_update(files)
 
     def _starts(self, k: int, i: int, staging: float) -> None:
         del self._idle_since[i][: self.task(k).cores]
@@ -181,7 +193,7 @@ class LiveView(DispatchView):
         return max(max(self.now, self._receives[i]) + total, *ends, 0.0) - self.now
 
     def on_remote(self, f: int) -> bool:
-        """Never: all files are products."""
+        """Never, unless an engine with a storage says otherwise: all files are products."""
         return False
 
     def incoming(self, i: int) -> int | None:
@@ -203,11 +215,13 @@ class LiveView(DispatchView):
         return rows
 
     def idle_cores(self, i: int) -> int:
-        """How many cores of a node idle."""
-        return len(self._idle_since[i])
+        """How many cores of a node idle; none of a node that is lost."""
+        return 0 if i in self._down else len(self._idle_since[i])
 
     def core_times(self, i: int) -> Sequence[float]:
         """Per core, since when it idles, or the planned end of its task; ascending."""
+        if i in self._down:
+            return [math.inf] * self.nodes[i].cores
         rows = self.computing(i)
         busy = [row.end_seconds for row in rows for _ in range(self.task(row.task).cores)]
         return sorted(busy + self._idle_since[i])
@@ -216,4 +230,19 @@ class LiveView(DispatchView):
         """Whether a node has the cores and the disk for a task."""
         disk = self.nodes[i].disk_bytes
         room = disk is None or sum(self._sizes[f] for row in self._io[k] for f in row) <= disk
-        return room and self.task(k).cores <= self.nodes[i].cores
+        return i not in self._down and room and self.task(k).cores <= self.nodes[i].cores
+
+
+def make_dispatcher(
+    policy: str | Callable[[], Dispatcher], settings: Mapping[str, object] | None
+) -> Dispatcher:
+    """A new dispatcher, made by *policy* or of that name; UsageError for another solver."""
+    if callable(policy):
+        return policy()
+    kind = registry.KINDS["replication"]
+    row = registry.solver(policy, kind)
+    if row.policy is None:
+        able = [row.name for row in registry.solvers_for(kind.kind) if row.policy]
+        raise UsageError(f"{policy!r} decides nothing while tasks run; use {', '.join(able)}")
+    made: Callable[[object], Dispatcher] = registry.load_target(row.policy)
+    return made(registry.settings_for(row, settings or {}))

@@ -33,6 +33,10 @@ METHODS = {
     "GangScheduler": ["arrive", "depart", "served", "matrix"],
     "ReplicationPlanner": ["submit", "plan", "next", "staged", "evicted", "completed"],
     "WorkDirectory": ["ready", "expect", "next", "started", "ended", "failed"],
+    "WorkflowDispatcher": [
+        *("submit", "next", "completed", "failed", "withdraw", "observe", "forget"),
+        *("lost", "back", "staged", "evicted"),
+    ],
     "GangednessMonitor": ["observe", "ratio", "classify", "evidence"],
 }
 """What a client may call; nothing else of an object can be reached."""

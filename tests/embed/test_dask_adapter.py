@@ -9,6 +9,8 @@ import signal
 
 import pytest
 
+from ioopt.errors import UsageError
+
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
 adapter = pytest.importorskip("ioopt.embed.adapters.dask")
@@ -52,9 +54,12 @@ def join(*parts: bytes) -> bytes:
     return b"".join(parts)[:1000]
 
 
-def test_any_graph_is_placed(client):
+@pytest.mark.parametrize("policy", ["homes", "rolling", "locality"])
+def test_any_graph_is_placed(client, policy):
     graph, last = tree_graph(16)
-    with adapter.placed(client, record=True) as report:
+    with adapter.placed(
+        client, adapter.Homes if policy == "homes" else policy, record=True
+    ) as report:
         assert client.get(graph, last) == bytes(1000)
     assert report.notes == []
     assert report.decisions == len(graph) == len(report.ran_on) == 31
@@ -228,3 +233,8 @@ def test_pins_and_releases(client):
         while client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)):
             assert client.status == "running"
     assert report.ran_on == {"x": second, "y": third} and report.decisions == 2
+
+
+def test_only_dispatchers_can_place():
+    with pytest.raises(UsageError, match="'heft' decides nothing while tasks run; use fifo"):
+        adapter.Placement("heft")

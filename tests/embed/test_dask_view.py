@@ -37,7 +37,7 @@ def tree(leaves: int, nodes: int, size: int, rate: float = 1e6) -> ReplicationPr
 
 def whole_view(problem: ReplicationProblem) -> LiveView:
     """A run of *problem* with prefetch; all its tasks are to be given."""
-    view = LiveView(problem.network, problem.nodes)
+    view = LiveView(problem.network, problem.nodes, True)
     files = zip(problem.inputs, problem.outputs)
     view.fill(problem.tasks, files, [file.bytes for file in problem.files], problem.holds)
     return view

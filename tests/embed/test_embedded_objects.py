@@ -18,6 +18,7 @@ from ioopt.embed import (
     GangScheduler,
     IoArbiter,
     ReplicationPlanner,
+    WorkflowDispatcher,
 )
 from ioopt.embed.batch import BatchCluster
 from ioopt.embed.service import Service
@@ -265,6 +266,10 @@ def test_embedded_objects_say_what_they_hold():
     planner.submit(tasks)
     planner.next("n")
     assert repr(planner) == "ReplicationPlanner(link-aware, 1 node, 1 waiting, 1 running)"
+    dispatcher = WorkflowDispatcher(network, [{"id": "n"}], policy="locality")
+    dispatcher.submit(tasks)
+    dispatcher.next(0.0)
+    assert repr(dispatcher) == "WorkflowDispatcher(locality, 1 node, 1 waiting, 1 running)"
     monitor = GangednessMonitor(4)
     monitor.observe(ganged=True, running=True, messages=20)
     assert repr(monitor) == "GangednessMonitor(1 gang counts, 0 running)"

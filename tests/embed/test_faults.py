@@ -6,10 +6,12 @@ import errno
 import io
 import json
 import os
+import random
 import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -20,12 +22,59 @@ from embed.test_batsim_adapter import PLATFORM, RATES, arbitrated, spans
 from embed.test_service import SNAPSHOT
 from embed.test_slurm_adapter import SITE, Recorded, held
 
-from ioopt.embed import IoArbiter
+from ioopt.embed import IoArbiter, WorkflowDispatcher
 from ioopt.embed.adapters.batsim import BatsimDecider
 from ioopt.embed.adapters.slurm import SlurmPlacer, run_command
 from ioopt.embed.service import Service
 from ioopt.embed.transport import StreamServer
 from ioopt.errors import BackendFailureError, InstanceError
+
+NETWORK = {"remote_bytes_per_second": 1.0, "replica_bytes_per_second": 10.0}
+
+
+def chain_of_groups(policy, products):
+    """Three groups of a maker and two readers, on three nodes."""
+    files = [{"id": f"f{k}", "bytes": 10} for k in range(3)]
+    run = WorkflowDispatcher(
+        NETWORK, [{"id": f"n{k}"} for k in range(3)], files, policy=policy, products=products
+    )
+    for k in range(3):
+        run.submit([{"id": f"m{k}", "compute_seconds": 2, "outputs": [f"f{k}"]}])
+        run.submit([{"id": f"r{k}{j}", "compute_seconds": 3, "inputs": [f"f{k}"]} for j in "ab"])
+    return run
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize(("policy", "products"), [("locality", "nodes"), ("rolling", "storage")])
+def test_tasks_fail_nodes_die_and_the_scheduler_is_killed(policy, products, seed):
+    draw, run, now, ended = random.Random(seed), chain_of_groups(policy, products), 0.0, set()
+    running: dict[str, str] = {}
+    for step in range(400):
+        now += 1.0
+        for placed in run.next(now):
+            assert placed.task not in running
+            running[placed.task] = placed.node
+        fault = draw.random() if step < 60 else 1.0
+        if fault < 0.15:  # the scheduler is killed, and started again from what it had saved
+            run = WorkflowDispatcher.restore(json.loads(json.dumps(run.state())))
+        elif fault < 0.3 and running:
+            task = draw.choice(sorted(running))
+            del running[task]
+            run.failed(task, now)
+        elif fault < 0.4:
+            node = draw.choice(["n0", "n1", "n2"])
+            run.lost(node, now)
+            running = {task: where for task, where in running.items() if where != node}
+            run.back(node)
+        elif running:
+            task = draw.choice(sorted(running))
+            del running[task]
+            run.completed(task, now)
+            ended.add(task)
+        if step > 60 and not running and not run.next(now):
+            break
+    assert len(ended) == 9 and not run.ready and not run._running
+
 
 LOAD = {
     "nb_res": 8,
@@ -53,6 +102,15 @@ def test_batsim_dies_at_any_message_and_the_next_run_is_as_the_first():
             StandIn(LOAD, dying, **PLATFORM).play()
         next_run = StandIn(LOAD, again.reply, **PLATFORM)
         assert spans(next_run.play()) == wanted and next_run.seen == whole.seen
+
+
+def test_a_dispatcher_that_hangs_holds_nobody_up():
+    release = threading.Event()
+    run = chain_of_groups("locality", "storage")
+    run._policy = lambda view: release.wait() and None
+    assert [step.task for step in run.next(0.0, deadline=0.03)] == ["m0", "m1", "m2"]
+    assert "no answer within 0.03 s" in run.notes[0] and len(run.notes) == 1
+    release.set()
 
 
 class Slurm(Recorded):
@@ -184,16 +242,11 @@ def test_no_wall_clock_is_read(monkeypatch):
     assert ask(Service(), op="ping")["ok"]
 
 
-CHAIN = {"cores": 2, "quota_bytes": 10, "files": [{"id": "f", "bytes": 1}],
-         "tasks": [{"id": "w", "compute_seconds": 5, "outputs": ["f"]},
-                   {"id": "r", "compute_seconds": 5, "inputs": ["f"]}]}  # fmt: skip
-DAY, HOUR = 86400.0, 3600.0
-
-
 def dispatching(service):
-    """A session of a chain w -> r; gives a function that calls its methods."""
-    arguments = {"instance": CHAIN}
-    return session(service, ask(service, op="open", object="WorkDirectory", arguments=arguments))
+    """A session of a chain w -> r on two nodes; gives a function that calls its methods."""
+    opened = {"network": NETWORK, "nodes": [{"id": "n0"}, {"id": "n1"}],
+              "files": [{"id": "f", "bytes": 1}], "policy": "locality"}  # fmt: skip
+    return session(service, ask(service, op="open", object="WorkflowDispatcher", arguments=opened))
 
 
 def session(service, opened):
@@ -207,36 +260,43 @@ def session(service, opened):
     return call
 
 
+CHAIN = [{"id": "w", "compute_seconds": 5, "outputs": ["f"]},
+         {"id": "r", "compute_seconds": 5, "inputs": ["f"]}]  # fmt: skip
+DAY, HOUR = 86400.0, 3600.0
+
+
 def test_messages_that_come_twice_late_or_in_another_time_change_nothing():
     """What comes again is refused or says nothing new; the clock jumps a day ahead and an hour back."""
     call = dispatching(Service())
-    for method, arguments in (
-        ("next", {}), ("started", {"task": "w"}), ("ended", {"task": "w", "now": DAY}),
-        ("next", {}), ("started", {"task": "r"}), ("ended", {"task": "r", "now": DAY - HOUR}),
+    for now, method, arguments in (
+        (0.0, "submit", {"tasks": CHAIN}), (0.0, "next", {"now": 0.0}),
+        (DAY, "completed", {"task": "w", "now": DAY}), (DAY, "next", {"now": DAY - HOUR}),
+        (DAY, "completed", {"task": "r", "now": DAY - HOUR + 5}),
     ):  # fmt: skip
         first = call(method, **arguments)
-        assert first["ok"] and (method != "next" or first["result"]["value"])
+        assert first["ok"] and (method != "next" or len(first["result"]["value"]) == 1)
         state = call("save")
         again = call(method, **arguments)
-        assert again == first if method == "next" else not again["ok"]
-        assert call("save") == state
-    assert not call("ended", task="w", now=1.0)["ok"]
+        assert again["result"]["value"] == [] if method == "next" else not again["ok"]
+        assert call("save") == state | {"round": call("save")["round"]}
+        assert state["now"] == now
+    assert not call("completed", task="w", now=1.0)["ok"]
 
 
 @pytest.mark.parametrize("again", ["the same session", "another process"])
 def test_an_answer_that_nobody_has_read_is_in_the_state(again):
-    """The engine, or the service after its state was saved, dies over started: the task runs."""
+    """The engine, or the service after its state was saved, dies over next: the task is told as running."""
     service = Service()
     call = dispatching(service)
-    call("started", task="w")
+    call("submit", tasks=CHAIN)
+    call("next", now=0.0)
     state = json.loads(json.dumps(call("save")))
-    assert state["events"] == [["started", ["w"]]]
+    assert [task["id"] for task, how in state["tasks"] if isinstance(how, list)] == ["w"]
     if again == "another process":
         other = Service()
-        call = session(other, ask(other, op="open", object="WorkDirectory", state=state))
-    assert call("next")["result"]["value"] is None
-    call("failed", task="w")
-    assert call("next")["result"]["value"] == "w"
+        call = session(other, ask(other, op="open", object="WorkflowDispatcher", state=state))
+    call("failed", task="w", now=1.0)
+    assert [step["task"] for step in call("next", now=1.0)["result"]["value"]] == ["w"]
 
 
 def test_a_batsim_that_finds_another_decider_amid_its_run_is_told():

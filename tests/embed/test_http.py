@@ -21,8 +21,7 @@ from ioopt.version import __version__
 
 MACHINE = {
     "network": {"remote_bytes_per_second": 1e6, "replica_bytes_per_second": 1e8},
-    "nodes": [{"id": "k1"}, {"id": "k2"}],
-    "solver": "minmin",
+    "nodes": [{"id": "k1", "cores": 2}, {"id": "k2", "cores": 2}],
 }
 TOKEN = "0123456789abcdef"
 MESSAGES = "/v1/messages"
@@ -70,14 +69,14 @@ def test_messages_are_those_of_the_other_services(server):
     for text in (b'{"ioopt": 1, "id": 7, "op": "ping"}', b"{", b'{"ioopt": 2}', b""):
         wanted = json.loads(Service(4096).handle(text))
         assert call(server, "POST", MESSAGES, raw=text) == (200, wanted)
-    opened = {"ioopt": 1, "op": "open", "object": "ReplicationPlanner", "arguments": MACHINE}
+    opened = {"ioopt": 1, "op": "open", "object": "WorkflowDispatcher", "arguments": MACHINE}
     session = call(server, "POST", MESSAGES, opened)[1]["result"]["session"]
     for method, arguments in (("submit", {"tasks": [{"id": "t", "compute_seconds": 1}]}),
-                              ("next", {"node": "k1"})):  # fmt: skip
+                              ("next", {"now": 0.0})):  # fmt: skip
         message = {"ioopt": 1, "op": "call", "session": session, "method": method,
                    "arguments": arguments}  # fmt: skip
         value = call(server, "POST", MESSAGES, message)[1]["result"]["value"]
-    assert value == {"task": "t", "stage": []}
+    assert value == [{"task": "t", "node": "k1", "stage": []}]
 
 
 def test_bodies_and_headers_have_limits(server):
@@ -98,7 +97,7 @@ def test_a_session_that_nobody_uses_makes_room():
         [0.0] * MAX_SESSIONS + [10.0, IDLE_SECONDS - 1, IDLE_SECONDS + 1] + [IDLE_SECONDS + 1] * 2
     )
     service = Service(clock=lambda: next(seconds))
-    monitor = {"ioopt": 1, "op": "open", "object": "ReplicationPlanner", "arguments": MACHINE}
+    monitor = {"ioopt": 1, "op": "open", "object": "WorkflowDispatcher", "arguments": MACHINE}
     opens = [json.loads(service.handle(json.dumps(monitor).encode())) for _ in range(MAX_SESSIONS)]
     assert all(reply["ok"] for reply in opens)
     save = json.dumps({"ioopt": 1, "op": "save", "session": 1}).encode()

@@ -10,7 +10,7 @@ P2P shuffles are left to Dask. Whatever goes wrong, Dask places what was held.
 
 import contextlib
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ from dask.typing import Key
 from distributed.diagnostics.plugin import SchedulerPlugin
 
 from ioopt.decisions.replication import Dispatcher
-from ioopt.embed.live_view import LiveView
+from ioopt.embed.live_view import LiveView, make_dispatcher
 from ioopt.problems.replication import Network, Node, Task
 from ioopt.solvers.replication.online.homes import Homes
 
@@ -34,7 +34,8 @@ DEADLINE_SECONDS = 10.0
 """Of a round of decisions; once one is late, Dask places the rest."""
 NOBODY = "ioopt://held"
 """The address of no worker: a task restricted to it waits."""
-Policy = Callable[[], Dispatcher]
+Policy = str | Callable[[], Dispatcher] | None
+Settings = Mapping[str, object] | None
 
 
 class Pin(set[str]):
@@ -58,12 +59,19 @@ class Report:
 
 
 class Placement(SchedulerPlugin):
-    """The plugin: *policy* makes a dispatcher."""
+    """The plugin: *policy* names or makes a dispatcher.
+
+    Without a policy nothing is held, and ``record`` alone fills the report.
+    """
 
     name = "ioopt"
 
-    def __init__(self, policy: Policy = Homes, *, record: bool = False) -> None:
-        self.policy, self.record = policy, record
+    def __init__(
+        self, policy: Policy = Homes, settings: Settings = None, *, record: bool = False
+    ) -> None:
+        if policy is not None:
+            make_dispatcher(policy, settings)  # refuses an unknown one here, not in the scheduler
+        self.policy, self.settings, self.record = policy, dict(settings or {}), record
         self.report = Report()
         self._held: dict[Key, None] = {}
         self._given: dict[Key, str] = {}
@@ -79,6 +87,8 @@ class Placement(SchedulerPlugin):
 
     def update_graph(self, scheduler: "Scheduler", *, tasks: Sequence[Key], **_: object) -> None:
         """Hold back the tasks of a new graph."""
+        if self.policy is None:
+            return
         for key in tasks:
             ts = scheduler.tasks[key]
             if ts.state in ("released", "waiting") and ts.run_spec is not None and _is_free(ts):
@@ -213,7 +223,7 @@ class Placement(SchedulerPlugin):
         for k, ts in enumerate(under_way, len(held)):
             if self._given[ts.key] in nodes:
                 view.give(k, nodes[self._given[ts.key]])
-        self._dispatcher = self.policy()
+        self._dispatcher = make_dispatcher(self.policy or Homes, self.settings)
         return view
 
     def _seen(self, states: Sequence["TaskState"], workers: Sequence["WorkerState"]) -> LiveView:
@@ -225,7 +235,7 @@ class Placement(SchedulerPlugin):
         rate = float(max(self._scheduler.bandwidth, *pairs, 0.0))
         network = Network(remote_bytes_per_second=rate, replica_bytes_per_second=rate)
         nodes = tuple(Node(id=ws.address, cores=ws.nthreads) for ws in workers)
-        view = LiveView(network, nodes, monotonic())
+        view = LiveView(network, nodes, True, monotonic())
         view.fill(
             [_task(ts) for ts in states],
             [([files[d] for d in ts.dependencies], [files[ts]]) for ts in states],
@@ -253,14 +263,18 @@ class Placement(SchedulerPlugin):
 
 
 @contextlib.contextmanager
-def placed(client: "Client", policy: Policy = Homes, *, record: bool = False) -> Iterator[Report]:
+def placed(
+    client: "Client", policy: Policy = Homes, settings: Settings = None, *, record: bool = False
+) -> Iterator[Report]:
     """Within, all graphs that reach the scheduler of *client* are placed by ioopt.
 
-    The default pays on some graphs. Arguments are those of :class:`Placement`; ioopt has to be
-    installed where the scheduler runs. The report is filled in at the end.
+    The default pays on some graphs. The other dispatchers do not against Dask alone, and ``rolling``
+    can take several times as long: they are there for comparisons with simulations.
+    Arguments are those of :class:`Placement`; ioopt has to be installed where the scheduler runs.
+    The report is filled in at the end. Raises UsageError for a policy that is no dispatcher.
     """
     report = Report()
-    client.register_plugin(Placement(policy, record=record))
+    client.register_plugin(Placement(policy, settings, record=record))
     try:
         yield report
     finally:

@@ -10,7 +10,7 @@ Ours (workflow rule 20).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property, partial
 from itertools import chain, islice
 from typing import Literal
@@ -93,6 +93,10 @@ class Rolling:
         self._late_binding, self._binds_late = LateBinding(), False
         self._arrived = self._given_then = 0
         self._fast: bool | None = None
+
+    def resume(self, given: Iterable[int]) -> None:
+        """Take over a run in which the tasks *given* have been given by another."""
+        self._given.update(given)
 
     def __call__(self, view: DispatchView) -> Pair | None:
         """The next task of some node's plan, the one that is to start first."""

@@ -1,0 +1,261 @@
+"""The dispatcher of workflows in an engine: by hand, against the simulator, and when things fail."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from conftest import first
+from replication_samples import made
+
+import ioopt
+from ioopt.embed import WorkflowDispatcher
+from ioopt.embed.live_view import make_dispatcher
+from ioopt.errors import InstanceError, UsageError
+from ioopt.sim.replication.dispatch import dispatch
+
+NETWORK = {"remote_bytes_per_second": 1.0, "replica_bytes_per_second": 10.0}
+
+
+def task(name, seconds=5.0, reads=(), writes=(), **more):
+    return {"id": name, "compute_seconds": seconds, "inputs": reads, "outputs": writes, **more}
+
+
+def run_of(policy="locality", nodes=2, **more):
+    files = [{"id": name, "bytes": 100} for name in "abcdef"]
+    return WorkflowDispatcher(
+        NETWORK, [{"id": f"n{k}"} for k in range(nodes)], files, policy=policy, **more
+    )
+
+
+def placed(steps):
+    return [(step.task, step.node) for step in steps]
+
+
+def test_tasks_wait_for_what_they_read_and_follow_it():
+    run = run_of()
+    assert run.submit([task("x", reads=["a"], writes=["b"]), task("y", reads=["c"], writes=["d"]),
+                       task("z", reads=["d"]), task("w", reads=["b"])]) == 4  # fmt: skip
+    first = run.next(0.0)
+    assert placed(first) == [("x", "n0"), ("y", "n1")]
+    assert first[0].stage == (("a", None),)
+    assert run.next(1.0) == []
+    run.completed("y", 4.0)
+    assert placed(run.next(4.0)) == [("z", "n1")]  # its input is there
+    run.completed("x", 6.0)
+    run.completed("z", 6.0)
+    assert placed(run.next(6.0)) == [("w", "n0")]
+
+
+def test_cores_and_disks_are_kept_to():
+    run = WorkflowDispatcher(NETWORK, [{"id": "n", "cores": 3, "disk_bytes": 50}],
+                             [{"id": "a", "bytes": 40}, {"id": "b", "bytes": 60}], policy="fifo")  # fmt: skip
+    run.submit([task("x", cores=2), task("y", cores=2), task("z", cores=1, reads=["a"])])
+    assert placed(run.next(0.0)) == [("x", "n"), ("z", "n")]  # y is too wide beside x
+    for wrong in (task("big", reads=["b"]), task("wide", cores=4)):
+        with pytest.raises(InstanceError, match="can ever run"):
+            run.submit([wrong])
+    run.completed("x", 5.0)
+    assert placed(run.next(5.0)) == [("y", "n")]
+
+
+@pytest.mark.parametrize(
+    ("tasks", "said"),
+    [
+        ([task("x"), task("x")], "already the id"),
+        ([task("x", reads=["zz"])], "unknown"),
+        (
+            [task("x", reads=["a"], writes=["b"]), task("y", reads=["b"], writes=["a"])],
+            "dependency cycle",
+        ),
+        ([task("old")], "already the id"),
+        ([task("x", writes=["f"])], "written by"),
+    ],
+)
+def test_what_contradicts_itself_changes_nothing(tasks, said):
+    run = run_of()
+    run.submit([task("old", writes=["f"])])
+    before = json.dumps(run.state())
+    with pytest.raises(InstanceError, match=said):
+        run.submit(tasks, files=[{"id": "new", "bytes": 1}])
+    assert json.dumps(run.state()) == before and "new" not in run._file
+
+
+def test_nothing_is_lost_with_a_task_or_a_node():
+    run = run_of(products="nodes")
+    run.submit([task("x", writes=["b"]), task("y", reads=["b"]), task("z")])
+    assert placed(run.next(0.0)) == [("x", "n0"), ("z", "n1")]
+    run.failed("z", 2.0)
+    assert placed(run.next(2.0)) == [("z", "n1")]
+    run.completed("x", 5.0)
+    assert placed(run.next(5.0)) == [("y", "n0")]
+    run.lost("n0", 6.0)  # y runs there, and b was nowhere else: x has to write it again, first
+    assert run.next(6.0) == []
+    run.completed("z", 7.0)
+    assert placed(run.next(7.0)) == [("x", "n1")]
+    run.completed("x", 12.0)
+    run.back("n0")
+    assert placed(run.next(12.0)) == [("y", "n1")]
+    for wrong in (lambda: run.completed("x", 1.0), lambda: run.withdraw("y"),
+                  lambda: run.lost("n9", 1.0), lambda: run.failed("q", 1.0)):  # fmt: skip
+        with pytest.raises(UsageError):
+            wrong()
+
+
+def test_products_on_the_storage_outlive_their_node():
+    run = run_of()
+    run.submit([task("x", writes=["b"]), task("y", reads=["b"])])
+    run.next(0.0)
+    run.completed("x", 5.0)
+    run.lost("n0", 5.0)
+    assert run.next(5.0)[0].stage == (("b", None),)
+
+
+def test_fifo_gives_to_the_node_that_idles_longest_as_simulated():
+    # x computes on n0 from 0 to 2, y on n1 from 0 to 1; z comes at 3 and goes to n1, idle since 1
+    run = run_of("fifo")
+    run.submit([task("x", 2.0), task("y", 1.0)])
+    assert placed(run.next(0.0)) == [("x", "n0"), ("y", "n1")]
+    run.completed("y", 1.0)
+    run.completed("x", 2.0)
+    run.submit([task("z")])
+    assert placed(run.next(3.0)) == [("z", "n1")]
+    tasks = {"x": (2,), "y": (1,), "z": (5, "", "", {"release_seconds": 3})}
+    problem = made(2, {}, tasks, 1, 10)
+    plan, _ = dispatch(problem, make_dispatcher("fifo", {}))
+    assert plan.order == {"n0": ("x",), "n1": ("y", "z")}
+
+
+@pytest.mark.parametrize("policy", ["fifo", "locality", "ready-min-min", "rolling"])
+@pytest.mark.parametrize("name", ["flow-chains", "flow-montage"])
+def test_on_one_node_it_decides_as_simulated(policy, name):
+    """One node, no transfers to wait for: what is simulated and what is live is the same order."""
+    problem = ioopt.load(name)
+    network = problem.network.model_copy(
+        update={"remote_bytes_per_second": 1e15, "replica_bytes_per_second": 1e15}
+    )
+    node = problem.nodes[0].model_copy(update={"disk_bytes": None})
+    tasks = [t.model_copy(update={"release_seconds": 0.0}) for t in problem.tasks]
+    alone = problem.model_copy(update={"network": network, "nodes": (node,), "tasks": tuple(tasks)})
+    plan, _ = dispatch(alone, make_dispatcher(policy, {}), engine="python")
+    run = WorkflowDispatcher(network, [node], problem.files, policy=policy)
+    run.submit(tasks)
+    order, running = [], []
+    now = 0.0
+    for _ in range(len(tasks) + 1):
+        for step in run.next(now):
+            order.append(step.task)
+            seconds = alone.tasks[alone.task_index[step.task]].compute_seconds / node.speed
+            running.append((now + seconds, len(order), step.task))
+        if not running:
+            break
+        running.sort()
+        now = running[0][0]
+        while running and running[0][0] <= now:
+            run.completed(running.pop(0)[2], now)
+    assert sorted(order) == sorted(plan.order[node.id])
+    if policy != "rolling":  # which plans with prefetch in the simulator
+        assert order == list(plan.order[node.id])
+
+
+@pytest.mark.parametrize("policy", ["locality", "rolling"])
+def test_a_restored_run_has_the_state_that_was_saved(policy):
+    run = run_of(policy)
+    run.submit([task("x", writes=["b"]), task("y", reads=["b"]), task("z"), task("w")])
+    run.next(0.0)
+    run.failed("z" if "z" in run._place and run._place["z"] in run._running else "w", 1.0)
+    run.completed("x", 3.0)
+    again = WorkflowDispatcher.restore(json.loads(json.dumps(run.state())))
+    assert json.dumps(again.state()) == json.dumps(run.state())
+    for wrong in ({}, run.state() | {"tasks": [["x"]]}, run.state() | {"tasks": 3},
+                  run.state() | {"idle": [[0.0] * 5, []]}, run.state() | {"down": [9]},
+                  run.state() | {"policy": "minmin"}):  # fmt: skip
+        with pytest.raises((InstanceError, UsageError)):
+            WorkflowDispatcher.restore(wrong)
+
+
+def test_better_estimates_change_what_is_planned():
+    """HEFT's ranks: of two chains for one node the longer goes first, the other once it is longer."""
+    for better, begins in (({}, "x"), ({"y": 50.0}, "y")):
+        run = run_of("rolling", nodes=1)
+        run.submit([task("x", 20.0), task("y", 10.0)])
+        run.observe(better)
+        assert placed(run.next(0.0)) == [(begins, "n0")]
+        again = WorkflowDispatcher.restore(json.loads(json.dumps(run.state())))
+        assert again.state() == run.state() and again._tasks == run._tasks
+    for wrong in ({"q": 1.0}, {"x": -1.0}):
+        with pytest.raises((UsageError, InstanceError)):
+            run.observe(wrong)
+
+
+class Broken:
+    def __init__(self, do):
+        self.do = do
+
+    def __call__(self, view):
+        return self.do(view)
+
+
+@pytest.mark.parametrize("do", [lambda view: 1 / 0, lambda view: (0, 7), lambda view: (3, 0),
+                                lambda view: "nonsense"])  # fmt: skip
+def test_a_dispatcher_that_fails_gives_way(do):
+    run = run_of("rolling")
+    run._policy = Broken(do)
+    run.submit([task("x"), task("y", reads=["a"])])
+    assert len(run.next(0.0)) == 2
+    assert len(run.notes) == 1 and "the rest of the run" in run.notes[0]
+
+
+def test_past_the_deadline_locality_answers():
+    run = run_of("rolling")
+    run._policy = Broken(lambda view: pytest.fail("asked past the deadline"))
+    run.submit([task("x")])
+    assert placed(run.next(0.0, deadline=0.0)) == [("x", "n0")]
+    assert run.notes == []
+
+
+def test_a_restored_run_knows_when_its_tasks_began():
+    """z of 5 s is placed at 3, two seconds after the last event: it is due at 8, restored or not."""
+    run = run_of()
+    run.submit([task("z")])
+    run.next(3.0)
+    again = WorkflowDispatcher.restore(json.loads(json.dumps(run.state())))
+    for each in (run, again):
+        assert [(row.start_seconds, row.end_seconds) for row in each.computing(0)] == [(3.0, 8.0)]
+
+
+@pytest.mark.parametrize("policy", first(1, ["locality", "rolling"]))
+def test_what_is_forgotten_leaves_nothing_behind(policy):
+    """An engine that never ends: a chain of two, forgotten; tasks that are needed are kept."""
+    run, sizes = run_of(policy), []
+    for k in range(700):
+        write, read, file = f"w{k}", f"r{k}", f"f{k}"
+        run.submit(
+            [task(write, writes=[file]), task(read, reads=[file])], [{"id": file, "bytes": 1}]
+        )
+        with pytest.raises(UsageError, match="has not ended"):
+            run.forget(write)
+        assert [step.task for step in run.next(float(k))] == [write]
+        run.completed(write, float(k))
+        with pytest.raises(UsageError, match="still needed"):
+            run.forget(write)
+        assert [step.task for step in run.next(float(k))] == [read]
+        run.completed(read, float(k))
+        run.forget(read)
+        run.forget(write)
+        sizes.append((len(run._tasks), len(run._files), len(json.dumps(run.state()))))
+    assert max(tasks for tasks, _, _ in sizes) < 600 and max(files for _, files, _ in sizes) < 600
+    assert max(text for _, _, text in sizes[:9]) + 9 > max(text for _, _, text in sizes)
+    assert run.notes == []
+    run.submit([task("w0", writes=["f0"])], [{"id": "f0", "bytes": 7}])  # the names are free
+    assert [step.task for step in run.next(900.0)] == ["w0"]
+
+
+def test_a_withdrawn_writer_is_remembered():
+    """Nobody writes b any more: its reader waits for ever, restored or not."""
+    run = run_of()
+    run.submit([task("x", writes=["b"]), task("y", reads=["b"])])
+    run.withdraw("x")
+    again = WorkflowDispatcher.restore(json.loads(json.dumps(run.state())))
+    assert run.next(0.0) == again.next(0.0) == []
+    assert json.dumps(again.state()) == json.dumps(run.state())
