@@ -20,6 +20,7 @@ MODULES = {
     "fit": "bench.fit",
     "relaxation": "bench.relaxation",
     "snakemake": "bench.on_snakemake",
+    "workflow-online": "bench.online",
 }
 """What neither a sweep nor a row of speeds can say."""
 
