@@ -4,7 +4,7 @@ And what advice says of each I/O fraction, narrow enough for a telephone.
 """
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
@@ -29,23 +29,20 @@ def plot_sweep(
     label: str,
     metric: str,
     title: str = "",
-    dimension: str = "",
     floor: float | None = 0.0,
-    references: Collection[str] = (),
     marks: Mapping[str, Sequence[tuple[float, float]]] = MappingProxyType({}),
 ) -> Any:
     """Draw *lines* (solver -> (setting, mean, length of the error bar, runs)); returns the axes.
 
-    *metric* is a metric's name (``makespan_seconds``) or words with their unit, *dimension* that of
-    the setting *label*. No error bar goes below *floor*, the least value that the metric can have;
-    solvers among *references* are drawn as bounds. *marks* (label -> (setting, value)) are single
+    *metric* is a metric's name (``makespan_seconds``) or words with their unit. No error bar goes below
+    *floor*, the least value that the metric can have. *marks* (label -> (setting, value)) are single
     points beside the lines, such as the numbers that a paper prints.
     """
     from matplotlib.transforms import ScaledTranslation
 
     axes = new_axes(8, 4.2)
     drawn = [point for points in lines.values() for point in points]
-    across = unit_for(dimension or label, max((point[0] for point in drawn), default=0.0))
+    across = unit_for(label, max((point[0] for point in drawn), default=0.0))
     up = unit_for(metric, max((point[1] for point in drawn), default=0.0))
     for number, (name, points) in enumerate(lines.items()):
         at, mean, error, _ = zip(*sorted(points))
@@ -56,8 +53,7 @@ def plot_sweep(
         drawn_line = axes.errorbar(
             [x / across.size for x in at], [y / up.size for y in mean],
             yerr=[[x / up.size for x in below], [x / up.size for x in error]],
-            capsize=2, lw=1.2, label=shortened(name, 40),
-            **(LIMIT if name in references else series(number)),
+            capsize=2, lw=1.2, label=shortened(name, 40), **series(number),
         )  # fmt: skip
         beside = ScaledTranslation(  # intervals of several solvers at one setting lie side by side
             (number - (len(lines) - 1) / 2) * BESIDE / 72, 0, axes.figure.dpi_scale_trans
@@ -72,7 +68,7 @@ def plot_sweep(
             marker="Dsv^"[number % 4], **style,
         )  # fmt: skip
     _ticks(axes, sorted({point[0] / across.size for point in drawn}))
-    label_axis(axes.xaxis, label.replace("_", " "), across.name if dimension else "count")
+    label_axis(axes.xaxis, label.replace("_", " "), "count")
     label_axis(axes.yaxis, title_of(metric), up.name)
     if floor == 0.0 and not axes.get_ylim()[0] > 0.4 * axes.get_ylim()[1]:
         axes.set_ylim(bottom=0)
