@@ -136,6 +136,9 @@ Dispatcher = Callable[[DispatchView], Pair | None]
 
 CLOSE = 1e-9
 """Times this close, absolutely or relatively, tie."""
+JUST_AFTER = 1e-11
+RELATIVE_AFTER = 2e-14
+"""Completions that lie closer together than these are one instant: they differ by rounding only."""
 
 
 def least(rows: Iterable[tuple[float, Pair]]) -> Pair | None:
@@ -164,7 +167,7 @@ class Recorded:
         if self.place == len(self.rows):
             return None
         seconds, number, task, node = self.rows[self.place]
-        slack = CLOSE * max(1.0, seconds)
+        slack = JUST_AFTER + RELATIVE_AFTER * seconds
         if view.now < seconds - slack or (view.now <= seconds + slack and view.round < number):
             return None
         if view.now > seconds + slack or view.round > number:

@@ -9,6 +9,7 @@ demand (:mod:`ioopt.sim.replication.disk`); rates are max-min fair
 the nodes until nothing changes. In workflows tasks also write files, take cores and arrive.
 """
 
+from ioopt.decisions.replication import JUST_AFTER, RELATIVE_AFTER
 from ioopt.sim.replication.disk import NO_PLACE, evict, make_room, settle_in
 from ioopt.sim.replication.moves import (
     arrive,
@@ -120,9 +121,6 @@ def finish_task(inst: Instance, plan: Queues, st: State, log: Log, core: int, no
 FINISHED, STUCK, LOG_FULL, BEYOND, PAUSED, ASKING = 0, 1, 2, 3, 4, 5
 REPLAY, BEGIN, NOBODY = -3, -2, -1
 """Instead of a task: there are queues; a dispatch begins; nobody is given one, so time moves on."""
-JUST_AFTER = 1e-11
-RELATIVE_AFTER = 2e-14
-"""Completions that lie closer together than these are one instant: they differ by rounding only."""
 
 
 def reset(inst: Instance, plan: Queues, st: State) -> None:

@@ -83,6 +83,15 @@ def test_prefetch_lets_one_task_wait() -> None:
         simulate(problem, lazy)
 
 
+def test_a_record_is_followed_through_a_task_of_no_length() -> None:
+    """b starts at 200 s, where c is given, and ends 1e-7 s later, where c starts and d is given."""
+    tasks = {"a": (200, ""), "b": (1e-7, ""), "c": (1, ""), "d": (1, "")}
+    problem = ioopt.load(document([{}], {"x": 10}, tasks, 10, 40))
+    plan, ran = dispatch(problem, fifo, engine="python", prefetch=True)
+    assert [row[0] for row in plan.dispatches or ()] == [0.0, 0.0, 200.0, 200.0 + 1e-7]
+    assert simulate(problem, plan).schedule == ran.schedule
+
+
 def test_a_false_record_is_found() -> None:
     problem = ioopt.load(instance())
     plan, ran = dispatch(problem, fifo, engine="python")
