@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ioopt.errors import SimulationError
-from ioopt.problems.replication import Network, Node, Task
+from ioopt.problems.replication import JUST_AFTER, RELATIVE_AFTER, Network, Node, Task
 
 Pair = tuple[int, int]
 """A task and the node that is to run it."""
@@ -136,9 +136,6 @@ Dispatcher = Callable[[DispatchView], Pair | None]
 
 CLOSE = 1e-9
 """Times this close, absolutely or relatively, tie."""
-JUST_AFTER = 1e-11
-RELATIVE_AFTER = 2e-14
-"""Completions that lie closer together than these are one instant: they differ by rounding only."""
 
 
 def least(rows: Iterable[tuple[float, Pair]]) -> Pair | None:

@@ -13,6 +13,10 @@ from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 from ioopt.errors import NotApplicableError, UnsolvableInstanceError
 from ioopt.problems import base
 
+JUST_AFTER = 1e-11
+RELATIVE_AFTER = 2e-14
+"""Completions that lie closer together than these are one instant: they differ by rounding only."""
+
 
 class ReplayOptions(base.Lean):
     """What a replay may do beyond the rules, off unless asked for.

@@ -9,7 +9,7 @@ demand (:mod:`ioopt.sim.replication.disk`); rates are max-min fair
 the nodes until nothing changes. In workflows tasks also write files, take cores and arrive.
 """
 
-from ioopt.decisions.replication import JUST_AFTER, RELATIVE_AFTER
+from ioopt.problems.replication import JUST_AFTER, RELATIVE_AFTER
 from ioopt.sim.replication.disk import NO_PLACE, evict, make_room, settle_in
 from ioopt.sim.replication.moves import (
     arrive,
