@@ -14,6 +14,7 @@ from ioopt.campaign.library import entries
 from ioopt.errors import SimulationError, UsageError
 from ioopt.problems.replication import CopyEntry, ReplicationPlan, ReplicationProblem
 from ioopt.sim.replication.simulate import simulate
+from ioopt.solvers.replication.auto import has_small_disk
 
 AHEAD, MOST = 12, 1_500
 
@@ -24,17 +25,11 @@ def main(quick: bool) -> None:
     for name, entry in entries().items():
         with suppress(UsageError):  # a file of others that is not here
             problem = entry.problem() if entry.measure == "makespan_seconds" else None
-            if isinstance(problem, ReplicationProblem) and has_small_disks(problem):
+            if isinstance(problem, ReplicationProblem) and has_small_disk(problem):
                 plan = ReplicationPlan.model_validate(entry.plan)
                 if not plan.rounds and not plan.dispatches:
                     rows.append((name, *gains(problem, plan, 20 if quick else MOST)))
     show("one copy entry more", ("entry", "makespan", "places", "tried", "better", "gain, %"), rows)
-
-
-def has_small_disks(problem: ReplicationProblem) -> bool:
-    """Whether some disk cannot hold all files that are read."""
-    read = sum(file.bytes for file, by in zip(problem.files, problem.readers) if by)
-    return any((node.disk_bytes or read) < read for node in problem.nodes)
 
 
 def gains(problem: ReplicationProblem, plan: ReplicationPlan, most: int) -> tuple[str, ...]:

@@ -288,7 +288,7 @@ class LinkAwareRun:
         entries = sum(map(len, plan.order.values()))
         if plan.rounds or plan.dispatches or entries > sum(map(len, queues)):
             schedule = simulate(self.problem, plan).schedule
-            return check(self.problem, plan, schedule).objectives[self.objective_name]
+            return check(self.problem, plan, schedule).objectives.get(self.objective_name, inf)
         return self.engine.score(queues, plan.eviction)
 
     def improve(self) -> None:
