@@ -1,13 +1,14 @@
 """Bounds of what an I/O policy can reach: mean response, I/O delay, the bytes of one decision (ours)."""
 
 import math
+from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
 from ioopt.models.batch_io.prices import Chain, Step, delay_bound
 from ioopt.models.fluid_bound import SHAVED, Work, least_response
 from ioopt.options import Deadline
-from ioopt.problems.batch_io import BatchIoPlan, BatchIoProblem, IoRequestsProblem, Job
+from ioopt.problems.batch_io import BatchIoPlan, BatchIoProblem, IoRequestsProblem, Job, Machine
 
 REFERENCE = "no-congestion"
 """The policy that may exceed the storage's bandwidth."""
@@ -21,39 +22,56 @@ Starts = Mapping[Any, float]
 def mean_response_bound(
     problem: BatchIoProblem, plan: BatchIoPlan, starts: Starts | None = None, delay: float = 0.0
 ) -> float | None:
-    """The largest of three lower bounds of the mean response, in seconds; None without jobs.
+    """The largest of four lower bounds of the mean response, in seconds; None without jobs.
 
-    ``alone``: computing and I/O at the peak rate (rule 5), or the walltime. ``nodes`` and ``storage``:
-    :func:`ioopt.models.fluid_bound.least_response` of the nodes held and of the bytes moved (not for
-    the reference, nor for jobs that may be killed); docs/batch-io.md, Bounds. With given *starts* jobs
-    wait until then, and to ``alone`` comes the mean *delay*, a bound of :func:`delay_bounds`.
+    ``alone``: computing and I/O at the peak rates (rules 5, 38 to 41), or the walltime. ``nodes``,
+    ``buffer`` and ``storage``: :func:`ioopt.models.fluid_bound.least_response` of the nodes held, of
+    the burst buffer held, and of the bytes moved (not for the reference, nor for jobs that may be
+    killed); docs/batch-io.md, Bounds. With given *starts* jobs wait until then, and to ``alone`` comes
+    the mean *delay*, a bound of :func:`delay_bounds`.
     """
     if not problem.jobs:
         return None
-    machine, count = problem.machine, len(problem.jobs)
-    nodes, storage, around, latest, alone, waits = [], [], 0.0, 0.0, 0.0, 0.0
+    machine, options, count = problem.machine, problem.options, len(problem.jobs)
+    buffer = machine.burst_buffer
+    keeps = buffer and (buffer.placement == "per-node" or options.nodes_until == "release")
+    nodes, held, storage = [], [], []
+    holding = keeping = around = latest = alone = waits = 0.0
     for job in problem.jobs:
         width = machine.allocated_nodes(job.nodes)
         peak = _peak(problem, job)
         head, seconds, tail, volume = _totals(job, plan.ef)
         moving = volume / peak if volume else 0.0
-        least, submit = seconds + moving, float(job.submit_seconds)
+        least, submit, early = seconds + moving, float(job.submit_seconds), 0.0
+        released = least
+        if job.buffer_bytes and not options.kill:
+            early, least, released = _buffered(machine, job, plan.ef)
+            early, head = early if options.staging == "ahead" else 0.0, least
         if starts is not None:
             waits += starts[job.id] - submit
-            submit = starts[job.id]
-        if problem.options.kill:
-            least = min(least, float(job.walltime_seconds))
+            submit, released = starts[job.id], least
+        if options.kill:
+            least = released = min(least, float(job.walltime_seconds))
         alone += least
         latest = max(latest, submit + head)
-        nodes.append(Work(submit, least * width / machine.nodes, least, 1.0))
+        until = (released if keeps else least) - early
+        nodes.append(Work(submit + early, until * width / machine.nodes, until, 1.0))
+        holding += least - until
+        if buffer:
+            share = float(job.buffer_bytes) / float(buffer.bytes)
+            held.append(Work(submit, released * share, released, 1.0))
+            keeping += least - released
         bandwidth = float(machine.storage_bytes_per_second)
         storage.append(Work(submit + head, volume / bandwidth, moving, 1.0))
         around += head + tail
-    bounds = [alone + delay * count, least_response(nodes)]
-    if plan.policy != REFERENCE and not problem.options.kill:
-        bounds.append(least_response(storage) + around - count * math.ulp(latest))
+    rounding = count * math.ulp(latest)
+    bounds = [alone + delay * count, least_response(nodes) + holding - bool(buffer) * rounding]
+    if buffer and starts is None:
+        bounds.append(least_response(held) + keeping)
+    if plan.policy != REFERENCE and not options.kill:
+        bounds.append(least_response(storage) + around - rounding)
     if starts is not None:
-        waits -= count * math.ulp(latest)
+        waits -= rounding
     return (max(bounds) + waits) * SHAVED / count
 
 
@@ -113,6 +131,32 @@ def _weight(problem: BatchIoProblem, job: Job, by_nodes: bool) -> float:
 def _peak(problem: BatchIoProblem, job: Job) -> float:
     machine = problem.machine
     return float(machine.peak(machine.allocated_nodes(job.nodes), job.io_bytes_per_second))
+
+
+def _buffered(machine: Machine, job: Job, ef: float) -> tuple[float, float, float]:
+    """When a job that is alone has staged in, ends and releases its burst buffer (rules 38 to 41)."""
+    buffer, nodes = machine.burst_buffer, machine.allocated_nodes(job.nodes)
+    assert buffer
+    parts = nodes if buffer.placement == "per-node" else 1
+    stream = min(parts * buffer.drain_bytes_per_second, machine.storage_bytes_per_second)
+    own = math.inf if job.io_bytes_per_second is None else job.io_bytes_per_second
+    write = min(nodes * machine.node_bytes_per_second, parts * buffer.bytes_per_second, own)
+    room = float(job.buffer_bytes) * (1 + 1e-9)  # more than the sum of what is kept is rounded by
+    staged = now = through = float(job.stage_in_bytes / stream)
+    kept, inside = deque[tuple[float, float]](), 0.0
+    for phase in job.phases:
+        volume = float(phase.io_bytes) * ef
+        for _ in range(phase.repeat):
+            now += float(phase.compute_seconds)
+            if volume > 0:
+                while kept and inside + volume > room:
+                    drained, freed = kept.popleft()
+                    now, inside = max(now, drained), inside - freed
+                now += volume / float(write)
+                through = max(through, now) + volume / float(stream)
+                kept.append((through, volume))
+                inside += volume
+    return staged, now, max(now, through) + float(job.stage_out_bytes / stream)
 
 
 def _totals(job: Job, ef: float) -> tuple[float, float, float, float]:

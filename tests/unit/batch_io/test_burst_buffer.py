@@ -290,6 +290,29 @@ def test_measures() -> None:
     assert found == [8, 1, 8, 0, 4, 4]
 
 
+@pytest.mark.parametrize(
+    ("jobs", "changes", "mean"),
+    [
+        # Each holds all 16 bytes for 1 + 2 (write) + 8 (drain) = 11 s: ends 3 and 11 + 3.
+        ([job((1, 8), nodes=2, B=16)] * 2, {}, 8.5),
+        # Each keeps all nodes for 1 + 1 (write at 8) + 2 (drain at 4) = 4 s: ends 2 and 4 + 2.
+        ([job((1, 8), nodes=4, B=16)] * 2, {"buffer": {"placement": "per-node"}}, 4.0),
+        # Nodes kept for 1 + 1/2 + 2 = 3.5 s: ends 1.5 and 3.5 + 1.5.
+        ([job((1, 2), nodes=4, B=2)] * 2, {"options": {"nodes_until": "release"}}, 3.25),
+        # Written by 3, drained by 11; the second write has room then, and takes 2 s.
+        ([job((1, 8), (1, 8), nodes=2, B=8)], {}, 13.0),
+        # 4 s of stage-in, before or after the start, 1 s of computing, 2 s of writing.
+        ([job((1, 8), nodes=4, B=8, I=4)], {"options": {"staging": "ahead"}}, 7.0),
+        ([job((1, 8), nodes=4, B=8, I=4)], {"options": {"staging": "at-start"}}, 7.0),
+    ],
+)
+def test_the_bound_knows_what_the_buffer_costs(
+    jobs: list[dict[str, Any]], changes: dict[str, Any], mean: float
+) -> None:
+    result = ioopt.solve(instance(*jobs, **changes), "fill")
+    assert result.objective == pytest.approx(mean) and result.status == "optimal"
+
+
 def test_pictures_show_the_storage_s_traffic() -> None:
     """A write of 4 B/s to the buffer is none of the storage's, which takes its drain of 1 B/s."""
     result = ioopt.solve(instance(job((0, 4), nodes=2, B=4), job((0, 2))), "cons-fcfs")
