@@ -65,10 +65,6 @@ class Timeline:
         """End of the last interval in seconds; 0 when there is none."""
         return max((item.end for item in self.intervals), default=0.0)
 
-    def on(self, resource: str) -> tuple[Interval, ...]:
-        """The intervals of one resource in time order."""
-        return tuple(item for item in self.intervals if item.resource == resource)
-
 
 def _interval_key(item: Interval) -> tuple[float, float, str, str, str]:
     return item.start, item.end, item.resource, item.kind, item.label

@@ -242,10 +242,8 @@ def _totals(job: Job, number: Any, factor: Number) -> tuple[Number, Number, int]
     return seconds, volume, job.num_phases
 
 
-Span = tuple[int, Number, Number, Number]
-"""Place of a phase, from, until, bytes per second."""
 Spans = Any
-"""Many of them: a list, or an array with a row each where a run is of floats."""
+"""Rows of (place of a phase, from, until, bytes per second): a list, or an array in runs of floats."""
 
 
 def known(value: Number) -> bool:
