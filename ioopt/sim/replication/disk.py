@@ -108,9 +108,7 @@ def list_victims(inst: Instance, st: State, i: int, limited: bool, risky: bool) 
             continue
         if limited and st.need[f] > 0 and (st.copies[f] == 1 or st.nxt[x] != NO_PLACE):
             continue
-        if st.saved[f] != 2 and at_risk(inst, st, f) != risky:
-            continue
-        if risky and st.saved[f] == 2:
+        if (st.saved[f] != 2 and at_risk(inst, st, f)) != risky:
             continue
         st.victims[count] = f
         count += 1
