@@ -23,19 +23,8 @@ from ioopt.models.replication.workflow_bound import (
 from ioopt.problems.base import Json
 from ioopt.problems.replication import LinkModel, ReplicationProblem
 from ioopt.protocols import Simulation
-from ioopt.sim.replication.state import (
-    EVICTIONS,
-    REFETCHED,
-    REMOTE_BYTES,
-    REMOTE_COUNT,
-    REPLICA_BYTES,
-    SAVED_BYTES,
-    SAVES,
-    SPILLS,
-    TRANSFERS,
-    Log,
-    State,
-)
+from ioopt.sim.replication import state as at
+from ioopt.sim.replication.state import Log, State
 from ioopt.timeline import Interval, Timeline, replication_timeline
 
 
@@ -92,9 +81,9 @@ def metrics_of(
     shared = (link or problem.network.remote_link) == "shared"
     count = [int(value) for value in state.counters]
     products: dict[str, float] = {
-        "saved_bytes": count[SAVED_BYTES],
-        "spills": count[SPILLS],
-        "products_refetched": count[REFETCHED],
+        "saved_bytes": count[at.SAVED_BYTES],
+        "spills": count[at.SPILLS],
+        "products_refetched": count[at.REFETCHED],
     }
     if problem.is_workflow:
         products["transfer_bound_seconds"] = TransferBound(problem, link).seconds
@@ -103,11 +92,11 @@ def metrics_of(
         "link_bound_seconds": link_bound_seconds(problem) if shared else None,
         "lower_bound_seconds": makespan_bound_seconds(problem, link),
         "link_model": "shared" if shared else "per-node",
-        "remote_bytes": count[REMOTE_BYTES],
-        "replica_bytes": count[REPLICA_BYTES],
-        "remote_transfers": count[REMOTE_COUNT],
-        "replications": count[TRANSFERS] - count[REMOTE_COUNT] - count[SAVES],
-        "evictions": count[EVICTIONS],
+        "remote_bytes": count[at.REMOTE_BYTES],
+        "replica_bytes": count[at.REPLICA_BYTES],
+        "remote_transfers": count[at.REMOTE_COUNT],
+        "replications": count[at.TRANSFERS] - count[at.REMOTE_COUNT] - count[at.SAVES],
+        "evictions": count[at.EVICTIONS],
         **(products if problem.is_workflow else {}),
     }
 
@@ -142,7 +131,7 @@ def schedule_of(
                 "start_seconds": float(log.start[n]),
                 "end_seconds": float(log.end[n]),
             }
-            for n in range(state.counters[TRANSFERS])
+            for n in range(state.counters[at.TRANSFERS])
         ],
         "evictions": [
             {
@@ -150,7 +139,7 @@ def schedule_of(
                 "node": nodes[log.evicted_node[n]],
                 "seconds": float(log.evicted_at[n]),
             }
-            for n in range(state.counters[EVICTIONS])
+            for n in range(state.counters[at.EVICTIONS])
         ],
     }
     if copy_files:
