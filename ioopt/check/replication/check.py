@@ -374,13 +374,9 @@ def _for_readers(problem: ReplicationProblem, stage: Stage) -> Iterable[Violatio
 
 def _arrivals(problem: ReplicationProblem, stage: Stage) -> Iterable[Violation]:
     """(3), (6) and held files: a file reaches a node at most once, and never where it is."""
-    fetched: dict[tuple[int, int], int] = defaultdict(int)
-    copied: dict[tuple[int, int], int] = defaultdict(int)
-    for file, node in stage.remote:
-        fetched[file, node] += 1
-    for file, _, node in stage.copies:
-        copied[file, node] += 1
-    for file, node in sorted(set(fetched) | set(copied)):
+    fetched = Counter(stage.remote)
+    copied = Counter((file, node) for file, _, node in stage.copies)
+    for file, node in sorted(fetched.keys() | copied.keys()):
         name, where = _names(problem, file, node)
         far, near = fetched[file, node], copied[file, node]
         if file in stage.present[node]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from ioopt.decisions.batch_io import Limits
@@ -107,22 +108,15 @@ class Trace:
         ids = [job.id for job in problem.jobs]
         submits = [number(job.submit_seconds) for job in problem.jobs]
         by_rank = sorted(range(len(ids)), key=ids.__getitem__)
-        rank_of = [0] * len(ids)
-        for rank, k in enumerate(by_rank):
-            rank_of[k] = rank
+        rank_of = sorted(range(len(ids)), key=by_rank.__getitem__)
         position = sorted(by_rank, key=submits.__getitem__)
         jobs = [problem.jobs[k] for k in position]
-        pieces: list[tuple[Number, Number, int]] = []
-        offset = [0]
-        for job in jobs:
-            count = offset[-1]
-            for phase in job.phases:
-                repeat = phase.repeat
-                pieces.append(
-                    (number(phase.compute_seconds), number(phase.io_bytes) * factor, repeat)
-                )
-                count += repeat
-            offset.append(count)
+        pieces = [
+            (number(phase.compute_seconds), number(phase.io_bytes) * factor, phase.repeat)
+            for job in jobs
+            for phase in job.phases
+        ]
+        offset = [0, *accumulate(job.num_phases for job in jobs)]
         buffered = None
         nodes = [job.nodes for job in jobs]
         allocation = {size: machine.allocated_nodes(size) for size in set(nodes)}

@@ -59,18 +59,16 @@ def simulate(
     slots = slot_sequence(problem, plan)
     cycle = plan.cycle_seconds
     horizon = nanoseconds(cycle) * max(MIN_CYCLES, math.ceil(seconds / cycle))
-    io = [job for job in problem.jobs if job.is_io and job.id in plan.options]
-    bursts = sum(horizon / NANOSECONDS / job.io_seconds for job in io)
+    io = [(k, job) for k, job in enumerate(problem.jobs) if job.is_io and job.id in plan.options]
+    bursts = sum(horizon / NANOSECONDS / job.io_seconds for _, job in io)
     fast = use_compiled(bursts * problem.machine.processors, deadline)
     jobs: dict[str, dict[str, float]] = {}
     realised = 0.0
-    for at, job in enumerate(problem.jobs):
-        if not job.is_io or job.id not in plan.options:
-            continue
+    schedule, timeline = _schedule(problem, plan, slots), _timeline(problem, slots)
+    for at, job in io:
         if deadline is not None and deadline.expired():
             note = "not simulated, for want of time: give more, or replay it with ioopt simulate"
-            timeline = _timeline(problem, slots)
-            return Simulation(_schedule(problem, plan, slots), {}, timeline, (note,))
+            return Simulation(schedule, {}, timeline, (note,))
         windows = Windows.of(cycle, [(start, length) for j, start, length in slots if j == at])
         measured = _measure(job, at, windows, problem.machine.processors, seed, horizon, fast)
         jobs[job.id] = measured
@@ -84,9 +82,8 @@ def simulate(
     }
     for key in ("slowdown", "response_seconds", "waste"):
         metrics[key] = {name: measured[key] for name, measured in jobs.items()}
-    schedule = _schedule(problem, plan, slots)
     schedule["measured"] = {"seed": seed, "seconds": seconds}
-    return Simulation(schedule, metrics, _timeline(problem, slots))
+    return Simulation(schedule, metrics, timeline)
 
 
 def _measure(

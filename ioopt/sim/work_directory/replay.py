@@ -8,9 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import accumulate
 
-from ioopt.check.work_directory import Replayed as Replayed
-from ioopt.check.work_directory import replay as replay
-from ioopt.check.work_directory import said
+from ioopt.check.work_directory import Replayed, replay, said
 from ioopt.errors import SimulationError
 from ioopt.models.work_directory.bounds import makespan_bound, peak_bound
 from ioopt.problems.base import Json
