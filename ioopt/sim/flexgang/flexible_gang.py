@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import fmean
-from typing import TYPE_CHECKING
+
+import numpy as np
 
 from ioopt.errors import InstanceError
 from ioopt.measure.io_server import (
@@ -36,9 +37,6 @@ from ioopt.problems.flexgang.flexible_gang import (
 )
 from ioopt.protocols import Simulation
 from ioopt.timeline import Interval, Timeline
-
-if TYPE_CHECKING:
-    import numpy as np
 
 
 def frame_schedule(problem: FlexibleGangProblem, plan: FlexibleGangPlan, pattern: Pattern) -> Json:
@@ -295,8 +293,6 @@ class _Run:
         self, windows: Windows, jobs: list[tuple[int, FlexibleJob]], processor: int
     ) -> float:
         """Serve I/O processes on one processor; CPU seconds they use after the warm-up."""
-        import numpy as np
-
         behaviours = [job for _, job in jobs]
         count = num_bursts(behaviours, self.horizon)
         bursts = np.stack([_bursts(job, self.seed, j, processor, count) for j, job in jobs])
@@ -309,8 +305,6 @@ class _Run:
         return used
 
     def _busy(self, served: Served, windows: Windows) -> float:
-        import numpy as np
-
         first = self.warm_frames * windows.open_per_cycle
         last = (self.warm_frames + self.frames) * windows.open_per_cycle
         ends = np.clip(served.begin + served.burst, first, last)
@@ -318,8 +312,6 @@ class _Run:
 
     def measured(self) -> Measured:
         """Progress, slowdowns, utilisation and the objective."""
-        import numpy as np
-
         problem = self.problem
         progress: dict[str, float] = {}
         slowdown: dict[str, float] = {}

@@ -7,7 +7,8 @@ processors are free at once (F1's fragmentation, over the whole cycle).
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+
+import numpy as np
 
 from ioopt.measure.io_server import (
     NANOSECONDS,
@@ -30,9 +31,6 @@ from ioopt.problems.flexgang.quantum_selection import (
 )
 from ioopt.protocols import Simulation
 from ioopt.timeline import Interval, Timeline
-
-if TYPE_CHECKING:
-    import numpy as np
 
 DEFAULT_SECONDS = 100.0
 MIN_CYCLES = 200
@@ -96,8 +94,6 @@ def _measure(
     fast: bool,
 ) -> dict[str, float]:
     """Slowdown, response and waste of one I/O job in its *windows*, over all processors."""
-    import numpy as np
-
     warm = int(horizon * WARM_FRACTION)
     count = num_bursts([job], horizon, processors)
     runs = [
@@ -115,8 +111,6 @@ def _measure(
 
 def _waste(runs: list[Served], windows: Windows, warm: int, horizon: int) -> float:
     """Donated CPU less what a strict compute job can use, over all CPU time."""
-    import numpy as np
-
     first = warm // windows.cycle * windows.open_per_cycle
     last = horizon // windows.cycle * windows.open_per_cycle
     begins = np.concatenate([run.begin for run in runs])
@@ -130,8 +124,6 @@ def _waste(runs: list[Served], windows: Windows, warm: int, horizon: int) -> flo
 
 def _union(begins: np.ndarray, ends: np.ndarray) -> int:
     """Total length covered by at least one of the intervals."""
-    import numpy as np
-
     order = np.argsort(begins, kind="stable")
     starts, reach = begins[order], np.maximum.accumulate(ends[order])
     before = np.concatenate([starts[:1], reach[:-1]])

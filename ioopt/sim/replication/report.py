@@ -80,14 +80,7 @@ def metrics_of(
     """The metrics of a replay that ends at *makespan* seconds."""
     shared = (link or problem.network.remote_link) == "shared"
     count = [int(value) for value in state.counters]
-    products: dict[str, float] = {
-        "saved_bytes": count[at.SAVED_BYTES],
-        "spills": count[at.SPILLS],
-        "products_refetched": count[at.REFETCHED],
-    }
-    if problem.is_workflow:
-        products["transfer_bound_seconds"] = TransferBound(problem, link).seconds
-    return {
+    metrics = {
         "makespan_seconds": makespan,
         "link_bound_seconds": link_bound_seconds(problem) if shared else None,
         "lower_bound_seconds": makespan_bound_seconds(problem, link),
@@ -97,8 +90,15 @@ def metrics_of(
         "remote_transfers": count[at.REMOTE_COUNT],
         "replications": count[at.TRANSFERS] - count[at.REMOTE_COUNT] - count[at.SAVES],
         "evictions": count[at.EVICTIONS],
-        **(products if problem.is_workflow else {}),
     }
+    if problem.is_workflow:
+        metrics |= {
+            "saved_bytes": count[at.SAVED_BYTES],
+            "spills": count[at.SPILLS],
+            "products_refetched": count[at.REFETCHED],
+            "transfer_bound_seconds": TransferBound(problem, link).seconds,
+        }
+    return metrics
 
 
 def schedule_of(

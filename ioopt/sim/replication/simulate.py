@@ -276,17 +276,15 @@ def simulate(
         parsed.carried,
     )  # fmt: skip
     run = compiled(kernel.__name__, "begin_or_advance") if fast else kernel.begin_or_advance
-    room = max(64, 2 * len(inst.files))
+    room, instants = max(64, 2 * len(inst.files)), INSTANTS if until else 1 << 60
     while True:
         log = new_log(inst, room, room, fast)
         state = new_state(inst, queues.num_rounds, fast)
-        makespan, code = run(
-            inst, queues, state, log, INSTANTS if until else 1 << 60, kernel.REPLAY, 0
-        )
+        code = kernel.PAUSED
         while code == kernel.PAUSED:
-            if until is not None and until.expired():
+            makespan, code = run(inst, queues, state, log, instants, kernel.REPLAY, 0)
+            if code == kernel.PAUSED and until is not None and until.expired():
                 raise _too_long(problem)
-            makespan, code = run(inst, queues, state, log, INSTANTS, kernel.REPLAY, 0)
         if code != kernel.LOG_FULL:
             break
         room *= 4
