@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 
 import pytest
-from replication_samples import made
+from replication_samples import document, made
 
 from ioopt.check.replication.check import check
 from ioopt.problems.replication import ReplicationProblem
@@ -133,14 +133,9 @@ def test_every_transfer_and_every_instant_of_a_busy_link_is_judged() -> None:
 
 
 def test_a_storage_disk_is_a_pipe_too() -> None:
-    problem = ReplicationProblem.model_validate(
-        {
-            "network": {"remote_bytes_per_second": 100.0, "replica_bytes_per_second": 100.0},
-            "storages": [{"id": "s", "bytes_per_second": 10.0}],
-            "nodes": [{"id": "n0"}, {"id": "n1"}],
-            "files": [{"id": "a", "bytes": 10, "storage": "s"}],
-        }
-    )
+    data = document(2, {"a": 10}, {}, 100) | {"storages": [{"id": "s", "bytes_per_second": 10.0}]}
+    data["files"][0]["storage"] = "s"
+    problem = ReplicationProblem.model_validate(data)
     for end, rules in ((2, []), (1.5, ["rate"]), (0.9, ["rate", "rate"])):
         moves = [_move("a", None, "n0", 0, end), _move("a", None, "n1", 0, end)]
         report = check(problem, {"order": {}}, {"transfers": moves})
