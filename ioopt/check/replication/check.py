@@ -79,9 +79,7 @@ def check(
     if plan.rounds is not None:
         metrics["rounds"] = len(plan.rounds)
     if schedule is not None:
-        queues = {problem.nodes[i].id: reader.queues[i] for i in range(len(problem.nodes))}
-        wanted = reader.copies_wanted()
-        broken = schedule_violations(problem, queues, schedule, wanted)
+        broken = schedule_violations(problem, reader.queues, schedule, reader.copies_wanted())
         found.extend(broken)
         if not any(item.rule in ("unknown", "instants") for item in broken):
             found.extend(option_violations(problem, plan, schedule))
@@ -89,15 +87,11 @@ def check(
             objectives["makespan_seconds"] = metrics["makespan_seconds"]
             if problem.is_workflow:
                 # With actual times no bound need hold.
-                most = (
-                    math.inf
-                    if schedule.get("actual_compute_seconds")
-                    else metrics["makespan_seconds"]
-                )
+                actual = schedule.get("actual_compute_seconds")
+                most = math.inf if actual else metrics["makespan_seconds"]
                 ranges["transfer_bound_seconds"] = (metrics["lower_bound_seconds"], most)
     if plan.dispatches is not None:
-        queued = {problem.nodes[i].id: queue for i, queue in reader.queues.items()}
-        found.extend(dispatch_violations(problem, plan, queued, schedule))
+        found.extend(dispatch_violations(problem, plan, reader.queues, schedule))
     stated = None
     if not problem.is_workflow:
         stated = stages if _states_moves(plan) else _replayed(reader, schedule)
@@ -129,7 +123,7 @@ class _PlanReader:
     plan: ReplicationPlan
     found: list[Violation] = field(default_factory=list)
     assign: dict[int, int] = field(default_factory=dict)
-    queues: dict[int, list[str]] = field(default_factory=dict)
+    queues: dict[str, list[str]] = field(default_factory=dict)
     copy_entries: list[tuple[int, int]] = field(default_factory=list)
     unknown: int = 0
 
@@ -154,7 +148,7 @@ class _PlanReader:
         return index.get(name)
 
     def _read_queues(self) -> None:
-        self.queues = {i: [] for i in range(len(self.problem.nodes))}
+        self.queues = {node.id: [] for node in self.problem.nodes}
         for node_id, queue in self.plan.order.items():
             node = self._find("node", node_id)
             for entry in queue:
@@ -179,7 +173,7 @@ class _PlanReader:
             )
             return
         self.assign[task] = node
-        self.queues[node].append(name)
+        self.queues[where].append(name)
 
     def _broken(self, rule: str, item: str, message: str) -> None:
         self.found.append(violation(rule, item, message))

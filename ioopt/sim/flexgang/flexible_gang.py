@@ -345,7 +345,6 @@ class _Run:
         span = self.frames * self.pattern.frame_seconds
         rows = len(self.plan.rows.get(job.id, ())) * self.problem.machine.quantum_seconds
         received = self.received.get(j, [])
-        if len(received) < job.processes:  # no share in some column of the block
-            received = received + [0.0] * (job.processes - len(received))
+        received = received + [0.0] * (job.processes - len(received))  # columns without a share
         useful = useful_seconds(received, job.self_balancing) / job.processes
         return rows / self.pattern.frame_seconds + (1.0 - (job.gamma or 0.0)) * useful / span

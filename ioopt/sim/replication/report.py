@@ -309,12 +309,8 @@ def _before(problem: ReplicationProblem, row: Json, ending: _Ends, starting: _En
     """The row that let *row* begin; None where it began by an arrival or at 0."""
     ended = [other for other in ending.at(row["start_seconds"]) if other is not row]
     node = row["node"] if "id" in row else row["destination"] or row["source"]
-    heads = (
-        []
-        if "id" in row
-        else [run for run in starting.at(row["start_seconds"]) if run["node"] == node]
-    )
-    for begun in (row, *reversed(heads)):
+    runs = [] if "id" in row else starting.at(row["start_seconds"])
+    for begun in (row, *(run for run in reversed(runs) if run["node"] == node)):
         if cause := _cause(problem, begun, node, ended):
             return cause
     return ended[-1] if ended and row["start_seconds"] > 0 else None
