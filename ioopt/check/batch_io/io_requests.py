@@ -21,8 +21,7 @@ def check(
     (rule 11; with ``+top`` one partial grant).
     """
     if plan is None:
-        missing = violation("plan", problem.name, "there are no grants to check")
-        return CheckReport((missing,))
+        return CheckReport((violation("plan", problem.name, "there are no grants to check"),))
     if isinstance(plan, Mapping):
         plan = IoGrantsPlan.model_validate(dict(plan))
     grants = {str(name): rate for name, rate in plan.grants.items()}

@@ -48,8 +48,7 @@ class _Checker:
         self._grants(pattern)
         self._capacity(pattern)
         self._loose_load(pattern)
-        progress = self._floors(pattern)
-        terms = self._terms(pattern, progress)
+        terms = self._terms(pattern, self._floors(pattern))
         value = {"weighted_progress": math.fsum(terms)}
         rounding = 1e-9 * math.fsum(map(abs, terms))
         return CheckReport(tuple(self.found), value, value, rounding=rounding)

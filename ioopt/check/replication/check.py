@@ -208,8 +208,7 @@ class _PlanReader:
         remote, copies = self._remote(self.plan.remote), self._copies(self.plan.copies)
         wanted = frozenset(self.copy_entries)
         if self.plan.rounds is None:
-            held = self.problem.holds
-            return [Stage(self.assign, held, remote, copies, wanted, forest)]
+            return [Stage(self.assign, self.problem.holds, remote, copies, wanted, forest)]
         stages: list[Stage] = []
         present = [set(files) for files in self.problem.holds]
         for number, part in enumerate(self.plan.rounds, start=1):

@@ -151,8 +151,7 @@ class QuantumSelectionProblem(base.Problem):
             widths = {self.ticks(q) * f for q, f in self.options(job)}
             sums = {total + width for total in sums for width in widths}
         lengths = sorted(sums)
-        step = max(1, -(-len(lengths) // MAX_DEFAULT_CYCLES))
-        return tuple(lengths[::step])
+        return tuple(lengths[:: -(-len(lengths) // MAX_DEFAULT_CYCLES)])
 
 
 class Choice(base.Record):

@@ -176,6 +176,7 @@ def summary(problem: FlexibleGangProblem, runs: Sequence[Measured]) -> Json:
         }
         for key in ("progress", "slowdown", "response_seconds")
     }
+    slowdowns, responses = per_job["slowdown"], per_job["response_seconds"]
     floors = []
     for at, job in enumerate(problem.jobs):
         if not job.is_io:
@@ -187,8 +188,8 @@ def summary(problem: FlexibleGangProblem, runs: Sequence[Measured]) -> Json:
         "simulated_stderr": error,
         "cpu_utilisation": fmean([run.cpu_utilisation for run in runs]),
         "useful_utilisation": fmean([run.useful_utilisation for run in runs]),
-        "io_slowdown": _mean_over_jobs(per_job["slowdown"]),
-        "io_response_seconds": _mean_over_jobs(per_job["response_seconds"]),
+        "io_slowdown": fmean(slowdowns.values()) if slowdowns else None,
+        "io_response_seconds": fmean(responses.values()) if responses else None,
         "compute_progress": math.fsum(
             problem.share(problem.job_index[name]) * value
             for name, value in per_job["progress"].items()
@@ -197,11 +198,6 @@ def summary(problem: FlexibleGangProblem, runs: Sequence[Measured]) -> Json:
         "floors": floors,
         "floors_kept": all(item["kept"] for item in floors),
     }
-
-
-def _mean_over_jobs(by_job: Mapping[str, float]) -> float | None:
-    """Mean over the jobs; None when there is no job of that kind."""
-    return fmean(by_job.values()) if by_job else None
 
 
 def num_bursts_drawn(problem: FlexibleGangProblem, seconds: float) -> float:
@@ -267,13 +263,11 @@ class _Run:
         for processor in range(column * width, (column + 1) * width):
             free = idle
             if loose:
-                windows = Windows.of(pattern.frame_seconds, pattern.windows())
-                free -= self._serve(windows, loose, processor)
+                free -= self._serve(pattern.windows(), loose, processor)
             for j, job in strict:
                 for row in plan.rows[job.id]:
                     slot = (pattern.row_start(row), quantum)
-                    windows = Windows.of(pattern.frame_seconds, [slot])
-                    free += quantum * self.frames - self._serve(windows, [(j, job)], processor)
+                    free += quantum * self.frames - self._serve([slot], [(j, job)], processor)
             self.busy_seconds += own * self.frames + (free if shares else 0.0)
             for j, share in shares.items():
                 self.received.setdefault(j, []).append(free * share)
@@ -290,9 +284,13 @@ class _Run:
         return {j: seconds / total for j, seconds in granted.items()} if total > 0 else {}
 
     def _serve(
-        self, windows: Windows, jobs: list[tuple[int, FlexibleJob]], processor: int
+        self,
+        open_spans: Sequence[tuple[float, float]],
+        jobs: list[tuple[int, FlexibleJob]],
+        processor: int,
     ) -> float:
         """Serve I/O processes on one processor; CPU seconds they use after the warm-up."""
+        windows = Windows.of(self.pattern.frame_seconds, open_spans)
         behaviours = [job for _, job in jobs]
         count = num_bursts(behaviours, self.horizon)
         bursts = np.stack([_bursts(job, self.seed, j, processor, count) for j, job in jobs])

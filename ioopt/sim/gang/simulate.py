@@ -193,8 +193,7 @@ def simulation_of(
     problem: GangProblem, trajectory: Trajectory, history: History | None
 ) -> Simulation:
     """The schedule, metrics and timeline; jobs in the order of the instance."""
-    num = len(problem.jobs)
-    order = sorted(range(num), key=problem.fcfs.__getitem__)
+    order = sorted(range(len(problem.jobs)), key=problem.fcfs.__getitem__)
     start = [trajectory.start[key] for key in order]
     finish = [trajectory.finish[key] for key in order]
     local = [trajectory.local[key] for key in order]

@@ -66,8 +66,7 @@ def dispatch(
     )
     room = max(64, 8 * sum(map(len, problem.inputs)))
     while True:
-        asked = (link, eviction, prefetch, options, actual)
-        run = _Run(problem, asked, room, fast)
+        run = _Run(problem, (link, eviction, prefetch, options, actual), room, fast)
         makespan, code = run.to_the_end(dispatcher, deadline)
         if code != kernel.LOG_FULL:
             break

@@ -25,7 +25,7 @@ from ioopt.problems.replication import LinkModel, ReplicationProblem
 from ioopt.protocols import Simulation
 from ioopt.sim.replication import state as at
 from ioopt.sim.replication.state import Log, State
-from ioopt.timeline import Interval, Timeline, replication_timeline
+from ioopt.timeline import Interval, Timeline, replication_timeline, steps_of
 
 
 def link_bound_seconds(problem: ReplicationProblem) -> float:
@@ -183,8 +183,7 @@ def flows_of(
         for k in problem.readers[f]:
             reader = runs[problem.tasks[k].id]
             by = [m for m in came.get((file.id, reader.resource), ()) if m.end <= reader.start]
-            stops = [maker, *by[-1:], reader]
-            yield from pairwise(stops)
+            yield from pairwise([maker, *by[-1:], reader])
 
 
 SAME_INSTANT = 1e-9
@@ -244,7 +243,7 @@ def disks(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> Json:
             live[node][last] -= size
     return {
         node.id: {
-            "bytes": node.disk_bytes, "used": _steps(used[node.id]), "live": _steps(live[node.id]),
+            "bytes": node.disk_bytes, "used": steps_of(used[node.id]), "live": steps_of(live[node.id]),
         }
         for node in problem.nodes
     }  # fmt: skip
@@ -272,15 +271,6 @@ def _stays(
         left = sorted(gone[node, f])
         for n, start in enumerate(sorted(starts)):
             yield node, f, start, left[n] if n < len(left) else inf
-
-
-def _steps(changes: Mapping[float, int]) -> list[list[float]]:
-    total, steps = 0, []
-    for time in sorted(changes):
-        if time < inf:
-            total += changes[time]
-            steps.append([time, total])
-    return steps
 
 
 def critical_rows(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> Rows:

@@ -163,8 +163,8 @@ def _barriers(
         for name, node in former.evicted:
             if node not in problem.node_index:
                 raise SimulationError(f"rounds[{r}].evicted: there is no node {node!r}")
-            file = _file(problem, name, f"rounds[{r}].evicted")
-            pairs.append((file, problem.node_index[node]))
+            where = f"rounds[{r}].evicted"
+            pairs.append((_file(problem, name, where), problem.node_index[node]))
         drops.append(pairs)
     return places, drops
 
@@ -180,8 +180,7 @@ def _clear(
     if plan.room == "missing" or plan.barriers or plan.carry_out:
         return []
     problem.require_batch("room")
-    parts = plan.rounds or ()
-    part_of = {name: number for number, part in enumerate(parts) for name in part.tasks}
+    part_of = {name: r for r, part in enumerate(plan.rounds or ()) for name in part.tasks}
     wanted = []
     for node, queue in zip(problem.nodes, queues, strict=True):
         waiting = [problem.task_bytes(entry) for entry in queue if entry < len(problem.tasks)]

@@ -226,13 +226,8 @@ def test_easy_counts_both_resources() -> None:
         job((20, 0), B=3, wall=20), job((20, 0), B=5, wall=20), job((9, 0), B=1, wall=9),
     ]  # fmt: skip
     assert starts(instance(*jobs)) == [0, 10, 0, 10, 0]
-    assert starts(instance(*jobs, options={"backfill": "none"})) == [
-        0,
-        10,
-        10,
-        10,
-        15,
-    ]  # 8 + 3 + 5 B are all there are
+    # 8 + 3 + 5 B are all there are.
+    assert starts(instance(*jobs, options={"backfill": "none"})) == [0, 10, 10, 10, 15]
 
 
 def test_partitions_promise_a_block_and_the_bytes() -> None:
@@ -243,12 +238,9 @@ def test_partitions_promise_a_block_and_the_bytes() -> None:
         job((20, 0), B=3, wall=20), job((20, 0), B=4, wall=20),
     ]  # fmt: skip
     rows = run(instance(*jobs, allocation="partition"))
-    assert [(row["start_seconds"], row["first_node"]) for row in rows[:3]] == [
-        (0, 0),
-        (10, 0),
-        (0, 2),
-    ]
-    assert rows[3]["start_seconds"] == 10  # 3 + 4 B fit beside 8, but not beside 12 and 3
+    # 3 + 4 B fit beside 8, but not beside 12 and 3.
+    assert [row["start_seconds"] for row in rows] == [0, 10, 0, 10]
+    assert [row["first_node"] for row in rows[:3]] == [0, 0, 2]
 
 
 def test_measures() -> None:

@@ -104,15 +104,14 @@ def test_broken_schedule(
 
 def test_budget_and_stall_are_held(good: dict[str, Any]) -> None:
     """The same schedule is too much for Q = 1, and wrong for C = 0 (20 s of work too many)."""
-    machine = PROBLEM.machine
-    small = PROBLEM.model_copy(
-        update={"machine": machine.model_copy(update={"migration_tasks_per_quantum": 1})}
-    )
+
+    def on(**machine: Any) -> GangProblem:
+        changed = {"machine": PROBLEM.machine.model_copy(update=machine)}
+        return PROBLEM.model_copy(update=changed)
+
+    small = on(migration_tasks_per_quantum=1)
     assert {v.rule for v in check(small, None, good).violations} == {"migration-budget"}
-    free = PROBLEM.model_copy(
-        update={"machine": machine.model_copy(update={"migration_seconds": 0.0})}
-    )
-    (violation,) = check(free, None, good).violations
+    (violation,) = check(on(migration_seconds=0.0), None, good).violations
     assert violation.rule == "work-conserved"
     assert violation.amount == pytest.approx(20.0)
 
