@@ -80,11 +80,3 @@ def tiny(
     }
     problem = made(machines, {f"f{k}": size for k, size in enumerate(sizes)}, rows, 10.0, replica)
     return problem.model_copy(update={"name": f"tiny{seed}"})
-
-
-def fits_somewhere(problem: ReplicationProblem) -> bool:
-    """Whether every task fits the largest disk (solvers refuse the instance otherwise)."""
-    disks = [node.disk_bytes for node in problem.nodes]
-    if None in disks:
-        return True
-    return all(problem.task_bytes(k) <= max(disks) for k in range(len(problem.tasks)))
