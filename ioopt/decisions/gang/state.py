@@ -7,7 +7,6 @@ are floats or, in exact arithmetic, Fractions; nothing here depends on which.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from fractions import Fraction
 from typing import NamedTuple, Protocol
 
 from ioopt.decisions.gang.rules import UNLIMITED, WEIGHTS, Number, Rules, Weight, weight_of
@@ -103,16 +102,11 @@ class Timing(NamedTuple):
     @classmethod
     def of(cls, machine: Machine, arithmetic: str = "float", recompute: str = "event") -> Timing:
         """The numbers of *machine* as floats or, with ``exact``, as Fractions."""
+        number: Callable[[float], Number] = exact if arithmetic == "exact" else float
+        quantum, migration = number(machine.quantum_seconds), number(machine.migration_seconds)
         budget = machine.migration_tasks_per_quantum
-        quantum: Number = float(machine.quantum_seconds)
-        migration: Number = float(machine.migration_seconds)
-        tolerance: Number = 1e-7
-        if arithmetic == "exact":
-            quantum, migration = exact(quantum), exact(migration)
-            tolerance = Fraction(1, 10**7)
-        limit = UNLIMITED if budget is None else budget
-        held = recompute == "boundary"
-        return cls(machine.nodes, machine.levels, quantum, migration, limit, tolerance, held)
+        limit, held = UNLIMITED if budget is None else budget, recompute == "boundary"
+        return cls(machine.nodes, machine.levels, quantum, migration, limit, number(1e-7), held)
 
 
 def gangs_of(problem: GangProblem, arithmetic: str = "float") -> list[Gang]:

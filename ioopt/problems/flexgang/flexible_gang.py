@@ -322,11 +322,9 @@ class FlexibleGangPlan(base.Plan):
 
     def require_jobs_of(self, problem: FlexibleGangProblem) -> None:
         """Raise ValueError when the plan names a job that the problem does not have."""
-        for where in ("home", "rows", "tau_seconds", "column_seconds"):
+        for where in ("home", "rows", "tau_seconds", "column_seconds", "loose"):
             for name in getattr(self, where):
                 base.require_known(f"plan.{where}", name, problem.job_index, "job")
-        for name in self.loose:
-            base.require_known("plan.loose", name, problem.job_index, "job")
 
     def granted_seconds(self, job: str, width: int) -> tuple[float, ...]:
         """t[j,c]: CPU seconds a frame for a process of *job* in each of its *width* columns."""
