@@ -278,8 +278,7 @@ class _Run:
         for j, job in present:
             if not job.is_io:
                 block = self.problem.block(j, self.plan.home[job.id])
-                seconds = self.plan.granted_seconds(job.id, len(block))[column - block.start]
-                granted[j] = seconds
+                granted[j] = self.plan.granted_seconds(job.id, len(block))[column - block.start]
         total = math.fsum(granted.values())
         return {j: seconds / total for j, seconds in granted.items()} if total > 0 else {}
 
