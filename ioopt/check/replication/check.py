@@ -64,14 +64,14 @@ def check(
     reader = _PlanReader(problem, plan)
     stages = reader.stages()
     found = reader.found
-    mode = "replay" if problem.is_workflow else moves_model(plan)
+    static = not problem.is_workflow and plan.moves != "replay" and _states_moves(plan)
     if problem.is_workflow and (plan.rounds is not None or plan.moves in ("static", "printed")):
         text = "rounds and static moves are for batches; plans of workflows are replayed"
         found.append(violation("moves", plan.moves or "rounds", text))
-    if mode != "replay" and reader.complete():
+    if static and reader.complete():
         for stage in stages:
             found.extend(stage_violations(problem, stage))
-    elif mode == "replay":
+    elif not static:
         found.extend(_too_big(problem, reader.assign))
     objectives: dict[str, float] = {}
     metrics: Json = {"compute_imbalance": _compute_imbalance(problem, reader.assign)}
@@ -100,13 +100,6 @@ def check(
         metrics["additive_seconds"] = objectives["additive_seconds"]
     rounding = 1e-14 * max(objectives.values(), default=0.0)
     return CheckReport(tuple(found), objectives, metrics, ranges, rounding)
-
-
-def moves_model(plan: ReplicationPlan) -> str:
-    """The rules that the plan's moves are held to: ``static``, ``printed`` or ``replay``."""
-    if plan.moves is not None:
-        return plan.moves
-    return "static" if _states_moves(plan) or plan.assign else "replay"
 
 
 def _states_moves(plan: ReplicationPlan) -> bool:
