@@ -65,7 +65,9 @@ def _cores_busy(problem: ReplicationProblem, schedule: Schedule, makespan: float
 
 def _link_bound(problem: ReplicationProblem) -> float:
     far = sum(problem.files[f].bytes for f in _fetched(problem))
-    return far / problem.network.remote_bytes_per_second + _least_compute(problem)
+    fastest = max(node.speed for node in problem.nodes)
+    least = min((task.compute_seconds for task in problem.tasks), default=0.0) / fastest
+    return far / problem.network.remote_bytes_per_second + least
 
 
 def _fetched(problem: ReplicationProblem) -> list[int]:
@@ -74,11 +76,6 @@ def _fetched(problem: ReplicationProblem) -> list[int]:
     read = {name for task in problem.tasks for name in task.inputs}
     far = read - held - {name for task in problem.tasks for name in task.outputs}
     return [f for f, file in enumerate(problem.files) if file.id in far]
-
-
-def _least_compute(problem: ReplicationProblem) -> float:
-    speed = max(node.speed for node in problem.nodes)
-    return min((task.compute_seconds for task in problem.tasks), default=0.0) / speed
 
 
 def lower_bound(problem: ReplicationProblem) -> float:
