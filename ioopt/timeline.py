@@ -6,6 +6,9 @@ nothing else.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
+from math import inf
+from operator import attrgetter
 from typing import Any, Self
 
 
@@ -65,13 +68,15 @@ class Timeline:
         """End of the last interval in seconds; 0 when there is none."""
         return max((item.end for item in self.intervals), default=0.0)
 
-    def on(self, resource: str) -> tuple[Interval, ...]:
-        """The intervals of one resource in time order."""
-        return tuple(item for item in self.intervals if item.resource == resource)
+
+_interval_key = attrgetter("start", "end", "resource", "kind", "label")
 
 
-def _interval_key(item: Interval) -> tuple[float, float, str, str, str]:
-    return item.start, item.end, item.resource, item.kind, item.label
+def steps_of(changes: Mapping[float, float]) -> list[list[float]]:
+    """[time, total] at each of the *changes*, without those at infinity."""
+    times = sorted(time for time in changes if time < inf)
+    totals = accumulate(changes[time] for time in times)
+    return [[time, total] for time, total in zip(times, totals, strict=True)]
 
 
 def covered_seconds(spans: Iterable[tuple[float, float]]) -> float:

@@ -9,6 +9,37 @@ FEATURES = ("rates", "queue", "buffer")
 SHARES = ("per-node", "per-application", "even-split")
 
 
+def instance(*jobs: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    """Jobs 0, 1, .. on 4 nodes of 2 B/s with storage of 4 B/s and a shared buffer, unless *changes* say."""
+    buffer = {
+        "bytes": 16,
+        "bytes_per_second": 4,
+        "drain_bytes_per_second": 1,
+        "placement": "shared",
+    }
+    options = {"queue": "fcfs"} | changes.pop("options", {})
+    machine = {
+        "nodes": 4, "unit_nodes": 1, "allocation": "flat", "node_bytes_per_second": 2,
+        "storage_bytes_per_second": 4, "burst_buffer": buffer | changes.pop("buffer", {}),
+    }  # fmt: skip
+    return {
+        "format": "ioopt/batch-io", "version": 1, "name": "x", "machine": machine | changes,
+        "options": options, "jobs": [{"id": k, **job} for k, job in enumerate(jobs)],
+    }  # fmt: skip
+
+
+def job(
+    *phases: tuple[float, float], nodes: int = 1, submit: float = 0, wall: float = 100, **own: Any
+) -> dict[str, Any]:
+    """A job of (compute seconds, bytes) phases; ``B``, ``I`` and ``O`` are its bytes of the buffer."""
+    names = {"B": "buffer_bytes", "I": "stage_in_bytes", "O": "stage_out_bytes"}
+    return {
+        "submit_seconds": submit, "nodes": nodes, "walltime_seconds": wall,
+        "phases": [{"compute_seconds": c, "io_bytes": v} for c, v in phases],
+        **{names.get(key, key): value for key, value in own.items()},
+    }  # fmt: skip
+
+
 def random_extension(seed: int, *features: str) -> dict[str, Any]:
     """An instance of 2 to 8 jobs that uses *features* (default: any of them, together or not)."""
     rng = random.Random(f"extension {seed}")

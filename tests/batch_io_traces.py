@@ -36,6 +36,12 @@ def by_hand(
     }  # fmt: skip
 
 
+def snapshot(machine: dict[str, Any], now: float, requests: list[dict[str, Any]]) -> dict[str, Any]:
+    """One decision at *now*."""
+    return {"format": "ioopt/io-requests", "machine": machine, "now_seconds": now,
+            "requests": requests}  # fmt: skip
+
+
 def view(*rows: tuple[Any, ...], storage: float = 10.0, exact: bool = True) -> View:
     """What a policy sees at 100 s of requests 0, 1, ..: nodes, time asked, bytes left and own peak."""
     limits = Limits.of(Machine(nodes=64, storage_bytes_per_second=storage, **FLAT), exact)

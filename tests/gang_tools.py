@@ -59,25 +59,17 @@ def phase_case(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """A phase case as (the case, an ioopt/gang-matrix instance without replicas)."""
     case = json.loads(path.read_text("utf-8"))
     files = case["before"]["file"]
-    times = {"local_seconds": 1000.0, "remote_seconds": 2000.0}
+    begun = {"remaining_fraction": 0.5, "attained_seconds": 100.0}
     running = [
-        {"id": job["id"], "columns": job["cols"], "home_row": job["home"],
-         "file_nodes": files[str(job["id"])], "remaining_fraction": 0.5, "attained_seconds": 100.0,
-         **times}
+        (job["id"], job["cols"], files[str(job["id"])], job["home"], 1000.0, 2000.0, begun)
         for job in case["before"]["running"]
-    ]  # fmt: skip
-    waiting = [
-        {"id": job, "file_nodes": files[str(job)], **times} for job in case["before"]["waiting"]
     ]
-    machine = {
-        "nodes": case["P"], "levels": case["M"], "quantum_seconds": 200.0,
-        "migration_seconds": case["C"], "migration_tasks_per_quantum": case["Q"],
-    }  # fmt: skip
-    instance = {
-        "format": "ioopt/gang-matrix", "version": 1, "name": case["name"], "machine": machine,
-        "running": running, "waiting": waiting, "migration_tasks_left": case["Q"],
-    }  # fmt: skip
-    return case, instance
+    waiting = [(job, files[str(job)], 1000.0, 2000.0) for job in case["before"]["waiting"]]
+    instance = decision(
+        running, waiting, nodes=case["P"], levels=case["M"], quantum_seconds=200.0,
+        migration_seconds=case["C"], migration_tasks_per_quantum=case["Q"],
+    )  # fmt: skip
+    return case, instance | {"name": case["name"], "migration_tasks_left": case["Q"]}
 
 
 def with_replicas(state: State, case: dict[str, Any]) -> State:
@@ -134,23 +126,19 @@ def random_workload(seed: int, max_jobs: int = 14) -> GangProblem:
     rng = random.Random(seed)
     nodes, levels = rng.randint(2, 9), rng.randint(1, 4)
     quantum = rng.choice([50, 100])
-    machine = {
-        "nodes": nodes, "levels": levels, "quantum_seconds": float(quantum),
+    moving = {
         "migration_seconds": float(rng.choice([0, 10, 20, quantum])),
         "migration_tasks_per_quantum": rng.choice([None, 0, 1, 2, 4]),
-    }  # fmt: skip
+    }
     jobs = []
-    for k in range(rng.randint(1, max_jobs)):
+    for _ in range(rng.randint(1, max_jobs)):
         size = rng.randint(1, nodes) if rng.random() < 0.3 else rng.randint(1, (nodes + 1) // 2)
         local = float(rng.choice([1, 2, 3, 4, 5, 8]) * quantum // rng.choice([1, 1, 2]))
-        jobs.append(
-            {
-                "id": f"j{k}", "arrival_seconds": float(rng.randint(0, 12) * quantum // 2),
-                "file_nodes": rng.sample(range(nodes), size), "local_seconds": local,
-                "remote_seconds": local * rng.choice([1, 2, 3]),
-            }
-        )  # fmt: skip
-    return GangProblem.model_validate({"name": f"random-{seed}", "machine": machine, "jobs": jobs})
+        arrival = float(rng.randint(0, 12) * quantum // 2)
+        files = rng.sample(range(nodes), size)
+        jobs.append((arrival, files, local, local * rng.choice([1, 2, 3])))
+    made = workload(jobs, nodes=nodes, levels=levels, quantum_seconds=float(quantum), **moving)
+    return GangProblem.model_validate(made | {"name": f"random-{seed}"})
 
 
 def random_matrix(seed: int) -> GangMatrixProblem:
@@ -158,7 +146,7 @@ def random_matrix(seed: int) -> GangMatrixProblem:
     rng = random.Random(seed)
     nodes, levels = rng.choice([3, 7, 64, 70]), rng.randint(1, 4)
     rows: list[set[int]] = [set(range(nodes)) for _ in range(levels)]
-    running: list[dict[str, Any]] = []
+    running: list[tuple[Any, ...]] = []
     for k in range(rng.randint(0, 8)):
         home = rng.randrange(levels)
         if not rows[home]:
@@ -167,19 +155,19 @@ def random_matrix(seed: int) -> GangMatrixProblem:
         columns = rng.sample(free, rng.randint(1, max(1, min(len(free), nodes // 2))))
         rows[home] -= set(columns)
         files = columns if rng.random() < 0.4 else rng.sample(range(nodes), len(columns))
-        running.append(
-            {"id": k, "columns": columns, "file_nodes": files, "home_row": home,
-             "local_seconds": 300.0, "remote_seconds": rng.choice([360.0, 900.0]),
-             "remaining_fraction": rng.choice([0.25, 1.0]), "attained_seconds": rng.random() * 500}
-        )  # fmt: skip
+        remote, left = rng.choice([360.0, 900.0]), rng.choice([0.25, 1.0])
+        said = {"remaining_fraction": left, "attained_seconds": rng.random() * 500}
+        running.append((k, columns, files, home, 300.0, remote, said))
     waiting = [
-        {"id": 100 + k, "file_nodes": rng.sample(range(nodes), rng.randint(1, nodes)),
-         "local_seconds": 300.0, "remote_seconds": rng.choice([330.0, 700.0])}
+        (
+            100 + k,
+            rng.sample(range(nodes), rng.randint(1, nodes)),
+            300.0,
+            rng.choice([330.0, 700.0]),
+        )
         for k in range(rng.randint(0, 5))
-    ]  # fmt: skip
-    machine = {"nodes": nodes, "levels": levels, "quantum_seconds": 100.0,
-               "migration_seconds": 10.0}  # fmt: skip
+    ]
+    made = decision(running, waiting, nodes=nodes, levels=levels, migration_seconds=10.0)
     return GangMatrixProblem.model_validate(
-        {"machine": machine, "running": running, "waiting": waiting,
-         "migration_tasks_left": rng.choice([None, 0, 2, 50])}
-    )  # fmt: skip
+        made | {"migration_tasks_left": rng.choice([None, 0, 2, 50])}
+    )

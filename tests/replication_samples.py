@@ -43,6 +43,19 @@ def made(*parts: Any, **rates: float) -> ReplicationProblem:
     return problem
 
 
+def ran(task: str, node: str, start: float, end: float) -> dict[str, Any]:
+    """The row of a task in a schedule."""
+    return {"id": task, "node": node, "start_seconds": start, "end_seconds": end}
+
+
+def moved(
+    file: str, source: str | None, target: str | None, start: float, end: float
+) -> dict[str, Any]:
+    """The row of a transfer in a schedule."""
+    return {"file": file, "source": source, "destination": target,
+            "start_seconds": start, "end_seconds": end}  # fmt: skip
+
+
 def tiny(
     seed: int, nodes: int = 2, tasks: int = 4, files: int = 3, extras: bool = False
 ) -> ReplicationProblem:
@@ -67,11 +80,3 @@ def tiny(
     }
     problem = made(machines, {f"f{k}": size for k, size in enumerate(sizes)}, rows, 10.0, replica)
     return problem.model_copy(update={"name": f"tiny{seed}"})
-
-
-def fits_somewhere(problem: ReplicationProblem) -> bool:
-    """Whether every task fits the largest disk (solvers refuse the instance otherwise)."""
-    disks = [node.disk_bytes for node in problem.nodes]
-    if None in disks:
-        return True
-    return all(problem.task_bytes(k) <= max(disks) for k in range(len(problem.tasks)))

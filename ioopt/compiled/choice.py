@@ -15,8 +15,8 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import NamedTuple
 
 from ioopt.compiled import available, is_kept
@@ -56,8 +56,7 @@ class Kernel(NamedTuple):
 
     def compile(self) -> None:
         """Compile it in this process, and leave a stamp."""
-        module, _, name = self.target.partition(":")
-        getattr(import_module(module), name)()
+        resolve_name(self.target)()
         with suppress(OSError):  # a folder that cannot be written: compiled again by the next run
             _stamp(self).parent.mkdir(parents=True, exist_ok=True)
             _stamp(self).touch()

@@ -141,15 +141,12 @@ class Request:
         return self.requested, self.id
 
 
-class View:
+class View(NamedTuple):
     """A read-only snapshot for one decision: ``now``, ``limits``, ``requests`` in FCFS order."""
 
-    __slots__ = ("limits", "now", "requests")
-
-    def __init__(self, limits: Limits, now: Number, requests: Sequence[Request]) -> None:
-        self.limits = limits
-        self.now = now
-        self.requests = requests
+    limits: Limits
+    now: Number
+    requests: Sequence[Request]
 
 
 Rates = list[Number]

@@ -12,13 +12,13 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from ioopt.check.work_directory import replay
 from ioopt.generate import chosen_preset
 from ioopt.generate.replication import workflows
 from ioopt.problems.base import Count
 from ioopt.problems.replication import Task
 from ioopt.problems.work_directory import WorkDirectoryProblem, WorkFile, WorkTask
 from ioopt.sim.work_directory.dispatch import Dispatcher, dispatch
-from ioopt.sim.work_directory.replay import replay
 
 
 class Settings(workflows.Shape):

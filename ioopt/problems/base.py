@@ -186,8 +186,7 @@ def require_known(where: str, name: KeyT, known: Container[KeyT], what: str) -> 
 
 def require_one_id_type(what: str, ids: Iterable[Hashable]) -> None:
     """Raise ValueError when whole numbers and text are mixed as ids (one file has one of them)."""
-    values = list(ids)
-    if len({isinstance(value, str) for value in values}) > 1:
-        number = next(value for value in values if not isinstance(value, str))
-        text = next(value for value in values if isinstance(value, str))
+    first = {isinstance(value, str): value for value in reversed([*ids])}
+    if len(first) > 1:
+        number, text = first[False], first[True]
         raise ValueError(f"{what}: ids {number!r} and {text!r} mix numbers and text; use one kind")

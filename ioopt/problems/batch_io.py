@@ -166,11 +166,6 @@ class QueueOptions(base.Lean):
     staging: Literal["at-start", "ahead"] = "at-start"
     nodes_until: Literal["end", "release"] = "end"
 
-    @property
-    def plans(self) -> bool:
-        """Whether waiting jobs get boxes in time (rule 31) instead of one reservation."""
-        return self.queue == "plan" or self.backfill == "conservative"
-
 
 class BatchIoProblem(base.Problem):
     """A job trace with I/O phases on one machine.

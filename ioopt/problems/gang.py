@@ -132,29 +132,28 @@ def _times(job: Job, io: BlockTimes | None) -> tuple[Fraction, Fraction]:
     )
 
 
+DIRECT = ("local_seconds", "remote_seconds")
+DERIVED = ("compute_seconds", "io_interarrival_seconds", "blocks_per_request")
+"""The two ways to tell how long a job takes."""
+
+
 def _check_times(where: str, job: Job, io: BlockTimes | None) -> None:
-    direct = (job.local_seconds, job.remote_seconds)
-    derived = (job.compute_seconds, job.io_interarrival_seconds, job.blocks_per_request)
-    if any(value is not None for value in direct) == any(value is not None for value in derived):
+    given = {key for key in (*DIRECT, *DERIVED) if getattr(job, key) is not None}
+    direct, derived = (any(key in given for key in keys) for keys in (DIRECT, DERIVED))
+    if direct == derived:
         raise ValueError(
             f"{where}: give either local_seconds and remote_seconds, or compute_seconds, "
             "io_interarrival_seconds and blocks_per_request"
         )
-    if None in direct and None in derived:
-        keys = ("local_seconds", "remote_seconds") if derived == (None,) * 3 else (
-            "compute_seconds", "io_interarrival_seconds", "blocks_per_request")  # fmt: skip
-        missing = next(key for key in keys if getattr(job, key) is None)
-        raise ValueError(f"{where}: {missing} is missing")
-    if None not in derived and io is None:
+    for key in DIRECT if direct else DERIVED:
+        if key not in given:
+            raise ValueError(f"{where}: {key} is missing")
+    if derived and io is None:
         raise ValueError(
             f"{where}: compute_seconds needs io.local_seconds_per_block and "
             "io.remote_seconds_per_block at the top of the file"
         )
-    local: float | Fraction | None
-    remote: float | Fraction | None
-    local, remote = direct
-    if local is None or remote is None:
-        local, remote = _times(job, io)
+    local, remote = _times(job, io) if derived else (getattr(job, key) for key in DIRECT)
     if remote < local:
         raise ValueError(
             f"{where}: remote_seconds {float(remote):g} is less than local_seconds {float(local):g}"

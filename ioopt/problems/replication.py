@@ -307,25 +307,15 @@ class ReplicationProblem(base.Problem):
 
     def require_room(self) -> None:
         """Raise UnsolvableInstanceError for a task whose files or cores no node has (rule 8)."""
-        if self.is_workflow:
-            for k, task in enumerate(self.tasks):
-                if not self.hosts[k]:
-                    raise UnsolvableInstanceError(
-                        f"task {task.id!r} takes {task.cores} cores and reads and writes "
-                        f"{self.task_bytes(k)} bytes; no node has both, so none can ever run it"
-                    )
-            return
-        disks = [node.disk_bytes for node in self.nodes if node.disk_bytes is not None]
-        if len(disks) < len(self.nodes):
-            return
-        largest = max(disks)
         for k, task in enumerate(self.tasks):
+            if self.hosts[k]:
+                continue
             wanted = self.task_bytes(k)
-            if wanted > largest:
-                raise UnsolvableInstanceError(
-                    f"task {task.id!r} reads {wanted} bytes, but the largest disk holds "
-                    f"{largest}; no node can ever run it"
-                )
+            text = f"takes {task.cores} cores and reads and writes {wanted} bytes; no node has both, so none"
+            if not self.is_workflow:
+                largest = max(node.disk_bytes or 0 for node in self.nodes)
+                text = f"reads {wanted} bytes, but the largest disk holds {largest}; no node"
+            raise UnsolvableInstanceError(f"task {task.id!r} {text} can ever run it")
 
     def require_batch(self, what: str) -> None:
         """Raise NotApplicableError: *what* would drop the order, cores or arrivals of tasks."""
@@ -416,7 +406,9 @@ class ReplicationPlan(ReplayOptions):
     ``prefetch`` or without they make ``order``. Files leave out a round of 0.
     """
 
-    LATER = frozenset({"sources", "carry_out", "room"})
+    LATER = frozenset(
+        {"sources", "rounds", "barriers", "moves", "carry_out", "room", "dispatches", "prefetch"}
+    )
 
     assign: dict[base.Name, base.Name] = Field(default_factory=dict)
     order: dict[base.Name, tuple[base.Name | CopyEntry, ...]]
@@ -439,11 +431,7 @@ class ReplicationPlan(ReplayOptions):
 
     def to_dict(self) -> base.Json:
         """The plan as files hold it; what is absent is left out."""
-        plan = self.model_dump(mode="json", by_alias=True)
-        absent = [key for key in ("rounds", "dispatches", "moves") if plan[key] is None]
-        for key in absent + [key for key in ("prefetch", "barriers") if not plan[key]]:
-            del plan[key]
-        return plan
+        return self.model_dump(mode="json", by_alias=True)
 
 
 def beyond(

@@ -47,12 +47,8 @@ class Eviction(Part):
     seconds: Real
 
 
-class CopyDone(Part):
+class CopyDone(Eviction):
     """A copy entry of a queue, and when its file was there."""
-
-    file: Name
-    node: Name
-    seconds: Real
 
 
 class ReplicationSchedule(Part):

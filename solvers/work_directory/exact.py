@@ -6,12 +6,12 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ioopt.check.work_directory import replay
 from ioopt.problems.work_directory import Fault, WorkDirectoryPlan, WorkDirectoryProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import Status
 from ioopt.sim.work_directory.dispatch import Dispatcher, dispatch
 from ioopt.sim.work_directory.order import sequential_peak
-from ioopt.sim.work_directory.replay import replay
 from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
 from ioopt.solvers.backends.cpsat_directory import Scale, in_order, program
 from ioopt.solvers.backends.cpsat_program import solve_cpsat

@@ -39,9 +39,7 @@ def differences(
     instance: dict[str, Any], name: str, settings: dict[str, str], engine: str
 ) -> list[str]:
     """What an engine's run of *instance* by a policy has that the reference has not."""
-    sim = Reference(instance, name, **settings)
-    while sim.step():
-        pass
+    sim = Reference(instance, name, **settings).run()
     result = ioopt.solve(instance, name, settings=settings | RUNS[engine])
     assert result.schedule is not None
     exact = engine == "exact"

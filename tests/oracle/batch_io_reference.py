@@ -99,6 +99,12 @@ class Reference:
             "drains": [], "holds": False, "staged": not stage_in,
         }  # fmt: skip
 
+    def run(self) -> Reference:
+        """Step to the end."""
+        while self.step():
+            pass
+        return self
+
     def within(self, *states: str) -> list[Job]:
         return [job for job in self.jobs if job["state"] in states]
 

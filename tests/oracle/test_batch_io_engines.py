@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import ioopt
 from ioopt.decisions.ordering import ascending, below, nine_digits
 from ioopt.models.batch_io import bounds
-from tests.batch_io_traces import FLAT, POLICIES, by_hand, random_trace
+from tests.batch_io_traces import POLICIES, by_hand, random_trace
 
 
 def times(result: ioopt.Result) -> list[float]:
@@ -55,18 +55,12 @@ def wide_trace(seed: int) -> Any:
     """Requests of up to 200 units before a storage that takes 63 to 193: subset-sums of many words."""
     rng = random.Random(seed)
     jobs = [
-        {
-            "id": k, "submit_seconds": rng.choice([0, 0, 1, 2, 5]), "walltime_seconds": 500,
-            "nodes": rng.choice([1, 3, 7, 17, 33, 40, 63, 64, 65, 90, 130, 200]),
-            "phases": [{"compute_seconds": rng.choice([0, 1, 3]),
-                        "io_bytes": rng.choice([50, 200, 400, 1000]), "repeat": 2}],
-        }
+        (k, rng.choice([0, 0, 1, 2, 5]), rng.choice([1, 3, 7, 17, 33, 40, 63, 64, 65, 90, 130, 200]),
+         500, [(rng.choice([0, 1, 3]), rng.choice([50, 200, 400, 1000]))] * 2)
         for k in range(25)
     ]  # fmt: skip
-    machine = {
-        **FLAT, "nodes": 400, "storage_bytes_per_second": rng.choice([63, 64, 65, 128, 150, 193]),
-    }  # fmt: skip
-    return ioopt.load({"format": "ioopt/batch-io", "machine": machine, "jobs": jobs})
+    storage = rng.choice([63, 64, 65, 128, 150, 193])
+    return ioopt.load(by_hand(jobs, {"nodes": 400, "storage_bytes_per_second": storage}))
 
 
 def on_both(problem: Any, name: str, **settings: str) -> ioopt.Result:

@@ -55,9 +55,8 @@ def test_the_reference_reproduces_the_worked_cases(path: Path) -> None:
     case = worked_case(path)
     for name, expected in case["expected"].items():
         policy, _, setting = name.partition(":")
-        sim = Reference(case["instance"], policy, **dict([setting.split("=")] if setting else []))
-        while sim.step():
-            pass
+        settings = dict([setting.split("=")] if setting else [])
+        sim = Reference(case["instance"], policy, **settings).run()
         found = {job["id"]: job for job in sim.jobs}
         for want in expected["jobs"]:
             job = found.pop(want["id"])

@@ -8,11 +8,11 @@ import pytest
 from oracle.work_directory_reference import Run, Starts, random_instance
 
 import ioopt
+from ioopt.check.work_directory import replay
 from ioopt.models.work_directory.bounds import makespan_bounds, peak_bound
 from ioopt.problems.work_directory import Fault, WorkDirectoryPlan
 from ioopt.sim.work_directory.dispatch import Dispatcher, dispatch
 from ioopt.sim.work_directory.order import reference_order, sequential_peak
-from ioopt.sim.work_directory.replay import replay
 
 
 def found(problem, rank, safe, cap, actual=None):

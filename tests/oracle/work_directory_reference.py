@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from fractions import Fraction
 from itertools import accumulate
 from typing import Any
@@ -148,6 +148,13 @@ class Run:
             total += self.sizes[f] if maker in started and not gone else 0
         return total
 
+    def coming(
+        self, now: Fraction, ends: Mapping[str, Fraction], started: Collection[str]
+    ) -> list[Fraction]:
+        """Ends, and releases of what has not started, that lie ahead."""
+        releases = (exact(t.release_seconds) for n, t in self.tasks.items() if n not in started)
+        return [at for at in (*ends.values(), *releases) if at > now]
+
     def sequential(self, order: list[str], started: list[str]) -> int:
         """The largest use when all that started has ended and the rest goes one at a time."""
         done, most = list(started), 0
@@ -245,11 +252,7 @@ class Run:
             if len(starts) == len(self.tasks):
                 return starts
             names = [name for _, name in starts]
-            coming = [at for at in ends.values() if at > now]
-            coming += [
-                at for n, t in self.tasks.items()
-                if n not in names and (at := exact(t.release_seconds)) > now
-            ]  # fmt: skip
+            coming = self.coming(now, ends, names)
             if not coming:
                 return self._stuck(now, names, ended(), room)
             now = min(coming)
@@ -294,11 +297,7 @@ class Run:
                     continue
                 if self.use(list(starts), done) + self.own(n) <= room:
                     go(now, {**starts, n: now}, 0 if quick else self.place[n])
-            coming = [at for at in ends.values() if at > now]
-            coming += [
-                at for n, t in self.tasks.items()
-                if n not in starts and (at := exact(t.release_seconds)) > now
-            ]  # fmt: skip
+            coming = self.coming(now, ends, starts)
             if coming:
                 go(min(coming), starts, 0)
 

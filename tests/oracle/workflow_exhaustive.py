@@ -86,8 +86,7 @@ def disagreement(seed: int, most_tasks: int, batch: bool = False) -> str | None:
 
     instance = random_instance(seed, most_tasks, batch)
     problem = ReplicationProblem.model_validate(instance)
-    nodes = range(len(problem.nodes))
-    if not all(any(problem.fits(k, i) for i in nodes) for k in range(len(problem.tasks))):
+    if not all(problem.hosts):
         return None
     for policy in POLICIES:
         search = QueueSearch(problem, policy, float("inf"), fast=False)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from ioopt.problems.base import Json
 from ioopt.problems.batch_io import IoGrantsPlan, IoRequestsProblem
 from ioopt.protocols import CheckReport
-from ioopt.result import Violation, violation
+from ioopt.result import violation
 
 RELATIVE = 1e-9
 
@@ -21,8 +21,7 @@ def check(
     (rule 11; with ``+top`` one partial grant).
     """
     if plan is None:
-        missing = violation("plan", problem.name, "there are no grants to check")
-        return CheckReport((missing,))
+        return CheckReport((violation("plan", problem.name, "there are no grants to check"),))
     if isinstance(plan, Mapping):
         plan = IoGrantsPlan.model_validate(dict(plan))
     grants = {str(name): rate for name, rate in plan.grants.items()}
@@ -33,7 +32,10 @@ def check(
         )
         for request in problem.requests
     }
-    found = _matched(grants, peaks)
+    names = (name for name in grants if name not in peaks)
+    found = [violation("unknown-request", name, "there is no such request") for name in names]
+    names = (name for name in peaks if name not in grants)
+    found += [violation("request-missing", name, "has no grant (0 suspends)") for name in names]
     partial = []
     for name in peaks.keys() & grants.keys():
         if grants[name] > peaks[name] * (1 + RELATIVE):
@@ -56,14 +58,3 @@ def check(
         "partial_grants": len(partial),
     }
     return CheckReport(tuple(found), {"granted_bytes_per_second": total}, metrics)
-
-
-def _matched(grants: Mapping[str, float], peaks: Mapping[str, float]) -> list[Violation]:
-    found = []
-    for name in grants:
-        if name not in peaks:
-            found.append(violation("unknown-request", name, "there is no such request"))
-    for name in peaks:
-        if name not in grants:
-            found.append(violation("request-missing", name, "has no grant (0 suspends)"))
-    return found

@@ -48,8 +48,7 @@ class _Checker:
         self._grants(pattern)
         self._capacity(pattern)
         self._loose_load(pattern)
-        progress = self._floors(pattern)
-        terms = self._terms(pattern, progress)
+        terms = self._terms(pattern, self._floors(pattern))
         value = {"weighted_progress": math.fsum(terms)}
         rounding = 1e-9 * math.fsum(map(abs, terms))
         return CheckReport(tuple(self.found), value, value, rounding=rounding)
@@ -126,12 +125,13 @@ class _Checker:
     def _job(self, name: str) -> FlexibleJob:
         return self.problem.jobs[self.problem.job_index[name]]
 
-    def _loose_cpu(self, job: FlexibleJob, pattern: Pattern) -> float:
-        response = self._response(job, pattern.on_seconds, pattern.off_seconds)
-        return response.beta * pattern.frame_seconds
-
-    def _response(self, job: FlexibleJob, on: float, off: float) -> Response:
-        return respond(job, on, off, self.problem.machine.processors, self.problem.surface)
+    def _response(self, job: FlexibleJob, pattern: Pattern) -> Response:
+        """What an I/O job gets where it runs: in the loose windows, or in its strict row."""
+        machine, on = self.problem.machine, self.problem.machine.quantum_seconds
+        off = pattern.frame_seconds - on
+        if job.id in self.plan.loose:
+            on, off = pattern.on_seconds, pattern.off_seconds
+        return respond(job, on, off, machine.processors, self.problem.surface)
 
     def _capacity(self, pattern: Pattern) -> None:
         """Column: granted CPU <= k q - loose I/O + idle cells + fragments of strict I/O rows."""
@@ -144,11 +144,8 @@ class _Checker:
                 if column not in block:
                     continue
                 rows = len(self.plan.rows.get(job.id, ()))
-                if job.id in self.plan.loose:
-                    room -= self._loose_cpu(job, pattern)
-                elif job.is_io:
-                    off = pattern.frame_seconds - quantum
-                    room -= self._response(job, quantum, off).beta * pattern.frame_seconds
+                if job.is_io:
+                    room -= self._response(job, pattern).beta * pattern.frame_seconds
                 else:
                     room -= rows * quantum
                     parts = self.plan.granted_seconds(job.id, len(block))
@@ -163,7 +160,7 @@ class _Checker:
         limit = self.problem.loose_io_limit * pattern.k * self.problem.machine.quantum_seconds
         for column in range(self.problem.machine.num_columns):
             load = math.fsum(
-                self._loose_cpu(self._job(name), pattern)
+                self._response(self._job(name), pattern).beta * pattern.frame_seconds
                 for name in self.plan.loose
                 if column in self._block(name)
             )
@@ -191,16 +188,12 @@ class _Checker:
 
     def _terms(self, pattern: Pattern, progress: dict[str, float]) -> list[float]:
         """What every job adds to the objective: w (n/P) pr, or -lambda w (n/P) (S - 1)."""
-        quantum = self.problem.machine.quantum_seconds
         terms = []
         for job in self.problem.jobs:
             share = job.weight * job.processes / self.problem.machine.processors
             if not job.is_io:
                 terms.append(share * progress[job.id])
                 continue
-            on, off = quantum, pattern.frame_seconds - quantum
-            if job.id in self.plan.loose:
-                on, off = pattern.on_seconds, pattern.off_seconds
-            slowdown = self._response(job, on, off).slowdown
+            slowdown = self._response(job, pattern).slowdown
             terms.append(-self.problem.lambda_ * share * (slowdown - 1.0))
         return terms

@@ -70,8 +70,7 @@ def _floors(problem: QuantumSelectionProblem, plan: QuantumPlan) -> list[Violati
         share = choice.quantum_seconds * choice.visits / plan.cycle_seconds
         if share < job.floor - TOLERANCE:
             message = f"gets {share:.4g} of the cycle, its floor is {job.floor:g}"
-            amount = job.floor - share
-            found.append(violation("floor", job.id, message, amount))
+            found.append(violation("floor", job.id, message, job.floor - share))
     return found
 
 

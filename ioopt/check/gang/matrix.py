@@ -82,11 +82,9 @@ def _membership(
     found, seen = [], set()
     for placed in plan.jobs:
         if placed.id not in jobs:
-            message = "is neither running nor waiting"
-            found.append(violation("unknown-job", str(placed.id), message))
+            found.append(violation("unknown-job", str(placed.id), "is neither running nor waiting"))
         if placed.id in seen:
-            message = "is placed twice"
-            found.append(violation("job-twice", str(placed.id), message))
+            found.append(violation("job-twice", str(placed.id), "is placed twice"))
         seen.add(placed.id)
     for job in problem.running:
         if job.id not in seen:

@@ -64,14 +64,14 @@ def check(
     reader = _PlanReader(problem, plan)
     stages = reader.stages()
     found = reader.found
-    mode = "replay" if problem.is_workflow else moves_model(plan)
+    static = not problem.is_workflow and plan.moves != "replay" and _states_moves(plan)
     if problem.is_workflow and (plan.rounds is not None or plan.moves in ("static", "printed")):
         text = "rounds and static moves are for batches; plans of workflows are replayed"
         found.append(violation("moves", plan.moves or "rounds", text))
-    if mode != "replay" and reader.complete():
+    if static and reader.complete():
         for stage in stages:
             found.extend(stage_violations(problem, stage))
-    elif mode == "replay":
+    elif not static:
         found.extend(_too_big(problem, reader.assign))
     objectives: dict[str, float] = {}
     metrics: Json = {"compute_imbalance": _compute_imbalance(problem, reader.assign)}
@@ -79,9 +79,7 @@ def check(
     if plan.rounds is not None:
         metrics["rounds"] = len(plan.rounds)
     if schedule is not None:
-        queues = {problem.nodes[i].id: reader.queues[i] for i in range(len(problem.nodes))}
-        wanted = reader.copies_wanted()
-        broken = schedule_violations(problem, queues, schedule, wanted)
+        broken = schedule_violations(problem, reader.queues, schedule, reader.copies_wanted())
         found.extend(broken)
         if not any(item.rule in ("unknown", "instants") for item in broken):
             found.extend(option_violations(problem, plan, schedule))
@@ -89,15 +87,11 @@ def check(
             objectives["makespan_seconds"] = metrics["makespan_seconds"]
             if problem.is_workflow:
                 # With actual times no bound need hold.
-                most = (
-                    math.inf
-                    if schedule.get("actual_compute_seconds")
-                    else metrics["makespan_seconds"]
-                )
+                actual = schedule.get("actual_compute_seconds")
+                most = math.inf if actual else metrics["makespan_seconds"]
                 ranges["transfer_bound_seconds"] = (metrics["lower_bound_seconds"], most)
     if plan.dispatches is not None:
-        queued = {problem.nodes[i].id: queue for i, queue in reader.queues.items()}
-        found.extend(dispatch_violations(problem, plan, queued, schedule))
+        found.extend(dispatch_violations(problem, plan, reader.queues, schedule))
     stated = None
     if not problem.is_workflow:
         stated = stages if _states_moves(plan) else _replayed(reader, schedule)
@@ -106,13 +100,6 @@ def check(
         metrics["additive_seconds"] = objectives["additive_seconds"]
     rounding = 1e-14 * max(objectives.values(), default=0.0)
     return CheckReport(tuple(found), objectives, metrics, ranges, rounding)
-
-
-def moves_model(plan: ReplicationPlan) -> str:
-    """The rules that the plan's moves are held to: ``static``, ``printed`` or ``replay``."""
-    if plan.moves is not None:
-        return plan.moves
-    return "static" if _states_moves(plan) or plan.assign else "replay"
 
 
 def _states_moves(plan: ReplicationPlan) -> bool:
@@ -129,7 +116,7 @@ class _PlanReader:
     plan: ReplicationPlan
     found: list[Violation] = field(default_factory=list)
     assign: dict[int, int] = field(default_factory=dict)
-    queues: dict[int, list[str]] = field(default_factory=dict)
+    queues: dict[str, list[str]] = field(default_factory=dict)
     copy_entries: list[tuple[int, int]] = field(default_factory=list)
     unknown: int = 0
 
@@ -154,7 +141,7 @@ class _PlanReader:
         return index.get(name)
 
     def _read_queues(self) -> None:
-        self.queues = {i: [] for i in range(len(self.problem.nodes))}
+        self.queues = {node.id: [] for node in self.problem.nodes}
         for node_id, queue in self.plan.order.items():
             node = self._find("node", node_id)
             for entry in queue:
@@ -179,7 +166,7 @@ class _PlanReader:
             )
             return
         self.assign[task] = node
-        self.queues[node].append(name)
+        self.queues[where].append(name)
 
     def _broken(self, rule: str, item: str, message: str) -> None:
         self.found.append(violation(rule, item, message))
@@ -214,8 +201,7 @@ class _PlanReader:
         remote, copies = self._remote(self.plan.remote), self._copies(self.plan.copies)
         wanted = frozenset(self.copy_entries)
         if self.plan.rounds is None:
-            held = self.problem.holds
-            return [Stage(self.assign, held, remote, copies, wanted, forest)]
+            return [Stage(self.assign, self.problem.holds, remote, copies, wanted, forest)]
         stages: list[Stage] = []
         present = [set(files) for files in self.problem.holds]
         for number, part in enumerate(self.plan.rounds, start=1):
@@ -374,13 +360,9 @@ def _for_readers(problem: ReplicationProblem, stage: Stage) -> Iterable[Violatio
 
 def _arrivals(problem: ReplicationProblem, stage: Stage) -> Iterable[Violation]:
     """(3), (6) and held files: a file reaches a node at most once, and never where it is."""
-    fetched: dict[tuple[int, int], int] = defaultdict(int)
-    copied: dict[tuple[int, int], int] = defaultdict(int)
-    for file, node in stage.remote:
-        fetched[file, node] += 1
-    for file, _, node in stage.copies:
-        copied[file, node] += 1
-    for file, node in sorted(set(fetched) | set(copied)):
+    fetched = Counter(stage.remote)
+    copied = Counter((file, node) for file, _, node in stage.copies)
+    for file, node in sorted(fetched.keys() | copied.keys()):
         name, where = _names(problem, file, node)
         far, near = fetched[file, node], copied[file, node]
         if file in stage.present[node]:

@@ -5,7 +5,6 @@ Written from the rules alone: nothing of the simulator or the models is used.
 
 import math
 from graphlib import TopologicalSorter
-from typing import NamedTuple
 
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.protocols import Metrics, Schedule
@@ -66,7 +65,9 @@ def _cores_busy(problem: ReplicationProblem, schedule: Schedule, makespan: float
 
 def _link_bound(problem: ReplicationProblem) -> float:
     far = sum(problem.files[f].bytes for f in _fetched(problem))
-    return far / problem.network.remote_bytes_per_second + _least_compute(problem)
+    fastest = max(node.speed for node in problem.nodes)
+    least = min((task.compute_seconds for task in problem.tasks), default=0.0) / fastest
+    return far / problem.network.remote_bytes_per_second + least
 
 
 def _fetched(problem: ReplicationProblem) -> list[int]:
@@ -75,19 +76,6 @@ def _fetched(problem: ReplicationProblem) -> list[int]:
     read = {name for task in problem.tasks for name in task.inputs}
     far = read - held - {name for task in problem.tasks for name in task.outputs}
     return [f for f, file in enumerate(problem.files) if file.id in far]
-
-
-def _least_compute(problem: ReplicationProblem) -> float:
-    speed = max(node.speed for node in problem.nodes)
-    return min((task.compute_seconds for task in problem.tasks), default=0.0) / speed
-
-
-class Times(NamedTuple):
-    """Earliest start, tail and least compute time of each task, in seconds."""
-
-    start: list[float]
-    tail: list[float]
-    work: list[float]
 
 
 def lower_bound(problem: ReplicationProblem) -> float:
@@ -115,8 +103,8 @@ def reach_seconds(problem: ReplicationProblem, file: int) -> float:
     return entry.bytes / min(speeds)
 
 
-def times(problem: ReplicationProblem) -> Times:
-    """What comes before, after and in each task at least."""
+def times(problem: ReplicationProblem) -> tuple[list[float], list[float], list[float]]:
+    """What comes before, after and in each task at least: start, tail and work in seconds."""
     tasks, nodes = problem.tasks, problem.nodes
     touched, asked = set(_fetched(problem)), _asked(problem)
     order = list(TopologicalSorter(dict(enumerate(problem.predecessors))).static_order())
@@ -139,7 +127,7 @@ def times(problem: ReplicationProblem) -> Times:
         tail[k] = max([tail[k], *(reach_seconds(problem, f) for f in kept)])
         for p in problem.predecessors[k]:
             tail[p] = max(tail[p], work[k] + tail[k])
-    return Times(start, tail, work)
+    return start, tail, work
 
 
 def _together(problem: ReplicationProblem, born: list[int], asked: list[float], k: int) -> float:

@@ -6,12 +6,11 @@ are floats or, in exact arithmetic, Fractions; nothing here depends on which.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from fractions import Fraction
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from ioopt.decisions.gang.rules import UNLIMITED, WEIGHTS, Number, Rules, Weight, weight_of
-from ioopt.problems.gang import GangMatrixProblem, GangProblem, Machine, mask_of
+from ioopt.problems.gang import GangMatrixProblem, GangProblem, Machine, RunningJob, mask_of
 from ioopt.units import exact
 
 
@@ -103,30 +102,23 @@ class Timing(NamedTuple):
     @classmethod
     def of(cls, machine: Machine, arithmetic: str = "float", recompute: str = "event") -> Timing:
         """The numbers of *machine* as floats or, with ``exact``, as Fractions."""
+        number: Callable[[float], Number] = exact if arithmetic == "exact" else float
+        quantum, migration = number(machine.quantum_seconds), number(machine.migration_seconds)
         budget = machine.migration_tasks_per_quantum
-        quantum: Number = float(machine.quantum_seconds)
-        migration: Number = float(machine.migration_seconds)
-        tolerance: Number = 1e-7
-        if arithmetic == "exact":
-            quantum, migration = exact(quantum), exact(migration)
-            tolerance = Fraction(1, 10**7)
-        limit = UNLIMITED if budget is None else budget
-        held = recompute == "boundary"
-        return cls(machine.nodes, machine.levels, quantum, migration, limit, tolerance, held)
+        limit, held = UNLIMITED if budget is None else budget, recompute == "boundary"
+        return cls(machine.nodes, machine.levels, quantum, migration, limit, number(1e-7), held)
 
 
 def gangs_of(problem: GangProblem, arithmetic: str = "float") -> list[Gang]:
     """The jobs of a workload in FCFS order, keyed by it."""
-    times = problem.exact_times if arithmetic == "exact" else problem.times
-    gangs = []
-    for key, position in enumerate(problem.fcfs):
-        job = problem.jobs[position]
-        arrival: Number = job.arrival_seconds
-        if arithmetic == "exact":
-            arrival = exact(arrival)
-        local, remote = times[position]
-        gangs.append(Gang(key, job.size, mask_of(job.file_nodes), local, remote, arrival))
-    return gangs
+    use_exact = arithmetic == "exact"
+    times = problem.exact_times if use_exact else problem.times
+    number: Callable[[float], Number] = exact if use_exact else float
+    jobs = ((problem.jobs[k], times[k]) for k in problem.fcfs)
+    return [
+        Gang(key, job.size, mask_of(job.file_nodes), local, remote, number(job.arrival_seconds))
+        for key, (job, (local, remote)) in enumerate(jobs)
+    ]
 
 
 def state_of(problem: GangMatrixProblem) -> State:
@@ -141,10 +133,8 @@ def state_of(problem: GangMatrixProblem) -> State:
         for key, job in enumerate(everyone)
     ]  # fmt: skip
     need = []
-    for key, job in enumerate(everyone):
-        away = (
-            key < len(problem.running) and mask_of(problem.running[key].columns) != gangs[key].files
-        )
+    for job, gang in zip(everyone, gangs):
+        away = isinstance(job, RunningJob) and mask_of(job.columns) != gang.files
         speed = job.remote_seconds if away else job.local_seconds
         need.append(job.stall_seconds + job.remaining_fraction * speed)
     columns = [mask_of(job.columns) for job in problem.running]

@@ -132,7 +132,25 @@ class IoBehaviour(base.Record):
 IO_KEYS = tuple(IoBehaviour.model_fields)
 
 
-class FlexibleJob(IoBehaviour):
+class GangJob(IoBehaviour):
+    """A job of a gang-scheduled machine: a compute job, or an I/O job that behaves so."""
+
+    id: base.Name
+    kind: Literal["compute", "io"]
+
+    @property
+    def is_io(self) -> bool:
+        """True for an I/O job."""
+        return self.kind == "io"
+
+    def refuse(self, keys: tuple[str, ...]) -> None:
+        """Raise ValueError for a key among *keys* that is set to anything but its default."""
+        for key in keys:
+            if getattr(self, key) != type(self).model_fields[key].default:
+                raise ValueError(f"{key} has no meaning for a job of kind {self.kind!r}; remove it")
+
+
+class FlexibleJob(GangJob):
     """A gang of ``processes``: a compute job, or an I/O job of independent processes.
 
     A compute job has a gangedness ``gamma`` (loose CPU is worth 1 - gamma), a floor ``phi`` of its
@@ -140,8 +158,6 @@ class FlexibleJob(IoBehaviour):
     an I/O; a coordinated one runs only in strict rows.
     """
 
-    id: base.Name
-    kind: Literal["compute", "io"]
     processes: base.PositiveCount
     weight: base.Positive = 1.0
     gamma: Fraction01 | None = None
@@ -153,31 +169,14 @@ class FlexibleJob(IoBehaviour):
     def _fits_kind(self) -> FlexibleJob:
         if self.kind == "compute" and self.gamma is None:
             raise ValueError("a compute job needs gamma (0: embarrassingly parallel, 1: strict)")
-        alien = (
-            ("coordinated", *IO_KEYS)
-            if self.kind == "compute"
-            else ("gamma", "phi", "self_balancing")
-        )
-        refuse_alien(self, alien)
+        own = ("gamma", "phi", "self_balancing")  # of compute jobs
+        self.refuse(own if self.is_io else ("coordinated", *IO_KEYS))
         return self
-
-    @property
-    def is_io(self) -> bool:
-        """True for an I/O job."""
-        return self.kind == "io"
 
     @property
     def takes_loose_cpu(self) -> bool:
         """True for a compute job that can use loose or fragmented CPU time."""
         return self.gamma is not None and self.gamma < NO_LOOSE_GAMMA
-
-
-def refuse_alien(job: IoBehaviour, keys: tuple[str, ...]) -> None:
-    """Raise ValueError for a key among *keys* that is set to anything but its default."""
-    for key in keys:
-        if getattr(job, key) != type(job).model_fields[key].default:
-            kind = getattr(job, "kind", None)
-            raise ValueError(f"{key} has no meaning for a job of kind {kind!r}; remove it")
 
 
 class FlexibleGangProblem(base.Problem):
@@ -323,11 +322,9 @@ class FlexibleGangPlan(base.Plan):
 
     def require_jobs_of(self, problem: FlexibleGangProblem) -> None:
         """Raise ValueError when the plan names a job that the problem does not have."""
-        for where in ("home", "rows", "tau_seconds", "column_seconds"):
+        for where in ("home", "rows", "tau_seconds", "column_seconds", "loose"):
             for name in getattr(self, where):
                 base.require_known(f"plan.{where}", name, problem.job_index, "job")
-        for name in self.loose:
-            base.require_known("plan.loose", name, problem.job_index, "job")
 
     def granted_seconds(self, job: str, width: int) -> tuple[float, ...]:
         """t[j,c]: CPU seconds a frame for a process of *job* in each of its *width* columns."""

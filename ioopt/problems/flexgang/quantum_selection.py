@@ -17,9 +17,8 @@ from ioopt.problems import base
 from ioopt.problems.flexgang.flexible_gang import (
     IO_KEYS,
     Fraction01,
-    IoBehaviour,
+    GangJob,
     SurfaceEntry,
-    refuse_alien,
 )
 from ioopt.units import exact
 
@@ -35,7 +34,7 @@ class QuantumMachine(base.Record):
     processors: base.PositiveCount = 32
 
 
-class QuantumJob(IoBehaviour):
+class QuantumJob(GangJob):
     """A job that owns the whole machine in its slots.
 
     An I/O job costs weight (S - 1) + mu waste; a compute job costs nothing but needs at least
@@ -43,8 +42,6 @@ class QuantumJob(IoBehaviour):
     compute job visits once by default).
     """
 
-    id: base.Name
-    kind: Literal["compute", "io"]
     weight: base.Amount = 1.0
     floor: Fraction01 = 0.0
     visits: tuple[base.PositiveCount, ...] | None = Field(default=None, min_length=1)
@@ -52,14 +49,9 @@ class QuantumJob(IoBehaviour):
 
     @model_validator(mode="after")
     def _fits_kind(self) -> QuantumJob:
-        if self.kind == "compute":
-            refuse_alien(self, (*IO_KEYS, "weight"))
+        if not self.is_io:
+            self.refuse((*IO_KEYS, "weight"))
         return self
-
-    @property
-    def is_io(self) -> bool:
-        """True for an I/O job."""
-        return self.kind == "io"
 
 
 Option = tuple[float, int]
@@ -159,8 +151,7 @@ class QuantumSelectionProblem(base.Problem):
             widths = {self.ticks(q) * f for q, f in self.options(job)}
             sums = {total + width for total in sums for width in widths}
         lengths = sorted(sums)
-        step = max(1, -(-len(lengths) // MAX_DEFAULT_CYCLES))
-        return tuple(lengths[::step])
+        return tuple(lengths[:: -(-len(lengths) // MAX_DEFAULT_CYCLES)])
 
 
 class Choice(base.Record):

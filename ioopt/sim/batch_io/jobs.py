@@ -1,17 +1,9 @@
 """What a running job does: its phases one after the other (rules 1, 3 and 21)."""
 
+from ioopt.sim.batch_io import state
 from ioopt.sim.batch_io.agenda import leave_slot, take_slot
 from ioopt.sim.batch_io.buffer import STAGED, STAGING_IN
-from ioopt.sim.batch_io.state import (
-    COMPUTING,
-    ENDED,
-    STAGING,
-    TRANSFERRING,
-    WRITING,
-    Clock,
-    Job,
-    Tables,
-)
+from ioopt.sim.batch_io.state import Clock, Job, Tables
 from ioopt.sim.batch_io.storage import issue, leave, use
 from ioopt.sim.batch_io.streams import (
     abandon,
@@ -48,7 +40,7 @@ def begin_phase(run: Tables, clock: Clock, job: Job, place: int) -> None:
             job.compute_so_far += seconds
             job.began = clock.now
             job.place = place
-            job.status = COMPUTING
+            job.status = state.COMPUTING
             end = clock.now + seconds
             if end <= clock.until:
                 clock.more = 1
@@ -107,15 +99,15 @@ def finish_stream(run: Tables, clock: Clock, stream: Job) -> None:
     end_stream(run, clock, stream)
     buffer.stage[j] = STAGED
     job = run.jobs[j]
-    if job.status == STAGING:
+    if job.status == state.STAGING:
         begin_phase(run, clock, job, job.place)
 
 
 def kill(run: Tables, clock: Clock, job: Job) -> None:
     """The walltime of *job* is over (rule 21)."""
-    if job.status == TRANSFERRING:
+    if job.status == state.TRANSFERRING:
         leave(run, clock, job)
-    elif job.status == STAGING or job.status == WRITING:
+    elif job.status == state.STAGING or job.status == state.WRITING:
         abandon(run, clock, job)
     else:
         use(run, clock, job.began, clock.now, job.nodes)
@@ -126,7 +118,7 @@ def kill(run: Tables, clock: Clock, job: Job) -> None:
 def end_job(run: Tables, clock: Clock, job: Job) -> None:
     """*job* leaves the machine."""
     job.end = clock.now
-    job.status = ENDED
+    job.status = state.ENDED
     clock.ended += 1
     clock.queue_changed = clock.freed = 1
     clock.num_running -= 1

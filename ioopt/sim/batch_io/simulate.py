@@ -6,6 +6,8 @@ One text (:mod:`ioopt.sim.batch_io.engine`) gives the same times to the bit eith
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ioopt.compiled import Box, compiled
 from ioopt.decisions.batch_io import IoPolicy, KernelView
 from ioopt.errors import SimulationError
@@ -74,8 +76,6 @@ def simulate_trace(
     if record_rates:
         found: Spans = spans
         if fast:
-            import numpy as np
-
             found = np.concatenate(spans)
         run.rates = _spread(trace, run, found) if tables.shared else found
     return run
@@ -142,8 +142,6 @@ def compile_for(policies: Iterable[IoPolicy]) -> None:
 
 def _spread(trace: Trace, run: Run, changes: Spans) -> Spans:
     """Spans of every request from the changes of rho: those between its grant and its finish."""
-    import numpy as np
-
     kind: Any = object if trace.limits.exact else float
     granted, finish = np.array(run.grant, kind), np.array(run.finish, kind)
     place = np.flatnonzero(granted == granted)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ioopt.decisions.batch_io import place_by_level, share_out
 from ioopt.decisions.ordering import Number
+from ioopt.sim.batch_io import state
 from ioopt.sim.batch_io.agenda import leave_slot, take_slot
 from ioopt.sim.batch_io.buffer import (
     AHEAD,
@@ -20,23 +21,14 @@ from ioopt.sim.batch_io.buffer import (
     add,
     drop,
 )
-from ioopt.sim.batch_io.state import (
-    ENDED,
-    STAGING,
-    TRANSFERRING,
-    WAITING,
-    WRITING,
-    Clock,
-    Job,
-    Tables,
-)
+from ioopt.sim.batch_io.state import Clock, Job, Tables
 from ioopt.sim.batch_io.storage import change, forget, issue, leave, settle, view_of
 from ioopt.sim.batch_io.waiting import line_up_all, vacate
 
 
 def issue_write(run: Tables, clock: Clock, job: Job, place: int) -> None:
     """*job* writes its phase at *place* (rule 40)."""
-    job.status, job.place = WRITING, place
+    job.status, job.place = state.WRITING, place
     job.volume = job.base = run.volume[place]
     job.requested = job.anchor = run.asked[place] = clock.now
     job.rate = job.granted = 0
@@ -100,7 +92,7 @@ def open_buffer(run: Tables, clock: Clock, job: Job) -> bool:
         return True
     if buffer.stage[j] == NOT_STAGED:
         stage_in(run, clock, job)
-    job.status = STAGING
+    job.status = state.STAGING
     return False
 
 
@@ -134,14 +126,14 @@ def end_stream(run: Tables, clock: Clock, stream: Job) -> None:
     leave(run, clock, stream)
     clock.num_streams -= 1
     leave_slot(run, stream, run.buffer.jobs + clock.num_streams)
-    stream.status = WAITING
+    stream.status = state.WAITING
     stream.base = stream.volume = stream.rate = stream.rate * 0
 
 
 def next_stream(run: Tables, clock: Clock, job: Job) -> None:
     """Issue what *job* has to stream next, or release its bytes (rule 41)."""
     buffer, j = run.buffer, job.job
-    if run.jobs[j + buffer.jobs].status == TRANSFERRING:
+    if run.jobs[j + buffer.jobs].status == state.TRANSFERRING:
         return
     place = buffer.drained[j]
     while place < buffer.written[j]:
@@ -150,7 +142,7 @@ def next_stream(run: Tables, clock: Clock, job: Job) -> None:
             issue_stream(run, clock, j, buffer.phases + place + 2 * j + 1, run.volume[place])
             return
         place += 1
-    if job.status != ENDED:
+    if job.status != state.ENDED:
         return
     if buffer.load_out[j] > 0 and not job.killed and buffer.stage[j] != STAGING_OUT:
         buffer.stage[j] = STAGING_OUT
@@ -196,7 +188,7 @@ def end_buffered(run: Tables, clock: Clock, job: Job) -> None:
 
 def abandon(run: Tables, clock: Clock, job: Job) -> None:
     """*job* is killed while it stages in or writes: neither is finished (rule 43)."""
-    if job.status == WRITING:
+    if job.status == state.WRITING:
         drop_write(run, clock, job)
     else:
         end_stream(run, clock, run.jobs[job.job + run.buffer.jobs])

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from ioopt.decisions.batch_io import Limits
 from ioopt.decisions.ordering import Number
 from ioopt.errors import UsageError
-from ioopt.problems.batch_io import BatchIoProblem, Job, Machine, QueueOptions
+from ioopt.problems.batch_io import BatchIoProblem, BurstBuffer, Job, Machine, QueueOptions
 
 
 class Buffered(NamedTuple):
@@ -26,10 +27,8 @@ class Buffered(NamedTuple):
     iteration: Sequence[Number]
 
 
-def write_peak(machine: Machine, limits: Limits, nodes: int, own: float | None) -> Number:
+def write_peak(buffer: BurstBuffer, limits: Limits, nodes: int, own: float | None) -> Number:
     """r_w of an allocation of *nodes* whose job has its *own* peak or none (rule 39)."""
-    buffer = machine.burst_buffer
-    assert buffer
     rate = limits.number(buffer.bytes_per_second)
     if buffer.placement == "per-node":
         rate = rate * nodes
@@ -37,10 +36,8 @@ def write_peak(machine: Machine, limits: Limits, nodes: int, own: float | None) 
     return rate if own is None else min(rate, limits.number(own))
 
 
-def stream_peak(machine: Machine, limits: Limits, nodes: int) -> Number:
+def stream_peak(buffer: BurstBuffer, limits: Limits, nodes: int) -> Number:
     """r_s of rule 39."""
-    buffer = machine.burst_buffer
-    assert buffer
     rate = limits.number(buffer.drain_bytes_per_second)
     if buffer.placement == "per-node":
         rate = rate * nodes
@@ -54,14 +51,14 @@ def stages_early(machine: Machine, options: QueueOptions) -> bool:
 
 
 def buffered_jobs(
-    jobs: Sequence[Job], machine: Machine, limits: Limits, nodes: Sequence[int], totals: Any
+    jobs: Sequence[Job], buffer: BurstBuffer, limits: Limits, nodes: Sequence[int], totals: Any
 ) -> Buffered:
     """What *jobs* on so many *nodes* ask; *totals* has (sum of c, sum of v, phases) of each."""
     number = limits.number
     size = [number(job.buffer_bytes) for job in jobs]
     load_in = [number(job.stage_in_bytes) for job in jobs]
     load_out = [number(job.stage_out_bytes) for job in jobs]
-    peaks = [stream_peak(machine, limits, count) for count in nodes]
+    peaks = [stream_peak(buffer, limits, count) for count in nodes]
     iteration = [
         (seconds + (first + volume + last) / peak) / phases
         for (seconds, volume, phases), first, last, peak in zip(totals, load_in, load_out, peaks)
@@ -107,22 +104,15 @@ class Trace:
         ids = [job.id for job in problem.jobs]
         submits = [number(job.submit_seconds) for job in problem.jobs]
         by_rank = sorted(range(len(ids)), key=ids.__getitem__)
-        rank_of = [0] * len(ids)
-        for rank, k in enumerate(by_rank):
-            rank_of[k] = rank
+        rank_of = sorted(range(len(ids)), key=by_rank.__getitem__)
         position = sorted(by_rank, key=submits.__getitem__)
         jobs = [problem.jobs[k] for k in position]
-        pieces: list[tuple[Number, Number, int]] = []
-        offset = [0]
-        for job in jobs:
-            count = offset[-1]
-            for phase in job.phases:
-                repeat = phase.repeat
-                pieces.append(
-                    (number(phase.compute_seconds), number(phase.io_bytes) * factor, repeat)
-                )
-                count += repeat
-            offset.append(count)
+        pieces = [
+            (number(phase.compute_seconds), number(phase.io_bytes) * factor, phase.repeat)
+            for job in jobs
+            for phase in job.phases
+        ]
+        offset = [0, *accumulate(job.num_phases for job in jobs)]
         buffered = None
         nodes = [job.nodes for job in jobs]
         allocation = {size: machine.allocated_nodes(size) for size in set(nodes)}
@@ -131,12 +121,12 @@ class Trace:
         whole = [peaks[size] for size in allocated]
         own = [job.io_bytes_per_second for job in jobs]
         peak = [most if p is None else min(most, number(p)) for most, p in zip(whole, own)]
-        if machine.burst_buffer:
+        if buffer := machine.burst_buffer:
             totals = [_totals(job, number, factor) for job in jobs]
-            buffered = buffered_jobs(jobs, machine, limits, allocated, totals)
+            buffered = buffered_jobs(jobs, buffer, limits, allocated, totals)
             for j, job in enumerate(jobs):
                 if job.buffer_bytes:
-                    peak[j] = write_peak(machine, limits, allocated[j], own[j])
+                    peak[j] = write_peak(buffer, limits, allocated[j], own[j])
         limits = limits._replace(own_peaks=peak != whole or buffered is not None)
         return cls(
             machine=machine, options=problem.options, limits=limits,
@@ -242,10 +232,8 @@ def _totals(job: Job, number: Any, factor: Number) -> tuple[Number, Number, int]
     return seconds, volume, job.num_phases
 
 
-Span = tuple[int, Number, Number, Number]
-"""Place of a phase, from, until, bytes per second."""
 Spans = Any
-"""Many of them: a list, or an array with a row each where a run is of floats."""
+"""Rows of (place of a phase, from, until, bytes per second): a list, or an array in runs of floats."""
 
 
 def known(value: Number) -> bool:

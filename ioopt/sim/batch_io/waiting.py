@@ -145,12 +145,10 @@ def find_place(run: Tables, clock: Clock, units: int, avoid: int, length: int) -
     for place in range(0, run.total - units + 1, units):
         if place < avoid + length and avoid < place + units:
             continue
-        free = True
-        for unit in range(place, place + units):
-            if run.busy[unit]:
-                free = False
-                break
-        if free:
+        unit = place
+        while unit < place + units and not run.busy[unit]:
+            unit += 1
+        if unit == place + units:
             return place
     return -1
 

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import fmean
-from typing import TYPE_CHECKING
+
+import numpy as np
 
 from ioopt.errors import InstanceError
 from ioopt.measure.io_server import (
@@ -36,9 +37,6 @@ from ioopt.problems.flexgang.flexible_gang import (
 )
 from ioopt.protocols import Simulation
 from ioopt.timeline import Interval, Timeline
-
-if TYPE_CHECKING:
-    import numpy as np
 
 
 def frame_schedule(problem: FlexibleGangProblem, plan: FlexibleGangPlan, pattern: Pattern) -> Json:
@@ -178,6 +176,7 @@ def summary(problem: FlexibleGangProblem, runs: Sequence[Measured]) -> Json:
         }
         for key in ("progress", "slowdown", "response_seconds")
     }
+    slowdowns, responses = per_job["slowdown"], per_job["response_seconds"]
     floors = []
     for at, job in enumerate(problem.jobs):
         if not job.is_io:
@@ -189,8 +188,8 @@ def summary(problem: FlexibleGangProblem, runs: Sequence[Measured]) -> Json:
         "simulated_stderr": error,
         "cpu_utilisation": fmean([run.cpu_utilisation for run in runs]),
         "useful_utilisation": fmean([run.useful_utilisation for run in runs]),
-        "io_slowdown": _mean_over_jobs(per_job["slowdown"]),
-        "io_response_seconds": _mean_over_jobs(per_job["response_seconds"]),
+        "io_slowdown": fmean(slowdowns.values()) if slowdowns else None,
+        "io_response_seconds": fmean(responses.values()) if responses else None,
         "compute_progress": math.fsum(
             problem.share(problem.job_index[name]) * value
             for name, value in per_job["progress"].items()
@@ -199,11 +198,6 @@ def summary(problem: FlexibleGangProblem, runs: Sequence[Measured]) -> Json:
         "floors": floors,
         "floors_kept": all(item["kept"] for item in floors),
     }
-
-
-def _mean_over_jobs(by_job: Mapping[str, float]) -> float | None:
-    """Mean over the jobs; None when there is no job of that kind."""
-    return fmean(by_job.values()) if by_job else None
 
 
 def num_bursts_drawn(problem: FlexibleGangProblem, seconds: float) -> float:
@@ -269,13 +263,11 @@ class _Run:
         for processor in range(column * width, (column + 1) * width):
             free = idle
             if loose:
-                windows = Windows.of(pattern.frame_seconds, pattern.windows())
-                free -= self._serve(windows, loose, processor)
+                free -= self._serve(pattern.windows(), loose, processor)
             for j, job in strict:
                 for row in plan.rows[job.id]:
                     slot = (pattern.row_start(row), quantum)
-                    windows = Windows.of(pattern.frame_seconds, [slot])
-                    free += quantum * self.frames - self._serve(windows, [(j, job)], processor)
+                    free += quantum * self.frames - self._serve([slot], [(j, job)], processor)
             self.busy_seconds += own * self.frames + (free if shares else 0.0)
             for j, share in shares.items():
                 self.received.setdefault(j, []).append(free * share)
@@ -286,17 +278,18 @@ class _Run:
         for j, job in present:
             if not job.is_io:
                 block = self.problem.block(j, self.plan.home[job.id])
-                seconds = self.plan.granted_seconds(job.id, len(block))[column - block.start]
-                granted[j] = seconds
+                granted[j] = self.plan.granted_seconds(job.id, len(block))[column - block.start]
         total = math.fsum(granted.values())
         return {j: seconds / total for j, seconds in granted.items()} if total > 0 else {}
 
     def _serve(
-        self, windows: Windows, jobs: list[tuple[int, FlexibleJob]], processor: int
+        self,
+        open_spans: Sequence[tuple[float, float]],
+        jobs: list[tuple[int, FlexibleJob]],
+        processor: int,
     ) -> float:
         """Serve I/O processes on one processor; CPU seconds they use after the warm-up."""
-        import numpy as np
-
+        windows = Windows.of(self.pattern.frame_seconds, open_spans)
         behaviours = [job for _, job in jobs]
         count = num_bursts(behaviours, self.horizon)
         bursts = np.stack([_bursts(job, self.seed, j, processor, count) for j, job in jobs])
@@ -309,8 +302,6 @@ class _Run:
         return used
 
     def _busy(self, served: Served, windows: Windows) -> float:
-        import numpy as np
-
         first = self.warm_frames * windows.open_per_cycle
         last = (self.warm_frames + self.frames) * windows.open_per_cycle
         ends = np.clip(served.begin + served.burst, first, last)
@@ -318,8 +309,6 @@ class _Run:
 
     def measured(self) -> Measured:
         """Progress, slowdowns, utilisation and the objective."""
-        import numpy as np
-
         problem = self.problem
         progress: dict[str, float] = {}
         slowdown: dict[str, float] = {}
@@ -353,7 +342,6 @@ class _Run:
         span = self.frames * self.pattern.frame_seconds
         rows = len(self.plan.rows.get(job.id, ())) * self.problem.machine.quantum_seconds
         received = self.received.get(j, [])
-        if len(received) < job.processes:  # no share in some column of the block
-            received = received + [0.0] * (job.processes - len(received))
+        received = received + [0.0] * (job.processes - len(received))  # columns without a share
         useful = useful_seconds(received, job.self_balancing) / job.processes
         return rows / self.pattern.frame_seconds + (1.0 - (job.gamma or 0.0)) * useful / span

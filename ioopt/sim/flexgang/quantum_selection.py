@@ -7,7 +7,8 @@ processors are free at once (F1's fragmentation, over the whole cycle).
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+
+import numpy as np
 
 from ioopt.measure.io_server import (
     NANOSECONDS,
@@ -30,9 +31,6 @@ from ioopt.problems.flexgang.quantum_selection import (
 )
 from ioopt.protocols import Simulation
 from ioopt.timeline import Interval, Timeline
-
-if TYPE_CHECKING:
-    import numpy as np
 
 DEFAULT_SECONDS = 100.0
 MIN_CYCLES = 200
@@ -59,18 +57,16 @@ def simulate(
     slots = slot_sequence(problem, plan)
     cycle = plan.cycle_seconds
     horizon = nanoseconds(cycle) * max(MIN_CYCLES, math.ceil(seconds / cycle))
-    io = [job for job in problem.jobs if job.is_io and job.id in plan.options]
-    bursts = sum(horizon / NANOSECONDS / job.io_seconds for job in io)
+    io = [(k, job) for k, job in enumerate(problem.jobs) if job.is_io and job.id in plan.options]
+    bursts = sum(horizon / NANOSECONDS / job.io_seconds for _, job in io)
     fast = use_compiled(bursts * problem.machine.processors, deadline)
     jobs: dict[str, dict[str, float]] = {}
     realised = 0.0
-    for at, job in enumerate(problem.jobs):
-        if not job.is_io or job.id not in plan.options:
-            continue
+    schedule, timeline = _schedule(problem, plan, slots), _timeline(problem, slots)
+    for at, job in io:
         if deadline is not None and deadline.expired():
             note = "not simulated, for want of time: give more, or replay it with ioopt simulate"
-            timeline = _timeline(problem, slots)
-            return Simulation(_schedule(problem, plan, slots), {}, timeline, (note,))
+            return Simulation(schedule, {}, timeline, (note,))
         windows = Windows.of(cycle, [(start, length) for j, start, length in slots if j == at])
         measured = _measure(job, at, windows, problem.machine.processors, seed, horizon, fast)
         jobs[job.id] = measured
@@ -84,9 +80,8 @@ def simulate(
     }
     for key in ("slowdown", "response_seconds", "waste"):
         metrics[key] = {name: measured[key] for name, measured in jobs.items()}
-    schedule = _schedule(problem, plan, slots)
     schedule["measured"] = {"seed": seed, "seconds": seconds}
-    return Simulation(schedule, metrics, _timeline(problem, slots))
+    return Simulation(schedule, metrics, timeline)
 
 
 def _measure(
@@ -99,8 +94,6 @@ def _measure(
     fast: bool,
 ) -> dict[str, float]:
     """Slowdown, response and waste of one I/O job in its *windows*, over all processors."""
-    import numpy as np
-
     warm = int(horizon * WARM_FRACTION)
     count = num_bursts([job], horizon, processors)
     runs = [
@@ -118,8 +111,6 @@ def _measure(
 
 def _waste(runs: list[Served], windows: Windows, warm: int, horizon: int) -> float:
     """Donated CPU less what a strict compute job can use, over all CPU time."""
-    import numpy as np
-
     first = warm // windows.cycle * windows.open_per_cycle
     last = horizon // windows.cycle * windows.open_per_cycle
     begins = np.concatenate([run.begin for run in runs])
@@ -133,8 +124,6 @@ def _waste(runs: list[Served], windows: Windows, warm: int, horizon: int) -> flo
 
 def _union(begins: np.ndarray, ends: np.ndarray) -> int:
     """Total length covered by at least one of the intervals."""
-    import numpy as np
-
     order = np.argsort(begins, kind="stable")
     starts, reach = begins[order], np.maximum.accumulate(ends[order])
     before = np.concatenate([starts[:1], reach[:-1]])

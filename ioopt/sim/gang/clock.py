@@ -9,26 +9,8 @@ import math
 
 from ioopt.decisions.gang.rules import Number, RuleNumbers
 from ioopt.decisions.gang.state import Timing
-from ioopt.sim.gang.board import (
-    BUDGET,
-    BUDGET_SLICE,
-    DONE,
-    DUE,
-    GONE,
-    HEAD,
-    LEFT,
-    MOVED,
-    NOW,
-    RUNNING,
-    SLICE,
-    SLOT_SECONDS,
-    SLOTS,
-    STARTED,
-    TAIL,
-    UPDATES,
-    Board,
-    Jobs,
-)
+from ioopt.sim.gang import board as at
+from ioopt.sim.gang.board import Board, Jobs
 from ioopt.sim.gang.nodes import drop, in_row, num_rows
 from ioopt.sim.gang.phases import clean, compact, fill, migrate, schedule, take_out
 
@@ -39,16 +21,16 @@ NEVER = 1 << 60
 def simulate(board: Board, jobs: Jobs, timing: Timing, rules: RuleNumbers, steps: int) -> None:
     """At most *steps* steps of the event loop, with a matrix update at every event."""
     tally = board.tally
-    while steps > 0 and tally[DONE] < len(jobs.size):
+    while steps > 0 and tally[at.DONE] < len(jobs.size):
         steps = advance(board, jobs, timing, steps)
-        if tally[DUE]:
+        if tally[at.DUE]:
             update(board, jobs, timing, rules)
 
 
 def update(board: Board, jobs: Jobs, timing: Timing, rules: RuleNumbers) -> None:
     """One matrix update: departures leave, the phases run, what they did takes effect."""
     open_update(board, jobs, timing)
-    now = board.clock[NOW]
+    now = board.clock[at.NOW]
     clean(board, jobs, rules, now)
     if rules.migrate:
         migrate(board, jobs, rules, now)
@@ -61,53 +43,53 @@ def update(board: Board, jobs: Jobs, timing: Timing, rules: RuleNumbers) -> None
 def open_update(board: Board, jobs: Jobs, timing: Timing) -> None:
     """Take finished jobs out of the matrix and give a new slice its migration budget."""
     tally = board.tally
-    for j in board.gone[: tally[GONE]]:
+    for j in board.gone[: tally[at.GONE]]:
         take_out(board, jobs, j)
-        drop(board.run, tally[RUNNING], j)
-        tally[RUNNING] -= 1
-    tally[LEFT] = tally[GONE]
-    tally[GONE] = 0
-    tally[MOVED] = 0
-    tally[STARTED] = tally[RUNNING]
-    if tally[BUDGET_SLICE] != tally[SLICE]:
-        tally[BUDGET_SLICE] = tally[SLICE]
-        tally[BUDGET] = timing.budget
+        drop(board.run, tally[at.RUNNING], j)
+        tally[at.RUNNING] -= 1
+    tally[at.LEFT] = tally[at.GONE]
+    tally[at.GONE] = 0
+    tally[at.MOVED] = 0
+    tally[at.STARTED] = tally[at.RUNNING]
+    if tally[at.BUDGET_SLICE] != tally[at.SLICE]:
+        tally[at.BUDGET_SLICE] = tally[at.SLICE]
+        tally[at.BUDGET] = timing.budget
 
 
 def close_update(board: Board, jobs: Jobs, timing: Timing) -> None:
     """What an update means for the time that jobs need: stalls of those that moved, starts."""
-    tally, now = board.tally, board.clock[NOW]
-    for j in board.moved[: tally[MOVED]]:
+    tally, now = board.tally, board.clock[at.NOW]
+    for j in board.moved[: tally[at.MOVED]]:
         # The fraction of work that is left stays (rule 7).
         jobs.need[j] = timing.migration + jobs.need[j] * jobs.at_files[j] / jobs.remote[j]
-    for j in board.run[tally[STARTED] : tally[RUNNING]]:
+    for j in board.run[tally[at.STARTED] : tally[at.RUNNING]]:
         jobs.start[j] = max(now, jobs.arrival[j])
         jobs.need[j] = jobs.at_files[j] if jobs.local[j] else jobs.remote[j]
-    tally[UPDATES] += 1
-    tally[DUE] = 0
+    tally[at.UPDATES] += 1
+    tally[at.DUE] = 0
 
 
 def advance(board: Board, jobs: Jobs, timing: Timing, steps: int) -> int:
     """Let time pass until an update is due or *steps* steps are made; returns the steps left."""
     tally, clock, arrival = board.tally, board.clock, jobs.arrival
     quantum, tolerance, total = timing.quantum, timing.tolerance, len(jobs.size)
-    now, index, arrived = clock[NOW], tally[SLICE], tally[TAIL]
+    now, index, arrived = clock[at.NOW], tally[at.SLICE], tally[at.TAIL]
     due = False
-    while steps > 0 and not due and tally[DONE] < total:
+    while steps > 0 and not due and tally[at.DONE] < total:
         steps -= 1
         following: Number = arrival[arrived] if arrived < total else math.inf
-        if tally[RUNNING] > 0:
+        if tally[at.RUNNING] > 0:
             if now == index * quantum:
                 index += skip_cycles(board, jobs, timing, following - now)
                 now = index * quantum
-        elif tally[HEAD] == arrived and now + tolerance < following < math.inf:
+        elif tally[at.HEAD] == arrived and now + tolerance < following < math.inf:
             jump = slice_of(following, timing)
             if jump > index:
                 index = jump
                 now = index * quantum
         if following > now + tolerance:
             until = run_row(board, jobs, timing, now, index, following)
-            clock[SLOT_SECONDS] += tally[SLOTS] * (until - now)
+            clock[at.SLOT_SECONDS] += tally[at.SLOTS] * (until - now)
             now = until
             if until == (index + 1) * quantum:
                 index += 1
@@ -115,8 +97,8 @@ def advance(board: Board, jobs: Jobs, timing: Timing, steps: int) -> int:
         while arrived < total and arrival[arrived] <= now + tolerance:
             arrived += 1
         held = timing.at_boundary and now != index * quantum
-        due = not held and (tally[GONE] > 0 or fresh != arrived)
-    clock[NOW], tally[SLICE], tally[TAIL], tally[DUE] = now, index, arrived, int(due)
+        due = not held and (tally[at.GONE] > 0 or fresh != arrived)
+    clock[at.NOW], tally[at.SLICE], tally[at.TAIL], tally[at.DUE] = now, index, arrived, int(due)
     return steps
 
 
@@ -137,7 +119,7 @@ def skip_cycles(board: Board, jobs: Jobs, timing: Timing, gap: Number) -> int:
         if gap < 3 * cycle:
             return 0
         cycles = math.floor(gap / cycle) - 1
-    running = board.run[: board.tally[RUNNING]]
+    running = board.run[: board.tally[at.RUNNING]]
     for j in running:
         replicas = num_rows(jobs.span[j])
         cycles = min(cycles, math.floor(jobs.need[j] / (replicas * quantum)) - 1)
@@ -147,7 +129,7 @@ def skip_cycles(board: Board, jobs: Jobs, timing: Timing, gap: Number) -> int:
         passed = (cycles * num_rows(jobs.span[j])) * quantum
         jobs.need[j] -= passed
         jobs.attained[j] += passed
-    board.clock[SLOT_SECONDS] += board.tally[SLOTS] * (cycles * cycle)
+    board.clock[at.SLOT_SECONDS] += board.tally[at.SLOTS] * (cycles * cycle)
     return cycles * timing.levels
 
 
@@ -162,7 +144,7 @@ def run_row(
     tally, need, tolerance = board.tally, jobs.need, timing.tolerance
     end = (index + 1) * timing.quantum
     until: Number = end
-    running = board.run[: tally[RUNNING]]
+    running = board.run[: tally[at.RUNNING]]
     active = board.group[: in_row(running, jobs.span, index % timing.levels, board.group)]
     if not timing.at_boundary:
         if following < until - tolerance:
@@ -182,8 +164,8 @@ def run_row(
         if remaining <= tolerance:
             jobs.finish[j] = min(now + need[j], end) if timing.at_boundary else until
             remaining = 0
-            board.gone[tally[GONE]] = j
-            tally[GONE] += 1
-            tally[DONE] += 1
+            board.gone[tally[at.GONE]] = j
+            tally[at.GONE] += 1
+            tally[at.DONE] += 1
         need[j] = remaining
     return until

@@ -11,18 +11,9 @@ import numpy as np
 from ioopt.compiled import compiled
 from ioopt.decisions.gang.rules import BEST_FIT, Rules
 from ioopt.decisions.gang.state import Gang, Timing
+from ioopt.sim.gang import board as at
 from ioopt.sim.gang import clock
-from ioopt.sim.gang.board import (
-    DONE,
-    SLOT_SECONDS,
-    TAIL,
-    TASKS,
-    UPDATES,
-    Board,
-    Jobs,
-    make_board,
-    make_jobs,
-)
+from ioopt.sim.gang.board import Board, Jobs, make_board, make_jobs
 from ioopt.sim.gang.simulate import Trajectory
 from ioopt.sim.gang.words import Words
 from ioopt.sim.pace import Pace
@@ -53,13 +44,15 @@ def run(
     jobs = in_arrays(make_jobs(gangs, rules), timing.nodes)
     numbers = rules.numbers(timing.nodes, timing.levels, timing.quantum)
     tally = board.tally
-    while tally[DONE] < total:
+    while tally[at.DONE] < total:
         _simulate(board, jobs, timing, numbers, STEPS_PER_CALL)
-        if tally[DONE] < total and pace:
-            pace.look(int(tally[TAIL]), int(tally[DONE]), total)
+        if tally[at.DONE] < total and pace:
+            pace.look(int(tally[at.TAIL]), int(tally[at.DONE]), total)
     start, finish, local = (np.asarray(c).tolist() for c in (jobs.start, jobs.finish, jobs.local))
-    slot_seconds = float(board.clock[SLOT_SECONDS])
-    return Trajectory(start, finish, local, int(tally[TASKS]), slot_seconds, int(tally[UPDATES]))
+    slot_seconds = float(board.clock[at.SLOT_SECONDS])
+    return Trajectory(
+        start, finish, local, int(tally[at.TASKS]), slot_seconds, int(tally[at.UPDATES])
+    )
 
 
 def compile_kernels() -> None:

@@ -172,8 +172,7 @@ class History:
         for key in gone:
             del self._places[key]
         placed = []
-        for job, *place in zip(state.jobs, state.columns, state.homes, state.spans):
-            columns, home, span = place
+        for job, columns, home, span in zip(state.jobs, state.columns, state.homes, state.spans):
             if self._places.get(job.key) != (columns, home, span):
                 self._places[job.key] = (columns, home, span)
                 placed.append(
@@ -193,8 +192,7 @@ def simulation_of(
     problem: GangProblem, trajectory: Trajectory, history: History | None
 ) -> Simulation:
     """The schedule, metrics and timeline; jobs in the order of the instance."""
-    num = len(problem.jobs)
-    order = sorted(range(num), key=problem.fcfs.__getitem__)
+    order = sorted(range(len(problem.jobs)), key=problem.fcfs.__getitem__)
     start = [trajectory.start[key] for key in order]
     finish = [trajectory.finish[key] for key in order]
     local = [trajectory.local[key] for key in order]
@@ -251,13 +249,12 @@ def metrics_of(problem: GangProblem, start: list[float], finish: list[float]) ->
 
 def _timeline(jobs: list[Json]) -> Timeline:
     """One interval a job from its start to its finish, on a resource of its own."""
-    return Timeline.of(
-        [
-            Interval(
-                job["start_seconds"], job["finish_seconds"], f"job {job['id']}",
-                "local" if job["local"] else "remote", str(job["id"]),
-            )
-            for job in jobs
-        ],
-        [f"job {job['id']}" for job in jobs],
+    rows = {f"job {job['id']}": job for job in jobs}
+    intervals = (
+        Interval(
+            job["start_seconds"], job["finish_seconds"], name,
+            "local" if job["local"] else "remote", str(job["id"]),
+        )
+        for name, job in rows.items()
     )  # fmt: skip
+    return Timeline.of(intervals, rows)

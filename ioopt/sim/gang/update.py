@@ -47,8 +47,7 @@ def updated(state: State, rules: Rules, phases: Sequence[Phase], full: bool) -> 
     for phase in phases:
         if phase is not clean:  # a board begins with home instances only
             phase(board, jobs, numbers, state.clock.now)
-    rows = board.filled if full else board.homes
-    return state_of_board(board, jobs, gangs, rows, state)
+    return state_of_board(board, jobs, gangs, board.filled if full else board.homes, state)
 
 
 def with_replicas(state: State, rules: Rules) -> State:

@@ -103,12 +103,10 @@ def first_free_but_own(rows: Words, sets: Words, j: int, own: Words, home: int) 
 
 def first_to_fit(keys: Keys, homes: Keys, home: int, sets: Words, rows: Words, row: int) -> int:
     """The first of the *keys* at *home* whose set is free in *row*, -1 when there is none."""
-    found = -1
     for j in keys:
         if homes[j] == home and is_free(rows, row, sets, j):
-            found = j
-            break
-    return found
+            return j
+    return -1
 
 
 def in_row(keys: Keys, spans: Keys, row: int, found: Keys) -> int:

@@ -4,17 +4,8 @@ Plain Python over the flat arrays of :mod:`ioopt.sim.replication.state`, which n
 """
 
 from ioopt.compiled import tuned
-from ioopt.sim.replication.state import (
-    EVICTIONS,
-    OPEN,
-    OWED,
-    REQUEST,
-    WANTED,
-    Instance,
-    Log,
-    Queues,
-    State,
-)
+from ioopt.sim.replication import state as at
+from ioopt.sim.replication.state import Instance, Log, Queues, State
 
 CLASS_STEP = 1e12
 NO_PLACE = -1
@@ -44,15 +35,15 @@ def evict(inst: Instance, st: State, log: Log, i: int, f: int, now: float) -> No
     st.has[x + f] = 0
     st.copies[f] -= 1
     if st.copies[f] == 0 and st.flying[f] == 0 and st.need[f] > 0:
-        st.counters[OWED] += inst.size[f]
+        st.counters[at.OWED] += inst.size[f]
     if inst.keep[f] and st.saved[f] == 0:
         st.waiting[i] -= 1
-    n = st.counters[EVICTIONS]
+    n = st.counters[at.EVICTIONS]
     if log.enabled and n < len(log.evicted_at):
         log.evicted_file[n] = f
         log.evicted_node[n] = i
         log.evicted_at[n] = now
-    st.counters[EVICTIONS] = n + 1
+    st.counters[at.EVICTIONS] = n + 1
 
 
 def at_risk(inst: Instance, st: State, f: int) -> bool:
@@ -108,9 +99,7 @@ def list_victims(inst: Instance, st: State, i: int, limited: bool, risky: bool) 
             continue
         if limited and st.need[f] > 0 and (st.copies[f] == 1 or st.nxt[x] != NO_PLACE):
             continue
-        if st.saved[f] != 2 and at_risk(inst, st, f) != risky:
-            continue
-        if risky and st.saved[f] == 2:
+        if (st.saved[f] != 2 and at_risk(inst, st, f)) != risky:
             continue
         st.victims[count] = f
         count += 1
@@ -155,7 +144,7 @@ def make_room(
         return False
     count, freeable = list_victims(inst, st, i, limited, False)
     if freeable < short:
-        if not inst.plain and not aside and st.counters[REQUEST] < 0:
+        if not inst.plain and not aside and st.counters[at.REQUEST] < 0:
             request_save(inst, plan, st, i, limited, short - freeable)
         return False
     evict_some(inst, plan, st, log, i, count, short, now)
@@ -205,7 +194,7 @@ def request_save(
             st.keys[v] = -float(distance_to_use(inst, st, i, f))
         else:
             st.keys[v] = victim_key(inst, plan, st, i, f)
-    st.counters[REQUEST] = st.victims[first_victim(st, count)]
+    st.counters[at.REQUEST] = st.victims[first_victim(st, count)]
 
 
 def is_open(plan: Queues, st: State, i: int) -> int:
@@ -213,7 +202,7 @@ def is_open(plan: Queues, st: State, i: int) -> int:
     p = st.head[i]
     while p < plan.ptr[i + 1] and plan.entry[p] >= 0:
         p += 1
-    if p < plan.ptr[i + 1] and plan.entry[p] == OPEN:
+    if p < plan.ptr[i + 1] and plan.entry[p] == at.OPEN:
         return int(p - st.head[i])
     return -1
 
@@ -246,12 +235,12 @@ def open_question(inst: Instance, plan: Queues, st: State, i: int, limited: bool
         if st.has[x] != 1 or st.pin[x] > 0 or st.need[f] == 0:
             continue
         if has_loose_reader(inst, plan, st, f):
-            if st.counters[WANTED] == 0:
+            if st.counters[at.WANTED] == 0:
                 j = i
                 if is_open(plan, st, i) < 0:
                     j = 0
                     while is_open(plan, st, j) < 0:
                         j += 1
-                st.counters[WANTED] = j + 1
+                st.counters[at.WANTED] = j + 1
             return True
     return False

@@ -10,6 +10,7 @@ the nodes until nothing changes. In workflows tasks also write files, take cores
 """
 
 from ioopt.problems.replication import JUST_AFTER, RELATIVE_AFTER
+from ioopt.sim.replication import state as at
 from ioopt.sim.replication.disk import NO_PLACE, evict, make_room, settle_in
 from ioopt.sim.replication.moves import (
     arrive,
@@ -18,23 +19,7 @@ from ioopt.sim.replication.moves import (
     start_save,
     start_transfer,
 )
-from ioopt.sim.replication.state import (
-    ARRIVED,
-    BEGUN,
-    CHANGED,
-    ENDED,
-    EVICTIONS,
-    OPENED,
-    OWED,
-    REQUEST,
-    ROUND,
-    SAVING,
-    TRANSFERS,
-    Instance,
-    Log,
-    Queues,
-    State,
-)
+from ioopt.sim.replication.state import Instance, Log, Queues, State
 
 
 def start_task(inst: Instance, plan: Queues, st: State, log: Log, i: int, now: float) -> bool:
@@ -109,8 +94,8 @@ def finish_task(inst: Instance, plan: Queues, st: State, log: Log, core: int, no
             st.run_end[c] = float("inf")
             st.idle_since[c] = now
     st.idle[i] += inst.cores[e]
-    st.finished[st.counters[ENDED]] = e
-    st.counters[ENDED] += 1
+    st.finished[st.counters[at.ENDED]] = e
+    st.counters[at.ENDED] += 1
     st.clock[1] = now
     if plan.barriers:
         st.round_left[plan.round_of[st.head[i] - 1]] -= 1
@@ -177,27 +162,27 @@ def reset(inst: Instance, plan: Queues, st: State) -> None:
                     st.freq[f] += 1
     for f in range(files):
         if (st.need[f] > 0 and st.copies[f] == 0 and st.saved[f] == 2) or inst.keep[f]:
-            st.counters[OWED] += inst.size[f]
+            st.counters[at.OWED] += inst.size[f]
 
 
 def open_rounds(inst: Instance, plan: Queues, st: State, log: Log, now: float) -> None:
     """Open the first round, and each next one when all before it have ended on every node."""
-    while st.counters[OPENED] < plan.num_rounds and (
-        st.counters[OPENED] == 0 or st.round_left[st.counters[OPENED] - 1] == 0
+    while st.counters[at.OPENED] < plan.num_rounds and (
+        st.counters[at.OPENED] == 0 or st.round_left[st.counters[at.OPENED] - 1] == 0
     ):
-        r = st.counters[OPENED]
+        r = st.counters[at.OPENED]
         for x in range(plan.drop_ptr[r], plan.drop_ptr[r + 1]):
             i, f = plan.drop_node[x], plan.drop_file[x]
             if st.has[i * inst.num_files + f] == 1:
                 evict(inst, st, log, i, f, now)
-        st.counters[OPENED] = r + 1
+        st.counters[at.OPENED] = r + 1
 
 
 def hopeless(inst: Instance, st: State, now: float, horizon: float) -> bool:
     """Whether the bytes still owed by the shared link alone take the replay past *horizon*."""
     if not inst.shared:
         return False
-    owed = float(st.counters[OWED])
+    owed = float(st.counters[at.OWED])
     for y in range(inst.num_flows):
         f = st.recv[y]
         if f >= 0 and (st.source[y] < 0 or (st.target[y] < 0 and inst.keep[f] > 0)):
@@ -214,16 +199,16 @@ def next_event(inst: Instance, st: State) -> float:
     for y in range(inst.num_flows):
         if st.due[y] < soonest:
             soonest = st.due[y]
-    if not inst.plain and st.counters[ARRIVED] < inst.num_tasks:
-        soonest = min(soonest, inst.release[inst.by_release[st.counters[ARRIVED]]])
+    if not inst.plain and st.counters[at.ARRIVED] < inst.num_tasks:
+        soonest = min(soonest, inst.release[inst.by_release[st.counters[at.ARRIVED]]])
     return soonest
 
 
 def complete(inst: Instance, plan: Queues, st: State, log: Log, now: float) -> None:
     """Time is *now*: everything that is due at this instant ends."""
     if now > st.clock[2]:
-        st.counters[ROUND] = -1
-    st.counters[ROUND] += 1
+        st.counters[at.ROUND] = -1
+    st.counters[at.ROUND] += 1
     instant = now + JUST_AFTER + RELATIVE_AFTER * now
     st.clock[0], st.clock[2] = now, instant
     for c in range(len(inst.core_node)):
@@ -238,10 +223,10 @@ def complete(inst: Instance, plan: Queues, st: State, log: Log, now: float) -> N
 
 def note_arrivals(inst: Instance, st: State) -> None:
     """Count the tasks that have arrived by this instant."""
-    n = st.counters[ARRIVED]
+    n = st.counters[at.ARRIVED]
     while n < inst.num_tasks and inst.release[inst.by_release[n]] <= st.clock[2]:
         n += 1
-    st.counters[ARRIVED] = n
+    st.counters[at.ARRIVED] = n
 
 
 def passes(inst: Instance, plan: Queues, st: State, log: Log, now: float) -> None:
@@ -252,7 +237,7 @@ def passes(inst: Instance, plan: Queues, st: State, log: Log, now: float) -> Non
         moved = False
         for i in range(inst.num_nodes):
             if workflow:
-                st.counters[REQUEST] = -1
+                st.counters[at.REQUEST] = -1
             if st.idle[i] > 0 and start_task(inst, plan, st, log, i, now):
                 moved = True
             if (st.recv[i] < 0 or inst.staging[i] > 1) and start_transfer(
@@ -262,7 +247,7 @@ def passes(inst: Instance, plan: Queues, st: State, log: Log, now: float) -> Non
             if (
                 workflow
                 and st.recv[inst.num_nodes + i] < 0
-                and (st.counters[REQUEST] >= 0 or st.waiting[i] > 0)
+                and (st.counters[at.REQUEST] >= 0 or st.waiting[i] > 0)
             ):
                 start_save(inst, plan, st, log, i, now)
                 moved = True
@@ -270,10 +255,11 @@ def passes(inst: Instance, plan: Queues, st: State, log: Log, now: float) -> Non
 
 def over(inst: Instance, st: State, log: Log, total: int) -> int:
     """FINISHED (or LOG_FULL) when all *total* entries and saves have ended, else PAUSED."""
-    if st.counters[ENDED] < total or st.counters[SAVING] > 0:
+    if st.counters[at.ENDED] < total or st.counters[at.SAVING] > 0:
         return PAUSED
     if log.enabled and (
-        st.counters[TRANSFERS] > len(log.start) or st.counters[EVICTIONS] > len(log.evicted_at)
+        st.counters[at.TRANSFERS] > len(log.start)
+        or st.counters[at.EVICTIONS] > len(log.evicted_at)
     ):
         return LOG_FULL
     return FINISHED
@@ -297,9 +283,9 @@ def begin_or_advance(
     BEGIN and NOBODY; ASKING when the passes have settled again. ``plan`` has one place a node. One entry
     for both, so that they are compiled once.
     """
-    if task == BEGIN or (task == REPLAY and not st.counters[BEGUN]):
+    if task == BEGIN or (task == REPLAY and not st.counters[at.BEGUN]):
         reset(inst, plan, st)
-        st.counters[BEGUN] = 1
+        st.counters[at.BEGUN] = 1
     if task == BEGIN:
         leave_unassigned(inst, st)
     elif task >= 0:
@@ -346,7 +332,7 @@ def advance(
             if code != PAUSED:
                 return st.clock[1], code
         settled = False
-        if st.counters[CHANGED]:
+        if st.counters[at.CHANGED]:
             share_out(inst, st, now)
         now = next_event(inst, st)
         if now == float("inf"):

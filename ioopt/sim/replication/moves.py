@@ -10,28 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ioopt.compiled import tuned
+from ioopt.sim.replication import state as at
 from ioopt.sim.replication.disk import clear_room, lacking, make_room, settle_in
-from ioopt.sim.replication.state import (
-    CHANGED,
-    OPEN,
-    OPENED,
-    OWED,
-    REFETCHED,
-    REMOTE_BYTES,
-    REMOTE_COUNT,
-    REPLICA_BYTES,
-    REQUEST,
-    SAVED_BYTES,
-    SAVES,
-    SAVING,
-    SPILLS,
-    TRANSFERS,
-    WANTED,
-    Instance,
-    Log,
-    Queues,
-    State,
-)
+from ioopt.sim.replication.state import Instance, Log, Queues, State
 
 if TYPE_CHECKING:
     from ioopt.compiled import Floats, Ints
@@ -104,11 +85,11 @@ def stage(inst: Instance, plan: Queues, st: State, log: Log, i: int, now: float)
     if st.staged[i]:
         return True
     p = st.head[i]
-    if p >= plan.ptr[i + 1] or (plan.barriers and plan.round_of[p] >= st.counters[OPENED]):
+    if p >= plan.ptr[i + 1] or (plan.barriers and plan.round_of[p] >= st.counters[at.OPENED]):
         return False
     if plan.growing and plan.entry[p] < 0:
-        if plan.entry[p] == OPEN and st.counters[WANTED] == 0:
-            st.counters[WANTED] = i + 1
+        if plan.entry[p] == at.OPEN and st.counters[at.WANTED] == 0:
+            st.counters[at.WANTED] = i + 1
         return False
     e = plan.entry[p]
     if inst.release[e] > st.clock[2]:
@@ -132,15 +113,15 @@ def set_off(
     st.rate[y] = 0.0
     st.since[y] = now
     st.due[y] = now if inst.size[f] == 0 else float("inf")
-    st.counters[CHANGED] = 1
-    n = st.counters[TRANSFERS]
+    st.counters[at.CHANGED] = 1
+    n = st.counters[at.TRANSFERS]
     if log.enabled and n < len(log.start):
         log.file[n] = f
         log.source[n] = source
         log.destination[n] = target
         log.start[n] = now
     st.slot[y] = n
-    st.counters[TRANSFERS] = n + 1
+    st.counters[at.TRANSFERS] = n + 1
 
 
 def start_transfer(inst: Instance, plan: Queues, st: State, log: Log, i: int, now: float) -> bool:
@@ -160,7 +141,7 @@ def start_transfer(inst: Instance, plan: Queues, st: State, log: Log, i: int, no
         return False
     for p in range(head, min(head + inst.staging[i], plan.ptr[i + 1])):
         e = plan.entry[p]
-        if plan.barriers and plan.round_of[p] >= st.counters[OPENED]:
+        if plan.barriers and plan.round_of[p] >= st.counters[at.OPENED]:
             return False
         kept = lacking(inst, plan, st, i, head, p)
         if inst.release[e] <= st.clock[2] and bring(
@@ -219,13 +200,13 @@ def send(
     """File *f* starts to come to node *i* as flow *y*."""
     if source >= 0:
         st.pin[source * inst.num_files + f] += 1
-        st.counters[REPLICA_BYTES] += inst.size[f]
+        st.counters[at.REPLICA_BYTES] += inst.size[f]
     else:
         if st.copies[f] == 0:
-            st.counters[OWED] -= inst.size[f]
-        st.counters[REMOTE_BYTES] += inst.size[f]
-        st.counters[REMOTE_COUNT] += 1
-        st.counters[REFETCHED] += inst.product[f]
+            st.counters[at.OWED] -= inst.size[f]
+        st.counters[at.REMOTE_BYTES] += inst.size[f]
+        st.counters[at.REMOTE_COUNT] += 1
+        st.counters[at.REFETCHED] += inst.product[f]
     settle_in(inst, st, i, f)
     st.has[i * inst.num_files + f] = 2
     st.flying[f] += 1
@@ -236,7 +217,7 @@ def carry(inst: Instance, plan: Queues, st: State, log: Log, i: int, now: float)
     """Timeline rule 7: start the first of the moves to node *i* whose source has the file."""
     if st.recv[i] >= 0:
         return False
-    number = max(0, st.counters[OPENED] - 1)
+    number = max(0, st.counters[at.OPENED] - 1)
     for m in range(plan.move_ptr[i], plan.move_ptr[i + 1]):
         f, source = plan.move_file[m], plan.move_source[m]
         if plan.move_round[m] != number or st.has[i * inst.num_files + f] != 0:
@@ -278,21 +259,21 @@ def least_loaded(inst: Instance, st: State, i: int, f: int) -> int:
 def start_save(inst: Instance, plan: Queues, st: State, log: Log, i: int, now: float) -> None:
     """Save what node *i* requested this turn, else its oldest product to keep (workflow rule 8)."""
     files = inst.num_files
-    f = st.counters[REQUEST]
+    f = st.counters[at.REQUEST]
     if f < 0:
         f = oldest_to_keep(inst, st, i)
     if inst.keep[f]:
-        st.counters[OWED] -= inst.size[f]
+        st.counters[at.OWED] -= inst.size[f]
         for j in range(inst.num_nodes):
             if st.has[j * files + f] == 1:
                 st.waiting[j] -= 1
     else:
-        st.counters[SPILLS] += 1
+        st.counters[at.SPILLS] += 1
     st.pin[i * files + f] += 1
     st.saved[f] = 1
-    st.counters[SAVING] += 1
-    st.counters[SAVES] += 1
-    st.counters[SAVED_BYTES] += inst.size[f]
+    st.counters[at.SAVING] += 1
+    st.counters[at.SAVES] += 1
+    st.counters[at.SAVED_BYTES] += inst.size[f]
     set_off(inst, st, log, inst.num_nodes + i, f, i, -1, now)
 
 
@@ -326,7 +307,7 @@ def share_out(inst: Instance, st: State, now: float) -> None:
             st.since[y] = now
             st.rate[y] = st.rates[j]
             st.due[y] = now + st.left[y] / st.rate[y]
-    st.counters[CHANGED] = 0
+    st.counters[at.CHANGED] = 0
 
 
 @tuned(forceinline=True)
@@ -360,11 +341,11 @@ def arrive(inst: Instance, st: State, log: Log, y: int, now: float) -> None:
             st.waiting[i] += 1
     else:
         st.saved[f] = 2
-        st.counters[SAVING] -= 1
+        st.counters[at.SAVING] -= 1
         if inst.keep[f]:
             st.clock[1] = now
     st.recv[y] = -1
     st.due[y] = float("inf")
-    st.counters[CHANGED] = 1
+    st.counters[at.CHANGED] = 1
     if log.enabled and st.slot[y] < len(log.end):
         log.end[st.slot[y]] = now

@@ -23,20 +23,9 @@ from ioopt.models.replication.workflow_bound import (
 from ioopt.problems.base import Json
 from ioopt.problems.replication import LinkModel, ReplicationProblem
 from ioopt.protocols import Simulation
-from ioopt.sim.replication.state import (
-    EVICTIONS,
-    REFETCHED,
-    REMOTE_BYTES,
-    REMOTE_COUNT,
-    REPLICA_BYTES,
-    SAVED_BYTES,
-    SAVES,
-    SPILLS,
-    TRANSFERS,
-    Log,
-    State,
-)
-from ioopt.timeline import Interval, Timeline, replication_timeline
+from ioopt.sim.replication import state as at
+from ioopt.sim.replication.state import Log, State
+from ioopt.timeline import Interval, Timeline, replication_timeline, steps_of
 
 
 def link_bound_seconds(problem: ReplicationProblem) -> float:
@@ -91,25 +80,25 @@ def metrics_of(
     """The metrics of a replay that ends at *makespan* seconds."""
     shared = (link or problem.network.remote_link) == "shared"
     count = [int(value) for value in state.counters]
-    products: dict[str, float] = {
-        "saved_bytes": count[SAVED_BYTES],
-        "spills": count[SPILLS],
-        "products_refetched": count[REFETCHED],
-    }
-    if problem.is_workflow:
-        products["transfer_bound_seconds"] = TransferBound(problem, link).seconds
-    return {
+    metrics = {
         "makespan_seconds": makespan,
         "link_bound_seconds": link_bound_seconds(problem) if shared else None,
         "lower_bound_seconds": makespan_bound_seconds(problem, link),
         "link_model": "shared" if shared else "per-node",
-        "remote_bytes": count[REMOTE_BYTES],
-        "replica_bytes": count[REPLICA_BYTES],
-        "remote_transfers": count[REMOTE_COUNT],
-        "replications": count[TRANSFERS] - count[REMOTE_COUNT] - count[SAVES],
-        "evictions": count[EVICTIONS],
-        **(products if problem.is_workflow else {}),
+        "remote_bytes": count[at.REMOTE_BYTES],
+        "replica_bytes": count[at.REPLICA_BYTES],
+        "remote_transfers": count[at.REMOTE_COUNT],
+        "replications": count[at.TRANSFERS] - count[at.REMOTE_COUNT] - count[at.SAVES],
+        "evictions": count[at.EVICTIONS],
     }
+    if problem.is_workflow:
+        metrics |= {
+            "saved_bytes": count[at.SAVED_BYTES],
+            "spills": count[at.SPILLS],
+            "products_refetched": count[at.REFETCHED],
+            "transfer_bound_seconds": TransferBound(problem, link).seconds,
+        }
+    return metrics
 
 
 def schedule_of(
@@ -142,7 +131,7 @@ def schedule_of(
                 "start_seconds": float(log.start[n]),
                 "end_seconds": float(log.end[n]),
             }
-            for n in range(state.counters[TRANSFERS])
+            for n in range(state.counters[at.TRANSFERS])
         ],
         "evictions": [
             {
@@ -150,7 +139,7 @@ def schedule_of(
                 "node": nodes[log.evicted_node[n]],
                 "seconds": float(log.evicted_at[n]),
             }
-            for n in range(state.counters[EVICTIONS])
+            for n in range(state.counters[at.EVICTIONS])
         ],
     }
     if copy_files:
@@ -194,8 +183,7 @@ def flows_of(
         for k in problem.readers[f]:
             reader = runs[problem.tasks[k].id]
             by = [m for m in came.get((file.id, reader.resource), ()) if m.end <= reader.start]
-            stops = [maker, *by[-1:], reader]
-            yield from pairwise(stops)
+            yield from pairwise([maker, *by[-1:], reader])
 
 
 SAME_INSTANT = 1e-9
@@ -255,7 +243,7 @@ def disks(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> Json:
             live[node][last] -= size
     return {
         node.id: {
-            "bytes": node.disk_bytes, "used": _steps(used[node.id]), "live": _steps(live[node.id]),
+            "bytes": node.disk_bytes, "used": steps_of(used[node.id]), "live": steps_of(live[node.id]),
         }
         for node in problem.nodes
     }  # fmt: skip
@@ -285,15 +273,6 @@ def _stays(
             yield node, f, start, left[n] if n < len(left) else inf
 
 
-def _steps(changes: Mapping[float, int]) -> list[list[float]]:
-    total, steps = 0, []
-    for time in sorted(changes):
-        if time < inf:
-            total += changes[time]
-            steps.append([time, total])
-    return steps
-
-
 def critical_rows(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> Rows:
     """The rows of tasks and transfers that determined the makespan, from the last back to the first.
 
@@ -320,12 +299,8 @@ def _before(problem: ReplicationProblem, row: Json, ending: _Ends, starting: _En
     """The row that let *row* begin; None where it began by an arrival or at 0."""
     ended = [other for other in ending.at(row["start_seconds"]) if other is not row]
     node = row["node"] if "id" in row else row["destination"] or row["source"]
-    heads = (
-        []
-        if "id" in row
-        else [run for run in starting.at(row["start_seconds"]) if run["node"] == node]
-    )
-    for begun in (row, *reversed(heads)):
+    runs = [] if "id" in row else starting.at(row["start_seconds"])
+    for begun in (row, *(run for run in reversed(runs) if run["node"] == node)):
         if cause := _cause(problem, begun, node, ended):
             return cause
     return ended[-1] if ended and row["start_seconds"] > 0 else None

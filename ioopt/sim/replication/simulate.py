@@ -53,24 +53,21 @@ class Entries:
     def of(cls, problem: ReplicationProblem, plan: ReplicationPlan) -> Entries:
         """Read the queues; SimulationError for what is unknown, left out or stands twice."""
         for known in plan.order:
-            if known not in problem.node_index:
-                raise SimulationError(f"order: there is no node {known!r}")
+            _place("node", known, problem.node_index, "order")
         names = [task.id for task in problem.tasks]
         owner = [-1] * len(names)
         copy_files: list[int] = []
         queues: list[list[int]] = []
         for i, node in enumerate(problem.nodes):
-            queue = []
+            queue, where = [], f"order of {node.id}"
             for item in plan.order.get(node.id, ()):
                 if isinstance(item, CopyEntry):
-                    copy_files.append(_file(problem, item.copy_file, f"order of {node.id}"))
+                    copy_files.append(_place("file", item.copy_file, problem.file_index, where))
                     queue.append(len(names))
                     names.append(f"copy of {item.copy_file}")
                     owner.append(i)
                     continue
-                k = problem.task_index.get(item)
-                if k is None:
-                    raise SimulationError(f"order of {node.id}: there is no task {item!r}")
+                k = _place("task", item, problem.task_index, where)
                 if owner[k] >= 0:
                     raise SimulationError(
                         f"task {item!r} stands twice in the queues: on "
@@ -109,10 +106,10 @@ class Entries:
             )
 
 
-def _file(problem: ReplicationProblem, name: str, where: str) -> int:
-    if name not in problem.file_index:
-        raise SimulationError(f"{where}: there is no file {name!r}")
-    return problem.file_index[name]
+def _place(what: str, name: str, index: Mapping[str, int], where: str) -> int:
+    if name not in index:
+        raise SimulationError(f"{where}: there is no {what} {name!r}")
+    return index[name]
 
 
 def _fits(problem: ReplicationProblem, k: int, i: int) -> None:
@@ -161,10 +158,9 @@ def _barriers(
     for r, former in enumerate(plan.rounds):
         pairs = []
         for name, node in former.evicted:
-            if node not in problem.node_index:
-                raise SimulationError(f"rounds[{r}].evicted: there is no node {node!r}")
-            file = _file(problem, name, f"rounds[{r}].evicted")
-            pairs.append((file, problem.node_index[node]))
+            where = f"rounds[{r}].evicted"
+            place = _place("node", node, problem.node_index, where)
+            pairs.append((_place("file", name, problem.file_index, where), place))
         drops.append(pairs)
     return places, drops
 
@@ -180,8 +176,7 @@ def _clear(
     if plan.room == "missing" or plan.barriers or plan.carry_out:
         return []
     problem.require_batch("room")
-    parts = plan.rounds or ()
-    part_of = {name: number for number, part in enumerate(parts) for name in part.tasks}
+    part_of = {name: r for r, part in enumerate(plan.rounds or ()) for name in part.tasks}
     wanted = []
     for node, queue in zip(problem.nodes, queues, strict=True):
         waiting = [problem.task_bytes(entry) for entry in queue if entry < len(problem.tasks)]
@@ -220,14 +215,13 @@ def _carried(
         sent = {(name, source) for name, source, _ in copies}
         rows = [*((f, None, i) for f, i in remote), *copies]
         for name, source, target in rows:
-            for node in (source, target):
-                if node is not None and node not in nodes:
-                    raise SimulationError(f"carry_out: there is no node {node!r}")
-            file = _file(problem, name, "carry_out")
-            if (number, nodes[target], file) not in rank and (name, target) not in sent:
+            start = -1 if source is None else _place("node", source, nodes, "carry_out")
+            end = _place("node", target, nodes, "carry_out")
+            file = _place("file", name, problem.file_index, "carry_out")
+            if (number, end, file) not in rank and (name, target) not in sent:
                 text = f"carry_out: {name} comes to {target}, where nothing reads it or sends it on"
                 raise SimulationError(text)
-            moves[nodes[target]].append((file, -1 if source is None else nodes[source], number))
+            moves[end].append((file, start, number))
     for i, row in enumerate(moves):
         row.sort(key=lambda move: (move[2], rank.get((move[2], i, move[0]), -1), move))
     return moves
@@ -276,17 +270,15 @@ def simulate(
         parsed.carried,
     )  # fmt: skip
     run = compiled(kernel.__name__, "begin_or_advance") if fast else kernel.begin_or_advance
-    room = max(64, 2 * len(inst.files))
+    room, instants = max(64, 2 * len(inst.files)), INSTANTS if until else 1 << 60
     while True:
         log = new_log(inst, room, room, fast)
         state = new_state(inst, queues.num_rounds, fast)
-        makespan, code = run(
-            inst, queues, state, log, INSTANTS if until else 1 << 60, kernel.REPLAY, 0
-        )
+        code = kernel.PAUSED
         while code == kernel.PAUSED:
-            if until is not None and until.expired():
+            makespan, code = run(inst, queues, state, log, instants, kernel.REPLAY, 0)
+            if code == kernel.PAUSED and until is not None and until.expired():
                 raise _too_long(problem)
-            makespan, code = run(inst, queues, state, log, INSTANTS, kernel.REPLAY, 0)
         if code != kernel.LOG_FULL:
             break
         room *= 4

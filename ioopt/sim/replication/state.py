@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ioopt.compiled import boxes
 from ioopt.errors import UsageError
 from ioopt.problems.base import LONGEST_SECONDS
-from ioopt.problems.replication import RULES, LinkModel, ReplayOptions, ReplicationProblem, Task
+from ioopt.problems.replication import RULES, LinkModel, ReplayOptions, ReplicationProblem
 
 if TYPE_CHECKING:
     from ioopt.compiled import Floats, Ints
@@ -209,8 +209,9 @@ def instance_arrays(
 ) -> Instance:
     """The arrays of *problem*; *link* overrides its link model, *copy_entries* name their files.
 
-    *actual* are compute seconds by task that replace the planned ones.
+    *actual* are compute seconds by task at speed 1 that replace the planned ones (workflow rule 10).
     """
+    told = actual or {}
     storages = {storage.id: s for s, storage in enumerate(problem.storages)}
     nodes, files = problem.nodes, problem.files
     rows = [*problem.inputs, *((file,) for file in copy_entries)]
@@ -236,7 +237,10 @@ def instance_arrays(
         speed=box([node.speed for node in nodes], real=True),
         capacity=box(_capacities(problem), real=True),
         compute=box(
-            [*(seconds_of(task, actual) for task in problem.tasks), *([0.0] * len(copy_entries))],
+            [
+                *(told.get(t.id, t.compute_seconds) for t in problem.tasks),
+                *(0.0 for _ in copy_entries),
+            ],
             real=True,
         ),
         ptr=box(_offsets(map(len, rows))),
@@ -278,11 +282,6 @@ def _releases(problem: ReplicationProblem, copy_entries: Sequence[int]) -> list[
     release = [task.release_seconds for task in problem.tasks]
     readers = (problem.readers[file] for file in copy_entries)
     return release + [min((release[k] for k in tasks), default=0.0) for tasks in readers]
-
-
-def seconds_of(task: Task, actual: Mapping[str, float] | None) -> float:
-    """How long a task computes at speed 1 (workflow rule 10): by *actual*, else as planned."""
-    return task.compute_seconds if actual is None else actual.get(task.id, task.compute_seconds)
 
 
 def require_actual(problem: ReplicationProblem, actual: Mapping[str, float] | None) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_left, insort
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Literal
 
@@ -80,9 +81,7 @@ class Dispatcher(Directory):
         self.waits = [len(row) for row in problem.predecessors]
         self.succ, self.sample = problem.successors, problem.samples
         self.most, self.open = in_flight or len(problem.tasks) + 1, 0
-        self.unended = dict.fromkeys(self.sample, 0)
-        for number in self.sample:
-            self.unended[number] += 1
+        self.unended = Counter(self.sample)
         self.opened = {-1} if in_flight else set(self.sample)
         self.ready: list[tuple[float, int]] = []
         self.closed: list[tuple[float, int]] = []

@@ -74,10 +74,9 @@ def sequential_order(problem: WorkDirectoryProblem, how: str, by_sample: bool = 
         order.append(k)
         inside.start(k)
         inside.end(k)
-        changed = []
-        for j in problem.successors[k]:
+        changed = [*problem.successors[k]]
+        for j in changed:
             waits[j] -= 1
-            changed.append(j)
         for f in problem.inputs[k]:
             unread[f] -= k
             if inside.left[f] == 1 and how == "freeing":
@@ -101,9 +100,7 @@ class Walk:
         exact = np.int64 if sum(inside.own) < -STARTED >> 2 else object
         self.uses = np.array(_uses(problem, order), dtype=exact)
         self.most: np.ndarray | None = None  # of the places before each that have not started
-        self.place = [0] * len(order)
-        for at, k in enumerate(order):
-            self.place[k] = at
+        self.place = sorted(range(len(order)), key=order.__getitem__)
         self.sizes = inside.sizes
         self.readers = [sorted(self.place[k] for k in tasks) for tasks in problem.readers]
         self.reads = [[f for f in row if inside.leaves[f]] for row in problem.inputs]

@@ -6,17 +6,14 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
-from itertools import accumulate
 
-from ioopt.check.work_directory import Replayed as Replayed
-from ioopt.check.work_directory import replay as replay
-from ioopt.check.work_directory import said
+from ioopt.check.work_directory import Replayed, replay, said
 from ioopt.errors import SimulationError
 from ioopt.models.work_directory.bounds import makespan_bound, peak_bound
 from ioopt.problems.base import Json
 from ioopt.problems.work_directory import WorkDirectoryPlan, WorkDirectoryProblem
 from ioopt.protocols import Simulation
-from ioopt.timeline import Interval, Timeline
+from ioopt.timeline import Interval, Timeline, steps_of
 
 STAGES = 7
 """Stages that are told apart."""
@@ -93,9 +90,4 @@ def _by_stage(problem: WorkDirectoryProblem, found: Replayed) -> dict[str, list[
     for name in sorted(weight, key=lambda name: (-weight[name], name)):
         label = name if len(shown) < STAGES else "others"
         shown.setdefault(label, Counter()).update(changes[name])
-    steps = {}
-    for name, rows in shown.items():
-        instants = sorted(rows)
-        sizes = accumulate(rows[at] for at in instants)
-        steps[name] = [list(row) for row in zip(instants, sizes, strict=True)]
-    return steps
+    return {name: steps_of(rows) for name, rows in shown.items()}

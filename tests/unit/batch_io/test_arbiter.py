@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from batch_io_traces import FLAT
+from batch_io_traces import FLAT, snapshot
 
 import ioopt
 from ioopt.embed import IoArbiter
@@ -57,11 +57,7 @@ def test_decides_as_the_solver_does_and_so_does_a_restored_one(name: str) -> Non
             arbiter.progress(k, moved)
             row = {"id": k, "nodes": nodes, "request_seconds": asked, **extra}
             rows.append({**row, "left_bytes": size, "moved_bytes": moved})
-        snapshot = {
-            "format": "ioopt/io-requests", "version": 1, "name": "s", "machine": MACHINE,
-            "now_seconds": 10.0, "requests": rows,
-        }  # fmt: skip
-        plan = ioopt.solve(snapshot, name).plan
+        plan = ioopt.solve(snapshot(MACHINE, 10.0, rows), name).plan
         assert plan is not None
         assert arbiter.decide(10.0) == plan["grants"]
         assert arbiter.notes == ()

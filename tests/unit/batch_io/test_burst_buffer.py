@@ -14,39 +14,10 @@ import ioopt
 from ioopt.errors import UsageError
 from ioopt.generate.batch_io.generate import generate
 from ioopt.plot.bandwidth import rates_by_job
+from tests.batch_io_extension_traces import instance, job
 from tests.conftest import ENGINES
 
 TIMES = ("request", "first_grant", "finish")
-
-
-def instance(*jobs: dict[str, Any], **changes: Any) -> dict[str, Any]:
-    buffer = {
-        "bytes": 16,
-        "bytes_per_second": 4,
-        "drain_bytes_per_second": 1,
-        "placement": "shared",
-    }
-    options = {"queue": "fcfs"} | changes.pop("options", {})
-    machine = {
-        "nodes": 4, "unit_nodes": 1, "allocation": "flat", "node_bytes_per_second": 2,
-        "storage_bytes_per_second": 4, "burst_buffer": buffer | changes.pop("buffer", {}),
-    }  # fmt: skip
-    return {
-        "format": "ioopt/batch-io", "version": 1, "name": "x", "machine": machine | changes,
-        "options": options, "jobs": [{"id": k, **job} for k, job in enumerate(jobs)],
-    }  # fmt: skip
-
-
-def job(
-    *phases: tuple[float, float], nodes: int = 1, submit: float = 0, wall: float = 100, **own: Any
-) -> dict[str, Any]:
-    """A job of (compute seconds, bytes) phases; ``B``, ``I`` and ``O`` are its bytes of the buffer."""
-    names = {"B": "buffer_bytes", "I": "stage_in_bytes", "O": "stage_out_bytes"}
-    return {
-        "submit_seconds": submit, "nodes": nodes, "walltime_seconds": wall,
-        "phases": [{"compute_seconds": c, "io_bytes": v} for c, v in phases],
-        **{names.get(key, key): value for key, value in own.items()},
-    }  # fmt: skip
 
 
 def run(
@@ -255,13 +226,8 @@ def test_easy_counts_both_resources() -> None:
         job((20, 0), B=3, wall=20), job((20, 0), B=5, wall=20), job((9, 0), B=1, wall=9),
     ]  # fmt: skip
     assert starts(instance(*jobs)) == [0, 10, 0, 10, 0]
-    assert starts(instance(*jobs, options={"backfill": "none"})) == [
-        0,
-        10,
-        10,
-        10,
-        15,
-    ]  # 8 + 3 + 5 B are all there are
+    # 8 + 3 + 5 B are all there are.
+    assert starts(instance(*jobs, options={"backfill": "none"})) == [0, 10, 10, 10, 15]
 
 
 def test_partitions_promise_a_block_and_the_bytes() -> None:
@@ -272,12 +238,9 @@ def test_partitions_promise_a_block_and_the_bytes() -> None:
         job((20, 0), B=3, wall=20), job((20, 0), B=4, wall=20),
     ]  # fmt: skip
     rows = run(instance(*jobs, allocation="partition"))
-    assert [(row["start_seconds"], row["first_node"]) for row in rows[:3]] == [
-        (0, 0),
-        (10, 0),
-        (0, 2),
-    ]
-    assert rows[3]["start_seconds"] == 10  # 3 + 4 B fit beside 8, but not beside 12 and 3
+    # 3 + 4 B fit beside 8, but not beside 12 and 3.
+    assert [row["start_seconds"] for row in rows] == [0, 10, 0, 10]
+    assert [row["first_node"] for row in rows[:3]] == [0, 0, 2]
 
 
 def test_measures() -> None:

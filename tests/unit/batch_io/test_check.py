@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from batch_io_traces import by_hand
+from batch_io_traces import by_hand, snapshot
 
 import ioopt
 from ioopt.check.batch_io import check as batch_io
@@ -262,12 +262,7 @@ def requests() -> Any:
         {"id": k, "nodes": 4, "request_seconds": k, "left_bytes": 8.0, "moved_bytes": 0.0}
         for k in (1, 2)
     ]
-    return ioopt.load(
-        {
-            "format": "ioopt/io-requests", "version": 1, "name": "two", "machine": MACHINE,
-            "now_seconds": 5, "requests": rows,
-        }
-    )  # fmt: skip
+    return ioopt.load(snapshot(MACHINE, 5, rows))
 
 
 @pytest.mark.parametrize(

@@ -12,40 +12,29 @@ import pytest
 
 import ioopt
 from ioopt.check.batch_io import check as batch_io
-from tests.batch_io_extension_traces import random_extension
+from tests.batch_io_extension_traces import instance, job, random_extension
 from tests.batch_io_traces import by_hand
 from tests.oracle.batch_io_compare import METRICS, policy_of
 from tests.oracle.batch_io_reference import Reference
 
 Change = Callable[[dict[Any, Any]], Any]
 
-BUFFERED: dict[str, Any] = {
-    "format": "ioopt/batch-io", "version": 1, "name": "buffered",
-    "machine": {
-        "nodes": 8, "unit_nodes": 1, "allocation": "flat", "node_bytes_per_second": 1,
-        "storage_bytes_per_second": 3,
-        "burst_buffer": {"bytes": 16, "bytes_per_second": 6, "drain_bytes_per_second": 2,
-                         "placement": "shared"},
-    },
-    "options": {"queue": "fcfs"},
-    "jobs": [
-        {"id": 1, "submit_seconds": 0, "nodes": 4, "walltime_seconds": 100, "buffer_bytes": 8,
-         "stage_in_bytes": 4, "stage_out_bytes": 2,
-         "phases": [{"compute_seconds": 2, "io_bytes": 4}, {"compute_seconds": 1, "io_bytes": 6}]},
-        {"id": 2, "submit_seconds": 0, "nodes": 4, "walltime_seconds": 100, "buffer_bytes": 6,
-         "phases": [{"compute_seconds": 4, "io_bytes": 6}]},
-        {"id": 3, "submit_seconds": 1, "nodes": 4, "walltime_seconds": 100,
-         "io_bytes_per_second": 1, "phases": [{"compute_seconds": 1, "io_bytes": 4}]},
-        {"id": 4, "submit_seconds": 1, "nodes": 1, "walltime_seconds": 100, "buffer_bytes": 4,
-         "phases": [{"compute_seconds": 1, "io_bytes": 0}]},
-    ],
-}  # fmt: skip
+BUFFERED = instance(
+    job((2, 4), (1, 6), nodes=4, B=8, I=4, O=2, id=1),
+    job((4, 6), nodes=4, B=6, id=2),
+    job((1, 4), nodes=4, submit=1, io_bytes_per_second=1, id=3),
+    job((1, 0), submit=1, B=4, id=4),
+    nodes=8, node_bytes_per_second=1, storage_bytes_per_second=3,
+    buffer={"bytes_per_second": 6, "drain_bytes_per_second": 2},
+)  # fmt: skip
 # Base-line. 1 stages in 4 bytes at 2, 0-2, computes to 4; 2 computes to 4: both write, r_w = 4, at 3
 # of 6 bytes/s: 1 to 16/3, 2 to 6 (its end: 4, then 2 at 4... after 16/3). 1 computes to 19/3, but
 # 4 + 6 > 8 bytes: it writes when its first drain is through.
 
 
-def machine(**changes: Any) -> dict[str, Any]:
+def machine(buffer: dict[str, Any] | None = None, **changes: Any) -> dict[str, Any]:
+    """What changes of the machine, and of its buffer."""
+    changes["burst_buffer"] = BUFFERED["machine"]["burst_buffer"] | (buffer or {})
     return {**BUFFERED, "machine": {**BUFFERED["machine"], **changes}}
 
 
@@ -54,10 +43,7 @@ def options(**changes: Any) -> dict[str, Any]:
 
 
 def scheduled(instance: dict[str, Any], policy: str = "base-line") -> dict[str, Any]:
-    sim = Reference(instance, policy)
-    while sim.step():
-        pass
-    return sim.schedule()
+    return Reference(instance, policy).run().schedule()
 
 
 def rules(instance: dict[str, Any], schedule: Any, policy: str = "base-line") -> set[str]:
@@ -132,17 +118,14 @@ def test_each_lie_about_streams_and_writes_is_found(rule: str, change: Change) -
 
 def test_writes_faster_than_the_buffer() -> None:
     """Both write at their peak of 4, more than the buffer's 6 together; each alone would be right."""
-    schedule = scheduled(machine(burst_buffer={**BUFFERED["machine"]["burst_buffer"],
-                                               "bytes_per_second": 8}))  # fmt: skip
+    schedule = scheduled(machine({"bytes_per_second": 8}))
     assert rules(BUFFERED, schedule) == {"writes"}
 
 
 def test_writes_that_share_by_something_else_than_nodes() -> None:
     """2 has 6 nodes beside 4 of 1: rates 4 and 2 swapped are within every limit."""
-    instance = {**machine(nodes=12), "jobs": [dict(job) for job in BUFFERED["jobs"][:2]]}
-    for job, nodes in zip(instance["jobs"], (4, 8)):
-        job.update(nodes=nodes, stage_in_bytes=0, stage_out_bytes=0,
-                   phases=[{"compute_seconds": 2, "io_bytes": 6}])  # fmt: skip
+    jobs = [job((2, 6), nodes=4, B=8, id=1), job((2, 6), nodes=8, B=6, id=2)]
+    instance = {**machine(nodes=12), "jobs": jobs}
     schedule = scheduled(instance)
     assert rules(instance, schedule) == set()
     rows = by_id(schedule)
@@ -160,8 +143,7 @@ def test_writes_that_share_by_something_else_than_nodes() -> None:
 def test_streams_above_the_drain_rate() -> None:
     """Drains at 2 each where the buffer drains 2 in all, though the storage takes 8."""
     wide = machine(storage_bytes_per_second=8)
-    fast = machine(storage_bytes_per_second=8, burst_buffer={
-        **BUFFERED["machine"]["burst_buffer"], "drain_bytes_per_second": 3})  # fmt: skip
+    fast = machine({"drain_bytes_per_second": 3}, storage_bytes_per_second=8)
     schedule = scheduled(fast)
     assert rules(fast, schedule) == set()
     assert rules(wide, schedule) & {"drain", "peak"}
@@ -183,25 +165,18 @@ def test_streams_above_the_drain_rate() -> None:
 
 def test_a_buffer_that_holds_too_much() -> None:
     """4 starts at 1 while 8 + 6 of 16 bytes are held, 4 more than fit."""
-    schedule = scheduled(machine(burst_buffer={**BUFFERED["machine"]["burst_buffer"], "bytes": 99}))
+    schedule = scheduled(machine({"bytes": 99}))
     assert rules(BUFFERED, schedule) <= {"buffer"}
-    roomy = {**BUFFERED, "machine": {**BUFFERED["machine"], "nodes": 16}}
-    big = machine(burst_buffer={**BUFFERED["machine"]["burst_buffer"], "bytes": 99}, nodes=16)
-    assert rules(roomy, scheduled(big)) == {"buffer"}
+    big = machine({"bytes": 99}, nodes=16)
+    assert rules(machine(nodes=16), scheduled(big)) == {"buffer"}
 
 
 def test_a_buffer_is_held_to_the_release() -> None:
     """One node. 1 computes to 1 and writes 6 bytes at 1 byte/s to 7; 2, next on the node, needs 8 bytes of
     the buffer beside the 10 that 1 holds while it drains and stages out: 18 of 16."""
-    jobs = [
-        {"id": 1, "submit_seconds": 0, "nodes": 1, "walltime_seconds": 100, "buffer_bytes": 10,
-         "stage_out_bytes": 6, "phases": [{"compute_seconds": 1, "io_bytes": 6}]},
-        {"id": 2, "submit_seconds": 0, "nodes": 1, "walltime_seconds": 100, "buffer_bytes": 8,
-         "phases": [{"compute_seconds": 1, "io_bytes": 0}]},
-    ]  # fmt: skip
+    jobs = [job((1, 6), B=10, O=6, id=1), job((1, 0), B=8, id=2)]
     tight = {**machine(nodes=1), "jobs": jobs}
-    roomy = {**BUFFERED["machine"]["burst_buffer"], "bytes": 99}
-    early = scheduled({**machine(nodes=1, burst_buffer=roomy), "jobs": jobs})
+    early = scheduled({**machine({"bytes": 99}, nodes=1), "jobs": jobs})
     assert by_id(early)[2]["start_seconds"] == by_id(early)[1]["end_seconds"] == 7
     assert rules(tight, early) == {"buffer"}
     right = scheduled(tight)
@@ -210,8 +185,8 @@ def test_a_buffer_is_held_to_the_release() -> None:
 
 
 def test_nodes_held_to_the_release() -> None:
-    for kept in (options(nodes_until="release"), machine(burst_buffer={
-            **BUFFERED["machine"]["burst_buffer"], "placement": "per-node", "bytes": 64})):  # fmt: skip
+    per_node = machine({"placement": "per-node", "bytes": 64})
+    for kept in (options(nodes_until="release"), per_node):
         schedule = scheduled(kept)
         assert rules(kept, schedule) == set()
         rows = by_id(schedule)
@@ -283,9 +258,7 @@ def test_no_false_alarms_and_the_measures_of_the_reference(block: int) -> None:
     for seed in range(60 * block, 60 * block + 60):
         instance = random_extension(seed)
         name, settings = policy_of(seed)
-        sim = Reference(instance, name, **settings)
-        while sim.step():
-            pass
+        sim = Reference(instance, name, **settings).run()
         plan = {"policy": name.removesuffix("+top"), "top": name.endswith("+top")}
         report = batch_io.check(ioopt.load(instance), plan, sim.schedule())
         assert report.violations == (), (seed, name)

@@ -6,7 +6,7 @@ import random
 from pathlib import Path
 
 import pytest
-from batch_io_traces import FLAT
+from batch_io_traces import FLAT, snapshot
 from conftest import shared_files
 
 import ioopt
@@ -16,12 +16,11 @@ from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
 from ioopt.solvers.backends.solve import solve_program
 
-REQUESTS = {
-    "format": "ioopt/io-requests", "version": 1, "now_seconds": 10.0,
-    "machine": {**FLAT, "nodes": 16, "storage_bytes_per_second": 10.0},
-    "requests": [{"id": k, "nodes": n, "request_seconds": float(k), "left_bytes": 5.0}
-                 for k, n in enumerate([4, 7, 5, 3], 1)],
-}  # fmt: skip
+REQUESTS = snapshot(
+    {**FLAT, "nodes": 16, "storage_bytes_per_second": 10.0}, 10.0,
+    [{"id": k, "nodes": n, "request_seconds": float(k), "left_bytes": 5.0}
+     for k, n in enumerate([4, 7, 5, 3], 1)],
+)  # fmt: skip
 
 
 def solved(backend: str, weights: list[int], values: list[int], capacity: int) -> tuple[int, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from batch_io_traces import by_hand
+from batch_io_traces import by_hand, snapshot
 
 import ioopt
 from ioopt import options
@@ -86,17 +86,13 @@ def test_requests_are_rounded_to_legal_allocations(allocation: str, nodes: int, 
 
 def test_snapshots_refuse_the_future_and_settings_of_traces() -> None:
     row = {"id": 1, "nodes": 1, "request_seconds": 3, "left_bytes": 1, "moved_bytes": 0}
-    snapshot = {
-        "format": "ioopt/io-requests", "version": 1, "name": "s", "now_seconds": 2,
-        "machine": batch()["machine"], "requests": [row],
-    }  # fmt: skip
+    machine = batch()["machine"]
     with pytest.raises(InstanceError, match=r"request_seconds 3\.0 is after now 2\.0"):
-        ioopt.load(snapshot)
-    snapshot["now_seconds"] = 4
+        ioopt.load(snapshot(machine, 2, [row]))
     with pytest.raises(UsageError, match="setting ef is for traces"):
-        ioopt.solve(snapshot, "fill", settings={"ef": 2})
+        ioopt.solve(snapshot(machine, 4, [row]), "fill", settings={"ef": 2})
     with pytest.raises(InstanceError, match="needs start_seconds"):
-        ioopt.solve(snapshot, "cons-min-aggr-sld")
+        ioopt.solve(snapshot(machine, 4, [row]), "cons-min-aggr-sld")
 
 
 @pytest.mark.parametrize(

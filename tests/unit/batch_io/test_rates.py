@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from batch_io_traces import FLAT
+from batch_io_traces import FLAT, snapshot
 from batch_io_traces import view as requests_view
 
 import ioopt
@@ -213,12 +213,11 @@ def test_one_decision_with_own_peaks_and_interference() -> None:
         {"id": k, "nodes": 8, "request_seconds": 0.0, "left_bytes": 5.0, "io_bytes_per_second": own}
         for k, own in ((1, 4.0), (2, 5.0))
     ]
-    snapshot = {"format": "ioopt/io-requests", "version": 1, "now_seconds": 1.0,
-                "machine": machine, "requests": requests}  # fmt: skip
+    decision = snapshot(machine, 1.0, requests)
     wanted = {1: pytest.approx(32 / 9), 2: pytest.approx(40 / 9)}
-    result = ioopt.solve(snapshot, "cons-fcfs")
+    result = ioopt.solve(decision, "cons-fcfs")
     assert result.plan is not None and result.plan["grants"] == wanted
-    assert ioopt.solve(snapshot, "no-congestion").plan["grants"] == {1: 4, 2: 5}
+    assert ioopt.solve(decision, "no-congestion").plan["grants"] == {1: 4, 2: 5}
     arbiter = IoArbiter(machine, "cons-fcfs")
     for request in requests:
         arbiter.request(

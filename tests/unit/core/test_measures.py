@@ -241,4 +241,4 @@ def test_timeline_orders_and_names_resources():
     assert [item.label for item in timeline.intervals] == ["f", "b"]
     assert timeline.resources == ("n0", "n1")
     assert timeline.makespan == 3
-    assert timeline.on("n1")[0].duration == 1
+    assert timeline.intervals[1].duration == 1

@@ -76,11 +76,8 @@ def test_compiled_and_plain_serve_alike() -> None:
     windows = Windows.of(0.07, [(0.0, 0.02), (0.035, 0.02)])
     first, second = (serve(windows, jobs, bursts, horizon, compiled) for compiled in (True, False))
     assert len(first.ready) > 50
-    for one, other in zip(
-        (first.process, first.ready, first.begin, first.burst, first.finish),
-        (second.process, second.ready, second.begin, second.burst, second.finish),
-    ):
-        assert one.tolist() == other.tolist()
+    for name, column in vars(first).items():
+        assert column.tolist() == getattr(second, name).tolist(), name
 
 
 @pytest.mark.parametrize(("on", "off"), [(0.01, 0.06), (0.0025, 0.0175), (0.03, 0.05)])

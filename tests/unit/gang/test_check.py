@@ -33,10 +33,8 @@ def good() -> dict[str, Any]:
 
 def _placed(schedule: dict[str, Any], job: int, number: int = 0) -> dict[str, Any]:
     """The *number*-th placement of *job* in the history."""
-    entries = [
-        entry for update in schedule["updates"] for entry in update["placed"] if entry["id"] == job
-    ]
-    found: dict[str, Any] = entries[number]
+    entries = (entry for update in schedule["updates"] for entry in update["placed"])
+    found: dict[str, Any] = [entry for entry in entries if entry["id"] == job][number]
     return found
 
 
@@ -46,14 +44,6 @@ def _set(key: str, value: Any, job: int, number: int = 0) -> Callable[[dict[str,
 
 def _finish(job: int, seconds: float) -> Callable[[dict[str, Any]], None]:
     return lambda schedule: schedule["jobs"][job].__setitem__("finish_seconds", seconds)
-
-
-def _moved(schedule: dict[str, Any]) -> dict[str, Any]:
-    """The placement by which job 2 becomes local."""
-    return next(
-        entry for update in schedule["updates"] for entry in update["placed"]
-        if entry["id"] == 2 and entry["local"]
-    )  # fmt: skip
 
 
 BREAKS: list[tuple[str, str, Callable[[dict[str, Any]], None]]] = [
@@ -77,7 +67,7 @@ BREAKS: list[tuple[str, str, Callable[[dict[str, Any]], None]]] = [
     ("unfinished", "a job that never leaves", lambda s: s["updates"].pop()),
     ("order", "updates out of order", lambda s: s["updates"].reverse()),
     ("migration", "a move that is not to the file nodes",
-     lambda s: _moved(s).update(columns=[0, 5], local=False)),
+     lambda s: _placed(s, 2, 2).update(columns=[0, 5], local=False)),
     ("local", "local at the end, but not said", lambda s: s["jobs"][1].update(local=False)),
 ]  # fmt: skip
 
@@ -104,15 +94,14 @@ def test_broken_schedule(
 
 def test_budget_and_stall_are_held(good: dict[str, Any]) -> None:
     """The same schedule is too much for Q = 1, and wrong for C = 0 (20 s of work too many)."""
-    machine = PROBLEM.machine
-    small = PROBLEM.model_copy(
-        update={"machine": machine.model_copy(update={"migration_tasks_per_quantum": 1})}
-    )
+
+    def on(**machine: Any) -> GangProblem:
+        changed = {"machine": PROBLEM.machine.model_copy(update=machine)}
+        return PROBLEM.model_copy(update=changed)
+
+    small = on(migration_tasks_per_quantum=1)
     assert {v.rule for v in check(small, None, good).violations} == {"migration-budget"}
-    free = PROBLEM.model_copy(
-        update={"machine": machine.model_copy(update={"migration_seconds": 0.0})}
-    )
-    (violation,) = check(free, None, good).violations
+    (violation,) = check(on(migration_seconds=0.0), None, good).violations
     assert violation.rule == "work-conserved"
     assert violation.amount == pytest.approx(20.0)
 

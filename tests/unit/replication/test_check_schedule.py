@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 
 import pytest
-from replication_samples import made
+from replication_samples import document, made, moved, ran
 
 from ioopt.check.replication.check import check
 from ioopt.problems.replication import ReplicationProblem
@@ -21,21 +21,10 @@ PROBLEM = made(
 PLAN = {"order": {"n0": ["t0", "t1"], "n1": ["t2"]}}
 
 
-def _task(name: str, node: str, start: float, end: float) -> dict:
-    return {"id": name, "node": node, "start_seconds": start, "end_seconds": end}
-
-
-def _move(file: str, source: str | None, target: str, start: float, end: float) -> dict:
-    return {
-        "file": file, "source": source, "destination": target,
-        "start_seconds": start, "end_seconds": end,
-    }  # fmt: skip
-
-
 GOOD = {
-    "tasks": [_task("t0", "n0", 1, 2), _task("t1", "n0", 3, 4), _task("t2", "n1", 1.1, 3.1)],
+    "tasks": [ran("t0", "n0", 1, 2), ran("t1", "n0", 3, 4), ran("t2", "n1", 1.1, 3.1)],
     "transfers": [
-        _move("a", None, "n0", 0, 1), _move("a", "n0", "n1", 1, 1.1), _move("b", None, "n0", 2, 3),
+        moved("a", None, "n0", 0, 1), moved("a", "n0", "n1", 1, 1.1), moved("b", None, "n0", 2, 3),
     ],
     "evictions": [{"file": "a", "node": "n0", "seconds": 2.0}],
 }  # fmt: skip
@@ -90,7 +79,7 @@ def test_spoiled_schedule(found: list, part: str, row: int, change: dict | None)
 
 def test_private_links_allow_what_the_shared_one_does_not() -> None:
     both = copy.deepcopy(GOOD)
-    both["transfers"][1] = _move("a", None, "n1", 0.1, 1.1)
+    both["transfers"][1] = moved("a", None, "n1", 0.1, 1.1)
     assert [v.rule for v in check(PROBLEM, PLAN, both).violations] == ["rate"]
     network = PROBLEM.network.model_copy(update={"remote_link": "per-node"})
     private = PROBLEM.model_copy(update={"network": network})
@@ -112,7 +101,7 @@ def _fetches(*spans: tuple[float, float], links: str = "shared") -> list[str]:
     problem = made(len(spans), {"a": 10}, {})
     network = problem.network.model_copy(update={"remote_link": links})
     problem = problem.model_copy(update={"network": network})
-    moves = [_move("a", None, f"n{k}", *span) for k, span in enumerate(spans)]
+    moves = [moved("a", None, f"n{k}", *span) for k, span in enumerate(spans)]
     report = check(problem, {"order": {}}, {"transfers": moves})
     return [v.rule for v in report.violations]
 
@@ -133,16 +122,11 @@ def test_every_transfer_and_every_instant_of_a_busy_link_is_judged() -> None:
 
 
 def test_a_storage_disk_is_a_pipe_too() -> None:
-    problem = ReplicationProblem.model_validate(
-        {
-            "network": {"remote_bytes_per_second": 100.0, "replica_bytes_per_second": 100.0},
-            "storages": [{"id": "s", "bytes_per_second": 10.0}],
-            "nodes": [{"id": "n0"}, {"id": "n1"}],
-            "files": [{"id": "a", "bytes": 10, "storage": "s"}],
-        }
-    )
+    data = document(2, {"a": 10}, {}, 100) | {"storages": [{"id": "s", "bytes_per_second": 10.0}]}
+    data["files"][0]["storage"] = "s"
+    problem = ReplicationProblem.model_validate(data)
     for end, rules in ((2, []), (1.5, ["rate"]), (0.9, ["rate", "rate"])):
-        moves = [_move("a", None, "n0", 0, end), _move("a", None, "n1", 0, end)]
+        moves = [moved("a", None, "n0", 0, end), moved("a", None, "n1", 0, end)]
         report = check(problem, {"order": {}}, {"transfers": moves})
         assert [v.rule for v in report.violations] == rules
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 from conftest import ENGINES, first
 from oracle.replication_exhaustive import optimum
-from replication_samples import fits_somewhere, tiny
+from replication_samples import tiny
 
 from ioopt.checking import check
 from ioopt.models.replication.file_options import file_options
@@ -66,7 +66,7 @@ def _limited(problem: ReplicationProblem, room: int | None) -> ReplicationProble
 def test_enumeration_equals_exhaustive_search(seed: int, engine: str) -> None:
     room = [None, 120, 80][seed % 3]
     problem = _limited(tiny(seed, nodes=2 + seed % 2, tasks=4), room)
-    if not fits_somewhere(problem):
+    if not all(problem.hosts):
         problem = _limited(problem, max(problem.task_bytes(k) for k in range(4)))
     instance = reduce(problem)
     assert enumeration.applies(instance) and instance.exact

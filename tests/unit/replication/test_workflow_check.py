@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from replication_samples import document, made
+from replication_samples import document, made, moved, ran
 
 import ioopt
 from ioopt.check.replication.check import check
@@ -30,16 +30,10 @@ def problem() -> Any:
 
 
 PLAN = ReplicationPlan.model_validate({"order": {"n0": ["a", "b", "c"]}})
-TASKS = [("a", 0, 1), ("b", 13, 15), ("c", 21, 22)]
-MOVES = [("x", "n0", None, 1, 7), ("g", None, "n0", 7, 13), ("x", None, "n0", 15, 21)]
 GOOD: dict[str, Any] = {
-    "tasks": [
-        {"id": name, "node": "n0", "start_seconds": start, "end_seconds": end}
-        for name, start, end in TASKS
-    ],
+    "tasks": [ran("a", "n0", 0, 1), ran("b", "n0", 13, 15), ran("c", "n0", 21, 22)],
     "transfers": [
-        {"file": f, "source": s, "destination": d, "start_seconds": start, "end_seconds": end}
-        for f, s, d, start, end in MOVES
+        moved("x", "n0", None, 1, 7), moved("g", None, "n0", 7, 13), moved("x", None, "n0", 15, 21),
     ],
     "evictions": [
         {"file": "x", "node": "n0", "seconds": 7}, {"file": "g", "node": "n0", "seconds": 15}
@@ -48,25 +42,15 @@ GOOD: dict[str, Any] = {
 
 
 def shifted(kind: str, row: int, start: float, end: float) -> Change:
-    def change(schedule: dict[str, Any]) -> None:
-        schedule[kind][row] |= {"start_seconds": start, "end_seconds": end}
-
-    return change
+    return lambda schedule: schedule[kind][row].update(start_seconds=start, end_seconds=end)
 
 
 def without(kind: str, row: int) -> Change:
     return lambda schedule: schedule[kind].pop(row)
 
 
-def twice(schedule: dict[str, Any]) -> None:
-    again = {"start_seconds": 22.0, "end_seconds": 28.0}
-    schedule["transfers"].append(schedule["transfers"][0] | again)
-
-
-def born(schedule: dict[str, Any]) -> None:
-    schedule["transfers"].append(
-        {"file": "g", "source": "n0", "destination": None, "start_seconds": 13, "end_seconds": 15}
-    )
+def saved(file: str, start: float, end: float) -> Change:
+    return lambda schedule: schedule["transfers"].append(moved(file, "n0", None, start, end))
 
 
 BROKEN: list[tuple[Change, str]] = [
@@ -75,8 +59,8 @@ BROKEN: list[tuple[Change, str]] = [
     (without("transfers", 0), "save"),  # it comes from where it never went
     (shifted("transfers", 0, 1, 8), "at risk"),  # the save has not ended when it leaves
     (shifted("transfers", 0, 0.5, 6.5), "save"),  # x is not made yet
-    (twice, "save"),
-    (born, "save"),  # no task writes g
+    (saved("x", 22, 28), "save"),  # again
+    (saved("g", 13, 15), "save"),  # no task writes g
     (shifted("tasks", 1, 14, 16), "staging"),  # g leaves at 15
     (shifted("transfers", 2, 1, 21), "transfer"),  # x is there already
     (shifted("tasks", 0, 0, 2), "duration"),
@@ -113,10 +97,7 @@ def test_cores_arrivals_and_actual_times() -> None:
     plan = ReplicationPlan.model_validate({"order": {"n0": ["p", "q", "r"]}})
 
     def found(*times: tuple[float, float], **more: Any) -> set[str]:
-        rows = [
-            {"id": name, "node": "n0", "start_seconds": start, "end_seconds": end}
-            for name, (start, end) in zip("pqr", times, strict=True)
-        ]
+        rows = [ran(name, "n0", *span) for name, span in zip("pqr", times, strict=True)]
         return {v.rule for v in check(small, plan, {"tasks": rows, **more}).violations}
 
     assert found((0, 4), (1, 3), (4, 5)) == set()

@@ -12,11 +12,11 @@ from conftest import shared_files
 from pydantic import ValidationError
 
 import ioopt
+from ioopt.check.work_directory import replay
 from ioopt.models.work_directory.bounds import makespan_bounds, peak_bound
 from ioopt.problems.work_directory import Fault, WorkDirectoryPlan, WorkDirectoryProblem
 from ioopt.sim.work_directory.dispatch import Dispatcher, dispatch
 from ioopt.sim.work_directory.order import reference_order, sequential_peak
-from ioopt.sim.work_directory.replay import replay
 
 MEASURES = ("makespan_seconds", "peak_bytes")
 CASES = [*shared_files("cases/work-directory"), *sorted(Path(__file__).parent.glob("*.json"))]

@@ -10,6 +10,7 @@ from conftest import ROOT
 from pydantic import ValidationError
 
 import ioopt
+from ioopt.check.work_directory import replay
 from ioopt.errors import InstanceError, SimulationError
 from ioopt.models.work_directory.bounds import makespan_bounds, peak_bound
 from ioopt.options import Deadline, SolveOptions
@@ -17,7 +18,7 @@ from ioopt.problems.work_directory import Fault, WorkDirectoryPlan, WorkDirector
 from ioopt.protocols import SolveRequest
 from ioopt.sim.work_directory.dispatch import Dispatcher, dispatch
 from ioopt.sim.work_directory.order import reference_order
-from ioopt.sim.work_directory.replay import replay, stage
+from ioopt.sim.work_directory.replay import stage
 from ioopt.solvers.backends.cpsat_directory import Scale
 from ioopt.solvers.work_directory.frontier import frontier
 from ioopt.solvers.work_directory.search import Settings
