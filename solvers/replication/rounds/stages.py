@@ -3,6 +3,8 @@
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from typing import Literal
 
 from ioopt.errors import UnsolvableInstanceError
@@ -13,6 +15,7 @@ from ioopt.models.replication.static import (
     StaticInstance,
     loads,
     queue_order,
+    read_pairs,
     reduce,
     tidied,
 )
@@ -21,7 +24,6 @@ from ioopt.problems.replication import ReplicationProblem
 from ioopt.result import Status
 from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
-from ioopt.solvers.replication.plans import reading_nodes
 
 LEAST_SECONDS = 0.05
 """With less than this the greedy selection is taken as it is."""
@@ -241,11 +243,10 @@ def first_moves(instance: StaticInstance, assign: Sequence[int], sends: bool = T
     remote: list[tuple[int, int]] = []
     copies: list[tuple[int, int, int]] = []
     load = loads(instance, Moves(tuple(assign), (), ()))
-    for file, nodes in enumerate(reading_nodes(instance, assign)):
-        lacking = sorted(
-            (i for i in nodes if file not in instance.held[i]), key=lambda i: (load[i], i)
-        )
-        sources = sorted(nodes - set(lacking))
+    for file, pairs in groupby(sorted(read_pairs(instance, assign)), key=itemgetter(0)):
+        nodes = [node for _, node in pairs]
+        sources = [i for i in nodes if file in instance.held[i]]
+        lacking = sorted(set(nodes).difference(sources), key=lambda i: (load[i], i))
         if lacking and not sources:
             first = lacking.pop(0)
             remote.append((file, first))
@@ -271,9 +272,8 @@ def _improved(instance: StaticInstance, best: Moves, limits: BackendLimits, copi
     model = AggregatedModel(
         instance, replication=copies, evictable=True, lower=int(area(instance)), upper=before
     )
-    reading = reading_nodes(instance, best.assign)
-    hint = model.hint(best)
-    hint.update({variable: int(i in reading[f]) for (f, i), variable in model.K.items()})
+    read, hint = read_pairs(instance, best.assign), model.hint(best)
+    hint.update({variable: int(pair in read) for pair, variable in model.K.items()})
     limits = limits.after(time.monotonic() - begun)
     answer = solve_by_cpsat(model.program, limits, hint, parameters=HINTED)
     if not answer.found:

@@ -18,7 +18,6 @@ from ioopt.models.replication import bounds
 from ioopt.models.replication.static import (
     Moves,
     StaticInstance,
-    class_of_task,
     enough_disk,
     loads,
     reduce,
@@ -160,7 +159,7 @@ def _data(
     instance: StaticInstance, replication: bool, arrays: bool, scale: float = 1.0
 ) -> kernel.Data:
     """The kernel's view of *instance*; loads are judged against *scale* units."""
-    of_task = class_of_task(instance)
+    of_task = instance.class_of
     nodes, files = instance.num_nodes, instance.num_files
     ptr, listed = flat(instance.classes[k].inputs for k in of_task)
     work = [units for k in of_task for units in instance.work[k]]
