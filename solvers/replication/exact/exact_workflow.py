@@ -10,7 +10,7 @@ dispatches, may end sooner: the bound of the result is of those too.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate, takewhile
 from typing import TYPE_CHECKING, Any
 
@@ -109,24 +109,22 @@ def searched(problem: ReplicationProblem, request: SolveRequest) -> Outcome[Repl
     return replace(found, bound=run.floor, stop=StopReason.FINISHED if run.met else found.stop)
 
 
-@dataclass
 class _Run:
     """One solve: the best plan so far, and what the search of each policy has proven."""
 
-    problem: ReplicationProblem
-    request: SolveRequest[Settings, ReplicationPlan]
-
-    def __post_init__(self) -> None:
-        self.floor = TransferBound(self.problem).seconds
-        self.upper = float("inf")
+    def __init__(
+        self, problem: ReplicationProblem, request: SolveRequest[Settings, ReplicationPlan]
+    ) -> None:
+        self.problem, self.request = problem, request
+        self.floor, self.upper = TransferBound(problem).seconds, float("inf")
         self.plan: ReplicationPlan | None = None
         self.proven: list[float] = []
         self.stop = StopReason.FINISHED
         self.replays = 0
-        settings = self.request.settings or Settings()
-        self.most = settings.replays if settings.replays is not None else 1 << 60
-        left = self.request.deadline.remaining()
-        self.deadline = self.request.deadline.within(max(0.0, left - ANSWER_SECONDS))
+        replays = (request.settings or Settings()).replays
+        self.most = replays if replays is not None else 1 << 60
+        left = request.deadline.remaining()
+        self.deadline = request.deadline.within(max(0.0, left - ANSWER_SECONDS))
         self.fast = self.asked = self.relaxed = False
 
     def start(self) -> None:
@@ -148,11 +146,6 @@ class _Run:
         if self.plan is None or seconds < self.upper:
             self.plan, self.upper = plan, seconds
             self.request.incumbents.report(plan, seconds, self.floor)
-
-    @property
-    def queues_bound(self) -> float:
-        """What is proven of queues of tasks under all policies: the least of their bounds."""
-        return max(self.floor, min(self.proven, default=0.0))
 
     def search(self) -> None:
         """One policy after the other, each from what the last has found, until the bound is met.
@@ -223,7 +216,8 @@ class _Run:
             note += "; no queues of tasks end sooner under any eviction policy"
             if self.floor < self.upper * (1 - 1e-9):
                 note += ", and the bound is one of plans with copy entries too"
-        metrics = {"replays": self.replays, "queues_bound_seconds": self.queues_bound}
+        proven = max(self.floor, min(self.proven, default=0.0))  # the least of all policies'
+        metrics = {"replays": self.replays, "queues_bound_seconds": proven}
         return Outcome(
             self.plan, self.floor, self.stop, objective_name="makespan_seconds", notes=(note,),
             metrics=metrics,
@@ -253,6 +247,8 @@ class QueueSearch:
             new_state(self._inst), queues._replace(growing=1)
         )
         self._bounds = TransferBound(problem)
+        fits = [int(problem.fits(k, i)) for k in range(tasks) for i in range(nodes)]
+        self._fits = np.array(fits, dtype=np.int64)
         self._path = self._paths()
         self._tree = self._stack(upper)
 
@@ -268,17 +264,12 @@ class QueueSearch:
             far=np.array([f.bytes / r for f, r in zip(problem.files, bounds.rates, strict=True)]),
             near=problem.replica_seconds_per_byte,
             remote_rate=links * problem.network.remote_bytes_per_second,
-            producer=np.array(problem.producer, dtype=np.int64), fits=self._fits(),
+            producer=np.array(problem.producer, dtype=np.int64), fits=self._fits,
             state=np.zeros(tasks, np.int64), on=np.zeros(tasks, np.int64),
             start=np.zeros(tasks), end=np.zeros(tasks),
             after=np.zeros(files), owed=np.zeros(files),
             free=np.zeros(cores), power=np.zeros(cores),
         )  # fmt: skip
-
-    def _fits(self) -> Ints:
-        tasks, nodes = len(self.problem.tasks), len(self.problem.nodes)
-        pairs = ((k, i) for k in range(tasks) for i in range(nodes))
-        return np.array([int(self.problem.fits(k, i)) for k, i in pairs], dtype=np.int64)
 
     def _stack(self, upper: float) -> kernel.Tree:
         problem = self.problem
@@ -293,7 +284,7 @@ class QueueSearch:
             kept=np.zeros(depths * width * len(self._words), np.int64),
             children=np.zeros(depths, np.int64),
             at=np.zeros(depths, np.int64), row=np.zeros(depths * width, np.int64),
-            bound=np.zeros(depths * width), below=np.array(below, dtype=np.int64), fits=self._fits(),
+            bound=np.zeros(depths * width), below=np.array(below, dtype=np.int64), fits=self._fits,
             best=np.zeros(tasks * nodes, np.int64), numbers=np.zeros(5, np.int64),
             seconds=np.array([upper]),
         )  # fmt: skip

@@ -161,20 +161,14 @@ def _run(search: Search, settings: Settings, backend: str | None) -> None:
         return
     if backend in ("HiGHS", "CBC"):
         search.run_highs(backend)
-    elif backend == "CP-SAT":
+    elif backend == "CP-SAT" or not small:
         search.run_cpsat(None, proof=small)
-    elif small:
-        _prove(search, settings)
     else:
-        search.run_cpsat(None, proof=False)
-
-
-def _prove(search: Search, settings: Settings) -> None:
-    """A short proof; what resists is annealed for longer and raced for."""
-    search.first_proof()
-    if settings.anneal and not search.over():
-        search.anneal(SMALL_ANNEAL_SHARE, ANNEAL_ROUNDS, again=True)
-    search.race()
+        # A short proof; what resists is annealed for longer and raced for.
+        search.first_proof()
+        if settings.anneal and not search.over():
+            search.anneal(SMALL_ANNEAL_SHARE, ANNEAL_ROUNDS, again=True)
+        search.race()
 
 
 def _bound_of_all_plans(search: Search, settings: Settings) -> None:

@@ -2,7 +2,6 @@
 
 import math
 import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -253,7 +252,11 @@ class Search:
         model = self.model(upper)
         hint = None if proof or self.moves is None else model.hint(self.moves)
         limits = replace(BackendLimits.of(self.request, seconds), work=work)
-        how, watch = PROOF if proof else SEARCH, self._watch(model)
+        how = PROOF if proof else SEARCH
+
+        def watch(callback: Any) -> None:
+            self.offer(model.moves(dict(enumerate(callback.response_proto.solution))))
+
         answer = solve_by_cpsat(
             model.program, limits, hint, parameters=how, on_solution=watch, cancel=cancel
         )
@@ -269,17 +272,10 @@ class Search:
     def model(self, upper: int | None) -> AggregatedModel:
         """The aggregated model of plans of at most *upper* units, with what is known of them."""
         most = None if upper is None else max(upper, self.bound)
-        cycles, copies, least = self.cycles, self.replication, self.bound
         return AggregatedModel(
-            self.instance, cycles=cycles, replication=copies, relays=self.relays,
-            lower=least, upper=most,
+            self.instance, cycles=self.cycles, replication=self.replication, relays=self.relays,
+            lower=self.bound, upper=most,
         )  # fmt: skip
-
-    def _watch(self, model: AggregatedModel) -> Callable[[Any], None]:
-        """Offers every solution on the way."""
-        return lambda callback: self.offer(
-            model.moves(dict(enumerate(callback.response_proto.solution)))
-        )
 
     def _take(
         self, model: AggregatedModel, answer: BackendAnswer, package: str, below: int | None

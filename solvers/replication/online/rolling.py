@@ -147,7 +147,7 @@ class Rolling:
             cells = sum(len(view.inputs(k)) for k in view.released()) * len(view.nodes)
             long = PLANS * self.settings.evaluations * SECONDS_PER_CELL * cells >= LOADING_SECONDS
             self._fast = long and KERNELS["timeline"].ready()
-        rest = Remaining(view, self._given, OVERRUN, self._fast)
+        rest = Remaining(view, self._given, self._fast)
         if not rest.todo:
             self._orders = [[] for _ in view.nodes]
             return
@@ -221,24 +221,21 @@ ENTRY = kernel.begin_or_advance.__name__
 class Remaining:
     """The instance ``problem``; its tasks from ``first`` on are the tasks ``todo`` of the run."""
 
-    def __init__(
-        self, view: DispatchView, given: Collection[int], overrun: float, fast: bool = False
-    ) -> None:
-        """*given*: tasks that have been assigned; *overrun*: seconds a task goes on past its
-        estimate, per second that it has computed.
-        """
+    def __init__(self, view: DispatchView, given: Collection[int], fast: bool) -> None:
+        """*given*: tasks that have been assigned; *fast*: replays by machine code."""
         self.view = view
         self.todo = [k for k in view.released() if k not in given]
         self.heads: Queues = [[] for _ in view.nodes]
         self._names: dict[int, str] = {}
         self._tasks: list[Task] = []
-        under_way = [row for i in range(len(view.nodes)) for row in self._under_way(i, overrun)]
+        under_way = [row for i in range(len(view.nodes)) for row in self._under_way(i)]
         written = {
             f for k in [*self.todo, *(k for _, k, _ in under_way)] for f in self._name_files(k)
         }
         holds = self._place_files(written)
         for i, k, seconds in under_way:
-            self._enter(i, _task(view.task(k), seconds))
+            self.heads[i].append(len(self._tasks))
+            self._tasks.append(_task(view.task(k), seconds))
         self.first = len(self._tasks)
         self._tasks += [_task(view.task(k)) for k in self.todo]
         self.problem = ReplicationProblem.model_construct(
@@ -255,14 +252,14 @@ class Remaining:
         self.place = {k: self.first + x for x, k in enumerate(self.todo)}
         self.fast = fast
 
-    def _under_way(self, i: int, overrun: float) -> list[tuple[int, int, float]]:
+    def _under_way(self, i: int) -> list[tuple[int, int, float]]:
         """(node, task, compute seconds from now on at speed 1) of what is decided on node *i*."""
         view, speed = self.view, self.view.nodes[i].speed
         rows = []
         for row in view.computing(i):
             left = row.end_seconds - view.now
             if left <= 0:
-                left = overrun * (view.now - row.start_seconds)
+                left = OVERRUN * (view.now - row.start_seconds)
             rows.append((i, row.task, left * speed))
         waits = view.unstarted(i)
         if waits is not None:
@@ -280,10 +277,6 @@ class Remaining:
         view, nodes = self.view, range(len(self.view.nodes))
         there = [(f, name) for f, name in self._names.items() if f not in written]
         return [[name for f, name in there if view.holds(i, f)] for i in nodes]
-
-    def _enter(self, i: int, entry: Task) -> None:
-        self.heads[i].append(len(self._tasks))
-        self._tasks.append(entry)
 
     def queues(self, orders: Sequence[Sequence[int]]) -> Queues:
         """Queues of the instance that run *orders*, tasks of the run by node, behind the heads."""

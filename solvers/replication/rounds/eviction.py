@@ -37,10 +37,6 @@ class Disks:
         self.access = Counter(file for task in pending for file in self.problem.inputs[task])
         self.copies = Counter(file for files in self.present for file in files)
 
-    def used(self, node: int) -> int:
-        """Bytes on *node*."""
-        return sum(self.problem.files[file].bytes for file in self.present[node])
-
     def evict_for_one_task(self, pending: Sequence[int]) -> list[Removal]:
         """Open a round: room for a pending task on every node (not farthest-next-use).
 
@@ -67,12 +63,9 @@ class Disks:
     def evict_until(self, node: int, most_bytes: int, keep: Iterable[int]) -> list[Removal]:
         """Evict from *node* until it holds *most_bytes* or only files of *keep*; returns what left."""
         gone: list[Removal] = []
-        used = self.used(node)
+        used = sum(self.problem.files[file].bytes for file in self.present[node])
         kept = set(keep)
-        while used > most_bytes:
-            victims = self.present[node] - kept
-            if not victims:
-                break
+        while used > most_bytes and (victims := self.present[node] - kept):
             file = min(victims, key=lambda item: (*self._rank(item, node), item))
             self.present[node].discard(file)
             self.copies[file] -= 1

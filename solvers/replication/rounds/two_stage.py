@@ -149,15 +149,14 @@ class Rounds:
         width = levels[0]
         size = len(nodes) // width
         children = [nodes[at * size : (at + 1) * size] for at in range(width)]
-        if len(levels) == 1:
-            chosen = self._select(tasks, children, budget)
-            start = {nodes[i]: list(part) for i, part in enumerate(chosen.tasks) if part}
-            limits = self._limits(None if budget is None else (1 - SELECTION_SHARE) * budget)
-            present = [frozenset(files) for files in self.disks.present]
-            copies = self.settings.replication
-            return [allocate(self.problem, start, nodes, present, limits, copies)]
         chosen = self._select(tasks, children, budget)
-        share = None if budget is None else (1 - SELECTION_SHARE) * budget / width
+        left = None if budget is None else (1 - SELECTION_SHARE) * budget
+        if len(levels) == 1:
+            start = {nodes[i]: list(part) for i, part in enumerate(chosen.tasks) if part}
+            present = [frozenset(files) for files in self.disks.present]
+            limits, copies = self._limits(left), self.settings.replication
+            return [allocate(self.problem, start, nodes, present, limits, copies)]
+        share = None if left is None else left / width
         return [
             part
             for child, mine in zip(children, chosen.tasks, strict=True)
@@ -169,7 +168,8 @@ class Rounds:
     ) -> Selection:
         """First stage: which of *tasks* each of *children* takes in this round."""
         places = [self._place(child) for child in children]
-        if self._all_fit(tasks, places):
+        single = len(places) == len(self.problem.nodes)
+        if single and all(place.disk_bytes is None for place in places):
             # Section 4.1: with room for everything at once there is nothing to select.
             greedy = greedy_selection(self.problem, tasks, places)
             return Selection(tuple(map(tuple, greedy)), True, True)
@@ -179,11 +179,6 @@ class Rounds:
         self.unbalanced += not chosen.balanced
         self.unproven += not chosen.proven
         return chosen
-
-    def _all_fit(self, tasks: list[int], places: Sequence[Place]) -> bool:
-        """Whether compute nodes (not virtual ones) without a limit can hold all files."""
-        single = len(places) == len(self.problem.nodes)
-        return single and all(place.disk_bytes is None for place in places)
 
     def _limits(self, seconds: float | None) -> BackendLimits:
         if seconds is not None:
@@ -281,18 +276,14 @@ class Rounds:
 
     def notes(self) -> list[str]:
         """What a reader should know of how the rounds were found."""
-        said = [f"{len(self.rounds)} round(s)"]
-        if self.unbalanced:
-            said.append(f"{self.unbalanced} selection(s) without the balance (17)")
-        if self.unproven:
-            said.append(f"{self.unproven} selection(s) not proven largest")
-        if self.hurried:
-            said.append(f"{self.hurried} round(s) made in haste when the time was over")
-        if self.rushed:
-            said.append(
-                f"{self.rushed} model(s) had less time than effort={self.settings.effort:g}"
-            )
-        return said
+        counted = (
+            (self.unbalanced, "selection(s) without the balance (17)"),
+            (self.unproven, "selection(s) not proven largest"),
+            (self.hurried, "round(s) made in haste when the time was over"),
+            (self.rushed, f"model(s) had less time than effort={self.settings.effort:g}"),
+        )
+        told = [f"{number} {what}" for number, what in counted if number]
+        return [f"{len(self.rounds)} round(s)", *told]
 
 
 def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
