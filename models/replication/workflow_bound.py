@@ -52,14 +52,11 @@ class WorkflowBound:
     def link(self) -> float:
         """All that must cross the remote link (all private links together) or one storage's disk."""
         network, files = self.problem.network, self.problem.files
-        shared, nodes = (
-            (self.link_model or network.remote_link) == "shared",
-            len(self.problem.nodes),
-        )
+        nodes = len(self.problem.nodes)
+        links = 1 if (self.link_model or network.remote_link) == "shared" else nodes
         # What crosses the links crosses the interfaces of nodes, too.
         rate = min(
-            network.remote_bytes_per_second * (1 if shared else nodes),
-            network.replica_bytes_per_second * nodes,
+            network.remote_bytes_per_second * links, network.replica_bytes_per_second * nodes
         )
         kept = [f for f, k in enumerate(self.problem.producer) if k >= 0 and files[f].keep]
         best = self._crossing(self.first_touch, kept, rate)

@@ -15,7 +15,7 @@ from ioopt.metrics import mean_and_standard_error
 from ioopt.models.flexgang.frame import PatternData, covered, model_objective
 from ioopt.options import Deadline
 from ioopt.problems.base import Json, Record
-from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem, Pattern
+from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.sim.flexgang.flexible_gang import measure, num_bursts_drawn
 from ioopt.solvers.flexgang.greedy import best_of, greedy_plans
@@ -129,12 +129,17 @@ def solve(
     begun = request.deadline.elapsed()
     # Before anything else, and for longer, so that they have the time that the greedy solver would have.
     greedy = list(greedy_plans(problem, request.deadline, GREEDY_RESERVE))
-    patterns, notes = _patterns(problem, settings)
+    wanted = [item for item in problem.patterns() if settings.patterns == "all" or not item.k]
+    patterns = [item for item in wanted if covered(problem, item)]
+    skipped = " ".join(item.key for item in wanted if item not in patterns)
+    notes = [f"patterns without an entry in the surface: {skipped}"] if skipped else []
     search = PatternSearch(problem, patterns, request)
     baselines = _baselines(problem, search, greedy)
     _offer(search, baselines, request)
     build = request.deadline.elapsed() - begun
-    _search(search, request)
+    limit = request.options.time_limit_seconds
+    search.relax()
+    search.run(request.options.gap or 0.0, 0.0 if limit is None else RESERVE_FRACTION * limit)
     candidates = _candidates(search, baselines)
     metrics: Json = {
         "per_pattern": {state.pattern.key: state.row() for state in search.states},
@@ -170,14 +175,6 @@ def solve(
     return replace(outcome, plan=plan, bound=search.bound, notes=tuple(notes))
 
 
-def _patterns(problem: FlexibleGangProblem, settings: Settings) -> tuple[list[Pattern], list[str]]:
-    wanted = [item for item in problem.patterns() if settings.patterns == "all" or not item.k]
-    patterns = [item for item in wanted if covered(problem, item)]
-    skipped = " ".join(item.key for item in wanted if item not in patterns)
-    notes = [f"patterns without an entry in the surface: {skipped}"] if skipped else []
-    return patterns, notes
-
-
 def _baselines(
     problem: FlexibleGangProblem,
     search: PatternSearch,
@@ -208,13 +205,6 @@ def _offer(
     best = max(search.states, key=lambda state: state.value, default=None)
     if best is not None and best.plan is not None:
         request.incumbents.report(best.plan, best.value, search.bound)
-
-
-def _search(search: PatternSearch, request: SolveRequest) -> None:
-    """Bound all patterns, then bring those that may win to the gap asked for."""
-    limit = request.options.time_limit_seconds
-    search.relax()
-    search.run(request.options.gap or 0.0, 0.0 if limit is None else RESERVE_FRACTION * limit)
 
 
 def _candidates(search: PatternSearch, plans: dict[str, FlexibleGangPlan]) -> list[Candidate]:

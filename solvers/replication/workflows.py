@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from ioopt.models.replication.workflow_bound import makespan_bound_seconds
 from ioopt.problems.replication import (
@@ -83,13 +84,9 @@ def _planned(
 
 PLANNERS: dict[str, Planner] = {
     "b-level": solve_b_level,
-    "locality": lambda problem, request: dispatch.answer(
-        problem, request, dispatch.locality, dispatch.Settings()
-    ),
+    "locality": partial(dispatch.answer, policy=dispatch.locality, settings=dispatch.Settings()),
     "heft": solve_heft,
     "ready-min-min": solve_ready_min_min,
-    "fifo": lambda problem, request: dispatch.answer(
-        problem, request, dispatch.fifo, dispatch.Settings()
-    ),
+    "fifo": partial(dispatch.answer, policy=dispatch.fifo, settings=dispatch.Settings()),
 }
 """In the order in which they are tried: the quickest, the best on small disks, the rest."""

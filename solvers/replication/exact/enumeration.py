@@ -11,7 +11,6 @@ from functools import reduce as fold
 from itertools import pairwise, takewhile
 
 from ioopt import compiled as machine_code
-from ioopt.compiled.choice import use_machine_code
 from ioopt.models.replication.aggregated import attach, horizon
 from ioopt.models.replication.file_options import FileGroup, FileMix, FileOption, file_options
 from ioopt.models.replication.static import Cycles, Moves, StaticInstance
@@ -40,11 +39,6 @@ def applies(instance: StaticInstance) -> bool:
         and 0 < len(instance.problem.tasks) <= MOST_TASKS
         and len(_kinds(instance)) <= MOST_KINDS
     )
-
-
-def takes_machine_code(deadline: Deadline) -> bool:
-    """Whether a search that plain Python did not end goes on with machine code."""
-    return use_machine_code("enumeration", deadline, deadline.remaining())
 
 
 def _kinds(instance: StaticInstance) -> list[tuple[int, int, int]]:
@@ -162,11 +156,8 @@ class Enumeration:
         )  # fmt: skip
 
     def _state(self) -> kernel.State:
-        box, nodes, files = (
-            machine_code.boxes(self.compiled),
-            self.instance.num_nodes,
-            self.instance.num_files,
-        )
+        box = machine_code.boxes(self.compiled)
+        nodes, files = self.instance.num_nodes, self.instance.num_files
         depths, places, groups = len(self._tasks) + 1, files + 1, len(self.options.first) - 1
 
         def zeros(count: int) -> machine_code.Box:

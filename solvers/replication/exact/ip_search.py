@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ioopt.compiled.choice import use_machine_code
 from ioopt.models.replication import bounds
 from ioopt.models.replication.aggregated import AggregatedModel, num_columns
 from ioopt.models.replication.static import (
@@ -177,7 +178,8 @@ class Search:
         """Enumerate where that applies: for a moment, or *fast* for seconds, in machine code."""
         if self.over() or not enumeration.applies(self.instance):
             return
-        if fast and not enumeration.takes_machine_code(self.deadline):
+        left = self.deadline.remaining()
+        if fast and not use_machine_code("enumeration", self.deadline, left):
             return
         search = enumeration.Enumeration(
             self.instance, self.cycles, self.replication, self.deadline, fast, self.relays

@@ -232,7 +232,7 @@ class Remaining:
         written = {
             f for k in [*self.todo, *(k for _, k, _ in under_way)] for f in self._name_files(k)
         }
-        holds = self._place_files(written)
+        there = [(f, name) for f, name in self._names.items() if f not in written]
         for i, k, seconds in under_way:
             self.heads[i].append(len(self._tasks))
             self._tasks.append(_task(view.task(k), seconds))
@@ -241,8 +241,10 @@ class Remaining:
         self.problem = ReplicationProblem.model_construct(
             name="remaining", network=view.network, storages=(), tasks=tuple(self._tasks),
             nodes=tuple(
-                Node.model_construct(**{**dict(node), "holds": tuple(held)})
-                for node, held in zip(view.nodes, holds, strict=True)
+                Node.model_construct(
+                    **{**dict(node), "holds": tuple(name for f, name in there if view.holds(i, f))}
+                )
+                for i, node in enumerate(view.nodes)
             ),
             files=tuple(
                 File.model_construct(id=name, bytes=view.size(f), storage=None, keep=False)
@@ -271,12 +273,6 @@ class Remaining:
         task, reads, writes = self.view.task(k), self.view.inputs(k), self.view.outputs(k)
         self._names.update(zip((*reads, *writes), (*task.inputs, *task.outputs), strict=True))
         return writes
-
-    def _place_files(self, written: Collection[int]) -> list[list[str]]:
-        """What each node holds, but for files that are yet to be *written*."""
-        view, nodes = self.view, range(len(self.view.nodes))
-        there = [(f, name) for f, name in self._names.items() if f not in written]
-        return [[name for f, name in there if view.holds(i, f)] for i in nodes]
 
     def queues(self, orders: Sequence[Sequence[int]]) -> Queues:
         """Queues of the instance that run *orders*, tasks of the run by node, behind the heads."""

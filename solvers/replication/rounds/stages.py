@@ -187,12 +187,8 @@ def allocate(
     small = _restricted(problem, tasks, nodes, present, read)
     instance = reduce(small)
     local = {node: at for at, node in enumerate(nodes)}
-    row = {task: at for at, task in enumerate(tasks)}
-    assign = [0] * len(tasks)
-    for node, part in start.items():
-        for task in part:
-            assign[row[task]] = local[node]
-    best = first_moves(instance, assign, copies)
+    placed = {task: local[node] for node, part in start.items() for task in part}
+    best = first_moves(instance, [placed[task] for task in tasks], copies)
     terms = sum(len(group.inputs) for group in instance.classes) + 4 * instance.num_files
     left = timed(limits, terms * len(nodes) / TERMS_PER_SECOND)
     if tasks and left is not None:

@@ -88,16 +88,16 @@ def uniform(random: Ints) -> float:
     return draw(random, MODULUS) / MODULUS
 
 
-def keep(line: Line) -> None:
-    """Remember order, nodes and barriers as they are."""
-    for k in range(len(line.order)):
-        line.kept_order[k] = line.order[k]
-        line.kept_node[k] = line.node[k]
-        line.kept_cut[k] = line.cut[k]
+def keep(line: Line, order: Ints, node: Ints, cut: Ints) -> None:
+    """Remember order, nodes and barriers as they are, in the copies given."""
+    for x in range(len(line.order)):
+        order[x] = line.order[x]
+        node[x] = line.node[x]
+        cut[x] = line.cut[x]
 
 
 def put_back(line: Line) -> None:
-    """Return to what :func:`keep` remembers."""
+    """Return to ``kept_order`` and its like."""
     for p in range(len(line.order)):
         line.order[p] = line.kept_order[p]
         line.place[line.order[p]] = p
@@ -107,10 +107,7 @@ def put_back(line: Line) -> None:
 
 def keep_best(line: Line) -> None:
     """Remember order, nodes and barriers as the best."""
-    for x in range(len(line.order)):
-        line.best_order[x] = line.order[x]
-        line.best_node[x] = line.node[x]
-        line.best_cut[x] = line.cut[x]
+    keep(line, line.best_order, line.best_node, line.best_cut)
 
 
 def write_queues(inst: Instance, plan: Queues, line: Line) -> bool:

@@ -24,7 +24,7 @@ from ioopt.protocols import SolveRequest
 from ioopt.registry import KINDS
 from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.solve import solve_program
-from ioopt.solvers.flexgang.linear import best_tau, relaxed_bound
+from ioopt.solvers.flexgang.linear import plan_with_best_tau, relaxed_bound
 from ioopt.solvers.flexgang.pattern_search import PatternSearch, plan_of_answer
 from ioopt.solving import plan_of
 
@@ -227,6 +227,5 @@ def test_loose_cpu_goes_where_it_is_worth_most() -> None:
         }
     )  # fmt: skip
     placement = Placement(home={0: 0, 1: 0}, rows={0: 1, 1: 1})
-    found = best_tau(data_of(problem, 0, 1), placement)
-    assert found is not None
-    assert found[0] == {0: pytest.approx(0.0, abs=1e-9), 1: pytest.approx(0.01)}
+    plan = plan_with_best_tau(data_of(problem, 0, 1), placement)
+    assert plan is not None and plan.tau_seconds == {"loose": pytest.approx(0.01)}

@@ -92,7 +92,7 @@ def test_moves_keep_producers_before_readers_and_tasks_where_they_fit(
     flow, plan = annealing.line, annealing.arrays
     for step in range(60):
         before = list(flow.order), list(flow.place), list(flow.node)
-        keep(flow)
+        keep(flow, flow.kept_order, flow.kept_node, flow.kept_cut)
         change(engine.inst, flow)
         write_queues(engine.inst, plan, flow)
         place = {k: p for p, k in enumerate(flow.order)}
