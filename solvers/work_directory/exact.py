@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ioopt.problems.work_directory import Fault, WorkDirectoryPlan, WorkDirectoryProblem
-from ioopt.protocols import Outcome, SolveRequest
+from ioopt.protocols import Outcome
 from ioopt.result import Status
 from ioopt.sim.work_directory.dispatch import Dispatcher, dispatch
 from ioopt.sim.work_directory.order import sequential_peak
@@ -15,8 +15,8 @@ from ioopt.sim.work_directory.replay import replay
 from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
 from ioopt.solvers.backends.cpsat_directory import Scale, in_order, program
 from ioopt.solvers.backends.cpsat_program import solve_cpsat
-from ioopt.solvers.work_directory.dispatch import Question
-from ioopt.solvers.work_directory.search import Settings, search
+from ioopt.solvers.work_directory.dispatch import Answer, Question
+from ioopt.solvers.work_directory.search import Asked, search
 from ioopt.solvers.work_directory.search import solve as search_alone
 from ioopt.units import exact
 
@@ -31,9 +31,7 @@ PARAMETERS = {"symmetry_level": 0, "linearization_level": 2}
 """Of CP-SAT: without the energy of the intervals in its relaxation four tasks may take minutes."""
 
 
-def solve(
-    problem: WorkDirectoryProblem, request: SolveRequest[Settings, WorkDirectoryPlan]
-) -> Outcome[WorkDirectoryPlan]:
+def solve(problem: WorkDirectoryProblem, request: Asked) -> Answer:
     """Prove the least makespan, or with the measure ``peak_bytes`` the least peak, in the time there is."""
     if request.measure != "peak_bytes":
         question = Question.of(problem)
@@ -45,9 +43,7 @@ def solve(
     return replace(found, bound=bound, objective_name="peak_bytes")
 
 
-def _least_peak(
-    question: Question, request: SolveRequest[Settings, WorkDirectoryPlan]
-) -> tuple[list[int], bool]:
+def _least_peak(question: Question, request: Asked) -> tuple[list[int], bool]:
     """The order with the least peak found, and whether none has less. Times do not matter: all are 1."""
     order, problem = question.order, question.problem
     if question.least.bound == question.found:
@@ -62,15 +58,11 @@ def _least_peak(
     return order, answer.status is Status.OPTIMAL
 
 
-def _run(
-    model: CpModel, request: SolveRequest[Settings, WorkDirectoryPlan], seconds: float
-) -> BackendAnswer:
+def _run(model: CpModel, request: Asked, seconds: float) -> BackendAnswer:
     return solve_cpsat(model, BackendLimits.of(request, seconds), parameters=PARAMETERS)
 
 
-def _least_makespan(
-    question: Question, request: SolveRequest[Settings, WorkDirectoryPlan]
-) -> Outcome[WorkDirectoryPlan]:
+def _least_makespan(question: Question, request: Asked) -> Answer:
     """The better of what a short search and the program find, and what is proven."""
     problem, deadline = question.problem, request.deadline
     part = deadline.within(deadline.remaining() * SEARCH_SHARE)
@@ -110,9 +102,7 @@ def _carried_out(question: Question, scale: Scale, begun: list[int]) -> list[Wor
     return []
 
 
-def solve_auto(
-    problem: WorkDirectoryProblem, request: SolveRequest[Settings, WorkDirectoryPlan]
-) -> Outcome[WorkDirectoryPlan]:
+def solve_auto(problem: WorkDirectoryProblem, request: Asked) -> Answer:
     """``exact`` where it is small and for least peaks, else ``search``."""
     small = len(problem.tasks) <= SMALL
     return solve(problem, request) if small else search_alone(problem, request)
