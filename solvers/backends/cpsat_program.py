@@ -112,9 +112,7 @@ def solve_cpsat(
     try:
         code = run_interruptibly(lambda: solver.solve(model, watcher), solver.stop_search, cancel)
     finally:
-        if limits.log is not None:
-            with open(limits.log, "a", encoding="utf-8") as stream:
-                stream.write("\n".join(logs) + "\n")
+        limits.note("\n".join(logs) + "\n")
     seconds = time.monotonic() - begun
     name = solver.status_name(code)
     if name == "MODEL_INVALID":

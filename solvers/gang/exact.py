@@ -145,15 +145,8 @@ class ExactPolicy:
         self.events = 0
         self.stopped_at: int | None = settings.exact_events
         self.share = exact(settings.guard)
-        self.greedy = index(
-            IndexSettings(
-                weight=settings.weight,
-                queue=settings.queue,
-                guard=settings.guard,
-                age_seconds=0.0,
-                pack_ratio=1.0,
-            )
-        )
+        alike = settings.model_dump(include={"weight", "queue", "guard"})
+        self.greedy = index(IndexSettings(**alike, age_seconds=0.0, pack_ratio=1.0))
 
     def update(self, state: State) -> State:
         """One scheduling event."""

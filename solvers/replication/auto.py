@@ -8,15 +8,15 @@ and ample disks its plans end later on presets image-85 and sat-85, and about as
 
 from dataclasses import replace
 
-from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
-from ioopt.protocols import Outcome, SolveRequest
+from ioopt.problems.replication import ReplicationProblem
+from ioopt.protocols import SolveRequest
 from ioopt.solvers.replication import workflows
 from ioopt.solvers.replication.exact import exact_workflow, ip
-from ioopt.solvers.replication.plans import TINY_TASKS
+from ioopt.solvers.replication.plans import TINY_TASKS, Answer
 from ioopt.solvers.replication.search import link_aware
 
 
-def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome[ReplicationPlan]:
+def solve(problem: ReplicationProblem, request: SolveRequest) -> Answer:
     """Solve with the picked solver; the first note says which and why."""
     tasks = len(problem.tasks)
     additive = request.measure == "additive_seconds"

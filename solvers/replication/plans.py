@@ -14,7 +14,9 @@ from ioopt.problems.replication import (
     ReplicationProblem,
     Round,
 )
+from ioopt.protocols import Outcome
 
+Answer = Outcome[ReplicationPlan]
 Sources = Literal["lowest", "least-loaded"]
 TINY_TASKS = 8
 """Up to so many tasks plain Python proves in a moment, on two to four nodes."""

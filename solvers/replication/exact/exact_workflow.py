@@ -30,7 +30,7 @@ from ioopt.sim.replication.state import instance_arrays, new_log, new_state, que
 from ioopt.solvers.backends.cpsat_replay import relaxed_seconds
 from ioopt.solvers.replication.exact import queue_kernel as kernel
 from ioopt.solvers.replication.exact.queue_bound import Path
-from ioopt.solvers.replication.plans import TINY_TASKS, build_plan, tiny_batch
+from ioopt.solvers.replication.plans import TINY_TASKS, Answer, build_plan, tiny_batch
 from ioopt.solvers.replication.search import link_aware
 
 if TYPE_CHECKING:
@@ -60,9 +60,7 @@ class Settings(Record):
     replays: int | None = None
 
 
-def solve(
-    problem: ReplicationProblem, request: SolveRequest[Settings, ReplicationPlan]
-) -> Outcome[ReplicationPlan]:
+def solve(problem: ReplicationProblem, request: SolveRequest[Settings, ReplicationPlan]) -> Answer:
     """The queues that end first, and a bound of all plans' makespans, also of those with copy entries."""
     problem.require_room()
     if len(problem.tasks) > MOST_TASKS:
@@ -82,7 +80,7 @@ def solve(
     return run.outcome()
 
 
-def least_makespan(problem: ReplicationProblem, request: SolveRequest) -> Outcome[ReplicationPlan]:
+def least_makespan(problem: ReplicationProblem, request: SolveRequest) -> Answer:
     """``ip`` where the makespan is the measure: every queue of few tasks, else ``link-aware``."""
     few = len(problem.tasks) <= MOST_TASKS and all(node.staging == 1 for node in problem.nodes)
     asked = replace(request, settings=None)
@@ -92,7 +90,7 @@ def least_makespan(problem: ReplicationProblem, request: SolveRequest) -> Outcom
     return replace(found, bound=max(found.bound or 0.0, TransferBound(problem).seconds))
 
 
-def searched(problem: ReplicationProblem, request: SolveRequest) -> Outcome[ReplicationPlan]:
+def searched(problem: ReplicationProblem, request: SolveRequest) -> Answer:
     """The plan of ``link-aware``; of few tasks with the bound of the relaxation, if there is time for it."""
     limit, few = request.deadline, len(problem.tasks) <= MOST_TASKS
     if few and RELAX_KEPT * limit.remaining() >= LEAST_RELAXED:
@@ -209,7 +207,7 @@ class _Run:
                 self.stop = StopReason.TIME if self.deadline.expired() else StopReason.ITERATIONS
                 return False
 
-    def outcome(self) -> Outcome[ReplicationPlan]:
+    def outcome(self) -> Answer:
         """The best plan and the bound."""
         note = f"{self.replays} replays of beginnings of queues"
         if self.stop is StopReason.FINISHED:

@@ -23,11 +23,7 @@ from ioopt.solvers.replication.exact.enumeration import applies
 from ioopt.solvers.replication.exact.ip_search import SMALL_COLUMNS, Search
 from ioopt.solvers.replication.greedy.job_data_present import plan_in_file_order
 from ioopt.solvers.replication.greedy.minmin import answer_instead, in_haste, plan_minmin
-from ioopt.solvers.replication.plans import (
-    TINY_TASKS,
-    one_round_too_small,
-    require_batch,
-)
+from ioopt.solvers.replication.plans import TINY_TASKS, Answer, one_round_too_small, require_batch
 
 HURRY_SECONDS = 3.0
 """With less left than that annealing is begun twice only, unless the instance is small."""
@@ -57,9 +53,7 @@ class Settings(Record):
     moves: MovesAre = "advice"
 
 
-def solve(
-    problem: ReplicationProblem, request: SolveRequest[Settings, ReplicationPlan]
-) -> Outcome[ReplicationPlan]:
+def solve(problem: ReplicationProblem, request: SolveRequest[Settings, ReplicationPlan]) -> Answer:
     """Solve the static model; without settings and a backend the replay, where its end is the measure."""
     settings, plain = request.settings or Settings(), request.options.backend is None
     if request.measure == "makespan_seconds" and settings == Settings() and plain:
@@ -77,7 +71,7 @@ def solve(
 
 def _least_additive(
     problem: ReplicationProblem, request: SolveRequest, settings: Settings
-) -> Outcome[ReplicationPlan]:
+) -> Answer:
     require_batch(problem)
     if (hasty := in_haste(problem, request)) is not None:
         return hasty

@@ -23,7 +23,7 @@ from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
 from ioopt.solvers.backends.solve import solve_program
 from ioopt.solvers.replication.exact.ip import cycle_notes, one_round_note
 from ioopt.solvers.replication.greedy.minmin import answer_instead
-from ioopt.solvers.replication.plans import one_round_too_small, require_batch
+from ioopt.solvers.replication.plans import Answer, one_round_too_small, require_batch
 
 TERMS_PER_SECOND = 60_000
 """How fast PuLP builds and hands over a model on a busy machine."""
@@ -36,9 +36,7 @@ class Settings(Record):
     replication: bool = True
 
 
-def solve(
-    problem: ReplicationProblem, request: SolveRequest[Settings, ReplicationPlan]
-) -> Outcome[ReplicationPlan]:
+def solve(problem: ReplicationProblem, request: SolveRequest[Settings, ReplicationPlan]) -> Answer:
     """Solve the printed model (by HiGHS unless asked), or answer by minmin where it takes too long."""
     require_batch(problem)
     settings = request.settings or Settings()
