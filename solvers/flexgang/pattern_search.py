@@ -172,8 +172,5 @@ class PatternSearch:
 def plan_of_answer(model: AssignmentModel, answer: BackendAnswer) -> FlexibleGangPlan | None:
     """The plan of a solution, its tau re-optimised; None when a floor met by tolerance cannot be kept."""
     placement = model.placement(answer.values)
-    for slack in (0.0, FLOOR_SLACK):
-        plan = plan_with_best_tau(model.data, placement, slack)
-        if plan is not None:
-            return plan
-    return None
+    exact = plan_with_best_tau(model.data, placement)
+    return exact or plan_with_best_tau(model.data, placement, FLOOR_SLACK)

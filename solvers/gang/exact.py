@@ -245,9 +245,9 @@ def solve(problem: GangProblem | GangMatrixProblem, request: SolveRequest) -> Ou
     backend = request.options.backend
     if isinstance(problem, GangMatrixProblem):
         settings = settings.model_copy(update={"limit": settings.limit or SNAPSHOT_LIMIT})
+        policy = ExactPolicy(settings, request.deadline, backend)
+        return _decide(problem, policy, request.deadline)
     chosen = ExactPolicy(settings, request.deadline, backend)
-    if isinstance(problem, GangMatrixProblem):
-        return _decide(problem, chosen, request.deadline)
     if backend not in (None, CPSAT):
         raise UsageError(
             f"backend {backend} has no deterministic limit and serves single decisions "

@@ -8,13 +8,11 @@ from ioopt.errors import OutOfTime
 from ioopt.models.replication.aggregated import num_columns
 from ioopt.models.replication.static import (
     Cycles,
-    Moves,
     StaticInstance,
     from_plan,
     reduce,
     to_plan,
 )
-from ioopt.options import Deadline
 from ioopt.problems.base import Record
 from ioopt.problems.replication import MovesAre, ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Incumbents, Outcome, SolveRequest
@@ -76,33 +74,22 @@ def _least_additive(
     if (hasty := in_haste(problem, request)) is not None:
         return hasty
     instance = reduce(problem)
-    asked = replace(request, deadline=_before(request.deadline, len(problem.tasks)))
+    # What is left to do then is to write the plan, to check it and to replay it.
+    left = request.deadline.remaining()
+    least = max(
+        LEAST_SHARE * left, left - ANSWER_SECONDS - ANSWER_SECONDS_PER_TASK * len(problem.tasks)
+    )
+    asked = replace(request, deadline=request.deadline.within(least))
     search = Search(instance, asked, settings.cycles, settings.replication)
     build = request.deadline.elapsed()
     search.quick_bounds()
     if not search.infeasible:
-        if request.start is not None:
-            _warm_start(search, request.start)
+        if request.start is not None and not _offered(search, request.start):
+            search.notes.append("the warm start states no complete static plan and was not used")
         _greedy_start(search)
         _run(search, settings, request.options.backend)
         _bound_of_all_plans(search, settings)
     return _outcome(search, problem, request, build)
-
-
-def _before(deadline: Deadline, tasks: int) -> Deadline:
-    """A deadline that leaves time to write the plan, check it and replay it."""
-    left = deadline.remaining()
-    return deadline.within(
-        max(LEAST_SHARE * left, left - ANSWER_SECONDS - ANSWER_SECONDS_PER_TASK * tasks)
-    )
-
-
-def _warm_start(search: Search, start: ReplicationPlan) -> None:
-    moves = from_plan(search.instance, start)
-    complete = moves is not None and _stands(search, moves)
-    search.offer(moves if complete else None)
-    if not complete:
-        search.notes.append("the warm start states no complete static plan and was not used")
 
 
 def _greedy_start(search: Search) -> None:
@@ -115,17 +102,19 @@ def _greedy_start(search: Search) -> None:
         greedy = plan_minmin(problem, deadline=search.deadline)[0]
     except OutOfTime:
         greedy = plan_in_file_order(problem)
-    moves = from_plan(search.instance, greedy)
-    if moves is not None and _stands(search, moves):
-        search.offer(moves)
+    _offered(search, greedy)
 
 
-def _stands(search: Search, moves: Moves) -> bool:
-    """Whether a warm start is a valid static plan, by the checker's own judgement."""
-    if not search.replication and moves.copies:
+def _offered(search: Search, start: ReplicationPlan) -> bool:
+    """Offer a warm start if it is a valid static plan, by the checker's own judgement."""
+    moves = from_plan(search.instance, start)
+    if moves is None or (moves.copies and not search.replication):
         return False
     plan = to_plan(search.instance, moves, search.cycles == "printed")
-    return not check(search.instance.problem, plan, None).violations
+    if check(search.instance.problem, plan, None).violations:
+        return False
+    search.offer(moves)
+    return True
 
 
 def _run(search: Search, settings: Settings, backend: str | None) -> None:

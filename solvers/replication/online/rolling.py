@@ -171,8 +171,8 @@ class Rolling:
 
     def _in_force(self, rest: Remaining) -> Queues | None:
         """The plan in force; None where it leaves out tasks that have arrived since."""
-        left = [[k for k in order if k in rest.place] for order in self._orders]
-        return rest.queues(left) if sum(map(len, left)) == len(rest.todo) else None
+        left = [[rest.place[k] for k in order if k in rest.place] for order in self._orders]
+        return rest.behind_heads(left) if sum(map(len, left)) == len(rest.todo) else None
 
 
 def _candidates(rest: Remaining) -> Iterator[Queues]:
@@ -273,13 +273,6 @@ class Remaining:
         task, reads, writes = self.view.task(k), self.view.inputs(k), self.view.outputs(k)
         self._names.update(zip((*reads, *writes), (*task.inputs, *task.outputs), strict=True))
         return writes
-
-    def queues(self, orders: Sequence[Sequence[int]]) -> Queues:
-        """Queues of the instance that run *orders*, tasks of the run by node, behind the heads."""
-        return [
-            head + [self.place[k] for k in order]
-            for head, order in zip(self.heads, orders, strict=True)
-        ]
 
     def behind_heads(self, queues: Sequence[Sequence[int]]) -> Queues:
         """Queues of a planner that knows of no heads, the heads put first."""

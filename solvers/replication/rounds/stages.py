@@ -215,6 +215,7 @@ def _restricted(
     read: Sequence[int],
 ) -> ReplicationProblem:
     """The problem of these tasks on these nodes, with the files *read* in that order."""
+    held = [sorted(present[node].intersection(read)) for node in nodes]
     return ReplicationProblem.model_construct(
         name=problem.name,
         network=problem.network,
@@ -223,13 +224,9 @@ def _restricted(
         tasks=tuple(problem.tasks[task] for task in tasks),
         nodes=tuple(
             problem.nodes[node].model_copy(
-                update={
-                    "holds": tuple(
-                        problem.files[f].id for f in sorted(present[node].intersection(read))
-                    )
-                }
+                update={"holds": tuple(problem.files[f].id for f in files)}
             )
-            for node in nodes
+            for node, files in zip(nodes, held, strict=True)
         ),
     )
 

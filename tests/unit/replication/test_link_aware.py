@@ -126,7 +126,7 @@ def test_moves_of_an_order_leave_nothing_behind(held: bool) -> None:
     now = line.values[line_moves.NOW]
     accepted = 0
     for _ in range(400):
-        line_moves.keep(line)
+        line_moves.keep(line, line.kept_order, line.kept_node, line.kept_cut)
         line_moves.change(engine.inst, line)
         limit = 1.02 * now
         value = line_kernel.seconds(engine.inst, line, limit)
@@ -226,7 +226,7 @@ def test_moves_of_barriers_are_taken_back_whole() -> None:
 
     before, changed = state(), 0
     for _ in range(60):
-        line_moves.keep(line)
+        line_moves.keep(line, line.kept_order, line.kept_node, line.kept_cut)
         line_moves.change_barriers(engine.inst, line)
         changed += line_moves.write_queues(engine.inst, plan, line)
         assert sorted(line.order) == list(range(12))
