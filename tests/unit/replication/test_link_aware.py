@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from typing import Any
 
+import conftest
 import pytest
 from conftest import shared_files
 from replication_samples import document
@@ -321,11 +321,8 @@ def test_image_85_under_limited_disk_comes_near_the_bound() -> None:
 
 def ticking(seconds: float, limit: float = 60.0, **settings: Any) -> SolveRequest:
     """A request whose clock goes on by *seconds* whenever it is read."""
-    count = itertools.count()
-    deadline = Deadline(limit, clock=lambda: next(count) * seconds)
-    return SolveRequest(
-        SolveOptions(time_limit_seconds=limit), deadline, link_aware.Settings(**settings)
-    )
+    deadline, options = conftest.ticking(limit, seconds), SolveOptions(time_limit_seconds=limit)
+    return SolveRequest(options, deadline, link_aware.Settings(**settings))
 
 
 @pytest.mark.usefixtures("whole_effort")
