@@ -221,17 +221,13 @@ class TransferBound(WorkflowBound):
     @cached_property
     def critical_path(self) -> float:
         """The largest over the tasks of the least over the nodes: what comes before, itself, what follows."""
-        return max(
-            (
-                min(
-                    self._heads[k][c] + self._work(k, node) + self._tails[k][c]
-                    for c, node in self._places[k]
-                )
-                for k in range(len(self.problem.tasks))
-                if self._places[k]
-            ),
-            default=0.0,
+        heads, tails = self._heads, self._tails
+        least = (
+            min(heads[k][c] + self._work(k, node) + tails[k][c] for c, node in places)
+            for k, places in enumerate(self._places)
+            if places
         )
+        return max(least, default=0.0)
 
     @cached_property
     def core_area(self) -> float:

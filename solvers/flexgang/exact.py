@@ -20,7 +20,7 @@ from ioopt.protocols import Outcome, SolveRequest
 from ioopt.sim.flexgang.flexible_gang import measure, num_bursts_drawn
 from ioopt.solvers.flexgang.greedy import best_of, greedy_plans
 from ioopt.solvers.flexgang.pattern_search import PatternSearch
-from ioopt.solvers.flexgang.strict import strict_plan
+from ioopt.solvers.flexgang.strict import try_strict
 
 SELECTION_SEEDS = tuple(range(10_001, 10_007))
 """Seeds on which plans are chosen; reports use others."""
@@ -135,7 +135,6 @@ def solve(
     notes = [f"patterns without an entry in the surface: {skipped}"] if skipped else []
     search = PatternSearch(problem, patterns, request)
     baselines = _baselines(problem, search, greedy)
-    _offer(search, baselines, request)
     build = request.deadline.elapsed() - begun
     limit = request.options.time_limit_seconds
     search.relax()
@@ -180,10 +179,13 @@ def _baselines(
     search: PatternSearch,
     greedy: list[tuple[PatternData, FlexibleGangPlan]],
 ) -> dict[str, FlexibleGangPlan]:
-    """Strict, strict + fill and the best of the *greedy* plans, those that keep the floors."""
+    """Strict, strict + fill and the best of the *greedy* plans, those that keep the floors.
+
+    The search starts from them and from the plan that its request brings.
+    """
     found: dict[str, FlexibleGangPlan] = {}
     for name, fill in (("strict", False), ("strict-fill", True)):
-        plan = strict_plan(problem, fill)
+        plan, _ = try_strict(problem, fill)
         if plan is not None:
             found[name] = plan
     known = [item for item in greedy if item[0].pattern.key in search.by_key]
@@ -191,20 +193,15 @@ def _baselines(
         search.offer(plan)
     if known:
         found["greedy"] = best_of(known)
-    return found
-
-
-def _offer(
-    search: PatternSearch, baselines: dict[str, FlexibleGangPlan], request: SolveRequest
-) -> None:
-    """Start the search from the baselines and the plan that the request brings."""
-    for plan in baselines.values():
+    for plan in found.values():
         search.offer(plan)
+    request = search.request
     if request.start is not None and f"{request.start.k},{request.start.d}" in search.by_key:
         search.offer(request.start)
     best = max(search.states, key=lambda state: state.value, default=None)
     if best is not None and best.plan is not None:
         request.incumbents.report(best.plan, best.value, search.bound)
+    return found
 
 
 def _candidates(search: PatternSearch, plans: dict[str, FlexibleGangPlan]) -> list[Candidate]:

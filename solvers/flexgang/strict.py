@@ -22,13 +22,11 @@ def solve(
     return Outcome(plan, notes=(f"no strict plan: {why}",) if plan is None else ())
 
 
-def strict_plan(problem: FlexibleGangProblem, fill: bool) -> FlexibleGangPlan | None:
-    """The strict plan, with fragments shared equally when *fill*; None when it breaks a rule."""
-    return try_strict(problem, fill)[0]
-
-
 def try_strict(problem: FlexibleGangProblem, fill: bool) -> tuple[FlexibleGangPlan | None, str]:
-    """The strict plan, or None and why not: rows, surface, a floor, or I/O beyond its fragments."""
+    """The strict plan, with fragments shared equally when *fill*, or None and why not.
+
+    Rows, the surface, a floor, or I/O beyond its fragments.
+    """
     rows = 1 + max(row for row, _ in problem.strict_packing)
     if rows > problem.num_rows:
         return None, f"the packing needs {rows} rows, the frame has {problem.num_rows}"

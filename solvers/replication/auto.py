@@ -39,11 +39,11 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Answer:
 def has_small_disk(problem: ReplicationProblem) -> bool:
     """Whether some node's disk cannot hold all files that are read beside what it keeps."""
     read = sum(file.bytes for f, file in enumerate(problem.files) if problem.readers[f])
-    for i, node in enumerate(problem.nodes):
-        kept = sum(problem.files[f].bytes for f in problem.holds[i] if not problem.readers[f])
-        if node.disk_bytes is not None and node.disk_bytes < read + kept:
-            return True
-    return False
+    unread = [0 if by else file.bytes for file, by in zip(problem.files, problem.readers)]
+    return any(
+        node.disk_bytes is not None and node.disk_bytes < read + sum(unread[f] for f in held)
+        for node, held in zip(problem.nodes, problem.holds)
+    )
 
 
 def compared(problem: ReplicationProblem) -> tuple[str, ...]:

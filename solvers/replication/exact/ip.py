@@ -168,7 +168,8 @@ def _bound_of_all_plans(search: Search, settings: Settings) -> None:
     )
     asked = replace(search.request, deadline=within, incumbents=Incumbents(within))
     instance = replace(search.instance, room=(None,) * search.instance.num_nodes)
-    wider = Search(instance, asked, search.cycles, search.replication, loose=True)
+    wider = Search(instance, asked, search.cycles, search.replication)
+    wider.loose = True
     wider.offer(search.moves)
     wider.raise_bound(search.common)
     _run(wider, settings, asked.options.backend)

@@ -3,7 +3,7 @@
 import math
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from ioopt.compiled.choice import use_machine_code
@@ -22,7 +22,6 @@ from ioopt.models.replication.static import (
     tidied,
     to_plan,
 )
-from ioopt.options import Deadline
 from ioopt.protocols import SolveRequest
 from ioopt.result import Status
 from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
@@ -40,7 +39,6 @@ SMALL_COLUMNS = 1_500
 """Up to this many columns a proof is likely, so the engines race for one."""
 
 
-@dataclass
 class Search:
     """Best moves, best load and bound in units, while the steps run.
 
@@ -51,36 +49,25 @@ class Search:
     ends that, unless ``loose`` takes it. ``infeasible``: a proof says that one round cannot hold the batch.
     """
 
-    instance: StaticInstance
-    request: SolveRequest
-    cycles: Cycles
-    replication: bool
-    moves: Moves | None = None
-    load: int = 1 << 62
-    bound: int = 0
-    common: int = 0
-    loose: bool = False
-    relays: bool = field(init=False)
-    may_relay: bool = field(init=False)
-    infeasible: bool = False
-    going: enumeration.Enumeration | None = None
-    notes: list[str] = field(default_factory=list)
-    versions: dict[str, str] = field(default_factory=dict)
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def __post_init__(self) -> None:
-        whole = self.replication and self.cycles == "acyclic"
-        self.relays = self.may_relay = whole and relays_matter(self.instance)
+    def __init__(
+        self, instance: StaticInstance, request: SolveRequest, cycles: Cycles, replication: bool
+    ) -> None:
+        self.instance, self.request, self.deadline = instance, request, request.deadline
+        self.cycles, self.replication, self.loose = cycles, replication, False
+        self.moves: Moves | None = None
+        self.load, self.bound, self.common = 1 << 62, 0, 0
+        whole = replication and cycles == "acyclic"
+        self.relays = self.may_relay = whole and relays_matter(instance)
+        self.infeasible = False
+        self.going: enumeration.Enumeration | None = None
+        self.notes: list[str] = []
+        self.versions: dict[str, str] = {}
+        self.lock = threading.Lock()
 
     @property
     def of_all_plans(self) -> bool:
         """Whether what the models prove from now on holds of every plan (of the variant asked for)."""
         return roomy(self.instance) and self.relays == self.may_relay
-
-    @property
-    def deadline(self) -> Deadline:
-        """When the search must end."""
-        return self.request.deadline
 
     def proven(self) -> bool:
         """Whether nothing is left to search."""

@@ -81,10 +81,8 @@ class Disks:
             return (self.last_use.get((file, node), 0),)
         return (0 if readers == 0 else 1 if copies > 1 else 2, readers)
 
-    def close_round(self, number: int, brought: Iterable[Removal], read: Iterable[Removal]) -> None:
+    def close_round(self, number: int, brought: Sequence[Removal], read: Sequence[Removal]) -> None:
         """Record what round *number* (from 1) put on the disks and what its tasks read there."""
         for file, node in brought:
             self.present[node].add(file)
-            self.last_use[file, node] = number
-        for file, node in read:
-            self.last_use[file, node] = number
+        self.last_use |= dict.fromkeys([*brought, *read], number)

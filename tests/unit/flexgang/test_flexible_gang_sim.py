@@ -21,7 +21,7 @@ from ioopt.measure.io_server import (
 from ioopt.measure.quantum_chain import Surface
 from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem, IoBehaviour
 from ioopt.sim.flexgang.flexible_gang import measure, simulate
-from ioopt.solvers.flexgang.strict import strict_plan
+from ioopt.solvers.flexgang.strict import try_strict
 
 MS = 1_000_000
 PAPER = IoBehaviour()
@@ -156,7 +156,7 @@ def test_an_unfair_share_counts_the_least_process() -> None:
 
 def test_utilisation_of_strict_gang_scheduling_adds_up() -> None:
     problem = generate("heavy-mix", {}, 3)
-    plan = strict_plan(problem, fill=False)
+    plan, _ = try_strict(problem, fill=False)
     assert plan is not None
     run = measure(problem, plan, seed=2, seconds=20.0)
     shares = sum(job.processes for job in problem.jobs if not job.is_io) / 32 / problem.num_rows
@@ -202,7 +202,7 @@ def test_frame_schedule_and_timeline() -> None:
 
 def test_seeds_are_left_out_when_the_deadline_expires() -> None:
     problem = ioopt.load("flexgang-tiny")
-    plan = strict_plan(problem, fill=True)
+    plan, _ = try_strict(problem, fill=True)
     assert plan is not None
     simulate(problem, plan, (1,), 2.0)  # the kernel is there
     two = simulate(problem, plan, (1, 2, 3), 2.0, deadline_of_checks(3))
