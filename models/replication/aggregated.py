@@ -13,6 +13,7 @@ X_li = R_li + N_li (+ 1 or K_li where held). With ``cycles="printed"`` A and B a
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from itertools import chain
 
 from ioopt.models.program import Number, Program, Term, collector_paused
 from ioopt.models.replication.static import Cycles, Moves, StaticInstance, loads
@@ -198,7 +199,9 @@ class AggregatedModel:
     def hint(self, moves: Moves) -> dict[int, int]:
         """A value for EVERY variable, by position, that stands for *moves*."""
         instance = self.instance
-        values = dict.fromkeys(self.positions(), 0)
+        # What decides most first.
+        tables = (table.values() for table in (self.R, self.K, self.N, self.A, self.B))
+        values = dict.fromkeys(chain([self.span], *self.T, *tables), 0)
         for node, k in zip(moves.assign, instance.class_of, strict=True):
             values[self.T[k][node]] += 1
         for variable in self.K.values():
@@ -212,14 +215,6 @@ class AggregatedModel:
             values[sent[file, source]] += 1
         values[self.span] = max(loads(instance, moves), default=0)
         return values
-
-    def positions(self) -> Iterable[int]:
-        """Every variable of the model, what decides most first."""
-        yield self.span
-        for row in self.T:
-            yield from row
-        for table in (self.R, self.K, self.N, self.A, self.B):
-            yield from table.values()
 
     def moves(self, values: Mapping[int, Number]) -> Moves:
         """The tasks, fetches and copies that *values* (by position) stand for."""

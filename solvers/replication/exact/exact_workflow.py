@@ -128,9 +128,9 @@ class _Run:
     def start(self) -> None:
         """The best plan of a short search, and the plan of the request."""
         deadline = self.deadline.within(START_SHARE * self.deadline.remaining())
-        asked = SolveRequest[Any, ReplicationPlan](SolveOptions(), deadline)
         replays = START_REPLAYS if len(self.problem.tasks) > TINY_TASKS else 1
-        asked = replace(asked, settings=link_aware.Settings(evaluations=replays))
+        how = link_aware.Settings(evaluations=replays)
+        asked = SolveRequest[Any, ReplicationPlan](SolveOptions(), deadline, how)
         self._offer(link_aware.solve(self.problem, asked).plan)
         self._offer(self.request.start)
 

@@ -119,7 +119,9 @@ class Rolling:
             self._arrived, self._given_then = released, len(self._given)
             self._plan(view)
         pair = self._late_binding(view) if self._binds_late else self._next(view)
-        if pair is None and _at_rest(view):
+        if pair is None and all(
+            view.unstarted(i) is None and not view.computing(i) for i in range(len(view.nodes))
+        ):  # nothing computes or waits: a plan must not be waited for
             pair = locality(view)
         return pair
 
@@ -197,11 +199,6 @@ def _run(rest: Remaining, decide: Dispatcher, prefetch: bool) -> Queues:
 
 def _limited(nodes: Sequence[Node]) -> bool:
     return any(node.disk_bytes is not None for node in nodes)
-
-
-def _at_rest(view: DispatchView) -> bool:
-    """Whether nothing computes or waits on any node, so that a plan must not be waited for."""
-    return all(view.unstarted(i) is None and not view.computing(i) for i in range(len(view.nodes)))
 
 
 def _heads_first(decide: Dispatcher, heads: Queues, view: DispatchView) -> Pair | None:

@@ -41,11 +41,6 @@ class Selection:
     balanced: bool
     proven: bool
 
-    @property
-    def count(self) -> int:
-        """Number of tasks selected."""
-        return sum(map(len, self.tasks))
-
 
 def select(
     problem: ReplicationProblem,
@@ -163,10 +158,6 @@ class Allocation:
     def read_on(self, problem: ReplicationProblem, node: int) -> set[int]:
         """Files that the sub-batch's tasks on *node* read."""
         return {file for task in self.order.get(node, ()) for file in problem.inputs[task]}
-
-    def used_on(self, problem: ReplicationProblem, node: int) -> set[int]:
-        """Files that *node* must not evict: read there, or sent from there."""
-        return self.read_on(problem, node) | {f for f, source, _ in self.copies if source == node}
 
 
 def allocate(

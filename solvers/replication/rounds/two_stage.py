@@ -27,7 +27,7 @@ from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
 from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.replication.greedy.job_data_present import answer_in_file_order
-from ioopt.solvers.replication.plans import Sources, build_plan, require_batch
+from ioopt.solvers.replication.plans import Move, Sources, build_plan, require_batch
 from ioopt.solvers.replication.rounds.eviction import Disks, Removal
 from ioopt.solvers.replication.rounds.stages import (
     Allocation,
@@ -37,7 +37,6 @@ from ioopt.solvers.replication.rounds.stages import (
     select,
 )
 
-Copy = tuple[int, int, int]
 RESERVE = 0.9
 """Share of the remaining time that the rounds may plan with; the rest writes the plan down."""
 SELECTION_SHARE = 0.35
@@ -204,13 +203,15 @@ class Rounds:
                 arriving = sum(
                     self.problem.files[f].bytes for f, at in part.arrivals() if at == node
                 )
-                keep = part.used_on(self.problem, node)
+                # What is read there, or sent from there.
+                keep = part.read_on(self.problem, node)
+                keep |= {f for f, source, _ in part.copies if source == node}
                 gone += self.disks.evict_until(node, disk - arriving, keep)
         return gone
 
     def _join(
         self, parts: Sequence[Allocation], kept: Sequence[frozenset[int]]
-    ) -> tuple[list[Removal], list[Copy]]:
+    ) -> tuple[list[Removal], list[Move]]:
         """All moves of a round; a reader's fetch becomes a copy where another virtual node has the file."""
         far = self.problem.network.remote_bytes_per_second
         cheaper = self.settings.replication and self.problem.copy_bytes_per_second > far
@@ -234,7 +235,7 @@ class Rounds:
         self,
         parts: Sequence[Allocation],
         remote: list[Removal],
-        copies: list[Copy],
+        copies: list[Move],
         gone: list[Removal],
     ) -> None:
         """Note the round by names, and what it leaves on the disks."""
