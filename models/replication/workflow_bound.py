@@ -5,7 +5,7 @@ critical path. What is left after an instant needs cores; what must cross a link
 needs time there, between the first task that asks for it and the last that uses it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from graphlib import TopologicalSorter
@@ -68,10 +68,9 @@ class WorkflowBound:
             ))  # fmt: skip
         return best
 
-    def _crossing(self, fetched: Iterable[int], kept: Iterable[int], rate: float) -> float:
+    def _crossing(self, fetched: Collection[int], kept: Collection[int], rate: float) -> float:
         """*fetched* files come in and *kept* products go out through one resource of that rate."""
         problem = self.problem
-        fetched, kept = list(fetched), list(kept)
         far = sum(problem.files[f].bytes for f in fetched) / rate
         out = sum(problem.files[f].bytes for f in kept) / rate
         begun = min((self._asked[f] for f in fetched), default=float("inf"))
@@ -362,9 +361,8 @@ class TransferBound(WorkflowBound):
             return best
         return max(best, least_of_both(shares, min(stay), min(after)))
 
-    def _crossing(self, fetched: Iterable[int], kept: Iterable[int], rate: float) -> float:
+    def _crossing(self, fetched: Collection[int], kept: Collection[int], rate: float) -> float:
         """As in workflow rule 18; and what is fetched for some time to follow leaves that time after it."""
-        fetched = list(fetched)
         best, total = super()._crossing(fetched, kept, rate), 0.0
         begun = min((self._asked[f] for f in fetched), default=0.0)
         after = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from ioopt.problems.work_directory import Fault, WorkDirectoryPlan, WorkDirectoryProblem
 from ioopt.protocols import Outcome
@@ -12,16 +11,13 @@ from ioopt.result import Status
 from ioopt.sim.work_directory.dispatch import Dispatcher, dispatch
 from ioopt.sim.work_directory.order import sequential_peak
 from ioopt.sim.work_directory.replay import replay
-from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
+from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.cpsat_directory import Scale, in_order, program
 from ioopt.solvers.backends.cpsat_program import solve_cpsat
 from ioopt.solvers.work_directory.dispatch import Answer, Question
 from ioopt.solvers.work_directory.search import Asked, search
 from ioopt.solvers.work_directory.search import solve as search_alone
 from ioopt.units import exact
-
-if TYPE_CHECKING:
-    from ortools.sat.python.cp_model import CpModel
 
 SEARCH_SHARE, EVALUATIONS = 0.3, 300
 """Part of the time, and runs, of the search that comes first."""
@@ -51,15 +47,12 @@ def _least_peak(question: Question, request: Asked) -> tuple[list[int], bool]:
     units = Scale(1, True, [1] * len(order), [0] * len(order))
     hint = {k: at for at, k in enumerate(order)}
     model = program(problem, units, None, question.least.bound, hint, question.found)
-    answer = _run(model, request, request.deadline.remaining() / 2)
+    limits = BackendLimits.of(request, request.deadline.remaining() / 2)
+    answer = solve_cpsat(model, limits, parameters=PARAMETERS)
     if answer.found:
         made = in_order([int(answer.values[k]) for k in range(len(order))], problem.topological)
         order = min(order, made, key=lambda row: sequential_peak(problem, row))
     return order, answer.status is Status.OPTIMAL
-
-
-def _run(model: CpModel, request: Asked, seconds: float) -> BackendAnswer:
-    return solve_cpsat(model, BackendLimits.of(request, seconds), parameters=PARAMETERS)
 
 
 def _least_makespan(question: Question, request: Asked) -> Answer:
@@ -73,9 +66,8 @@ def _least_makespan(question: Question, request: Asked) -> Answer:
     least = int(exact(question.seconds) * exact(scale.per_second))
     if hint and max(at + scale.seconds[k] for k, at in hint.items()) <= least:
         return first
-    answer = _run(
-        program(problem, scale, question.quota, least, hint), request, deadline.remaining()
-    )
+    model = program(problem, scale, question.quota, least, hint)
+    answer = solve_cpsat(model, BackendLimits.of(request), parameters=PARAMETERS)
     if answer.status is Status.INFEASIBLE:
         return Outcome(None, infeasible=True, notes=("no plan keeps the quota: CP-SAT's proof",))
     bound = max(question.seconds, (answer.bound or 0) / scale.per_second)

@@ -29,9 +29,7 @@ def unlimited(problem: WorkDirectoryProblem) -> Json:
 
 
 def frontier(
-    problem: WorkDirectoryProblem,
-    request: Asked,
-    quotas: Sequence[int] | None = None,
+    problem: WorkDirectoryProblem, request: Asked, quotas: Sequence[int] | None = None
 ) -> list[Json]:
     """Rows {quota_bytes, makespan_seconds, bound, status} by quota; the time is shared equally.
 

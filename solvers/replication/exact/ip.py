@@ -23,6 +23,7 @@ from ioopt.solvers.replication.greedy.job_data_present import plan_in_file_order
 from ioopt.solvers.replication.greedy.minmin import answer_instead, in_haste, plan_minmin
 from ioopt.solvers.replication.plans import TINY_TASKS, Answer, one_round_too_small, require_batch
 
+FIRST_PROOF_SECONDS = 2.0
 HURRY_SECONDS = 3.0
 """With less left than that annealing is begun twice only, unless the instance is small."""
 LOADING_PAYS_SECONDS = 1.5
@@ -147,8 +148,10 @@ def _run(search: Search, settings: Settings, backend: str | None) -> None:
     elif backend == "CP-SAT" or not small:
         search.run_cpsat(None, proof=small)
     else:
-        # A short proof; what resists is annealed for longer and raced for.
-        search.first_proof()
+        # A short proof that repeats; what resists is annealed for longer and raced for.
+        search.enumerate(fast=True)
+        if not search.over():
+            search.run_cpsat(FIRST_PROOF_SECONDS, work=FIRST_PROOF_SECONDS)
         if settings.anneal and not search.over():
             search.anneal(SMALL_ANNEAL_SHARE, ANNEAL_ROUNDS, again=True)
         search.race()

@@ -58,23 +58,23 @@ def solve(problem: ReplicationProblem, request: SolveRequest[Settings, Replicati
     moves = tidied(model.instance, model.moves(answer.values))
     plan = to_plan(model.instance, moves, settings.cycles == "printed")
     bound = proven_bound(model.instance, answer, plan)
-    notes = tuple(cycle_notes(problem, plan))
+    notes = cycle_notes(problem, plan)
     if relays_matter(model.instance) and settings.replication:
-        notes = (
-            *notes,
-            "bound and status are those of plans that copy files only to nodes that read them",
+        notes.append(
+            "bound and status are those of plans that copy files only to nodes that read them"
         )
     metrics = {}
     if bound is not None and not roomy(model.instance):
         # (21) and held files are kept to: plans that evict may take less.
         metrics["one_round_bound_seconds"] = bound
-        notes, bound = (*notes, one_round_note(bound)), quick(problem)
+        notes.append(one_round_note(bound))
+        bound = quick(problem)
     return Outcome(
         plan,
         bound,
         answer.stop,
         build_seconds=build,
-        notes=notes,
+        notes=tuple(notes),
         versions=versions,
         metrics=metrics,
     )

@@ -30,7 +30,6 @@ from ioopt.solvers.backends.solve import solve_program
 from ioopt.solvers.replication.exact import enumeration
 from ioopt.solvers.replication.search.anneal import anneal, placed_by_disk, steps_within
 
-FIRST_PROOF_SECONDS = 2.0
 PROOF = {"symmetry_level": 2, "linearization_level": 2}
 """Full linearisation proves what level 1 does not: 2.6 s instead of 15 s and more."""
 SEARCH = {"symmetry_level": 0}
@@ -154,12 +153,6 @@ class Search:
                 self.instance, self.replication, seed + number, steps, self.deadline, start
             )
             self.offer(found)
-
-    def first_proof(self) -> None:
-        """Enumeration where it applies, then a short repeatable run of CP-SAT."""
-        self.enumerate(fast=True)
-        if not self.over():
-            self.run_cpsat(FIRST_PROOF_SECONDS, work=FIRST_PROOF_SECONDS)
 
     def enumerate(self, fast: bool = False) -> None:
         """Enumerate where that applies: for a moment, or *fast* for seconds, in machine code."""

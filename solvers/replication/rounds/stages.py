@@ -151,10 +151,6 @@ class Allocation:
     remote: tuple[tuple[int, int], ...]
     copies: tuple[tuple[int, int, int], ...]
 
-    def arrivals(self) -> list[tuple[int, int]]:
-        """(file, node) of everything that is brought."""
-        return [*self.remote, *((file, node) for file, _, node in self.copies)]
-
     def read_on(self, problem: ReplicationProblem, node: int) -> set[int]:
         """Files that the sub-batch's tasks on *node* read."""
         return {file for task in self.order.get(node, ()) for file in problem.inputs[task]}

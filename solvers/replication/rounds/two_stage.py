@@ -200,9 +200,8 @@ class Rounds:
         for node in part.nodes:
             disk = self.problem.nodes[node].disk_bytes
             if disk is not None:
-                arriving = sum(
-                    self.problem.files[f].bytes for f, at in part.arrivals() if at == node
-                )
+                brought = [*part.remote, *((f, at) for f, _, at in part.copies)]
+                arriving = sum(self.problem.files[f].bytes for f, at in brought if at == node)
                 # What is read there, or sent from there.
                 keep = part.read_on(self.problem, node)
                 keep |= {f for f, source, _ in part.copies if source == node}

@@ -294,16 +294,21 @@ def test_longer_limits_give_batches_more_replays() -> None:
 
 
 @pytest.mark.slow
-def test_plain_and_compiled_search_give_the_same_answer() -> None:
+@pytest.mark.parametrize("kind", ["batch", "workflow"])
+def test_plain_and_compiled_search_give_the_same_answer(kind: str) -> None:
     problem = generate("image-85", {"tasks": 30, "nodes": 3, "disk": "400MB"}, 2)
+    queues = stretches(problem, task_order(problem))
+    if kind == "workflow":
+        problem = generate("many-small-groups", {"groups": 5, "disk_share": 1.5}, 4)
+        order = ioopt.solve(problem, "locality").plan["order"]
+        queues = [[problem.task_index[k] for k in order.get(n.id, ())] for n in problem.nodes]
     answers = []
     for fast in (False, True):
-        engine = Engine(problem, 5, fast)
-        annealing = by_replays(engine, stretches(problem, task_order(problem)))
-        annealing.run(60, 2.0, 0.1, 0.0)
+        annealing = by_replays(Engine(problem, 5, fast), queues)
+        annealing.run(200, 2.0, 0.1, 0.0)
         answers.append((annealing.best_score, annealing.best_queues(), annealing.evaluations))
     assert answers[0] == answers[1]
-    assert answers[0][2] == 60
+    assert answers[0][2] == 200
 
 
 @pytest.mark.slow

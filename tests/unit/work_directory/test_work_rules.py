@@ -245,9 +245,8 @@ def test_statuses_and_exit_codes(tmp_path, monkeypatch, capsys):
                  "--format", "json"]) == 4  # fmt: skip
     assert "stuck at 1 s with " in capsys.readouterr().out
     assert main(["-q", "solve", "tight.json", "--measure", "peak_bytes", "-o", "least.json"]) == 0
-    assert (
-        main(["check", "tight.json", "least.json"]) == 5
-    )  # the quota was not kept, and was not to be
+    # The quota was not kept, and was not to be.
+    assert main(["check", "tight.json", "least.json"]) == 5
     assert main(["check", "tight.json", "least.json", "--set", "quota=ignored"]) == 0
 
 
