@@ -294,13 +294,8 @@ def test_virtual_nodes_pass_copies_on():
 
 def test_hierarchy_must_make_the_nodes():
     assert levels_for(8, "2:2:2") == (2, 2, 2)
-    assert [levels_for(n, None) for n in (8, 16, 32, 6, 5)] == [
-        (4, 2),
-        (4, 4),
-        (8, 4),
-        (3, 2),
-        (5,),
-    ]
+    levels = {8: (4, 2), 16: (4, 4), 32: (8, 4), 6: (3, 2), 5: (5,)}
+    assert {n: levels_for(n, None) for n in levels} == levels
     problem = make([10], [[0]], [None] * 4)
     with pytest.raises(UsageError, match="hierarchy 4:2 has 8 nodes, the instance 4"):
         ioopt.solve(problem, "hierarchical", settings={"hierarchy": "4:2"})
