@@ -67,8 +67,13 @@ def first(count: int, values: Iterable[Any]) -> list[Any]:
 
 def deadline_of_checks(count: int) -> Deadline:
     """A deadline that expires once it has been asked *count* times, whatever the clock says."""
+    return ticking(count - 0.5)
+
+
+def ticking(limit: float, seconds: float = 1.0) -> Deadline:
+    """A deadline on a clock that goes on by *seconds* whenever it is read."""
     ticks = itertools.count()
-    return Deadline(count - 0.5, clock=lambda: float(next(ticks)))
+    return Deadline(limit, clock=lambda: next(ticks) * seconds)
 
 
 def shared_root() -> Path:

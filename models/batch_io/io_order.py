@@ -49,13 +49,12 @@ class IoOrderModel:
         self.program = Program("io_order")
         self.chains, self.most = chains, most
         self.ideal = 0.0
-        self.finish: dict[int, int] = {}
+        self.lasts: list[int] = []
         self.points: list[Point] = []
         for j, chain in enumerate(chains):
             self._chain(j, chain)
-        lasts = [*self.finish.values()]
-        self.program.objective = dict.fromkeys(lasts, 1)
-        total = [(at, 1) for at in lasts]
+        self.program.objective = dict.fromkeys(self.lasts, 1)
+        total = [(at, 1) for at in self.lasts]
         self.program.add("total", total, self.ideal + least, self.ideal + most)
         self.moved = [self._amounts(p) for p in range(len(self.points))]
         self._orders()
@@ -76,7 +75,7 @@ class IoOrderModel:
                 self.points.append(
                     Point(at, step.after, early, late, j, place + 1, None, following)
                 )
-        self.finish[j] = at
+        self.lasts.append(at)
         self.ideal += early - chain.steps[-1].after
 
     def _amounts(self, p: int) -> dict[tuple[int, int], Linear]:

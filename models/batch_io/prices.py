@@ -60,7 +60,11 @@ def delay_bound(
     weight = sum(chain.weight for chain in chains)
     if known <= 0:
         return 0.0
-    span = max(map(_alone, chains)) - min(chain.begin for chain in chains)
+    # With the storage to themselves.
+    ends = [
+        c.begin + sum(item.amount / item.share + item.after for item in c.steps) for c in chains
+    ]
+    span = max(ends) - min(chain.begin for chain in chains)
     # Four digits: a schedule whose last digits differ (another arithmetic) gets the same grid.
     step = float(f"{max(known / weight / STEPS_OF_MEAN, span / MOST_SLOTS):.3e}")
     seconds = sum(item.amount / item.share for chain in chains for item in chain.steps)
@@ -129,11 +133,6 @@ class _Market:
             np.add.at(bought, where[slots + at], amounts)
             level[: len(slots)] = origin[jobs, at]
         return float(total * SHAVED - self.step * prices.sum() / SHAVED), bought[: self.size]
-
-
-def _alone(chain: Chain) -> float:
-    """The end of the last request of a job that has the storage to itself."""
-    return chain.begin + sum(item.amount / item.share + item.after for item in chain.steps)
 
 
 def _pieces(chain: Chain, step: float, origin: float) -> Iterator[tuple[int, float]]:

@@ -77,9 +77,8 @@ class AssignmentModel:
             share = self.problem.share(j)
             goal.update(_nonzero((at, share * factor) for at, factor in self.progress(j)))
         for loose, family in ((False, self.x), (True, self.y)):
-            goal.update(
-                _nonzero((at, -self.data.io_penalty(i, loose)) for (i, _), at in family.items())
-            )
+            costs = ((at, -self.data.io_penalty(i, loose)) for (i, _), at in family.items())
+            goal.update(_nonzero(costs))
 
     def progress(self, job: int) -> list[Term]:
         """pr_j = (q rows_j + (1 - gamma_j) tau_j) / L as terms."""
@@ -124,21 +123,20 @@ class AssignmentModel:
                 mean = [(self.t[j, b, c], -1.0 / len(block)) for c in block]
                 self.program.add(f"tau_mean_{j}_{b}", [(at, 1), *mean], 0, 0)
 
+        loads = []
         for c in range(self.problem.machine.num_columns):
             used: list[Term] = [(at, 1.0) for _, at in self._at(self.n, c)]
             for (i, _), at in self._at(self.x, c):
                 used.append((at, 1.0 - self.data.fragment(i) / self.quantum))
-            for (i, _), at in self._at(self.y, c):
-                used.append((at, self.data.loose_cpu(i) / self.quantum))
+            loads.append(
+                [(at, self.data.loose_cpu(i) / self.quantum) for (i, _), at in self._at(self.y, c)]
+            )
+            used += loads[c]
             for (j, b), at in self._at(self.tau, c):
                 used.append((self.t[j, b, c] if self.problem.jobs[j].self_balancing else at, 1))
             self.program.add(f"capacity_{c}", _nonzero(used), most=self.pattern.rows)
-
         limit = self.problem.loose_io_limit * self.pattern.k
-        for c in range(self.problem.machine.num_columns):
-            load = [
-                (at, self.data.loose_cpu(i) / self.quantum) for (i, _), at in self._at(self.y, c)
-            ]
+        for c, load in enumerate(loads):
             if load:
                 self.program.add(f"loose_io_{c}", _nonzero(load), most=limit)
 

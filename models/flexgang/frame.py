@@ -27,8 +27,7 @@ class PatternData:
         """Look the responses up; None when the instance's own table does not cover the pattern."""
         if not covered(problem, pattern):
             return None
-        surface = Surface(problem.machine.processors, problem.surface)
-        strict_point, loose_point = _points(problem, pattern)
+        surface, strict_point, loose_point = _points(problem, pattern)
         io = [j for j, job in enumerate(problem.jobs) if job.is_io]
         free = [j for j in io if not problem.jobs[j].coordinated]
         loose = {j: surface.at(problem.jobs[j], *loose_point) for j in free if pattern.k}
@@ -66,8 +65,7 @@ class PatternData:
 
 def covered(problem: FlexibleGangProblem, pattern: Pattern) -> bool:
     """Whether the instance's own surface, if it has one, answers for the pattern."""
-    surface = Surface(problem.machine.processors, problem.surface)
-    strict_point, loose_point = _points(problem, pattern)
+    surface, strict_point, loose_point = _points(problem, pattern)
     io = [job for job in problem.jobs if job.is_io]
     if pattern.k and not all(job.coordinated for job in io) and not surface.covers(*loose_point):
         return False
@@ -76,13 +74,12 @@ def covered(problem: FlexibleGangProblem, pattern: Pattern) -> bool:
 
 def _points(
     problem: FlexibleGangProblem, pattern: Pattern
-) -> tuple[tuple[float, float], tuple[float, float]]:
-    """(on, off) of a strict row and of the loose windows."""
+) -> tuple[Surface, tuple[float, float], tuple[float, float]]:
+    """The surface, and (on, off) of a strict row and of the loose windows."""
     quantum = problem.machine.quantum_seconds
-    return (
-        (quantum, pattern.frame_seconds - quantum),
-        (pattern.on_seconds, pattern.off_seconds),
-    )
+    surface = Surface(problem.machine.processors, problem.surface)
+    strict_point = quantum, pattern.frame_seconds - quantum
+    return surface, strict_point, (pattern.on_seconds, pattern.off_seconds)
 
 
 @dataclass

@@ -12,6 +12,7 @@ Options that do not fit a length or miss a floor have no z. Times are whole tick
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -103,11 +104,10 @@ class QuantumModel:
 
     def __init__(self, costs: QuantumCosts, cycles: Sequence[int]) -> None:
         self.costs, self.problem = costs, costs.problem
-        self.cycles = tuple(cycles)
         self.program = Program("quantum_selection")
         self.y: dict[int, int] = {}
         self.z: dict[tuple[int, int, int], int] = {}
-        for length in self.cycles:
+        for length in cycles:
             self.y[length] = self.program.binary(f"y_{length}")
             for job in range(len(self.problem.jobs)):
                 for o, option in enumerate(self.problem.options(job)):
@@ -119,29 +119,22 @@ class QuantumModel:
             if (cost := costs.cost(job, self.option(job, o), length))
         }
         self.program.add("one_cycle", [(at, 1) for at in self.y.values()], 1, 1)  # (1)
-        self._add_options()
+        taken: dict[tuple[int, int], list[Term]] = defaultdict(list)
+        used: dict[int, list[Term]] = defaultdict(list)
+        for (job, o, length), at in self.z.items():
+            q, f = self.option(job, o)
+            taken[job, length].append((at, 1))
+            used[length].append((at, self.problem.ticks(q) * f))
+        for job in range(len(self.problem.jobs)):
+            for length, y in self.y.items():  # (2)
+                terms = [*taken[job, length], (y, -1)]
+                self.program.add(f"option_{job}_{length}", terms, 0, 0)
+        for length, y in self.y.items():  # (3)
+            self.program.add(f"full_{length}", [*used[length], (y, -length)], 0, 0)
 
     def option(self, job: int, o: int) -> Option:
         """Option number *o* of a job."""
         return self.problem.options(job)[o]
-
-    def _add_options(self) -> None:
-        """(2): sum_o z[j,o,L] = y[L];  (3): sum f q z[j,o,L] = L y[L]."""
-        for job in range(len(self.problem.jobs)):
-            for length in self.cycles:
-                count = len(self.problem.options(job))
-                keys = ((job, o, length) for o in range(count))
-                options = [(self.z[key], 1) for key in keys if key in self.z]
-                terms = [*options, (self.y[length], -1)]
-                self.program.add(f"option_{job}_{length}", terms, 0, 0)
-
-        for length in self.cycles:
-            used: list[Term] = []
-            for job in range(len(self.problem.jobs)):
-                for o, (q, f) in enumerate(self.problem.options(job)):
-                    if (job, o, length) in self.z:
-                        used.append((self.z[job, o, length], self.problem.ticks(q) * f))
-            self.program.add(f"full_{length}", [*used, (self.y[length], -length)], 0, 0)
 
     def options(self, values: Mapping[int, Number]) -> list[Option]:
         """One option a job of a solution."""

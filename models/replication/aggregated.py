@@ -12,10 +12,11 @@ X_li = R_li + N_li (+ 1 or K_li where held). With ``cycles="printed"`` A and B a
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from itertools import chain
 
 from ioopt.models.program import Number, Program, Term, collector_paused
-from ioopt.models.replication.static import Cycles, Moves, StaticInstance, class_of_task, loads
+from ioopt.models.replication.static import Cycles, Moves, StaticInstance, loads
 
 
 class AggregatedModel:
@@ -137,9 +138,7 @@ class AggregatedModel:
 
     def sends_match_arrivals(self) -> None:
         """As many copies are sent as arrive, and none of a node's sends is to itself."""
-        for file in self._files:
-            if not self.A:
-                return
+        for file in self._files if self.A else ():
             arrivals = [(self.N[file, i], 1) for i in self._nodes if (file, i) in self.N]
             sends = [
                 (t[file, i], -1) for t in (self.A, self.B) for i in self._nodes if (file, i) in t
@@ -200,10 +199,11 @@ class AggregatedModel:
     def hint(self, moves: Moves) -> dict[int, int]:
         """A value for EVERY variable, by position, that stands for *moves*."""
         instance = self.instance
-        values = dict.fromkeys(self.positions(), 0)
-        of_task = class_of_task(instance)
-        for task, node in enumerate(moves.assign):
-            values[self.T[of_task[task]][node]] += 1
+        # What decides most first.
+        tables = (table.values() for table in (self.R, self.K, self.N, self.A, self.B))
+        values = dict.fromkeys(chain([self.span], *self.T, *tables), 0)
+        for node, k in zip(moves.assign, instance.class_of, strict=True):
+            values[self.T[k][node]] += 1
         for variable in self.K.values():
             values[variable] = 1
         for move in moves.remote:
@@ -215,14 +215,6 @@ class AggregatedModel:
             values[sent[file, source]] += 1
         values[self.span] = max(loads(instance, moves), default=0)
         return values
-
-    def positions(self) -> Iterable[int]:
-        """Every variable of the model, what decides most first."""
-        yield self.span
-        for row in self.T:
-            yield from row
-        for table in (self.R, self.K, self.N, self.A, self.B):
-            yield from table.values()
 
     def moves(self, values: Mapping[int, Number]) -> Moves:
         """The tasks, fetches and copies that *values* (by position) stand for."""
@@ -238,6 +230,7 @@ class AggregatedModel:
                 for _ in range(value(variable)):
                     assign[next(waiting)] = node
         remote = [move for move, variable in self.R.items() if value(variable)]
+        there = {*remote, *(pair for pair, variable in self.K.items() if value(variable))}
         receivers: dict[int, list[int]] = defaultdict(list)
         for (file, node), variable in self.N.items():
             if value(variable):
@@ -248,18 +241,9 @@ class AggregatedModel:
                 node: sum(value(t[file, node]) for t in (self.A, self.B) if (file, node) in t)
                 for node in self._nodes
             }
-            roots = [
-                node
-                for node in self._nodes
-                if (file, node) in remote or self._kept(file, node, value)
-            ]
+            roots = [i for i in self._nodes if (file, i) in there or self.always(file, i)]
             copies.extend((file, i, j) for i, j in attach(roots, nodes, sends))
         return Moves(tuple(assign), tuple(remote), tuple(copies))
-
-    def _kept(self, file: int, node: int, value: Callable[[int], int]) -> bool:
-        if (file, node) in self.K:
-            return bool(value(self.K[file, node]))
-        return file in self.instance.held[node]
 
 
 def attach(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import compress, product
 from typing import NamedTuple
 
 from ioopt.models.program import Number, Program, Term
@@ -44,7 +44,8 @@ def file_options(
     sends one where there are any.
     """
     found = []
-    for roots in _subsets(range(num_nodes)):
+    for flags in product((0, 1), repeat=num_nodes):
+        roots = frozenset(compress(range(num_nodes), flags))
         lacking = readers - roots
         if not roots or (lacking and not replication):
             continue
@@ -68,11 +69,6 @@ def file_options(
         ):
             kept.append(option)
     return kept
-
-
-def _subsets(nodes: range) -> Iterator[frozenset[int]]:
-    for flags in product((0, 1), repeat=len(nodes)):
-        yield frozenset(node for node, flag in zip(nodes, flags, strict=True) if flag)
 
 
 def _sends(

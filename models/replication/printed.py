@@ -17,8 +17,7 @@ Where this departs from the page:
 """
 
 import re
-from collections.abc import Callable, Mapping
-from fractions import Fraction
+from collections.abc import Mapping
 
 from ioopt.models.program import Number, Program, Term
 from ioopt.models.replication.static import Cycles, Moves, StaticInstance, reduce
@@ -42,19 +41,18 @@ class PrintedModel:
     ) -> None:
         self.instance: StaticInstance = reduce(problem, merge=False)
         self.cycles, self.replication = cycles, replication
-        self._name_items(problem)
-        self.program = Program("replication")
-        self._variables()
-        self.program.objective[self.M] = 1
-        for method in self.constraints():
-            method()
-
-    def _name_items(self, problem: ReplicationProblem) -> None:
-        files = [problem.files[k].id for k in self.instance.files]
-        self._f = _names("f", files)
+        self._f = _names("f", [problem.files[k].id for k in self.instance.files])
         self._n = _names("n", [node.id for node in problem.nodes])
         self._t = _names("t", [task.id for task in problem.tasks])
         self._nodes, self._files = range(len(self._n)), range(len(self._f))
+        self.program = Program("replication")
+        self._variables()
+        self.program.objective[self.M] = 1
+        for method in (
+            self.eq_1, self.eq_2, self.eq_3, self.eq_4, self.eq_5, self.eq_6, self.eq_7, self.eq_8,
+            self.eq_13, self.eq_21, self.levels,
+        ):  # fmt: skip
+            method()
 
     def _variables(self) -> None:
         f, n, t = self._f, self._n, self._t
@@ -77,14 +75,6 @@ class PrintedModel:
             for file in files:
                 self.program.hold(self.X[file, node], least=1)
                 self.program.hold(self.R[file, node], most=0)
-
-    def constraints(self) -> list[Callable[[], None]]:
-        """The methods that state the constraints, in the order of their numbers."""
-        numbered = [
-            self.eq_1, self.eq_2, self.eq_3, self.eq_4, self.eq_5, self.eq_6, self.eq_7, self.eq_8,
-            self.eq_13, self.eq_21,
-        ]  # fmt: skip
-        return [*numbered, self.levels] if self.cycles == "acyclic" else numbered
 
     def _in(self, file: int, node: int, factor: int = 1) -> list[Term]:
         """Sum over j of Y_jil: copies of a file that arrive at a node."""
@@ -144,20 +134,18 @@ class PrintedModel:
 
     def replication_seconds(self, node: int) -> list[Term]:
         """(9): sum of (Y_jil + Y_ijl) x t_rep x size, both ends of a copy are charged (rule 4)."""
-        near = self.instance.near
-        return [(y, self._seconds(near[l])) for (i, j, l), y in self.Y.items() if node in (i, j)]
+        near, seconds = self.instance.near, self.instance.seconds
+        return [(y, seconds(near[l])) for (i, j, l), y in self.Y.items() if node in (i, j)]
 
     def computation_seconds(self, node: int) -> list[Term]:
         """(10): sum of Comp_k x T_ki, divided by the node's speed."""
-        work = self.instance.work
-        return [(self.T[k, node], self._seconds(work[k][node])) for k in range(len(self._t))]
+        work, seconds = self.instance.work, self.instance.seconds
+        return [(self.T[k, node], seconds(work[k][node])) for k in range(len(self._t))]
 
     def remote_seconds(self, node: int) -> list[Term]:
         """(11): sum of R_li x t_rem x size."""
-        return [(self.R[l, node], self._seconds(self.instance.far[l])) for l in self._files]
-
-    def _seconds(self, units: int) -> float:
-        return float(Fraction(units) * self.instance.unit)
+        far, seconds = self.instance.far, self.instance.seconds
+        return [(self.R[l, node], seconds(far[l])) for l in self._files]
 
     def eq_13(self) -> None:
         """(12), (13): Batch_Exec_Time >= Exec_i = Replication_i + Remote_i + Computation_i."""
@@ -176,7 +164,7 @@ class PrintedModel:
     def levels(self) -> None:
         """Not in the paper: U_jl >= U_il + 1 - C (1 - Y_ijl), so that copies form a forest."""
         count = len(self._n)
-        for (i, j, l), y in self.Y.items():
+        for (i, j, l), y in self.Y.items() if self.U else ():
             name = f"level_{self._n[i]}_{self._n[j]}_{self._f[l]}"
             terms = [(self.U[l, j], 1), (self.U[l, i], -1), (y, -count)]
             self.program.add(name, terms, least=1 - count)

@@ -74,6 +74,12 @@ class StaticInstance:
         """Per class, the compute time of a task on the fastest node."""
         return tuple(min(row) for row in self.work)
 
+    @cached_property
+    def class_of(self) -> list[int]:
+        """By task, the position of its class."""
+        pairs = sorted((task, k) for k, group in enumerate(self.classes) for task in group.tasks)
+        return [k for _, k in pairs]
+
     def holders(self, file: int) -> list[int]:
         """Nodes that hold file *file* (model index) from the start."""
         return [node for node in range(self.num_nodes) if file in self.held[node]]
@@ -184,7 +190,7 @@ def _unit(
 
 def tidied(instance: StaticInstance, moves: Moves) -> Moves:
     """*moves* without transfers that serve nothing, in order; the last fetch of a file stays (8)."""
-    read = read_pairs(instance, moves)
+    read = read_pairs(instance, moves.assign)
     remote, copies = set(moves.remote), set(moves.copies)
     while True:
         needed = read | {(file, source) for file, source, _ in copies}
@@ -196,14 +202,10 @@ def tidied(instance: StaticInstance, moves: Moves) -> Moves:
         copies -= idle_near
 
 
-def read_pairs(instance: StaticInstance, moves: Moves) -> set[tuple[int, int]]:
-    """(file, node) of all that a task reads."""
-    task_class = class_of_task(instance)
-    return {
-        (file, node)
-        for task, node in enumerate(moves.assign)
-        for file in instance.classes[task_class[task]].inputs
-    }
+def read_pairs(instance: StaticInstance, assign: Sequence[int]) -> set[tuple[int, int]]:
+    """(file, node) of all that is read when task k is on node ``assign[k]``."""
+    rows = zip(assign, instance.class_of, strict=True)
+    return {(file, node) for node, k in rows for file in instance.classes[k].inputs}
 
 
 def _surplus(
@@ -216,15 +218,6 @@ def _surplus(
     return idle - spared
 
 
-def class_of_task(instance: StaticInstance) -> list[int]:
-    """Class index of each task position."""
-    task_class = [0] * len(instance.problem.tasks)
-    for k, group in enumerate(instance.classes):
-        for task in group.tasks:
-            task_class[task] = k
-    return task_class
-
-
 def loads(instance: StaticInstance, moves: Moves) -> list[int]:
     """Exec_i of (12) per node in units."""
     total = [0] * instance.num_nodes
@@ -233,9 +226,8 @@ def loads(instance: StaticInstance, moves: Moves) -> list[int]:
     for file, source, target in moves.copies:
         total[source] += instance.near[file]
         total[target] += instance.near[file]
-    task_class = class_of_task(instance)
-    for task, node in enumerate(moves.assign):
-        total[node] += instance.work[task_class[task]][node]
+    for node, k in zip(moves.assign, instance.class_of, strict=True):
+        total[node] += instance.work[k][node]
     return total
 
 
@@ -345,7 +337,7 @@ def relays_matter(instance: StaticInstance) -> bool:
 
 def past_relays(instance: StaticInstance, moves: Moves) -> Moves:
     """*moves* in which senders send past the nodes that get a copy and do not read it, as (2) asks."""
-    read, copies = read_pairs(instance, moves), set(moves.copies)
+    read, copies = read_pairs(instance, moves.assign), set(moves.copies)
     while relays := {move for move in copies if (move[0], move[2]) not in read}:
         file, source, relay = min(relays)
         onward = {move for move in copies if move[:2] == (file, relay)}

@@ -5,7 +5,7 @@ critical path. What is left after an instant needs cores; what must cross a link
 needs time there, between the first task that asks for it and the last that uses it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from graphlib import TopologicalSorter
@@ -52,14 +52,11 @@ class WorkflowBound:
     def link(self) -> float:
         """All that must cross the remote link (all private links together) or one storage's disk."""
         network, files = self.problem.network, self.problem.files
-        shared, nodes = (
-            (self.link_model or network.remote_link) == "shared",
-            len(self.problem.nodes),
-        )
+        nodes = len(self.problem.nodes)
+        links = 1 if (self.link_model or network.remote_link) == "shared" else nodes
         # What crosses the links crosses the interfaces of nodes, too.
         rate = min(
-            network.remote_bytes_per_second * (1 if shared else nodes),
-            network.replica_bytes_per_second * nodes,
+            network.remote_bytes_per_second * links, network.replica_bytes_per_second * nodes
         )
         kept = [f for f, k in enumerate(self.problem.producer) if k >= 0 and files[f].keep]
         best = self._crossing(self.first_touch, kept, rate)
@@ -71,10 +68,9 @@ class WorkflowBound:
             ))  # fmt: skip
         return best
 
-    def _crossing(self, fetched: Iterable[int], kept: Iterable[int], rate: float) -> float:
+    def _crossing(self, fetched: Collection[int], kept: Collection[int], rate: float) -> float:
         """*fetched* files come in and *kept* products go out through one resource of that rate."""
         problem = self.problem
-        fetched, kept = list(fetched), list(kept)
         far = sum(problem.files[f].bytes for f in fetched) / rate
         out = sum(problem.files[f].bytes for f in kept) / rate
         begun = min((self._asked[f] for f in fetched), default=float("inf"))
@@ -224,17 +220,13 @@ class TransferBound(WorkflowBound):
     @cached_property
     def critical_path(self) -> float:
         """The largest over the tasks of the least over the nodes: what comes before, itself, what follows."""
-        return max(
-            (
-                min(
-                    self._heads[k][c] + self._work(k, node) + self._tails[k][c]
-                    for c, node in self._places[k]
-                )
-                for k in range(len(self.problem.tasks))
-                if self._places[k]
-            ),
-            default=0.0,
+        heads, tails = self._heads, self._tails
+        least = (
+            min(heads[k][c] + self._work(k, node) + tails[k][c] for c, node in places)
+            for k, places in enumerate(self._places)
+            if places
         )
+        return max(least, default=0.0)
 
     @cached_property
     def core_area(self) -> float:
@@ -369,9 +361,8 @@ class TransferBound(WorkflowBound):
             return best
         return max(best, least_of_both(shares, min(stay), min(after)))
 
-    def _crossing(self, fetched: Iterable[int], kept: Iterable[int], rate: float) -> float:
+    def _crossing(self, fetched: Collection[int], kept: Collection[int], rate: float) -> float:
         """As in workflow rule 18; and what is fetched for some time to follow leaves that time after it."""
-        fetched = list(fetched)
         best, total = super()._crossing(fetched, kept, rate), 0.0
         begun = min((self._asked[f] for f in fetched), default=0.0)
         after = {

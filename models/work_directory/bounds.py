@@ -6,6 +6,8 @@ import heapq
 from collections import defaultdict
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
+from operator import or_
 
 from ioopt.problems.work_directory import WorkDirectoryProblem
 
@@ -71,24 +73,18 @@ def _through(problem: WorkDirectoryProblem, inputs: list[int]) -> list[int]:
         if len(tasks) > MOST_JOINED:
             continue  # need alone
         bit = {k: 1 << at for at, k in enumerate(tasks)}
-        before, after = {}, {}
+        before: dict[int, int] = {}
+        after: dict[int, int] = {}
         for k in tasks:
-            before[k] = bit[k]
-            for p in problem.predecessors[k]:
-                before[k] |= before[p]
+            before[k] = reduce(or_, (before[p] for p in problem.predecessors[k]), bit[k])
         for k in reversed(tasks):
-            after[k] = bit[k]
-            for j in problem.successors[k]:
-                after[k] |= after[j]
+            after[k] = reduce(or_, (after[j] for j in problem.successors[k]), bit[k])
         inside = np.zeros(len(tasks), dtype=object)
         for p in tasks:
             for f in problem.outputs[p]:
                 at = after[p] ^ bit[p]
                 if not problem.products[f].keep:
-                    awaited = 0
-                    for k in problem.readers[f]:
-                        awaited |= before[k]
-                    at &= awaited
+                    at &= reduce(or_, (before[k] for k in problem.readers[f]), 0)
                 packed = np.frombuffer(at.to_bytes(-(-len(tasks) // 8), "little"), np.uint8)
                 inside[np.unpackbits(packed, bitorder="little")[: len(tasks)] > 0] += (
                     problem.products[f].bytes

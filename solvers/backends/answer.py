@@ -56,6 +56,12 @@ class BackendLimits:
         least = None if math.isinf(left) else left
         return cls(least, asked.gap, asked.threads, asked.seed, asked.log)
 
+    def note(self, text: str) -> None:
+        """Append *text* to the log, where there is one."""
+        if self.log is not None:
+            with open(self.log, "a", encoding="utf-8") as stream:
+                stream.write(text)
+
     def after(self, seconds: float) -> BackendLimits:
         """The limits once *seconds* have gone by."""
         if self.seconds is None:

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Mapping
-from types import MappingProxyType
 
 from ioopt.errors import BackendFailureError
 from ioopt.solvers.backends.answer import BackendLimits
@@ -20,12 +19,12 @@ _TERMINATE_SECONDS = 0.4
 def run_child(
     command: list[str],
     limits: BackendLimits,
-    environment: Mapping[str, str] = MappingProxyType({}),
+    environment: Mapping[str, str] | None = None,
 ) -> tuple[str, bool]:
     """Run a solver to its end or kill it past its limit; its output, and whether it was cut off."""
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
         child = subprocess.Popen(
-            command, env={**os.environ, **environment},
+            command, env={**os.environ, **(environment or {})},
             stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
         )  # fmt: skip
         late = False
@@ -41,9 +40,7 @@ def run_child(
             child.wait()
         output.seek(0)
         text = output.read()
-    if limits.log is not None:
-        with open(limits.log, "a", encoding="utf-8") as stream:
-            stream.write(text)
+    limits.note(text)
     if child.returncode != 0 and not late:
         tail = " ".join(text.split("\n")[-4:]).strip()
         raise BackendFailureError(f"{command[0]} ended with code {child.returncode}: {tail}")

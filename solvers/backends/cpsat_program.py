@@ -19,7 +19,7 @@ from ioopt.solvers.backends.answer import (
 )
 
 if TYPE_CHECKING:
-    from ortools.sat.python.cp_model import CpModel, CpSolver, CpSolverSolutionCallback
+    from ortools.sat.python.cp_model import CpModel, CpSolverSolutionCallback
 
     Notify = Callable[[CpSolverSolutionCallback], None]
 
@@ -112,9 +112,7 @@ def solve_cpsat(
     try:
         code = run_interruptibly(lambda: solver.solve(model, watcher), solver.stop_search, cancel)
     finally:
-        if limits.log is not None:
-            with open(limits.log, "a", encoding="utf-8") as stream:
-                stream.write("\n".join(logs) + "\n")
+        limits.note("\n".join(logs) + "\n")
     seconds = time.monotonic() - begun
     name = solver.status_name(code)
     if name == "MODEL_INVALID":
@@ -123,7 +121,9 @@ def solve_cpsat(
     found = status in (Status.OPTIMAL, Status.FEASIBLE)
     objective = solver.objective_value if found and model.has_objective() else None
     bound = solver.best_objective_bound if model.has_objective() else None
-    if status is Status.INFEASIBLE or (status is not Status.OPTIMAL and _in_presolve(solver)):
+    # A run that ended before the search began leaves a bound of 0 there, unproven.
+    early = solver.best_objective_bound == 0.0 and solver.num_branches == solver.num_conflicts == 0
+    if status is Status.INFEASIBLE or (status is not Status.OPTIMAL and early):
         bound = None
     values = dict(enumerate(solver.response_proto.solution)) if found else {}
     if status is Status.OPTIMAL and not proven(objective, bound):
@@ -141,11 +141,6 @@ def _watcher(cp_model: Any, notify: Notify) -> CpSolverSolutionCallback:
             notify(self)
 
     return Watcher()
-
-
-def _in_presolve(solver: CpSolver) -> bool:
-    """Whether the run ended before the search began: the bound then stands at 0, unproven."""
-    return solver.best_objective_bound == 0.0 and solver.num_branches == solver.num_conflicts == 0
 
 
 def _configure(parameters: Any, limits: BackendLimits, more: Mapping[str, object]) -> None:

@@ -234,9 +234,9 @@ class Relaxation:
         it, and all together by the makespan.
         """
         problem = self.problem
-        shared = [(self.remote, list(range(len(problem.files))))]
-        if problem.network.remote_link != "shared":
-            shared = []
+        shared = []
+        if problem.network.remote_link == "shared":
+            shared.append((self.remote, list(range(len(problem.files)))))
         for name, rate in self.disks.items():
             shared.append((rate, [f for f, x in enumerate(problem.files) if x.storage == name]))
         for rate, files in shared:

@@ -119,9 +119,7 @@ def run(
     except Exception as error:
         # MathOpt 9.15 fails while it words a refusal, which then is what this one came from.
         raise BackendFailureError(f"{solver}: {error.__context__ or error}") from None
-    if limits.log is not None:
-        with open(limits.log, "a", encoding="utf-8") as stream:
-            stream.writelines(f"{line}\n" for line in lines)
+    limits.note("".join(f"{line}\n" for line in lines))
     end = result.termination
     status, stop = mathopt_status(solver, end.reason.name, end.limit and end.limit.name, end.detail)
     if stop is StopReason.FINISHED and limits.gap is not None:

@@ -52,8 +52,7 @@ def solve(problem: BatchIoProblem, request: SolveRequest) -> Outcome:
     trace = Trace.of(problem, settings.ef)
     deadline = request.deadline
     plain = Settings(policy="any")
-    rivals = [made(plain) for made in (fill.least_delay, adaptive.policy)]
-    rivals.append(base_line.BASE_LINE)
+    rivals = [fill.least_delay(plain), adaptive.policy(plain), base_line.BASE_LINE]
     # So few requests are simulated at once: an answer there is under any limit.
     limit = deadline if len(trace) > MANY_JOBS else None
     runs = [run_trace(trace, rival, "open", "python", deadline=limit) for rival in rivals]

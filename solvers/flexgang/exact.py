@@ -15,12 +15,12 @@ from ioopt.metrics import mean_and_standard_error
 from ioopt.models.flexgang.frame import PatternData, covered, model_objective
 from ioopt.options import Deadline
 from ioopt.problems.base import Json, Record
-from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem, Pattern
+from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.sim.flexgang.flexible_gang import measure, num_bursts_drawn
 from ioopt.solvers.flexgang.greedy import best_of, greedy_plans
 from ioopt.solvers.flexgang.pattern_search import PatternSearch
-from ioopt.solvers.flexgang.strict import strict_plan
+from ioopt.solvers.flexgang.strict import try_strict
 
 SELECTION_SEEDS = tuple(range(10_001, 10_007))
 """Seeds on which plans are chosen; reports use others."""
@@ -129,12 +129,16 @@ def solve(
     begun = request.deadline.elapsed()
     # Before anything else, and for longer, so that they have the time that the greedy solver would have.
     greedy = list(greedy_plans(problem, request.deadline, GREEDY_RESERVE))
-    patterns, notes = _patterns(problem, settings)
+    wanted = [item for item in problem.patterns() if settings.patterns == "all" or not item.k]
+    patterns = [item for item in wanted if covered(problem, item)]
+    skipped = " ".join(item.key for item in wanted if item not in patterns)
+    notes = [f"patterns without an entry in the surface: {skipped}"] if skipped else []
     search = PatternSearch(problem, patterns, request)
     baselines = _baselines(problem, search, greedy)
-    _offer(search, baselines, request)
     build = request.deadline.elapsed() - begun
-    _search(search, request)
+    limit = request.options.time_limit_seconds
+    search.relax()
+    search.run(request.options.gap or 0.0, 0.0 if limit is None else RESERVE_FRACTION * limit)
     candidates = _candidates(search, baselines)
     metrics: Json = {
         "per_pattern": {state.pattern.key: state.row() for state in search.states},
@@ -170,23 +174,18 @@ def solve(
     return replace(outcome, plan=plan, bound=search.bound, notes=tuple(notes))
 
 
-def _patterns(problem: FlexibleGangProblem, settings: Settings) -> tuple[list[Pattern], list[str]]:
-    wanted = [item for item in problem.patterns() if settings.patterns == "all" or not item.k]
-    patterns = [item for item in wanted if covered(problem, item)]
-    skipped = " ".join(item.key for item in wanted if item not in patterns)
-    notes = [f"patterns without an entry in the surface: {skipped}"] if skipped else []
-    return patterns, notes
-
-
 def _baselines(
     problem: FlexibleGangProblem,
     search: PatternSearch,
     greedy: list[tuple[PatternData, FlexibleGangPlan]],
 ) -> dict[str, FlexibleGangPlan]:
-    """Strict, strict + fill and the best of the *greedy* plans, those that keep the floors."""
+    """Strict, strict + fill and the best of the *greedy* plans, those that keep the floors.
+
+    The search starts from them and from the plan that its request brings.
+    """
     found: dict[str, FlexibleGangPlan] = {}
     for name, fill in (("strict", False), ("strict-fill", True)):
-        plan = strict_plan(problem, fill)
+        plan, _ = try_strict(problem, fill)
         if plan is not None:
             found[name] = plan
     known = [item for item in greedy if item[0].pattern.key in search.by_key]
@@ -194,27 +193,15 @@ def _baselines(
         search.offer(plan)
     if known:
         found["greedy"] = best_of(known)
-    return found
-
-
-def _offer(
-    search: PatternSearch, baselines: dict[str, FlexibleGangPlan], request: SolveRequest
-) -> None:
-    """Start the search from the baselines and the plan that the request brings."""
-    for plan in baselines.values():
+    for plan in found.values():
         search.offer(plan)
+    request = search.request
     if request.start is not None and f"{request.start.k},{request.start.d}" in search.by_key:
         search.offer(request.start)
     best = max(search.states, key=lambda state: state.value, default=None)
     if best is not None and best.plan is not None:
         request.incumbents.report(best.plan, best.value, search.bound)
-
-
-def _search(search: PatternSearch, request: SolveRequest) -> None:
-    """Bound all patterns, then bring those that may win to the gap asked for."""
-    limit = request.options.time_limit_seconds
-    search.relax()
-    search.run(request.options.gap or 0.0, 0.0 if limit is None else RESERVE_FRACTION * limit)
+    return found
 
 
 def _candidates(search: PatternSearch, plans: dict[str, FlexibleGangPlan]) -> list[Candidate]:

@@ -22,13 +22,11 @@ def solve(
     """The best plan over all patterns; strict + fill, with a note, when no pattern works out."""
     per_pattern: dict[str, float] = {}
     plans: list[tuple[PatternData, FlexibleGangPlan]] = []
-    stop = StopReason.FINISHED
     for data, plan in greedy_plans(problem, request.deadline):
         plans.append((data, plan))
         per_pattern[data.pattern.key] = model_objective(data, plan)
         request.incumbents.report(plan, per_pattern[data.pattern.key])
-    if _time_is_up(request.deadline):
-        stop = StopReason.TIME
+    stop = StopReason.TIME if _time_is_up(request.deadline) else StopReason.FINISHED
     metrics = {"per_pattern": per_pattern}
     if plans:
         return Outcome(best_of(plans), stop=stop, metrics=metrics)

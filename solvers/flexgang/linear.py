@@ -14,19 +14,11 @@ def plan_with_best_tau(
     data: PatternData, placement: Placement, slack: float = 0.0
 ) -> FlexibleGangPlan | None:
     """The plan of *placement* with the best tau; None when a floor cannot be kept within *slack*."""
-    found = best_tau(data, placement, slack)
-    return None if found is None else lay_out(data, placement, *found)
-
-
-def best_tau(
-    data: PatternData, placement: Placement, slack: float = 0.0
-) -> tuple[dict[int, float], dict[int, list[float]]] | None:
-    """(tau by job, seconds by column of self-balancing jobs), floors but for *slack*; None if infeasible."""
     model = TauModel(data, placement, slack)
     if not model.feasible:
         return None
     answer = solve_by_linprog(model.program)
-    return model.read(answer.values) if answer.found else None
+    return lay_out(data, placement, *model.read(answer.values)) if answer.found else None
 
 
 def relaxed_bound(data: PatternData) -> float:

@@ -48,11 +48,6 @@ class PatternState:
         """The program, built when it is first needed."""
         return AssignmentModel(self.data)
 
-    @property
-    def gap(self) -> float | None:
-        """Relative gap of the pattern's own plan and bound."""
-        return relative_gap(self.value, self.bound) if self.plan is not None else None
-
     def offer(self, plan: FlexibleGangPlan) -> None:
         """Keep *plan* when it is the best of this pattern."""
         value = model_objective(self.data, plan)
@@ -65,7 +60,7 @@ class PatternState:
         return {
             "objective": self.value if found else None,
             "bound": self.bound if math.isfinite(self.bound) else None,
-            "gap": self.gap,
+            "gap": relative_gap(self.value, self.bound) if found else None,
             "status": self.status,
         }
 
@@ -80,7 +75,6 @@ class PatternSearch:
         request: SolveRequest,
     ) -> None:
         self.request = request
-        self.backend = request.options.backend or "HiGHS"
         bound = universal_bound(problem)
         self.states = [PatternState(problem, item, bound) for item in patterns]
         self.by_key = {state.pattern.key: state for state in self.states}
@@ -118,17 +112,18 @@ class PatternSearch:
         promise. A program that would take the time left to build is not begun.
         """
         waiting = sorted(self.states, key=lambda s: (-s.bound, s.pattern))
+        deadline = self.request.deadline
         while waiting:
             if waiting[0].bound <= self.best * (1 - 1e-9) - 1e-12:
                 state = waiting.pop(0)
                 state.status = state.status if state.status == "infeasible" else "pruned"
                 continue
-            begun = self._left()
+            begun = deadline.remaining()
             if begun - reserve < LEAST_SECONDS + self.build_seconds:
                 return
             _ = waiting[0].model  # built now, so that what it takes counts
-            left = self._left() - reserve
-            self.build_seconds = max(self.build_seconds, begun - self._left())
+            left = deadline.remaining() - reserve
+            self.build_seconds = max(self.build_seconds, begun - deadline.remaining())
             if left < LEAST_SECONDS:
                 return
             promises = [self._promise(state) for state in waiting]
@@ -141,20 +136,13 @@ class PatternSearch:
         least = 1e-3 * max(abs(best), 1e-3)
         return max(least, min(state.bound, 1e9) - best)
 
-    def _left(self) -> float:
-        return self.request.deadline.remaining()
-
     def _solve(self, state: PatternState, gap: float, seconds: float) -> None:
-        """Run the backend on one pattern for at most *seconds*."""
+        """Run the backend on one pattern for at most *seconds* and note what it says of it."""
         start = None if state.plan is None else state.model.start_values(state.plan)
         limits = replace(BackendLimits.of(self.request, seconds), gap=gap or None)
-        program = state.model.program
-        answer = solve_program(program, self.backend, limits, start)
+        backend = self.request.options.backend
+        answer = solve_program(state.model.program, backend, limits, start)
         self.versions[answer.backend] = answer.version
-        self._learn(state, answer)
-
-    def _learn(self, state: PatternState, answer: BackendAnswer) -> None:
-        """Take status and bound of a pattern from the answer of a run."""
         if answer.status is Status.INFEASIBLE:
             state.bound, state.status = -math.inf, "infeasible"
             return
@@ -184,8 +172,5 @@ class PatternSearch:
 def plan_of_answer(model: AssignmentModel, answer: BackendAnswer) -> FlexibleGangPlan | None:
     """The plan of a solution, its tau re-optimised; None when a floor met by tolerance cannot be kept."""
     placement = model.placement(answer.values)
-    for slack in (0.0, FLOOR_SLACK):
-        plan = plan_with_best_tau(model.data, placement, slack)
-        if plan is not None:
-            return plan
-    return None
+    exact = plan_with_best_tau(model.data, placement)
+    return exact or plan_with_best_tau(model.data, placement, FLOOR_SLACK)

@@ -52,17 +52,11 @@ def cycle_grid(costs: QuantumCosts) -> tuple[int, ...]:
     return tuple(sorted(lengths))
 
 
-def best_uniform(costs: QuantumCosts) -> list[Option] | None:
-    """The best plan in which all jobs have the same quantum once a cycle; None if none is possible.
-
-    Ties go to the quantum that stands first in the menu.
-    """
-    found = _least_uniform(costs)
-    return found if found is not None and _key(costs, found)[0] == 0 else None
-
-
 def _least_uniform(costs: QuantumCosts) -> list[Option] | None:
-    """The same, floors broken where they must be."""
+    """The best plan of one quantum for all jobs once a cycle, floors broken where they must be.
+
+    None if no quantum is on all menus; ties go to the one that stands first.
+    """
     menus = [costs.problem.options(job) for job in range(len(costs.problem.jobs))]
     quanta = dict.fromkeys(q for menu in menus for q, _ in menu)
     uniform = [
@@ -120,7 +114,8 @@ def realised_outcome(
             why = "is not on every menu" if once is None else "cannot keep the floors"
             told.append(f"one visit a cycle {why}, and {apart}")
         realised = simulation.metrics["realised"]
-    if (uniform := best_uniform(costs)) is not None:
+    uniform = _least_uniform(costs)
+    if uniform is not None and _key(costs, uniform)[0] == 0:
         cost = simulate(costs.problem, costs.plan(uniform)).metrics["realised"]
         if cost > 0:
             gained = f"{1 - realised / cost:.1%} are gained"

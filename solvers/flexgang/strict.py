@@ -22,13 +22,11 @@ def solve(
     return Outcome(plan, notes=(f"no strict plan: {why}",) if plan is None else ())
 
 
-def strict_plan(problem: FlexibleGangProblem, fill: bool) -> FlexibleGangPlan | None:
-    """The strict plan, with fragments shared equally when *fill*; None when it breaks a rule."""
-    return try_strict(problem, fill)[0]
-
-
 def try_strict(problem: FlexibleGangProblem, fill: bool) -> tuple[FlexibleGangPlan | None, str]:
-    """The strict plan, or None and why not: rows, surface, a floor, or I/O beyond its fragments."""
+    """The strict plan, with fragments shared equally when *fill*, or None and why not.
+
+    Rows, the surface, a floor, or I/O beyond its fragments.
+    """
     rows = 1 + max(row for row, _ in problem.strict_packing)
     if rows > problem.num_rows:
         return None, f"the packing needs {rows} rows, the frame has {problem.num_rows}"
@@ -37,23 +35,18 @@ def try_strict(problem: FlexibleGangProblem, fill: bool) -> tuple[FlexibleGangPl
     if data is None:
         return None, "the surface has no entry for strict rows"
     home = {job: position for job, (_, position) in enumerate(problem.strict_packing)}
-    plan = _filled(data, Placement(home, dict.fromkeys(home, 1)), fill)
-    found = check(problem, plan).violations
-    return (None, str(found[0])) if found else (plan, "")
-
-
-def _filled(data: PatternData, placement: Placement, fill: bool) -> FlexibleGangPlan:
-    if not fill:
-        return lay_out(data, placement)
+    placement = Placement(home, dict.fromkeys(home, 1))
     tau: dict[int, float] = {}
     by_column: dict[int, list[float]] = {}
-    for job, parts in equal_shares(data, placement).items():
-        if data.problem.jobs[job].self_balancing:
+    for job, parts in equal_shares(data, placement).items() if fill else ():
+        if problem.jobs[job].self_balancing:
             by_column[job] = parts
             tau[job] = sum(parts) / len(parts)
         else:
             tau[job] = min(parts)
-    return lay_out(data, placement, tau, by_column)
+    plan = lay_out(data, placement, tau, by_column)
+    found = check(problem, plan).violations
+    return (None, str(found[0])) if found else (plan, "")
 
 
 def equal_shares(data: PatternData, placement: Placement) -> dict[int, list[float]]:

@@ -100,14 +100,13 @@ class Settings(run.Settings):
 
 
 class Decision(NamedTuple):
-    """One decision: the value of its matrix, of the greedy's, and the bound of the models.
+    """One decision: the value of its matrix and the bound of the models.
 
     Values are in weight units, the bound for matrices in which remote starters have one row (the
     fill may exceed it). ``rows_solved``: the row model was needed. ``seconds`` are measured.
     """
 
     value: float
-    greedy: float
     bound: float
     rows_solved: bool
     seconds: float
@@ -145,15 +144,8 @@ class ExactPolicy:
         self.events = 0
         self.stopped_at: int | None = settings.exact_events
         self.share = exact(settings.guard)
-        self.greedy = index(
-            IndexSettings(
-                weight=settings.weight,
-                queue=settings.queue,
-                guard=settings.guard,
-                age_seconds=0.0,
-                pack_ratio=1.0,
-            )
-        )
+        alike = settings.model_dump(include={"weight", "queue", "guard"})
+        self.greedy = index(IndexSettings(**alike, age_seconds=0.0, pack_ratio=1.0))
 
     def update(self, state: State) -> State:
         """One scheduling event."""
@@ -181,13 +173,13 @@ class ExactPolicy:
         question = ask(state, kind, fcfs=fcfs, window=window, share=self.share)
         floor = float(value_of(greedy, kind))
         if not question.options:
-            return greedy, Decision(floor, floor, floor, False, 0.0)
+            return greedy, Decision(floor, floor, False, 0.0)
         best, bound, rows_solved = self._search(question, state, greedy)
         filled = with_replicas(best, self.greedy.rules) if best is not greedy else greedy
         value = float(value_of(filled, kind))
         if value < floor:
             filled, value = greedy, floor
-        return filled, Decision(value, floor, bound / question.scale, rows_solved, 0.0)
+        return filled, Decision(value, bound / question.scale, rows_solved, 0.0)
 
     def _search(self, question: Question, state: State, greedy: State) -> tuple[State, float, bool]:
         """The best matrix of the models, their bound in worths, whether the row model was solved."""
@@ -252,9 +244,9 @@ def solve(problem: GangProblem | GangMatrixProblem, request: SolveRequest) -> Ou
     backend = request.options.backend
     if isinstance(problem, GangMatrixProblem):
         settings = settings.model_copy(update={"limit": settings.limit or SNAPSHOT_LIMIT})
+        policy = ExactPolicy(settings, request.deadline, backend)
+        return _decide(problem, policy, request.deadline)
     chosen = ExactPolicy(settings, request.deadline, backend)
-    if isinstance(problem, GangMatrixProblem):
-        return _decide(problem, chosen, request.deadline)
     if backend not in (None, CPSAT):
         raise UsageError(
             f"backend {backend} has no deterministic limit and serves single decisions "

@@ -32,7 +32,8 @@ def solve(problem: GangProblem | GangMatrixProblem, request: SolveRequest) -> Ou
     policy: Policy = request.policy
     settings: Settings = request.settings
     if isinstance(problem, GangMatrixProblem):
-        return Outcome(decide(problem, policy, settings.phase))
+        after = policy.update(state_of(problem), settings.phase)
+        return Outcome(plan_of_state(problem, after))
     if settings.phase != "all":
         raise UsageError(f"phase={settings.phase} is for ioopt/gang-matrix, not ioopt/gang")
     plan = GangPlan(policy=policy.name, settings=settings.model_dump(mode="json"))
@@ -105,11 +106,6 @@ def _obstacle(policy: GangPolicy, timing: Timing, settings: Settings) -> str | N
     if settings.history == "yes":
         return "only the Python engine records the history of the matrix"
     return "more than 62 rows" if timing.levels > 62 else None
-
-
-def decide(problem: GangMatrixProblem, policy: Policy, phase: str = "all") -> GangMatrixPlan:
-    """One matrix update of a snapshot, by the whole policy or by one of its phases."""
-    return plan_of_state(problem, policy.update(state_of(problem), phase))
 
 
 def plan_of_state(problem: GangMatrixProblem, state: State) -> GangMatrixPlan:

@@ -8,15 +8,15 @@ and ample disks its plans end later on presets image-85 and sat-85, and about as
 
 from dataclasses import replace
 
-from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
-from ioopt.protocols import Outcome, SolveRequest
+from ioopt.problems.replication import ReplicationProblem
+from ioopt.protocols import SolveRequest
 from ioopt.solvers.replication import workflows
 from ioopt.solvers.replication.exact import exact_workflow, ip
-from ioopt.solvers.replication.plans import TINY_TASKS
+from ioopt.solvers.replication.plans import TINY_TASKS, Answer
 from ioopt.solvers.replication.search import link_aware
 
 
-def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome[ReplicationPlan]:
+def solve(problem: ReplicationProblem, request: SolveRequest) -> Answer:
     """Solve with the picked solver; the first note says which and why."""
     tasks = len(problem.tasks)
     additive = request.measure == "additive_seconds"
@@ -39,11 +39,11 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome[Replica
 def has_small_disk(problem: ReplicationProblem) -> bool:
     """Whether some node's disk cannot hold all files that are read beside what it keeps."""
     read = sum(file.bytes for f, file in enumerate(problem.files) if problem.readers[f])
-    for i, node in enumerate(problem.nodes):
-        kept = sum(problem.files[f].bytes for f in problem.holds[i] if not problem.readers[f])
-        if node.disk_bytes is not None and node.disk_bytes < read + kept:
-            return True
-    return False
+    unread = [0 if by else file.bytes for file, by in zip(problem.files, problem.readers)]
+    return any(
+        node.disk_bytes is not None and node.disk_bytes < read + sum(unread[f] for f in held)
+        for node, held in zip(problem.nodes, problem.holds)
+    )
 
 
 def compared(problem: ReplicationProblem) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from itertools import accumulate, chain
 from typing import Any, Literal
 
 from ioopt.errors import NotApplicableError
-from ioopt.models.replication.static import StaticInstance, class_of_task
+from ioopt.models.replication.static import StaticInstance, read_pairs
 from ioopt.problems.replication import (
     CopyEntry,
     EvictionPolicy,
@@ -14,7 +14,9 @@ from ioopt.problems.replication import (
     ReplicationProblem,
     Round,
 )
+from ioopt.protocols import Outcome
 
+Answer = Outcome[ReplicationPlan]
 Sources = Literal["lowest", "least-loaded"]
 TINY_TASKS = 8
 """Up to so many tasks plain Python proves in a moment, on two to four nodes."""
@@ -88,24 +90,10 @@ def successors(problem: ReplicationProblem) -> list[list[int]]:
     return after
 
 
-def reading_nodes(instance: StaticInstance, assign: Sequence[int]) -> list[set[int]]:
-    """By file: the nodes on which a task reads it when task k is on node ``assign[k]``."""
-    of_task = class_of_task(instance)
-    nodes: list[set[int]] = [set() for _ in instance.files]
-    for task, node in enumerate(assign):
-        for file in instance.classes[of_task[task]].inputs:
-            nodes[file].add(node)
-    return nodes
-
-
 def lacking(instance: StaticInstance, assign: Sequence[int]) -> list[tuple[int, int]]:
     """(file, node) of all that is read where it is not held, in order."""
-    return [
-        (file, node)
-        for file, nodes in enumerate(reading_nodes(instance, assign))
-        for node in sorted(nodes)
-        if file not in instance.held[node]
-    ]
+    pairs = read_pairs(instance, assign)
+    return sorted((file, node) for file, node in pairs if file not in instance.held[node])
 
 
 def tiny_batch() -> ReplicationProblem:

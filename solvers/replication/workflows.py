@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from ioopt.models.replication.workflow_bound import makespan_bound_seconds
 from ioopt.problems.replication import (
     EvictionPolicy,
     ReplayOptions,
-    ReplicationPlan,
     ReplicationProblem,
 )
 from ioopt.protocols import Outcome, SolveRequest
@@ -21,9 +21,9 @@ from ioopt.solvers.replication.greedy.list_scheduler import (
     Components,
     ListScheduler,
 )
-from ioopt.solvers.replication.plans import build_plan
+from ioopt.solvers.replication.plans import Answer, build_plan
 
-Planner = Callable[[ReplicationProblem, SolveRequest], Outcome[ReplicationPlan]]
+Planner = Callable[[ReplicationProblem, SolveRequest], Answer]
 
 
 class Settings(ReplayOptions):
@@ -41,19 +41,17 @@ class ReadySettings(dispatch.Settings):
     eviction: EvictionPolicy = "popularity"
 
 
-def solve_heft(problem: ReplicationProblem, request: SolveRequest) -> Outcome[ReplicationPlan]:
+def solve_heft(problem: ReplicationProblem, request: SolveRequest) -> Answer:
     """HEFT, by the components of the list scheduler."""
     return _planned(problem, request, HEFT, request.settings or Settings())
 
 
-def solve_b_level(problem: ReplicationProblem, request: SolveRequest) -> Outcome[ReplicationPlan]:
+def solve_b_level(problem: ReplicationProblem, request: SolveRequest) -> Answer:
     """The longest path of computing first, behind what the cores have."""
     return _planned(problem, request, B_LEVEL, request.settings or Settings())
 
 
-def solve_ready_min_min(
-    problem: ReplicationProblem, request: SolveRequest
-) -> Outcome[ReplicationPlan]:
+def solve_ready_min_min(problem: ReplicationProblem, request: SolveRequest) -> Answer:
     """MinMin over the tasks whose producers are planned (workflow rule 17); on a batch, ``minmin``."""
     settings = request.settings or ReadySettings()
     if settings.mode == "dispatch":
@@ -70,7 +68,7 @@ def _planned(
     request: SolveRequest,
     components: Components,
     settings: Settings | ReadySettings,
-) -> Outcome[ReplicationPlan]:
+) -> Answer:
     made = ListScheduler(problem, components).run(request.deadline)
     plan = build_plan(problem, made.queues(), settings.eviction)
     return Outcome(
@@ -83,13 +81,9 @@ def _planned(
 
 PLANNERS: dict[str, Planner] = {
     "b-level": solve_b_level,
-    "locality": lambda problem, request: dispatch.answer(
-        problem, request, dispatch.locality, dispatch.Settings()
-    ),
+    "locality": partial(dispatch.answer, policy=dispatch.locality, settings=dispatch.Settings()),
     "heft": solve_heft,
     "ready-min-min": solve_ready_min_min,
-    "fifo": lambda problem, request: dispatch.answer(
-        problem, request, dispatch.fifo, dispatch.Settings()
-    ),
+    "fifo": partial(dispatch.answer, policy=dispatch.fifo, settings=dispatch.Settings()),
 }
 """In the order in which they are tried: the quickest, the best on small disks, the rest."""

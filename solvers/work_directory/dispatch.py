@@ -19,6 +19,7 @@ from ioopt.sim.work_directory.dispatch import Dispatcher, Policy, Rank, Starts, 
 from ioopt.sim.work_directory.order import Walk, least_order, reference_order, sequential_peak
 
 POLICIES: tuple[Policy, ...] = ("submission", "depth-first")
+Answer = Outcome[WorkDirectoryPlan]
 
 
 class Settings(Record):
@@ -58,7 +59,7 @@ class Question:
         walk = None if quota is None or found > quota else Walk(problem, order, quota)
         return cls(problem, quota, peak, peak_bound(problem), found, order, walk)
 
-    def refused(self) -> Outcome[WorkDirectoryPlan] | None:
+    def refused(self) -> Answer | None:
         """The answer where no plan exists; None where one may."""
         if self.quota is None or self.least.bound <= self.quota:
             return None
@@ -82,9 +83,7 @@ class Question:
         ignores = self.peak and own is not None and (self.quota or 0) > own
         return plan.model_copy(update={"ignore_quota": True}) if ignores else plan
 
-    def answer(
-        self, starts: Starts, stop: StopReason = StopReason.FINISHED
-    ) -> Outcome[WorkDirectoryPlan]:
+    def answer(self, starts: Starts, stop: StopReason = StopReason.FINISHED) -> Answer:
         """The outcome of a run."""
         told: Json = {"bound": self.seconds}
         if self.peak:
@@ -136,13 +135,10 @@ class Runs:
         return product(range(1, max(self.problem.samples, default=0) + 2), POLICIES)
 
 
-Solve = Callable[[WorkDirectoryProblem, SolveRequest], Outcome[WorkDirectoryPlan]]
-
-
-def _policy(name: Policy) -> Solve:
+def _policy(name: Policy) -> Callable[[WorkDirectoryProblem, SolveRequest], Answer]:
     def solve(
         problem: WorkDirectoryProblem, request: SolveRequest[Settings, WorkDirectoryPlan]
-    ) -> Outcome[WorkDirectoryPlan]:
+    ) -> Answer:
         """One run of the policy."""
         question, told = Question.of(problem, request.measure == "peak_bytes"), request.settings
         try:
@@ -158,9 +154,7 @@ solve_submission = _policy("submission")
 solve_depth_first = _policy("depth-first")
 
 
-def solve_in_flight(
-    problem: WorkDirectoryProblem, request: SolveRequest
-) -> Outcome[WorkDirectoryPlan]:
+def solve_in_flight(problem: WorkDirectoryProblem, request: SolveRequest) -> Answer:
     """The best safe run over all caps of samples in flight and both policies."""
     question = Question.of(problem, request.measure == "peak_bytes")
     if refused := question.refused():

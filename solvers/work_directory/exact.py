@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from ioopt.check.work_directory import replay
 from ioopt.problems.work_directory import Fault, WorkDirectoryPlan, WorkDirectoryProblem
-from ioopt.protocols import Outcome, SolveRequest
+from ioopt.protocols import Outcome
 from ioopt.result import Status
 from ioopt.sim.work_directory.dispatch import Dispatcher, dispatch
 from ioopt.sim.work_directory.order import sequential_peak
-from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
+from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.cpsat_directory import Scale, in_order, program
 from ioopt.solvers.backends.cpsat_program import solve_cpsat
-from ioopt.solvers.work_directory.dispatch import Question
-from ioopt.solvers.work_directory.search import Settings, search
+from ioopt.solvers.work_directory.dispatch import Answer, Question
+from ioopt.solvers.work_directory.search import Asked, search
 from ioopt.solvers.work_directory.search import solve as search_alone
 from ioopt.units import exact
-
-if TYPE_CHECKING:
-    from ortools.sat.python.cp_model import CpModel
 
 SEARCH_SHARE, EVALUATIONS = 0.3, 300
 """Part of the time, and runs, of the search that comes first."""
@@ -31,9 +27,7 @@ PARAMETERS = {"symmetry_level": 0, "linearization_level": 2}
 """Of CP-SAT: without the energy of the intervals in its relaxation four tasks may take minutes."""
 
 
-def solve(
-    problem: WorkDirectoryProblem, request: SolveRequest[Settings, WorkDirectoryPlan]
-) -> Outcome[WorkDirectoryPlan]:
+def solve(problem: WorkDirectoryProblem, request: Asked) -> Answer:
     """Prove the least makespan, or with the measure ``peak_bytes`` the least peak, in the time there is."""
     if request.measure != "peak_bytes":
         question = Question.of(problem)
@@ -45,9 +39,7 @@ def solve(
     return replace(found, bound=bound, objective_name="peak_bytes")
 
 
-def _least_peak(
-    question: Question, request: SolveRequest[Settings, WorkDirectoryPlan]
-) -> tuple[list[int], bool]:
+def _least_peak(question: Question, request: Asked) -> tuple[list[int], bool]:
     """The order with the least peak found, and whether none has less. Times do not matter: all are 1."""
     order, problem = question.order, question.problem
     if question.least.bound == question.found:
@@ -55,22 +47,15 @@ def _least_peak(
     units = Scale(1, True, [1] * len(order), [0] * len(order))
     hint = {k: at for at, k in enumerate(order)}
     model = program(problem, units, None, question.least.bound, hint, question.found)
-    answer = _run(model, request, request.deadline.remaining() / 2)
+    limits = BackendLimits.of(request, request.deadline.remaining() / 2)
+    answer = solve_cpsat(model, limits, parameters=PARAMETERS)
     if answer.found:
         made = in_order([int(answer.values[k]) for k in range(len(order))], problem.topological)
         order = min(order, made, key=lambda row: sequential_peak(problem, row))
     return order, answer.status is Status.OPTIMAL
 
 
-def _run(
-    model: CpModel, request: SolveRequest[Settings, WorkDirectoryPlan], seconds: float
-) -> BackendAnswer:
-    return solve_cpsat(model, BackendLimits.of(request, seconds), parameters=PARAMETERS)
-
-
-def _least_makespan(
-    question: Question, request: SolveRequest[Settings, WorkDirectoryPlan]
-) -> Outcome[WorkDirectoryPlan]:
+def _least_makespan(question: Question, request: Asked) -> Answer:
     """The better of what a short search and the program find, and what is proven."""
     problem, deadline = question.problem, request.deadline
     part = deadline.within(deadline.remaining() * SEARCH_SHARE)
@@ -81,9 +66,8 @@ def _least_makespan(
     least = int(exact(question.seconds) * exact(scale.per_second))
     if hint and max(at + scale.seconds[k] for k, at in hint.items()) <= least:
         return first
-    answer = _run(
-        program(problem, scale, question.quota, least, hint), request, deadline.remaining()
-    )
+    model = program(problem, scale, question.quota, least, hint)
+    answer = solve_cpsat(model, BackendLimits.of(request), parameters=PARAMETERS)
     if answer.status is Status.INFEASIBLE:
         return Outcome(None, infeasible=True, notes=("no plan keeps the quota: CP-SAT's proof",))
     bound = max(question.seconds, (answer.bound or 0) / scale.per_second)
@@ -110,9 +94,7 @@ def _carried_out(question: Question, scale: Scale, begun: list[int]) -> list[Wor
     return []
 
 
-def solve_auto(
-    problem: WorkDirectoryProblem, request: SolveRequest[Settings, WorkDirectoryPlan]
-) -> Outcome[WorkDirectoryPlan]:
+def solve_auto(problem: WorkDirectoryProblem, request: Asked) -> Answer:
     """``exact`` where it is small and for least peaks, else ``search``."""
     small = len(problem.tasks) <= SMALL
     return solve(problem, request) if small else search_alone(problem, request)

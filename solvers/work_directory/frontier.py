@@ -9,14 +9,14 @@ from itertools import pairwise
 from math import ceil
 
 from ioopt.problems.base import Json
-from ioopt.problems.work_directory import WorkDirectoryPlan, WorkDirectoryProblem
-from ioopt.protocols import Incumbents, Outcome, SolveRequest
+from ioopt.problems.work_directory import WorkDirectoryProblem
+from ioopt.protocols import Incumbents, Outcome
 from ioopt.result import Status
 from ioopt.sim.work_directory.dispatch import Dispatcher, dispatch
 from ioopt.sim.work_directory.order import reference_order
 from ioopt.sim.work_directory.replay import carried_out
 from ioopt.solvers.work_directory.dispatch import Question
-from ioopt.solvers.work_directory.search import Settings, search
+from ioopt.solvers.work_directory.search import Asked, Settings, search
 
 SHARES = tuple(Fraction(tenths, 10) for tenths in (1, 2, 3, 5, 7, 10))
 """Quotas in peaks of the order of submission without a quota, where none are given."""
@@ -29,9 +29,7 @@ def unlimited(problem: WorkDirectoryProblem) -> Json:
 
 
 def frontier(
-    problem: WorkDirectoryProblem,
-    request: SolveRequest[Settings, WorkDirectoryPlan],
-    quotas: Sequence[int] | None = None,
+    problem: WorkDirectoryProblem, request: Asked, quotas: Sequence[int] | None = None
 ) -> list[Json]:
     """Rows {quota_bytes, makespan_seconds, bound, status} by quota; the time is shared equally.
 
@@ -60,8 +58,7 @@ def frontier(
     for row, larger in reversed([*pairwise(rows)]):
         row["bound"] = max(row["bound"], larger["bound"])
     for row in rows:
-        if row["makespan_seconds"] is not None and row["makespan_seconds"] <= row["bound"] * (
-            1 + 1e-9
-        ):
+        makespan = row["makespan_seconds"]
+        if makespan is not None and makespan <= row["bound"] * (1 + 1e-9):
             row["status"] = str(Status.OPTIMAL)
     return rows

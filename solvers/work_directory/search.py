@@ -19,7 +19,7 @@ from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
 from ioopt.sim.work_directory.dispatch import Policy, Rank, Starts
 from ioopt.sim.work_directory.order import least_order, sequential_peak
-from ioopt.solvers.work_directory.dispatch import Question, Runs
+from ioopt.solvers.work_directory.dispatch import Answer, Question, Runs
 
 STARTS_SHARE = 0.5
 """Part of the time that the starts may take."""
@@ -38,6 +38,9 @@ class Settings(Record):
     evaluations: int = Field(default=20_000, ge=0)
 
 
+Asked = SolveRequest[Settings, WorkDirectoryPlan]
+
+
 @dataclass(frozen=True)
 class Point:
     """When tasks and samples are to begin (ticks; an order and delays), the cap, and the run of it."""
@@ -52,9 +55,7 @@ class Point:
 class Search:
     """The best point so far of one question, and how it gets better."""
 
-    def __init__(
-        self, question: Question, request: SolveRequest[Settings, WorkDirectoryPlan]
-    ) -> None:
+    def __init__(self, question: Question, request: Asked) -> None:
         self.question, self.request, self.runs = question, request, Runs(question)
         self.first = [self.runs]
         order = least_order(question.problem)
@@ -186,9 +187,7 @@ class Search:
         self.attempt(begins, delays, cap)
 
 
-def search(
-    question: Question, request: SolveRequest[Settings, WorkDirectoryPlan], evaluations: int
-) -> Outcome[WorkDirectoryPlan]:
+def search(question: Question, request: Asked, evaluations: int) -> Answer:
     """The best plan found with so many *evaluations* or until the deadline."""
     if refused := question.refused():
         return refused
@@ -208,9 +207,7 @@ def search(
     return question.answer(found.best.starts, stop)
 
 
-def solve(
-    problem: WorkDirectoryProblem, request: SolveRequest[Settings, WorkDirectoryPlan]
-) -> Outcome[WorkDirectoryPlan]:
+def solve(problem: WorkDirectoryProblem, request: Asked) -> Answer:
     """Search from the start runs."""
     question = Question.of(problem, request.measure == "peak_bytes")
     return search(question, request, (request.settings or Settings()).evaluations)

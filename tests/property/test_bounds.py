@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from fractions import Fraction
 from random import Random
+from typing import Any
 
 import pytest
 from gang_tools import workload
@@ -107,23 +109,18 @@ def test_the_bound_is_safe_and_keeps_its_digits_at_late_releases(seed: int, late
 @settings(max_examples=40, deadline=None)
 def test_late_arrivals_change_no_bound(seed: int, late: float) -> None:
     """Arrivals in whole seconds, so that both workloads are the same to the bit."""
-    gang, trace = _workload(seed), random_trace(seed)
-    jobs = [
-        [job.model_copy(update={"arrival_seconds": math.floor(job.arrival_seconds) + by})
-         for job in gang.jobs]
-        for by in (0, math.floor(late))
-    ]  # fmt: skip
-    early, later = (mean_slowdown_bound(gang.model_copy(update={"jobs": tuple(j)})) for j in jobs)
+
+    def moved(problem: Any, key: str) -> Iterator[Any]:
+        for by in (0, math.floor(late)):
+            times = [{key: math.floor(getattr(job, key)) + by} for job in problem.jobs]
+            rows = zip(problem.jobs, times, strict=True)
+            jobs = tuple(job.model_copy(update=time) for job, time in rows)
+            yield problem.model_copy(update={"jobs": jobs})
+
+    early, later = map(mean_slowdown_bound, moved(_workload(seed), "arrival_seconds"))
     assert early is not None and later == pytest.approx(early, rel=1e-12)
-    jobs = [
-        [job.model_copy(update={"submit_seconds": math.floor(job.submit_seconds) + by})
-         for job in trace.jobs]
-        for by in (0, math.floor(late))
-    ]  # fmt: skip
-    plan = BatchIoPlan(policy="fill")
-    early, later = (
-        mean_response_bound(trace.model_copy(update={"jobs": tuple(j)}), plan) for j in jobs
-    )
+    plan, traces = BatchIoPlan(policy="fill"), moved(random_trace(seed), "submit_seconds")
+    early, later = (mean_response_bound(trace, plan) for trace in traces)
     assert early is not None and later is not None
     assert early - 8e-6 <= later <= early + 8e-6  # ulps of 1e10 s where computing is added
 

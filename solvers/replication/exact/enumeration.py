@@ -6,12 +6,10 @@ import math
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import reduce as fold
 from itertools import pairwise, takewhile
 
 from ioopt import compiled as machine_code
-from ioopt.compiled.choice import use_machine_code
 from ioopt.models.replication.aggregated import attach, horizon
 from ioopt.models.replication.file_options import FileGroup, FileMix, FileOption, file_options
 from ioopt.models.replication.static import Cycles, Moves, StaticInstance
@@ -42,11 +40,6 @@ def applies(instance: StaticInstance) -> bool:
     )
 
 
-def takes_machine_code(deadline: Deadline) -> bool:
-    """Whether a search that plain Python did not end goes on with machine code."""
-    return use_machine_code("enumeration", deadline, deadline.remaining())
-
-
 def _kinds(instance: StaticInstance) -> list[tuple[int, int, int]]:
     """Different (fetch, copy end, bytes) of files, longest fetch first."""
     every = zip(instance.far, instance.near, instance.sizes, strict=True)
@@ -71,7 +64,6 @@ def _order(instance: StaticInstance) -> list[int]:
     return order
 
 
-@dataclass(frozen=True)
 class _Options:
     """The options of every group of files, (kind << num_nodes) + mask of reader nodes.
 
@@ -79,37 +71,30 @@ class _Options:
     least sum by kind and number of readers, (num_nodes + 1) numbers a kind, the first repeated.
     """
 
-    kinds: list[tuple[int, int, int]]
-    every: list[FileOption]
-    first: list[int]
-    excess: list[int]
-    low: list[int]
-    base: list[int]
-
-    @classmethod
-    def of(
-        cls, instance: StaticInstance, cycles: Cycles, replication: bool, relays: bool
-    ) -> _Options:
-        """All options of *instance*."""
-        kinds, nodes = _kinds(instance), instance.num_nodes
-        table = cls(kinds, [], [0, 0], [], [], [])
-        for number, (far, near, _) in enumerate(kinds):
+    def __init__(
+        self, instance: StaticInstance, cycles: Cycles, replication: bool, relays: bool
+    ) -> None:
+        self.kinds, nodes = _kinds(instance), instance.num_nodes
+        self.every: list[FileOption] = []
+        self.first = [0, 0]
+        self.excess: list[int] = []
+        self.low: list[int] = []
+        self.base: list[int] = []
+        for number, (far, near, _) in enumerate(self.kinds):
             least = [0] * (nodes + 1)
             if number:
-                table.first.append(len(table.every))
+                self.first.append(len(self.every))
             for mask in range(1, 1 << nodes):
                 readers = frozenset(i for i in range(nodes) if mask >> i & 1)
                 options = file_options(nodes, far, near, readers, cycles, replication, relays)
                 least[len(readers)] = total = sum(options[0].loads)
-                table.excess.extend(sum(option.loads) - total for option in options)
+                self.excess.extend(sum(option.loads) - total for option in options)
                 for option in options:
-                    table.low.extend(
-                        load - far * (i in option.roots) for i, load in enumerate(option.loads)
-                    )
-                table.every.extend(options)
-                table.first.append(len(table.every))
-            table.base.extend([least[1], *least[1:]])
-        return table
+                    rows = enumerate(option.loads)
+                    self.low.extend(load - far * (i in option.roots) for i, load in rows)
+                self.every.extend(options)
+                self.first.append(len(self.every))
+            self.base.extend([least[1], *least[1:]])
 
 
 class Enumeration:
@@ -130,7 +115,7 @@ class Enumeration:
     ) -> None:
         self.instance, self.deadline, self.stuck = instance, deadline, False
         self.compiled, self.relays = compiled, relays
-        self.options = _Options.of(instance, cycles, replication, relays)
+        self.options = _Options(instance, cycles, replication, relays)
         order = _order(instance)
         self._tasks = [task for k in order for task in instance.classes[k].tasks]
         self._class = [k for k in order for _ in instance.classes[k].tasks]
@@ -162,11 +147,8 @@ class Enumeration:
         )  # fmt: skip
 
     def _state(self) -> kernel.State:
-        box, nodes, files = (
-            machine_code.boxes(self.compiled),
-            self.instance.num_nodes,
-            self.instance.num_files,
-        )
+        box = machine_code.boxes(self.compiled)
+        nodes, files = self.instance.num_nodes, self.instance.num_files
         depths, places, groups = len(self._tasks) + 1, files + 1, len(self.options.first) - 1
 
         def zeros(count: int) -> machine_code.Box:

@@ -10,7 +10,7 @@ dispatches, may end sooner: the bound of the result is of those too.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate, takewhile
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +30,7 @@ from ioopt.sim.replication.state import instance_arrays, new_log, new_state, que
 from ioopt.solvers.backends.cpsat_replay import relaxed_seconds
 from ioopt.solvers.replication.exact import queue_kernel as kernel
 from ioopt.solvers.replication.exact.queue_bound import Path
-from ioopt.solvers.replication.plans import TINY_TASKS, build_plan, tiny_batch
+from ioopt.solvers.replication.plans import TINY_TASKS, Answer, build_plan, tiny_batch
 from ioopt.solvers.replication.search import link_aware
 
 if TYPE_CHECKING:
@@ -60,9 +60,7 @@ class Settings(Record):
     replays: int | None = None
 
 
-def solve(
-    problem: ReplicationProblem, request: SolveRequest[Settings, ReplicationPlan]
-) -> Outcome[ReplicationPlan]:
+def solve(problem: ReplicationProblem, request: SolveRequest[Settings, ReplicationPlan]) -> Answer:
     """The queues that end first, and a bound of all plans' makespans, also of those with copy entries."""
     problem.require_room()
     if len(problem.tasks) > MOST_TASKS:
@@ -82,7 +80,7 @@ def solve(
     return run.outcome()
 
 
-def least_makespan(problem: ReplicationProblem, request: SolveRequest) -> Outcome[ReplicationPlan]:
+def least_makespan(problem: ReplicationProblem, request: SolveRequest) -> Answer:
     """``ip`` where the makespan is the measure: every queue of few tasks, else ``link-aware``."""
     few = len(problem.tasks) <= MOST_TASKS and all(node.staging == 1 for node in problem.nodes)
     asked = replace(request, settings=None)
@@ -92,7 +90,7 @@ def least_makespan(problem: ReplicationProblem, request: SolveRequest) -> Outcom
     return replace(found, bound=max(found.bound or 0.0, TransferBound(problem).seconds))
 
 
-def searched(problem: ReplicationProblem, request: SolveRequest) -> Outcome[ReplicationPlan]:
+def searched(problem: ReplicationProblem, request: SolveRequest) -> Answer:
     """The plan of ``link-aware``; of few tasks with the bound of the relaxation, if there is time for it."""
     limit, few = request.deadline, len(problem.tasks) <= MOST_TASKS
     if few and RELAX_KEPT * limit.remaining() >= LEAST_RELAXED:
@@ -109,32 +107,30 @@ def searched(problem: ReplicationProblem, request: SolveRequest) -> Outcome[Repl
     return replace(found, bound=run.floor, stop=StopReason.FINISHED if run.met else found.stop)
 
 
-@dataclass
 class _Run:
     """One solve: the best plan so far, and what the search of each policy has proven."""
 
-    problem: ReplicationProblem
-    request: SolveRequest[Settings, ReplicationPlan]
-
-    def __post_init__(self) -> None:
-        self.floor = TransferBound(self.problem).seconds
-        self.upper = float("inf")
+    def __init__(
+        self, problem: ReplicationProblem, request: SolveRequest[Settings, ReplicationPlan]
+    ) -> None:
+        self.problem, self.request = problem, request
+        self.floor, self.upper = TransferBound(problem).seconds, float("inf")
         self.plan: ReplicationPlan | None = None
         self.proven: list[float] = []
         self.stop = StopReason.FINISHED
         self.replays = 0
-        settings = self.request.settings or Settings()
-        self.most = settings.replays if settings.replays is not None else 1 << 60
-        left = self.request.deadline.remaining()
-        self.deadline = self.request.deadline.within(max(0.0, left - ANSWER_SECONDS))
+        replays = (request.settings or Settings()).replays
+        self.most = replays if replays is not None else 1 << 60
+        left = request.deadline.remaining()
+        self.deadline = request.deadline.within(max(0.0, left - ANSWER_SECONDS))
         self.fast = self.asked = self.relaxed = False
 
     def start(self) -> None:
         """The best plan of a short search, and the plan of the request."""
         deadline = self.deadline.within(START_SHARE * self.deadline.remaining())
-        asked = SolveRequest[Any, ReplicationPlan](SolveOptions(), deadline)
         replays = START_REPLAYS if len(self.problem.tasks) > TINY_TASKS else 1
-        asked = replace(asked, settings=link_aware.Settings(evaluations=replays))
+        how = link_aware.Settings(evaluations=replays)
+        asked = SolveRequest[Any, ReplicationPlan](SolveOptions(), deadline, how)
         self._offer(link_aware.solve(self.problem, asked).plan)
         self._offer(self.request.start)
 
@@ -148,11 +144,6 @@ class _Run:
         if self.plan is None or seconds < self.upper:
             self.plan, self.upper = plan, seconds
             self.request.incumbents.report(plan, seconds, self.floor)
-
-    @property
-    def queues_bound(self) -> float:
-        """What is proven of queues of tasks under all policies: the least of their bounds."""
-        return max(self.floor, min(self.proven, default=0.0))
 
     def search(self) -> None:
         """One policy after the other, each from what the last has found, until the bound is met.
@@ -216,14 +207,15 @@ class _Run:
                 self.stop = StopReason.TIME if self.deadline.expired() else StopReason.ITERATIONS
                 return False
 
-    def outcome(self) -> Outcome[ReplicationPlan]:
+    def outcome(self) -> Answer:
         """The best plan and the bound."""
         note = f"{self.replays} replays of beginnings of queues"
         if self.stop is StopReason.FINISHED:
             note += "; no queues of tasks end sooner under any eviction policy"
             if self.floor < self.upper * (1 - 1e-9):
                 note += ", and the bound is one of plans with copy entries too"
-        metrics = {"replays": self.replays, "queues_bound_seconds": self.queues_bound}
+        proven = max(self.floor, min(self.proven, default=0.0))  # the least of all policies'
+        metrics = {"replays": self.replays, "queues_bound_seconds": proven}
         return Outcome(
             self.plan, self.floor, self.stop, objective_name="makespan_seconds", notes=(note,),
             metrics=metrics,
@@ -253,6 +245,8 @@ class QueueSearch:
             new_state(self._inst), queues._replace(growing=1)
         )
         self._bounds = TransferBound(problem)
+        fits = [int(problem.fits(k, i)) for k in range(tasks) for i in range(nodes)]
+        self._fits = np.array(fits, dtype=np.int64)
         self._path = self._paths()
         self._tree = self._stack(upper)
 
@@ -268,17 +262,12 @@ class QueueSearch:
             far=np.array([f.bytes / r for f, r in zip(problem.files, bounds.rates, strict=True)]),
             near=problem.replica_seconds_per_byte,
             remote_rate=links * problem.network.remote_bytes_per_second,
-            producer=np.array(problem.producer, dtype=np.int64), fits=self._fits(),
+            producer=np.array(problem.producer, dtype=np.int64), fits=self._fits,
             state=np.zeros(tasks, np.int64), on=np.zeros(tasks, np.int64),
             start=np.zeros(tasks), end=np.zeros(tasks),
             after=np.zeros(files), owed=np.zeros(files),
             free=np.zeros(cores), power=np.zeros(cores),
         )  # fmt: skip
-
-    def _fits(self) -> Ints:
-        tasks, nodes = len(self.problem.tasks), len(self.problem.nodes)
-        pairs = ((k, i) for k in range(tasks) for i in range(nodes))
-        return np.array([int(self.problem.fits(k, i)) for k, i in pairs], dtype=np.int64)
 
     def _stack(self, upper: float) -> kernel.Tree:
         problem = self.problem
@@ -293,7 +282,7 @@ class QueueSearch:
             kept=np.zeros(depths * width * len(self._words), np.int64),
             children=np.zeros(depths, np.int64),
             at=np.zeros(depths, np.int64), row=np.zeros(depths * width, np.int64),
-            bound=np.zeros(depths * width), below=np.array(below, dtype=np.int64), fits=self._fits(),
+            bound=np.zeros(depths * width), below=np.array(below, dtype=np.int64), fits=self._fits,
             best=np.zeros(tasks * nodes, np.int64), numbers=np.zeros(5, np.int64),
             seconds=np.array([upper]),
         )  # fmt: skip

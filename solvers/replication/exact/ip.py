@@ -8,13 +8,11 @@ from ioopt.errors import OutOfTime
 from ioopt.models.replication.aggregated import num_columns
 from ioopt.models.replication.static import (
     Cycles,
-    Moves,
     StaticInstance,
     from_plan,
     reduce,
     to_plan,
 )
-from ioopt.options import Deadline
 from ioopt.problems.base import Record
 from ioopt.problems.replication import MovesAre, ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Incumbents, Outcome, SolveRequest
@@ -23,12 +21,9 @@ from ioopt.solvers.replication.exact.enumeration import applies
 from ioopt.solvers.replication.exact.ip_search import SMALL_COLUMNS, Search
 from ioopt.solvers.replication.greedy.job_data_present import plan_in_file_order
 from ioopt.solvers.replication.greedy.minmin import answer_instead, in_haste, plan_minmin
-from ioopt.solvers.replication.plans import (
-    TINY_TASKS,
-    one_round_too_small,
-    require_batch,
-)
+from ioopt.solvers.replication.plans import TINY_TASKS, Answer, one_round_too_small, require_batch
 
+FIRST_PROOF_SECONDS = 2.0
 HURRY_SECONDS = 3.0
 """With less left than that annealing is begun twice only, unless the instance is small."""
 LOADING_PAYS_SECONDS = 1.5
@@ -57,9 +52,7 @@ class Settings(Record):
     moves: MovesAre = "advice"
 
 
-def solve(
-    problem: ReplicationProblem, request: SolveRequest[Settings, ReplicationPlan]
-) -> Outcome[ReplicationPlan]:
+def solve(problem: ReplicationProblem, request: SolveRequest[Settings, ReplicationPlan]) -> Answer:
     """Solve the static model; without settings and a backend the replay, where its end is the measure."""
     settings, plain = request.settings or Settings(), request.options.backend is None
     if request.measure == "makespan_seconds" and settings == Settings() and plain:
@@ -77,38 +70,27 @@ def solve(
 
 def _least_additive(
     problem: ReplicationProblem, request: SolveRequest, settings: Settings
-) -> Outcome[ReplicationPlan]:
+) -> Answer:
     require_batch(problem)
     if (hasty := in_haste(problem, request)) is not None:
         return hasty
     instance = reduce(problem)
-    asked = replace(request, deadline=_before(request.deadline, len(problem.tasks)))
+    # What is left to do then is to write the plan, to check it and to replay it.
+    left = request.deadline.remaining()
+    least = max(
+        LEAST_SHARE * left, left - ANSWER_SECONDS - ANSWER_SECONDS_PER_TASK * len(problem.tasks)
+    )
+    asked = replace(request, deadline=request.deadline.within(least))
     search = Search(instance, asked, settings.cycles, settings.replication)
     build = request.deadline.elapsed()
     search.quick_bounds()
     if not search.infeasible:
-        if request.start is not None:
-            _warm_start(search, request.start)
+        if request.start is not None and not _offered(search, request.start):
+            search.notes.append("the warm start states no complete static plan and was not used")
         _greedy_start(search)
         _run(search, settings, request.options.backend)
         _bound_of_all_plans(search, settings)
     return _outcome(search, problem, request, build)
-
-
-def _before(deadline: Deadline, tasks: int) -> Deadline:
-    """A deadline that leaves time to write the plan, check it and replay it."""
-    left = deadline.remaining()
-    return deadline.within(
-        max(LEAST_SHARE * left, left - ANSWER_SECONDS - ANSWER_SECONDS_PER_TASK * tasks)
-    )
-
-
-def _warm_start(search: Search, start: ReplicationPlan) -> None:
-    moves = from_plan(search.instance, start)
-    complete = moves is not None and _stands(search, moves)
-    search.offer(moves if complete else None)
-    if not complete:
-        search.notes.append("the warm start states no complete static plan and was not used")
 
 
 def _greedy_start(search: Search) -> None:
@@ -121,17 +103,19 @@ def _greedy_start(search: Search) -> None:
         greedy = plan_minmin(problem, deadline=search.deadline)[0]
     except OutOfTime:
         greedy = plan_in_file_order(problem)
-    moves = from_plan(search.instance, greedy)
-    if moves is not None and _stands(search, moves):
-        search.offer(moves)
+    _offered(search, greedy)
 
 
-def _stands(search: Search, moves: Moves) -> bool:
-    """Whether a warm start is a valid static plan, by the checker's own judgement."""
-    if not search.replication and moves.copies:
+def _offered(search: Search, start: ReplicationPlan) -> bool:
+    """Offer a warm start if it is a valid static plan, by the checker's own judgement."""
+    moves = from_plan(search.instance, start)
+    if moves is None or (moves.copies and not search.replication):
         return False
     plan = to_plan(search.instance, moves, search.cycles == "printed")
-    return not check(search.instance.problem, plan, None).violations
+    if check(search.instance.problem, plan, None).violations:
+        return False
+    search.offer(moves)
+    return True
 
 
 def _run(search: Search, settings: Settings, backend: str | None) -> None:
@@ -161,20 +145,16 @@ def _run(search: Search, settings: Settings, backend: str | None) -> None:
         return
     if backend in ("HiGHS", "CBC"):
         search.run_highs(backend)
-    elif backend == "CP-SAT":
+    elif backend == "CP-SAT" or not small:
         search.run_cpsat(None, proof=small)
-    elif small:
-        _prove(search, settings)
     else:
-        search.run_cpsat(None, proof=False)
-
-
-def _prove(search: Search, settings: Settings) -> None:
-    """A short proof; what resists is annealed for longer and raced for."""
-    search.first_proof()
-    if settings.anneal and not search.over():
-        search.anneal(SMALL_ANNEAL_SHARE, ANNEAL_ROUNDS, again=True)
-    search.race()
+        # A short proof that repeats; what resists is annealed for longer and raced for.
+        search.enumerate(fast=True)
+        if not search.over():
+            search.run_cpsat(FIRST_PROOF_SECONDS, work=FIRST_PROOF_SECONDS)
+        if settings.anneal and not search.over():
+            search.anneal(SMALL_ANNEAL_SHARE, ANNEAL_ROUNDS, again=True)
+        search.race()
 
 
 def _bound_of_all_plans(search: Search, settings: Settings) -> None:
@@ -191,7 +171,8 @@ def _bound_of_all_plans(search: Search, settings: Settings) -> None:
     )
     asked = replace(search.request, deadline=within, incumbents=Incumbents(within))
     instance = replace(search.instance, room=(None,) * search.instance.num_nodes)
-    wider = Search(instance, asked, search.cycles, search.replication, loose=True)
+    wider = Search(instance, asked, search.cycles, search.replication)
+    wider.loose = True
     wider.offer(search.moves)
     wider.raise_bound(search.common)
     _run(wider, settings, asked.options.backend)

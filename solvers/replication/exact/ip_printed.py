@@ -23,7 +23,7 @@ from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
 from ioopt.solvers.backends.solve import solve_program
 from ioopt.solvers.replication.exact.ip import cycle_notes, one_round_note
 from ioopt.solvers.replication.greedy.minmin import answer_instead
-from ioopt.solvers.replication.plans import one_round_too_small, require_batch
+from ioopt.solvers.replication.plans import Answer, one_round_too_small, require_batch
 
 TERMS_PER_SECOND = 60_000
 """How fast PuLP builds and hands over a model on a busy machine."""
@@ -36,9 +36,7 @@ class Settings(Record):
     replication: bool = True
 
 
-def solve(
-    problem: ReplicationProblem, request: SolveRequest[Settings, ReplicationPlan]
-) -> Outcome[ReplicationPlan]:
+def solve(problem: ReplicationProblem, request: SolveRequest[Settings, ReplicationPlan]) -> Answer:
     """Solve the printed model (by HiGHS unless asked), or answer by minmin where it takes too long."""
     require_batch(problem)
     settings = request.settings or Settings()
@@ -60,23 +58,23 @@ def solve(
     moves = tidied(model.instance, model.moves(answer.values))
     plan = to_plan(model.instance, moves, settings.cycles == "printed")
     bound = proven_bound(model.instance, answer, plan)
-    notes = tuple(cycle_notes(problem, plan))
+    notes = cycle_notes(problem, plan)
     if relays_matter(model.instance) and settings.replication:
-        notes = (
-            *notes,
-            "bound and status are those of plans that copy files only to nodes that read them",
+        notes.append(
+            "bound and status are those of plans that copy files only to nodes that read them"
         )
     metrics = {}
     if bound is not None and not roomy(model.instance):
         # (21) and held files are kept to: plans that evict may take less.
         metrics["one_round_bound_seconds"] = bound
-        notes, bound = (*notes, one_round_note(bound)), quick(problem)
+        notes.append(one_round_note(bound))
+        bound = quick(problem)
     return Outcome(
         plan,
         bound,
         answer.stop,
         build_seconds=build,
-        notes=notes,
+        notes=tuple(notes),
         versions=versions,
         metrics=metrics,
     )

@@ -2,11 +2,11 @@
 
 import math
 import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
+from ioopt.compiled.choice import use_machine_code
 from ioopt.models.replication import bounds
 from ioopt.models.replication.aggregated import AggregatedModel, num_columns
 from ioopt.models.replication.static import (
@@ -22,7 +22,6 @@ from ioopt.models.replication.static import (
     tidied,
     to_plan,
 )
-from ioopt.options import Deadline
 from ioopt.protocols import SolveRequest
 from ioopt.result import Status
 from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
@@ -31,7 +30,6 @@ from ioopt.solvers.backends.solve import solve_program
 from ioopt.solvers.replication.exact import enumeration
 from ioopt.solvers.replication.search.anneal import anneal, placed_by_disk, steps_within
 
-FIRST_PROOF_SECONDS = 2.0
 PROOF = {"symmetry_level": 2, "linearization_level": 2}
 """Full linearisation proves what level 1 does not: 2.6 s instead of 15 s and more."""
 SEARCH = {"symmetry_level": 0}
@@ -40,7 +38,6 @@ SMALL_COLUMNS = 1_500
 """Up to this many columns a proof is likely, so the engines race for one."""
 
 
-@dataclass
 class Search:
     """Best moves, best load and bound in units, while the steps run.
 
@@ -51,36 +48,25 @@ class Search:
     ends that, unless ``loose`` takes it. ``infeasible``: a proof says that one round cannot hold the batch.
     """
 
-    instance: StaticInstance
-    request: SolveRequest
-    cycles: Cycles
-    replication: bool
-    moves: Moves | None = None
-    load: int = 1 << 62
-    bound: int = 0
-    common: int = 0
-    loose: bool = False
-    relays: bool = field(init=False)
-    may_relay: bool = field(init=False)
-    infeasible: bool = False
-    going: enumeration.Enumeration | None = None
-    notes: list[str] = field(default_factory=list)
-    versions: dict[str, str] = field(default_factory=dict)
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def __post_init__(self) -> None:
-        whole = self.replication and self.cycles == "acyclic"
-        self.relays = self.may_relay = whole and relays_matter(self.instance)
+    def __init__(
+        self, instance: StaticInstance, request: SolveRequest, cycles: Cycles, replication: bool
+    ) -> None:
+        self.instance, self.request, self.deadline = instance, request, request.deadline
+        self.cycles, self.replication, self.loose = cycles, replication, False
+        self.moves: Moves | None = None
+        self.load, self.bound, self.common = 1 << 62, 0, 0
+        whole = replication and cycles == "acyclic"
+        self.relays = self.may_relay = whole and relays_matter(instance)
+        self.infeasible = False
+        self.going: enumeration.Enumeration | None = None
+        self.notes: list[str] = []
+        self.versions: dict[str, str] = {}
+        self.lock = threading.Lock()
 
     @property
     def of_all_plans(self) -> bool:
         """Whether what the models prove from now on holds of every plan (of the variant asked for)."""
         return roomy(self.instance) and self.relays == self.may_relay
-
-    @property
-    def deadline(self) -> Deadline:
-        """When the search must end."""
-        return self.request.deadline
 
     def proven(self) -> bool:
         """Whether nothing is left to search."""
@@ -168,17 +154,12 @@ class Search:
             )
             self.offer(found)
 
-    def first_proof(self) -> None:
-        """Enumeration where it applies, then a short repeatable run of CP-SAT."""
-        self.enumerate(fast=True)
-        if not self.over():
-            self.run_cpsat(FIRST_PROOF_SECONDS, work=FIRST_PROOF_SECONDS)
-
     def enumerate(self, fast: bool = False) -> None:
         """Enumerate where that applies: for a moment, or *fast* for seconds, in machine code."""
         if self.over() or not enumeration.applies(self.instance):
             return
-        if fast and not enumeration.takes_machine_code(self.deadline):
+        left = self.deadline.remaining()
+        if fast and not use_machine_code("enumeration", self.deadline, left):
             return
         search = enumeration.Enumeration(
             self.instance, self.cycles, self.replication, self.deadline, fast, self.relays
@@ -253,7 +234,11 @@ class Search:
         model = self.model(upper)
         hint = None if proof or self.moves is None else model.hint(self.moves)
         limits = replace(BackendLimits.of(self.request, seconds), work=work)
-        how, watch = PROOF if proof else SEARCH, self._watch(model)
+        how = PROOF if proof else SEARCH
+
+        def watch(callback: Any) -> None:
+            self.offer(model.moves(dict(enumerate(callback.response_proto.solution))))
+
         answer = solve_by_cpsat(
             model.program, limits, hint, parameters=how, on_solution=watch, cancel=cancel
         )
@@ -269,17 +254,10 @@ class Search:
     def model(self, upper: int | None) -> AggregatedModel:
         """The aggregated model of plans of at most *upper* units, with what is known of them."""
         most = None if upper is None else max(upper, self.bound)
-        cycles, copies, least = self.cycles, self.replication, self.bound
         return AggregatedModel(
-            self.instance, cycles=cycles, replication=copies, relays=self.relays,
-            lower=least, upper=most,
+            self.instance, cycles=self.cycles, replication=self.replication, relays=self.relays,
+            lower=self.bound, upper=most,
         )  # fmt: skip
-
-    def _watch(self, model: AggregatedModel) -> Callable[[Any], None]:
-        """Offers every solution on the way."""
-        return lambda callback: self.offer(
-            model.moves(dict(enumerate(callback.response_proto.solution)))
-        )
 
     def _take(
         self, model: AggregatedModel, answer: BackendAnswer, package: str, below: int | None

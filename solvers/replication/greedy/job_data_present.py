@@ -16,7 +16,7 @@ from ioopt.problems.base import Record
 from ioopt.problems.replication import EvictionPolicy, ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
-from ioopt.solvers.replication.plans import Move, Sources, build_plan, require_batch
+from ioopt.solvers.replication.plans import Answer, Move, Sources, build_plan, require_batch
 
 COPY_AT_ACCESS = 6
 When = Literal["start", "idle-head", "idle-scan"]
@@ -39,9 +39,7 @@ class Settings(Record):
     threshold: Annotated[int, Field(gt=0)] | None = COPY_AT_ACCESS
 
 
-def solve(
-    problem: ReplicationProblem, request: SolveRequest[Settings, ReplicationPlan]
-) -> Outcome[ReplicationPlan]:
+def solve(problem: ReplicationProblem, request: SolveRequest[Settings, ReplicationPlan]) -> Answer:
     """Plan with JobDataPresent."""
     settings = request.settings or Settings()
     try:

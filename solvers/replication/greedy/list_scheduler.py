@@ -43,10 +43,8 @@ class Ticks:
 
     def __init__(self, problem: ReplicationProblem) -> None:
         nodes, tasks = problem.nodes, problem.tasks
-        rates = [
-            exact(rate)
-            for rate in (problem.network.remote_bytes_per_second, problem.copy_bytes_per_second)
-        ]
+        far, near = problem.network.remote_bytes_per_second, problem.copy_bytes_per_second
+        rates = [exact(far), exact(near)]
         speeds = {node.speed: exact(node.speed) for node in nodes}
         compute = [exact(task.compute_seconds) for task in tasks]
         release = [exact(task.release_seconds) for task in tasks]

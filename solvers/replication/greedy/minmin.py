@@ -16,7 +16,7 @@ from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
 from ioopt.solvers.replication.greedy.job_data_present import answer_in_file_order
 from ioopt.solvers.replication.greedy.list_scheduler import MIN_MIN, ListScheduler
-from ioopt.solvers.replication.plans import Sources, build_plan, require_batch
+from ioopt.solvers.replication.plans import Answer, Sources, build_plan, require_batch
 
 SECONDS_PER_TASK, SECONDS_PER_CELL = 2e-4, 2e-9
 """What planning takes on a busy machine, per task, and per task for every cell of tasks x nodes."""
@@ -43,9 +43,7 @@ class Settings(Record):
     sources: Sources = "lowest"
 
 
-def solve(
-    problem: ReplicationProblem, request: SolveRequest[Settings, ReplicationPlan]
-) -> Outcome[ReplicationPlan]:
+def solve(problem: ReplicationProblem, request: SolveRequest[Settings, ReplicationPlan]) -> Answer:
     """Plan with MinMin, or in the order of the file where the deadline passes first."""
     settings = request.settings or Settings()
     try:

@@ -24,8 +24,7 @@ class LateBinding:
         if not self._rank.keys() >= set(view.ready):
             self._rank = ranks(view)
         idle = {i: view.idle_cores(i) for i in nodes}
-        ordered = sorted(view.ready, key=lambda k: (-self._rank[k], k))
-        for k in ordered:
+        for k in sorted(view.ready, key=lambda k: (-self._rank[k], k)):
             cores = view.task(k).cores
             rows = [
                 (expected_end(view, k, i), i)

@@ -119,7 +119,9 @@ class Rolling:
             self._arrived, self._given_then = released, len(self._given)
             self._plan(view)
         pair = self._late_binding(view) if self._binds_late else self._next(view)
-        if pair is None and _at_rest(view):
+        if pair is None and all(
+            view.unstarted(i) is None and not view.computing(i) for i in range(len(view.nodes))
+        ):  # nothing computes or waits: a plan must not be waited for
             pair = locality(view)
         return pair
 
@@ -147,7 +149,7 @@ class Rolling:
             cells = sum(len(view.inputs(k)) for k in view.released()) * len(view.nodes)
             long = PLANS * self.settings.evaluations * SECONDS_PER_CELL * cells >= LOADING_SECONDS
             self._fast = long and KERNELS["timeline"].ready()
-        rest = Remaining(view, self._given, OVERRUN, self._fast)
+        rest = Remaining(view, self._given, self._fast)
         if not rest.todo:
             self._orders = [[] for _ in view.nodes]
             return
@@ -171,8 +173,8 @@ class Rolling:
 
     def _in_force(self, rest: Remaining) -> Queues | None:
         """The plan in force; None where it leaves out tasks that have arrived since."""
-        left = [[k for k in order if k in rest.place] for order in self._orders]
-        return rest.queues(left) if sum(map(len, left)) == len(rest.todo) else None
+        left = [[rest.place[k] for k in order if k in rest.place] for order in self._orders]
+        return rest.behind_heads(left) if sum(map(len, left)) == len(rest.todo) else None
 
 
 def _candidates(rest: Remaining) -> Iterator[Queues]:
@@ -199,11 +201,6 @@ def _limited(nodes: Sequence[Node]) -> bool:
     return any(node.disk_bytes is not None for node in nodes)
 
 
-def _at_rest(view: DispatchView) -> bool:
-    """Whether nothing computes or waits on any node, so that a plan must not be waited for."""
-    return all(view.unstarted(i) is None and not view.computing(i) for i in range(len(view.nodes)))
-
-
 def _heads_first(decide: Dispatcher, heads: Queues, view: DispatchView) -> Pair | None:
     """What *decide* says, once each node has been given its own *heads*."""
     for i, head in enumerate(heads):
@@ -221,31 +218,30 @@ ENTRY = kernel.begin_or_advance.__name__
 class Remaining:
     """The instance ``problem``; its tasks from ``first`` on are the tasks ``todo`` of the run."""
 
-    def __init__(
-        self, view: DispatchView, given: Collection[int], overrun: float, fast: bool = False
-    ) -> None:
-        """*given*: tasks that have been assigned; *overrun*: seconds a task goes on past its
-        estimate, per second that it has computed.
-        """
+    def __init__(self, view: DispatchView, given: Collection[int], fast: bool) -> None:
+        """*given*: tasks that have been assigned; *fast*: replays by machine code."""
         self.view = view
         self.todo = [k for k in view.released() if k not in given]
         self.heads: Queues = [[] for _ in view.nodes]
         self._names: dict[int, str] = {}
         self._tasks: list[Task] = []
-        under_way = [row for i in range(len(view.nodes)) for row in self._under_way(i, overrun)]
+        under_way = [row for i in range(len(view.nodes)) for row in self._under_way(i)]
         written = {
             f for k in [*self.todo, *(k for _, k, _ in under_way)] for f in self._name_files(k)
         }
-        holds = self._place_files(written)
+        there = [(f, name) for f, name in self._names.items() if f not in written]
         for i, k, seconds in under_way:
-            self._enter(i, _task(view.task(k), seconds))
+            self.heads[i].append(len(self._tasks))
+            self._tasks.append(_task(view.task(k), seconds))
         self.first = len(self._tasks)
         self._tasks += [_task(view.task(k)) for k in self.todo]
         self.problem = ReplicationProblem.model_construct(
             name="remaining", network=view.network, storages=(), tasks=tuple(self._tasks),
             nodes=tuple(
-                Node.model_construct(**{**dict(node), "holds": tuple(held)})
-                for node, held in zip(view.nodes, holds, strict=True)
+                Node.model_construct(
+                    **{**dict(node), "holds": tuple(name for f, name in there if view.holds(i, f))}
+                )
+                for i, node in enumerate(view.nodes)
             ),
             files=tuple(
                 File.model_construct(id=name, bytes=view.size(f), storage=None, keep=False)
@@ -255,14 +251,14 @@ class Remaining:
         self.place = {k: self.first + x for x, k in enumerate(self.todo)}
         self.fast = fast
 
-    def _under_way(self, i: int, overrun: float) -> list[tuple[int, int, float]]:
+    def _under_way(self, i: int) -> list[tuple[int, int, float]]:
         """(node, task, compute seconds from now on at speed 1) of what is decided on node *i*."""
         view, speed = self.view, self.view.nodes[i].speed
         rows = []
         for row in view.computing(i):
             left = row.end_seconds - view.now
             if left <= 0:
-                left = overrun * (view.now - row.start_seconds)
+                left = OVERRUN * (view.now - row.start_seconds)
             rows.append((i, row.task, left * speed))
         waits = view.unstarted(i)
         if waits is not None:
@@ -274,23 +270,6 @@ class Remaining:
         task, reads, writes = self.view.task(k), self.view.inputs(k), self.view.outputs(k)
         self._names.update(zip((*reads, *writes), (*task.inputs, *task.outputs), strict=True))
         return writes
-
-    def _place_files(self, written: Collection[int]) -> list[list[str]]:
-        """What each node holds, but for files that are yet to be *written*."""
-        view, nodes = self.view, range(len(self.view.nodes))
-        there = [(f, name) for f, name in self._names.items() if f not in written]
-        return [[name for f, name in there if view.holds(i, f)] for i in nodes]
-
-    def _enter(self, i: int, entry: Task) -> None:
-        self.heads[i].append(len(self._tasks))
-        self._tasks.append(entry)
-
-    def queues(self, orders: Sequence[Sequence[int]]) -> Queues:
-        """Queues of the instance that run *orders*, tasks of the run by node, behind the heads."""
-        return [
-            head + [self.place[k] for k in order]
-            for head, order in zip(self.heads, orders, strict=True)
-        ]
 
     def behind_heads(self, queues: Sequence[Sequence[int]]) -> Queues:
         """Queues of a planner that knows of no heads, the heads put first."""

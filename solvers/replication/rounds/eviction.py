@@ -37,10 +37,6 @@ class Disks:
         self.access = Counter(file for task in pending for file in self.problem.inputs[task])
         self.copies = Counter(file for files in self.present for file in files)
 
-    def used(self, node: int) -> int:
-        """Bytes on *node*."""
-        return sum(self.problem.files[file].bytes for file in self.present[node])
-
     def evict_for_one_task(self, pending: Sequence[int]) -> list[Removal]:
         """Open a round: room for a pending task on every node (not farthest-next-use).
 
@@ -67,12 +63,9 @@ class Disks:
     def evict_until(self, node: int, most_bytes: int, keep: Iterable[int]) -> list[Removal]:
         """Evict from *node* until it holds *most_bytes* or only files of *keep*; returns what left."""
         gone: list[Removal] = []
-        used = self.used(node)
+        used = sum(self.problem.files[file].bytes for file in self.present[node])
         kept = set(keep)
-        while used > most_bytes:
-            victims = self.present[node] - kept
-            if not victims:
-                break
+        while used > most_bytes and (victims := self.present[node] - kept):
             file = min(victims, key=lambda item: (*self._rank(item, node), item))
             self.present[node].discard(file)
             self.copies[file] -= 1
@@ -88,10 +81,8 @@ class Disks:
             return (self.last_use.get((file, node), 0),)
         return (0 if readers == 0 else 1 if copies > 1 else 2, readers)
 
-    def close_round(self, number: int, brought: Iterable[Removal], read: Iterable[Removal]) -> None:
+    def close_round(self, number: int, brought: Sequence[Removal], read: Sequence[Removal]) -> None:
         """Record what round *number* (from 1) put on the disks and what its tasks read there."""
         for file, node in brought:
             self.present[node].add(file)
-            self.last_use[file, node] = number
-        for file, node in read:
-            self.last_use[file, node] = number
+        self.last_use |= dict.fromkeys([*brought, *read], number)

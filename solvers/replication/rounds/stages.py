@@ -3,6 +3,8 @@
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from typing import Literal
 
 from ioopt.errors import UnsolvableInstanceError
@@ -13,6 +15,7 @@ from ioopt.models.replication.static import (
     StaticInstance,
     loads,
     queue_order,
+    read_pairs,
     reduce,
     tidied,
 )
@@ -21,7 +24,6 @@ from ioopt.problems.replication import ReplicationProblem
 from ioopt.result import Status
 from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
-from ioopt.solvers.replication.plans import reading_nodes
 
 LEAST_SECONDS = 0.05
 """With less than this the greedy selection is taken as it is."""
@@ -38,11 +40,6 @@ class Selection:
     tasks: tuple[tuple[int, ...], ...]
     balanced: bool
     proven: bool
-
-    @property
-    def count(self) -> int:
-        """Number of tasks selected."""
-        return sum(map(len, self.tasks))
 
 
 def select(
@@ -154,17 +151,9 @@ class Allocation:
     remote: tuple[tuple[int, int], ...]
     copies: tuple[tuple[int, int, int], ...]
 
-    def arrivals(self) -> list[tuple[int, int]]:
-        """(file, node) of everything that is brought."""
-        return [*self.remote, *((file, node) for file, _, node in self.copies)]
-
     def read_on(self, problem: ReplicationProblem, node: int) -> set[int]:
         """Files that the sub-batch's tasks on *node* read."""
         return {file for task in self.order.get(node, ()) for file in problem.inputs[task]}
-
-    def used_on(self, problem: ReplicationProblem, node: int) -> set[int]:
-        """Files that *node* must not evict: read there, or sent from there."""
-        return self.read_on(problem, node) | {f for f, source, _ in self.copies if source == node}
 
 
 def allocate(
@@ -185,12 +174,8 @@ def allocate(
     small = _restricted(problem, tasks, nodes, present, read)
     instance = reduce(small)
     local = {node: at for at, node in enumerate(nodes)}
-    row = {task: at for at, task in enumerate(tasks)}
-    assign = [0] * len(tasks)
-    for node, part in start.items():
-        for task in part:
-            assign[row[task]] = local[node]
-    best = first_moves(instance, assign, copies)
+    placed = {task: local[node] for node, part in start.items() for task in part}
+    best = first_moves(instance, [placed[task] for task in tasks], copies)
     terms = sum(len(group.inputs) for group in instance.classes) + 4 * instance.num_files
     left = timed(limits, terms * len(nodes) / TERMS_PER_SECOND)
     if tasks and left is not None:
@@ -217,6 +202,7 @@ def _restricted(
     read: Sequence[int],
 ) -> ReplicationProblem:
     """The problem of these tasks on these nodes, with the files *read* in that order."""
+    held = [sorted(present[node].intersection(read)) for node in nodes]
     return ReplicationProblem.model_construct(
         name=problem.name,
         network=problem.network,
@@ -225,13 +211,9 @@ def _restricted(
         tasks=tuple(problem.tasks[task] for task in tasks),
         nodes=tuple(
             problem.nodes[node].model_copy(
-                update={
-                    "holds": tuple(
-                        problem.files[f].id for f in sorted(present[node].intersection(read))
-                    )
-                }
+                update={"holds": tuple(problem.files[f].id for f in files)}
             )
-            for node in nodes
+            for node, files in zip(nodes, held, strict=True)
         ),
     )
 
@@ -241,11 +223,10 @@ def first_moves(instance: StaticInstance, assign: Sequence[int], sends: bool = T
     remote: list[tuple[int, int]] = []
     copies: list[tuple[int, int, int]] = []
     load = loads(instance, Moves(tuple(assign), (), ()))
-    for file, nodes in enumerate(reading_nodes(instance, assign)):
-        lacking = sorted(
-            (i for i in nodes if file not in instance.held[i]), key=lambda i: (load[i], i)
-        )
-        sources = sorted(nodes - set(lacking))
+    for file, pairs in groupby(sorted(read_pairs(instance, assign)), key=itemgetter(0)):
+        nodes = [node for _, node in pairs]
+        sources = [i for i in nodes if file in instance.held[i]]
+        lacking = sorted(set(nodes).difference(sources), key=lambda i: (load[i], i))
         if lacking and not sources:
             first = lacking.pop(0)
             remote.append((file, first))
@@ -271,9 +252,8 @@ def _improved(instance: StaticInstance, best: Moves, limits: BackendLimits, copi
     model = AggregatedModel(
         instance, replication=copies, evictable=True, lower=int(area(instance)), upper=before
     )
-    reading = reading_nodes(instance, best.assign)
-    hint = model.hint(best)
-    hint.update({variable: int(i in reading[f]) for (f, i), variable in model.K.items()})
+    read, hint = read_pairs(instance, best.assign), model.hint(best)
+    hint.update({variable: int(pair in read) for pair, variable in model.K.items()})
     limits = limits.after(time.monotonic() - begun)
     answer = solve_by_cpsat(model.program, limits, hint, parameters=HINTED)
     if not answer.found:

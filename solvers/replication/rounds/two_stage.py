@@ -27,7 +27,7 @@ from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
 from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.replication.greedy.job_data_present import answer_in_file_order
-from ioopt.solvers.replication.plans import Sources, build_plan, require_batch
+from ioopt.solvers.replication.plans import Move, Sources, build_plan, require_batch
 from ioopt.solvers.replication.rounds.eviction import Disks, Removal
 from ioopt.solvers.replication.rounds.stages import (
     Allocation,
@@ -37,7 +37,6 @@ from ioopt.solvers.replication.rounds.stages import (
     select,
 )
 
-Copy = tuple[int, int, int]
 RESERVE = 0.9
 """Share of the remaining time that the rounds may plan with; the rest writes the plan down."""
 SELECTION_SHARE = 0.35
@@ -149,15 +148,14 @@ class Rounds:
         width = levels[0]
         size = len(nodes) // width
         children = [nodes[at * size : (at + 1) * size] for at in range(width)]
-        if len(levels) == 1:
-            chosen = self._select(tasks, children, budget)
-            start = {nodes[i]: list(part) for i, part in enumerate(chosen.tasks) if part}
-            limits = self._limits(None if budget is None else (1 - SELECTION_SHARE) * budget)
-            present = [frozenset(files) for files in self.disks.present]
-            copies = self.settings.replication
-            return [allocate(self.problem, start, nodes, present, limits, copies)]
         chosen = self._select(tasks, children, budget)
-        share = None if budget is None else (1 - SELECTION_SHARE) * budget / width
+        left = None if budget is None else (1 - SELECTION_SHARE) * budget
+        if len(levels) == 1:
+            start = {nodes[i]: list(part) for i, part in enumerate(chosen.tasks) if part}
+            present = [frozenset(files) for files in self.disks.present]
+            limits, copies = self._limits(left), self.settings.replication
+            return [allocate(self.problem, start, nodes, present, limits, copies)]
+        share = None if left is None else left / width
         return [
             part
             for child, mine in zip(children, chosen.tasks, strict=True)
@@ -169,7 +167,8 @@ class Rounds:
     ) -> Selection:
         """First stage: which of *tasks* each of *children* takes in this round."""
         places = [self._place(child) for child in children]
-        if self._all_fit(tasks, places):
+        single = len(places) == len(self.problem.nodes)
+        if single and all(place.disk_bytes is None for place in places):
             # Section 4.1: with room for everything at once there is nothing to select.
             greedy = greedy_selection(self.problem, tasks, places)
             return Selection(tuple(map(tuple, greedy)), True, True)
@@ -179,11 +178,6 @@ class Rounds:
         self.unbalanced += not chosen.balanced
         self.unproven += not chosen.proven
         return chosen
-
-    def _all_fit(self, tasks: list[int], places: Sequence[Place]) -> bool:
-        """Whether compute nodes (not virtual ones) without a limit can hold all files."""
-        single = len(places) == len(self.problem.nodes)
-        return single and all(place.disk_bytes is None for place in places)
 
     def _limits(self, seconds: float | None) -> BackendLimits:
         if seconds is not None:
@@ -206,16 +200,17 @@ class Rounds:
         for node in part.nodes:
             disk = self.problem.nodes[node].disk_bytes
             if disk is not None:
-                arriving = sum(
-                    self.problem.files[f].bytes for f, at in part.arrivals() if at == node
-                )
-                keep = part.used_on(self.problem, node)
+                brought = [*part.remote, *((f, at) for f, _, at in part.copies)]
+                arriving = sum(self.problem.files[f].bytes for f, at in brought if at == node)
+                # What is read there, or sent from there.
+                keep = part.read_on(self.problem, node)
+                keep |= {f for f, source, _ in part.copies if source == node}
                 gone += self.disks.evict_until(node, disk - arriving, keep)
         return gone
 
     def _join(
         self, parts: Sequence[Allocation], kept: Sequence[frozenset[int]]
-    ) -> tuple[list[Removal], list[Copy]]:
+    ) -> tuple[list[Removal], list[Move]]:
         """All moves of a round; a reader's fetch becomes a copy where another virtual node has the file."""
         far = self.problem.network.remote_bytes_per_second
         cheaper = self.settings.replication and self.problem.copy_bytes_per_second > far
@@ -239,7 +234,7 @@ class Rounds:
         self,
         parts: Sequence[Allocation],
         remote: list[Removal],
-        copies: list[Copy],
+        copies: list[Move],
         gone: list[Removal],
     ) -> None:
         """Note the round by names, and what it leaves on the disks."""
@@ -281,18 +276,14 @@ class Rounds:
 
     def notes(self) -> list[str]:
         """What a reader should know of how the rounds were found."""
-        said = [f"{len(self.rounds)} round(s)"]
-        if self.unbalanced:
-            said.append(f"{self.unbalanced} selection(s) without the balance (17)")
-        if self.unproven:
-            said.append(f"{self.unproven} selection(s) not proven largest")
-        if self.hurried:
-            said.append(f"{self.hurried} round(s) made in haste when the time was over")
-        if self.rushed:
-            said.append(
-                f"{self.rushed} model(s) had less time than effort={self.settings.effort:g}"
-            )
-        return said
+        counted = (
+            (self.unbalanced, "selection(s) without the balance (17)"),
+            (self.unproven, "selection(s) not proven largest"),
+            (self.hurried, "round(s) made in haste when the time was over"),
+            (self.rushed, f"model(s) had less time than effort={self.settings.effort:g}"),
+        )
+        told = [f"{number} {what}" for number, what in counted if number]
+        return [f"{len(self.rounds)} round(s)", *told]
 
 
 def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:

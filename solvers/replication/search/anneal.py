@@ -18,7 +18,6 @@ from ioopt.models.replication import bounds
 from ioopt.models.replication.static import (
     Moves,
     StaticInstance,
-    class_of_task,
     enough_disk,
     loads,
     reduce,
@@ -66,7 +65,9 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
     if not enough_disk(instance):
         raise one_round_too_small()
     build = request.deadline.elapsed()
-    steps = default_steps(instance) if settings.steps is None else settings.steps
+    steps = settings.steps
+    if steps is None:  # 2,000 a task, between 20,000 and 4 million
+        steps = min(max(20_000, 2_000 * len(problem.tasks)), 4_000_000)
     seeds = range(request.options.seed, request.options.seed + request.options.threads)
 
     def one(seed: int) -> tuple[Moves | None, bool]:
@@ -86,11 +87,6 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
     bound = instance.seconds(math.ceil(bounds.area(instance)))
     stop = StopReason.ITERATIONS if done else StopReason.TIME
     return Outcome(to_plan(instance, moves), bound, stop, build_seconds=build)
-
-
-def default_steps(instance: StaticInstance) -> int:
-    """2,000 steps a task, between 20,000 and 4 million."""
-    return min(max(20_000, 2_000 * len(instance.problem.tasks)), 4_000_000)
 
 
 def anneal(
@@ -135,7 +131,8 @@ def steps_within(instance: StaticInstance, seconds: float, rounds: int, deadline
 
 def _step_seconds(instance: StaticInstance) -> float:
     """Seconds that a step of the plain kernel takes on a busy machine, estimated."""
-    reads = max(1.0, _requests(instance) / max(1, len(instance.problem.tasks)))
+    requests = sum(group.count * len(group.inputs) for group in instance.classes)
+    reads = max(1.0, requests / max(1, len(instance.problem.tasks)))
     return STEP_SECONDS + STEP_SECONDS_PER_READ * reads + STEP_SECONDS_PER_NODE * instance.num_nodes
 
 
@@ -152,15 +149,11 @@ def compile_kernel() -> None:
     compiled(kernel.__name__, "run")(data, _state(instance, data, [0, 0], 0, True), 0, 1)
 
 
-def _requests(instance: StaticInstance) -> int:
-    return sum(group.count * len(group.inputs) for group in instance.classes)
-
-
 def _data(
     instance: StaticInstance, replication: bool, arrays: bool, scale: float = 1.0
 ) -> kernel.Data:
     """The kernel's view of *instance*; loads are judged against *scale* units."""
-    of_task = class_of_task(instance)
+    of_task = instance.class_of
     nodes, files = instance.num_nodes, instance.num_files
     ptr, listed = flat(instance.classes[k].inputs for k in of_task)
     work = [units for k in of_task for units in instance.work[k]]

@@ -89,7 +89,7 @@ def anneal(
         if line.values[BEST] <= schedule.target:
             return
         heat = hot * (cold / hot) ** (step / schedule.total)
-        keep(line)
+        keep(line, line.kept_order, line.kept_node, line.kept_cut)
         if plan.barriers:
             change_barriers(inst, line)
         else:

@@ -88,16 +88,16 @@ def uniform(random: Ints) -> float:
     return draw(random, MODULUS) / MODULUS
 
 
-def keep(line: Line) -> None:
-    """Remember order, nodes and barriers as they are."""
-    for k in range(len(line.order)):
-        line.kept_order[k] = line.order[k]
-        line.kept_node[k] = line.node[k]
-        line.kept_cut[k] = line.cut[k]
+def keep(line: Line, order: Ints, node: Ints, cut: Ints) -> None:
+    """Remember order, nodes and barriers as they are, in the copies given."""
+    for x in range(len(line.order)):
+        order[x] = line.order[x]
+        node[x] = line.node[x]
+        cut[x] = line.cut[x]
 
 
 def put_back(line: Line) -> None:
-    """Return to what :func:`keep` remembers."""
+    """Return to ``kept_order`` and its like."""
     for p in range(len(line.order)):
         line.order[p] = line.kept_order[p]
         line.place[line.order[p]] = p
@@ -107,10 +107,7 @@ def put_back(line: Line) -> None:
 
 def keep_best(line: Line) -> None:
     """Remember order, nodes and barriers as the best."""
-    for x in range(len(line.order)):
-        line.best_order[x] = line.order[x]
-        line.best_node[x] = line.node[x]
-        line.best_cut[x] = line.cut[x]
+    keep(line, line.best_order, line.best_node, line.best_cut)
 
 
 def write_queues(inst: Instance, plan: Queues, line: Line) -> bool:
@@ -148,37 +145,22 @@ def send(inst: Instance, line: Line, k: int, i: int) -> None:
         line.node[k] = i
 
 
-def hasten(line: Line, k: int, to: int) -> int:
-    """Task *k* and all it waits for from place *to* on go to that place; how many they are."""
-    last = line.place[k]
-    for p in range(to, last + 1):
-        line.flag[line.order[p]] = 0
-    line.flag[k] = 1
-    count = 0
-    for p in range(last, to - 1, -1):
-        j = line.order[p]
-        if line.flag[j]:
-            count += 1
-            for x in range(line.before_ptr[j], line.before_ptr[j + 1]):
-                line.flag[line.before[x]] = 1
-    part(line, to, last + 1, to, to + count)
-    return count
+def gather(line: Line, k: int, to: int, step: int, ptr: Ints, listed: Ints) -> int:
+    """Flag task *k* and all that come with it between its place and *to*; how many they are.
 
-
-def delay(line: Line, k: int, to: int) -> int:
-    """Task *k* and all that wait for it up to place *to* go to that place; how many they are."""
+    *listed* are the tasks that must keep on its side of one, which *step* goes to.
+    """
     first = line.place[k]
-    for p in range(first, to + 1):
+    for p in range(first, to + step, step):
         line.flag[line.order[p]] = 0
     line.flag[k] = 1
     count = 0
-    for p in range(first, to + 1):
+    for p in range(first, to + step, step):
         j = line.order[p]
         if line.flag[j]:
             count += 1
-            for x in range(line.after_ptr[j], line.after_ptr[j + 1]):
-                line.flag[line.after[x]] = 1
-    part(line, first, to + 1, to + 1 - count, first)
+            for x in range(ptr[j], ptr[j + 1]):
+                line.flag[listed[x]] = 1
     return count
 
 
@@ -291,14 +273,16 @@ def shift(inst: Instance, line: Line, k: int, to: int, i: int) -> None:
         if alone:
             for x in range(line.before_ptr[k], line.before_ptr[k + 1]):
                 to = max(to, line.place[line.before[x]] + 1)
-        count = hasten(line, k, to)
+        count = gather(line, k, to, -1, line.before_ptr, line.before)
         first = to
+        part(line, to, p + 1, to, to + count)
     else:
         if alone:
             for x in range(line.after_ptr[k], line.after_ptr[k + 1]):
                 to = min(to, line.place[line.after[x]] - 1)
-        count = delay(line, k, to)
+        count = gather(line, k, to, 1, line.after_ptr, line.after)
         first = to + 1 - count
+        part(line, p, to + 1, first, p)
     if not alone and draw(random, 2):
         for p in range(first, first + count):
             send(inst, line, line.order[p], i)

@@ -192,26 +192,17 @@ class LinkAwareRun:
         timely = self.budget.counted_out() or not self.budget.late()
         return StopReason.ITERATIONS if timely else StopReason.TIME
 
-    def offer(
-        self,
-        queues: Queues,
-        score: float,
-        origin: str,
-        eviction: EvictionPolicy = OUR_EVICTION,
-        plan: ReplicationPlan | None = None,
-        rounds: Queues | None = None,
-    ) -> None:
-        """Keep *queues* (or the *plan* itself) if they score better; report once a second."""
-        found = Best(score, queues, eviction, plan, origin, rounds or [])
-        if score < self._elite.score:
+    def offer(self, found: Best) -> None:
+        """Keep what was found if it scores better; report once a second."""
+        if found.score < self._elite.score:
             self._elite = found
-        if score >= self.best.score:
+        if found.score >= self.best.score:
             return
         self.best = found
         now = self.budget.clock()
         if self._said < 0 or now - self._said > 1.0:
             self._said = now
-            self.request.incumbents.report(self.best_plan(), score, self.bound)
+            self.request.incumbents.report(self.best_plan(), found.score, self.bound)
 
     def attempt(self, queues: Queues, origin: str) -> None:
         """Score *queues* by a replay and offer them."""
@@ -219,7 +210,7 @@ class LinkAwareRun:
         score = self.engine.score(queues)
         self.budget.replay_seconds = self.budget.clock() - begun
         self.budget.evaluations += 1
-        self.offer(queues, score, origin)
+        self.offer(Best(score, queues, origin=origin))
 
     def best_plan(self) -> ReplicationPlan:
         """The best plan so far, with nothing but queues, eviction and rounds stated."""
@@ -273,7 +264,7 @@ class LinkAwareRun:
         if origin == next(iter(self.planners())):
             # The front door will replay the answer once more, as slowly as this.
             budget.end -= min(1.2 * budget.replay_seconds, 0.5 * max(0.0, budget.left()))
-        self.offer(queues, score, origin, plan.eviction, plan)
+        self.offer(Best(score, queues, plan.eviction, plan, origin))
         if plan.eviction != OUR_EVICTION:
             self.attempt(queues, f"{origin} with farthest-next-use eviction")
 
@@ -403,6 +394,6 @@ class LinkAwareRun:
             steps = min(self.params.most_steps, fitting, 2 * steps)
             if annealing.best_score < self._elite.score:
                 queues, rounds = annealing.best_queues(), annealing.best_rounds()
-                self.offer(queues, annealing.best_score, origin, rounds=rounds)
+                self.offer(Best(annealing.best_score, queues, origin=origin, rounds=rounds))
             if not made:
                 return

@@ -76,12 +76,8 @@ def test_no_round_where_nothing_is_scarce_or_time_is_over(monkeypatch: pytest.Mo
     assert len(looks) == 2
 
 
-TIGHT: list[float] = []
-"""Bounds over the best policy's delay, of all that were checked."""
-
-
-def checked(seed: int) -> int:
-    """Bounds of a random trace against all policies; how many plans were compared."""
+def checked(seed: int) -> list[float]:
+    """Bounds of a random trace against all policies, over the delay of the best."""
     rng = random.Random(seed)
     problem: BatchIoProblem = random_trace(seed, jobs=rng.randint(2, 6))
     problem = problem.model_copy(
@@ -94,29 +90,27 @@ def checked(seed: int) -> int:
         metrics = metrics_of(trace, run)
         delays.append((metrics["io_delay_seconds"], metrics["node_weighted_io_delay"]))
     starts = {trace.ids[j]: float(run.start[j]) for j in range(len(trace))}
-    widths = [float(size) for size in trace.allocated]
+    widths, tight = [float(size) for size in trace.allocated], []
     for at, total in ((0, float(len(trace))), (1, sum(widths))):
         chains = chains_of(problem, 1.0, starts, by_nodes=at == 1)
         least = min(delay[at] for delay in delays) * total
         seconds = sum(item.amount / item.share for chain in chains for item in chain.steps)
         known = rng.uniform(0.3, 3) * max(least, 0.2 * seconds)
         bound = delay_bound(chains, known, rounds=12)
-        TIGHT.append(bound / least if least else 0.0)
+        tight.append(bound / least if least else 0.0)
         assert bound <= least * (1 + 1e-9) + 1e-9, (seed, at)
-    return 2 * len(POLICIES)
+    return tight
 
 
 def test_no_policy_beats_the_bound_of_the_delay() -> None:
-    TIGHT.clear()
-    assert sum(map(checked, range(6))) == 120
-    assert max(TIGHT) > 0.2
+    assert max(ratio for seed in range(6) for ratio in checked(seed)) > 0.2
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("first", range(100, 1150, 75))
 def test_no_policy_beats_the_bound_of_the_delay_on_many(first: int) -> None:
     """Twenty plans a seed, more than 20,000 in all."""
-    assert sum(map(checked, range(first, first + 75))) == 1500
+    assert all(map(checked, range(first, first + 75)))
 
 
 def test_open_loop_has_a_bound_of_the_delay_and_a_closer_one_of_the_response() -> None:

@@ -8,13 +8,19 @@ import pytest
 
 from ioopt.models.program import Program
 from ioopt.result import Status
-from ioopt.solvers.backends.answer import BackendLimits
+from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
 from ioopt.solvers.backends.cpsat_program import solve_by_cpsat, to_cpsat
 from ioopt.solvers.backends.linprog_backend import solve_by_linprog
 from ioopt.solvers.backends.pulp_program import to_pulp
 from ioopt.solvers.backends.solve import solve_program
 
 LIMITS = BackendLimits()
+
+
+def answers(program: Program, *backends: str) -> list[BackendAnswer]:
+    """What CP-SAT and *backends* say of a program."""
+    others = [solve_program(program, name, LIMITS) for name in backends]
+    return [solve_by_cpsat(program, LIMITS), *others]
 
 
 def two_machines(unit: Fraction = Fraction(1, 8)) -> Program:
@@ -38,11 +44,7 @@ def test_times_are_units_on_cpsat_and_seconds_on_highs() -> None:
     assert second.constant == 15 / 8 and dict(second.items())[columns[4]] == -1
     assert dict(second.items())[columns[0]] == -5 / 8
     assert columns[4].upBound is None
-    for answer in (
-        solve_by_cpsat(program, LIMITS),
-        solve_program(program, "HiGHS", LIMITS),
-        solve_program(program, "CBC", LIMITS),
-    ):
+    for answer in answers(program, "HiGHS", "CBC"):
         assert answer.status is Status.OPTIMAL
         assert answer.objective == pytest.approx(8) and answer.bound == pytest.approx(8)
     found = solve_by_cpsat(program, LIMITS).values
@@ -68,21 +70,12 @@ def test_limits_of_rows_and_variables() -> None:
     program.objective = {a: 3, b: 2}
     assert program.limit() == 16
     assert sorted(to_pulp(program.in_seconds())[0].constraints) == ["sum", "sum_least"]
-    for answer in (
-        solve_by_cpsat(program, LIMITS),
-        solve_program(program, "HiGHS", LIMITS),
-        solve_program(program, "SCIP", LIMITS),
-        solve_by_linprog(program),
-    ):
+    for answer in (*answers(program, "HiGHS", "SCIP"), solve_by_linprog(program)):
         assert answer.objective == pytest.approx(8)
         assert [round(answer.values[at]) for at in (a, b)] == [2, 1]
     program.add("never", [(a, 1)], least=3)
     assert program.broken([2, 1]) == ["never"]
-    for answer in (
-        solve_by_cpsat(program, LIMITS),
-        solve_program(program, "HiGHS", LIMITS),
-        solve_by_linprog(program),
-    ):
+    for answer in (*answers(program, "HiGHS"), solve_by_linprog(program)):
         assert answer.status is Status.INFEASIBLE and not answer.found
 
 

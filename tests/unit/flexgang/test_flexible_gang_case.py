@@ -69,30 +69,22 @@ def test_baselines_of_the_tiny_case() -> None:
     assert ioopt.solve(problem, "greedy").objective == pytest.approx(0.579)
 
 
-def _floor(document: dict[str, Any]) -> None:
-    document["jobs"][0]["phi"] = 0.5  # one row of four is 1/4
-
-
-def _floor_above_fill(document: dict[str, Any]) -> None:
-    document["jobs"][1]["phi"] = 1.0
-
-
-def _hungry_io(document: dict[str, Any]) -> None:
-    document["surface"][0]["beta"] = 1.0  # 40 ms of a frame in a row of 10 ms: 30 ms too few
-
-
 @pytest.mark.parametrize(
-    ("damage", "solver", "why"),
+    ("table", "row", "damage", "solver", "why"),
     [
-        (_floor, "strict", "progress 0.25 is below its floor 0.5"),
-        (_floor, "strict-fill", "progress 0.25 is below its floor 0.5"),
-        (_floor_above_fill, "greedy", "strict + fill neither: floor: loose: progress 0.49"),
-        (_hungry_io, "strict", "capacity: column 0: 0 s granted, -0.02 s free"),
+        # One row of four is 1/4.
+        ("jobs", 0, {"phi": 0.5}, "strict", "progress 0.25 is below its floor 0.5"),
+        ("jobs", 0, {"phi": 0.5}, "strict-fill", "progress 0.25 is below its floor 0.5"),
+        ("jobs", 1, {"phi": 1.0}, "greedy", "strict + fill neither: floor: loose: progress 0.49"),
+        # I/O of 40 ms of a frame in a row of 10 ms: 30 ms too few.
+        ("surface", 0, {"beta": 1.0}, "strict", "capacity: column 0: 0 s granted, -0.02 s free"),
     ],
 )
-def test_a_baseline_that_breaks_a_rule_is_no_plan(damage: Any, solver: str, why: str) -> None:
+def test_a_baseline_that_breaks_a_rule_is_no_plan(
+    table: str, row: int, damage: dict[str, float], solver: str, why: str
+) -> None:
     document = tiny().model_dump(by_alias=True)
-    damage(document)
+    document[table][row].update(damage)
     result = ioopt.solve(document, solver)
     assert result.plan is None and result.status == "unknown" and not result.violations
     assert why in result.notes[0]

@@ -24,7 +24,7 @@ from ioopt.protocols import SolveRequest
 from ioopt.registry import KINDS
 from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.solve import solve_program
-from ioopt.solvers.flexgang.linear import best_tau, relaxed_bound
+from ioopt.solvers.flexgang.linear import plan_with_best_tau, relaxed_bound
 from ioopt.solvers.flexgang.pattern_search import PatternSearch, plan_of_answer
 from ioopt.solving import plan_of
 
@@ -97,11 +97,6 @@ def test_highs_and_scip_agree(problem: FlexibleGangProblem) -> None:
             assert scaled.bound >= counts.objective - 1e-7
 
 
-def violated(model: AssignmentModel, values: dict[int, float]) -> list[str]:
-    """Names of constraints and variables that *values* break."""
-    return model.program.broken(values, 1e-9)
-
-
 # One plan of CASES[0] with k = 1 that keeps every rule; each test changes one thing in it.
 GOOD = {
     "k": 1,
@@ -128,7 +123,7 @@ def test_a_change_breaks_its_constraint(broken: list[str], change: dict[str, dic
     problem = CASES[0]
     model = AssignmentModel(data_of(problem, 1, 1))
     values = model.start_values(plan_of(KIND, GOOD))
-    assert violated(model, values) == []
+    assert model.program.broken(values, 1e-9) == []
     for job, count in change.get("rows", {}).items():
         values[model.n[job, 0]] = float(count)
     for place, quanta in change.get("tau", {}).items():
@@ -137,7 +132,7 @@ def test_a_change_breaks_its_constraint(broken: list[str], change: dict[str, dic
         values[model.s[0, 0]] = 0.0
     if "loose" in change:
         values[model.y[3, 1]] = 0.0
-    assert violated(model, values) == broken
+    assert model.program.broken(values, 1e-9) == broken
 
 
 def test_loose_io_load_is_limited() -> None:
@@ -227,6 +222,5 @@ def test_loose_cpu_goes_where_it_is_worth_most() -> None:
         }
     )  # fmt: skip
     placement = Placement(home={0: 0, 1: 0}, rows={0: 1, 1: 1})
-    found = best_tau(data_of(problem, 0, 1), placement)
-    assert found is not None
-    assert found[0] == {0: pytest.approx(0.0, abs=1e-9), 1: pytest.approx(0.01)}
+    plan = plan_with_best_tau(data_of(problem, 0, 1), placement)
+    assert plan is not None and plan.tau_seconds == {"loose": pytest.approx(0.01)}

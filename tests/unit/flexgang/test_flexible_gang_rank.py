@@ -69,7 +69,7 @@ def test_greedy_plans_come_first_with_the_whole_limit(monkeypatch: pytest.Monkey
     """What else exact begins with may not cost the greedy a pattern."""
     problem = generate("heavy-mix", {}, 2)
     called: list[str] = []
-    for name in ("greedy_plans", "strict_plan", "PatternSearch"):
+    for name in ("greedy_plans", "try_strict", "PatternSearch"):
         made = getattr(exact, name)
         monkeypatch.setattr(exact, name, lambda *a, n=name, m=made: (called.append(n), m(*a))[1])
     ioopt.solve(problem, "flex-exact", time_limit=1e-9, settings={"rerank": "false"})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import chain, repeat
 from typing import Any
 
 import pytest
@@ -20,20 +21,10 @@ from ioopt.solvers.gang import bound
 from ioopt.solvers.gang.policy import GS as POLICY
 
 
-class Looks:
-    """A clock that stands still for so many looks; then every deadline is over."""
-
-    def __init__(self, looks: int) -> None:
-        self.left = looks
-
-    def __call__(self) -> float:
-        self.left -= 1
-        return 0.0 if self.left >= 0 else 1e9
-
-
 def open_for(looks: int) -> Pace:
     """The pace of a run whose deadline has passed from the look on of this number, from 0."""
-    return Pace(Deadline(1.0, Looks(2 + 2 * looks), started=0.0))  # 2 at the start, 2 a look
+    clock = chain(repeat(0.0, 2 + 2 * looks), repeat(1e9))  # 2 at the start, 2 a look
+    return Pace(Deadline(1.0, clock.__next__, started=0.0))
 
 
 @pytest.mark.parametrize("looks", [0, 3])

@@ -90,10 +90,6 @@ def test_workloads_run_check_and_repeat() -> None:
     assert decisions > 50
 
 
-def _expired() -> Deadline:
-    return Deadline(1.0, clock=lambda: 10.0, started=0.0)
-
-
 def test_after_the_deadline_the_greedy_decides_and_the_plan_says_since_when() -> None:
     problem = random_workload(4)
     stopped = ioopt.solve(problem, "exact-iogs", time_limit=1e-9)
@@ -104,7 +100,7 @@ def test_after_the_deadline_the_greedy_decides_and_the_plan_says_since_when() ->
     run = GangSimulation(gangs_of(problem), Timing.of(problem.machine), greedy).run()
     finish = sorted(job["finish_seconds"] for job in (stopped.schedule or {})["jobs"])
     assert finish == sorted(run.finish)
-    policy = exact.ExactPolicy(exact.Settings(), _expired())
+    policy = exact.ExactPolicy(exact.Settings(), Deadline(1.0, lambda: 10.0, started=0.0))
     policy.update(state_of(TWO_RUN_TWO_WAIT))
     assert policy.stopped_at == 0
 

@@ -30,9 +30,12 @@ def test_catalog_and_folder_agree():
             assert row["bound"] <= row["best_objective"] + 1e-9
 
 
-@pytest.mark.parametrize("name", PROVEN)
-def test_hand_solved_optima(name):
-    result = ioopt.solve(name, "ip", time_limit=20)
+APPLICATIONS = [pytest.param(f"{name}-16x3", marks=pytest.mark.slow) for name in ("image", "sat")]
+
+
+@pytest.mark.parametrize("name", [*PROVEN, *APPLICATIONS])
+def test_known_optima_are_proven(name):
+    result = ioopt.solve(name, "ip", time_limit=280)
     assert result.status is Status.OPTIMAL
     assert result.objective == pytest.approx(bundled(name)["best_objective"], abs=1e-6)
 
@@ -40,11 +43,3 @@ def test_hand_solved_optima(name):
 def test_cycle3_as_printed_is_below_the_real_optimum():
     result = ioopt.solve("cycle3", "ip-printed", time_limit=20)
     assert result.objective == pytest.approx(5.120, abs=1e-6)
-
-
-@pytest.mark.parametrize("name", ["image-16x3", "sat-16x3"])
-@pytest.mark.slow
-def test_small_applications_are_proven(name):
-    result = ioopt.solve(name, "ip", time_limit=280)
-    assert result.status is Status.OPTIMAL
-    assert result.objective == pytest.approx(bundled(name)["best_objective"], abs=1e-6)

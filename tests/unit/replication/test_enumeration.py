@@ -90,8 +90,7 @@ def test_where_enumeration_applies() -> None:
     assert enumeration.applies(reduce(tiny(1, tasks=4)))
     assert not enumeration.applies(reduce(tiny(1, tasks=enumeration.MOST_TASKS + 1)))
     assert not enumeration.applies(reduce(tiny(1, nodes=enumeration.MOST_NODES + 1)))
-    fast = tiny(1)
-    nodes = (fast.nodes[0].model_copy(update={"speed": 2.0}), *fast.nodes[1:])
-    assert not enumeration.applies(reduce(fast.model_copy(update={"nodes": nodes})))
-    held = (fast.nodes[0].model_copy(update={"holds": ("f0",)}), *fast.nodes[1:])
-    assert not enumeration.applies(reduce(fast.model_copy(update={"nodes": held})))
+    plain = tiny(1)
+    for odd in ({"speed": 2.0}, {"holds": ("f0",)}):
+        nodes = (plain.nodes[0].model_copy(update=odd), *plain.nodes[1:])
+        assert not enumeration.applies(reduce(plain.model_copy(update={"nodes": nodes})))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import pytest
+from conftest import ticking
 from replication_samples import made
 
 import ioopt
@@ -25,12 +25,6 @@ from ioopt.solvers.replication.rounds import two_stage
 from ioopt.solvers.replication.search import anneal, link_aware
 
 SMALL = generate("image-85", {"tasks": 30, "nodes": 3, "disk": "400MB"}, 3)
-
-
-def ticking(limit: float, seconds: float = 1.0) -> Deadline:
-    """A deadline on a clock that goes on by *seconds* whenever it is read."""
-    count = itertools.count()
-    return Deadline(limit, clock=lambda: next(count) * seconds)
 
 
 def test_file_order_by_hand() -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from typing import Any
 
+import conftest
 import pytest
 from conftest import shared_files
 from replication_samples import document
@@ -126,7 +126,7 @@ def test_moves_of_an_order_leave_nothing_behind(held: bool) -> None:
     now = line.values[line_moves.NOW]
     accepted = 0
     for _ in range(400):
-        line_moves.keep(line)
+        line_moves.keep(line, line.kept_order, line.kept_node, line.kept_cut)
         line_moves.change(engine.inst, line)
         limit = 1.02 * now
         value = line_kernel.seconds(engine.inst, line, limit)
@@ -226,7 +226,7 @@ def test_moves_of_barriers_are_taken_back_whole() -> None:
 
     before, changed = state(), 0
     for _ in range(60):
-        line_moves.keep(line)
+        line_moves.keep(line, line.kept_order, line.kept_node, line.kept_cut)
         line_moves.change_barriers(engine.inst, line)
         changed += line_moves.write_queues(engine.inst, plan, line)
         assert sorted(line.order) == list(range(12))
@@ -294,16 +294,21 @@ def test_longer_limits_give_batches_more_replays() -> None:
 
 
 @pytest.mark.slow
-def test_plain_and_compiled_search_give_the_same_answer() -> None:
+@pytest.mark.parametrize("kind", ["batch", "workflow"])
+def test_plain_and_compiled_search_give_the_same_answer(kind: str) -> None:
     problem = generate("image-85", {"tasks": 30, "nodes": 3, "disk": "400MB"}, 2)
+    queues = stretches(problem, task_order(problem))
+    if kind == "workflow":
+        problem = generate("many-small-groups", {"groups": 5, "disk_share": 1.5}, 4)
+        order = ioopt.solve(problem, "locality").plan["order"]
+        queues = [[problem.task_index[k] for k in order.get(n.id, ())] for n in problem.nodes]
     answers = []
     for fast in (False, True):
-        engine = Engine(problem, 5, fast)
-        annealing = by_replays(engine, stretches(problem, task_order(problem)))
-        annealing.run(60, 2.0, 0.1, 0.0)
+        annealing = by_replays(Engine(problem, 5, fast), queues)
+        annealing.run(200, 2.0, 0.1, 0.0)
         answers.append((annealing.best_score, annealing.best_queues(), annealing.evaluations))
     assert answers[0] == answers[1]
-    assert answers[0][2] == 60
+    assert answers[0][2] == 200
 
 
 @pytest.mark.slow
@@ -321,11 +326,8 @@ def test_image_85_under_limited_disk_comes_near_the_bound() -> None:
 
 def ticking(seconds: float, limit: float = 60.0, **settings: Any) -> SolveRequest:
     """A request whose clock goes on by *seconds* whenever it is read."""
-    count = itertools.count()
-    deadline = Deadline(limit, clock=lambda: next(count) * seconds)
-    return SolveRequest(
-        SolveOptions(time_limit_seconds=limit), deadline, link_aware.Settings(**settings)
-    )
+    deadline, options = conftest.ticking(limit, seconds), SolveOptions(time_limit_seconds=limit)
+    return SolveRequest(options, deadline, link_aware.Settings(**settings))
 
 
 @pytest.mark.usefixtures("whole_effort")

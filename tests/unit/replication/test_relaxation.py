@@ -106,9 +106,8 @@ def instance(seed: int) -> ReplicationProblem:
         nodes[1:] = [nodes[0] | {"id": node["id"]} for node in nodes[1:]]
     if rng.random() < 0.3:
         data["storages"] = [{"id": "s", "bytes_per_second": rng.choice([1, 5, 20])}]
-        data["files"] = [
-            {**file, "storage": rng.choice(["s", None])} for file in data["files"]
-        ]  # fmt: skip
+        for file in data["files"]:
+            file["storage"] = rng.choice(["s", None])
     if rng.random() < 0.2:
         network["remote_bytes_per_second"] = 4 * network["replica_bytes_per_second"]
     if rng.random() < 0.3:

@@ -11,7 +11,7 @@ from replication_samples import made
 
 import ioopt
 from ioopt.check.replication.check import check
-from ioopt.decisions.replication import Dispatcher, DispatchView, Pair
+from ioopt.decisions.replication import DispatchView
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.sim.replication.dispatch import dispatch
 from ioopt.sim.replication.simulate import noisy_seconds, simulate
@@ -85,21 +85,15 @@ class Narrow(DispatchView):
 Narrow.__abstractmethods__ = frozenset()
 
 
-def through(dispatcher: Dispatcher) -> Dispatcher:
-    def decide(view: DispatchView) -> Pair | None:
-        return dispatcher(Narrow(view))  # type: ignore[abstract]
-
-    return decide
-
-
 @pytest.mark.parametrize("name", first(1, ["flow-chains", "flow-arrivals"]))
 def test_the_view_is_all_it_needs(name: str) -> None:
     """The object that decides in the simulator decides for any program that can show a view."""
     problem = ioopt.load(name)
     actual = noisy_seconds(problem, 0.3, 5)
+    whole, narrow = policy(None), policy(None)
     records = [
-        dispatch(problem, wrap(policy(None)), prefetch=True, actual=actual)[0].dispatches
-        for wrap in (through, lambda dispatcher: dispatcher)
+        dispatch(problem, decide, prefetch=True, actual=actual)[0].dispatches
+        for decide in (whole, lambda view: narrow(Narrow(view)))  # type: ignore[abstract]
     ]
     assert records[0] == records[1]
 

@@ -246,9 +246,8 @@ def test_statuses_and_exit_codes(tmp_path, monkeypatch, capsys):
                  "--format", "json"]) == 4  # fmt: skip
     assert "stuck at 1 s with " in capsys.readouterr().out
     assert main(["-q", "solve", "tight.json", "--measure", "peak_bytes", "-o", "least.json"]) == 0
-    assert (
-        main(["check", "tight.json", "least.json"]) == 5
-    )  # the quota was not kept, and was not to be
+    # The quota was not kept, and was not to be.
+    assert main(["check", "tight.json", "least.json"]) == 5
     assert main(["check", "tight.json", "least.json", "--set", "quota=ignored"]) == 0
 
 
@@ -280,11 +279,8 @@ def test_b15_copies():
     two = one.copies(2)
     assert [task.id for task in two.tasks] == ["A#1", "B#1", "A#2", "B#2"]
     assert two.tasks[3].inputs == ("a#2", "out") and two.samples == (0, 0, 1, 1)
-    assert [stage(name) for name in ("A#2", "FASTQC (s1)#3", "mAdd_ID0000012")] == [
-        "A",
-        "FASTQC",
-        "mAdd",
-    ]
+    stages = {"A#2": "A", "FASTQC (s1)#3": "FASTQC", "mAdd_ID0000012": "mAdd"}
+    assert {name: stage(name) for name in stages} == stages
 
 
 def test_every_rule_has_its_heading_and_leads_to_code():
