@@ -6,6 +6,7 @@ from inspect import signature
 from typing import Any
 
 from ioopt.errors import UsageError
+from ioopt.formats.native import dump_json, write_text
 from ioopt.problems.base import Json
 from ioopt.registry import KINDS, KindSpec, load_target
 from ioopt.result import Result
@@ -111,7 +112,6 @@ def _last_end(result: Result) -> float:
 
 def save_result(result: Result, path: str) -> None:
     """Write a result as JSON, or its picture, by the ending of *path*."""
-    from ioopt.formats.native import dump_json, write_text
     from ioopt.plot.page import save
 
     if path.removesuffix(".gz").endswith(".json"):

@@ -10,7 +10,10 @@ import click
 from ioopt.cli.lazy import IooptCommand, Seconds, quiet
 from ioopt.cli.options import PATH, file_argument, format_option
 from ioopt.errors import ExitCode, UsageError
+from ioopt.formats.native import dump_json, reading, write_text
+from ioopt.options import Deadline
 from ioopt.problems.base import Json
+from ioopt.tables import render, say, terminal_width
 from ioopt.units import counted, parse_bytes, quantity
 
 if TYPE_CHECKING:
@@ -44,7 +47,6 @@ def recorded(command: Any) -> Any:
 def read_recorded(file: str, quota: str | None, **told: Any) -> WorkDirectoryProblem:
     """The instance that FILE and the options of :func:`recorded` describe."""
     from ioopt.advice.recorded import read_work_directory
-    from ioopt.formats.native import reading
 
     try:
         size = None if quota is None else parse_bytes(quota)
@@ -75,13 +77,9 @@ def budget(file: str, noise: float | None, size_noise: float | None, nextflow: s
 
     FILE is an ioopt/work-directory instance, a WfFormat workflow or a Nextflow trace.
     """
-    from ioopt.options import Deadline
-
     deadline = Deadline(time_limit)  # what is loaded and read counts too
     from ioopt.advice.budget import answer, nextflow_config
-    from ioopt.formats.native import dump_json, write_text
     from ioopt.plot.page import check_target, save
-    from ioopt.tables import say
 
     if picture is not None:
         check_target(picture)
@@ -122,8 +120,6 @@ def _run(metrics: Json) -> str:
 
 def _tables(found: Json) -> str:
     """What was asked in a few lines, and the curve."""
-    from ioopt.tables import render, terminal_width
-
     curve = [
         (_size(row["quota_bytes"]), _time(row["makespan_seconds"]), _time(row["bound"]), row["status"])
         for row in found["curve"]

@@ -13,6 +13,8 @@ from ioopt.errors import ExitCode, UsageError
 from ioopt.formats.native import dump_json, reading
 from ioopt.problems.base import Problem
 from ioopt.solving import load
+from ioopt.tables import render, terminal_width
+from ioopt.units import column, title
 
 EPILOG = """\b
 Examples:
@@ -93,8 +95,6 @@ def _explain(problem: Problem, result: str, time_limit: float, form: str) -> int
     """Five sentences on a plan, and what a little more of each resource would bring."""
     from ioopt.explaining import explain
     from ioopt.pictures import result_to_draw
-    from ioopt.tables import render, terminal_width
-    from ioopt.units import column, title
 
     solved = result_to_draw(read_result(result, registry.kind_of_problem(problem)), result)
     with watching(f"{problem.name}: one solve a resource", None):

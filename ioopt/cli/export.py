@@ -8,6 +8,7 @@ from ioopt import registry
 from ioopt.cli.lazy import IooptGroup, quiet, set_option
 from ioopt.cli.options import PATH, file_argument, output_option, read_result
 from ioopt.errors import ExitCode, UsageError
+from ioopt.formats.native import dump_json, reading, write_text
 from ioopt.protocols import Schedule
 from ioopt.solving import load
 
@@ -46,7 +47,6 @@ _model("mps")
 def batsim(file: str, result: str | None, output: str) -> int:
     """Write the workload and its profiles as JSON; of a RESULT the _jobs.csv that Batsim would write."""
     from ioopt.formats.batsim.workload import export_batsim, jobs_csv
-    from ioopt.formats.native import dump_json, reading, write_text
 
     problem = _of_kind(file, "batsim", "batch-io")
     if result is None:
@@ -64,7 +64,6 @@ def batsim(file: str, result: str | None, output: str) -> int:
 @output_option(required=True)
 def wfformat(file: str, output: str) -> int:
     """Write the workflow; what the format has no place for is said on standard error."""
-    from ioopt.formats.native import dump_json, write_text
     from ioopt.formats.wfformat.export import export_wfformat, left_out
 
     problem = _of_kind(file, "wfformat", "replication")

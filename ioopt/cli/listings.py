@@ -13,6 +13,7 @@ from ioopt.cli import options
 from ioopt.cli.lazy import IooptCommand, IooptGroup, set_option
 from ioopt.cli.options import format_option, output_option
 from ioopt.errors import ExitCode, UsageError
+from ioopt.formats.native import dump_json, read_bytes, reading, write_bytes, write_text
 from ioopt.problems.base import Json
 from ioopt.registry import SolverSpec, load_target
 from ioopt.registry.types import EXACT
@@ -33,8 +34,6 @@ def instances(context: click.Context) -> None:
 @format_option("table", "json")
 def list_(form: str = "table") -> int:
     """List all of them: kind, best objective, bound, what they show."""
-    from ioopt.formats.native import dump_json
-
     if form == "json":
         click.echo(dump_json(list(entries().values())), nl=False)
         return ExitCode.ANSWER
@@ -64,8 +63,6 @@ def _short(text: str | None) -> str | None:
 @click.argument("name", shell_complete=options.instances)
 def show(name: str) -> int:
     """Show what is known about NAME."""
-    from ioopt.formats.native import dump_json
-
     click.echo(dump_json(bundled(name)), nl=False)
     return ExitCode.ANSWER
 
@@ -75,8 +72,6 @@ def show(name: str) -> int:
 @output_option(text="Where to (default: its own file name in this folder).")
 def copy(name: str, output: str | None) -> int:
     """Copy the file of NAME; an existing file is not overwritten."""
-    from ioopt.formats.native import read_bytes, write_bytes
-
     source = bundled(name)["path"]
     target = output or os.path.basename(source)
     if os.path.exists(target):
@@ -98,7 +93,6 @@ def best(name: str | None, library: str | None, form: str, output: str | None) -
     Value, proven bound, who found it and its history; JSON has the plan too.
     """
     from ioopt.campaign.library import Entry, entries, entry_of
-    from ioopt.formats.native import dump_json, write_text
 
     if name is None:
         if output is not None:
@@ -137,7 +131,6 @@ def submit(file: str, result: str, library: str | None) -> int:
     what RESULT states about itself counts for nothing. A plan that is not better is refused.
     """
     from ioopt.campaign import library as known
-    from ioopt.formats.native import reading
 
     entry = known.entry_of(file, library)
     data = options.read_result(result, registry.KINDS[entry.kind])
@@ -161,8 +154,6 @@ def schema(name: str | None) -> int:
 
     NAME is an instance kind, KIND-plan, KIND-schedule, or result.
     """
-    from ioopt.formats.native import dump_json
-
     targets = schema_targets()
     if name is None:
         click.echo("\n".join(targets))
@@ -216,8 +207,6 @@ def generate(
     output: str | None,
 ) -> int:
     """Make one instance of FAMILY (or of one of its kinds); the same seed gives the same file."""
-    from ioopt.formats.native import dump_json, write_text
-
     kind = registry.generator_of(family)
     if listing:
         click.echo(_presets(kind), nl=False)
@@ -255,8 +244,6 @@ def solvers(name: str | None, family: str | None, everything: bool, form: str) -
 
     JSON also gives settings, abilities and backends.
     """
-    from ioopt.formats.native import dump_json
-
     wanted = name or family
     chosen = [
         spec

@@ -10,6 +10,7 @@ from ioopt.cli import options
 from ioopt.cli.lazy import IooptCommand, Seconds, quiet, set_option
 from ioopt.cli.options import PATH
 from ioopt.errors import ExitCode, UsageError
+from ioopt.formats.native import dump_json, write_text
 from ioopt.options import DEFAULT_TIME_LIMIT_SECONDS, Deadline, parse_settings
 from ioopt.registry import MeasuredKind, load_target
 from ioopt.solving import load
@@ -45,7 +46,6 @@ def measure(
     form: str,
 ) -> int:
     """Measure FILE: a quantum-model, perturbation or message-counts instance."""
-    from ioopt.formats.native import dump_json, write_text
     from ioopt.plot.page import check_target, save
 
     if picture is not None:

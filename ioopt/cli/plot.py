@@ -11,6 +11,9 @@ from ioopt import registry
 from ioopt.cli.lazy import IooptCommand
 from ioopt.cli.options import PATH, measure_option, output_option
 from ioopt.errors import ExitCode, InstanceError, UsageError
+from ioopt.formats.native import read_json, reading, validate, write_text
+from ioopt.registry import measure_of
+from ioopt.result import Comparison, measured
 
 EPILOG = """\b
 Examples:
@@ -47,7 +50,6 @@ def plot(
     Of several results: their Gantt charts on one scale of time. Of run stores, merged and opened
     read-only: tables and pictures as one page, all rows as a table, or one picture.
     """
-    from ioopt.formats.native import read_json, reading
     from ioopt.plot.page import check_target, save
 
     stores = all(map(_is_store, sources))
@@ -83,8 +85,6 @@ def plot(
 
 def _report(stores: tuple[str, ...], output: str, measure: str | None) -> int:
     """Write the tables and pictures of the stores as a page, or their rows as a table."""
-    from ioopt.formats.native import reading, write_text
-
     if Path(output).suffix.lower() == ".html":
         from ioopt.campaign.report import report_html
 
@@ -112,9 +112,6 @@ def _axes(data: Mapping[str, Any], name: str, picture: str | None) -> Any:
     """The picture of a comparison or of a result in JSON."""
     if data.get("format") == "ioopt/comparison":
         from ioopt.comparing.picture import plot_comparison
-        from ioopt.formats.native import validate
-        from ioopt.registry import measure_of
-        from ioopt.result import Comparison, measured
 
         if picture is not None:
             raise UsageError(f"{name}: a comparison has one picture; leave out --picture")

@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import IO, TYPE_CHECKING, Any, NoReturn, TypeVar, get_args
 
 from ioopt.errors import InstanceError, UsageError
 from ioopt.options import nearest
@@ -380,8 +380,6 @@ def _key(name: str, field: FieldInfo) -> str:
 
 
 def _classes_in(annotation: object) -> list[type[BaseModel]]:
-    from typing import get_args
-
     from pydantic import BaseModel
 
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any
 
+import numpy as np
 from pydantic import Field
 
 from ioopt.generate import chosen_preset
@@ -115,8 +116,6 @@ PRESETS: dict[str, type[Settings]] = {
 
 def generate(preset: str | None, settings: Mapping[str, object], seed: int) -> WorkDirectoryProblem:
     """One instance of *preset* (None: ``chain``) with the *settings* changed; repeatable."""
-    import numpy as np
-
     name, chosen = chosen_preset("work-directory", PRESETS, preset or "chain", settings)
     draft = workflows.Draft(chosen, np.random.default_rng(seed))
     _MAKERS[type(chosen)](draft, chosen)

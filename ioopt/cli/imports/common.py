@@ -11,6 +11,8 @@ import click
 from ioopt.cli.lazy import IooptCommand, quiet
 from ioopt.cli.options import PATH, output_option
 from ioopt.errors import ExitCode, UsageError
+from ioopt.formats.native import dump_json, read_json, read_toml, reading, write_text
+from ioopt.options import parse_assignments, parse_settings, suggest
 from ioopt.problems.base import Json
 
 if TYPE_CHECKING:
@@ -37,8 +39,6 @@ def import_command(
 
     def decorate(reader: Reader) -> click.Command:
         def run(output: str, **given: Any) -> int:
-            from ioopt.formats.native import dump_json, reading, write_text
-
             if machine is not None:
                 given |= machine(given["machine"])
             with reading(", ".join(given["sources"]) if several else given["source"]):
@@ -77,8 +77,6 @@ def _told(words: tuple[str, ...], *classes: type[BaseModel]) -> list[Json]:
     """What *words* say of each of *classes*; a file may describe more than those, and is read as text is."""
     from ioopt.formats.cluster import Machine
     from ioopt.formats.io_rule import MachineRule
-    from ioopt.formats.native import read_json, read_toml
-    from ioopt.options import parse_assignments, suggest
     from ioopt.problems.batch_io import QueueOptions
 
     def keys(*some: type[BaseModel]) -> list[str]:
@@ -102,7 +100,6 @@ def _told(words: tuple[str, ...], *classes: type[BaseModel]) -> list[Json]:
 def batch_machine(words: tuple[str, ...]) -> Json:
     """``machine``, a rule, and ``options``, the batch queue."""
     from ioopt.formats.io_rule import MachineRule
-    from ioopt.options import parse_settings
     from ioopt.problems.batch_io import QueueOptions
 
     rule, queue = _told(words, MachineRule, QueueOptions)
@@ -116,7 +113,6 @@ def batch_machine(words: tuple[str, ...]) -> Json:
 def cluster(words: tuple[str, ...]) -> Json:
     """``machine``, the cluster that a workflow runs on."""
     from ioopt.formats.cluster import Machine
-    from ioopt.options import parse_settings
 
     (given,) = _told(words, Machine)
     return {"machine": parse_settings(Machine, given, "--machine")}

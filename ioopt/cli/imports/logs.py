@@ -12,6 +12,7 @@ import click
 from ioopt.cli.imports.common import batch_machine, import_command
 from ioopt.cli.lazy import set_option, together
 from ioopt.errors import UsageError
+from ioopt.options import parse_settings
 from ioopt.problems.base import Json
 from ioopt.units import parse_rate
 
@@ -146,7 +147,6 @@ def _gang(source: str, jobs: int | None, seed: int, settings: dict[str, str]) ->
     from ioopt.formats.swf.log import read_swf
     from ioopt.generate.gang.from_swf import gang_from_swf
     from ioopt.generate.gang.generate import Settings
-    from ioopt.options import parse_settings
 
     chosen = parse_settings(Settings, settings, "import swf --family gang")
     return gang_from_swf(read_swf(source), chosen, seed, max_jobs=jobs)

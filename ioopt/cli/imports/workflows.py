@@ -8,6 +8,7 @@ import click
 
 from ioopt.cli.budget import read_recorded, recorded
 from ioopt.cli.imports.common import cluster, import_command
+from ioopt.formats.native import dump_json, write_text
 
 if TYPE_CHECKING:
     from ioopt.formats.cluster import Machine
@@ -65,7 +66,6 @@ def import_estee(
     Expected durations are planned with where the file has them; what differs goes to --actual.
     """
     from ioopt.formats.estee.instance import read_estee
-    from ioopt.formats.native import dump_json, write_text
 
     problem, seconds = read_estee(source, graph, machine, keep)
     if actual is not None:
