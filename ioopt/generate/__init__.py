@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from copy import copy
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
+from numpy.typing import NDArray
 from pydantic import ValidationError, create_model
 
 from ioopt.errors import UsageError
 from ioopt.options import parse_settings, suggest
 from ioopt.problems.base import Json, Record
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Array = NDArray[Any]
-    Sample = tuple[Array, Array, Array]
-    """Sizes, run times and arrival times of jobs."""
-
+Array = NDArray[Any]
+Sample = tuple[Array, Array, Array]
+"""Sizes, run times and arrival times of jobs."""
 SettingsT = TypeVar("SettingsT", bound=Record)
 ProblemT = TypeVar("ProblemT")
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import numpy as np
 
 from ioopt.compiled import boxes, compiled
 from ioopt.compiled.choice import use_machine_code
@@ -16,9 +17,6 @@ from ioopt.errors import require_numbers
 from ioopt.measure import io_kernel
 from ioopt.options import Deadline
 from ioopt.problems.flexgang.flexible_gang import IoBehaviour
-
-if TYPE_CHECKING:
-    import numpy as np
 
 NANOSECONDS = 1_000_000_000
 SECONDS_PER_BURST = 7e-7
@@ -88,8 +86,6 @@ def serve(
     *bursts* (int64, processes x n, at least 1) are CPU bursts in nanoseconds; it ends early when a
     process has used all its own (see :func:`num_bursts`). *fast*: by machine code.
     """
-    import numpy as np
-
     io = [nanoseconds(process.io_seconds) for process in processes]
     box = boxes(fast)
     run = compiled(io_kernel.__name__, "serve") if fast else io_kernel.serve
@@ -118,8 +114,6 @@ def draw_bursts(
     process: IoBehaviour, seed: int, job: int, processor: int, count: int
 ) -> np.ndarray:
     """The first *count* CPU bursts of one process in nanoseconds, by (seed, job, processor) alone."""
-    import numpy as np
-
     stream = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, job, processor])))
     scale = process.burst_seconds * NANOSECONDS / process.burst_shape
     drawn = stream.gamma(process.burst_shape, scale, count)

@@ -8,6 +8,8 @@ rounding of requests).
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
 from ioopt.errors import InstanceError
 from ioopt.formats.report import imported
 from ioopt.formats.swf.log import SwfJob, SwfTrace
@@ -24,8 +26,6 @@ def gang_from_swf(
     Arrival times count from the first job. Jobs that ran for no time or are larger than the
     machine are left out, with a warning. Raises InstanceError when no job is left.
     """
-    import numpy as np
-
     usable, warnings = trace.usable_jobs()
     ran = [job for job in usable if job.run_seconds]
     fitting = [job for job in ran if (job.size() or 0) <= settings.nodes][:max_jobs]

@@ -11,20 +11,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
+import numpy as np
+from numpy.random import Generator
 from pydantic import Field
 
 from ioopt.decisions.gang.state import Gang
 from ioopt.errors import UsageError
-from ioopt.generate import chosen_preset
+from ioopt.generate import Array, Sample, chosen_preset
+from ioopt.generate.gang.lublin import sample
 from ioopt.problems.base import Json, Record
 from ioopt.problems.gang import GangProblem, Job, Machine
-
-if TYPE_CHECKING:
-    from numpy.random import Generator
-
-    from ioopt.generate import Array, Sample
 
 LOADS_SECONDS = tuple(round(1632.6 * (1.1 + 0.1 * k), 2) for k in range(9))
 """The nine mean execution times t_e of the paper's load axis."""
@@ -118,8 +116,6 @@ class JobTable:
 
     def gangs(self) -> list[Gang]:
         """The jobs as simulators take them, keyed by position."""
-        import numpy as np
-
         masks = [
             int.from_bytes(row.tobytes(), "little")
             for row in np.packbits(self.files, axis=1, bitorder="little")
@@ -131,8 +127,6 @@ class JobTable:
 
 def make_table(settings: Settings, seed: int) -> JobTable:
     """The jobs of a workload as arrays (n jobs in milliseconds for n = 10,000)."""
-    import numpy as np
-
     streams = [np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(5)]
     if isinstance(settings, BluePacificLike):
         size = sample_sizes(settings, streams[0])
@@ -142,8 +136,6 @@ def make_table(settings: Settings, seed: int) -> JobTable:
         length *= settings.mean_local_seconds / length.mean()
         arrival = np.cumsum(gaps)
     elif isinstance(settings, Lublin):
-        from ioopt.generate.gang.lublin import sample
-
         drawn = sample(settings.model, settings.jobs, settings.nodes, streams[0])
         size, length, arrival = _rescaled(settings, *drawn)
     else:
@@ -169,8 +161,6 @@ def assemble(
     intensities: Generator,
 ) -> JobTable:
     """Give jobs (arrival, size, intended L: arrays) their files and their times L and R."""
-    import numpy as np
-
     if settings.intensity == "mixed":
         ratio = np.array(INTENSITIES)[intensities.integers(0, 3, len(size))]
     else:
@@ -182,8 +172,6 @@ def assemble(
 
 def job_times(length: Array, ratio: Array) -> tuple[Array, Array]:
     """L and R from intended execution times and I/O intensities r, as arrays."""
-    import numpy as np
-
     compute = length * (1.0 - ratio)
     gap = BLOCKS_PER_REQUEST * LOCAL_BLOCK_SECONDS * (1.0 - ratio) / ratio
     blocks = np.ceil(compute / gap - 1e-9) * BLOCKS_PER_REQUEST
@@ -192,8 +180,6 @@ def job_times(length: Array, ratio: Array) -> tuple[Array, Array]:
 
 def sample_sizes(settings: BluePacificLike, random: Generator) -> Array:
     """Job sizes (jobs,): classes 2^(k-1)+1 .. 2^k under a discrete bell, powers of two favoured."""
-    import numpy as np
-
     classes = [k for k in range(9) if 2**k <= settings.nodes] or [0]
     weight = np.array(
         [
@@ -211,8 +197,6 @@ def sample_sizes(settings: BluePacificLike, random: Generator) -> Array:
 
 def _balanced_hyperexponential(random: Generator, count: int, variation: float) -> Array:
     """Hyper-Erlang of order 1 with balanced means, mean 1, coefficient of variation *variation*."""
-    import numpy as np
-
     square = variation * variation
     share = (1.0 + math.sqrt((square - 1.0) / (square + 1.0))) / 2.0
     first = random.random(count) < share
@@ -222,8 +206,6 @@ def _balanced_hyperexponential(random: Generator, count: int, variation: float) 
 
 def place_files(placement: Placement, size: Array, nodes: int, random: Generator) -> Array:
     """Whether a node (jobs, nodes) has files of a job of *size* tasks."""
-    import numpy as np
-
     if placement == "uniform":
         rank = random.random((len(size), nodes)).argsort(axis=1).argsort(axis=1)
         return rank < size[:, None]

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+import numpy as np
 from pydantic import Field
 
 from ioopt.errors import UsageError
@@ -18,9 +19,6 @@ from ioopt.formats.values import Number, Rate
 from ioopt.generate.replication.settings import Disk
 from ioopt.problems.base import Record
 from ioopt.problems.replication import File, LinkModel, Network, Node, ReplicationProblem, Task
-
-if TYPE_CHECKING:
-    import numpy as np
 
 Few = Annotated[int, Field(ge=1, le=10_000)]
 Mean = Annotated[float, Field(gt=0, le=1e9)]
