@@ -12,6 +12,7 @@ from ioopt.cli.options import PATH, file_argument, format_option
 from ioopt.errors import ExitCode, UsageError
 from ioopt.formats.native import dump_json, reading, write_text
 from ioopt.options import Deadline
+from ioopt.plot.page import check_target, save
 from ioopt.problems.base import Json
 from ioopt.tables import render, say, terminal_width
 from ioopt.units import counted, parse_bytes, quantity
@@ -79,7 +80,6 @@ def budget(file: str, noise: float | None, size_noise: float | None, nextflow: s
     """
     deadline = Deadline(time_limit)  # what is loaded and read counts too
     from ioopt.advice.budget import answer, nextflow_config
-    from ioopt.plot.page import check_target, save
 
     if picture is not None:
         check_target(picture)

@@ -14,6 +14,7 @@ from ioopt.comparing import table as text
 from ioopt.comparing.measures import Row, synthetic_footnote
 from ioopt.errors import ExitCode, UsageError
 from ioopt.formats.native import dump_json, write_text
+from ioopt.plot.page import save
 from ioopt.problems.base import SYNTHETIC_IO, Json
 from ioopt.registry import KindSpec, Measure, measure_of
 from ioopt.result import Status
@@ -82,7 +83,6 @@ def compare(
             break
     if picture is not None:
         from ioopt.comparing.picture import plot_comparison
-        from ioopt.plot.page import save
 
         save(plot_comparison(rows, by.name, baseline), picture)
     write_text(output or "-", _render(rows, kind, by, form, baseline, wide))

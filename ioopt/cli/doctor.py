@@ -14,7 +14,7 @@ from ioopt import compiled, registry
 from ioopt.cli.lazy import IooptCommand, quiet
 from ioopt.cli.options import format_option
 from ioopt.compiled import choice
-from ioopt.errors import EXTRAS, ExitCode, missing
+from ioopt.errors import EXTRAS, missing
 from ioopt.formats.native import dump_json
 from ioopt.tables import render, terminal_width
 from ioopt.version import __version__
@@ -41,7 +41,7 @@ Row = tuple[str, str, str, str]
 @click.option("--compile", "compiling", is_flag=True,
               help="Compile all kernels first, once for this machine (a minute or so).")  # fmt: skip
 @format_option("table", "json")
-def doctor(compiling: bool, form: str) -> int:
+def doctor(compiling: bool, form: str) -> None:
     """List backends, versions, optional parts, compiled kernels and plugins of this installation.
 
     Nothing is missing without --compile: a long run compiles first where its limit is a minute or
@@ -56,7 +56,6 @@ def doctor(compiling: bool, form: str) -> int:
         click.echo(dump_json([dict(zip(headers, row)) for row in rows]), nl=False)
     else:
         click.echo(render(headers, rows, width=terminal_width(), wrap=3), nl=False)
-    return ExitCode.ANSWER
 
 
 def _compile() -> None:

@@ -10,8 +10,9 @@ from ioopt import registry
 from ioopt.cli import options
 from ioopt.cli.lazy import IooptCommand, set_option
 from ioopt.cli.options import PATH
-from ioopt.errors import ExitCode, UsageError
+from ioopt.errors import UsageError
 from ioopt.formats.native import dump_json, read_json, reading, write_text
+from ioopt.formats.trace_events import timeline_csv, trace_events_json
 from ioopt.options import parse_settings
 from ioopt.problems.base import Json
 from ioopt.problems.replication import BatchOptions, ReplayOptions
@@ -67,7 +68,7 @@ def simulate(
     settings: Mapping[str, str],
     output: str | None,
     form: str,
-) -> int:
+) -> None:
     """Replay the plan of RESULT on FILE and print what happened.
 
     Of a replication plan only `plan.order` and `plan.eviction` are needed.
@@ -108,7 +109,6 @@ def simulate(
         write_text(output, dump_json(document))
     if output != "-":
         click.echo(dump_json(document) if form == "json" else _table(replayed.metrics), nl=False)
-    return ExitCode.ANSWER
 
 
 def _replayed(
@@ -151,8 +151,6 @@ def _table(metrics: Metrics) -> str:
 
 
 def _write_timeline(replayed: Simulation, target: str) -> None:
-    from ioopt.formats.trace_events import timeline_csv, trace_events_json
-
     if replayed.timeline is None:
         raise UsageError("this kind of instance has no timeline to write")
     ending = Path(target).suffix

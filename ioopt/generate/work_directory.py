@@ -4,8 +4,6 @@
 methylseq (WfCommons): an index that is held for half of the run, then a report that waits for all.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any

@@ -4,8 +4,6 @@ Run time T counts gang quanta only, not the extra ones of Add, and may be fracti
 for every application; characteristic plots take what time is left.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from statistics import fmean, stdev

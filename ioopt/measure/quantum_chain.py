@@ -4,8 +4,6 @@ The chain follows the slot phase v in (0, qi] at which a CPU burst completes, on
 mass spread evenly in each, so the only error is of order (qi/N)^2; see docs/flexgang.md, Mathematics.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import lru_cache

@@ -3,8 +3,6 @@
 By its chain, or by simulating events in whole nanoseconds.
 """
 
-from __future__ import annotations
-
 from statistics import fmean
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """The use of a work directory over time, by stage, with the tasks below; and what a smaller quota costs."""
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Sequence
 from typing import Any

@@ -6,8 +6,6 @@ and not the published Blue-Pacific fit. :func:`make_table` yields arrays (for sw
 differ in load, intensity or placement share their sizes and gaps.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

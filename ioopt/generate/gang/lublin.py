@@ -6,8 +6,6 @@ exp(gamma) in points, spent at a rate that follows the daily cycle (48 half-hour
 machine of other than 128 nodes the upper end of x is log2(nodes), and the middle moves with it.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -12,8 +12,6 @@ statistics are put into ``meta`` of every instance:
   where A = 40 % would need 840 files of the 500 there are). IMAGE and PPA count as one hot spot.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple

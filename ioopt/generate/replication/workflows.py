@@ -5,8 +5,6 @@ storage; what nobody reads is to be kept. ``disk_share`` gives every node a disk
 the bytes of the largest task: small disks are where orders of tasks differ most.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Annotated, Any
