@@ -9,7 +9,6 @@ from ioopt.cli.lazy import IooptGroup, quiet, set_option
 from ioopt.cli.options import PATH, file_argument, output_option, read_result
 from ioopt.errors import UsageError
 from ioopt.formats.native import dump_json, reading, write_text
-from ioopt.protocols import Schedule
 from ioopt.solving import load
 
 MODELS = ("replication", "flexible-gang", "quantum-selection")
@@ -51,7 +50,9 @@ def batsim(file: str, result: str | None, output: str) -> None:
     if result is None:
         write_text(output, dump_json(export_batsim(problem)))
         return
-    schedule = _schedule(result, problem)
+    schedule = read_result(result, registry.kind_of_problem(problem)).get("schedule")
+    if not schedule:
+        raise UsageError(f"{result} holds no schedule")
     with reading(result):
         text = jobs_csv(problem, schedule)
     write_text(output, text)
@@ -78,11 +79,3 @@ def _of_kind(file: str, form: str, *wanted: str) -> Any:
     if kind not in wanted:
         raise UsageError(f"{file} is {kind}; {form} export takes {', '.join(wanted)}")
     return problem
-
-
-def _schedule(result: str, problem: object) -> Schedule:
-    schedule: Schedule | None
-    schedule = read_result(result, registry.kind_of_problem(problem)).get("schedule")
-    if not schedule:
-        raise UsageError(f"{result} holds no schedule")
-    return schedule

@@ -284,21 +284,15 @@ class Laboratory:
                 break
             for environment, times in runs.items():
                 times.append(self.times(app, environment, count, k))
-        slopes: dict[Environment, float] = {}
-        deviations: dict[Environment, float] = {}
-        gang = 0.0
-        for environment, times in runs.items():
-            each = [(t - t_gang) / count for t, t_gang in times]
-            slopes[environment] = fmean(each)
-            deviations[environment] = stdev(each) if len(each) > 1 else 0.0
-            gang = fmean(t_gang for _, t_gang in times)
+        each = {name: [(t - t_gang) / count for t, t_gang in times] for name, times in runs.items()}
+        slopes = {name: fmean(losses) for name, losses in each.items()}
         share = 1 / problem.processors
         sub, add = slopes.get("Sub_RR"), slopes.get("Add_RR")
         return ApplicationSlopes(
             id=app.id,
-            gang_quanta=gang,
+            gang_quanta=fmean(t_gang for _, t_gang in runs[problem.environments[0]]),
             slopes=slopes,
-            deviations=deviations,
+            deviations={k: stdev(x) if len(x) > 1 else 0.0 for k, x in each.items()},
             gamma_sub=None if sub is None else (sub - share) / (1 - share),
             gamma_add=None if add is None else 1 + problem.processors * add,
         )

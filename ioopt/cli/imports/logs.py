@@ -80,7 +80,12 @@ def import_swf(
     I/O intensity from --set; the options for I/O, machine and queue belong to batch-io.
     """
     if family == "gang":
-        return _gang(source, jobs, seed, settings)
+        from ioopt.formats.swf.log import read_swf
+        from ioopt.generate.gang.from_swf import gang_from_swf
+        from ioopt.generate.gang.generate import Settings
+
+        chosen = parse_settings(Settings, settings, "import swf --family gang")
+        return gang_from_swf(read_swf(source), chosen, seed, max_jobs=jobs)
     if settings:
         raise UsageError("--set belongs to --family gang")
     return _batch_io(source, kind="swf", jobs=jobs, seed=seed, **batch_io)
@@ -141,15 +146,6 @@ def read_trace(
         "darshan": tuple(darshan), "skipped": tuple(skipped), "requested_size": size == "requested",
         "max_jobs": jobs, **how,
     }  # fmt: skip
-
-
-def _gang(source: str, jobs: int | None, seed: int, settings: dict[str, str]) -> GangProblem:
-    from ioopt.formats.swf.log import read_swf
-    from ioopt.generate.gang.from_swf import gang_from_swf
-    from ioopt.generate.gang.generate import Settings
-
-    chosen = parse_settings(Settings, settings, "import swf --family gang")
-    return gang_from_swf(read_swf(source), chosen, seed, max_jobs=jobs)
 
 
 @import_command("darshan", DARSHAN, machine=batch_machine, several=True)

@@ -24,8 +24,6 @@ from ioopt.formats.report import Warnings, by_kind
 from ioopt.formats.wfformat.parse import Workflow, WorkflowTask, parse_workflow
 from ioopt.problems.replication import ReplicationProblem
 
-__all__ = ["Machine", "problem_from_wfformat", "read_wfformat"]
-
 _SHOWN = 8
 
 
@@ -102,11 +100,6 @@ def _flat_part(workflow: Workflow) -> Part:
 def _short(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= 40 else line[:37] + "..."
-
-
-def _cycle(error: CycleError) -> str:
-    shown = " -> ".join(_short(item) for item in error.args[1][:_SHOWN])
-    return f"dependency cycle of tasks ({shown})"
 
 
 def _whole_part(workflow: Workflow) -> Part:
@@ -220,7 +213,8 @@ def _ancestors(
             for parent in parents[name]:
                 known[name] |= known[parent] | 1 << place[parent]
     except CycleError as error:
-        raise InstanceError(_cycle(error)) from None
+        shown = " -> ".join(_short(item) for item in error.args[1][:_SHOWN])
+        raise InstanceError(f"dependency cycle of tasks ({shown})") from None
     return known
 
 

@@ -74,14 +74,10 @@ def generate(preset: str | None, settings: Mapping[str, object], seed: int) -> F
         gamma = GAMMAS[int(stream.integers(len(GAMMAS)))] if at else 1.0
         size = sizes[int(stream.integers(len(sizes)))]
         jobs.append({"id": f"c{at}", "kind": "compute", "processes": size, "gamma": gamma})
-    machine = {
-        "processors": chosen.processors,
-        "columns": chosen.columns,
-        "quantum_seconds": chosen.quantum_seconds,
-    }
     document = {
         "name": f"{name}-{seed}",
         "meta": {"source": f"generated: {name}", "seed": seed, "settings": chosen.model_dump()},
-        "machine": machine, "lambda": chosen.lambda_weight, "jobs": jobs,
+        "machine": chosen.model_dump(include={"processors", "columns", "quantum_seconds"}),
+        "lambda": chosen.lambda_weight, "jobs": jobs,
     }  # fmt: skip
     return FlexibleGangProblem.model_validate(document)

@@ -81,10 +81,8 @@ def _laboratory(settings: LaboratorySettings, seed: int) -> MessageCountsProblem
     problem = built(
         "laboratory",
         PerturbationProblem,
-        processors=settings.processors,
-        work_quanta=settings.work_quanta,
-        perturbations=settings.perturbations,
         applications=tuple(apps),
+        **settings.model_dump(include={"processors", "work_quanta", "perturbations"}),
     )
     counts = tuple(
         message_samples(problem, app, settings.environment, seed + 1000 * k)

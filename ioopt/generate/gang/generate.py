@@ -57,11 +57,7 @@ class Settings(Record):
     @property
     def machine(self) -> Machine:
         """The machine of the workload."""
-        return Machine(
-            nodes=self.nodes, levels=self.levels, quantum_seconds=self.quantum_seconds,
-            migration_seconds=self.migration_seconds,
-            migration_tasks_per_quantum=self.migration_tasks_per_quantum,
-        )  # fmt: skip
+        return Machine(**self.model_dump(include=set(Machine.model_fields)))
 
 
 class BluePacificLike(Settings):
