@@ -237,10 +237,8 @@ def measured(row: Mapping[str, Any], measure: str) -> float | None:
     """The measure of a sound plan; None for other rows."""
     if row["status"] not in (Status.OPTIMAL, Status.FEASIBLE):
         return None
-    if row["objective_name"] == measure:
-        value = row["objective"]
-    else:
-        value = row["metrics"].get(measure)
+    own = row["objective_name"] == measure
+    value = row["objective"] if own else row["metrics"].get(measure)
     return value if is_number(value) else None
 
 

@@ -1,9 +1,7 @@
 """``ioopt budget``: what a quota on the shared work directory costs, and what to set."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -14,11 +12,9 @@ from ioopt.formats.native import dump_json, reading, write_text
 from ioopt.options import Deadline
 from ioopt.plot.page import check_target, save
 from ioopt.problems.base import Json
+from ioopt.problems.work_directory import WorkDirectoryProblem
 from ioopt.tables import render, say, terminal_width
 from ioopt.units import counted, parse_bytes, quantity
-
-if TYPE_CHECKING:
-    from ioopt.problems.work_directory import WorkDirectoryProblem
 
 EPILOG = """\b
 Examples:

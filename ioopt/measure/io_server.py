@@ -4,10 +4,9 @@ First-come first-served with priority over everything else, integer nanoseconds.
 window is F1, several windows a quantum selection (F4), several processes a loose column (F6).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -37,7 +36,7 @@ class Windows:
     lengths: tuple[int, ...]
 
     @classmethod
-    def of(cls, cycle_seconds: float, windows: Sequence[tuple[float, float]]) -> Windows:
+    def of(cls, cycle_seconds: float, windows: Sequence[tuple[float, float]]) -> Self:
         """Windows from (start, length) pairs in seconds; those that touch are merged."""
         merged: list[list[int]] = []
         for start, length in sorted((nanoseconds(s), nanoseconds(n)) for s, n in windows):

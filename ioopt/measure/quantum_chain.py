@@ -225,9 +225,8 @@ class Surface:
 
     def covers(self, on_seconds: float, off_seconds: float) -> bool:
         """Whether :meth:`at` has an answer: always for the chain and for off = 0."""
-        if self.table is None or _same(off_seconds, 0.0):
-            return True
-        return self._entry(on_seconds, off_seconds) is not None
+        known = self.table is None or _same(off_seconds, 0.0)
+        return known or self._entry(on_seconds, off_seconds) is not None
 
     def at(self, io: IoBehaviour, on_seconds: float, off_seconds: float) -> Response:
         """The response of *io* when it may run *on* seconds, then not for *off*, and so on.

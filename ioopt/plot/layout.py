@@ -76,11 +76,9 @@ def finish(
     return axes
 
 
-def legend_beside(figure: Any, handles: Sequence[Any], **options: Any) -> None:
+def legend_beside(figure: Any, handles: Sequence[Any]) -> None:
     """One legend for all panels of a figure, to their right."""
-    figure.legend(
-        handles=list(handles), loc="outside right upper", frameon=False, fontsize="small", **options
-    )
+    figure.legend(handles=list(handles), loc="outside right upper", frameon=False, fontsize="small")
 
 
 def patches(kinds: Iterable[str]) -> list[Any]:

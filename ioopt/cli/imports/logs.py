@@ -3,9 +3,7 @@
 Readers get the machine options as keywords ``how``: ``machine`` and ``options``.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -14,11 +12,9 @@ from ioopt.cli.lazy import set_option, together
 from ioopt.errors import UsageError
 from ioopt.options import parse_settings
 from ioopt.problems.base import Json
+from ioopt.problems.batch_io import BatchIoProblem
+from ioopt.problems.gang import GangProblem
 from ioopt.units import parse_rate
-
-if TYPE_CHECKING:
-    from ioopt.problems.batch_io import BatchIoProblem
-    from ioopt.problems.gang import GangProblem
 
 SWF = """\b
 Examples:

@@ -1,20 +1,16 @@
 """``ioopt import wfformat``, ``estee``, ``saga``, ``nextflow-trace``, ``work-directory``."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from ioopt.cli.budget import read_recorded, recorded
 from ioopt.cli.imports.common import cluster, import_command
+from ioopt.formats.cluster import Machine
 from ioopt.formats.native import dump_json, write_text
-
-if TYPE_CHECKING:
-    from ioopt.formats.cluster import Machine
-    from ioopt.formats.nextflow.trace import Columns
-    from ioopt.problems.replication import ReplicationProblem
-    from ioopt.problems.work_directory import WorkDirectoryProblem
+from ioopt.formats.nextflow.trace import Columns, read_nextflow_trace
+from ioopt.problems.replication import ReplicationProblem
+from ioopt.problems.work_directory import WorkDirectoryProblem
 
 WFFORMAT = """\b
 Examples:
@@ -97,8 +93,6 @@ def import_nextflow_trace(
     that it wrote and read. A DAG joins processes, not tasks: tasks of one tag wait for each other,
     else a task for all of the earlier process. All that is invented is said.
     """
-    from ioopt.formats.nextflow.trace import read_nextflow_trace
-
     return read_nextflow_trace(source, dag, machine, read)
 
 

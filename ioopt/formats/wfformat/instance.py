@@ -13,7 +13,7 @@ let tasks wait for others whose files they do not read: a file that several task
 a version, and a precedence without a file an invented file of 0 bytes; each is remarked upon.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from graphlib import CycleError, TopologicalSorter
 
@@ -78,7 +78,11 @@ def _flat_part(workflow: Workflow) -> Part:
     """Independent tasks: what they read, from wherever it came."""
     tasks = workflow.tasks
     used = {file for task in tasks for file in task.inputs}
-    waiting = sum(bool(task.parents) for task in tasks)
+    writers = Counter(file for task in tasks for file in task.outputs)
+    waiting = sum(
+        bool(task.declared) or any(writers[f] > (f in task.outputs) for f in task.inputs)
+        for task in tasks
+    )
     warnings = []
     if waiting:
         warnings.append(
