@@ -11,6 +11,7 @@ from ioopt.errors import ExitCode, UsageError
 from ioopt.formats.native import dump_json, reading, write_text
 from ioopt.options import Deadline
 from ioopt.plot.page import check_target, save
+from ioopt.plot.work_directory import plot_frontier
 from ioopt.problems.base import Json
 from ioopt.problems.work_directory import WorkDirectoryProblem
 from ioopt.tables import render, say, terminal_width
@@ -88,8 +89,6 @@ def budget(file: str, noise: float | None, size_noise: float | None, nextflow: s
         for text in (*problem.warnings, *found["notes"]):
             say(f"note: {text}")
     if picture is not None:
-        from ioopt.plot.work_directory import plot_frontier
-
         save(plot_frontier(found["curve"], problem.name), picture)
     click.echo(dump_json(found) if form == "json" else _tables(found), nl=False)
     caps, status = found["nextflow"], (found["at_quota"] or {}).get("status", "")

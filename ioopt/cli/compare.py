@@ -12,6 +12,7 @@ from ioopt.cli.options import watching
 from ioopt.comparing import compare_rows, default_solvers, interrupted
 from ioopt.comparing import table as text
 from ioopt.comparing.measures import Row, synthetic_footnote
+from ioopt.comparing.picture import plot_comparison
 from ioopt.errors import ExitCode, UsageError
 from ioopt.formats.native import dump_json, write_text
 from ioopt.plot.page import save
@@ -82,8 +83,6 @@ def compare(
         if interrupted(rows):
             break
     if picture is not None:
-        from ioopt.comparing.picture import plot_comparison
-
         save(plot_comparison(rows, by.name, baseline), picture)
     write_text(output or "-", _render(rows, kind, by, form, baseline, wide))
     if not quiet():

@@ -8,7 +8,9 @@ from ioopt import registry
 from ioopt.cli.lazy import IooptGroup, quiet, set_option
 from ioopt.cli.options import PATH, file_argument, output_option, read_result
 from ioopt.errors import UsageError
+from ioopt.formats.batsim.workload import export_batsim, jobs_csv
 from ioopt.formats.native import dump_json, reading, write_text
+from ioopt.formats.wfformat.export import export_wfformat, left_out
 from ioopt.solving import load
 
 MODELS = ("replication", "flexible-gang", "quantum-selection")
@@ -44,8 +46,6 @@ _model("mps")
 @output_option(required=True)
 def batsim(file: str, result: str | None, output: str) -> None:
     """Write the workload and its profiles as JSON; of a RESULT the _jobs.csv that Batsim would write."""
-    from ioopt.formats.batsim.workload import export_batsim, jobs_csv
-
     problem = _of_kind(file, "batsim", "batch-io")
     if result is None:
         write_text(output, dump_json(export_batsim(problem)))
@@ -63,8 +63,6 @@ def batsim(file: str, result: str | None, output: str) -> None:
 @output_option(required=True)
 def wfformat(file: str, output: str) -> None:
     """Write the workflow; what the format has no place for is said on standard error."""
-    from ioopt.formats.wfformat.export import export_wfformat, left_out
-
     problem = _of_kind(file, "wfformat", "replication")
     document = export_wfformat(problem)
     if not quiet():

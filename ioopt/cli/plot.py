@@ -10,6 +10,7 @@ import click
 from ioopt import registry
 from ioopt.cli.lazy import IooptCommand
 from ioopt.cli.options import PATH, measure_option, output_option
+from ioopt.comparing.picture import plot_comparison
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.native import read_json, reading, validate, write_text
 from ioopt.pictures import DEFAULT, draw_beside, draw_result, result_to_draw
@@ -108,8 +109,6 @@ def _is_store(path: str) -> bool:
 def _axes(data: Mapping[str, Any], name: str, picture: str | None) -> Any:
     """The picture of a comparison or of a result in JSON."""
     if data.get("format") == "ioopt/comparison":
-        from ioopt.comparing.picture import plot_comparison
-
         if picture is not None:
             raise UsageError(f"{name}: a comparison has one picture; leave out --picture")
         document = validate(Comparison, data, name)

@@ -14,7 +14,6 @@ import tomllib
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, NoReturn, TypeVar, get_args
 
@@ -276,7 +275,7 @@ def validate(cls: type[Model], data: object, name: str) -> Model:
         ) from None
 
 
-@contextmanager
+@contextlib.contextmanager
 def reading(name: str) -> Iterator[None]:
     """Turn failures of code that trusts a user's data into an InstanceError about *name*.
 

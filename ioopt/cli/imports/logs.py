@@ -10,6 +10,12 @@ import click
 from ioopt.cli.imports.common import batch_machine, import_command
 from ioopt.cli.lazy import set_option, together
 from ioopt.errors import UsageError
+from ioopt.formats.batsim.profiles import Platform
+from ioopt.formats.batsim.workload import read_batsim
+from ioopt.formats.darshan.io import batch_io_from_darshan, read_darshan_logs
+from ioopt.formats.io_rule import IoRule
+from ioopt.formats.swf.io import batch_io_from_swf
+from ioopt.formats.swf.log import read_swf
 from ioopt.options import parse_settings
 from ioopt.problems.base import Json
 from ioopt.problems.batch_io import BatchIoProblem
@@ -76,7 +82,6 @@ def import_swf(
     I/O intensity from --set; the options for I/O, machine and queue belong to batch-io.
     """
     if family == "gang":
-        from ioopt.formats.swf.log import read_swf
         from ioopt.generate.gang.from_swf import gang_from_swf
         from ioopt.generate.gang.generate import Settings
 
@@ -108,8 +113,6 @@ def import_pbs(source: str, **batch_io: Any) -> BatchIoProblem:
 
 
 def _batch_io(source: str, **how: Any) -> BatchIoProblem:
-    from ioopt.formats.swf.io import batch_io_from_swf
-
     return batch_io_from_swf(**read_trace(source, **how))
 
 
@@ -130,8 +133,6 @@ def read_trace(
 
     It is of *kind* swf, sacct or pbs; by default what it looks like.
     """
-    from ioopt.formats.darshan.io import read_darshan_logs
-    from ioopt.formats.io_rule import IoRule
     from ioopt.formats.job_log import read_log
 
     if source in logs:
@@ -156,8 +157,6 @@ def import_darshan(
     SOURCE is a binary log of Darshan 3.x (needs the package darshan), the output of darshan-parser
     3.x (also .gz or -), which has neither traces nor heatmaps, or a folder of them.
     """
-    from ioopt.formats.darshan.io import batch_io_from_darshan, read_darshan_logs
-
     logs, skipped = read_darshan_logs(sources, gap_seconds=phase_gap, skip_bad=skip_bad)
     return batch_io_from_darshan(logs, skipped=skipped, **how)
 
@@ -171,7 +170,4 @@ def import_darshan(
               help="Rate of a node on the network between nodes.")  # fmt: skip
 def import_batsim(source: str, flops: float, network_rate: float, **how: Any) -> BatchIoProblem:
     """Make a batch-io instance of the Batsim workload SOURCE (JSON, also .gz or -)."""
-    from ioopt.formats.batsim.profiles import Platform
-    from ioopt.formats.batsim.workload import read_batsim
-
     return read_batsim(source, platform=Platform(flops, network_rate), **how)

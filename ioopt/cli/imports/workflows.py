@@ -7,8 +7,11 @@ import click
 from ioopt.cli.budget import read_recorded, recorded
 from ioopt.cli.imports.common import cluster, import_command
 from ioopt.formats.cluster import Machine
+from ioopt.formats.estee.instance import read_estee
 from ioopt.formats.native import dump_json, write_text
 from ioopt.formats.nextflow.trace import Columns, read_nextflow_trace
+from ioopt.formats.saga.instance import read_saga
+from ioopt.formats.wfformat.instance import read_wfformat
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.problems.work_directory import WorkDirectoryProblem
 
@@ -42,8 +45,6 @@ def import_wfformat(source: str, flatten: bool, machine: Machine) -> Replication
     is to be kept. What was odd about the file, dropped or invented is said on standard error and
     kept in the instance's meta.
     """
-    from ioopt.formats.wfformat.instance import read_wfformat
-
     return read_wfformat(source, machine, flatten)
 
 
@@ -61,8 +62,6 @@ def import_estee(
 
     Expected durations are planned with where the file has them; what differs goes to --actual.
     """
-    from ioopt.formats.estee.instance import read_estee
-
     problem, seconds = read_estee(source, graph, machine, keep)
     if actual is not None:
         write_text(actual, dump_json(seconds))
@@ -75,8 +74,6 @@ def import_saga(source: str, machine: Machine) -> ReplicationProblem:
 
     A cost of 1 is 1 s at speed 1, a size of 1 is 1 MB. The network of the file is not used.
     """
-    from ioopt.formats.saga.instance import read_saga
-
     return read_saga(source, machine)
 
 

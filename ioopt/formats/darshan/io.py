@@ -180,10 +180,8 @@ def rate_remarks(logs: Iterable[DarshanLog]) -> list[str]:
         if log.total_bytes and log.rate is None:
             said.append(f"{log.name}: no I/O times: its bytes move at the rate of its nodes")
         if log.read_seconds and log.write_seconds and log.rate is not None:
-            read, written = (
-                log.bytes_read / log.read_seconds,
-                log.bytes_written / log.write_seconds,
-            )
+            read = log.bytes_read / log.read_seconds
+            written = log.bytes_written / log.write_seconds
             if max(read, written) > UNLIKE * min(read, written):
                 said.append(
                     f"{log.name}: reads came at {read / 1e6:.4g} MB/s, writes at "

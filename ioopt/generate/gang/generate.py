@@ -16,7 +16,6 @@ from numpy.random import Generator
 from pydantic import Field
 
 from ioopt.decisions.gang.state import Gang
-from ioopt.errors import UsageError
 from ioopt.generate import Array, Sample, chosen_preset
 from ioopt.generate.gang.lublin import sample
 from ioopt.problems.base import Json, Record
@@ -119,7 +118,7 @@ class JobTable:
         return [Gang(key, *row) for key, row in enumerate(rows)]
 
 
-def make_table(settings: Settings, seed: int) -> JobTable:
+def make_table(settings: BluePacificLike | Lublin, seed: int) -> JobTable:
     """The jobs of a workload as arrays (n jobs in milliseconds for n = 10,000)."""
     streams = [np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(5)]
     if isinstance(settings, BluePacificLike):
@@ -129,15 +128,13 @@ def make_table(settings: Settings, seed: int) -> JobTable:
         length = _balanced_hyperexponential(streams[2], settings.jobs, settings.runtime_cv)
         length *= settings.mean_local_seconds / length.mean()
         arrival = np.cumsum(gaps)
-    elif isinstance(settings, Lublin):
+    else:
         drawn = sample(settings.model, settings.jobs, settings.nodes, streams[0])
         size, length, arrival = _rescaled(settings, *drawn)
-    else:
-        raise UsageError(f"{type(settings).__name__} is not one of the gang presets")
     return assemble(settings, arrival, size, length, streams[3], streams[4])
 
 
-def _rescaled(settings: Settings, size: Array, length: Array, arrival: Array) -> Sample:
+def _rescaled(settings: Lublin, size: Array, length: Array, arrival: Array) -> Sample:
     """Bring run times and gaps to the means that *settings* ask for, where they ask."""
     if settings.mean_local_seconds is not None:
         length = length * (settings.mean_local_seconds / length.mean())
