@@ -66,8 +66,7 @@ def sample(model: str, jobs: int, nodes: int, random: Generator) -> Sample:
     parameters = PARAMETERS[model]
     size = sample_sizes(parameters, jobs, nodes, random)
     length = sample_runtimes(parameters, size, random)
-    arrival = sample_arrivals(parameters, jobs, random)
-    return size, length, arrival
+    return size, length, sample_arrivals(parameters, jobs, random)
 
 
 def sample_sizes(model: Parameters, count: int, nodes: int, random: Generator) -> Array:

@@ -5,39 +5,25 @@ Sections 5.1 and 5.2 of the paper: 4 compute and 4 storage nodes, a 100 Mbps lin
 the nodes, 0.001 s of computing per MB.
 """
 
-from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
-from ioopt.formats.values import Number, Rate
+from ioopt.formats.values import Number, Rate, figure
 from ioopt.generate import variant
 from ioopt.problems.base import Record
 from ioopt.problems.replication import LinkModel
 from ioopt.units import parse_bytes, parse_rate
 
-
-def _text(parse: Callable[[str], float], **words: str | None) -> BeforeValidator:
-    """Text is what one of *words* stands for, else a figure with its unit."""
-
-    def read(value: Any) -> Any:
-        if not isinstance(value, str):
-            return value
-        word = value.strip().lower()
-        return words[word] if word in words else parse(value)
-
-    return BeforeValidator(read)
-
-
-Disk = Annotated[Annotated[int, Field(gt=0)] | None, _text(parse_bytes, unlimited=None)]
+Disk = Annotated[Annotated[int, Field(gt=0)] | None, figure(parse_bytes, unlimited=None)]
 """Disk of a compute node in bytes; None is unlimited."""
 Cap = Annotated[
     Literal["disk", "none"] | Annotated[int, Field(gt=0)],
-    _text(parse_bytes, disk="disk", none="none"),
+    figure(parse_bytes, disk="disk", none="none"),
 ]
 """Largest total input of a task: the disk, nothing, or a size in bytes."""
 OptionalRate = Annotated[
-    Annotated[float, Field(gt=0, allow_inf_nan=False)] | None, _text(parse_rate, none=None)
+    Annotated[float, Field(gt=0, allow_inf_nan=False)] | None, figure(parse_rate, none=None)
 ]
 """Bytes per second, or None."""
 Overlap = Annotated[float, Field(ge=0, le=0.999)]
