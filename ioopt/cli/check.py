@@ -11,6 +11,7 @@ from ioopt.checking import judge, require_servable
 from ioopt.cli.lazy import IooptCommand, Seconds, set_option
 from ioopt.cli.options import PATH, file_argument, format_option, read_result, watching
 from ioopt.errors import ExitCode, UsageError
+from ioopt.explaining import explain
 from ioopt.formats.native import dump_json, reading
 from ioopt.pictures import result_to_draw
 from ioopt.problems.base import Problem
@@ -94,8 +95,6 @@ def _value(text: str) -> float | str:
 
 def _explain(problem: Problem, result: str, time_limit: float, form: str) -> None:
     """Five sentences on a plan, and what a little more of each resource would bring."""
-    from ioopt.explaining import explain
-
     solved = result_to_draw(read_result(result, registry.kind_of_problem(problem)), result)
     with watching(f"{problem.name}: one solve a resource", None):
         found = explain(problem, solved, time_limit=time_limit)

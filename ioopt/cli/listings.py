@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from ioopt import registry
+from ioopt.campaign import library as known
 from ioopt.catalog import bundled, entries
 from ioopt.cli import options
 from ioopt.cli.lazy import IooptCommand, IooptGroup, set_option
@@ -89,15 +90,13 @@ def best(name: str | None, library: str | None, form: str, output: str | None) -
 
     Value, proven bound, who found it and its history; JSON has the plan too.
     """
-    from ioopt.campaign.library import Entry, entries, entry_of
-
     if name is None:
         if output is not None:
             raise UsageError("-o writes one instance; give its NAME")
-        shown: list[Entry] = [*entries(library).values()]
+        shown = [*known.entries(library).values()]
         data: object = [entry.model_dump(mode="json", exclude={"plan"}) for entry in shown]
     else:
-        shown = [entry_of(name, library)]
+        shown = [known.entry_of(name, library)]
         data = shown[0].model_dump(mode="json")
         if output is not None:
             problem = shown[0].problem(library)
@@ -126,8 +125,6 @@ def submit(file: str, result: str, library: str | None) -> int:
     FILE is an instance file or a name of `ioopt instances best`. The plan is checked and replayed;
     what RESULT states about itself counts for nothing. A plan that is not better is refused.
     """
-    from ioopt.campaign import library as known
-
     entry = known.entry_of(file, library)
     data = options.read_result(result, registry.KINDS[entry.kind])
     with reading(result):

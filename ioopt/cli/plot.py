@@ -8,6 +8,8 @@ from typing import Any
 import click
 
 from ioopt import registry
+from ioopt.campaign.frame import read_frame
+from ioopt.campaign.report import RATIOS, draw_store, report_html
 from ioopt.cli.lazy import IooptCommand
 from ioopt.cli.options import PATH, measure_option, output_option
 from ioopt.comparing.picture import plot_comparison
@@ -59,8 +61,6 @@ def plot(
         return
     check_target(output)
     if stores:
-        from ioopt.campaign.report import RATIOS, draw_store
-
         with reading(", ".join(sources)):
             axes = draw_store(sources, picture or RATIOS, kind, measure)
         save(axes, output)
@@ -85,13 +85,9 @@ def plot(
 def _report(stores: tuple[str, ...], output: str, measure: str | None) -> None:
     """Write the tables and pictures of the stores as a page, or their rows as a table."""
     if Path(output).suffix.lower() == ".html":
-        from ioopt.campaign.report import report_html
-
         with reading(", ".join(stores)):
             text = report_html(stores, measure)
     else:
-        from ioopt.campaign.frame import read_frame
-
         text = read_frame(stores, measure).to_csv(index=False)
     write_text(output, text)
 

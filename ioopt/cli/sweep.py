@@ -5,6 +5,9 @@ from importlib.util import find_spec
 
 import click
 
+from ioopt.campaign.grid import build_grid, read_config
+from ioopt.campaign.runner import open_workers, run_tasks
+from ioopt.campaign.store import Store
 from ioopt.cli.lazy import IooptCommand
 from ioopt.cli.options import PATH, counting, measure_option
 from ioopt.errors import missing
@@ -41,10 +44,6 @@ def sweep(
     dry_run: bool,
 ) -> None:
     """Run every instance of CONFIG.toml with every solver of its family; one row a point."""
-    from ioopt.campaign.grid import build_grid, read_config
-    from ioopt.campaign.runner import open_workers, run_tasks
-    from ioopt.campaign.store import Store
-
     settings = read_config(config)
     if measure is not None:
         settings = settings.model_copy(update={"measure": measure})
