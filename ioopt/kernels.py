@@ -4,6 +4,7 @@
 """
 
 from ioopt.catalog import resolve
+from ioopt.options import Deadline
 from ioopt.registry import solvers_for
 from ioopt.solving import load
 
@@ -19,7 +20,6 @@ def compile_batch_io() -> None:
 def compile_enumeration() -> None:
     """Compile the search for proofs of small batches."""
     from ioopt.models.replication.static import reduce
-    from ioopt.options import Deadline
     from ioopt.solvers.replication.exact.enumeration import Enumeration
 
     instance = reduce(load(resolve("image-16x3")))

@@ -6,6 +6,9 @@ from inspect import signature
 from typing import Any
 
 from ioopt.errors import UsageError
+from ioopt.formats.native import dump_json, write_text
+from ioopt.plot.layout import legend_beside
+from ioopt.plot.page import save, svg_text
 from ioopt.problems.base import Json
 from ioopt.registry import KINDS, KindSpec, load_target
 from ioopt.result import Result
@@ -74,8 +77,6 @@ def draw_beside(results: Sequence[Result]) -> Any:
     """The Gantt charts of *results*, on one scale of time; UsageError for a result that has none."""
     from matplotlib.figure import Figure
 
-    from ioopt.plot.layout import legend_beside
-
     figure = Figure(figsize=(10, 3.2 * len(results)), layout="constrained")
     panels = figure.subplots(len(results), squeeze=False)[:, 0]
     until = max(map(_last_end, results))
@@ -111,9 +112,6 @@ def _last_end(result: Result) -> float:
 
 def save_result(result: Result, path: str) -> None:
     """Write a result as JSON, or its picture, by the ending of *path*."""
-    from ioopt.formats.native import dump_json, write_text
-    from ioopt.plot.page import save
-
     if path.removesuffix(".gz").endswith(".json"):
         write_text(path, dump_json(result.to_dict()))
     else:
@@ -122,8 +120,6 @@ def save_result(result: Result, path: str) -> None:
 
 def small_svg(result: Result) -> str:
     """The Gantt chart as SVG for a notebook; nothing where there is none to draw."""
-    from ioopt.plot.page import svg_text
-
     try:
         figure = draw_result(result, gantt_of(result)).figure
     except (UsageError, ModuleNotFoundError):

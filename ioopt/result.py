@@ -155,18 +155,15 @@ class Result(BaseModel):
         """The schedule as an object of its class, such as ``ReplicationSchedule``."""
         return form.model_validate(self.schedule)
 
-    def to_dict(self) -> Json:
+    def to_dict(self, without: set[str] | None = None) -> Json:
         """The result as plain JSON values; unknown is None, infinities and NaN become None."""
-        return self._plain()
+        # Through JSON text, which is faster than object by object and knows no infinities.
+        data: Json = from_json(self.model_dump_json(exclude=without))
+        return data
 
     def summary(self) -> Json:
         """:meth:`to_dict` without plan and schedule: one row of a comparison."""
-        return self._plain({"plan", "schedule"})
-
-    def _plain(self, without: set[str] | None = None) -> Json:
-        """Through JSON text, which is faster than object by object and knows no infinities."""
-        data: Json = from_json(self.model_dump_json(exclude=without))
-        return data
+        return self.to_dict({"plan", "schedule"})
 
     def plot(self, picture: str = "default", ax: Any = None) -> Any:
         """Draw it with matplotlib, into *ax* if given; returns the axes (``ioopt plot --picture``)."""
@@ -240,10 +237,8 @@ def measured(row: Mapping[str, Any], measure: str) -> float | None:
     """The measure of a sound plan; None for other rows."""
     if row["status"] not in (Status.OPTIMAL, Status.FEASIBLE):
         return None
-    if row["objective_name"] == measure:
-        value = row["objective"]
-    else:
-        value = row["metrics"].get(measure)
+    own = row["objective_name"] == measure
+    value = row["objective"] if own else row["metrics"].get(measure)
     return value if is_number(value) else None
 
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from ioopt import errors, registry
+from ioopt.catalog import resolve
 from ioopt.formats.native import read_json, shown, validate
 from ioopt.options import Deadline, SolveOptions, suggest
 from ioopt.problems.base import Json, Problem
@@ -54,8 +55,6 @@ def load(source: Any) -> Any:
     6
     """
     if isinstance(source, (str, os.PathLike)):
-        from ioopt.catalog import resolve
-
         path = resolve(source)
         return problem_from_dict(read_json(path), "<stdin>" if path == "-" else os.fspath(source))
     if isinstance(source, Mapping):

@@ -10,8 +10,6 @@ folder for the inputs that break something. Where the shared data is missing, th
 samples and exports are damaged instead, so that every reader has inputs on a bare clone.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterator

@@ -14,8 +14,10 @@ from ioopt.cli.imports.common import batch_machine, machine_option
 from ioopt.cli.imports.logs import TRACE, read_trace
 from ioopt.cli.lazy import IooptCommand, quiet
 from ioopt.cli.options import PATH, counting, format_option, output_option, solver_option
-from ioopt.errors import ExitCode, UsageError
+from ioopt.errors import UsageError
+from ioopt.formats.native import dump_json, reading, write_text
 from ioopt.problems.base import Json
+from ioopt.tables import terminal_width
 
 if TYPE_CHECKING:
     from ioopt.advice.runs import Question
@@ -64,12 +66,10 @@ def advise(
     draws: int,
     resamples: int,
     **trace: Any,
-) -> int:
+) -> None:
     """Say from the job log LOG (or -) which I/O policy or setting would help whom, and how sure that is."""
     from ioopt.advice import page, study
     from ioopt.advice.runs import Question
-    from ioopt.formats.native import dump_json, reading, write_text
-    from ioopt.tables import terminal_width
 
     html = output is not None and output.lower().endswith((".html", ".htm"))
     if html and form == "json":
@@ -101,7 +101,6 @@ def advise(
                 click.echo(f"ioopt: warning: {warning}", err=True)
     if output not in (None, "-"):
         click.echo("\n".join(page.answer(advice)))
-    return ExitCode.ANSWER
 
 
 def _fitted(question: Question, site: str | None) -> Question:

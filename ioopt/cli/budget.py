@@ -1,20 +1,21 @@
 """``ioopt budget``: what a quota on the shared work directory costs, and what to set."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from ioopt.cli.lazy import IooptCommand, Seconds, quiet
 from ioopt.cli.options import PATH, file_argument, format_option
 from ioopt.errors import ExitCode, UsageError
+from ioopt.formats.native import dump_json, reading, write_text
+from ioopt.options import Deadline
+from ioopt.plot.page import check_target, save
+from ioopt.plot.work_directory import plot_frontier
 from ioopt.problems.base import Json
+from ioopt.problems.work_directory import WorkDirectoryProblem
+from ioopt.tables import render, say, terminal_width
 from ioopt.units import counted, parse_bytes, quantity
-
-if TYPE_CHECKING:
-    from ioopt.problems.work_directory import WorkDirectoryProblem
 
 EPILOG = """\b
 Examples:
@@ -44,7 +45,6 @@ def recorded(command: Any) -> Any:
 def read_recorded(file: str, quota: str | None, **told: Any) -> WorkDirectoryProblem:
     """The instance that FILE and the options of :func:`recorded` describe."""
     from ioopt.advice.recorded import read_work_directory
-    from ioopt.formats.native import reading
 
     try:
         size = None if quota is None else parse_bytes(quota)
@@ -75,13 +75,8 @@ def budget(file: str, noise: float | None, size_noise: float | None, nextflow: s
 
     FILE is an ioopt/work-directory instance, a WfFormat workflow or a Nextflow trace.
     """
-    from ioopt.options import Deadline
-
     deadline = Deadline(time_limit)  # what is loaded and read counts too
     from ioopt.advice.budget import answer, nextflow_config
-    from ioopt.formats.native import dump_json, write_text
-    from ioopt.plot.page import check_target, save
-    from ioopt.tables import say
 
     if picture is not None:
         check_target(picture)
@@ -94,8 +89,6 @@ def budget(file: str, noise: float | None, size_noise: float | None, nextflow: s
         for text in (*problem.warnings, *found["notes"]):
             say(f"note: {text}")
     if picture is not None:
-        from ioopt.plot.work_directory import plot_frontier
-
         save(plot_frontier(found["curve"], problem.name), picture)
     click.echo(dump_json(found) if form == "json" else _tables(found), nl=False)
     caps, status = found["nextflow"], (found["at_quota"] or {}).get("status", "")
@@ -122,8 +115,6 @@ def _run(metrics: Json) -> str:
 
 def _tables(found: Json) -> str:
     """What was asked in a few lines, and the curve."""
-    from ioopt.tables import render, terminal_width
-
     curve = [
         (_size(row["quota_bytes"]), _time(row["makespan_seconds"]), _time(row["bound"]), row["status"])
         for row in found["curve"]

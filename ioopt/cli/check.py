@@ -7,12 +7,17 @@ from typing import Any
 import click
 
 from ioopt import registry
+from ioopt.checking import judge, require_servable
 from ioopt.cli.lazy import IooptCommand, Seconds, set_option
 from ioopt.cli.options import PATH, file_argument, format_option, read_result, watching
 from ioopt.errors import ExitCode, UsageError
+from ioopt.explaining import explain
 from ioopt.formats.native import dump_json, reading
+from ioopt.pictures import result_to_draw
 from ioopt.problems.base import Problem
 from ioopt.solving import load
+from ioopt.tables import render, terminal_width
+from ioopt.units import column, title
 
 EPILOG = """\b
 Examples:
@@ -49,13 +54,12 @@ def check(
 
     One line a violation. Metrics that nothing recomputes are named on standard error.
     """
-    from ioopt.checking import judge, require_servable
-
     problem = load(file)
     if explaining:
         if result is None:
             raise UsageError("--explain wants a RESULT of FILE")
-        return _explain(problem, result, time_limit, form)
+        _explain(problem, result, time_limit, form)
+        return ExitCode.ANSWER
     if form != "table":
         raise UsageError(f"--format {form} belongs to --explain")
     require_servable(problem)
@@ -89,19 +93,14 @@ def _value(text: str) -> float | str:
         return text
 
 
-def _explain(problem: Problem, result: str, time_limit: float, form: str) -> int:
+def _explain(problem: Problem, result: str, time_limit: float, form: str) -> None:
     """Five sentences on a plan, and what a little more of each resource would bring."""
-    from ioopt.explaining import explain
-    from ioopt.pictures import result_to_draw
-    from ioopt.tables import render, terminal_width
-    from ioopt.units import column, title
-
     solved = result_to_draw(read_result(result, registry.kind_of_problem(problem)), result)
     with watching(f"{problem.name}: one solve a resource", None):
         found = explain(problem, solved, time_limit=time_limit)
     if form == "json":
         click.echo(dump_json(asdict(found)), nl=False)
-        return ExitCode.ANSWER
+        return
     for sentence in found.sentences:
         # A number stays beside its percent sign.
         text = click.wrap_text(sentence.replace(" %", "\0%"), terminal_width())
@@ -113,4 +112,3 @@ def _explain(problem: Problem, result: str, time_limit: float, form: str) -> int
     headers = ("10 % more of", title(found.measure), "bound")
     rows = list(zip(names, values[::2], values[1::2]))
     click.echo(f"\n{render(headers, rows)}", nl=False)
-    return ExitCode.ANSWER

@@ -10,8 +10,12 @@ from ioopt.cli import options
 from ioopt.cli.lazy import IooptCommand, quiet
 from ioopt.cli.options import watching
 from ioopt.comparing import compare_rows, default_solvers, interrupted
+from ioopt.comparing import table as text
 from ioopt.comparing.measures import Row, synthetic_footnote
+from ioopt.comparing.picture import plot_comparison
 from ioopt.errors import ExitCode, UsageError
+from ioopt.formats.native import dump_json, write_text
+from ioopt.plot.page import save
 from ioopt.problems.base import SYNTHETIC_IO, Json
 from ioopt.registry import KindSpec, Measure, measure_of
 from ioopt.result import Status
@@ -56,8 +60,6 @@ def compare(
     form: str,
 ) -> int:
     """Solve each FILE with each solver, check and simulate every answer, and print a table."""
-    from ioopt.formats.native import write_text
-
     problems = [load(source) for source in file]
     kinds = [registry.kind_of_problem(problem) for problem in problems]
     kind = kinds[0]
@@ -81,9 +83,6 @@ def compare(
         if interrupted(rows):
             break
     if picture is not None:
-        from ioopt.comparing.picture import plot_comparison
-        from ioopt.plot.page import save
-
         save(plot_comparison(rows, by.name, baseline), picture)
     write_text(output or "-", _render(rows, kind, by, form, baseline, wide))
     if not quiet():
@@ -95,9 +94,6 @@ def _render(
     rows: list[Row], kind: KindSpec, measure: Measure, form: str, baseline: str | None, wide: bool
 ) -> str:
     """The comparison in one of its forms; JSON is ``ioopt/comparison``."""
-    from ioopt.comparing import table as text
-    from ioopt.formats.native import dump_json
-
     ratios = []
     if baseline is not None:
         everything = wide or form == "json"

@@ -5,12 +5,19 @@ import platform
 import sys
 import time
 from collections.abc import Iterator
+from importlib import metadata
+from importlib.util import find_spec
 
 import click
 
+from ioopt import compiled, registry
 from ioopt.cli.lazy import IooptCommand, quiet
 from ioopt.cli.options import format_option
-from ioopt.errors import EXTRAS, ExitCode, missing
+from ioopt.compiled import choice
+from ioopt.errors import EXTRAS, missing
+from ioopt.formats.native import dump_json
+from ioopt.tables import render, terminal_width
+from ioopt.version import __version__
 
 EPILOG = """\b
 Examples:
@@ -34,16 +41,13 @@ Row = tuple[str, str, str, str]
 @click.option("--compile", "compiling", is_flag=True,
               help="Compile all kernels first, once for this machine (a minute or so).")  # fmt: skip
 @format_option("table", "json")
-def doctor(compiling: bool, form: str) -> int:
+def doctor(compiling: bool, form: str) -> None:
     """List backends, versions, optional parts, compiled kernels and plugins of this installation.
 
     Nothing is missing without --compile: a long run compiles first where its limit is a minute or
     more; in shorter ones plain Python serves while another process compiles for the next run. The
     code stands beside the package, or in NUMBA_CACHE_DIR; what is there already is loaded in a second.
     """
-    from ioopt.formats.native import dump_json
-    from ioopt.tables import render, terminal_width
-
     if compiling:
         _compile()
     rows = [*_here(), *_backends(), *_parts(), *_kernels(), *_plugins()]
@@ -52,27 +56,21 @@ def doctor(compiling: bool, form: str) -> int:
         click.echo(dump_json([dict(zip(headers, row)) for row in rows]), nl=False)
     else:
         click.echo(render(headers, rows, width=terminal_width(), wrap=3), nl=False)
-    return ExitCode.ANSWER
 
 
 def _compile() -> None:
-    from ioopt.compiled import available
-    from ioopt.compiled.choice import KERNELS
-
-    if not available():
+    if not compiled.available():
         raise missing("numba", "compiling")
-    for done, kernel in enumerate(KERNELS.values(), 1):
+    for done, kernel in enumerate(choice.KERNELS.values(), 1):
         begun = time.perf_counter()
         kernel.compile()
         if not quiet():
             seconds = f"{time.perf_counter() - begun:.1f} s"
-            what = f"compiled {done} of {len(KERNELS)}: {kernel.family}, {kernel.name}"
+            what = f"compiled {done} of {len(choice.KERNELS)}: {kernel.family}, {kernel.name}"
             print(f"{what} ({seconds})", file=sys.stderr, flush=True)
 
 
 def _here() -> Iterator[Row]:
-    from ioopt.version import __version__
-
     yield ("program", "ioopt", __version__, "")
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     yield ("program", "Python", platform.python_version(), f"{platform.system()}, {cores} cores")
@@ -80,9 +78,6 @@ def _here() -> Iterator[Row]:
 
 def _version(package: str) -> str:
     """The version of the distribution that brings an importable *package*, or ``missing``."""
-    from importlib import metadata
-    from importlib.util import find_spec
-
     if find_spec(package) is None:
         return "missing"
     try:
@@ -92,11 +87,11 @@ def _version(package: str) -> str:
 
 
 def _backends() -> Iterator[Row]:
-    from ioopt.solvers.backends.solve import BACKENDS, available
+    from ioopt.solvers.backends import solve
 
-    here = available()
+    here = solve.available()
     packages = {"CP-SAT": "ortools", "HiGHS": "ortools", "CBC": "pulp", "SCIP": "ortools"}
-    for name in ("CP-SAT", *BACKENDS):
+    for name in ("CP-SAT", *solve.BACKENDS):
         package = packages.get(name)
         ready = name in here or name == "CP-SAT"
         state = (_version(package) if package else "present") if ready else "missing"
@@ -111,12 +106,9 @@ def _parts() -> Iterator[Row]:
 
 
 def _kernels() -> Iterator[Row]:
-    from ioopt.compiled import available
-    from ioopt.compiled.choice import KERNELS
-
-    if not available():
+    if not compiled.available():
         return
-    for kernel in KERNELS.values():
+    for kernel in choice.KERNELS.values():
         ready = kernel.ready()
         yield (
             "kernel", f"{kernel.family}, {kernel.name}", "compiled" if ready else "not yet",
@@ -125,8 +117,6 @@ def _kernels() -> Iterator[Row]:
 
 
 def _plugins() -> Iterator[Row]:
-    from ioopt import registry
-
     for group in ("ioopt.kinds", "ioopt.solvers", "ioopt.importers"):
         for entry in registry.entry_points(group):
             name = f"{entry.name} of {registry.origin(entry)}"

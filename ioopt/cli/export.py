@@ -7,8 +7,10 @@ import click
 from ioopt import registry
 from ioopt.cli.lazy import IooptGroup, quiet, set_option
 from ioopt.cli.options import PATH, file_argument, output_option, read_result
-from ioopt.errors import ExitCode, UsageError
-from ioopt.protocols import Schedule
+from ioopt.errors import UsageError
+from ioopt.formats.batsim.workload import export_batsim, jobs_csv
+from ioopt.formats.native import dump_json, reading, write_text
+from ioopt.formats.wfformat.export import export_wfformat, left_out
 from ioopt.solving import load
 
 MODELS = ("replication", "flexible-gang", "quantum-selection")
@@ -26,11 +28,10 @@ def _model(form: str) -> None:
     @file_argument()
     @output_option(required=True)
     @set_option("A switch of the model, such as cycles=acyclic or k=2.")
-    def export(file: str, output: str, settings: dict[str, str]) -> int:
+    def export(file: str, output: str, settings: dict[str, str]) -> None:
         from ioopt.solvers.model_files import export_model
 
         export_model(_of_kind(file, form, *MODELS), output, form, settings)
-        return ExitCode.ANSWER
 
 
 _model("lp")
@@ -43,37 +44,31 @@ _model("mps")
 @file_argument()
 @click.argument("result", metavar="[RESULT]", required=False, type=PATH)
 @output_option(required=True)
-def batsim(file: str, result: str | None, output: str) -> int:
+def batsim(file: str, result: str | None, output: str) -> None:
     """Write the workload and its profiles as JSON; of a RESULT the _jobs.csv that Batsim would write."""
-    from ioopt.formats.batsim.workload import export_batsim, jobs_csv
-    from ioopt.formats.native import dump_json, reading, write_text
-
     problem = _of_kind(file, "batsim", "batch-io")
     if result is None:
         write_text(output, dump_json(export_batsim(problem)))
-        return ExitCode.ANSWER
-    schedule = _schedule(result, problem)
+        return
+    schedule = read_result(result, registry.kind_of_problem(problem)).get("schedule")
+    if not schedule:
+        raise UsageError(f"{result} holds no schedule")
     with reading(result):
         text = jobs_csv(problem, schedule)
     write_text(output, text)
-    return ExitCode.ANSWER
 
 
 @export_group.command(name="wfformat", help="A replication instance as a WfFormat 1.5 workflow.")
 @file_argument()
 @output_option(required=True)
-def wfformat(file: str, output: str) -> int:
+def wfformat(file: str, output: str) -> None:
     """Write the workflow; what the format has no place for is said on standard error."""
-    from ioopt.formats.native import dump_json, write_text
-    from ioopt.formats.wfformat.export import export_wfformat, left_out
-
     problem = _of_kind(file, "wfformat", "replication")
     document = export_wfformat(problem)
     if not quiet():
         said = ", ".join(left_out(problem))
         click.echo(f"ioopt: warning: {file}: WfFormat has no place for: {said}", err=True)
     write_text(output, dump_json(document))
-    return ExitCode.ANSWER
 
 
 def _of_kind(file: str, form: str, *wanted: str) -> Any:
@@ -82,11 +77,3 @@ def _of_kind(file: str, form: str, *wanted: str) -> Any:
     if kind not in wanted:
         raise UsageError(f"{file} is {kind}; {form} export takes {', '.join(wanted)}")
     return problem
-
-
-def _schedule(result: str, problem: object) -> Schedule:
-    schedule: Schedule | None
-    schedule = read_result(result, registry.kind_of_problem(problem)).get("schedule")
-    if not schedule:
-        raise UsageError(f"{result} holds no schedule")
-    return schedule

@@ -8,11 +8,13 @@ from typing import Any
 import click
 
 from ioopt import registry
+from ioopt.campaign import library as known
 from ioopt.catalog import bundled, entries
 from ioopt.cli import options
 from ioopt.cli.lazy import IooptCommand, IooptGroup, set_option
 from ioopt.cli.options import format_option, output_option
 from ioopt.errors import ExitCode, UsageError
+from ioopt.formats.native import dump_json, read_bytes, reading, write_bytes, write_text
 from ioopt.problems.base import Json
 from ioopt.registry import SolverSpec, load_target
 from ioopt.registry.types import EXACT
@@ -31,20 +33,17 @@ def instances(context: click.Context) -> None:
 
 @instances.command(name="list", cls=IooptCommand)
 @format_option("table", "json")
-def list_(form: str = "table") -> int:
+def list_(form: str = "table") -> None:
     """List all of them: kind, best objective, bound, what they show."""
-    from ioopt.formats.native import dump_json
-
     if form == "json":
         click.echo(dump_json(list(entries().values())), nl=False)
-        return ExitCode.ANSWER
+        return
     headers = ("name", "kind", "best known", "what it shows")
     rows = [
         (entry["name"], entry["kind"], _best(entry), _short(entry.get("why")))
         for entry in entries().values()
     ]
     click.echo(render(headers, rows, width=terminal_width(), wrap=1), nl=False)
-    return ExitCode.ANSWER
 
 
 def _best(entry: Mapping[str, Any]) -> str | None:
@@ -62,21 +61,16 @@ def _short(text: str | None) -> str | None:
 
 @instances.command(cls=IooptCommand)
 @click.argument("name", shell_complete=options.instances)
-def show(name: str) -> int:
+def show(name: str) -> None:
     """Show what is known about NAME."""
-    from ioopt.formats.native import dump_json
-
     click.echo(dump_json(bundled(name)), nl=False)
-    return ExitCode.ANSWER
 
 
 @instances.command(cls=IooptCommand)
 @click.argument("name", shell_complete=options.instances)
 @output_option(text="Where to (default: its own file name in this folder).")
-def copy(name: str, output: str | None) -> int:
+def copy(name: str, output: str | None) -> None:
     """Copy the file of NAME; an existing file is not overwritten."""
-    from ioopt.formats.native import read_bytes, write_bytes
-
     source = bundled(name)["path"]
     target = output or os.path.basename(source)
     if os.path.exists(target):
@@ -84,7 +78,6 @@ def copy(name: str, output: str | None) -> int:
     packed = target.endswith(".gz")  # it is packed again as it is written
     write_bytes(target, read_bytes(source) if packed else Path(source).read_bytes())
     click.echo(target)
-    return ExitCode.ANSWER
 
 
 @instances.command(cls=IooptCommand)
@@ -92,28 +85,25 @@ def copy(name: str, output: str | None) -> int:
 @options.library_option
 @format_option("table", "json")
 @output_option(text="Write the instance NAME there.")
-def best(name: str | None, library: str | None, form: str, output: str | None) -> int:
+def best(name: str | None, library: str | None, form: str, output: str | None) -> None:
     """The best plan known of NAME (an instance of the library, or its file), or a table of all.
 
     Value, proven bound, who found it and its history; JSON has the plan too.
     """
-    from ioopt.campaign.library import Entry, entries, entry_of
-    from ioopt.formats.native import dump_json, write_text
-
     if name is None:
         if output is not None:
             raise UsageError("-o writes one instance; give its NAME")
-        shown: list[Entry] = [*entries(library).values()]
+        shown = [*known.entries(library).values()]
         data: object = [entry.model_dump(mode="json", exclude={"plan"}) for entry in shown]
     else:
-        shown = [entry_of(name, library)]
+        shown = [known.entry_of(name, library)]
         data = shown[0].model_dump(mode="json")
         if output is not None:
             problem = shown[0].problem(library)
             write_text(output, dump_json(problem.model_dump(mode="json", by_alias=True)))
     if form == "json":
         click.echo(dump_json(data), nl=False)
-        return ExitCode.ANSWER
+        return
     headers = ("name", "best", "bound", "gap", "measure", "found by", "version", "kind")
     rows = [
         (entry.name, quantity(entry.measure, found.best), quantity(entry.measure, found.bound),
@@ -123,7 +113,6 @@ def best(name: str | None, library: str | None, form: str, output: str | None) -
         for found in (entry.history if name is not None else (entry.best,))
     ]  # fmt: skip
     click.echo(render(headers, rows, width=terminal_width(), keep=4), nl=False)
-    return ExitCode.ANSWER
 
 
 @instances.command(cls=IooptCommand)
@@ -136,9 +125,6 @@ def submit(file: str, result: str, library: str | None) -> int:
     FILE is an instance file or a name of `ioopt instances best`. The plan is checked and replayed;
     what RESULT states about itself counts for nothing. A plan that is not better is refused.
     """
-    from ioopt.campaign import library as known
-    from ioopt.formats.native import reading
-
     entry = known.entry_of(file, library)
     data = options.read_result(result, registry.KINDS[entry.kind])
     with reading(result):
@@ -156,22 +142,19 @@ def submit(file: str, result: str, library: str | None) -> int:
 
 @instances.command(cls=IooptCommand)
 @click.argument("name", required=False)
-def schema(name: str | None) -> int:
+def schema(name: str | None) -> None:
     """Print the JSON Schema of NAME; without NAME, list the names.
 
     NAME is an instance kind, KIND-plan, KIND-schedule, or result.
     """
-    from ioopt.formats.native import dump_json
-
     targets = schema_targets()
     if name is None:
         click.echo("\n".join(targets))
-        return ExitCode.ANSWER
+        return
     short = name.removeprefix("ioopt/")
     if short not in targets:
         raise UsageError(f"no schema {name!r}; {registry.suggest(short, targets)}")
     click.echo(dump_json(json_schema(targets[short])), nl=False)
-    return ExitCode.ANSWER
 
 
 def schema_targets() -> dict[str, str]:
@@ -214,19 +197,16 @@ def generate(
     seed: int,
     listing: bool,
     output: str | None,
-) -> int:
+) -> None:
     """Make one instance of FAMILY (or of one of its kinds); the same seed gives the same file."""
-    from ioopt.formats.native import dump_json, write_text
-
     kind = registry.generator_of(family)
     if listing:
         click.echo(_presets(kind), nl=False)
-        return ExitCode.ANSWER
+        return
     if output is None:
         raise UsageError("missing -o FILE (-o - writes to standard output)")
     problem = registry.generate(kind, preset, settings, seed)
     write_text(output, dump_json(problem.model_dump(mode="json", by_alias=True)))
-    return ExitCode.ANSWER
 
 
 def _presets(kind: registry.Format) -> str:
@@ -250,13 +230,11 @@ Examples:
 @click.option("--family", metavar="F", help="The same as FAMILY: a family or a kind of instance.")
 @click.option("--all", "everything", is_flag=True, help="Variants too (such as cons-fcfs+top).")
 @format_option("table", "json")
-def solvers(name: str | None, family: str | None, everything: bool, form: str) -> int:
+def solvers(name: str | None, family: str | None, everything: bool, form: str) -> None:
     """List the solvers by family; an exact one proves its answer optimal when given time.
 
     JSON also gives settings, abilities and backends.
     """
-    from ioopt.formats.native import dump_json
-
     wanted = name or family
     chosen = [
         spec
@@ -269,9 +247,8 @@ def solvers(name: str | None, family: str | None, everything: bool, form: str) -
         raise UsageError(f"no family {wanted!r}; {registry.suggest(str(wanted), known)}")
     if form == "json":
         click.echo(dump_json([describe(spec) for spec in chosen]), nl=False)
-        return ExitCode.ANSWER
+        return
     click.echo(_tables(chosen, everything), nl=False)
-    return ExitCode.ANSWER
 
 
 def _tables(chosen: Sequence[SolverSpec], everything: bool) -> str:

@@ -9,8 +9,10 @@ from ioopt import registry
 from ioopt.cli import options
 from ioopt.cli.lazy import IooptCommand, Seconds, quiet, set_option
 from ioopt.cli.options import PATH
-from ioopt.errors import ExitCode, UsageError
+from ioopt.errors import UsageError
+from ioopt.formats.native import dump_json, write_text
 from ioopt.options import DEFAULT_TIME_LIMIT_SECONDS, Deadline, parse_settings
+from ioopt.plot.page import check_target, save
 from ioopt.registry import MeasuredKind, load_target
 from ioopt.solving import load
 from ioopt.tables import render, say, terminal_width
@@ -43,11 +45,8 @@ def measure(
     picture: str | None,
     output: str | None,
     form: str,
-) -> int:
+) -> None:
     """Measure FILE: a quantum-model, perturbation or message-counts instance."""
-    from ioopt.formats.native import dump_json, write_text
-    from ioopt.plot.page import check_target, save
-
     if picture is not None:
         check_target(picture)
     problem = load(file)
@@ -75,7 +74,6 @@ def measure(
     if not quiet():
         for note in found.notes:
             say(f"note: {note}")
-    return ExitCode.ANSWER
 
 
 def _table(found: Any) -> str:

@@ -8,9 +8,17 @@ from typing import Any
 import click
 
 from ioopt import registry
+from ioopt.campaign.frame import read_frame
+from ioopt.campaign.report import RATIOS, draw_store, report_html
 from ioopt.cli.lazy import IooptCommand
 from ioopt.cli.options import PATH, measure_option, output_option
-from ioopt.errors import ExitCode, InstanceError, UsageError
+from ioopt.comparing.picture import plot_comparison
+from ioopt.errors import InstanceError, UsageError
+from ioopt.formats.native import read_json, reading, validate, write_text
+from ioopt.pictures import DEFAULT, draw_beside, draw_result, result_to_draw
+from ioopt.plot.page import check_target, save
+from ioopt.registry import measure_of
+from ioopt.result import Comparison, measured
 
 EPILOG = """\b
 Examples:
@@ -41,36 +49,30 @@ def plot(
     picture: str | None,
     kind: str | None,
     measure: str | None,
-) -> int:
+) -> None:
     """Draw RESULT: a Gantt chart, bandwidth, matrix or bars, whatever fits its family.
 
     Of several results: their Gantt charts on one scale of time. Of run stores, merged and opened
     read-only: tables and pictures as one page, all rows as a table, or one picture.
     """
-    from ioopt.formats.native import read_json, reading
-    from ioopt.plot.page import check_target, save
-
     stores = all(map(_is_store, sources))
     if stores and picture is None and Path(output).suffix.lower() in REPORTS:
-        return _report(sources, output, measure)
+        _report(sources, output, measure)
+        return
     check_target(output)
     if stores:
-        from ioopt.campaign.report import RATIOS, draw_store
-
         with reading(", ".join(sources)):
             axes = draw_store(sources, picture or RATIOS, kind, measure)
         save(axes, output)
-        return ExitCode.ANSWER
+        return
     if kind or measure:
         names = ", ".join(sources)
         raise UsageError(f"{names}: --kind and --measure belong to run stores")
     if len(sources) > 1:
-        from ioopt.pictures import draw_beside, result_to_draw
-
         if picture is not None:
             raise UsageError("several results are drawn as Gantt charts; leave out --picture")
         save(draw_beside([result_to_draw(read_json(name), name) for name in sources]), output)
-        return ExitCode.ANSWER
+        return
     (result,) = sources
     data = read_json(result)
     if not isinstance(data, Mapping):
@@ -78,24 +80,16 @@ def plot(
     with reading(result):
         axes = _axes(data, result, picture)
     save(axes, output)
-    return ExitCode.ANSWER
 
 
-def _report(stores: tuple[str, ...], output: str, measure: str | None) -> int:
+def _report(stores: tuple[str, ...], output: str, measure: str | None) -> None:
     """Write the tables and pictures of the stores as a page, or their rows as a table."""
-    from ioopt.formats.native import reading, write_text
-
     if Path(output).suffix.lower() == ".html":
-        from ioopt.campaign.report import report_html
-
         with reading(", ".join(stores)):
             text = report_html(stores, measure)
     else:
-        from ioopt.campaign.frame import read_frame
-
         text = read_frame(stores, measure).to_csv(index=False)
     write_text(output, text)
-    return ExitCode.ANSWER
 
 
 def _is_store(path: str) -> bool:
@@ -111,11 +105,6 @@ def _is_store(path: str) -> bool:
 def _axes(data: Mapping[str, Any], name: str, picture: str | None) -> Any:
     """The picture of a comparison or of a result in JSON."""
     if data.get("format") == "ioopt/comparison":
-        from ioopt.comparing.picture import plot_comparison
-        from ioopt.formats.native import validate
-        from ioopt.registry import measure_of
-        from ioopt.result import Comparison, measured
-
         if picture is not None:
             raise UsageError(f"{name}: a comparison has one picture; leave out --picture")
         document = validate(Comparison, data, name)
@@ -129,8 +118,6 @@ def _axes(data: Mapping[str, Any], name: str, picture: str | None) -> Any:
             for row in document.rows
         ]
         return plot_comparison(rows, given, document.baseline)
-    from ioopt.pictures import DEFAULT, draw_result, result_to_draw
-
     result = result_to_draw(data, name)
     try:
         return draw_result(result, picture or DEFAULT)

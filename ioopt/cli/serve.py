@@ -10,7 +10,7 @@ import click
 
 from ioopt.cli.lazy import IooptCommand
 from ioopt.embed.service import MAX_LINE_BYTES
-from ioopt.errors import ExitCode, UsageError
+from ioopt.errors import UsageError
 
 if TYPE_CHECKING:
     from ioopt.embed.adapters.batsim_transport import BatsimServer
@@ -56,7 +56,7 @@ def serve(
     address: str | None,
     token_file: str | None,
     **batsim: Any,
-) -> int:
+) -> None:
     """Answer a line of JSON with a line of JSON until the input ends or SIGTERM arrives.
 
     See the page on embedding for the messages and the limits. On SIGTERM what has arrived is still
@@ -82,7 +82,6 @@ def serve(
     if server.endpoint:  # said last: whoever waits for it may send signals
         print(f"listening on {server.endpoint}", file=sys.stderr, flush=True)
     server.run()
-    return ExitCode.ANSWER
 
 
 def _batsim(

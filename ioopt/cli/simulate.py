@@ -10,7 +10,9 @@ from ioopt import registry
 from ioopt.cli import options
 from ioopt.cli.lazy import IooptCommand, set_option
 from ioopt.cli.options import PATH
-from ioopt.errors import ExitCode, UsageError
+from ioopt.errors import UsageError
+from ioopt.formats.native import dump_json, read_json, reading, write_text
+from ioopt.formats.trace_events import timeline_csv, trace_events_json
 from ioopt.options import parse_settings
 from ioopt.problems.base import Json
 from ioopt.problems.replication import BatchOptions, ReplayOptions
@@ -66,13 +68,11 @@ def simulate(
     settings: Mapping[str, str],
     output: str | None,
     form: str,
-) -> int:
+) -> None:
     """Replay the plan of RESULT on FILE and print what happened.
 
     Of a replication plan only `plan.order` and `plan.eviction` are needed.
     """
-    from ioopt.formats.native import dump_json, reading, write_text
-
     problem = load(file)
     kind = registry.kind_of_problem(problem)
     asked = {"--link": link, "--actual-noise": sigma, "--actual": actual, "--solver": solver,
@@ -109,15 +109,12 @@ def simulate(
         write_text(output, dump_json(document))
     if output != "-":
         click.echo(dump_json(document) if form == "json" else _table(replayed.metrics), nl=False)
-    return ExitCode.ANSWER
 
 
 def _replayed(
     problem: Any, kind: KindSpec, result: str, settings: Mapping[str, str], how: Json
 ) -> Simulation:
     """The plan in *result*, with the *settings* beyond the rules, replayed."""
-    from ioopt.formats.native import reading
-
     plan = plan_of(kind, options.read_result(result, kind).get("plan"), result)
     if ("actual" in how or settings) and getattr(plan, "dispatches", None) is not None:
         raise UsageError(
@@ -133,7 +130,6 @@ def _replayed(
 
 def _actual(problem: Any, sigma: float | None, seed: int, source: str | None) -> Json:
     """The option that replaces compute times, where one is asked for."""
-    from ioopt.formats.native import read_json
     from ioopt.sim.replication.simulate import noisy_seconds
 
     if sigma is None and source is None:
@@ -155,9 +151,6 @@ def _table(metrics: Metrics) -> str:
 
 
 def _write_timeline(replayed: Simulation, target: str) -> None:
-    from ioopt.formats.native import write_text
-    from ioopt.formats.trace_events import timeline_csv, trace_events_json
-
     if replayed.timeline is None:
         raise UsageError("this kind of instance has no timeline to write")
     ending = Path(target).suffix

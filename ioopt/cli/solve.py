@@ -9,6 +9,7 @@ from ioopt.cli import options
 from ioopt.cli.lazy import IooptCommand, quiet, verbosity
 from ioopt.cli.options import PATH, watching
 from ioopt.errors import ExitCode, UsageError
+from ioopt.formats.native import dump_json, write_text
 from ioopt.problems.base import Json
 from ioopt.result import Result, Status, StopReason
 from ioopt.solving import load
@@ -47,8 +48,6 @@ def solve(
     form: str,
 ) -> int:
     """Solve FILE and print the answer: objective, bound, gap, why it stopped, simulated metrics."""
-    from ioopt.formats.native import dump_json, write_text
-
     problem = load(file)
     kind = registry.kind_of_problem(problem)
     if now and not kind.decision:

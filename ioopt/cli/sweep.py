@@ -1,15 +1,16 @@
 """``ioopt sweep``: a grid of instances and solvers into a store that survives being killed."""
 
-from __future__ import annotations
-
 import os
 from importlib.util import find_spec
 
 import click
 
+from ioopt.campaign.grid import build_grid, read_config
+from ioopt.campaign.runner import open_workers, run_tasks
+from ioopt.campaign.store import Store
 from ioopt.cli.lazy import IooptCommand
 from ioopt.cli.options import PATH, counting, measure_option
-from ioopt.errors import ExitCode, missing
+from ioopt.errors import missing
 
 EPILOG = """\b
 Examples:
@@ -41,19 +42,15 @@ def sweep(
     scheduler: str | None,
     measure: str | None,
     dry_run: bool,
-) -> int:
+) -> None:
     """Run every instance of CONFIG.toml with every solver of its family; one row a point."""
-    from ioopt.campaign.grid import build_grid, read_config
-    from ioopt.campaign.runner import open_workers, run_tasks
-    from ioopt.campaign.store import Store
-
     settings = read_config(config)
     if measure is not None:
         settings = settings.model_copy(update={"measure": measure})
     grid = build_grid(settings, os.path.dirname(os.path.abspath(config)))
     if dry_run:
         click.echo(f"{len(grid.points)} points: {len(grid.sources)} instances")
-        return ExitCode.ANSWER
+        return
     if scheduler is not None and find_spec("distributed") is None:
         raise missing("distributed", "--scheduler")  # before a store is begun
     with Store(store, must_be_new=not resume) as runs:
@@ -68,4 +65,3 @@ def sweep(
                 failed = run_tasks(todo, runs, running, grid.sources, show)
     there = len(grid.points) - len(todo)
     click.echo(f"{len(todo)} points run, {there} were there, {failed} failed: {store}")
-    return ExitCode.ANSWER

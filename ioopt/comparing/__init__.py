@@ -147,11 +147,9 @@ def _load_shared(
     if len(items) > PLAIN_ITEMS and (limit is None or limit > 2 * machine_code.LOADING_SECONDS):
         family = kind.family.replace("_", "-")
         # The first kernel of a family is its replay's, and loading numba is most of the time.
-        for kernel in [
-            kernel for kernel in machine_code.KERNELS.values() if kernel.family == family
-        ][:1]:
-            if kernel.ready():
-                kernel.compile()
+        kernels = (kernel for kernel in machine_code.KERNELS.values() if kernel.family == family)
+        if (first := next(kernels, None)) and first.ready():
+            first.compile()
 
 
 def default_solvers(kind: KindSpec, problem: Problem) -> tuple[str, ...]:

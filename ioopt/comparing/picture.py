@@ -34,14 +34,10 @@ def plot_comparison(rows: Sequence[Row], measure: str, baseline: str | None = No
         raise UsageError("the comparison has no rows to draw")
     if len(names) > 1:
         return _ratios(rows, measure, baseline)
-    from matplotlib.figure import Figure
-
-    tallest = min(MOST_BARS, len(rows))
-    figure = Figure(figsize=(7.2, 1.5 + 0.27 * tallest), layout="constrained")
-    axes = figure.subplots()
+    axes = new_axes(7.2, 1.5 + 0.27 * min(MOST_BARS, len(rows)))
     handles = _panel(axes, rows, measure)
     axes.set_title(shortened(names[0], 40), fontsize="medium")
-    legend_beside(figure, [handles[label] for label in sorted(handles, key=_rank)])
+    legend_beside(axes.figure, [handles[label] for label in sorted(handles, key=_rank)])
     return axes
 
 

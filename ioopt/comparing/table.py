@@ -119,14 +119,11 @@ def summary_text(rows: Sequence[Row], measure: Measure, form: Form, width: int |
     """One line a solver over several instances: means over those that all solvers answered, counts."""
     instances = by_instance(rows)
     names = list(dict.fromkeys(row["solver"] for row in rows))
-    answered = {
-        name: {
-            row["instance"] for row in rows if row["solver"] == name and row["value"] is not None
-        }
-        for name in names
-    }
-    competing = [answered[name] for name in names if answered[name]]
-    common = set(instances).intersection(*competing) if competing else set()
+    answered: dict[str, set[str]] = {}
+    for row in rows:
+        if row["value"] is not None:
+            answered.setdefault(row["solver"], set()).add(row["instance"])
+    common = set.intersection(*answered.values()) if answered else set()
     lines = []
     for name in names:
         own = [row for row in rows if row["solver"] == name]

@@ -17,13 +17,14 @@ def told(problem: BatchIoProblem, result: Result) -> list[str]:
         return ["There is no job."]
     response = result.metrics["mean_response_seconds"]
     wait = result.metrics["mean_wait_seconds"]
-    compute = 0.0
-    for job in jobs:
-        compute += sum(phase.compute_seconds * phase.repeat for phase in job.phases)
-    moving, delay = 0.0, result.metrics["io_delay_seconds"]
-    for row in rows.values():
-        moving += sum(io["finish_seconds"] - io["request_seconds"]
-                      for io in row["io"] if io["finish_seconds"] is not None)  # fmt: skip
+    delay = result.metrics["io_delay_seconds"]
+    compute = sum(phase.compute_seconds * phase.repeat for job in jobs for phase in job.phases)
+    moving = sum(
+        io["finish_seconds"] - io["request_seconds"]
+        for row in rows.values()
+        for io in row["io"]
+        if io["finish_seconds"] is not None
+    )
     staging = sum(
         max(0.0, stream["finish_seconds"] - max(stream["request_seconds"], row["start_seconds"]))
         for row in rows.values()
@@ -42,13 +43,14 @@ def told(problem: BatchIoProblem, result: Result) -> list[str]:
 
 def _hurt(rows: dict[JobId, Json]) -> str:
     """The jobs that congestion keeps longest between asking and being granted anything."""
-    held = {}
-    for name, row in rows.items():
-        held[name] = sum(
+    held = {
+        name: sum(
             io["first_grant_seconds"] - io["request_seconds"]
             for io in row["io"]
             if io["first_grant_seconds"] is not None
         )
+        for name, row in rows.items()
+    }
     total = sum(held.values())
     if total <= 0:
         return "No request waits for its first byte."

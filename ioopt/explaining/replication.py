@@ -37,19 +37,12 @@ def told(problem: ReplicationProblem, result: Result) -> list[str]:
 
 def _again(problem: ReplicationProblem, transfers: list[Json]) -> str:
     sizes = {file.id: file.bytes for file in problem.files}
-    seen: set[str] = set()
-    first, again, saved, copied = 0, 0, 0, 0
-    for row in transfers:
-        name = row["file"]
-        if row["destination"] is None:
-            saved += sizes[name]
-        elif row["source"] is not None:
-            copied += sizes[name]
-        elif name in seen:
-            again += sizes[name]
-        else:
-            first += sizes[name]
-            seen.add(name)
+    moves = [(row["file"], row["source"], row["destination"]) for row in transfers]
+    fetched = [name for name, source, target in moves if source is None and target is not None]
+    first = sum(sizes[name] for name in {*fetched})
+    again = sum(sizes[name] for name in fetched) - first
+    copied = sum(sizes[name] for name, *ends in moves if None not in ends)
+    saved = sum(sizes[name] for name, _, target in moves if target is None)
     total = quantity("remote_bytes", first + again) if first else "nothing"
     text = f"The plan fetches {total} from remote storage"
     if again:

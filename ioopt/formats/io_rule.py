@@ -103,10 +103,6 @@ class IoRule:
         if not self.period_seconds > 0:
             raise UsageError(f"the I/O period must be above 0 seconds, not {self.period_seconds}")
 
-    def generator(self) -> random.Random:
-        """The stream from which the jobs draw, one draw a job in the order of the trace."""
-        return random.Random(self.seed)
-
     def phases(self, run_seconds: float, peak: float, rng: random.Random) -> list[Json]:
         """Phases of a job of *run_seconds* whose peak rate is *peak* bytes per second."""
         low, high = max(0.0, 2 * self.fraction - 1), min(1.0, 2 * self.fraction)

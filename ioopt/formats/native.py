@@ -1,7 +1,5 @@
 """Files, bounded where they are read and kept whole where they are written; JSON, explained in one line."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import gzip
@@ -12,21 +10,21 @@ import re
 import stat
 import sys
 import tempfile
+import tomllib
+import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import IO, Any, NoReturn, TypeVar, get_args
+
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails, to_json
 
 from ioopt.errors import InstanceError, UsageError
 from ioopt.options import nearest
 
-if TYPE_CHECKING:
-    from pydantic import BaseModel, ValidationError
-    from pydantic.fields import FieldInfo
-    from pydantic_core import ErrorDetails
-
-Model = TypeVar("Model", bound="BaseModel")
+Model = TypeVar("Model", bound=BaseModel)
 
 MAX_FILE_BYTES = 1 << 30
 """Largest file that is read, packed or unpacked."""
@@ -83,8 +81,6 @@ def _most_unpacked(raw: bytes) -> int:
 
 
 def _unzipped(raw: bytes, name: str) -> bytes:
-    import zipfile
-
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
             if len(archive.infolist()) != 1:
@@ -218,8 +214,6 @@ def read_text(source: str | os.PathLike[str]) -> str:
 
 def read_toml(path: str) -> dict[str, Any]:
     """The table in a TOML file; InstanceError names the file and the line that is wrong."""
-    import tomllib
-
     try:
         return tomllib.loads(read_bytes(path).decode("utf-8"))
     except RecursionError:
@@ -271,8 +265,6 @@ def _no_constant(text: str) -> NoReturn:
 
 def validate(cls: type[Model], data: object, name: str) -> Model:
     """Build the pydantic class *cls* from plain data, or raise InstanceError with one line."""
-    from pydantic import ValidationError
-
     try:
         return cls.model_validate(data)
     except ValidationError as error:
@@ -283,7 +275,7 @@ def validate(cls: type[Model], data: object, name: str) -> Model:
         ) from None
 
 
-@contextmanager
+@contextlib.contextmanager
 def reading(name: str) -> Iterator[None]:
     """Turn failures of code that trusts a user's data into an InstanceError about *name*.
 
@@ -380,10 +372,6 @@ def _key(name: str, field: FieldInfo) -> str:
 
 
 def _classes_in(annotation: object) -> list[type[BaseModel]]:
-    from typing import get_args
-
-    from pydantic import BaseModel
-
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
     return [found for part in get_args(annotation) for found in _classes_in(part)]
@@ -410,8 +398,7 @@ def _place(loc: tuple[int | str, ...], data: object) -> str:
 def dump_json(data: object, indent: int | None = 1) -> str:
     """JSON text with a closing newline; NaN is refused rather than written."""
     if indent is not None:
-        from pydantic_core import to_json  # json indents in plain Python
-
+        # json indents in plain Python
         text = to_json(data, indent=indent, inf_nan_mode="constants").decode()
         if "NaN" not in text and "Infinity" not in text:
             return text + "\n"

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
+from ioopt.formats.native import validate
 from ioopt.problems.base import Json, Problem
 
 P = TypeVar("P", bound=Problem)
@@ -35,8 +36,6 @@ def imported(
     the *warnings*, and both are kept in the problem's ``meta``, so that they outlive the terminal.
     Raises InstanceError with one line when the data break a rule of the class.
     """
-    from ioopt.formats.native import validate
-
     made = {key: how for key, how in (synthetic or {}).items() if how}
     said = [*warnings, *(f"{name}: invented {what}: {how}" for what, how in made.items())]
     kept: Json = {"warnings": said} if said else {}

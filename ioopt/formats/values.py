@@ -3,7 +3,7 @@
 import csv
 import io
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, StrictInt
@@ -16,12 +16,19 @@ LARGEST = 1e18
 """Bytes, operations and seconds of real workloads stay far below."""
 
 
-def rate(value: object) -> Any:
-    """Text such as ``100Mbps`` as bytes per second; anything else as it is."""
-    return parse_rate(value) if isinstance(value, str) else value
+def figure(parse: Callable[[str], float], **words: str | None) -> BeforeValidator:
+    """Text is what one of *words* stands for, else a figure such as ``100Mbps`` that *parse* reads."""
+
+    def read(value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        word = value.strip().lower()
+        return words[word] if word in words else parse(value)
+
+    return BeforeValidator(read)
 
 
-Rate = Annotated[float, Field(gt=0, allow_inf_nan=False), BeforeValidator(rate)]
+Rate = Annotated[float, Field(gt=0, allow_inf_nan=False), figure(parse_rate)]
 """Bytes per second."""
 Number = Annotated[int, Field(ge=1, le=1_000_000)]
 """A count of things to make."""

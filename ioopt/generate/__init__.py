@@ -1,24 +1,20 @@
 """Seeded workload generators, one module per family."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from copy import copy
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
+from numpy.typing import NDArray
 from pydantic import ValidationError, create_model
 
 from ioopt.errors import UsageError
+from ioopt.formats.native import describe
 from ioopt.options import parse_settings, suggest
 from ioopt.problems.base import Json, Record
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Array = NDArray[Any]
-    Sample = tuple[Array, Array, Array]
-    """Sizes, run times and arrival times of jobs."""
-
+Array = NDArray[Any]
+Sample = tuple[Array, Array, Array]
+"""Sizes, run times and arrival times of jobs."""
 SettingsT = TypeVar("SettingsT", bound=Record)
 ProblemT = TypeVar("ProblemT")
 
@@ -44,8 +40,6 @@ def variant(base: type[SettingsT], **defaults: Any) -> type[SettingsT]:
 
 def built(preset: str, make: Callable[..., ProblemT], **parts: Any) -> ProblemT:
     """The problem that *make* builds from *parts*; UsageError where the settings contradict."""
-    from ioopt.formats.native import describe
-
     try:
         return make(**parts)
     except ValidationError as error:

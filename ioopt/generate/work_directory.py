@@ -4,12 +4,11 @@
 methylseq (WfCommons): an index that is held for half of the run, then a report that waits for all.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any
 
+import numpy as np
 from pydantic import Field
 
 from ioopt.check.work_directory import replay
@@ -115,8 +114,6 @@ PRESETS: dict[str, type[Settings]] = {
 
 def generate(preset: str | None, settings: Mapping[str, object], seed: int) -> WorkDirectoryProblem:
     """One instance of *preset* (None: ``chain``) with the *settings* changed; repeatable."""
-    import numpy as np
-
     name, chosen = chosen_preset("work-directory", PRESETS, preset or "chain", settings)
     draft = workflows.Draft(chosen, np.random.default_rng(seed))
     _MAKERS[type(chosen)](draft, chosen)

@@ -4,13 +4,11 @@ Where the monitor is told which quantum and processor a count is of, whole stret
 where the ratio cannot: see :mod:`ioopt.measure.message_loss`.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from pydantic import ConfigDict, Field, NonNegativeFloat, NonNegativeInt, ValidationError
 from pydantic.dataclasses import dataclass
@@ -295,7 +293,7 @@ class GangednessMonitor:
         }  # fmt: skip
 
     @classmethod
-    def restore(cls, state: Mapping[str, Any]) -> GangednessMonitor:
+    def restore(cls, state: Mapping[str, Any]) -> Self:
         """A monitor that goes on where :meth:`state` was taken; InstanceError for anything else."""
         if state.get("format") != STATE_FORMAT or state.get("version") != 1:
             raise InstanceError(

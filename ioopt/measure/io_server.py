@@ -4,11 +4,11 @@ First-come first-served with priority over everything else, integer nanoseconds.
 window is F1, several windows a quantum selection (F4), several processes a loose column (F6).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Self
+
+import numpy as np
 
 from ioopt.compiled import boxes, compiled
 from ioopt.compiled.choice import use_machine_code
@@ -16,9 +16,6 @@ from ioopt.errors import require_numbers
 from ioopt.measure import io_kernel
 from ioopt.options import Deadline
 from ioopt.problems.flexgang.flexible_gang import IoBehaviour
-
-if TYPE_CHECKING:
-    import numpy as np
 
 NANOSECONDS = 1_000_000_000
 SECONDS_PER_BURST = 7e-7
@@ -39,7 +36,7 @@ class Windows:
     lengths: tuple[int, ...]
 
     @classmethod
-    def of(cls, cycle_seconds: float, windows: Sequence[tuple[float, float]]) -> Windows:
+    def of(cls, cycle_seconds: float, windows: Sequence[tuple[float, float]]) -> Self:
         """Windows from (start, length) pairs in seconds; those that touch are merged."""
         merged: list[list[int]] = []
         for start, length in sorted((nanoseconds(s), nanoseconds(n)) for s, n in windows):
@@ -88,8 +85,6 @@ def serve(
     *bursts* (int64, processes x n, at least 1) are CPU bursts in nanoseconds; it ends early when a
     process has used all its own (see :func:`num_bursts`). *fast*: by machine code.
     """
-    import numpy as np
-
     io = [nanoseconds(process.io_seconds) for process in processes]
     box = boxes(fast)
     run = compiled(io_kernel.__name__, "serve") if fast else io_kernel.serve
@@ -118,8 +113,6 @@ def draw_bursts(
     process: IoBehaviour, seed: int, job: int, processor: int, count: int
 ) -> np.ndarray:
     """The first *count* CPU bursts of one process in nanoseconds, by (seed, job, processor) alone."""
-    import numpy as np
-
     stream = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, job, processor])))
     scale = process.burst_seconds * NANOSECONDS / process.burst_shape
     drawn = stream.gamma(process.burst_shape, scale, count)

@@ -4,13 +4,13 @@ Run time T counts gang quanta only, not the extra ones of Add, and may be fracti
 for every application; characteristic plots take what time is left.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from ioopt.compiled import compiled
@@ -35,11 +35,6 @@ from ioopt.problems.flexgang.perturbation import (
     Workpile,
     events_per_quantum,
 )
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
 
 SECONDS_PER_EVENT = 3e-6
 """Plain Python's time for a synchronisation."""
@@ -87,8 +82,6 @@ def slots_of(
     problem: PerturbationProblem, environment: Environment, perturbed: list[tuple[int, int]]
 ) -> Slots:
     """The table of slots of one run, from the first quantum to the last perturbed one."""
-    import numpy as np
-
     by_quantum = dict(perturbed)
     rows, gang = [], []
     for quantum in range(max(by_quantum, default=-1) + 1):
@@ -122,8 +115,6 @@ def run(
     *rng* draws the messages of blocking applications and programs, of which alone *progress* is filled
     with the instructions that they run; the others need no randomness.
     """
-    import numpy as np
-
     none = np.zeros((0, problem.processors), np.int64)
     received = none if received is None else received
     progress = none if progress is None else progress
@@ -160,8 +151,6 @@ def _requests(
     problem: PerturbationProblem, app: Blocking, rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], ...]:
     """As of a program with one interval and exponential gaps between requests."""
-    import numpy as np
-
     work = problem.work_quanta * problem.quantum_instructions
     mean = problem.quantum_instructions / app.requests_per_quantum
     count = int(1.2 * work / mean + 8 * (work / mean) ** 0.5) + 16
@@ -174,8 +163,6 @@ def _requests(
 
 def _targets(sends: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
     """Another process for each message."""
-    import numpy as np
-
     others = rng.integers(0, len(sends) - 1, sends.shape)
     return others + (others >= np.arange(len(sends))[:, None])
 
@@ -184,8 +171,6 @@ def _messages(
     problem: PerturbationProblem, app: Program, rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], ...]:
     """Work done at the end of each interval and at each message, and targets, by process."""
-    import numpy as np
-
     processors, quantum = problem.processors, problem.quantum_instructions
     length, whole = app.interval_quanta, problem.work_quanta
     count = math.ceil(whole / length)
@@ -218,8 +203,6 @@ class Recording:
 
     def pairs(self, quanta: Quanta) -> NDArray[np.int64]:
         """Messages received, and progress of all others: a row for each of a set of Section 5.2."""
-        import numpy as np
-
         others = self.progress.sum(axis=1, keepdims=True) - self.progress
         ganged = self.runs.all(axis=1, keepdims=True)
         sets = {
@@ -242,8 +225,6 @@ def record(
     A Sub environment has exactly one process absent in a disturbed quantum; in an extra quantum of Add
     all but one are.
     """
-    import numpy as np
-
     placing, many = np.random.default_rng([seed, 0]), problem.perturbations
     perturbed = hits(problem, environment, placing, many if count is None else count)
     slots = slots_of(problem, environment, perturbed)
@@ -280,8 +261,6 @@ class Laboratory:
         self, app: Application, environment: Environment, count: int, k: int
     ) -> tuple[float, float]:
         """Run time of run *k* with *count* perturbations, and without any, in gang quanta."""
-        import numpy as np
-
         problem = self.problem
         place = problem.environments.index(environment)
         placing = np.random.default_rng([self.seed, 0, place, k])
@@ -291,8 +270,6 @@ class Laboratory:
         return self._run(app, slots_of(problem, environment, perturbed), k), self._alone[app.id, k]
 
     def _run(self, app: Application, slots: Slots, k: int) -> float:
-        import numpy as np
-
         requests = np.random.default_rng([self.seed, 1, self.problem.applications.index(app), k])
         return run(self.problem, app, slots, requests, fast=self.fast)
 
@@ -307,21 +284,15 @@ class Laboratory:
                 break
             for environment, times in runs.items():
                 times.append(self.times(app, environment, count, k))
-        slopes: dict[Environment, float] = {}
-        deviations: dict[Environment, float] = {}
-        gang = 0.0
-        for environment, times in runs.items():
-            each = [(t - t_gang) / count for t, t_gang in times]
-            slopes[environment] = fmean(each)
-            deviations[environment] = stdev(each) if len(each) > 1 else 0.0
-            gang = fmean(t_gang for _, t_gang in times)
+        each = {name: [(t - t_gang) / count for t, t_gang in times] for name, times in runs.items()}
+        slopes = {name: fmean(losses) for name, losses in each.items()}
         share = 1 / problem.processors
         sub, add = slopes.get("Sub_RR"), slopes.get("Add_RR")
         return ApplicationSlopes(
             id=app.id,
-            gang_quanta=gang,
+            gang_quanta=fmean(t_gang for _, t_gang in runs[problem.environments[0]]),
             slopes=slopes,
-            deviations=deviations,
+            deviations={k: stdev(x) if len(x) > 1 else 0.0 for k, x in each.items()},
             gamma_sub=None if sub is None else (sub - share) / (1 - share),
             gamma_add=None if add is None else 1 + problem.processors * add,
         )

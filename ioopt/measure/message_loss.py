@@ -1,7 +1,5 @@
 """What a disturbed quantum costs, read off the messages of whole stretches of quanta (rule 7; ours)."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 

@@ -4,12 +4,13 @@ The chain follows the slot phase v in (0, qi] at which a CPU burst completes, on
 mass spread evenly in each, so the only error is of order (qi/N)^2; see docs/flexgang.md, Mathematics.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ioopt.errors import InstanceError, NotApplicableError, UsageError, require_numbers
 from ioopt.problems.base import LARGEST
@@ -21,12 +22,7 @@ from ioopt.problems.flexgang.quantum_model import (
     TwoJobMeasures,
 )
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
-
+Array = NDArray[np.float64]
 CELLS_PER_DEVIATION = 16
 """Cells per standard deviation of the burst: 1e-5 of slowdown and 1e-4 of fragmentation."""
 COARSE_CELLS = 48
@@ -69,8 +65,6 @@ def surface(
         raise NotApplicableError(
             "the chain needs a random burst; with burst_shape null use engine=event"
         )
-    import numpy as np
-
     try:
         law = _Law(on_seconds, off_seconds, burst_seconds, io_seconds, shape, donation, cells)
         iteration = law.iteration_seconds()
@@ -122,8 +116,6 @@ class _Law:
         donation: Donation,
         cells: int | None,
     ) -> None:
-        import numpy as np
-
         deviation = burst / math.sqrt(shape)
         wanted = math.ceil(CELLS_PER_DEVIATION * on / deviation)
         self.cells = cells or min(MAX_CELLS, max(MIN_CELLS, wanted))
@@ -146,7 +138,6 @@ class _Law:
         From a cell: second differences of H(x) = integral of the burst's distribution function
         = x F_k(x) - mean F_{k+1}(x).
         """
-        import numpy as np
         from scipy.special import gammainc
 
         scale = self.burst / shape
@@ -164,8 +155,6 @@ class _Law:
 
     def _cumulative(self, times: Array) -> Array:
         """Rows that, applied to the mass, give G at *times*; shape (times, cells)."""
-        import numpy as np
-
         turns, phase = np.divmod(times, self.cycle)
         inside = np.clip(phase[:, None] / self.width - np.arange(self.cells)[None, :], 0.0, 1.0)
         rows: Array = inside + turns[:, None]
@@ -173,8 +162,6 @@ class _Law:
 
     def _solve(self, from_start: Array, from_cell: Array) -> Array:
         """The fixed point of completion phase -> start of burst -> completion phase."""
-        import numpy as np
-
         to_start = np.diff(self._cumulative(self.edges - self.io), axis=0)
         waits = 1.0 - to_start.sum(axis=0)
         spectrum = np.fft.rfft(from_cell)[:, None] * np.fft.rfft(to_start, axis=0)
@@ -194,8 +181,6 @@ class _Law:
 
     def _waits(self) -> Array:
         """Mean wait of an I/O that started in each cell, from its completion to the next burst."""
-        import numpy as np
-
         first = np.mod(self.edges[:-1] + self.io, self.cycle)
         last = first + self.width
         waits_from = self.on if self.returns else 0.0
@@ -209,8 +194,6 @@ class _Law:
 
     def blocked_seconds(self, iteration: float, processors: int) -> tuple[float, float]:
         """Per cycle: seconds of the I/O slot in which one given CPU, and all CPUs, are given away."""
-        import numpy as np
-
         x = np.linspace(0.0, self.on, 4 * self.cells + 1)
         since = x - self.io if self.returns else np.full_like(x, -self.io)
         requests = (self._cumulative(x) - self._cumulative(since)) @ self.mass
@@ -242,9 +225,8 @@ class Surface:
 
     def covers(self, on_seconds: float, off_seconds: float) -> bool:
         """Whether :meth:`at` has an answer: always for the chain and for off = 0."""
-        if self.table is None or _same(off_seconds, 0.0):
-            return True
-        return self._entry(on_seconds, off_seconds) is not None
+        known = self.table is None or _same(off_seconds, 0.0)
+        return known or self._entry(on_seconds, off_seconds) is not None
 
     def at(self, io: IoBehaviour, on_seconds: float, off_seconds: float) -> Response:
         """The response of *io* when it may run *on* seconds, then not for *off*, and so on.

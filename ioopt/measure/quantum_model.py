@@ -3,10 +3,11 @@
 By its chain, or by simulating events in whole nanoseconds.
 """
 
-from __future__ import annotations
-
 from statistics import fmean
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ioopt.errors import InstanceError, OutOfTime, UsageError, require_numbers
 from ioopt.measure import Measurement, quantum_chain
@@ -21,13 +22,7 @@ from ioopt.problems.flexgang.quantum_model import (
     TwoJobMeasures,
 )
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Integers = NDArray[np.int64]
-
-
+Integers = NDArray[np.int64]
 WARM_UP_SHARE = 0.1
 """Part of the horizon that is not measured."""
 REMEDY = "give a shorter horizon_seconds, fewer processors or quanta nearer to the bursts"
@@ -67,8 +62,6 @@ def walk(bursts: Integers, qi: int, qc: int, io: int, returns: bool) -> tuple[In
     slot end is complete in that slot; an I/O that completes there waits. Without *returns* a burst
     starts at a slot start only.
     """
-    import numpy as np
-
     ready, request = np.empty_like(bursts), np.empty_like(bursts)
     cycle, last = qi + qc, qi - 1 if returns else 0
     now = np.zeros(len(bursts), np.int64)
@@ -96,8 +89,6 @@ def _require_room(problem: QuantumModelProblem, point: QuantumPoint, count: int,
 
 def draw_bursts(problem: QuantumModelProblem, count: int, seed: int) -> Integers:
     """Bursts in nanoseconds, shape (processes, *count*), one random stream a process."""
-    import numpy as np
-
     require_numbers(NUMBERS_PER_BURST * count * problem.processors, "drawing the bursts", REMEDY)
     mean = problem.burst_seconds * NANOSECONDS
     shape = problem.burst_shape
@@ -156,8 +147,6 @@ def _slot_time(times: Integers, qi: int, qc: int) -> Integers:
 
 def _all_away(starts: Integers, ends: Integers, qi: int, qc: int) -> int:
     """Nanoseconds of I/O slot in which every process has given its CPU away."""
-    import numpy as np
-
     times = np.concatenate([starts.ravel(), ends.ravel()])
     change = np.repeat(np.array([1, -1]), starts.size)
     order = np.argsort(times, kind="stable")

@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from ioopt.errors import UsageError
 from ioopt.plot.layout import NARROW, finish, headline, label_axis, new_axes, shortened, unit_for
 from ioopt.plot.palette import BOUND, HUES, OTHERS
@@ -54,8 +56,6 @@ def plot_bandwidth(
     The six jobs with the most bytes have bands of their own, the others share one. Rates that
     change too often to be seen are drawn as means over equal intervals, which the axis says.
     """
-    import numpy as np
-
     axes = new_axes(9, 4) if axes is None else axes
     axes.set_ylim(0, 1)
     edges = np.unique([time for items in spans.values() for span in items for time in span[:2]])
@@ -126,8 +126,6 @@ def _layers(spans: Spans) -> list[tuple[str, str, list[Span]]]:
 
 def steps(spans: Any) -> tuple[Any, Any]:
     """Instants at which the total rate changes, and the rate from each on."""
-    import numpy as np
-
     since, until, rate = np.array(spans, dtype=float).T
     times = np.concatenate([since, until])
     order = np.argsort(times, kind="stable")
@@ -136,8 +134,6 @@ def steps(spans: Any) -> tuple[Any, Any]:
 
 def mean_rates(spans: Any, edges: Any) -> Any:
     """Mean of the total rate between neighbouring *edges*, from the bytes moved until each edge."""
-    import numpy as np
-
     if not len(spans) or len(edges) < 2:
         return np.zeros(max(0, len(edges) - 1))
     times, rates = steps(spans)
@@ -147,8 +143,6 @@ def mean_rates(spans: Any, edges: Any) -> Any:
 
 def _highest(spans: Sequence[Span], edges: Any) -> Any:
     """Highest total rate between neighbouring *edges*, changes at one instant taken together."""
-    import numpy as np
-
     times, rates = steps(spans)
     last = np.append(np.diff(times) > 0, True)
     times, rates = times[last], np.append(0.0, rates[last])

@@ -33,10 +33,10 @@ def plot_live_bytes(disks: Mapping[str, Mapping[str, Any]], until: float, axes: 
     unit = unit_for("bytes", max([peak, *limits]))
     lines = {name: disk["live"] for name, disk in disks.items()}
     if len(lines) > MOST_NODES:
-        peaks = {
-            name: max((value for _, value in steps), default=0) for name, steps in lines.items()
-        }
-        lines = {name: lines[name] for name in sorted(peaks, key=lambda n: -peaks[n])[:MOST_NODES]}
+        fullest = sorted(
+            lines, key=lambda name: -max((value for _, value in lines[name]), default=0)
+        )
+        lines = {name: lines[name] for name in fullest[:MOST_NODES]}
     for number, (name, steps) in enumerate(lines.items()):
         times = [0.0, *(at / time.size for at, _ in steps), until / time.size]
         values = [0.0, *(value / unit.size for _, value in steps)]

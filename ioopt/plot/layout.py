@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ioopt import units
+from ioopt.plot.palette import ROLES, ink, role
 from ioopt.result import Result
 
 STEPS = {"min": (1, 2, 5, 10, 15, 30, 60), "h": (0.5, 1, 2, 3, 6, 12, 24)}
@@ -75,18 +76,14 @@ def finish(
     return axes
 
 
-def legend_beside(figure: Any, handles: Sequence[Any], **options: Any) -> None:
+def legend_beside(figure: Any, handles: Sequence[Any]) -> None:
     """One legend for all panels of a figure, to their right."""
-    figure.legend(
-        handles=list(handles), loc="outside right upper", frameon=False, fontsize="small", **options
-    )
+    figure.legend(handles=list(handles), loc="outside right upper", frameon=False, fontsize="small")
 
 
 def patches(kinds: Iterable[str]) -> list[Any]:
     """Legend entries of these roles, in the palette's order."""
     from matplotlib.patches import Patch
-
-    from ioopt.plot.palette import ROLES, role
 
     given = set(kinds)
     known = [kind for kind in ROLES if kind in given]
@@ -127,8 +124,6 @@ def name_boxes(axes: Any, boxes: Iterable[Box], most: int = 200) -> list[Any]:
 
     A text lies within its box, so two never overlap. Limits of the axes must be set before.
     """
-    from ioopt.plot.palette import ink
-
     axes.figure.draw_without_rendering()  # places the axes, so that data have a size in points
     points = 72 / axes.figure.dpi
     (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()

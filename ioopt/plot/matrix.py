@@ -5,6 +5,7 @@ from itertools import groupby
 from typing import Any
 
 from ioopt.errors import UsageError
+from ioopt.plot.gantt import rectangles
 from ioopt.plot.layout import Box, finish, headline, name_boxes, new_axes
 from ioopt.plot.palette import IDLE, role
 from ioopt.result import Result
@@ -113,8 +114,6 @@ def _kind(local: bool) -> str:
 
 def _draw(axes: Any, pieces: Sequence[Piece]) -> None:
     """One collection a kind, however many jobs there are."""
-    from ioopt.plot.gantt import rectangles
-
     for local, home in ((True, True), (True, False), (False, True), (False, False)):
         corners = [
             (first, first + count, row - 0.45, 0.9)

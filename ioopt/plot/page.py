@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ioopt.errors import UsageError
+from ioopt.formats.native import write_bytes
 from ioopt.units import show
 
 ENDINGS = (".png", ".svg", ".pdf", ".html")
@@ -23,8 +24,6 @@ def check_target(target: str) -> str:
 
 def save(axes: Any, target: str) -> None:
     """Write the figure of *axes* to *target* in the form of its ending; renamed when complete."""
-    from ioopt.formats.native import write_bytes
-
     ending = check_target(target)
     if ending == ".html":
         content = page(Path(target).stem, svg_text(axes.figure)).encode()

@@ -1,7 +1,5 @@
 """The use of a work directory over time, by stage, with the tasks below; and what a smaller quota costs."""
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Sequence
 from typing import Any
@@ -20,10 +18,8 @@ def plot_use(result: Result) -> Any:
     colours = {name: HUES[at % len(HUES)] for at, name in enumerate(stages) if name != "others"}
     last = max((task["end_seconds"] for task in tasks), default=0.0)
     quota = schedule["quota_bytes"]
-    time, size = (
-        unit_for("seconds", last),
-        unit_for("bytes", max(quota or 0, result.metrics["peak_bytes"])),
-    )
+    time = unit_for("seconds", last)
+    size = unit_for("bytes", max(quota or 0, result.metrics["peak_bytes"]))
     axes = new_axes(10, 5.5)
     below = axes.inset_axes([0, -0.75, 1, 0.55])
     instants = sorted({row[0] for rows in stages.values() for row in rows} | {last})

@@ -33,8 +33,9 @@ def _policy(
 
 
 def _conservative(
-    name: str, policy: str, summary: str, source: str, settings: str = "settings:Settings"
+    name: str, policy: str, summary: str, settings: str
 ) -> tuple[SolverSpec, SolverSpec]:
+    source = "Zhou et al., Section III.C.2"
     left = f"{name} that gives left-over bandwidth to the skipped requests"
     return (
         _policy(name, policy, summary, source, settings),
@@ -59,22 +60,19 @@ SOLVERS: tuple[SolverSpec, ...] = (
     ),
     *_conservative(
         "cons-fcfs", "conservative:policy",
-        "first fit by request time", "Zhou et al., Section III.C.2", "settings:FirstComeSettings",
+        "first fit by request time", "settings:FirstComeSettings",
     ),
     *_conservative(
         "cons-max-util", "max_util:policy",
-        "the subset that keeps the most nodes busy", "Zhou et al., Section III.C.2",
-        "max_util:MaxUtilSettings",
+        "the subset that keeps the most nodes busy", "max_util:MaxUtilSettings",
     ),
     *_conservative(
         "cons-min-inst-sld", "conservative:policy",
-        "least slowdown of the present request first",
-        "Zhou et al., Section III.C.2", "settings:OrderedSettings",
+        "least slowdown of the present request first", "settings:OrderedSettings",
     ),
     *_conservative(
         "cons-min-aggr-sld", "conservative:policy",
-        "least slowdown of the job so far first",
-        "Zhou et al., Section III.C.2", "settings:OrderedSettings",
+        "least slowdown of the job so far first", "settings:OrderedSettings",
     ),
     _policy(
         "adaptive", "adaptive:policy",

@@ -49,10 +49,7 @@ class Format:
     @property
     def presets(self) -> Mapping[str, Any]:
         """Preset -> its settings class, from the module of the generator."""
-        found: Mapping[str, Any] = {}
-        return (
-            load_target(self.generate.replace(":generate", ":PRESETS")) if self.generate else found
-        )
+        return load_target(self.generate.replace(":generate", ":PRESETS")) if self.generate else {}
 
 
 @dataclass(frozen=True, kw_only=True)

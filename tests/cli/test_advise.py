@@ -1,7 +1,5 @@
 """``ioopt advise``: verdicts against the truth of made logs, intervals, settings, page and commands."""
 
-from __future__ import annotations
-
 import io
 import json
 import random

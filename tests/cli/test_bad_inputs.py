@@ -1,7 +1,5 @@
 """Bad input ends in exit 2 and one line that names the file, the item and what is wrong."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 Four samples of TRIM (10 s, 6 bytes), MAP2 (20 s, 3) and CALL (5 s, 1) on 4 cores.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """The command line end to end: answers, streams, exit codes, and what it leaves on disk."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """What ``ioopt compare`` says: one measure, marked rows, tables that fit."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """``ioopt doctor --compile``: every kernel of every family, with progress."""
 
-from __future__ import annotations
-
 import json
 from importlib.metadata import version
 from typing import Any

@@ -1,7 +1,5 @@
 """What the shell offers, asked as click's own scripts ask it."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Every command on an instance of every kind whose plans are replayed, from its generator."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """``ioopt check --explain``: shares, bounds and gains of instances small enough to work out by hand."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

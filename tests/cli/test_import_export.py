@@ -1,7 +1,5 @@
 """Import and export on the command line: answers, warnings, exit codes."""
 
-from __future__ import annotations
-
 import csv
 import json
 

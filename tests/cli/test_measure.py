@@ -1,7 +1,5 @@
 """``ioopt measure`` on quantum models, perturbations and message counts, and who refuses them."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

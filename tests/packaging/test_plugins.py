@@ -1,7 +1,5 @@
 """Solvers from outside: functions, ``module:function``, and packages with entry points."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

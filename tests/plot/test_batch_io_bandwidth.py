@@ -1,7 +1,5 @@
 """Bandwidth over time of the two writers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What holds for every picture: names in titles, units on axes, legends beside the data, colours."""
 
-from __future__ import annotations
-
 from itertools import combinations, pairwise
 from typing import Any
 

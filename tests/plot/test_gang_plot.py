@@ -1,7 +1,5 @@
 """Pictures of the gang family: what is drawn, and that nothing is shown or saved."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

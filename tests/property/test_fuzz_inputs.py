@@ -3,8 +3,6 @@
 ``IOOPT_FUZZ_INPUTS=100000 python -m pytest -m slow tests/property/test_fuzz_inputs.py`` runs more.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os

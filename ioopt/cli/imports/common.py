@@ -1,24 +1,23 @@
 """What the import commands share: SOURCE and -o, --machine, and how they end."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
+from pydantic import BaseModel
 
 from ioopt.cli.lazy import IooptCommand, quiet
 from ioopt.cli.options import PATH, output_option
-from ioopt.errors import ExitCode, UsageError
-from ioopt.problems.base import Json
+from ioopt.errors import UsageError
+from ioopt.formats.cluster import Machine
+from ioopt.formats.io_rule import MachineRule
+from ioopt.formats.native import dump_json, read_json, read_toml, reading, write_text
+from ioopt.options import parse_assignments, parse_settings, suggest
+from ioopt.problems.base import Json, Problem
+from ioopt.problems.batch_io import QueueOptions
 
-if TYPE_CHECKING:
-    from pydantic import BaseModel
-
-    from ioopt.problems.base import Problem
-
-Reader = Callable[..., "Problem"]
+Reader = Callable[..., Problem]
 """From the values of a command's arguments and options to the instance."""
 
 
@@ -36,9 +35,7 @@ def import_command(
     """
 
     def decorate(reader: Reader) -> click.Command:
-        def run(output: str, **given: Any) -> int:
-            from ioopt.formats.native import dump_json, reading, write_text
-
+        def run(output: str, **given: Any) -> None:
             if machine is not None:
                 given |= machine(given["machine"])
             with reading(", ".join(given["sources"]) if several else given["source"]):
@@ -47,7 +44,6 @@ def import_command(
                 for text in problem.warnings:
                     click.echo(f"ioopt: warning: {text}", err=True)
             write_text(output, dump_json(problem.model_dump(mode="json", by_alias=True)))
-            return ExitCode.ANSWER
 
         # click lists the options that were added last first: the reader's own stand in the middle.
         target = output_option(required=True, text="Where to write the instance.")
@@ -75,11 +71,6 @@ machine_option = click.option(
 
 def _told(words: tuple[str, ...], *classes: type[BaseModel]) -> list[Json]:
     """What *words* say of each of *classes*; a file may describe more than those, and is read as text is."""
-    from ioopt.formats.cluster import Machine
-    from ioopt.formats.io_rule import MachineRule
-    from ioopt.formats.native import read_json, read_toml
-    from ioopt.options import parse_assignments, suggest
-    from ioopt.problems.batch_io import QueueOptions
 
     def keys(*some: type[BaseModel]) -> list[str]:
         return [field.alias or name for cls in some for name, field in cls.model_fields.items()]
@@ -101,10 +92,6 @@ def _told(words: tuple[str, ...], *classes: type[BaseModel]) -> list[Json]:
 
 def batch_machine(words: tuple[str, ...]) -> Json:
     """``machine``, a rule, and ``options``, the batch queue."""
-    from ioopt.formats.io_rule import MachineRule
-    from ioopt.options import parse_settings
-    from ioopt.problems.batch_io import QueueOptions
-
     rule, queue = _told(words, MachineRule, QueueOptions)
     stated = parse_settings(QueueOptions, queue, "--machine").model_dump(
         exclude_unset=True, by_alias=True
@@ -115,8 +102,5 @@ def batch_machine(words: tuple[str, ...]) -> Json:
 
 def cluster(words: tuple[str, ...]) -> Json:
     """``machine``, the cluster that a workflow runs on."""
-    from ioopt.formats.cluster import Machine
-    from ioopt.options import parse_settings
-
     (given,) = _told(words, Machine)
     return {"machine": parse_settings(Machine, given, "--machine")}

@@ -3,21 +3,24 @@
 Readers get the machine options as keywords ``how``: ``machine`` and ``options``.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from ioopt.cli.imports.common import batch_machine, import_command
 from ioopt.cli.lazy import set_option, together
 from ioopt.errors import UsageError
+from ioopt.formats.batsim.profiles import Platform
+from ioopt.formats.batsim.workload import read_batsim
+from ioopt.formats.darshan.io import batch_io_from_darshan, read_darshan_logs
+from ioopt.formats.io_rule import IoRule
+from ioopt.formats.swf.io import batch_io_from_swf
+from ioopt.formats.swf.log import read_swf
+from ioopt.options import parse_settings
 from ioopt.problems.base import Json
+from ioopt.problems.batch_io import BatchIoProblem
+from ioopt.problems.gang import GangProblem
 from ioopt.units import parse_rate
-
-if TYPE_CHECKING:
-    from ioopt.problems.batch_io import BatchIoProblem
-    from ioopt.problems.gang import GangProblem
 
 SWF = """\b
 Examples:
@@ -79,7 +82,11 @@ def import_swf(
     I/O intensity from --set; the options for I/O, machine and queue belong to batch-io.
     """
     if family == "gang":
-        return _gang(source, jobs, seed, settings)
+        from ioopt.generate.gang.from_swf import gang_from_swf
+        from ioopt.generate.gang.generate import Settings
+
+        chosen = parse_settings(Settings, settings, "import swf --family gang")
+        return gang_from_swf(read_swf(source), chosen, seed, max_jobs=jobs)
     if settings:
         raise UsageError("--set belongs to --family gang")
     return _batch_io(source, kind="swf", jobs=jobs, seed=seed, **batch_io)
@@ -106,8 +113,6 @@ def import_pbs(source: str, **batch_io: Any) -> BatchIoProblem:
 
 
 def _batch_io(source: str, **how: Any) -> BatchIoProblem:
-    from ioopt.formats.swf.io import batch_io_from_swf
-
     return batch_io_from_swf(**read_trace(source, **how))
 
 
@@ -128,8 +133,6 @@ def read_trace(
 
     It is of *kind* swf, sacct or pbs; by default what it looks like.
     """
-    from ioopt.formats.darshan.io import read_darshan_logs
-    from ioopt.formats.io_rule import IoRule
     from ioopt.formats.job_log import read_log
 
     if source in logs:
@@ -140,16 +143,6 @@ def read_trace(
         "darshan": tuple(darshan), "skipped": tuple(skipped), "requested_size": size == "requested",
         "max_jobs": jobs, **how,
     }  # fmt: skip
-
-
-def _gang(source: str, jobs: int | None, seed: int, settings: dict[str, str]) -> GangProblem:
-    from ioopt.formats.swf.log import read_swf
-    from ioopt.generate.gang.from_swf import gang_from_swf
-    from ioopt.generate.gang.generate import Settings
-    from ioopt.options import parse_settings
-
-    chosen = parse_settings(Settings, settings, "import swf --family gang")
-    return gang_from_swf(read_swf(source), chosen, seed, max_jobs=jobs)
 
 
 @import_command("darshan", DARSHAN, machine=batch_machine, several=True)
@@ -164,8 +157,6 @@ def import_darshan(
     SOURCE is a binary log of Darshan 3.x (needs the package darshan), the output of darshan-parser
     3.x (also .gz or -), which has neither traces nor heatmaps, or a folder of them.
     """
-    from ioopt.formats.darshan.io import batch_io_from_darshan, read_darshan_logs
-
     logs, skipped = read_darshan_logs(sources, gap_seconds=phase_gap, skip_bad=skip_bad)
     return batch_io_from_darshan(logs, skipped=skipped, **how)
 
@@ -179,7 +170,4 @@ def import_darshan(
               help="Rate of a node on the network between nodes.")  # fmt: skip
 def import_batsim(source: str, flops: float, network_rate: float, **how: Any) -> BatchIoProblem:
     """Make a batch-io instance of the Batsim workload SOURCE (JSON, also .gz or -)."""
-    from ioopt.formats.batsim.profiles import Platform
-    from ioopt.formats.batsim.workload import read_batsim
-
     return read_batsim(source, platform=Platform(flops, network_rate), **how)

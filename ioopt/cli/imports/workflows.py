@@ -1,19 +1,19 @@
 """``ioopt import wfformat``, ``estee``, ``saga``, ``nextflow-trace``, ``work-directory``."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from ioopt.cli.budget import read_recorded, recorded
 from ioopt.cli.imports.common import cluster, import_command
-
-if TYPE_CHECKING:
-    from ioopt.formats.cluster import Machine
-    from ioopt.formats.nextflow.trace import Columns
-    from ioopt.problems.replication import ReplicationProblem
-    from ioopt.problems.work_directory import WorkDirectoryProblem
+from ioopt.formats.cluster import Machine
+from ioopt.formats.estee.instance import read_estee
+from ioopt.formats.native import dump_json, write_text
+from ioopt.formats.nextflow.trace import Columns, read_nextflow_trace
+from ioopt.formats.saga.instance import read_saga
+from ioopt.formats.wfformat.instance import read_wfformat
+from ioopt.problems.replication import ReplicationProblem
+from ioopt.problems.work_directory import WorkDirectoryProblem
 
 WFFORMAT = """\b
 Examples:
@@ -45,8 +45,6 @@ def import_wfformat(source: str, flatten: bool, machine: Machine) -> Replication
     is to be kept. What was odd about the file, dropped or invented is said on standard error and
     kept in the instance's meta.
     """
-    from ioopt.formats.wfformat.instance import read_wfformat
-
     return read_wfformat(source, machine, flatten)
 
 
@@ -64,9 +62,6 @@ def import_estee(
 
     Expected durations are planned with where the file has them; what differs goes to --actual.
     """
-    from ioopt.formats.estee.instance import read_estee
-    from ioopt.formats.native import dump_json, write_text
-
     problem, seconds = read_estee(source, graph, machine, keep)
     if actual is not None:
         write_text(actual, dump_json(seconds))
@@ -79,8 +74,6 @@ def import_saga(source: str, machine: Machine) -> ReplicationProblem:
 
     A cost of 1 is 1 s at speed 1, a size of 1 is 1 MB. The network of the file is not used.
     """
-    from ioopt.formats.saga.instance import read_saga
-
     return read_saga(source, machine)
 
 
@@ -97,8 +90,6 @@ def import_nextflow_trace(
     that it wrote and read. A DAG joins processes, not tasks: tasks of one tag wait for each other,
     else a task for all of the earlier process. All that is invented is said.
     """
-    from ioopt.formats.nextflow.trace import read_nextflow_trace
-
     return read_nextflow_trace(source, dag, machine, read)
 
 

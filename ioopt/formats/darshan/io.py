@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ioopt.errors import BackendMissingError, InstanceError, UsageError
-from ioopt.formats.darshan.log import SLACK_SECONDS, DarshanLog, DarshanPhase, read_raw, summarise
+from ioopt.formats.darshan.log import SLACK_SECONDS, DarshanLog, read_raw, summarise
 from ioopt.formats.darshan.raw import RawLog
 from ioopt.formats.io_rule import SHORTEST_WALLTIME_SECONDS, MachineRule
 from ioopt.formats.report import file_name, imported, some
@@ -99,14 +99,14 @@ def join_logs(runs: Sequence[DarshanLog]) -> DarshanLog:
     longest = sum(log.run_seconds for log in runs)
     overlap = covered / longest if longest > covered else 1.0
     phases = [
-        DarshanPhase(
-            phase.start_seconds + log.start_seconds - start,
-            phase.end_seconds + log.start_seconds - start,
-            phase.bytes_read, phase.bytes_written,
+        replace(
+            phase,
+            start_seconds=phase.start_seconds + log.start_seconds - start,
+            end_seconds=phase.end_seconds + log.start_seconds - start,
         )
         for log in runs
         for phase in log.phases
-    ]  # fmt: skip
+    ]
     said = (
         f"{len(runs)} logs of job {runs[0].job_id} are one job of {max(ends) - start:g} s, "
         f"{covered:g} s of them in its runs"
@@ -180,10 +180,8 @@ def rate_remarks(logs: Iterable[DarshanLog]) -> list[str]:
         if log.total_bytes and log.rate is None:
             said.append(f"{log.name}: no I/O times: its bytes move at the rate of its nodes")
         if log.read_seconds and log.write_seconds and log.rate is not None:
-            read, written = (
-                log.bytes_read / log.read_seconds,
-                log.bytes_written / log.write_seconds,
-            )
+            read = log.bytes_read / log.read_seconds
+            written = log.bytes_written / log.write_seconds
             if max(read, written) > UNLIKE * min(read, written):
                 said.append(
                     f"{log.name}: reads came at {read / 1e6:.4g} MB/s, writes at "

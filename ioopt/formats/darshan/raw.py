@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 from pydantic import Field, field_validator
 
@@ -32,6 +32,7 @@ TIME_LIMIT_SECONDS = 300
 _HINT = "; the output of `darshan-parser` for it can be imported instead"
 
 Kind = Literal["read", "write"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 Span = tuple[float, float]
 Seconds = Annotated[float, Field(ge=0, le=1e18, allow_inf_nan=False)]
 
@@ -223,11 +224,10 @@ def _records(report: Any, module: str) -> dict[tuple[str, int, str], dict[str, f
 def _segments(report: Any, module: str) -> list[Access]:
     """The accesses of one DXT module."""
     report.mod_read_all_dxt_records(module, dtype="dict")
-    kinds: tuple[Kind, ...] = ("read", "write")
     return [
         Access(kind, int(part["length"]), (float(part["start_time"]), float(part["end_time"])))
         for record in report.records[module]
-        for kind in kinds
+        for kind in KINDS
         for part in record[f"{kind}_segments"]
     ]
 
@@ -235,13 +235,12 @@ def _segments(report: Any, module: str) -> list[Access]:
 def _bins(report: Any) -> tuple[dict[tuple[Kind, int], int], float]:
     """Bytes of the HEATMAP module by kind and bin, and the width of a bin in seconds."""
     report.read_all_heatmap_records()
-    kinds: tuple[Kind, ...] = ("read", "write")
     bins: dict[tuple[Kind, int], int] = {}
     width = 0.0
     for name, heatmap in report.heatmaps.items():
         if name == "heatmap:MPIIO":  # ends in POSIX and is counted there
             continue
-        for kind in kinds:
+        for kind in KINDS:
             frame = heatmap.to_df(ops=[kind])
             width = float(frame.columns[0].right) if len(frame.columns) else 0.0
             for place, count in enumerate(frame.sum()):

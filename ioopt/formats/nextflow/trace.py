@@ -17,7 +17,7 @@ from typing import Literal
 from ioopt.errors import InstanceError
 from ioopt.formats.cluster import FOUR_NODES, Machine, Part, built
 from ioopt.formats.native import named, read_text
-from ioopt.formats.report import Warnings, by_kind
+from ioopt.formats.report import Warnings, by_kind, file_name
 from ioopt.formats.values import LARGEST, csv_rows, number
 from ioopt.problems.replication import ReplicationProblem
 
@@ -122,10 +122,7 @@ def read_nextflow_trace(
         invented,
     )
     rows = [{"id": t.id, "compute_seconds": t.seconds, "cores": t.cores} for t in tasks]
-    head = {
-        "name": name.replace("\\", "/").rpartition("/")[2],
-        "meta": {"source": "Nextflow trace"},
-    }
+    head = {"name": file_name(name), "meta": {"source": "Nextflow trace"}}
     return built(head, rows, part, machine, (), name)
 
 
@@ -144,24 +141,20 @@ def _tasks(source: str, read: Columns, warnings: Warnings) -> list[_Task]:
         if cells["status"] and cells["status"] not in DONE:
             warnings["tasks that did not complete are left out"].append(cells["name"])
             continue
-        sizes = {}
-        for key in (read, wrote):
+        sizes = {key: bytes_of(cells[key] or "0", f"{where}: {key}") for key in (read, wrote)}
+        seconds = seconds_of(cells["realtime"] or "0", f"{where}: realtime")
+        usual = {read: "0 bytes", wrote: "0 bytes", "realtime": "0 s", "cpus": "1 core"}
+        for key, amount in usual.items():
             if cells[key] == "":
-                warnings[f"a task without {key} counts as 0 bytes"].append(cells["name"])
-                cells[key] = "0"
-            sizes[key] = bytes_of(cells[key], f"{where}: {key}")
-        if cells["realtime"] == "":
-            warnings["a task without a run time counts as 0 s"].append(cells["name"])
-            cells["realtime"] = "0"
-        elif not seconds_of(cells["realtime"], f"{where}: realtime"):
-            warnings["a run time of 0 s, in task"].append(cells["name"])
-        if cells["cpus"] == "":
-            warnings["a task without cpus counts as 1 core"].append(cells["name"])
+                what = "a run time" if key == "realtime" else key
+                warnings[f"a task without {what} counts as {amount}"].append(cells["name"])
+            elif key == "realtime" and not seconds:
+                warnings["a run time of 0 s, in task"].append(cells["name"])
         cores = number(_plain(cells["cpus"] or "1", f"{where}: cpus"), f"{where}: cpus")
         seen[cells["name"]] += 1
         label = cells["name"] + (f" #{seen[cells['name']]}" if seen[cells["name"]] > 1 else "")
         tasks.append(
-            _Task(label, found["process"], found["tag"], seconds_of(cells["realtime"], f"{where}: realtime"),
+            _Task(label, found["process"], found["tag"], seconds,
                   max(1, math.ceil(min(cores, LARGEST))), sizes[read], sizes[wrote])
         )  # fmt: skip
     return tasks

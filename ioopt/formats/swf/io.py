@@ -3,6 +3,7 @@
 Which log is of which job: Zhou et al., Section IV.B.
 """
 
+import random
 from collections.abc import Iterable, Sequence
 
 from ioopt.errors import InstanceError
@@ -63,7 +64,7 @@ class Pairing:
         self._by_job = {log.job_id: log for log in own}
         self._any = bool(logs)
         self._rule = rule
-        self._rng = rule.generator()
+        self._rng = random.Random(rule.seed)  # one draw a job, in the order of the trace
         self._used: list[DarshanLog] = []
         self._ruled = 0
         self._longer: list[int] = []

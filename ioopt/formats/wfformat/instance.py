@@ -13,7 +13,7 @@ let tasks wait for others whose files they do not read: a file that several task
 a version, and a precedence without a file an invented file of 0 bytes; each is remarked upon.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from graphlib import CycleError, TopologicalSorter
 
@@ -23,8 +23,6 @@ from ioopt.formats.native import named, read_json
 from ioopt.formats.report import Warnings, by_kind
 from ioopt.formats.wfformat.parse import Workflow, WorkflowTask, parse_workflow
 from ioopt.problems.replication import ReplicationProblem
-
-__all__ = ["Machine", "problem_from_wfformat", "read_wfformat"]
 
 _SHOWN = 8
 
@@ -80,7 +78,11 @@ def _flat_part(workflow: Workflow) -> Part:
     """Independent tasks: what they read, from wherever it came."""
     tasks = workflow.tasks
     used = {file for task in tasks for file in task.inputs}
-    waiting = sum(bool(task.parents) for task in tasks)
+    writers = Counter(file for task in tasks for file in task.outputs)
+    waiting = sum(
+        bool(task.declared) or any(writers[f] > (f in task.outputs) for f in task.inputs)
+        for task in tasks
+    )
     warnings = []
     if waiting:
         warnings.append(
@@ -102,11 +104,6 @@ def _flat_part(workflow: Workflow) -> Part:
 def _short(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= 40 else line[:37] + "..."
-
-
-def _cycle(error: CycleError) -> str:
-    shown = " -> ".join(_short(item) for item in error.args[1][:_SHOWN])
-    return f"dependency cycle of tasks ({shown})"
 
 
 def _whole_part(workflow: Workflow) -> Part:
@@ -220,7 +217,8 @@ def _ancestors(
             for parent in parents[name]:
                 known[name] |= known[parent] | 1 << place[parent]
     except CycleError as error:
-        raise InstanceError(_cycle(error)) from None
+        shown = " -> ".join(_short(item) for item in error.args[1][:_SHOWN])
+        raise InstanceError(f"dependency cycle of tasks ({shown})") from None
     return known
 
 

@@ -19,13 +19,12 @@ MAX_BYTES = 1 << 62
 class WorkflowTask:
     """One task: run time in seconds, distinct files read and written, cores, tasks waited for.
 
-    ``declared`` are the parents that the file names, ``parents`` also those known from files.
+    ``declared`` are the parents that the file names.
     """
 
     id: str
     runtime: float
     inputs: tuple[str, ...]
-    parents: tuple[str, ...]
     outputs: tuple[str, ...]
     cores: int
     declared: tuple[str, ...]
@@ -131,13 +130,12 @@ def _joined(workflow: _Workflow, warnings: Warnings) -> tuple[list[_Task], dict[
 def _resolve(
     given: list[_Task], sizes: dict[str, int], warnings: Warnings
 ) -> tuple[WorkflowTask, ...]:
-    """Tasks with distinct inputs, known sizes, and parents both declared and through files."""
+    """Tasks with distinct inputs, known sizes and declared parents."""
     seen = Counter(task.id for task in given)
     twice = next((name for name, count in seen.items() if count > 1), None)
     if twice is not None or not given:
         raise ValueError("no tasks" if not given else f"task id {shown(twice)} is given twice")
     declared = _declared(given, warnings)
-    parents = _parents(given, declared)
     tasks = []
     warnings["a file of 0 bytes"] += [file for file, size in sizes.items() if size == 0]
     for task in given:
@@ -164,9 +162,8 @@ def _resolve(
         elif cores != task.cores:
             what = "cores were rounded up to a whole number of 1 or more, in task"
             warnings[what].append(task.id)
-        waits = tuple(parents[task.id])
         known = tuple(declared[task.id])
-        tasks.append(WorkflowTask(task.id, seconds, inputs, waits, outputs, cores, known))
+        tasks.append(WorkflowTask(task.id, seconds, inputs, outputs, cores, known))
     return tuple(tasks)
 
 
@@ -184,21 +181,4 @@ def _declared(given: list[_Task], warnings: Warnings) -> dict[str, dict[str, Non
                 parents[other][task.id] = None
             else:
                 warnings["an unknown child was left out"].append(other)
-    return parents
-
-
-def _parents(
-    given: list[_Task], declared: Mapping[str, Mapping[str, None]]
-) -> dict[str, dict[str, None]]:
-    """The *declared* parents and the writers of files that are read."""
-    writers: dict[str, list[str]] = {}
-    for task in given:
-        for file in task.writes:
-            writers.setdefault(file, []).append(task.id)
-    parents = {name: dict(known) for name, known in declared.items()}
-    for task in given:
-        for file in task.reads:
-            parents[task.id].update(
-                (writer, None) for writer in writers.get(file, ()) if writer != task.id
-            )
     return parents

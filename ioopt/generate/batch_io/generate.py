@@ -5,12 +5,10 @@ shares and periods while looking at FILL against ADAPTIVE; other plausible mixes
 delay ratios from .33 to 1.05. Ratios measured on it say what can happen, not what must.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -61,7 +59,7 @@ class MiraSettings(Record):
     io_share_to: float = Field(0.17, ge=0, le=1)
 
     @model_validator(mode="after")
-    def _ordered(self) -> MiraSettings:
+    def _ordered(self) -> Self:
         pairs = (
             ("shortest_seconds", "longest_seconds"),
             ("period_from_seconds", "period_to_seconds"),

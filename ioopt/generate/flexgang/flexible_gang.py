@@ -13,6 +13,7 @@ gang scheduling is less wasteful, and on some seeds the best plan opens no loose
 from collections.abc import Mapping
 from typing import Annotated
 
+import numpy as np
 from pydantic import Field
 
 from ioopt.errors import UsageError
@@ -54,8 +55,6 @@ PRESETS: dict[str, type[HeavyMix]] = {
 
 def generate(preset: str | None, settings: Mapping[str, object], seed: int) -> FlexibleGangProblem:
     """Make one instance; the same preset, settings and seed give the same instance."""
-    import numpy as np
-
     name, chosen = chosen_preset("flexible-gang", PRESETS, preset or "heavy-mix", settings)
     if chosen.processors & (chosen.processors - 1):
         raise UsageError(f"preset {name}: processors={chosen.processors} is not a power of two")
@@ -75,14 +74,10 @@ def generate(preset: str | None, settings: Mapping[str, object], seed: int) -> F
         gamma = GAMMAS[int(stream.integers(len(GAMMAS)))] if at else 1.0
         size = sizes[int(stream.integers(len(sizes)))]
         jobs.append({"id": f"c{at}", "kind": "compute", "processes": size, "gamma": gamma})
-    machine = {
-        "processors": chosen.processors,
-        "columns": chosen.columns,
-        "quantum_seconds": chosen.quantum_seconds,
-    }
     document = {
         "name": f"{name}-{seed}",
         "meta": {"source": f"generated: {name}", "seed": seed, "settings": chosen.model_dump()},
-        "machine": machine, "lambda": chosen.lambda_weight, "jobs": jobs,
+        "machine": chosen.model_dump(include={"processors", "columns", "quantum_seconds"}),
+        "lambda": chosen.lambda_weight, "jobs": jobs,
     }  # fmt: skip
     return FlexibleGangProblem.model_validate(document)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated
 
+import numpy as np
 from pydantic import Field
 
 from ioopt.formats.values import Numbers
@@ -80,10 +81,8 @@ def _laboratory(settings: LaboratorySettings, seed: int) -> MessageCountsProblem
     problem = built(
         "laboratory",
         PerturbationProblem,
-        processors=settings.processors,
-        work_quanta=settings.work_quanta,
-        perturbations=settings.perturbations,
         applications=tuple(apps),
+        **settings.model_dump(include={"processors", "work_quanta", "perturbations"}),
     )
     counts = tuple(
         message_samples(problem, app, settings.environment, seed + 1000 * k)
@@ -102,8 +101,6 @@ def message_samples(
     seed: int = 0,
 ) -> MessageCounts:
     """Counts of one run of *app* (:func:`ioopt.measure.laboratory.record`)."""
-    import numpy as np
-
     found = record(problem, app, environment, seed)
     counts = {name: tuple(found.pairs(name)[:, 0].astype(float).tolist()) for name in QUANTA}
     absent = tuple(tuple(np.flatnonzero(~row).tolist()) for row in found.runs)

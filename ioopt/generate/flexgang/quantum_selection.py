@@ -7,6 +7,7 @@ around them; compute jobs share the floor so that they get at least ``compute_sh
 from collections.abc import Mapping
 from typing import Annotated
 
+import numpy as np
 from pydantic import Field
 
 from ioopt.generate import chosen_preset, variant
@@ -44,8 +45,6 @@ def generate(
     preset: str | None, settings: Mapping[str, object], seed: int
 ) -> QuantumSelectionProblem:
     """Make one instance; the same preset, settings and seed give the same instance."""
-    import numpy as np
-
     name, chosen = chosen_preset("quantum-selection", PRESETS, preset or "plain", settings)
     stream = np.random.default_rng(seed)
     jobs: list[Json] = []

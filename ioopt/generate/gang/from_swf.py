@@ -8,6 +8,8 @@ rounding of requests).
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
 from ioopt.errors import InstanceError
 from ioopt.formats.report import imported
 from ioopt.formats.swf.log import SwfJob, SwfTrace
@@ -24,15 +26,13 @@ def gang_from_swf(
     Arrival times count from the first job. Jobs that ran for no time or are larger than the
     machine are left out, with a warning. Raises InstanceError when no job is left.
     """
-    import numpy as np
-
     usable, warnings = trace.usable_jobs()
     ran = [job for job in usable if job.run_seconds]
-    fitting = [job for job in ran if (job.size() or 0) <= settings.nodes][:max_jobs]
+    small = [job for job in ran if (job.size() or 0) <= settings.nodes]
+    fitting = small[:max_jobs]
     if len(ran) < len(usable):
         warnings.append(f"{len(usable) - len(ran)} jobs left out, they ran for no time")
-    large = sum((job.size() or 0) > settings.nodes for job in ran)
-    if large:
+    if large := len(ran) - len(small):
         warnings.append(f"{large} jobs left out, larger than the machine of {settings.nodes} nodes")
     if not fitting:
         raise InstanceError(f"{trace.name}: no job fits a machine of {settings.nodes} nodes")
@@ -42,9 +42,8 @@ def gang_from_swf(
     streams = [np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(2)]
     table = assemble(settings, submit - submit[0], size, length, *streams)
     warnings = [*trace.warnings, *warnings, *_said(trace, settings, fitting)]
-    kept = len([job for job in ran if (job.size() or 0) <= settings.nodes])
-    if len(fitting) < kept:
-        warnings.append(f"the first {len(fitting)} of {kept} jobs")
+    if len(fitting) < len(small):
+        warnings.append(f"the first {len(fitting)} of {len(small)} jobs")
     synthetic = {
         "I/O": f"intensity {settings.intensity} and {settings.placement} placement of files, seed "
         f"{seed} (--set intensity, placement; --seed)",

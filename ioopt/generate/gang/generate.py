@@ -6,25 +6,20 @@ and not the published Blue-Pacific fit. :func:`make_table` yields arrays (for sw
 differ in load, intensity or placement share their sizes and gaps.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
+import numpy as np
+from numpy.random import Generator
 from pydantic import Field
 
 from ioopt.decisions.gang.state import Gang
-from ioopt.errors import UsageError
-from ioopt.generate import chosen_preset
+from ioopt.generate import Array, Sample, chosen_preset
+from ioopt.generate.gang.lublin import sample
 from ioopt.problems.base import Json, Record
 from ioopt.problems.gang import GangProblem, Job, Machine
-
-if TYPE_CHECKING:
-    from numpy.random import Generator
-
-    from ioopt.generate import Array, Sample
 
 LOADS_SECONDS = tuple(round(1632.6 * (1.1 + 0.1 * k), 2) for k in range(9))
 """The nine mean execution times t_e of the paper's load axis."""
@@ -61,11 +56,7 @@ class Settings(Record):
     @property
     def machine(self) -> Machine:
         """The machine of the workload."""
-        return Machine(
-            nodes=self.nodes, levels=self.levels, quantum_seconds=self.quantum_seconds,
-            migration_seconds=self.migration_seconds,
-            migration_tasks_per_quantum=self.migration_tasks_per_quantum,
-        )  # fmt: skip
+        return Machine(**self.model_dump(include=set(Machine.model_fields)))
 
 
 class BluePacificLike(Settings):
@@ -118,8 +109,6 @@ class JobTable:
 
     def gangs(self) -> list[Gang]:
         """The jobs as simulators take them, keyed by position."""
-        import numpy as np
-
         masks = [
             int.from_bytes(row.tobytes(), "little")
             for row in np.packbits(self.files, axis=1, bitorder="little")
@@ -129,10 +118,8 @@ class JobTable:
         return [Gang(key, *row) for key, row in enumerate(rows)]
 
 
-def make_table(settings: Settings, seed: int) -> JobTable:
+def make_table(settings: BluePacificLike | Lublin, seed: int) -> JobTable:
     """The jobs of a workload as arrays (n jobs in milliseconds for n = 10,000)."""
-    import numpy as np
-
     streams = [np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(5)]
     if isinstance(settings, BluePacificLike):
         size = sample_sizes(settings, streams[0])
@@ -141,17 +128,13 @@ def make_table(settings: Settings, seed: int) -> JobTable:
         length = _balanced_hyperexponential(streams[2], settings.jobs, settings.runtime_cv)
         length *= settings.mean_local_seconds / length.mean()
         arrival = np.cumsum(gaps)
-    elif isinstance(settings, Lublin):
-        from ioopt.generate.gang.lublin import sample
-
+    else:
         drawn = sample(settings.model, settings.jobs, settings.nodes, streams[0])
         size, length, arrival = _rescaled(settings, *drawn)
-    else:
-        raise UsageError(f"{type(settings).__name__} is not one of the gang presets")
     return assemble(settings, arrival, size, length, streams[3], streams[4])
 
 
-def _rescaled(settings: Settings, size: Array, length: Array, arrival: Array) -> Sample:
+def _rescaled(settings: Lublin, size: Array, length: Array, arrival: Array) -> Sample:
     """Bring run times and gaps to the means that *settings* ask for, where they ask."""
     if settings.mean_local_seconds is not None:
         length = length * (settings.mean_local_seconds / length.mean())
@@ -169,8 +152,6 @@ def assemble(
     intensities: Generator,
 ) -> JobTable:
     """Give jobs (arrival, size, intended L: arrays) their files and their times L and R."""
-    import numpy as np
-
     if settings.intensity == "mixed":
         ratio = np.array(INTENSITIES)[intensities.integers(0, 3, len(size))]
     else:
@@ -182,8 +163,6 @@ def assemble(
 
 def job_times(length: Array, ratio: Array) -> tuple[Array, Array]:
     """L and R from intended execution times and I/O intensities r, as arrays."""
-    import numpy as np
-
     compute = length * (1.0 - ratio)
     gap = BLOCKS_PER_REQUEST * LOCAL_BLOCK_SECONDS * (1.0 - ratio) / ratio
     blocks = np.ceil(compute / gap - 1e-9) * BLOCKS_PER_REQUEST
@@ -192,8 +171,6 @@ def job_times(length: Array, ratio: Array) -> tuple[Array, Array]:
 
 def sample_sizes(settings: BluePacificLike, random: Generator) -> Array:
     """Job sizes (jobs,): classes 2^(k-1)+1 .. 2^k under a discrete bell, powers of two favoured."""
-    import numpy as np
-
     classes = [k for k in range(9) if 2**k <= settings.nodes] or [0]
     weight = np.array(
         [
@@ -211,8 +188,6 @@ def sample_sizes(settings: BluePacificLike, random: Generator) -> Array:
 
 def _balanced_hyperexponential(random: Generator, count: int, variation: float) -> Array:
     """Hyper-Erlang of order 1 with balanced means, mean 1, coefficient of variation *variation*."""
-    import numpy as np
-
     square = variation * variation
     share = (1.0 + math.sqrt((square - 1.0) / (square + 1.0))) / 2.0
     first = random.random(count) < share
@@ -222,8 +197,6 @@ def _balanced_hyperexponential(random: Generator, count: int, variation: float) 
 
 def place_files(placement: Placement, size: Array, nodes: int, random: Generator) -> Array:
     """Whether a node (jobs, nodes) has files of a job of *size* tasks."""
-    import numpy as np
-
     if placement == "uniform":
         rank = random.random((len(size), nodes)).argsort(axis=1).argsort(axis=1)
         return rank < size[:, None]

@@ -6,16 +6,13 @@ exp(gamma) in points, spent at a rate that follows the daily cycle (48 half-hour
 machine of other than 128 nodes the upper end of x is log2(nodes), and the middle moves with it.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from numpy.random import Generator
+import numpy as np
+from numpy.random import Generator
 
-    from ioopt.generate import Array, Sample
+from ioopt.generate import Array, Sample
 
 MAX_LN_RUNTIME, MAX_LN_GAP = 12.0, 13.0
 BUCKETS, BUCKET_SECONDS = 48, 1800.0
@@ -69,14 +66,11 @@ def sample(model: str, jobs: int, nodes: int, random: Generator) -> Sample:
     parameters = PARAMETERS[model]
     size = sample_sizes(parameters, jobs, nodes, random)
     length = sample_runtimes(parameters, size, random)
-    arrival = sample_arrivals(parameters, jobs, random)
-    return size, length, arrival
+    return size, length, sample_arrivals(parameters, jobs, random)
 
 
 def sample_sizes(model: Parameters, count: int, nodes: int, random: Generator) -> Array:
     """Numbers of nodes (count,), 1 .. nodes."""
-    import numpy as np
-
     shift = math.log2(nodes) - 7.0
     high, middle = model.uhi + shift, model.umed + shift
     low = min(model.ulow, middle)
@@ -93,8 +87,6 @@ def sample_sizes(model: Parameters, count: int, nodes: int, random: Generator) -
 
 def sample_runtimes(model: Parameters, size: Array, random: Generator) -> Array:
     """Run times in seconds, those beyond e^12 drawn again."""
-    import numpy as np
-
     share = np.clip(model.pa * size + model.pb, 0.0, 1.0)
     log = np.full(len(size), np.inf)
     while (again := np.flatnonzero(log > MAX_LN_RUNTIME)).size:
@@ -109,8 +101,6 @@ def sample_runtimes(model: Parameters, size: Array, random: Generator) -> Array:
 
 def sample_arrivals(model: Parameters, count: int, random: Generator) -> Array:
     """Arrival times in seconds from midnight, gaps beyond e^13 seconds of points drawn again."""
-    import numpy as np
-
     log = np.full(count, np.inf)
     while (again := np.flatnonzero(log > MAX_LN_GAP)).size:
         log[again] = random.gamma(model.aarr * model.arar, model.barr, again.size)
@@ -123,7 +113,6 @@ def sample_arrivals(model: Parameters, count: int, random: Generator) -> Array:
 
 def daily_weights(model: Parameters) -> Array:
     """Points of each half hour of the day, mean 1: increments of the gamma(anum, bnum) cdf."""
-    import numpy as np
     from scipy.special import gammainc
 
     at = np.arange(DAY_START_BUCKET, BUCKETS + DAY_START_BUCKET)

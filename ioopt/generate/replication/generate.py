@@ -12,11 +12,11 @@ statistics are put into ``meta`` of every instance:
   where A = 40 % would need 840 files of the 500 there are). IMAGE and PPA count as one hot spot.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from ioopt.errors import UsageError
 from ioopt.generate import chosen_preset
@@ -30,9 +30,6 @@ from ioopt.generate.replication.settings import (
     Settings,
 )
 from ioopt.problems.replication import File, Network, Node, ReplicationProblem, Storage, Task
-
-if TYPE_CHECKING:
-    import numpy as np
 
 PRESETS = {**BATCHES, **workflows.PRESETS}
 """Preset name -> settings class."""
@@ -72,8 +69,6 @@ def generate(preset: str | None, settings: Mapping[str, object], seed: int) -> R
     The same arguments give the same instance. Raises UsageError for an unknown preset or setting
     and for settings that contradict each other.
     """
-    import numpy as np
-
     name, chosen = chosen_preset("replication", PRESETS, preset or "image-85", settings)
     rng = np.random.default_rng(seed)
     if isinstance(chosen, workflows.Settings):
@@ -172,8 +167,6 @@ def _follow_up(settings: FollowUpSettings, rng: np.random.Generator) -> Workload
     first to arrive in a race of exponential times), or stand ``together`` from an evenly drawn one
     on; its dates start evenly over the follow-up.
     """
-    import numpy as np
-
     patients = min(settings.patients_per_task, settings.cohort)
     lengths, cap = _lengths(settings, rng), _cap_bytes(settings)
     dates = [min(settings.dates, -(-length // patients)) for length in lengths]

@@ -5,40 +5,25 @@ Sections 5.1 and 5.2 of the paper: 4 compute and 4 storage nodes, a 100 Mbps lin
 the nodes, 0.001 s of computing per MB.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
-from ioopt.formats.values import Number, Rate, rate
+from ioopt.formats.values import Number, Rate, figure
 from ioopt.generate import variant
 from ioopt.problems.base import Record
 from ioopt.problems.replication import LinkModel
-from ioopt.units import parse_bytes
+from ioopt.units import parse_bytes, parse_rate
 
-
-def _disk(value: Any) -> Any:
-    """``unlimited`` (or None) is no limit; otherwise a size."""
-    if value is None or (isinstance(value, str) and value.strip().lower() == "unlimited"):
-        return None
-    return parse_bytes(value) if isinstance(value, str) else value
-
-
-def _cap(value: Any) -> Any:
-    if isinstance(value, str) and value.strip().lower() in ("disk", "none"):
-        return value.strip().lower()
-    return parse_bytes(value) if isinstance(value, str) else value
-
-
-def _optional_rate(value: Any) -> Any:
-    return None if isinstance(value, str) and value.strip().lower() == "none" else rate(value)
-
-
-Disk = Annotated[Annotated[int, Field(gt=0)] | None, BeforeValidator(_disk)]
+Disk = Annotated[Annotated[int, Field(gt=0)] | None, figure(parse_bytes, unlimited=None)]
 """Disk of a compute node in bytes; None is unlimited."""
-Cap = Annotated[Literal["disk", "none"] | Annotated[int, Field(gt=0)], BeforeValidator(_cap)]
+Cap = Annotated[
+    Literal["disk", "none"] | Annotated[int, Field(gt=0)],
+    figure(parse_bytes, disk="disk", none="none"),
+]
 """Largest total input of a task: the disk, nothing, or a size in bytes."""
 OptionalRate = Annotated[
-    Annotated[float, Field(gt=0, allow_inf_nan=False)] | None, BeforeValidator(_optional_rate)
+    Annotated[float, Field(gt=0, allow_inf_nan=False)] | None, figure(parse_rate, none=None)
 ]
 """Bytes per second, or None."""
 Overlap = Annotated[float, Field(ge=0, le=0.999)]

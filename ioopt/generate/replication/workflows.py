@@ -5,12 +5,11 @@ storage; what nobody reads is to be kept. ``disk_share`` gives every node a disk
 the bytes of the largest task: small disks are where orders of tasks differ most.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+import numpy as np
 from pydantic import Field
 
 from ioopt.errors import UsageError
@@ -18,9 +17,6 @@ from ioopt.formats.values import Number, Rate
 from ioopt.generate.replication.settings import Disk
 from ioopt.problems.base import Record
 from ioopt.problems.replication import File, LinkModel, Network, Node, ReplicationProblem, Task
-
-if TYPE_CHECKING:
-    import numpy as np
 
 Few = Annotated[int, Field(ge=1, le=10_000)]
 Mean = Annotated[float, Field(gt=0, le=1e9)]

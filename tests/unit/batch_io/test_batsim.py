@@ -1,7 +1,5 @@
 """Batsim workloads: the three dialects, every profile type by hand, refusals, and the two writers."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

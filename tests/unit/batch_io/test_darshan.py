@@ -1,7 +1,5 @@
 """Darshan logs: totals against darshan-parser's own, phases, and everything a damaged log may be."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Seeded batch-io workloads: repeatable, with the machine and mix they promise."""
 
-from __future__ import annotations
-
 import pytest
 
 import ioopt

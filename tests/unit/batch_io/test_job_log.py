@@ -1,7 +1,5 @@
 """Job logs of Slurm and PBS: every odd row of the samples, and the jobs that they become."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

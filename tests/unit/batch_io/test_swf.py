@@ -1,7 +1,5 @@
 """The SWF reader: every quirk that real logs show, and the counts of the real files."""
 
-from __future__ import annotations
-
 import gzip
 
 import pytest

@@ -1,7 +1,5 @@
 """Kernels get named tuples by their address: what they read and write is the caller's."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import pytest

@@ -1,7 +1,5 @@
 """Every part of results of every kind, changed: what is accepted must say nothing else than before."""
 
-from __future__ import annotations
-
 import copy
 import json
 import random

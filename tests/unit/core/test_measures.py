@@ -1,7 +1,5 @@
 """One comparison, one measure: values, bounds, gaps, ratios, and how tables show them."""
 
-from __future__ import annotations
-
 import pytest
 
 from ioopt.comparing import compare_rows

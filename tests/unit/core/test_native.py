@@ -1,7 +1,5 @@
 """Reading and writing native files: every refusal names the place; writing destroys nothing."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import gzip

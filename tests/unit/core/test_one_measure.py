@@ -1,7 +1,5 @@
 """One measure from solve to report: what ip optimises, what rows state, what comes once a comparison."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Sizes that no machine could hold are refused where they are read, before anything is allocated."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import pytest

@@ -1,7 +1,5 @@
 """The front door: what happens when solvers fail, are interrupted, or claim too much."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest
@@ -20,16 +18,17 @@ PROBLEM = document(1, {}, {"t0": (5,)})
 PLAN = ReplicationPlan(assign={"t0": "n0"}, order={"n0": ("t0",)})
 
 
-def good(problem, request):
-    return Outcome(PLAN, bound=5.0)
+def answering(*what, **more):
+    return lambda problem, request: Outcome(*what, **more)
 
 
-def modest(problem, request):
-    return Outcome(PLAN, bound=4.0)
-
-
-def boastful(problem, request):
-    return Outcome(PLAN, bound=6.0)
+good, modest, boastful = (answering(PLAN, bound=bound) for bound in (5.0, 4.0, 6.0))
+# It states more building than has gone by, as a solver with a clock of its own may.
+slow_builder = answering(PLAN, build_seconds=1e6)
+quick_builder = answering(PLAN, build_seconds=-1.0)
+hopeless = answering(None, infeasible=True, notes=("no disk holds t0",))
+late = answering(None, stop=StopReason.TIME)
+broken_plan = answering(ReplicationPlan(order={"n0": ()}), bound=0.0)
 
 
 def failing(problem, request):
@@ -55,27 +54,6 @@ def interrupted_elsewhere(problem, request):
     request.incumbents.objective_name = "makespan_seconds"
     request.incumbents.report(PLAN, 5.0, bound=4.5)
     raise KeyboardInterrupt
-
-
-def slow_builder(problem, request):
-    """States more building than has gone by, as a solver with a clock of its own may."""
-    return Outcome(PLAN, build_seconds=1e6)
-
-
-def quick_builder(problem, request):
-    return Outcome(PLAN, build_seconds=-1.0)
-
-
-def hopeless(problem, request):
-    return Outcome(None, infeasible=True, notes=("no disk holds t0",))
-
-
-def late(problem, request):
-    return Outcome(None, stop=StopReason.TIME)
-
-
-def broken_plan(problem, request):
-    return Outcome(ReplicationPlan(order={"n0": ()}), bound=0.0)
 
 
 def fake_check(problem, plan, schedule):

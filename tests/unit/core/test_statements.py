@@ -1,7 +1,5 @@
 """Nothing that a result states is believed: each statement made false is a violation of its own."""
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Trace Event JSON, CSV and Gantt chart of one small timeline, read back."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """Units, options, deadlines and settings: values by hand, refusals as tables."""
 
-from __future__ import annotations
-
 import pytest
 from pydantic import BaseModel, ConfigDict
 

@@ -1,7 +1,5 @@
 """The gangedness monitor, its verdicts on files of counts, CSV reader and plot."""
 
-from __future__ import annotations
-
 import json
 import math
 from typing import Any

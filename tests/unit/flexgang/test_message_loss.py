@@ -1,7 +1,5 @@
 """What stretches of quanta lose in messages: gamma_sub as far as messages show it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """The perturbation laboratory: schedules and applications by hand, slopes, plots."""
 
-from __future__ import annotations
-
 import json
 import math
 from itertools import pairwise

@@ -3,8 +3,6 @@
 At the end the checkers' own response of an I/O job, by hand and against the chain.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import tracemalloc

@@ -1,7 +1,5 @@
 """quantum-model instances: parsing, measuring, generating and plotting."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

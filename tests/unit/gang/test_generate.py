@@ -1,7 +1,5 @@
 """Gang workloads: calibrated preset, placements, Lublin-Feitelson, SWF import."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

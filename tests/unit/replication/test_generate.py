@@ -1,7 +1,5 @@
 """IMAGE, SAT and PPA workloads: the figures of Section 5.1, the overlap wanted, seeds, refusals."""
 
-from __future__ import annotations
-
 import itertools
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """Generated workflows: shapes by hand, seeds, disks, refusals; and the bundled ones."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

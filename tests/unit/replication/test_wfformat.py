@@ -1,7 +1,5 @@
 """WfFormat: what becomes what, selections, oddities, refusals, and a fuzz."""
 
-from __future__ import annotations
-
 import json
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Estee's and SAGA's graphs and Nextflow traces: what becomes what, what is refused, and by which words."""
 
-from __future__ import annotations
-
 import io
 import json
 import zipfile
