@@ -53,8 +53,7 @@ class GangScheduler:
         policy: str | GangPolicy = "guarded-iogs",
         settings: Mapping[str, object] | None = None,
     ) -> None:
-        given = machine if isinstance(machine, Machine) else validate(Machine, machine, "machine")
-        self.machine: Machine = given
+        self.machine: Machine = validate(Machine, machine, "machine")
         self.policy_name = policy if isinstance(policy, str) else policy.name
         self.settings = dict(settings or {})
         self._policy = gang_policy(policy, self.settings)[0] if isinstance(policy, str) else policy
