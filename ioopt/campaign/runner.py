@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from itertools import islice
 from multiprocessing import connection
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from ioopt.campaign.grid import Source
 from ioopt.campaign.store import FAILED, Store
@@ -48,16 +48,6 @@ MEMORY_SECONDS = 0.1
 
 Listener = Callable[[int, int, str], None]
 """Told how many tasks of how many are done, and how many failed, in words."""
-
-
-class Workers(Protocol):
-    """Whatever runs tasks."""
-
-    def answers(
-        self, tasks: Sequence[Task], sources: Mapping[str, Source]
-    ) -> Iterator[tuple[Task, Any]]:
-        """Every task as it comes back with its row, else with why it did not: an exception, or None
-        when its worker died."""
 
 
 @contextmanager
@@ -201,7 +191,8 @@ class Cluster:
     def answers(
         self, tasks: Sequence[Task], sources: Mapping[str, Source]
     ) -> Iterator[tuple[Task, Any]]:
-        """Every task as it comes back (:func:`perform` itself never raises)."""
+        """Every task as it comes back with its row, else with why it did not: an exception, or None
+        when its worker died."""
         from distributed import as_completed
         from distributed.scheduler import KilledWorker
 
@@ -238,6 +229,10 @@ class Cluster:
 
 def _same(source: Source) -> Source:
     return source
+
+
+Workers = Pool | Cluster
+"""Whatever runs tasks."""
 
 
 def run_tasks(

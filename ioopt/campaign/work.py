@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 from ioopt.campaign.grid import Point, Source, content_key
@@ -34,11 +34,9 @@ DONE = "done"
 class Experiment:
     """One call: ``target`` is ``module:function``, importable on the workers.
 
-    The function takes ``settings`` as keywords and returns a mapping that JSON can hold. ``key``
-    is stable over sessions and machines, as that of a point is.
+    The function takes ``settings`` as keywords and returns a mapping that JSON can hold.
     """
 
-    key: str
     study: str
     target: str
     settings: Mapping[str, Any]
@@ -46,18 +44,15 @@ class Experiment:
     source: ClassVar[str] = ""
     """It is of no instance."""
 
+    @cached_property
+    def key(self) -> str:
+        """Of target, settings and version; stable over sessions and machines, as that of a point is."""
+        return content_key([FAMILY, self.target, self.settings, __version__])
+
     @property
     def seed(self) -> int:
         """The setting ``seed`` (0 when the function takes none)."""
         return int(self.settings.get("seed", 0))
-
-
-def make_experiment(
-    study: str, target: str, settings: Mapping[str, Any], hard_limit: float | None = None
-) -> Experiment:
-    """The experiment of calling *target* with *settings*, keyed by both and the version of ioopt."""
-    key = content_key([FAMILY, target, settings, __version__])
-    return Experiment(key, study, target, settings, hard_limit)
 
 
 Row = Json

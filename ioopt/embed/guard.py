@@ -18,7 +18,7 @@ from ioopt.errors import InstanceError
 
 T = TypeVar("T")
 
-MAX_ABANDONED = 4
+MAX_ABANDONED, MAX_NOTES = 4, 100
 MAX_WAIT_SECONDS = 1e8
 """Longer deadlines (three years) are cut to this; the clock takes no more than 292 years."""
 
@@ -42,6 +42,12 @@ class Refused:
 
     def __bool__(self) -> bool:
         return False
+
+
+def note(notes: list[str], text: str) -> None:
+    """Add *text* to the *notes* of an object that lives long; the oldest go."""
+    notes.append(text)
+    del notes[:-MAX_NOTES]
 
 
 @contextmanager

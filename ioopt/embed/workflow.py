@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Literal, Self
 
 from ioopt.decisions.replication import Pair
-from ioopt.embed.guard import Guard, restoring
+from ioopt.embed.guard import Guard, note, restoring
 from ioopt.embed.live_view import LiveView, make_dispatcher
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.native import validate
@@ -31,7 +31,6 @@ from ioopt.solvers.replication.dispatch import locality
 from ioopt.units import counted
 
 FileLike = Mapping[str, object] | File
-_MAX_NOTES = 100
 _COMPACT = 256
 WAITS, ENDED, WITHDRAWN = "waits", "ended", "withdrawn"
 
@@ -373,8 +372,7 @@ class WorkflowDispatcher(LiveView):
         )
         if notes:
             self._policy = locality
-            self.notes.append(f"{self.now:g} s: {notes[0]}, and so is the rest of the run")
-            del self.notes[:-_MAX_NOTES]
+            note(self.notes, f"{self.now:g} s: {notes[0]}, and so is the rest of the run")
         return pair
 
     def _wrong(self, pair: Pair | None) -> str | None:

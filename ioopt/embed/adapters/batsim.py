@@ -21,13 +21,13 @@ from typing import Any
 from ioopt.decisions.ordering import time_tolerance
 from ioopt.embed.adapters.batsim_steps import Step, Transfers, steps_of
 from ioopt.embed.batch import BatchCluster
+from ioopt.embed.guard import note
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.batsim.profiles import intervals, numbers
 from ioopt.problems.base import Json
 from ioopt.registry.policies import io_policy
 
 _DONE = "COMPLETED_SUCCESSFULLY"
-_MAX_NOTES = 100
 _ROUNDED = 1e-6
 """Batsim tells times with six decimals."""
 
@@ -290,8 +290,8 @@ class BatsimDecider:
             barred = {name for name, job in self._jobs.items() if self._is_down(job)}
             for name in self._transfers.admit(self._now, barred):
                 self._launch(self._jobs[name])
-            for note in self._transfers.notes:
-                self._note(f"{self._now:g} s: {note}")
+            for why in self._transfers.notes:
+                self._note(f"{self._now:g} s: {why}")
             self._ask_wake_up(self._transfers)
         if self._dynamic and self._static_over and not self._jobs and not self._finished:
             self._finished = True
@@ -357,5 +357,4 @@ class BatsimDecider:
         self._events.append({"timestamp": self._now, "type": kind, "data": data})
 
     def _note(self, text: str) -> None:
-        self.notes.append(text)
-        del self.notes[:-_MAX_NOTES]
+        note(self.notes, text)

@@ -84,12 +84,15 @@ class Scheduler(SchedulerBase):
         input_sizes: Mapping[Job, int],
     ) -> Sequence[Job] | None:
         """The chosen jobs, or None to let Snakemake's greedy scheduler choose."""
+        until = Deadline(getattr(self.settings, "time_limit", None) or 2.0)
         try:
             # At 100,000 jobs a third of the time would go to the collector walking all of Snakemake's DAG.
             with collector_paused():
-                return self._select(
-                    selectable_jobs, remaining_jobs, available_resources, input_sizes
+                left = list(remaining_jobs)
+                asked = question(
+                    selectable_jobs, left, available_resources, input_sizes, self._temp
                 )
+                return self._select(asked, left, until)
         except Exception as error:
             self.logger.warning(
                 f"ioopt could not select jobs ({error}); using the greedy scheduler"
@@ -97,15 +100,8 @@ class Scheduler(SchedulerBase):
             return None
 
     def _select(
-        self,
-        selectable: Iterable[Job],
-        remaining: Iterable[Job],
-        available: Mapping[str, int | str],
-        sizes: Mapping[Job, int],
+        self, asked: "Question", left: Sequence[Job], until: Deadline
     ) -> Sequence[Job] | None:
-        until = Deadline(getattr(self.settings, "time_limit", None) or 2.0)
-        left = list(remaining)
-        asked = question(selectable, left, available, sizes, self._temp)
         if self._data is not None:
             chosen = self._data.choose(asked, left, until)
             for text in self._data.notes:
@@ -168,7 +164,7 @@ class Question:
 
 def question(
     selectable: Iterable[Job],
-    remaining: Iterable[Job],
+    remaining: Sequence[Job],
     available: Mapping[str, int | str],
     sizes: Mapping[Job, int],
     temp: TempInputs,
@@ -178,12 +174,8 @@ def question(
     names = [
         name for name, value in available.items() if isinstance(value, int) and value < ENDLESS
     ]
-    left = list(remaining)
-    temp.update(left)
-    readers: Counter[str] = Counter()
-    for job in left:
-        if temp[job]:
-            readers.update(temp[job])
+    temp.update(remaining)
+    readers = Counter(name for job in remaining for name in temp[job])
     # Snakemake hands over sets: an order of their own makes runs repeat
     jobs = sorted(selectable, key=lambda job: str(getattr(job, "jobid", job)))
     temp_bytes: dict[str, int] = {}
