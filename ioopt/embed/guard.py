@@ -94,12 +94,6 @@ class Guard:
         self._abandoned: list[threading.Thread] = []
         self._worker: _Worker | None = None
 
-    @property
-    def abandoned(self) -> int:
-        """How many solvers still run after their caller stopped waiting."""
-        self._abandoned = [thread for thread in self._abandoned if thread.is_alive()]
-        return len(self._abandoned)
-
     def run(
         self,
         wanted: Callable[[], T],
@@ -132,7 +126,8 @@ class Guard:
         """The value of *wanted* and None, or None and why there is no value."""
         if deadline is None:
             return _called(wanted)
-        if self.abandoned >= MAX_ABANDONED:
+        self._abandoned = [thread for thread in self._abandoned if thread.is_alive()]
+        if len(self._abandoned) >= MAX_ABANDONED:
             return None, f"the solver hung {MAX_ABANDONED} times and is not asked again"
         worker = self._worker
         if worker is None or not worker.thread.is_alive():  # it does not live on in a forked child

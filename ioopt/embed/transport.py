@@ -204,11 +204,9 @@ class SocketServer:
     Processes are forked from a server that has imported what they need.
     """
 
-    def __init__(
-        self, path: str, max_bytes: int = MAX_LINE_BYTES, connections: int = MAX_CONNECTIONS
-    ) -> None:
+    def __init__(self, path: str, max_bytes: int = MAX_LINE_BYTES) -> None:
         self.endpoint, self.max_bytes = path, max_bytes
-        self.connections = max(1, min(connections, MAX_UNFINISHED_BYTES // max_bytes))
+        self.connections = max(1, min(MAX_CONNECTIONS, MAX_UNFINISHED_BYTES // max_bytes))
         self._clients: list[_Client] = []
         self._stop_at: float | None = None
         self._waker, self._wake = os.pipe()

@@ -147,9 +147,7 @@ class WorkflowDispatcher(LiveView):
 
     def failed(self, task: str, now: float) -> None:
         """A task that runs has failed: it waits again, as if it had just been submitted."""
-        self._fail(self._runs(task), now)
-
-    def _fail(self, k: int, now: float) -> None:
+        k = self._runs(task)
         self._tick(now)
         self.ends(k, {})
         self._enter(self._tasks[k])
@@ -177,7 +175,7 @@ class WorkflowDispatcher(LiveView):
         i = self._index(node)
         self._down.add(i)
         for k in [k for k, where in self._running.items() if where == i]:
-            self._fail(k, now)
+            self.failed(self._tasks[k].id, now)
         gone = set(self._holds[i])
         self._go(gone, i)
         if not self._stored:

@@ -76,9 +76,7 @@ def test_held_jobs_are_staged_placed_and_released():
 def test_a_restart_uses_the_staging_jobs_that_are_there():
     first = Recorded([held(1, "f0")])
     (done,) = placer(first).place()
-    mark = next(w for w in first.told if w[0] == "sbatch")[7].partition("=")[2]
-    staging = {"job_id": 101, "job_state": "PENDING", "state_reason": "None", "comment": mark}
-    again = Recorded([held(1, "f0"), staging])
+    again = Recorded([held(1, "f0"), first.jobs[-1]])
     (placed,) = placer(again).place()
     assert placed.node == done.node
     assert not any(words[0] == "sbatch" for words in again.told)
@@ -87,13 +85,7 @@ def test_a_restart_uses_the_staging_jobs_that_are_there():
 def test_a_job_whose_staging_failed_is_placed_again():
     first = Recorded([held(1, "f0")])
     placer(first).place()
-    mark = next(w for w in first.told if w[0] == "sbatch")[7].partition("=")[2]
-    failed = {
-        "job_id": 101,
-        "job_state": "FAILED",
-        "state_reason": "NonZeroExitCode",
-        "comment": mark,
-    }
+    failed = first.jobs[-1] | {"job_state": "FAILED", "state_reason": "NonZeroExitCode"}
     again = Recorded([held(1, "f0", reason="DependencyNeverSatisfied"), failed])
     (placed,) = placer(again).place()
     assert placed.staging == (101,) and [words[0] for words in again.told].count("sbatch") == 1

@@ -59,12 +59,11 @@ def run_command(words: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class Placement:
-    """One job placed: its node, the ids of the staging jobs it waits for, the job before it."""
+    """One job placed: its node, and the ids of the staging jobs it waits for."""
 
     job: int
     node: str
     staging: tuple[int, ...]
-    after: int | None
 
 
 class SlurmPlacer:
@@ -190,7 +189,7 @@ class SlurmPlacer:
         self._change([*words, f"Dependency={','.join(conditions)}"] if conditions else words)
         self._change(["scontrol", "release", str(job)])
         self._last[node] = job
-        return Placement(job, node, tuple(waits), before)
+        return Placement(job, node, tuple(waits))
 
     def _submit_staging(
         self, file: str, node: str, source: str | None, staged: Mapping[tuple[str, str], int]

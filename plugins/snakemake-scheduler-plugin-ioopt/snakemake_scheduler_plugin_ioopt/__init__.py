@@ -26,35 +26,27 @@ Job = Any
 """A job of Snakemake."""
 
 
+def _setting(kind: type, help: str, default: object = None) -> Any:
+    return field(default=default, metadata={"help": help, "type": kind})
+
+
 @dataclass
 class SchedulerSettings(SchedulerSettingsBase):
     """Settings on Snakemake's command line: ``--scheduler-ioopt-time-limit`` and so on."""
 
-    time_limit: float | None = field(
-        default=2.0,
-        metadata={"help": "Seconds a selection may take, building included.", "type": float},
+    time_limit: float | None = _setting(
+        float, "Seconds a selection may take, building included.", 2.0
     )
-    deadline: float | None = field(
-        default=None, metadata={"help": "It is now the time limit.", "type": float}
-    )
+    deadline: float | None = _setting(float, "It is now the time limit.")
     data: bool = field(
         default=False,
         metadata={
             "help": "Start jobs so that temporary files go soon, not as many cores as can be."
         },
     )
-    disk_mb: int | None = field(
-        default=None,
-        metadata={"help": "Megabytes that files written by jobs may take at once.", "type": int},
-    )
-    policy: str | None = field(
-        default=None,
-        metadata={"help": "Of the data order: depth-first (default) or submission.", "type": str},
-    )
-    in_flight: int | None = field(
-        default=None,
-        metadata={"help": "Most samples (wildcard sample) begun and not ended.", "type": int},
-    )
+    disk_mb: int | None = _setting(int, "Megabytes that files written by jobs may take at once.")
+    policy: str | None = _setting(str, "Of the data order: depth-first (default) or submission.")
+    in_flight: int | None = _setting(int, "Most samples (wildcard sample) begun and not ended.")
 
 
 class Scheduler(SchedulerBase):
