@@ -30,13 +30,12 @@ def read_work_directory(
     from ioopt.solving import load
 
     name = named(file)
-    data: object = None
+    data: object = file
     if file not in entries():
         trace = not read_text(file).lstrip("\ufeff \t\r\n").startswith(("{", "["))
-        data = None if trace else read_json(file)
-        if trace or (
-            isinstance(data, Mapping) and not str(data.get("format")).startswith("ioopt/")
-        ):
+        data = file if trace else read_json(file)
+        told = str(data.get("format")) if isinstance(data, Mapping) else "ioopt/"
+        if trace or not told.startswith("ioopt/"):
             if cores is None:
                 raise UsageError("--cores N: a recorded workflow does not say the machine's")
             # nothing but the cores is used, and nothing said of what is told
@@ -47,12 +46,12 @@ def read_work_directory(
             else:
                 found = problem_from_wfformat(data, name, machine=machine)
             return _of_record(found, cores, quota, samples, scratch, name)
-    problem = load(file if data is None else data)
+    problem = load(data)
     if not isinstance(problem, WorkDirectoryProblem):
         kinds = "ioopt/work-directory, WfFormat or a trace"
         raise UsageError(f"{file}: {problem.format}: wanted {kinds}")
-    told = {"cores": cores, "quota_bytes": quota}
-    given = {key: value for key, value in told.items() if value is not None}
+    asked = {"cores": cores, "quota_bytes": quota}
+    given = {key: value for key, value in asked.items() if value is not None}
     made = validate(WorkDirectoryProblem, problem.model_dump(by_alias=True) | given, name)
     return made.copies(samples)
 

@@ -43,13 +43,8 @@ SIZED = ("tasks", "many_tasks", "ppa_tasks", "most_500")
 """Settings that are sizes of the run."""
 LINKS: tuple[LinkModel, ...] = ("shared", "per-node")
 SPAN = "makespan_seconds"
-NAMES = {
-    "two-stage": "IP",
-    "hierarchical": "IP",
-    "minmin": "MinMin",
-    "job-data-present": "JobDataPresent",
-}
 IP = ("two-stage", "hierarchical")
+NAMES = {**dict.fromkeys(IP, "IP"), "minmin": "MinMin", "job-data-present": "JobDataPresent"}
 
 
 @dataclass(frozen=True)
