@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from ioopt.catalog import entries
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.cluster import Machine
 from ioopt.formats.native import named, read_json, read_text, validate
@@ -13,6 +14,7 @@ from ioopt.formats.wfformat.instance import problem_from_wfformat
 from ioopt.generate.work_directory import of_workflow
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.problems.work_directory import WorkDirectoryProblem
+from ioopt.solving import load
 
 _TAG = re.compile(r"\S+\s+\((.+)\)(?: #\d+)?")
 
@@ -26,9 +28,6 @@ def read_work_directory(
     *cores* and *quota* (bytes) go before what an instance says, *samples* are copies; *scratch* is in
     bytes of outputs; a trace may have a *dag*. Raises InstanceError and UsageError.
     """
-    from ioopt.catalog import entries
-    from ioopt.solving import load
-
     name = named(file)
     data: object = file
     if file not in entries():

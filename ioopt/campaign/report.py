@@ -14,6 +14,7 @@ from ioopt.campaign.work import FAMILY
 from ioopt.comparing.measures import COUNTED, NOT_APPLICABLE, synthetic_footnote
 from ioopt.comparing.picture import RATIO_TITLE, plot_ratios
 from ioopt.errors import UsageError
+from ioopt.plot.layout import shortened
 from ioopt.plot.page import NO_PICTURES, can_draw, figure, page, table
 from ioopt.tables import percent
 from ioopt.units import column, quantity, title
@@ -55,8 +56,6 @@ def ratios(rows: pd.DataFrame) -> Any:
 
 def _instances(rows: pd.DataFrame) -> str:
     """Which instances the rows are of."""
-    from ioopt.plot.layout import shortened
-
     names = [str(name) for name in rows["instance"].unique()]
     found = {labels.get("preset") for _, labels in frames.objects(rows, "labels")}
     presets = sorted(str(preset) for preset in found if preset)

@@ -17,11 +17,13 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
+from ioopt import registry
 from ioopt.campaign.grid import Point, Source, content_key
 from ioopt.campaign.store import FAILED
 from ioopt.errors import NotApplicableError
 from ioopt.problems.base import Json
 from ioopt.result import Status
+from ioopt.solving import solve
 from ioopt.version import __version__
 
 FAMILY = "experiment"
@@ -88,8 +90,6 @@ def _problem(source: Source) -> Any:
 
 def _solve(point: Point, source: Source) -> Row:
     """The row of a solve."""
-    from ioopt.solving import solve
-
     result = solve(
         _problem(source), point.solver, measure=point.measure, settings=point.settings, seed=point.seed,
         time_limit=point.time_limit, threads=point.threads, backend=point.backend,
@@ -103,9 +103,7 @@ def _solve(point: Point, source: Source) -> Row:
 
 def _call(experiment: Experiment) -> Row:
     """The row of an experiment, with what its function returned."""
-    from ioopt.registry import load_target
-
-    function = load_target(experiment.target)
+    function = registry.load_target(experiment.target)
     begun = time.perf_counter()
     found = function(**experiment.settings)
     seconds = time.perf_counter() - begun
@@ -141,8 +139,6 @@ def _identity(task: Task, source: Source | None) -> Row:
             "instance": task.study, "digest": task.target, "family": FAMILY, "kind": FAMILY,
             "solver": task.target.replace(":", "."), "labels": {}, "repeat": 0,
         }  # fmt: skip
-    from ioopt import registry
-
     assert source is not None
     if task.backend:
         known["settings"]["backend"] = task.backend

@@ -251,7 +251,11 @@ class SocketServer:
         left = 1000 * (min(moments) - time.monotonic()) if moments else None
         for handle, _ in poll.poll(None if left is None else max(left, 0) + 1):
             if handle in ends:
-                self._ended(ends[handle])
+                each = ends[handle]
+                if each.process.exitcode and each.end_at is None:
+                    said = "the process that served this connection has ended"
+                    _tell(each.connection, "internal", said)
+                self._drop(each)
             elif handle in here:
                 here[handle].end_at = time.monotonic() + LEAVE_SECONDS
             elif self._stop_at is None and handle == self._listener.fileno():
@@ -259,13 +263,6 @@ class SocketServer:
         for each in [*self._clients]:
             if each.end_at is not None and time.monotonic() >= each.end_at:
                 self._drop(each)
-
-    def _ended(self, each: _Client) -> None:
-        """A process has ended: with what its client sent, or before that."""
-        if each.process.exitcode and each.end_at is None:
-            said = "the process that served this connection has ended"
-            _tell(each.connection, "internal", said)
-        self._drop(each)
 
     def _drop(self, each: _Client) -> None:
         self._clients.remove(each)
@@ -286,8 +283,7 @@ class SocketServer:
         try:
             if len(self._clients) >= self.connections:
                 raise OSError(f"{self.connections} connections are served already")
-            given = (connection, self.max_bytes)
-            process = self._forks.Process(target=serve, args=given)
+            process = self._forks.Process(target=serve, args=(connection, self.max_bytes))
             process.start()
         except (OSError, EOFError) as error:
             reason = getattr(error, "strerror", None) or error

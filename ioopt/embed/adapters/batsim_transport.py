@@ -59,8 +59,8 @@ class BatsimServer:
             self._bound = Path(self.endpoint.removeprefix("ipc://"))
         self._stopped = False
 
-    def run(self) -> int:
-        """Answer until the simulation ends or :meth:`stop`; returns how many messages there were.
+    def run(self) -> None:
+        """Answer until the simulation ends or :meth:`stop`.
 
         Raises InstanceError when Batsim, once its simulation has begun, sends JSON that is not
         of its protocol; an answer without events goes first, so that it does not wait for ever.
@@ -68,7 +68,6 @@ class BatsimServer:
         """
         from zmq import SRCFD
 
-        answered = 0
         try:
             while not self._decider.ended and not self._stopped:
                 if not self._socket.poll(_POLL_MILLISECONDS):
@@ -86,12 +85,10 @@ class BatsimServer:
                     self._watch()  # a handle may have been somebody else's before
                     self._handle = frames[-1].get(SRCFD)
                 self._socket.send_multipart([sender, *path, json.dumps(reply).encode()])
-                answered += 1
                 if broken is not None:
                     raise broken
         finally:
             self.close()
-        return answered
 
     def _watch(self) -> None:
         """Note which connections have ended; that of the simulation does not come back."""
