@@ -84,9 +84,8 @@ def break_even(fractions: Sequence[float], saved: Sequence[Floats]) -> Floats:
     """
     places, found = np.array([0.0, *fractions]), np.array([0 * saved[0], *saved])
     found[0] = 0.0
-    last = len(fractions) - np.argmax(
-        found[::-1] < WORTH, axis=0
-    )  # where it is below for the last time
+    # where it is below for the last time
+    last = len(fractions) - np.argmax(found[::-1] < WORTH, axis=0)
     after, column = np.minimum(last + 1, len(fractions)), np.arange(found.shape[1])
     low, high = found[last, column], found[after, column]
     part = (WORTH - low) / np.where(last < after, high - low, 1.0)

@@ -239,9 +239,8 @@ class GangScheduler:
                 call = job["id"], job["files"], job["local"], job["remote"], job["arrival"]
                 if not isinstance(key, int) or not key < state["next"] or key in made._ids:
                     raise ValueError(f"key {key!r}")
-                if not made.arrive(*call) or not made.served(
-                    job["id"], job["attained"], job["need"]
-                ):
+                told = job["id"], job["attained"], job["need"]
+                if not made.arrive(*call) or not made.served(*told):
                     raise ValueError(made.notes[-1])
             gangs, count = made._state.waiting, len(state["places"])
             if len(gangs) < count:

@@ -79,10 +79,7 @@ def _work(
     wanted: SimpleQueue[Callable[[], Any] | None], answers: SimpleQueue[tuple[Any, str | None]]
 ) -> None:
     """The loop of a worker; None ends it."""
-    while True:
-        function = wanted.get()
-        if function is None:
-            return
+    while (function := wanted.get()) is not None:
         answers.put(_called(function))
         del function
 

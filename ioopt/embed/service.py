@@ -142,9 +142,8 @@ class Service:
         if len(self._sessions) >= MAX_SESSIONS:
             oldest = min(self._sessions, key=self._used.__getitem__)
             if self._clock() - self._used[oldest] < IDLE_SECONDS:
-                raise MessageError(
-                    "invalid", f"there are at most {MAX_SESSIONS} sessions: close one"
-                )
+                said = f"there are at most {MAX_SESSIONS} sessions: close one"
+                raise MessageError("invalid", said)
             del self._sessions[oldest], self._used[oldest]
         cls = getattr(embed, name)
         if "state" in message and "arguments" in message:

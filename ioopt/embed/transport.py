@@ -53,14 +53,11 @@ class StreamServer:
         A line past the limit is read to its end in pieces, so that memory stays bounded.
         """
         answered = 0
-        while not self._stopped:
-            line = self._source.readline(self._service.max_bytes + 1)
-            if not line:
-                break
-            self._busy = True
-            rest = line
-            while not rest.endswith(b"\n") and len(rest) > self._service.max_bytes:
-                rest = self._source.readline(self._service.max_bytes + 1)
+        most = self._service.max_bytes
+        while not self._stopped and (line := self._source.readline(most + 1)):
+            self._busy, rest = True, line
+            while not rest.endswith(b"\n") and len(rest) > most:
+                rest = self._source.readline(most + 1)
             if line.strip():
                 self._sink.write(self._service.handle(line.rstrip(b"\n")))
                 self._sink.flush()
@@ -159,9 +156,8 @@ class StdioServer:
     def __init__(self, max_bytes: int = MAX_LINE_BYTES) -> None:
         self._group = not sys.stdin.isatty()  # a terminal talks to its own group alone
         self._stopping: float | None = None
-        self._process = subprocess.Popen(
-            _command(max_bytes), process_group=0 if self._group else None
-        )
+        group = 0 if self._group else None
+        self._process = subprocess.Popen(_command(max_bytes), process_group=group)
 
     def run(self) -> None:
         """Serve until the input ends, the reader of the output has gone, or :meth:`stop`."""

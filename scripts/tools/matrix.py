@@ -40,17 +40,13 @@ def lowest() -> list[str]:
 def build(folder: str) -> dict[str, str]:
     """Wheel and sdist of the checkout's files, by their kind; the wheel is built from the sdist."""
     tree = Path(folder, "tree")
-    for name in subprocess.check_output(
-        ["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=ROOT, text=True
-    ).split("\0"):
+    listing = ["git", "ls-files", "-co", "--exclude-standard", "-z"]
+    for name in subprocess.check_output(listing, cwd=ROOT, text=True).split("\0"):
         if name and (ROOT / name).exists():
             (tree / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, tree / name, follow_symlinks=False)
-    subprocess.run(
-        [sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, str(tree)],
-        check=True,
-        stdout=subprocess.DEVNULL,
-    )
+    building = [sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, str(tree)]
+    subprocess.run(building, check=True, stdout=subprocess.DEVNULL)
     return {"wheel": glob(f"{folder}/*.whl")[0], "sdist": glob(f"{folder}/*.tar.gz")[0]}
 
 

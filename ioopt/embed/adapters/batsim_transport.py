@@ -7,13 +7,13 @@ It ends with the simulation, or when the peer's connection does.
 
 import json
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ioopt.embed.adapters.batsim import BatsimDecider, RefusedError
 from ioopt.embed.service import finite
 from ioopt.errors import InstanceError, UsageError, missing
+from ioopt.problems.base import Json
 
 _POLL_MILLISECONDS = 200
 MAX_NOTES = 1000
@@ -101,9 +101,7 @@ class BatsimServer:
             if said["value"] != self._handle or ended:
                 self._gone[said["value"]] = ended
 
-    def _reply(
-        self, sender: bytes, text: bytes
-    ) -> tuple[Mapping[str, object], InstanceError | None]:
+    def _reply(self, sender: bytes, text: bytes) -> tuple[Json, InstanceError | None]:
         """The reply, and why the service cannot go on after it."""
         now = 0.0
         try:

@@ -202,9 +202,8 @@ class Placement(SchedulerPlugin):
         self.report.plans += 1
         workers = sorted(scheduler.running, key=lambda ws: (str(ws.name), ws.address))
         self._addresses = [ws.address for ws in workers]
-        held = sorted(
-            (scheduler.tasks[key] for key in self._held), key=lambda ts: ts.priority or ()
-        )
+        states = (scheduler.tasks[key] for key in self._held)
+        held = sorted(states, key=lambda ts: ts.priority or ())
         under_way = [scheduler.tasks[key] for key in self._given]
         self._keys = [ts.key for ts in (*held, *under_way)]
         self._index = {key: k for k, key in enumerate(self._keys)}

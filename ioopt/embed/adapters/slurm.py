@@ -41,19 +41,16 @@ Runner = Callable[[Sequence[str]], str]
 
 def run_command(words: Sequence[str]) -> str:
     """Run a Slurm command; BackendMissingError without it, BackendFailureError when it fails."""
+    command, limit = shlex.join(words), COMMAND_SECONDS
     try:
-        done = subprocess.run(
-            words, capture_output=True, text=True, check=False, timeout=COMMAND_SECONDS
-        )
+        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=limit)
     except subprocess.TimeoutExpired:
-        raise BackendFailureError(
-            f"{shlex.join(words)}: no answer within {COMMAND_SECONDS:g} s"
-        ) from None
+        raise BackendFailureError(f"{command}: no answer within {limit:g} s") from None
     except FileNotFoundError:
         raise BackendMissingError(f"{words[0]} is not installed (Debian: slurm-wlm)") from None
     if done.returncode != 0:
         text = " ".join((done.stderr or done.stdout).split())
-        raise BackendFailureError(f"{shlex.join(words)}: {text or done.returncode}")
+        raise BackendFailureError(f"{command}: {text or done.returncode}")
     return done.stdout
 
 
