@@ -20,7 +20,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, ProcessPoolExecutor, wait
 from concurrent.futures import Future as Promise
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
 from multiprocessing import connection
@@ -76,7 +76,7 @@ def open_workers(
             yield Cluster(client)
 
 
-class Pool:
+class Pool(AbstractContextManager["Pool"]):
     """At most *workers* processes, started as they are needed. Use as a context manager.
 
     One that uses more than *memory_bytes* ends, as if it had died by itself; raises
@@ -91,9 +91,6 @@ class Pool:
                 import psutil  # noqa: F401  # before anything is begun
             except ImportError:
                 raise missing("psutil", "memory_limit") from None
-
-    def __enter__(self) -> Pool:
-        return self
 
     def __exit__(self, *exc: object) -> None:
         for worker in self._workers:

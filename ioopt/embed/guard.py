@@ -19,6 +19,8 @@ from ioopt.errors import InstanceError
 T = TypeVar("T")
 
 MAX_ABANDONED, MAX_NOTES = 4, 100
+DEADLINE_SHARE = 0.8
+"""Part of a call's deadline that the solver is told; the rest is for building, checking, the fallback."""
 MAX_WAIT_SECONDS = 1e8
 """Longer deadlines (three years) are cut to this; the clock takes no more than 292 years."""
 
