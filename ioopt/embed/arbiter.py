@@ -60,7 +60,8 @@ class IoArbiter:
     function from a :class:`~ioopt.decisions.batch_io.View` to rates. The arbiter reads neither clock
     nor file and is not thread-safe: one scheduler thread calls it. Invalid input to
     :meth:`request`, :meth:`progress` and :meth:`finish` raises an ioopt error and changes nothing;
-    :meth:`decide` never raises. ``notes`` say what happened in the last decision.
+    :meth:`decide` never raises. ``policy`` is the policy's name; ``notes`` say what happened in the last
+    decision.
     """
 
     def __init__(
@@ -75,7 +76,7 @@ class IoArbiter:
             policy = io_policy(policy, self._settings)
         elif not isinstance(policy, IoPolicy):
             policy = IoPolicy.of(getattr(policy, "__name__", "custom"), policy)
-        self._policy = policy
+        self._policy, self.policy = policy, policy.name
         self._limits = Limits.of(self.machine)
         self._own_limits = self._limits._replace(own_peaks=True)
         self._own: set[int | str] = set()
@@ -84,11 +85,6 @@ class IoArbiter:
         self._guard = Guard()
         self._most = float("inf") if policy.ignores_limit else self._limits.storage * _SLACK
         self.notes: tuple[str, ...] = ()
-
-    @property
-    def policy(self) -> str:
-        """Name of the policy."""
-        return self._policy.name
 
     def __repr__(self) -> str:
         told = f"{counted(self.machine.nodes, 'node')}, {counted(len(self), 'request')}"

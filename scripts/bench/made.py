@@ -72,11 +72,9 @@ def put(folder: Path, problem: Any, name: str) -> None:
 def graphs(machine: Machine) -> Iterator[ReplicationProblem]:
     """Estee's graphs of the shared data, planned with expected durations."""
     for file in sorted(shared_data("workflows").glob("*.zip")):
-        for place in itertools.count():
-            try:
+        with suppress(UsageError):  # there is none of that number
+            for place in itertools.count():
                 yield read_estee(str(file), str(place), machine)[0]
-            except UsageError:
-                break
 
 
 def with_small_disks(problem: ReplicationProblem) -> ReplicationProblem:
