@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from batch_io_traces import FLAT
 
 from ioopt.advice.runs import BASELINE
 from ioopt.problems.batch_io import BatchIoProblem
@@ -37,13 +38,9 @@ def truth(storage: float, fraction: float, seed: int, days: int = 56) -> BatchIo
             {"id": k + 1, "submit_seconds": float(submit[k] - submit[0]), "nodes": int(nodes[k]),
              "walltime_seconds": float(length[k] * rng.uniform(1.5, 4)), "phases": [phase]}
         )  # fmt: skip
-    machine = {
-        "nodes": NODES, "unit_nodes": 1, "allocation": "flat", "node_bytes_per_second": NODE_RATE,
-        "storage_bytes_per_second": storage,
-    }  # fmt: skip
-    return BatchIoProblem.model_validate(
-        {"name": "truth", "machine": machine, "options": QUEUE, "jobs": jobs}
-    )
+    rates = {"node_bytes_per_second": NODE_RATE, "storage_bytes_per_second": storage}
+    given = {"machine": {**FLAT, "nodes": NODES, **rates}, "options": QUEUE, "jobs": jobs}
+    return BatchIoProblem.model_validate({"name": "truth", **given})
 
 
 def mean_response(problem: BatchIoProblem, solver: str) -> float:

@@ -42,9 +42,8 @@ def turn(what: str, folder: Path, job: str, nodes: int, size: float) -> float:
 
 if __name__ == "__main__":
     what, folder, job, nodes, size = (*sys.argv[1:], "1", "0")[:5]
-    while (
-        not (rate := turn(what, Path(folder), job, int(nodes), float(size))) and what == "acquire"
-    ):
+    asked = what, Path(folder), job, int(nodes), float(size)
+    while not (rate := turn(*asked)) and what == "acquire":
         time.sleep(POLL_SECONDS)
     if what == "acquire":
         print(rate)

@@ -141,14 +141,10 @@ def choose_caps(problem: WorkDirectoryProblem, plan: WorkDirectoryPlan, deadline
             most[name] = max(most[name], now[name])
     tasks = most.pop("", 1)
     first = {name for name, level in zip(process, problem.levels) if not level}
-    for form in ("all", "each", "first"):
+    for capped in (set[str](), {*most}, first):
         for share in SHARES_OF_PLAN:
-            forks = {name: max(1, ceil(share * count)) for name, count in most.items()}
-            if form != "each":
-                forks = {
-                    name: cap for name, cap in forks.items() if form == "first" and name in first
-                }
-            cap = max(1, ceil(share * tasks)) if form == "all" else problem.cores
+            forks = {name: max(1, ceil(share * most[name])) for name in most if name in capped}
+            cap = problem.cores if capped else max(1, ceil(share * tasks))
             plan = dispatch(problem, _Capped(problem, cap, forks))
             met = carried_out(problem, plan.model_copy(update={"ignore_quota": True})).metrics
             rows.append({"tasks": cap, "forks": forks, **met})
@@ -165,10 +161,8 @@ def batches(problem: WorkDirectoryProblem, deadline: Deadline) -> Json | None:
         for first in range(0, count, size):
             rows = zip(problem.tasks, problem.samples)
             tasks = [task for task, at in rows if first <= max(0, at) < first + size]
-            part = WorkDirectoryProblem(
-                cores=problem.cores, tasks=tuple(tasks), files=problem.files
-            )
-            met.append(unlimited(part))
+            part = {"cores": problem.cores, "tasks": tuple(tasks), "files": problem.files}
+            met.append(unlimited(WorkDirectoryProblem(**part)))
         peak = max(row["peak_bytes"] for row in met)
         if peak <= (problem.quota_bytes or 0):
             seconds = sum(row["makespan_seconds"] for row in met)
@@ -265,10 +259,8 @@ def _noisy_runs(
         if rows and deadline.expired():
             break
         draw = random.Random(seed)
-        actual = {
-            task.id: round(task.compute_seconds * draw.lognormvariate(0, noise[0]), 3)
-            for task in problem.tasks
-        }
+        planned = ((task.id, task.compute_seconds) for task in problem.tasks)
+        actual = {k: round(at * draw.lognormvariate(0, noise[0]), 3) for k, at in planned}
         real = [ceil(file.bytes * draw.lognormvariate(0, noise[1])) for file in problem.products]
         run = _Surprised(question, how, real)
         try:

@@ -138,9 +138,9 @@ def fit(log: SwfTrace, site: Site | None = None) -> Fit:
         "two_users": float(by_user[-2:].sum() / by_user.sum()), "own_end": shares.after_own_end(jobs),
     }  # fmt: skip
     capped = _cap(jobs, begin, unsaid)
+    passed = _passes(figures) and not capped
     return Fit(
-        "passed" if _passes(figures) and not capped else "refused",
-        _reason(figures, told, capped, unsaid), **figures, **told,
+        "passed" if passed else "refused", _reason(figures, told, passed, capped, unsaid), **figures, **told,
         knobs=tuple(_knobs(rules, site, total)), processors=rules.processors,
         exact=not (rules.site.windows or site.limits or site.partitions),
         options={"queue": rules.site.order, **BACKFILL[rules.backfill]},
@@ -246,13 +246,11 @@ def _passes(figures: Mapping[str, float]) -> bool:
 
 
 def _reason(
-    figures: Mapping[str, float], share: Mapping[str, float], capped: str, unsaid: str
+    figures: Mapping[str, float], share: Mapping[str, float], passed: bool, capped: str, unsaid: str
 ) -> str:
     """What is said of a fit that was judged."""
-    passed, recent = _passes(figures) and not capped, figures["recent"]
-    mean = (
-        f"mean {figures['simulated_seconds'] / 60:.0f} of {figures['logged_seconds'] / 60:.0f} min"
-    )
+    minutes = (figures[f"{name}_seconds"] / 60 for name in ("simulated", "logged"))
+    mean, recent = "mean {:.0f} of {:.0f} min".format(*minutes), figures["recent"]
     near = passed or RATIOS[0] <= figures["ratio"] <= RATIOS[1]
     told = [mean if near else f"{mean}, needed within 20 %"]
     for name, (what, least) in GATE.items():

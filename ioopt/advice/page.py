@@ -12,6 +12,9 @@ from ioopt.advice.runs import IDEAL, SHIFT_SECONDS, TOP_SHARE
 from ioopt.advice.spread import LEVEL, WORTH
 from ioopt.advice.study import BIN_SECONDS, DELAY, HEAVY, LARGE
 from ioopt.advice.verdict import SAVES, percent, sentence, share
+from ioopt.plot.bandwidth import plot_traffic
+from ioopt.plot.curves import plot_curve
+from ioopt.plot.page import NO_PICTURES, can_draw, figure, page, table
 from ioopt.problems.base import Json
 from ioopt.tables import render
 from ioopt.units import counted, quantity
@@ -205,8 +208,6 @@ def as_text(name: str, found: Sequence[Part], width: int) -> str:
 
 def as_html(advice: Json, found: Sequence[Part]) -> str:
     """The page for a browser: self-contained, pictures inline."""
-    from ioopt.plot.page import NO_PICTURES, can_draw, figure, page, table
-
     name = f"I/O policies for {advice['name']}"
     body = [f"<h1>{html.escape(name)}</h1>"]
     for part in found:
@@ -229,9 +230,6 @@ def as_html(advice: Json, found: Sequence[Part]) -> str:
 
 def _picture(advice: Json, which: str) -> tuple[Any, str]:
     """Axes and caption."""
-    from ioopt.plot.bandwidth import plot_traffic
-    from ioopt.plot.curves import plot_curve
-
     if which == "traffic":
         limit = advice["storage_bytes_per_second"]
         axes = plot_traffic(advice["traffic"], limit, BIN_SECONDS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from ioopt.catalog import entries
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.cluster import Machine
 from ioopt.formats.native import named, read_json, read_text, validate
@@ -13,6 +14,7 @@ from ioopt.formats.wfformat.instance import problem_from_wfformat
 from ioopt.generate.work_directory import of_workflow
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.problems.work_directory import WorkDirectoryProblem
+from ioopt.solving import load
 
 _TAG = re.compile(r"\S+\s+\((.+)\)(?: #\d+)?")
 
@@ -26,17 +28,13 @@ def read_work_directory(
     *cores* and *quota* (bytes) go before what an instance says, *samples* are copies; *scratch* is in
     bytes of outputs; a trace may have a *dag*. Raises InstanceError and UsageError.
     """
-    from ioopt.catalog import entries
-    from ioopt.solving import load
-
     name = named(file)
-    data: object = None
+    data: object = file
     if file not in entries():
         trace = not read_text(file).lstrip("\ufeff \t\r\n").startswith(("{", "["))
-        data = None if trace else read_json(file)
-        if trace or (
-            isinstance(data, Mapping) and not str(data.get("format")).startswith("ioopt/")
-        ):
+        data = file if trace else read_json(file)
+        told = str(data.get("format")) if isinstance(data, Mapping) else "ioopt/"
+        if trace or not told.startswith("ioopt/"):
             if cores is None:
                 raise UsageError("--cores N: a recorded workflow does not say the machine's")
             # nothing but the cores is used, and nothing said of what is told
@@ -47,12 +45,12 @@ def read_work_directory(
             else:
                 found = problem_from_wfformat(data, name, machine=machine)
             return _of_record(found, cores, quota, samples, scratch, name)
-    problem = load(file if data is None else data)
+    problem = load(data)
     if not isinstance(problem, WorkDirectoryProblem):
         kinds = "ioopt/work-directory, WfFormat or a trace"
         raise UsageError(f"{file}: {problem.format}: wanted {kinds}")
-    told = {"cores": cores, "quota_bytes": quota}
-    given = {key: value for key, value in told.items() if value is not None}
+    asked = {"cores": cores, "quota_bytes": quota}
+    given = {key: value for key, value in asked.items() if value is not None}
     made = validate(WorkDirectoryProblem, problem.model_dump(by_alias=True) | given, name)
     return made.copies(samples)
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from ioopt.comparing import parse_solver
 from ioopt.decisions.batch_io import IoPolicy
 from ioopt.errors import UsageError
@@ -27,8 +29,6 @@ from ioopt.solvers.batch_io.run import run_trace
 from ioopt.solvers.batch_io.settings import Settings
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from ioopt.advice.fit import Fit
     from ioopt.compiled import Floats
 
@@ -132,8 +132,6 @@ class Question:
         )  # fmt: skip
         if not draw or self.player:
             return problem
-        import numpy as np
-
         rng = np.random.default_rng((self.io.seed, draw))
         shifts = rng.uniform(-SHIFT_SECONDS, SHIFT_SECONDS, len(problem.jobs)).tolist()
         moved = [max(0.0, job.submit_seconds + by) for job, by in zip(problem.jobs, shifts)]
@@ -159,8 +157,6 @@ def _changed(problem: BatchIoProblem, updates: Iterable[Json]) -> BatchIoProblem
 
 def loads(problem: BatchIoProblem) -> Floats:
     """A row a job: submit seconds, nodes, bytes, seconds of I/O and of the whole run without congestion."""
-    import numpy as np
-
     machine, rows = problem.machine, []
     for job in problem.jobs:
         nodes = machine.allocated_nodes(job.nodes)
@@ -173,8 +169,6 @@ def loads(problem: BatchIoProblem) -> Floats:
 
 def licensed(problem: BatchIoProblem) -> tuple[np.ndarray, float]:
     """Which jobs need a licence where they are counted, and from which mean rate (bytes per second) on."""
-    import numpy as np
-
     _, _, volume, _, ideal = loads(problem).T
     rate = np.divide(volume, ideal, out=np.zeros_like(volume), where=ideal > 0)
     least = float(np.quantile(rate, TOP_SHARE))
@@ -207,8 +201,6 @@ def scale_of(question: Question, problem: BatchIoProblem) -> float:
 
 def run_option(question: Question, problem: BatchIoProblem, option: Option) -> Times:
     """The jobs of *problem*, in its order, under *option*."""
-    import numpy as np
-
     trace, run = replay(question, problem, option)
     place, submit = np.argsort(trace.position), np.array(trace.submit)
     start, end = np.array(run.start), np.array(run.end)

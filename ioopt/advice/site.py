@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from ioopt.formats.native import read_toml, validate
 from ioopt.problems import base
 
 Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
@@ -70,6 +71,4 @@ class Site(base.Record):
 
 def read_site(path: str) -> Site:
     """The TOML file *path*. Raises InstanceError naming the key that is wrong."""
-    from ioopt.formats.native import read_toml, validate
-
     return validate(Site, read_toml(path), path)

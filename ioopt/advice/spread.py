@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ioopt.problems.base import Json
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from ioopt.compiled import Floats
 
 WEEK, DAY = 7 * 86400.0, 86400.0
@@ -28,8 +28,6 @@ WORTH = 0.01
 
 def told(figure: Floats) -> Json:
     """The value, and where the middle :data:`LEVEL` of its resamples ends; null: unknown or infinite."""
-    import numpy as np
-
     tails = (1 - LEVEL) / 2, (1 + LEVEL) / 2
     ends = np.quantile(figure[1:], tails, method="closest_observation")
     parts = zip(("value", "low", "high"), (figure[0], *ends))
@@ -40,8 +38,6 @@ class Blocks:
     """Which week (day of a short log) a job is of, and how often each counts in each resample."""
 
     def __init__(self, submit: Floats, drawings: int, resamples: int, seed: int) -> None:
-        import numpy as np
-
         long = submit.max() - submit.min() >= FEWEST_BLOCKS * WEEK
         length, self.words = (WEEK, "weeks") if long else (DAY, "days")
         _, self.block = np.unique((submit // length).astype(int), return_inverse=True)
@@ -60,8 +56,6 @@ class Blocks:
 
         Of fewer drawings than there are only the value means something.
         """
-        import numpy as np
-
         count = self.weeks.shape[1]
         sums = [
             [np.bincount(self.block, values * member, count) for values in rows]
@@ -74,8 +68,6 @@ class Blocks:
 
 def _again(rng: np.random.Generator, count: int, resamples: int) -> Floats:
     """How often each of *count* counts: once, and then as drawn, a row a resample."""
-    import numpy as np
-
     drawn = rng.multinomial(max(1, count - 1), np.full(count, 1 / count), resamples)
     return np.vstack([np.ones(count), drawn])
 
@@ -90,13 +82,10 @@ def break_even(fractions: Sequence[float], saved: Sequence[Floats]) -> Floats:
     >>> break_even([0.1, 0.2], [np.array([0.0]), np.array([0.02])]).tolist()
     [0.15]
     """
-    import numpy as np
-
     places, found = np.array([0.0, *fractions]), np.array([0 * saved[0], *saved])
     found[0] = 0.0
-    last = len(fractions) - np.argmax(
-        found[::-1] < WORTH, axis=0
-    )  # where it is below for the last time
+    # where it is below for the last time
+    last = len(fractions) - np.argmax(found[::-1] < WORTH, axis=0)
     after, column = np.minimum(last + 1, len(fractions)), np.arange(found.shape[1])
     low, high = found[last, column], found[after, column]
     part = (WORTH - low) / np.where(last < after, high - low, 1.0)

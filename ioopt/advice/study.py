@@ -14,6 +14,8 @@ from dataclasses import fields
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ioopt.advice.knobs import knobs
 from ioopt.advice.runs import (
     BASELINE,
@@ -35,8 +37,6 @@ from ioopt.problems.base import Json
 from ioopt.problems.batch_io import BatchIoProblem
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from ioopt.compiled import Floats
 
 FRACTIONS = (0.01, 0.05, 0.1, 0.2, 0.3)
@@ -133,8 +133,6 @@ class _Study:
     """The jobs as arrays, runs that are done, and what they say."""
 
     def __init__(self, question: Question, problem: BatchIoProblem) -> None:
-        import numpy as np
-
         self.question = question
         self.submit, self.nodes, self.volume, seconds, self.ideal = loads(problem).T
         self.measured = np.array([job.id in question.measured for job in problem.jobs])
@@ -214,8 +212,6 @@ class _Study:
         self, option: Option, fraction: float, draws: Sequence[int] | None = None
     ) -> Floats:
         """What *option* saves, no more than congestion costs (an order of the queue may save more)."""
-        import numpy as np
-
         saved = self.saved(option, fraction, draws=draws)
         cost = self.saved(FREE, fraction, draws=draws)
         return saved if option.queue else np.minimum(saved, cost)
@@ -244,8 +240,6 @@ def _busiest_week(
     of the first class that it is in; ``full`` is the share of the week in which the storage is at its
     limit.
     """
-    import numpy as np
-
     submit, _, volume, _, _ = loads(problem).T
     days = np.convolve(np.bincount((submit // DAY).astype(int), volume), np.ones(7))[6:]
     day = int(np.argmax(days)) if len(days) else 0

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
 
 from ioopt.campaign.store import COLUMNS, FAILED, TYPES, StoreReader, clearly
 from ioopt.comparing.measures import COUNTED, standing
@@ -15,9 +17,6 @@ from ioopt.problems.base import SYNTHETIC_IO, Json
 from ioopt.registry import KINDS, SOLVERS, Measure, measures_of, proof_of
 from ioopt.registry.types import BOUND, REFERENCE
 from ioopt.result import OPTIMAL_RELATIVE_GAP, TINY
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 REPEATED = ["instance", "digest", "family", "kind", "solver", "settings", "labels", "status",
             "stop", "objective_name", "machine", "versions"]  # fmt: skip
@@ -38,8 +37,6 @@ def read_frame(paths: Sequence[str], measure: str | None = None) -> pd.DataFrame
     ``value``, ``bound`` and ``gap`` are of it, ``standing`` says what became of the run, ``variant``
     is the solver with its settings. UsageError for a measure that no kind in the stores has.
     """
-    import pandas as pd
-
     measures = measures_of(KINDS.values(), measure)
     parts = []
     for path in paths:
@@ -66,8 +63,6 @@ def read_frame(paths: Sequence[str], measure: str | None = None) -> pd.DataFrame
 
 def require_sound(rows: pd.DataFrame, path: str) -> None:
     """Raise InstanceError when cells of a damaged store do not have the type of their column."""
-    import pandas as pd
-
     for name in rows:
         wanted = TEXT if TYPES.get(name) == "TEXT" else NUMBERS
         if pd.api.types.infer_dtype(rows[name], skipna=True) not in wanted:
@@ -145,8 +140,6 @@ def _add_gaps(frame: pd.DataFrame, maximise: pd.Series) -> None:
 
 def _standings(frame: pd.DataFrame) -> pd.Series:
     """The standing of every row, as :func:`ioopt.comparing.measures.standing` gives it."""
-    import pandas as pd
-
     keys = ["status", "stop", "reference"]
     table = frame[keys].astype(object).where(frame[keys].notna(), None)
     table["gap"] = frame["gap"].eq(0.0).map({True: 0.0, False: None})
@@ -176,8 +169,6 @@ def summary(frame: pd.DataFrame) -> pd.DataFrame:
     ``common`` is the number of those instances: the ones in which every variant that has answers
     at all has one.
     """
-    import numpy as np
-
     answered = frame[frame["value"].notna()]
     variants = answered["variant"].nunique()
     by_instance = answered.groupby("digest", observed=True)["variant"].nunique()

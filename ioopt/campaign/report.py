@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from ioopt.campaign import frame as frames
 from ioopt.campaign.store import FAILED
@@ -12,12 +14,10 @@ from ioopt.campaign.work import FAMILY
 from ioopt.comparing.measures import COUNTED, NOT_APPLICABLE, synthetic_footnote
 from ioopt.comparing.picture import RATIO_TITLE, plot_ratios
 from ioopt.errors import UsageError
+from ioopt.plot.layout import shortened
 from ioopt.plot.page import NO_PICTURES, can_draw, figure, page, table
 from ioopt.tables import percent
 from ioopt.units import column, quantity, title
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 RATIOS = "ratios"
 
@@ -51,18 +51,16 @@ def ratios(rows: pd.DataFrame) -> Any:
     groups = rows[~rows["reference"]].groupby("variant", observed=True)["ratio"]
     found = {str(name): some.dropna().to_list() for name, some in groups}
     words = f"{title(metric_of(rows))} over the best of the instance"
-    return plot_ratios(found, words, _title(rows, RATIO_TITLE))
+    return plot_ratios(found, words, f"{_instances(rows)}: {RATIO_TITLE}")
 
 
-def _title(rows: pd.DataFrame, what: str) -> str:
-    """Which instances the rows are of, and what is drawn of them."""
-    from ioopt.plot.layout import shortened
-
+def _instances(rows: pd.DataFrame) -> str:
+    """Which instances the rows are of."""
     names = [str(name) for name in rows["instance"].unique()]
     found = {labels.get("preset") for _, labels in frames.objects(rows, "labels")}
     presets = sorted(str(preset) for preset in found if preset)
     count = f" ({len(names)} instances)" if len(names) > 1 else ""
-    return f"{shortened(', '.join(presets or names), 48)}{count}: {what}"
+    return f"{shortened(', '.join(presets or names), 48)}{count}"
 
 
 def metric_of(rows: pd.DataFrame) -> str:

@@ -20,12 +20,12 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, ProcessPoolExecutor, wait
 from concurrent.futures import Future as Promise
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
 from multiprocessing import connection
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from ioopt.campaign.grid import Source
 from ioopt.campaign.store import FAILED, Store
@@ -48,16 +48,6 @@ MEMORY_SECONDS = 0.1
 
 Listener = Callable[[int, int, str], None]
 """Told how many tasks of how many are done, and how many failed, in words."""
-
-
-class Workers(Protocol):
-    """Whatever runs tasks."""
-
-    def answers(
-        self, tasks: Sequence[Task], sources: Mapping[str, Source]
-    ) -> Iterator[tuple[Task, Any]]:
-        """Every task as it comes back with its row, else with why it did not: an exception, or None
-        when its worker died."""
 
 
 @contextmanager
@@ -86,7 +76,7 @@ def open_workers(
             yield Cluster(client)
 
 
-class Pool:
+class Pool(AbstractContextManager["Pool"]):
     """At most *workers* processes, started as they are needed. Use as a context manager.
 
     One that uses more than *memory_bytes* ends, as if it had died by itself; raises
@@ -101,9 +91,6 @@ class Pool:
                 import psutil  # noqa: F401  # before anything is begun
             except ImportError:
                 raise missing("psutil", "memory_limit") from None
-
-    def __enter__(self) -> Pool:
-        return self
 
     def __exit__(self, *exc: object) -> None:
         for worker in self._workers:
@@ -201,7 +188,8 @@ class Cluster:
     def answers(
         self, tasks: Sequence[Task], sources: Mapping[str, Source]
     ) -> Iterator[tuple[Task, Any]]:
-        """Every task as it comes back (:func:`perform` itself never raises)."""
+        """Every task as it comes back with its row, else with why it did not: an exception, or None
+        when its worker died."""
         from distributed import as_completed
         from distributed.scheduler import KilledWorker
 
@@ -238,6 +226,10 @@ class Cluster:
 
 def _same(source: Source) -> Source:
     return source
+
+
+Workers = Pool | Cluster
+"""Whatever runs tasks."""
 
 
 def run_tasks(

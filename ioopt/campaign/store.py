@@ -12,9 +12,9 @@ import re
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from ioopt.errors import BackendMissingError, InstanceError, UsageError
 from ioopt.problems.base import Json
@@ -152,7 +152,7 @@ def _inspect(connection: sqlite3.Connection, path: str) -> int:
     return version
 
 
-class Store:
+class Store(AbstractContextManager["Store"]):
     """A store open for writing by the one client of a sweep. Use as a context manager.
 
     Raises UsageError when another sweep has it, when it *must_be_new* and is not, or when it cannot
@@ -198,9 +198,6 @@ class Store:
         self._connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
         self._connection.execute(f"PRAGMA user_version={len(MIGRATIONS)}")
         self._connection.execute("COMMIT")
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *exc: object) -> None:
         self.close()
@@ -289,7 +286,7 @@ def _read_only(path: str) -> sqlite3.Connection:
     return sqlite3.connect(f"{uri}?mode=ro&immutable=1", uri=True)
 
 
-class StoreReader:
+class StoreReader(AbstractContextManager["StoreReader"]):
     """A store opened read-only; a sweep may be writing to it at the same time."""
 
     def __init__(self, path: str) -> None:
@@ -301,9 +298,6 @@ class StoreReader:
             if _inspect(self.connection, path) == 0:
                 raise InstanceError(f"{path}: an empty file, not a run store")
             undo.pop_all()
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *exc: object) -> None:
         self.connection.close()

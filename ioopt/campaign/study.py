@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from ioopt.campaign.runner import Workers, open_workers, run_tasks
 from ioopt.campaign.store import FAILED, Store, clearly
-from ioopt.campaign.work import make_experiment
+from ioopt.campaign.work import Experiment
 from ioopt.errors import IooptError
 from ioopt.problems.base import Json
 
@@ -47,7 +47,7 @@ class Study:
         Missing ones, and ones that failed earlier, are run together on the workers. Raises
         IooptError with the reason when one fails now.
         """
-        asked = [make_experiment(self.name, target, each) for each in settings]
+        asked = [Experiment(self.name, target, each) for each in settings]
         missing = {item.key: item for item in asked if self._find(item.key) is None}
         if missing:
             store, workers = self._campaign

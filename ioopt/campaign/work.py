@@ -14,14 +14,16 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
+from ioopt import registry
 from ioopt.campaign.grid import Point, Source, content_key
 from ioopt.campaign.store import FAILED
 from ioopt.errors import NotApplicableError
 from ioopt.problems.base import Json
 from ioopt.result import Status
+from ioopt.solving import solve
 from ioopt.version import __version__
 
 FAMILY = "experiment"
@@ -34,11 +36,9 @@ DONE = "done"
 class Experiment:
     """One call: ``target`` is ``module:function``, importable on the workers.
 
-    The function takes ``settings`` as keywords and returns a mapping that JSON can hold. ``key``
-    is stable over sessions and machines, as that of a point is.
+    The function takes ``settings`` as keywords and returns a mapping that JSON can hold.
     """
 
-    key: str
     study: str
     target: str
     settings: Mapping[str, Any]
@@ -46,18 +46,15 @@ class Experiment:
     source: ClassVar[str] = ""
     """It is of no instance."""
 
+    @cached_property
+    def key(self) -> str:
+        """Of target, settings and version; stable over sessions and machines, as that of a point is."""
+        return content_key([FAMILY, self.target, self.settings, __version__])
+
     @property
     def seed(self) -> int:
         """The setting ``seed`` (0 when the function takes none)."""
         return int(self.settings.get("seed", 0))
-
-
-def make_experiment(
-    study: str, target: str, settings: Mapping[str, Any], hard_limit: float | None = None
-) -> Experiment:
-    """The experiment of calling *target* with *settings*, keyed by both and the version of ioopt."""
-    key = content_key([FAMILY, target, settings, __version__])
-    return Experiment(key, study, target, settings, hard_limit)
 
 
 Row = Json
@@ -93,8 +90,6 @@ def _problem(source: Source) -> Any:
 
 def _solve(point: Point, source: Source) -> Row:
     """The row of a solve."""
-    from ioopt.solving import solve
-
     result = solve(
         _problem(source), point.solver, measure=point.measure, settings=point.settings, seed=point.seed,
         time_limit=point.time_limit, threads=point.threads, backend=point.backend,
@@ -108,9 +103,7 @@ def _solve(point: Point, source: Source) -> Row:
 
 def _call(experiment: Experiment) -> Row:
     """The row of an experiment, with what its function returned."""
-    from ioopt.registry import load_target
-
-    function = load_target(experiment.target)
+    function = registry.load_target(experiment.target)
     begun = time.perf_counter()
     found = function(**experiment.settings)
     seconds = time.perf_counter() - begun
@@ -146,8 +139,6 @@ def _identity(task: Task, source: Source | None) -> Row:
             "instance": task.study, "digest": task.target, "family": FAMILY, "kind": FAMILY,
             "solver": task.target.replace(":", "."), "labels": {}, "repeat": 0,
         }  # fmt: skip
-    from ioopt import registry
-
     assert source is not None
     if task.backend:
         known["settings"]["backend"] = task.backend

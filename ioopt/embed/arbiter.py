@@ -60,7 +60,8 @@ class IoArbiter:
     function from a :class:`~ioopt.decisions.batch_io.View` to rates. The arbiter reads neither clock
     nor file and is not thread-safe: one scheduler thread calls it. Invalid input to
     :meth:`request`, :meth:`progress` and :meth:`finish` raises an ioopt error and changes nothing;
-    :meth:`decide` never raises. ``notes`` say what happened in the last decision.
+    :meth:`decide` never raises. ``policy`` is the policy's name; ``notes`` say what happened in the last
+    decision.
     """
 
     def __init__(
@@ -71,21 +72,19 @@ class IoArbiter:
     ) -> None:
         self.machine: Machine = validate(Machine, machine, "machine")
         self._settings = dict(settings or {})
-        self._policy = _policy(policy, self._settings)
+        if isinstance(policy, str):
+            policy = io_policy(policy, self._settings)
+        elif not isinstance(policy, IoPolicy):
+            policy = IoPolicy.of(getattr(policy, "__name__", "custom"), policy)
+        self._policy, self.policy = policy, policy.name
         self._limits = Limits.of(self.machine)
         self._own_limits = self._limits._replace(own_peaks=True)
         self._own: set[int | str] = set()
         self._requests: list[Request] = []
         self._by_id: dict[int | str, Request] = {}
         self._guard = Guard()
-        unlimited = self._policy.ignores_limit
-        self._most = float("inf") if unlimited else self._limits.storage * _SLACK
+        self._most = float("inf") if policy.ignores_limit else self._limits.storage * _SLACK
         self.notes: tuple[str, ...] = ()
-
-    @property
-    def policy(self) -> str:
-        """Name of the policy."""
-        return self._policy.name
 
     def __repr__(self) -> str:
         told = f"{counted(self.machine.nodes, 'node')}, {counted(len(self), 'request')}"
@@ -223,11 +222,3 @@ class IoArbiter:
                 for key in _KEPT:
                     setattr(request, key, type(getattr(request, key))(item[key]))
         return made
-
-
-def _policy(policy: str | IoPolicy | DecideFunction, settings: Mapping[str, object]) -> IoPolicy:
-    if isinstance(policy, IoPolicy):
-        return policy
-    if not isinstance(policy, str):
-        return IoPolicy.of(getattr(policy, "__name__", "custom"), policy)
-    return io_policy(policy, settings)

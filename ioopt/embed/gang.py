@@ -22,7 +22,7 @@ from functools import lru_cache
 from typing import Literal
 
 from ioopt.decisions.gang.state import Clock, Gang, GangPolicy, State, Timing
-from ioopt.embed.guard import Guard, Refused, restoring
+from ioopt.embed.guard import Guard, Refused, note, restoring
 from ioopt.formats.native import validate
 from ioopt.problems.base import LARGEST, Json
 from ioopt.problems.gang import Machine, mask_of, nodes_of
@@ -31,7 +31,6 @@ from ioopt.solvers.gang.policy import MIGRATE_IOGS as GREEDY
 from ioopt.units import counted
 
 JobId = int | str
-_MAX_NOTES = 100
 STATE_VERSION = 2
 """Of saved states; those of version 1 may hold priorities, memory and drained nodes."""
 _rows_of = lru_cache(maxsize=4096)(nodes_of)
@@ -53,8 +52,7 @@ class GangScheduler:
         policy: str | GangPolicy = "guarded-iogs",
         settings: Mapping[str, object] | None = None,
     ) -> None:
-        given = machine if isinstance(machine, Machine) else validate(Machine, machine, "machine")
-        self.machine: Machine = given
+        self.machine: Machine = validate(Machine, machine, "machine")
         self.policy_name = policy if isinstance(policy, str) else policy.name
         self.settings = dict(settings or {})
         self._policy = gang_policy(policy, self.settings)[0] if isinstance(policy, str) else policy
@@ -141,10 +139,10 @@ class GangScheduler:
         a policy that fails, errs or is late is answered by Migrate-IOGS, and a note says so.
         """
         if not _is_number(now):
-            self._note(f"matrix at {now!r}: no time in seconds; the matrix as it was last")
+            note(self.notes, f"matrix at {now!r}: no time in seconds; the matrix as it was last")
         elif self._dirty:
             if deadline is not None and not _is_number(deadline):
-                self._note(f"deadline {deadline!r:.40} ignored: no time in seconds")
+                note(self.notes, f"deadline {deadline!r:.40} ignored: no time in seconds")
                 deadline = None
             self._update(now, deadline)
         shown, matrix, state = self._shown, [], self._state
@@ -176,8 +174,8 @@ class GangScheduler:
         after, notes = self._guard.run(
             lambda: self._policy.update(before), lambda: GREEDY.update(before), wrong, deadline
         )
-        for note in notes:
-            self._note(f"{self.policy_name} at {now:g} s: {note}")
+        for why in notes:
+            note(self.notes, f"{self.policy_name} at {now:g} s: {why}")
         started = {gang.key for gang in after.admitted}
         self._budget -= after.tasks_moved
         self._state = before._replace(
@@ -201,12 +199,8 @@ class GangScheduler:
         return f"{type(self).__name__}({self.policy_name}, {size}, {held})"
 
     def _refused(self, text: str) -> Refused:
-        self._note(text)
+        note(self.notes, text)
         return Refused(text)
-
-    def _note(self, text: str) -> None:
-        self.notes.append(text)
-        del self.notes[:-_MAX_NOTES]
 
     def state(self) -> Json:
         """The whole state as plain JSON values, for :meth:`restore`."""
@@ -245,9 +239,8 @@ class GangScheduler:
                 call = job["id"], job["files"], job["local"], job["remote"], job["arrival"]
                 if not isinstance(key, int) or not key < state["next"] or key in made._ids:
                     raise ValueError(f"key {key!r}")
-                if not made.arrive(*call) or not made.served(
-                    job["id"], job["attained"], job["need"]
-                ):
+                told = job["id"], job["attained"], job["need"]
+                if not made.arrive(*call) or not made.served(*told):
                     raise ValueError(made.notes[-1])
             gangs, count = made._state.waiting, len(state["places"])
             if len(gangs) < count:

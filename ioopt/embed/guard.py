@@ -18,7 +18,9 @@ from ioopt.errors import InstanceError
 
 T = TypeVar("T")
 
-MAX_ABANDONED = 4
+MAX_ABANDONED, MAX_NOTES = 4, 100
+DEADLINE_SHARE = 0.8
+"""Part of a call's deadline that the solver is told; the rest is for building, checking, the fallback."""
 MAX_WAIT_SECONDS = 1e8
 """Longer deadlines (three years) are cut to this; the clock takes no more than 292 years."""
 
@@ -42,6 +44,12 @@ class Refused:
 
     def __bool__(self) -> bool:
         return False
+
+
+def note(notes: list[str], text: str) -> None:
+    """Add *text* to the *notes* of an object that lives long; the oldest go."""
+    notes.append(text)
+    del notes[:-MAX_NOTES]
 
 
 @contextmanager
@@ -73,10 +81,7 @@ def _work(
     wanted: SimpleQueue[Callable[[], Any] | None], answers: SimpleQueue[tuple[Any, str | None]]
 ) -> None:
     """The loop of a worker; None ends it."""
-    while True:
-        function = wanted.get()
-        if function is None:
-            return
+    while (function := wanted.get()) is not None:
         answers.put(_called(function))
         del function
 
@@ -87,12 +92,6 @@ class Guard:
     def __init__(self) -> None:
         self._abandoned: list[threading.Thread] = []
         self._worker: _Worker | None = None
-
-    @property
-    def abandoned(self) -> int:
-        """How many solvers still run after their caller stopped waiting."""
-        self._abandoned = [thread for thread in self._abandoned if thread.is_alive()]
-        return len(self._abandoned)
 
     def run(
         self,
@@ -126,7 +125,8 @@ class Guard:
         """The value of *wanted* and None, or None and why there is no value."""
         if deadline is None:
             return _called(wanted)
-        if self.abandoned >= MAX_ABANDONED:
+        self._abandoned = [thread for thread in self._abandoned if thread.is_alive()]
+        if len(self._abandoned) >= MAX_ABANDONED:
             return None, f"the solver hung {MAX_ABANDONED} times and is not asked again"
         worker = self._worker
         if worker is None or not worker.thread.is_alive():  # it does not live on in a forked child

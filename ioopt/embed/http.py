@@ -12,14 +12,11 @@ import os
 import secrets
 import socket
 import stat
-from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from socketserver import ThreadingTCPServer
 from threading import BoundedSemaphore, Lock, Thread
-from typing import NamedTuple
 
-from ioopt.embed.service import Service
 from ioopt.embed.transport import DRAIN_SECONDS, MAX_UNFINISHED_BYTES, LineProcess
 from ioopt.errors import UsageError
 from ioopt.version import __version__
@@ -29,17 +26,9 @@ REFUSED_SECONDS, REFUSED_PIECES, PIECE_BYTES = 1.0, 1024, 1 << 16
 """Of a refused body so many pieces are read, as long as each comes within that time."""
 
 
-class Route(NamedTuple):
-    """A call: what answers its body, and whether that needs the token."""
-
-    answer: Callable[[Service | LineProcess, bytes], bytes]
-    needs_token: bool
-
-
-ROUTES = {
-    ("POST", "/v1/messages"): Route(lambda service, body: service.handle(body), True),
-    ("GET", "/health"): Route(lambda *_: json.dumps({"version": __version__}).encode(), False),
-}
+HEALTH = "/health"
+"""The call that needs no token."""
+METHODS = {"/v1/messages": "POST", HEALTH: "GET"}
 
 
 def read_token(path: str) -> str:
@@ -127,12 +116,10 @@ class Handler(BaseHTTPRequestHandler):
 
     def _answer(self) -> None:
         path, server = self.path.partition("?")[0], self.server
-        route = ROUTES.get((self.command, path))
-        if route is None:
-            known = path in {other for _, other in ROUTES}
-            return self._refuse(405 if known else 404, "no such call")
+        if self.command != METHODS.get(path):
+            return self._refuse(405 if path in METHODS else 404, "no such call")
         given = self.headers.get("Authorization", "").removeprefix("Bearer ")
-        if route.needs_token and not hmac.compare_digest(given.encode(), server.token):
+        if path != HEALTH and not hmac.compare_digest(given.encode(), server.token):
             return self._refuse(401, "no token, or not that of the token file")
         size = self.headers.get("Content-Length", "0")
         if "Transfer-Encoding" in self.headers or not size.isdecimal():
@@ -143,11 +130,10 @@ class Handler(BaseHTTPRequestHandler):
             return self._refuse(503, "too many calls at once")
         try:
             body = self.rfile.read(int(size))
-            if route.needs_token:
+            answer = json.dumps({"version": __version__}).encode()
+            if path != HEALTH:
                 with server.turn:
-                    answer = route.answer(server.service, body)
-            else:
-                answer = route.answer(server.service, body)
+                    answer = server.service.handle(body)
         finally:
             server.places.release()
         self._say(200, answer)

@@ -22,7 +22,7 @@ from typing import Self
 
 from pydantic_core import to_jsonable_python
 
-from ioopt.embed.guard import Decision, Guard, restoring
+from ioopt.embed.guard import DEADLINE_SHARE, Decision, Guard, restoring
 from ioopt.errors import InstanceError, NotApplicableError, UsageError
 from ioopt.formats.native import validate
 from ioopt.options import AtMost, Deadline
@@ -45,8 +45,6 @@ TaskLike = Task | Mapping[str, object]
 FileLike = File | Mapping[str, object]
 Order = dict[str, list[str]]
 """Per node its tasks, first to last."""
-DEADLINE_SHARE = 0.8
-"""Part of a call's deadline that the solver is told; the rest is for checking and the fallback."""
 
 
 @dataclass(frozen=True)

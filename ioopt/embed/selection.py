@@ -65,12 +65,10 @@ def select(
     question = Question(jobs, capacities, temp_bytes or {}, readers)
     classes = question.classes()
     chosen = question.first_fit(sorted(classes, key=question.plain_rank))
-    value = question.value(chosen)
     bound, scores = _relaxed(question, classes, until)
     order = [classes[k] for k in sorted(range(len(classes)), key=lambda k: -scores[k])]
-    other = question.first_fit(order)
-    if question.value(other) > value:
-        chosen, value = other, question.value(other)
+    chosen = max(chosen, question.first_fit(order), key=question.value)
+    value = question.value(chosen)
     if value >= bound * (1 - GAP):
         return Selection(chosen, value, max(bound, value))
     part, notes = order[:MAX_MODEL_CLASSES], list[str]()
@@ -83,8 +81,8 @@ def select(
         return Selection(chosen, value, bound, tuple(notes))
     if not notes:
         bound = min(bound, proven)
-    if question.value(other) > value:
-        chosen, value = other, question.value(other)
+    chosen = max(chosen, other, key=question.value)
+    value = question.value(chosen)
     return Selection(chosen, value, max(bound, value), tuple(notes))
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic_core import to_jsonable_python
 
-from ioopt.embed.guard import Guard, Refused
+from ioopt.embed.guard import DEADLINE_SHARE, Guard, Refused
 from ioopt.errors import IooptError
 from ioopt.formats.native import unique_keys
 from ioopt.problems.base import Json
@@ -25,8 +25,6 @@ MAX_LINE_BYTES = 8 << 20
 MAX_SESSIONS, IDLE_SECONDS = 64, 3600.0
 """Where there are so many, one that nobody has called for so long makes room."""
 DEFAULT_DEADLINE_SECONDS = 10.0
-DEADLINE_SHARE = 0.8
-"""Part of a decision's deadline that the solver is told; the rest is for building and checking."""
 
 METHODS = {
     "IoArbiter": ["request", "progress", "finish", "decide"],
@@ -52,11 +50,7 @@ OF_RESULT = ("plan", "status", "stop", "objective", "bound", "gap", "notes")
 
 
 class MessageError(Exception):
-    """A message that cannot be served; ``code`` is for programs, the text for people."""
-
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code
+    """A message that cannot be served: a code for programs, and a text for people."""
 
 
 class Service:
@@ -82,7 +76,7 @@ class Service:
             reply = {"ioopt": PROTOCOL, "id": identity, "ok": True, "result": self._serve(message)}
             return _ENCODER.encode(reply).encode() + b"\n"
         except MessageError as error:
-            return refusal(identity, error.code, str(error))
+            return refusal(identity, *error.args)
         except IooptError as error:
             return refusal(identity, "invalid", str(error))
         except RecursionError:
@@ -142,9 +136,8 @@ class Service:
         if len(self._sessions) >= MAX_SESSIONS:
             oldest = min(self._sessions, key=self._used.__getitem__)
             if self._clock() - self._used[oldest] < IDLE_SECONDS:
-                raise MessageError(
-                    "invalid", f"there are at most {MAX_SESSIONS} sessions: close one"
-                )
+                said = f"there are at most {MAX_SESSIONS} sessions: close one"
+                raise MessageError("invalid", said)
             del self._sessions[oldest], self._used[oldest]
         cls = getattr(embed, name)
         if "state" in message and "arguments" in message:

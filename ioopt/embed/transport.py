@@ -53,14 +53,11 @@ class StreamServer:
         A line past the limit is read to its end in pieces, so that memory stays bounded.
         """
         answered = 0
-        while not self._stopped:
-            line = self._source.readline(self._service.max_bytes + 1)
-            if not line:
-                break
-            self._busy = True
-            rest = line
-            while not rest.endswith(b"\n") and len(rest) > self._service.max_bytes:
-                rest = self._source.readline(self._service.max_bytes + 1)
+        most = self._service.max_bytes
+        while not self._stopped and (line := self._source.readline(most + 1)):
+            self._busy, rest = True, line
+            while not rest.endswith(b"\n") and len(rest) > most:
+                rest = self._source.readline(most + 1)
             if line.strip():
                 self._sink.write(self._service.handle(line.rstrip(b"\n")))
                 self._sink.flush()
@@ -159,9 +156,8 @@ class StdioServer:
     def __init__(self, max_bytes: int = MAX_LINE_BYTES) -> None:
         self._group = not sys.stdin.isatty()  # a terminal talks to its own group alone
         self._stopping: float | None = None
-        self._process = subprocess.Popen(
-            _command(max_bytes), process_group=0 if self._group else None
-        )
+        group = 0 if self._group else None
+        self._process = subprocess.Popen(_command(max_bytes), process_group=group)
 
     def run(self) -> None:
         """Serve until the input ends, the reader of the output has gone, or :meth:`stop`."""
@@ -204,11 +200,9 @@ class SocketServer:
     Processes are forked from a server that has imported what they need.
     """
 
-    def __init__(
-        self, path: str, max_bytes: int = MAX_LINE_BYTES, connections: int = MAX_CONNECTIONS
-    ) -> None:
+    def __init__(self, path: str, max_bytes: int = MAX_LINE_BYTES) -> None:
         self.endpoint, self.max_bytes = path, max_bytes
-        self.connections = max(1, min(connections, MAX_UNFINISHED_BYTES // max_bytes))
+        self.connections = max(1, min(MAX_CONNECTIONS, MAX_UNFINISHED_BYTES // max_bytes))
         self._clients: list[_Client] = []
         self._stop_at: float | None = None
         self._waker, self._wake = os.pipe()
@@ -253,7 +247,11 @@ class SocketServer:
         left = 1000 * (min(moments) - time.monotonic()) if moments else None
         for handle, _ in poll.poll(None if left is None else max(left, 0) + 1):
             if handle in ends:
-                self._ended(ends[handle])
+                each = ends[handle]
+                if each.process.exitcode and each.end_at is None:
+                    said = "the process that served this connection has ended"
+                    _tell(each.connection, "internal", said)
+                self._drop(each)
             elif handle in here:
                 here[handle].end_at = time.monotonic() + LEAVE_SECONDS
             elif self._stop_at is None and handle == self._listener.fileno():
@@ -261,13 +259,6 @@ class SocketServer:
         for each in [*self._clients]:
             if each.end_at is not None and time.monotonic() >= each.end_at:
                 self._drop(each)
-
-    def _ended(self, each: _Client) -> None:
-        """A process has ended: with what its client sent, or before that."""
-        if each.process.exitcode and each.end_at is None:
-            said = "the process that served this connection has ended"
-            _tell(each.connection, "internal", said)
-        self._drop(each)
 
     def _drop(self, each: _Client) -> None:
         self._clients.remove(each)
@@ -288,8 +279,7 @@ class SocketServer:
         try:
             if len(self._clients) >= self.connections:
                 raise OSError(f"{self.connections} connections are served already")
-            given = (connection, self.max_bytes)
-            process = self._forks.Process(target=serve, args=given)
+            process = self._forks.Process(target=serve, args=(connection, self.max_bytes))
             process.start()
         except (OSError, EOFError) as error:
             reason = getattr(error, "strerror", None) or error

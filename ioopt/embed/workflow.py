@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Literal, Self
 
 from ioopt.decisions.replication import Pair
-from ioopt.embed.guard import Guard, restoring
+from ioopt.embed.guard import Guard, note, restoring
 from ioopt.embed.live_view import LiveView, make_dispatcher
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.native import validate
@@ -31,7 +31,6 @@ from ioopt.solvers.replication.dispatch import locality
 from ioopt.units import counted
 
 FileLike = Mapping[str, object] | File
-_MAX_NOTES = 100
 _COMPACT = 256
 WAITS, ENDED, WITHDRAWN = "waits", "ended", "withdrawn"
 
@@ -148,9 +147,7 @@ class WorkflowDispatcher(LiveView):
 
     def failed(self, task: str, now: float) -> None:
         """A task that runs has failed: it waits again, as if it had just been submitted."""
-        self._fail(self._runs(task), now)
-
-    def _fail(self, k: int, now: float) -> None:
+        k = self._runs(task)
         self._tick(now)
         self.ends(k, {})
         self._enter(self._tasks[k])
@@ -178,7 +175,7 @@ class WorkflowDispatcher(LiveView):
         i = self._index(node)
         self._down.add(i)
         for k in [k for k, where in self._running.items() if where == i]:
-            self._fail(k, now)
+            self.failed(self._tasks[k].id, now)
         gone = set(self._holds[i])
         self._go(gone, i)
         if not self._stored:
@@ -373,8 +370,7 @@ class WorkflowDispatcher(LiveView):
         )
         if notes:
             self._policy = locality
-            self.notes.append(f"{self.now:g} s: {notes[0]}, and so is the rest of the run")
-            del self.notes[:-_MAX_NOTES]
+            note(self.notes, f"{self.now:g} s: {notes[0]}, and so is the rest of the run")
         return pair
 
     def _wrong(self, pair: Pair | None) -> str | None:

@@ -28,6 +28,12 @@ from ioopt.statements import past_bound
 
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "oracle")]
 
+from batch_io_traces import random_trace  # noqa: E402
+from gang_tools import random_matrix, random_workload  # noqa: E402
+from random_replication import random_case  # noqa: E402
+from random_workflows import random_workflow  # noqa: E402
+from workflow_bounds import random_plan  # noqa: E402
+
 Maker = Callable[[random.Random], Any]
 LIMIT_SECONDS = 2.0
 WHOLE, QUICK = 100_000, 2_000
@@ -45,23 +51,17 @@ SCOPED = ("ip-printed", "ip-no-replication")
 
 def batch(rng: random.Random) -> Any:
     """A replication batch with tight disks, storages and held files."""
-    from random_replication import random_case
-
     return ioopt.load(random_case(rng.randrange(1 << 30))[0])
 
 
 def workflow(rng: random.Random) -> Any:
     """A workflow of 2 to 9 tasks, on disks or without."""
-    from random_workflows import random_workflow
-
     seed = rng.randrange(1 << 30)
     return ioopt.load({"format": "ioopt/replication", **random_workflow(seed, rng.randint(2, 9))})
 
 
 def trace(rng: random.Random) -> Any:
     """A batch I/O trace, in one of three with a burst buffer."""
-    from batch_io_traces import random_trace
-
     seed = rng.randrange(1 << 30)
     if rng.random() < 1 / 3:
         return drawn("batch-io", ["burst-buffer"], jobs=range(2, 9))(rng)
@@ -83,15 +83,11 @@ def requests(rng: random.Random) -> Any:
 
 def gangs(rng: random.Random) -> Any:
     """A gang workload with many things at one instant."""
-    from gang_tools import random_workload
-
     return random_workload(rng.randrange(1 << 30), 10)
 
 
 def matrix(rng: random.Random) -> Any:
     """One gang decision."""
-    from gang_tools import random_matrix
-
     return random_matrix(rng.randrange(1 << 30))
 
 
@@ -176,8 +172,6 @@ def told_bounds(kind: Any, result: Any) -> Iterator[tuple[str, float]]:
 
 def dealt(problem: Any, rng: random.Random) -> Mapping[str, float]:
     """All measures of a plan at random; none where it breaks a rule or cannot be carried out."""
-    from workflow_bounds import random_plan
-
     with suppress(IooptError):
         problem.require_room()
         plan = random_plan(problem, rng).model_dump(by_alias=True, exclude_none=True)

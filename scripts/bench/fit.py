@@ -59,13 +59,12 @@ def drawn(seed: int) -> SwfTrace:
     rng = np.random.default_rng(seed)
     share = rng.dirichlet(np.full(USERS, 0.4))
     size, scale = 2 ** rng.integers(0, 6, USERS), rng.lognormal(8.6, 1.2, USERS)
-    jobs, seconds = [], WEEKS * 7 * 86400
+    seconds = WEEKS * 7 * 86400
     submit = rng.uniform(0, seconds, 3 * PER_WEEK * WEEKS)
     busy = np.where((submit % 86400 > 8 * 3600) & (submit % 86400 < 20 * 3600), 1.0, 0.25)
     busy *= np.where(submit // 86400 % 7 < 5, 1.0, 0.4)
-    submit = np.sort(
-        submit[rng.random(len(submit)) < busy * (1 + 0.25 * np.sin(submit / 4e5)) / 1.5]
-    )
+    chance = busy * (1 + 0.25 * np.sin(submit / 4e5)) / 1.5
+    submit = np.sort(submit[rng.random(len(submit)) < chance])
     load = rng.uniform(0.7, 0.9)
     user = rng.choice(USERS, len(submit), p=share)
     units = np.clip(size[user] * 2.0 ** rng.integers(-1, 3, len(submit)), 1, LARGEST).astype(int)
@@ -78,11 +77,8 @@ def drawn(seed: int) -> SwfTrace:
         for k, (at, ran, size, most, who) in enumerate(columns, 1)
     ]
     epoch = 4 * 86400  # a Monday
-    return SwfTrace(
-        f"planted {seed}",
-        {"UnixStartTime": (str(epoch),), "MaxProcs": (str(PROCESSORS),)},
-        tuple(jobs),
-    )
+    header = {"UnixStartTime": (str(epoch),), "MaxProcs": (str(PROCESSORS),)}
+    return SwfTrace(f"planted {seed}", header, tuple(jobs))
 
 
 def planted(seed: int, name: str) -> tuple[SwfTrace, Rules, Jobs]:
@@ -146,11 +142,8 @@ def main(quick: bool) -> None:
     table = pd.DataFrame(trials(seeds))
     for columns in (["kind", "queue"], ["kind"]):
         counts = table.groupby(columns, sort=False).sum(numeric_only=True).reset_index()
-        show(
-            f"Planted queues, seeds {seeds[0]} to {seeds[-1]}",
-            [*map(str, counts)],
-            counts.to_numpy().tolist(),
-        )
+        title = f"Planted queues, seeds {seeds[0]} to {seeds[-1]}"
+        show(title, [*map(str, counts)], counts.to_numpy().tolist())
     shown = []
     for name, log, site in logs():
         found = fit(log, site)

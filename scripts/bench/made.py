@@ -69,14 +69,12 @@ def put(folder: Path, problem: Any, name: str) -> None:
     path.write_text(dump_json(problem | {"name": name}), "utf-8")
 
 
-def graphs(machine: Machine) -> Iterator[tuple[ReplicationProblem, dict[str, float]]]:
-    """Estee's graphs of the shared data, planned with expected durations, and the actual ones."""
+def graphs(machine: Machine) -> Iterator[ReplicationProblem]:
+    """Estee's graphs of the shared data, planned with expected durations."""
     for file in sorted(shared_data("workflows").glob("*.zip")):
-        for place in itertools.count():
-            try:
-                yield read_estee(str(file), str(place), machine)
-            except UsageError:
-                break
+        with suppress(UsageError):  # there is none of that number
+            for place in itertools.count():
+                yield read_estee(str(file), str(place), machine)[0]
 
 
 def with_small_disks(problem: ReplicationProblem) -> ReplicationProblem:
@@ -92,7 +90,7 @@ def workflows(folder: Path, quick: bool) -> None:
     for title, machine in list(MACHINES.items())[: 1 if quick else None]:
         files = sorted(shared_data("workflows").glob("*-0*.json"))
         found = {file.stem: read_wfformat(str(file), machine=machine) for file in files}
-        found |= {problem.name: problem for problem, _ in graphs(machine)}
+        found |= {problem.name: problem for problem in graphs(machine)}
         for name in sorted(found, key=lambda name: len(found[name].tasks))[: 2 if quick else None]:
             put(folder, found[name], f"{title}, ample disks: {name}")
             put(folder, with_small_disks(found[name]), f"{title}, small disks: {name}")

@@ -68,11 +68,8 @@ def arriving(problem: ReplicationProblem, seed: int) -> ReplicationProblem:
     for copy in range(4):
         files += [{**row, "id": f"{copy}.{row['id']}"} for row in data["files"]]
         for row in data["tasks"]:
-            names = {
-                key: [f"{copy}.{name}" for name in row.get(key, ())]
-                for key in ("inputs", "outputs")
-            }
-            tasks.append({**row, "id": f"{copy}.{row['id']}", "release_seconds": release, **names})
+            own = {key: [f"{copy}.{name}" for name in row[key]] for key in ("inputs", "outputs")}
+            tasks.append({**row, "id": f"{copy}.{row['id']}", "release_seconds": release, **own})
         release += draw.expovariate(1.0 / distance)
     found: ReplicationProblem = load({**data, "files": files, "tasks": tasks})
     return found

@@ -14,15 +14,14 @@ import tempfile
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from bench import made
 from bench.frame import ROOT, Tree, show, trees
 from ioopt.campaign import frame as frames
 from ioopt.registry import KINDS, measures_of
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 FOLDER = ROOT / "scripts" / "sweeps"
 HEAD = ("instances", "solver", "n", "mean", "in time", "proven", "over the bound", "over the best",
@@ -97,8 +96,6 @@ def swept(config: Path, label: str, tree: Tree) -> str:
 
 def joined(stores: Mapping[str, str], measure: str | None) -> pd.DataFrame:
     """The rows of all trees, each with its ratio to the best of the same instance."""
-    import pandas as pd
-
     parts = []
     for label, store in stores.items():
         part = frames.read_frame([store], measure)

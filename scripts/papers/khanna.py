@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise, product
 from types import MappingProxyType
-from typing import Any, cast
+from typing import Any
 
 from papers.claims import (
     Claim,
@@ -43,13 +43,8 @@ SIZED = ("tasks", "many_tasks", "ppa_tasks", "most_500")
 """Settings that are sizes of the run."""
 LINKS: tuple[LinkModel, ...] = ("shared", "per-node")
 SPAN = "makespan_seconds"
-NAMES = {
-    "two-stage": "IP",
-    "hierarchical": "IP",
-    "minmin": "MinMin",
-    "job-data-present": "JobDataPresent",
-}
 IP = ("two-stage", "hierarchical")
+NAMES = {**dict.fromkeys(IP, "IP"), "minmin": "MinMin", "job-data-present": "JobDataPresent"}
 
 
 @dataclass(frozen=True)
@@ -121,9 +116,9 @@ class Sizes:
     @classmethod
     def of(cls, quick: bool) -> Sizes:
         """Full sizes as in the paper, on fresh seeds; quick ones on the seeds of the choices."""
-        return (
-            cls(range(3), 0.02, 40, 60, 160) if quick else cls(range(100, 110), 0.1, 100, 400, 2000)
-        )
+        if quick:
+            return cls(range(3), 0.02, 40, 60, 160)
+        return cls(range(100, 110), 0.1, 100, 400, 2000)
 
 
 Figures = Mapping[str, Mapping[str, float]]
@@ -133,41 +128,27 @@ Options = Mapping[str, Any]
 NONE: Options = MappingProxyType({})
 
 
-@dataclass
-class Laboratory:
-    """Runs a solver on a workload once a seed and remembers what came out."""
-
-    sizes: Sizes
-    done: dict[tuple[Any, ...], list[Figures]] = field(default_factory=dict)
-
-    def run(
-        self, reading: Reading, workload: Workload, solver: str, metric: str = SPAN,
-        options: Options = NONE,
-    ) -> list[float]:  # fmt: skip
-        """A metric, one value a seed."""
-        preset, given = workload
-        settings = {
-            key: getattr(self.sizes, value) if value in SIZED else value
-            for key, value in given.items()
-        }
-        if reading.node_disk_rate is not None:
-            settings["node_disk_rate"] = reading.node_disk_rate
-        if preset.startswith("sat"):
-            settings["windows"] = reading.windows
-        work = reading.work * self.sizes.effort
-        own: dict[str, Any] = {"when": reading.when, "threshold": reading.threshold}
-        if solver != "job-data-present":
-            own = {"room": reading.room, **({"effort": work} if solver in IP else {})}
-        own |= options
-        key = (preset, *sorted(settings.items()), solver, *sorted(own.items()))
-        if key not in self.done:
-            asked = [
-                {"preset": preset, "settings": settings, "solver": solver, "options": own,
-                 "seed": seed}
-                for seed in self.sizes.seeds
-            ]  # fmt: skip
-            self.done[key] = [cast(Figures, found) for found in values_of(solved, asked)]
-        return [one[reading.replay(solver)][metric] for one in self.done[key]]
+def run(
+    size: Sizes, reading: Reading, workload: Workload, solver: str, metric: str = SPAN,
+    options: Options = NONE,
+) -> list[float]:  # fmt: skip
+    """A metric of a solver on a workload, one value a seed."""
+    preset, given = workload
+    settings = {
+        key: getattr(size, value) if value in SIZED else value for key, value in given.items()
+    }
+    if reading.node_disk_rate is not None:
+        settings["node_disk_rate"] = reading.node_disk_rate
+    if preset.startswith("sat"):
+        settings["windows"] = reading.windows
+    own: dict[str, Any] = {"when": reading.when, "threshold": reading.threshold}
+    if solver != "job-data-present":
+        own = {"room": reading.room}
+    if solver in IP:
+        own["effort"] = reading.work * size.effort
+    asked = {"preset": preset, "settings": settings, "solver": solver, "options": own | options}
+    found = values_of(solved, [{**asked, "seed": seed} for seed in size.seeds])
+    return [one[reading.replay(solver)][metric] for one in found]
 
 
 def solved(
@@ -219,36 +200,36 @@ def _told(name: str, ratio: Ratio) -> str:
 
 
 def least(
-    lab: Laboratory, reading: Reading, presets: Sequence[str], set: Options = NONE,
+    size: Sizes, reading: Reading, presets: Sequence[str], set: Options = NONE,
     chain: Sequence[str] = ORDER, metric: str = SPAN, options: Options = NONE,
 ) -> Found:  # fmt: skip
     """That the first solver of *chain*, with *options*, is below each other one on each of *presets*."""
     said, words = [], []
     for preset in presets:
-        ours = lab.run(reading, (preset, set), chain[0], metric, options)
+        ours = run(size, reading, (preset, set), chain[0], metric, options)
         where = f"{preset}: " if len(presets) > 1 else ""
         for other in chain[1:]:
-            ratio = _ratio(ours, lab.run(reading, (preset, set), other, metric))
+            ratio = _ratio(ours, run(size, reading, (preset, set), other, metric))
             said.append(_told(f"{where}{NAMES[chain[0]]}/{NAMES[other]}", ratio))
             words.append(below(ratio))
     return ", ".join(said), several(words)
 
 
-def copies_pay(lab: Laboratory, reading: Reading, preset: str, set: Options) -> Found:
+def copies_pay(size: Sizes, reading: Reading, preset: str, set: Options) -> Found:
     """That the rounds end sooner with copies between nodes than without."""
-    alone = lab.run(reading, (preset, set), "two-stage", options={"replication": False})
-    ratio = _ratio(lab.run(reading, (preset, set), "two-stage"), alone)
+    alone = run(size, reading, (preset, set), "two-stage", options={"replication": False})
+    ratio = _ratio(run(size, reading, (preset, set), "two-stage"), alone)
     return _told("with/without", ratio), below(ratio)
 
 
 def falling(
-    lab: Laboratory, reading: Reading, along: Sequence[Sequence[Any]], solver: str = ORDER[0]
+    size: Sizes, reading: Reading, along: Sequence[Sequence[Any]], solver: str = ORDER[0]
 ) -> Found:
     """That IP's gain over the better baseline, along workloads with options, falls and begins above 0."""
     said, shares = [], []
     for name, preset, set, options in along:
-        ours = lab.run(reading, (preset, set), solver, options=options)
-        others = zip(*(lab.run(reading, (preset, set), other) for other in ORDER[1:]), strict=True)
+        ours = run(size, reading, (preset, set), solver, options=options)
+        others = zip(*(run(size, reading, (preset, set), o) for o in ORDER[1:]), strict=True)
         shares.append([a / min(pair) for a, pair in zip(ours, others, strict=True)])
         mean, low, _ = mean_interval(shares[-1])
         said.append(f"{name} {100 * (1 - mean):+.1f} ± {100 * (mean - low):.1f} %")
@@ -257,40 +238,30 @@ def falling(
     return ", ".join(said), several(words)
 
 
-def gain_more(
-    lab: Laboratory, reading: Reading, preset: str, small: Options, large: Options,
-    metric: str = SPAN,
-) -> Found:  # fmt: skip
-    """That large disks cut a larger part of the baselines' *metric* than of IP's."""
-    parts = {
-        solver: [
-            more / max(less, 1e-9)
-            for more, less in zip(
-                *(lab.run(reading, (preset, set), solver, metric) for set in (large, small)),
-                strict=True,
-            )
-        ]
-        for solver in ORDER
-    }
+def gain_more(size: Sizes, reading: Reading, preset: str, small: Options, large: Options) -> Found:
+    """That large disks cut a larger part of the baselines' batch time than of IP's."""
+    parts = {}
+    for solver in ORDER:
+        more, less = (run(size, reading, (preset, set), solver) for set in (large, small))
+        parts[solver] = [a / max(b, 1e-9) for a, b in zip(more, less, strict=True)]
     ratios = {name: _ratio(parts[name], parts[ORDER[0]]) for name in ORDER[1:]}
     said = [f"{NAMES[name]} {100 * (1 - mean_interval(parts[name])[0]):.0f} %" for name in ORDER]
     return f"cut by: {', '.join(said)}", several([below(ratio) for ratio in ratios.values()])
 
 
 def planning(
-    lab: Laboratory, reading: Reading, first: Sequence[Any], second: Sequence[Any],
+    size: Sizes, reading: Reading, first: Sequence[Any], second: Sequence[Any],
     limit: float | None = None,
 ) -> Found:  # fmt: skip
     """Processor time to plan a task: *first* below *second* (solver, settings, options), or to *limit*."""
     sides = [
-        lab.run(reading, ("ppa", set), solver, "milliseconds", options)
+        run(size, reading, ("ppa", set), solver, "milliseconds", options)
         for solver, set, options in (first, second)
     ]
     ratio = _ratio(*sides)
     means = " against ".join(f"{mean_interval(side)[0]:.3f}" for side in sides)
-    return f"{_told('ratio', ratio)} ({means} ms)", (
-        below(ratio) if limit is None else reaches(ratio, limit)
-    )
+    word = below(ratio) if limit is None else reaches(ratio, limit)
+    return f"{_told('ratio', ratio)} ({means} ms)", word
 
 
 def sizes(quick: bool) -> str:
@@ -307,12 +278,11 @@ def sizes(quick: bool) -> str:
 def claims(quick: bool) -> list[Claim]:
     """The claims of all figures."""
     size = Sizes.of(quick)
-    lab = Laboratory(size)
     rows = table("khanna")["claims"]
     for row in rows:
         if "readings" in row:
             row["readings"] = GROUPS[row["readings"]]
-    readings = {name: (lab, reading) for name, reading in READINGS.items()}
+    readings = {name: (size, reading) for name, reading in READINGS.items()}
     return list(computed(rows, globals(), readings, **asdict(size)))
 
 
@@ -323,12 +293,12 @@ def notes(rows: Sequence[Claim]) -> Iterator[str]:
 
 def pictures(quick: bool) -> Iterator[Picture]:
     """Figures 2 to 6 under the first reading; the paper's text prints no number of theirs."""
-    lab, reading = Laboratory(Sizes.of(quick)), next(iter(READINGS.values()))
+    size, reading = Sizes.of(quick), next(iter(READINGS.values()))
     for row in table("khanna")["pictures"]:
         metric = row.get("metric", SPAN)
         lines = {
             name: [
-                point(at, lab.run(reading, (preset, set), solver, metric, options))
+                point(at, run(size, reading, (preset, set), solver, metric, options))
                 for at, preset, set in row["points"]
             ]
             for name, solver, options in row["lines"]

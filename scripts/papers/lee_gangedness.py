@@ -39,9 +39,8 @@ from ioopt.problems.flexgang.perturbation import (
 
 
 class Trial(NamedTuple):
-    """A workload with its truth (None: the paper gives no class there) and the classes found."""
+    """The truth of a workload (None: the paper gives no class there) and the classes found."""
 
-    app: Application
     truth: Gangedness | None
     found: Counter[str]
 
@@ -66,12 +65,11 @@ def unseen(count: int, seed: int = SEED) -> list[Application]:
             Msg(phase_quanta=between(0.005, 0.5), pattern=pattern),
             Msg(phase_quanta=long, requests_per_phase=max(2, round(between(1, 20) * long))),
         ]
+        pattern = PATTERNS[k // 4 % len(PATTERNS)]
         if k % 4 == 1:
             found.append(Barrier(interval_quanta=between(0.5, 3)))
         elif k % 4 == 3:
-            found.append(
-                Msg(phase_quanta=between(0.5, 3), pattern=PATTERNS[k // 4 % len(PATTERNS)])
-            )
+            found.append(Msg(phase_quanta=between(0.5, 3), pattern=pattern))
     return found
 
 
@@ -95,10 +93,10 @@ def trials(apps: list[Application], seeds: int, runs: int, **recording: Any) -> 
     asked += [{"app": app.model_dump(mode="json"), **size} for app in apps]
     lu, water, *found = values_of(one_workload, asked)
     done = []
-    for app, one in zip(apps, found):
+    for one in found:
         high: Gangedness | None = "HIGH" if one["gamma"] >= water["gamma"] else None
         truth = "LOW" if one["gamma"] <= lu["gamma"] else high
-        done.append(Trial(app, truth, Counter(one["classes"])))
+        done.append(Trial(truth, Counter(one["classes"])))
     return done
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
+from itertools import islice, product
 from statistics import fmean
 from typing import Any, NamedTuple
 
@@ -60,10 +61,8 @@ def read(name: str, reading: Reading, variant: str = "") -> Application:
 def slopes(app: Json, **settings: Any) -> dict[str, list[float]]:
     """What a perturbation costs one application in one environment, in quanta, run by run."""
     problem = PerturbationProblem.model_validate({"applications": [app], **settings})
-    (known,), (environment,), count = (
-        problem.applications, problem.environments, problem.perturbations,
-    )  # fmt: skip
-    found = laboratory.Laboratory(problem, SEED, available())
+    (known,), (environment,) = problem.applications, problem.environments
+    found, count = laboratory.Laboratory(problem, SEED, available()), problem.perturbations
     times = [found.times(known, environment, count, k) for k in range(problem.runs)]
     return {"each": [(time - alone) / count for time, alone in times]}
 
@@ -108,14 +107,8 @@ def one_recording(app: Json, seed: int, window: float) -> Recording:
     """
     pairs: dict[Quanta, list[Any]] = {name: [] for name in QUANTA}
     for processor in TAKEN:
-        problem = PerturbationProblem.model_validate(
-            {
-                "applications": [app],
-                "work_quanta": 150,
-                "window": window,
-                "fixed_processor": processor,
-            }
-        )
+        given = {"work_quanta": 150, "window": window, "fixed_processor": processor}
+        problem = PerturbationProblem.model_validate({"applications": [app], **given})
         found = laboratory.record(problem, problem.applications[0], "Sub_FX", seed)
         for name in QUANTA:
             pairs[name].append(found.pairs(name))
@@ -138,18 +131,13 @@ def one_recording(app: Json, seed: int, window: float) -> Recording:
 @cache
 def recorded(reading: Reading) -> dict[str, list[Recording]]:
     """Recordings of the applications of Table 2, as many as runs."""
+    apps = [read(name, reading).model_dump(mode="json") for name in TABLE_2]
     asked = [
-        {
-            "app": read(name, reading).model_dump(mode="json"), "seed": 1000 * SEED + k,
-            "window": reading.window,
-        }
-        for name in TABLE_2
-            for k in range(reading.runs)
-    ]  # fmt: skip
-    found = values_of(one_recording, asked)
-    return {
-        name: found[k * reading.runs : (k + 1) * reading.runs] for k, name in enumerate(TABLE_2)
-    }
+        {"app": app, "seed": 1000 * SEED + k, "window": reading.window}
+        for app, k in product(apps, range(reading.runs))
+    ]
+    found = iter(values_of(one_recording, asked))
+    return {name: list(islice(found, reading.runs)) for name in TABLE_2}
 
 
 def means(found: Sequence[Recording], quanta: str, column: str = "messages") -> list[float]:

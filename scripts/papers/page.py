@@ -7,6 +7,7 @@ import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import metadata
+from itertools import product
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -84,11 +85,8 @@ def _version(name: str) -> str:
 
 def write_page(page: Path, found: Mapping[tuple[str, str], Conclusion]) -> None:
     """Write *page*, a page a paper beside it and pictures; a full run is preferred to a quick one."""
-    chosen = {
-        name: ("full" if (name, "full") in found else "quick")
-        for name in TITLES
-        if any(paper == name for paper, _ in found)
-    }
+    sizes = ("quick", "full")
+    chosen = {name: size for name, size in product(TITLES, sizes) if (name, size) in found}
     ended = {name: found[name, size] for name, size in chosen.items()}
     folder = page.parent / page.stem
     folder.mkdir(parents=True, exist_ok=True)
@@ -111,16 +109,10 @@ def counted(rows: Iterable[Claim]) -> str:
 
 def told(row: Claim, figures: bool = True) -> str:
     """The readings that judge otherwise, by verdict."""
-    parts = []
-    for word in VERDICTS:
-        names = [
-            f"{name} ({figure})" if figures else name
-            for name, other, figure in row.other
-            if other == word
-        ]
-        if names:
-            parts.append(f"{word}: {', '.join(names)}")
-    return "; ".join(parts)
+    names: dict[str, list[str]] = {word: [] for word in VERDICTS}
+    for name, word, figure in row.other:
+        names[word].append(f"{name} ({figure})" if figures else name)
+    return "; ".join(f"{word}: {', '.join(those)}" for word, those in names.items() if those)
 
 
 def cells(rows: Iterable[Claim]) -> list[Cells]:

@@ -177,9 +177,8 @@ def best_at_most(
         said.append(f"r = {intensity}: {count}")
         total += count
     workloads = len(intensities) * len(LOADS_SECONDS)
-    return f"best at {total} of {workloads} ({', '.join(said)} of 9)", verdict(
-        2 * total > workloads
-    )
+    figure = f"best at {total} of {workloads} ({', '.join(said)} of 9)"
+    return figure, verdict(2 * total > workloads)
 
 
 def local_jobs(runs: Runs, counts: Sequence[Mapping[str, Any]]) -> Found:
@@ -326,15 +325,13 @@ def pictures(quick: bool) -> Iterator[Picture]:
     for intensity, measure in (*drawn, (0.5, "local")):
         marks: dict[str, list[tuple[float, float]]] = {}
         if (intensity, measure) == (0.5, "slowdown"):
-            means = {
-                name: [runs.mean(measure, name, load, 0.5) for load in range(len(LOADS_SECONDS))]
-                for name in ("gs", "iogs")
-            }
-            loads = list(zip(LOADS_SECONDS, means["gs"], means["iogs"], strict=True))
-            marks["paper: iogs at most"] = [(t, gs / (3 if t >= 2000 else 2)) for t, gs, _ in loads]
-            marks["paper: migrate-iogs at most"] = [
-                (t, iogs / 2) for t, _, iogs in loads if t >= 2500
+            loads = [
+                (t, *(runs.mean(measure, name, load, 0.5) for name in ("gs", "iogs")))
+                for load, t in enumerate(LOADS_SECONDS)
             ]
+            marks["paper: iogs at most"] = [(t, gs / (3 if t >= 2000 else 2)) for t, gs, _ in loads]
+            half = [(t, iogs / 2) for t, _, iogs in loads if t >= 2500]
+            marks["paper: migrate-iogs at most"] = half
         elif measure == "local":
             marks["paper"] = [(t, n) for t, n in table("zhang")["local_jobs"]]
         lines = {

@@ -12,15 +12,16 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))  # it need not be installed to document it
+
+from ioopt import registry  # noqa: E402
+from ioopt.cli.listings import json_schema  # noqa: E402
+from ioopt.tables import render  # noqa: E402
+
 EQUATION = re.compile(
     r'<(span|div) class="arithmatex">\s*(?:\\\((.*?)\\\)|\\\[(.*?)\\\])\s*</\1>', re.DOTALL
 )
 ROLE = re.compile(r":(?:class|func|mod|meth|attr|data|exc):<code>~?")
-
-
-def on_startup(**_: Any) -> None:
-    """Make this checkout importable: it need not be installed to document it."""
-    sys.path.insert(0, str(ROOT))
 
 
 def on_files(files: Any, config: Any, **_: Any) -> Any:
@@ -91,9 +92,6 @@ def shown(output: Any) -> str:
 
 def solver_table() -> str:
     """Every solver of the registry, a Markdown table under a heading for each kind of instance."""
-    from ioopt import registry
-    from ioopt.tables import render
-
     headers = ("solver", "what it does", "source", "abilities", "backends")
     text = ""
     for kind in registry.KINDS.values():
@@ -108,10 +106,6 @@ def solver_table() -> str:
 
 def schema_table() -> str:
     """Every instance format with the keys of its JSON Schema."""
-    from ioopt import registry
-    from ioopt.cli.listings import json_schema
-    from ioopt.tables import render
-
     rows = []
     for spec in registry.FORMATS.values():
         schema = json_schema(spec.problem)

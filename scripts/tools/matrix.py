@@ -12,7 +12,6 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Sequence
 from glob import glob
 from pathlib import Path
 
@@ -41,37 +40,21 @@ def lowest() -> list[str]:
 def build(folder: str) -> dict[str, str]:
     """Wheel and sdist of the checkout's files, by their kind; the wheel is built from the sdist."""
     tree = Path(folder, "tree")
-    for name in subprocess.check_output(
-        ["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=ROOT, text=True
-    ).split("\0"):
+    listing = ["git", "ls-files", "-co", "--exclude-standard", "-z"]
+    for name in subprocess.check_output(listing, cwd=ROOT, text=True).split("\0"):
         if name and (ROOT / name).exists():
             (tree / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, tree / name, follow_symlinks=False)
-    subprocess.run(
-        [sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, str(tree)],
-        check=True,
-        stdout=subprocess.DEVNULL,
-    )
+    building = [sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, str(tree)]
+    subprocess.run(building, check=True, stdout=subprocess.DEVNULL)
     return {"wheel": glob(f"{folder}/*.whl")[0], "sdist": glob(f"{folder}/*.tar.gz")[0]}
-
-
-def install(python: str, package: str, pins: Sequence[str], venv: str) -> str:
-    """A new environment with *package* and nothing else; its interpreter.
-
-    A process that compiles for the next run may still write beside an earlier environment's
-    modules, so that each has a folder of its own and none is cleared.
-    """
-    subprocess.run([python, "-m", "venv", venv], check=True)
-    inside = f"{venv}/bin/python"
-    subprocess.run([inside, "-m", "pip", "install", "-q", package, *pins], check=True)
-    return inside
 
 
 def main() -> int:
     """Print a row an environment; 1 when one of them fails."""
     failed = 0
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        made, venv = build(folder), f"{folder}/venv"
+        made = build(folder)
         oldest = (PYTHONS[0], "fast,plot", lowest())
         rows = [oldest, *((minor, "", list[str]()) for minor in PYTHONS)]
         for number, (minor, extras, pins) in enumerate(rows):
@@ -83,7 +66,10 @@ def main() -> int:
                 continue
             try:
                 package = made[form] + (extras and f"[{extras}]")
-                inside = install(python, package, pins, f"{venv}{number}")
+                # None is cleared: a process that compiles may still write into an earlier one.
+                inside = f"{folder}/venv{number}/bin/python"
+                subprocess.run([python, "-m", "venv", f"{folder}/venv{number}"], check=True)
+                subprocess.run([inside, "-m", "pip", "install", "-q", package, *pins], check=True)
                 smoke = Path(__file__).with_name("smoke.py")
                 run = subprocess.run([inside, "-I", str(smoke)], capture_output=True, text=True)
                 good, told = run.returncode == 0, (run.stdout + run.stderr)[-2000:]

@@ -12,6 +12,9 @@ import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 
+from ioopt.cli.main import main as ioopt
+from ioopt.compiled.choice import KERNELS
+
 ANSWERS = (
     ("cycle3", "--solver", "minmin"),
     ("cycle3", "--solver", "ip", "--backend", "CP-SAT"),
@@ -29,9 +32,6 @@ ANSWERS = (
 
 def main() -> int:
     """Solve and check all of them, CP-SAT and HiGHS in this one process; 1 when any fails."""
-    from ioopt.cli.main import main as ioopt
-    from ioopt.compiled.choice import KERNELS
-
     failed = []
     os.chdir(tempfile.mkdtemp())
     if find_spec("numba"):

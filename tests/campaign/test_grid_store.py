@@ -98,21 +98,27 @@ def test_rows_are_replaced_not_doubled(tmp_path):
             reader.connection.execute("DELETE FROM runs")
 
 
-@pytest.fixture
-def first_store(tmp_path):
-    """A store of the first version, from before whole results, with one row."""
-    path = tmp_path / "old.sqlite"
+def executed(path, *statements, values=()):
+    """*path* after *statements* of SQL; the last has *values*."""
     connection = sqlite3.connect(path)
-    connection.execute(stores.MIGRATIONS[0])
-    connection.execute(f"PRAGMA application_id={stores.APPLICATION_ID}")
-    connection.execute("PRAGMA user_version=1")
-    marks = ",".join("?" * len(stores.COLUMNS))
-    old = row("kept")
-    values = [json.dumps(old[c]) if c in stores.JSON_COLUMNS else old[c] for c in stores.COLUMNS]
-    connection.execute(f"INSERT INTO runs VALUES ({marks})", values)
+    for statement in statements:
+        connection.execute(statement, values if statement is statements[-1] else ())
     connection.commit()
     connection.close()
     return path
+
+
+IDENTITY = f"PRAGMA application_id={stores.APPLICATION_ID}"
+
+
+@pytest.fixture
+def first_store(tmp_path):
+    """A store of the first version, from before whole results, with one row."""
+    old = row("kept")
+    values = [json.dumps(old[c]) if c in stores.JSON_COLUMNS else old[c] for c in stores.COLUMNS]
+    insert = f"INSERT INTO runs VALUES ({','.join('?' * len(values))})"
+    first = (stores.MIGRATIONS[0], IDENTITY, "PRAGMA user_version=1")
+    return executed(tmp_path / "old.sqlite", *first, insert, values=values)
 
 
 def test_an_older_store_is_read_as_it_is_and_migrated_where_written(first_store):
@@ -128,17 +134,11 @@ def test_an_older_store_is_read_as_it_is_and_migrated_where_written(first_store)
 
 
 def other_program(path):
-    connection = sqlite3.connect(path)
-    connection.execute("CREATE TABLE notes (text)")
-    connection.commit()
-    connection.close()
+    executed(path, "CREATE TABLE notes (text)")
 
 
 def newer(path):
-    connection = sqlite3.connect(path)
-    connection.execute(f"PRAGMA application_id={stores.APPLICATION_ID}")
-    connection.execute("PRAGMA user_version=99")
-    connection.close()
+    executed(path, IDENTITY, "PRAGMA user_version=99")
 
 
 def damaged(path):
@@ -149,9 +149,7 @@ def not_text(path):
     """SQLite names the word it cannot parse, which is no UTF-8: Python fails on the message."""
     with Store(str(path)):
         pass
-    connection = sqlite3.connect(path)
-    connection.execute("PRAGMA journal_mode=DELETE")
-    connection.close()
+    executed(path, "PRAGMA journal_mode=DELETE")
     raw = path.read_bytes()
     assert b"CREATE TABLE runs" in raw
     path.write_bytes(raw.replace(b"CREATE TABLE runs", b"CREATE \xc3\x28BLE runs"))
@@ -269,9 +267,7 @@ def test_a_store_in_a_folder_that_cannot_be_written_to(left):
             store.put(row("a"))
             wal = (folder / "runs.sqlite-wal").read_bytes()
         if left != "plain":  # as an earlier version left a store, and as a killed sweep does
-            connection = sqlite3.connect(path)
-            connection.execute("PRAGMA journal_mode=WAL")
-            connection.close()
+            executed(path, "PRAGMA journal_mode=WAL")
         if left == "killed":
             (folder / "runs.sqlite-wal").write_bytes(wal)
         with unprivileged_in(folder):
@@ -313,12 +309,8 @@ def test_what_was_written_before_the_disk_was_full_is_there(tmp_path):
         "        store.put(row(f'{number:064}')); print(number, flush=True)\n"
     )
     command = [sys.executable, "-c", code, str(path)]
-    ran = subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
-    )
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    ran = subprocess.run(command, capture_output=True, text=True, env=environment)
     assert "the run store cannot be used" in ran.stderr.splitlines()[-1]
     with StoreReader(str(path)) as reader:
         assert 0 < len(ran.stdout.split()) <= len(rows_in(reader)) < 999

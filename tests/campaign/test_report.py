@@ -16,15 +16,21 @@ from ioopt.cli.main import main
 from ioopt.errors import UsageError
 
 
-def stored(tmp_path, rows):
-    path = str(tmp_path / "runs.sqlite")
+def put(folder, *rows, name="runs"):
+    """The path of a store of *rows*."""
+    path = str(folder / f"{name}.sqlite")
     with Store(path) as store:
-        for k, (solver, instance, makespan, status) in enumerate(rows):
-            metrics = {"makespan_seconds": makespan} if makespan is not None else {}
-            store.put(
-                row(f"k{k:03}", solver=solver, digest=instance, metrics=metrics, status=status)
-            )
+        for each in rows:
+            store.put(each)
     return path
+
+
+def stored(folder, rows):
+    made = []
+    for k, (solver, instance, makespan, status) in enumerate(rows):
+        metrics = {"makespan_seconds": makespan} if makespan is not None else {}
+        made.append(row(f"k{k:03}", solver=solver, digest=instance, metrics=metrics, status=status))
+    return put(folder, *made)
 
 
 ROWS = [
@@ -47,19 +53,16 @@ def test_ratios_and_wins_by_hand(tmp_path):
 
 def test_gaps_are_of_one_measure_and_every_standing_is_counted(tmp_path):
     """ip proves 7 s of equation (13); the makespans 12 and 10 have the bound 6 in their metrics."""
-    path = str(tmp_path / "runs.sqlite")
     limit = {"lower_bound_seconds": 6.0}
-    rows = [
+    path = put(
+        tmp_path,
         row("a", solver="ip", status="optimal", objective=7.0, bound=7.0, gap=0.0,
             objective_name="additive_seconds", metrics={"makespan_seconds": 12.0, **limit}),
         row("b", solver="minmin", objective=8.0, bound=2.0, gap=0.75, stop="fallback",
             objective_name="additive_seconds", metrics={"makespan_seconds": 10.0, **limit}),
         row("c", solver="w", status="does not apply"), row("d", solver="x", status="unknown"),
         row("e", solver="y", status="failed"),
-    ]  # fmt: skip
-    with Store(path) as store:
-        for item in rows:
-            store.put(item)
+    )  # fmt: skip
     frame = frames.read_frame([path]).set_index("solver")
     assert frame.loc["ip", "standing"] == "feasible"
     assert frame["gap"].dropna().to_dict() == pytest.approx({"ip": 0.5, "minmin": 0.4})
@@ -100,15 +103,12 @@ def test_the_page_names_failures_and_needs_no_network(tmp_path):
 
 
 def test_the_page_says_where_io_is_synthetic(tmp_path):
-    path = str(tmp_path / "made.sqlite")
-    with Store(path) as store:
-        note = "I/O is synthetic: mean 0.1 of the run time"
-        store.put(
-            row(
-                "a", instance="kth.swf", digest="1", notes=[note], metrics={"makespan_seconds": 2.0}
-            )
-        )
-        store.put(row("b", instance="own", digest="2", metrics={"makespan_seconds": 1.0}))
+    made = {
+        "metrics": {"makespan_seconds": 2.0},
+        "notes": ["I/O is synthetic: mean 0.1 of the run time"],
+    }
+    own = row("b", instance="own", digest="2", metrics={"makespan_seconds": 1.0})
+    path = put(tmp_path, row("a", instance="kth.swf", digest="1", **made), own, name="made")
     page = report_html([path])
     assert "<p>I/O is synthetic in kth.swf: these figures depend on it" in page
     assert list(frames.read_frame([path])["synthetic_io"]) == [1, 0]

@@ -14,14 +14,14 @@ from ioopt.campaign.report import report_html
 from ioopt.campaign.runner import Pool, open_workers, run_tasks
 from ioopt.campaign.store import Store, StoreReader
 from ioopt.campaign.study import open_campaign
-from ioopt.campaign.work import make_experiment, perform
+from ioopt.campaign.work import Experiment, perform
 from ioopt.errors import IooptError
 
 
 def experiments(name, seeds, limit=None):
     """Seed 3 alone has the hard limit: how slowly a worker starts ends no other."""
     return [
-        make_experiment(
+        Experiment(
             "x", f"campaign_experiments:{name}", {"seed": seed}, limit if seed == 3 else None
         )
         for seed in range(seeds)
@@ -63,7 +63,7 @@ def test_numerical_libraries_of_workers_use_one_thread(monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
     with Pool(1) as pool:
-        ((_, row),) = pool.answers([make_experiment("x", "os:environ.copy", {})], {})
+        ((_, row),) = pool.answers([Experiment("x", "os:environ.copy", {})], {})
     found = {name: row["metrics"].get(f"{name}_NUM_THREADS") for name in ("OMP", "OPENBLAS")}
     assert found == {"OMP": "3", "OPENBLAS": "1"}
     assert "OPENBLAS_NUM_THREADS" not in os.environ

@@ -286,17 +286,9 @@ def test_a_queue_that_passed_is_the_one_simulated(run, tmp_path, monkeypatch):
 def test_darshan_logs_of_most_jobs_say_the_fraction(run, tmp_path):
     """Logs that match no job are counted on the terminal."""
     samples = Path(__file__).parents[2] / "docs" / "samples"
-    words = (
-        "advise",
-        samples / "cluster.swf",
-        "--darshan",
-        samples / "darshan",
-        "--draws",
-        "1",
-        "--jobs",
-        "40",
-    )
-    code, out, err = run(*words, "--solver", "fill", "--format", "json")
+    words = ("--draws", "1", "--jobs", "40", "--solver", "fill", "--format", "json")
+    jobs, logs = samples / "cluster.swf", samples / "darshan"
+    code, out, err = run("advise", jobs, "--darshan", logs, *words)
     assert code == 0, err
     found = json.loads(out)
     assert found["fraction"] is None

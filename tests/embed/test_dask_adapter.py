@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import os
 import signal
+from unittest.mock import Mock
 
 import pytest
 
@@ -143,19 +144,10 @@ def test_a_clock_that_jumps_and_a_graph_that_comes_twice_lose_nothing(client, mo
     assert report.notes == [] and report.decisions == len(graph)
 
 
-class Gone:
-    """The client of a scheduler that has died."""
-
-    def register_plugin(self, plugin):
-        pass
-
-    def run_on_scheduler(self, function):
-        raise OSError("timed out")
-
-
 def test_a_scheduler_that_dies_ends_the_graph_with_its_own_error():
     """Dask's futures are lost with it, and what was held; the error is not one of ours."""
-    with pytest.raises(KeyError), adapter.placed(Gone()) as report:
+    gone = Mock(**{"run_on_scheduler.side_effect": OSError("timed out")})
+    with pytest.raises(KeyError), adapter.placed(gone) as report:
         raise KeyError("future")
     assert report.notes == ["the scheduler is gone: timed out"]
 

@@ -136,15 +136,9 @@ def view_of(nodes, files, tasks) -> LiveView:
 def test_a_task_of_no_time_is_not_worth_a_transfer():
     # a computes and b waits where all files are (9 s each). To move c, of no time, takes nothing off n0
     # and d .5 s for 1 s of link; e 3 s for 1 s
-    tasks = {
-        "a": (9.0, ["f"]),
-        "b": (9.0, ["f"]),
-        "c": (0.0, ["f"]),
-        "d": (0.5, ["f"]),
-        "e": (3.0, ["f"]),
-    }
-    for left, wanted in ((4, None), (5, (4, 1))):
-        view = view_of([["f"], []], {"f": 10**6}, dict(list(tasks.items())[:left]))
+    seconds = {"a": 9.0, "b": 9.0, "c": 0.0, "d": 0.5, "e": 3.0}
+    for names, wanted in (("abcd", None), ("abcde", (4, 1))):
+        view = view_of([["f"], []], {"f": 10**6}, {k: (seconds[k], ["f"]) for k in names})
         homes = Homes()
         view.give(0, 0)
         view.give(1, 0)

@@ -177,20 +177,19 @@ def test_a_damaged_state_is_refused_or_harmless(name, data):
     assert isinstance(again, dict) or ("Error: " in again and "\n" not in again)
 
 
-def forever(release):
-    """A function that does not come back before *release* is set."""
-    return lambda *_, **__: release.wait()
-
-
-def fails(*_, **__):
-    raise ZeroDivisionError("no")
+def ways_to_go_wrong(release):
+    """Functions for a solver; one hangs until *release* is set."""
+    return {
+        "fails": lambda *_, **__: 1 / 0, "hangs": lambda *_, **__: release.wait(),
+        "nonsense": lambda *_, **__: 7, "no plan": lambda *_, **__: Outcome(None),
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("how", ["fails", "hangs", "nonsense"])
 @pytest.mark.parametrize("name", ["IoArbiter", "GangScheduler", "ReplicationPlanner"])
 def test_a_solver_that_goes_wrong_is_answered_by_the_greedy(monkeypatch, name, how):
     release = threading.Event()
-    wrong = {"fails": fails, "hangs": forever(release), "nonsense": lambda *_, **__: 7}[how]
+    wrong = ways_to_go_wrong(release)[how]
     word = {"fails": "ZeroDivisionError", "hangs": "no answer within", "nonsense": "nonsense"}[how]
     deadline = 0.05 if how == "hangs" else 3600.0
     for _ in range(3):
@@ -256,8 +255,7 @@ def test_embedded_objects_say_what_they_hold():
     assert repr(scheduler) == "GangScheduler(iogs, 4 nodes, 2 rows, 0 running, 1 waiting)"
     scheduler.matrix(0.0)
     assert repr(scheduler) == "GangScheduler(iogs, 4 nodes, 2 rows, 1 running, 0 waiting)"
-    arbiter = IoArbiter({"nodes": 1, "unit_nodes": 1, "allocation": "flat",
-                         "node_bytes_per_second": 1.0, "storage_bytes_per_second": 4.0})  # fmt: skip
+    arbiter = IoArbiter(IO_MACHINE | {"nodes": 1, "unit_nodes": 1})
     arbiter.request("a", nodes=1, size=1.0, now=0.0)
     assert repr(arbiter) == "IoArbiter(fill, 1 node, 1 request)"
     network = {"remote_bytes_per_second": 1.0, "replica_bytes_per_second": 1.0}
@@ -281,9 +279,7 @@ def test_embedded_objects_say_what_they_hold():
 @pytest.mark.parametrize("how", ["fails", "hangs", "nonsense", "no plan"])
 def test_a_solver_that_goes_wrong_leaves_the_service_standing(monkeypatch, how):
     release = threading.Event()
-    wrong = {"fails": fails, "hangs": forever(release), "nonsense": lambda *_: 7,
-             "no plan": lambda *_: Outcome(None)}[how]  # fmt: skip
-    service = Service()
+    wrong, service = ways_to_go_wrong(release)[how], Service()
     deadline = 0.05 if how == "hangs" else 3600.0
     with monkeypatch.context() as patch:
         patch.setattr("ioopt.solving.load_target", lambda name: wrong)

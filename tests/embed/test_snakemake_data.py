@@ -50,6 +50,12 @@ class Engine:
         self.going += chosen
         return [job.jobid for job in chosen]
 
+    def follow(self, *names):
+        """One core: each of *names* is chosen, and ends."""
+        for name in names:
+            assert self.select(1) == [name]
+            self.end(name)
+
     def end(self, name):
         job = next(job for job in self.going if job.jobid == name)
         self.going.remove(job)
@@ -77,13 +83,7 @@ def two_samples():
 
 def test_samples_are_brought_to_their_end_one_after_the_other(engine):
     run = engine(two_samples())
-    assert run.select(1) == ["trim1"]
-    run.end("trim1")
-    assert run.select(1) == ["map1"]  # its input came last
-    run.end("map1")
-    assert run.select(1) == ["call1"]  # lets 10 MB go and writes none
-    run.end("call1")
-    assert run.select(1) == ["trim2"]
+    run.follow("trim1", "map1", "call1", "trim2")  # map1: its input came last; call1 lets 10 MB go
 
 
 def test_a_quota_keeps_room_for_the_step_that_lets_go(engine):
@@ -102,9 +102,7 @@ def test_more_room_lets_more_run_at_once(engine):
     assert engine(two_samples(), 30).select() == ["trim1", "trim2"]
     assert engine(two_samples(), 30, in_flight=1).select() == ["trim1"]
     run = engine(two_samples(), policy="submission")
-    run.select(1)
-    run.end("trim1")
-    assert run.select(1) == ["trim2"]  # ready longer than map1
+    run.follow("trim1", "trim2")  # which is ready longer than map1
 
 
 def test_what_fits_nowhere_starts_where_nothing_runs(engine):
@@ -133,8 +131,7 @@ def test_what_a_rule_has_written_is_expected_of_it(engine):
     jobs = [Job(f"a{k}", (), {f"t{k}": 10}, rule="a", states=False) for k in (1, 2, 3)]
     jobs += [Job("join", ("t1", "t2", "t3"))]
     run = engine(jobs, 25)
-    assert run.select(1) == ["a1"]
-    run.end("a1")
+    run.follow("a1")
     assert run.select() == ["a2"]  # 10 lie there, 10 will; a3 would make 30
 
 

@@ -36,9 +36,9 @@ def test_tasks_wait_for_what_they_read_and_follow_it():
     run = run_of()
     assert run.submit([task("x", reads=["a"], writes=["b"]), task("y", reads=["c"], writes=["d"]),
                        task("z", reads=["d"]), task("w", reads=["b"])]) == 4  # fmt: skip
-    first = run.next(0.0)
-    assert placed(first) == [("x", "n0"), ("y", "n1")]
-    assert first[0].stage == (("a", None),)
+    begun = run.next(0.0)
+    assert placed(begun) == [("x", "n0"), ("y", "n1")]
+    assert begun[0].stage == (("a", None),)
     assert run.next(1.0) == []
     run.completed("y", 4.0)
     assert placed(run.next(4.0)) == [("z", "n1")]  # its input is there
@@ -188,19 +188,11 @@ def test_better_estimates_change_what_is_planned():
             run.observe(wrong)
 
 
-class Broken:
-    def __init__(self, do):
-        self.do = do
-
-    def __call__(self, view):
-        return self.do(view)
-
-
 @pytest.mark.parametrize("do", [lambda view: 1 / 0, lambda view: (0, 7), lambda view: (3, 0),
                                 lambda view: "nonsense"])  # fmt: skip
 def test_a_dispatcher_that_fails_gives_way(do):
     run = run_of("rolling")
-    run._policy = Broken(do)
+    run._policy = do
     run.submit([task("x"), task("y", reads=["a"])])
     assert len(run.next(0.0)) == 2
     assert len(run.notes) == 1 and "the rest of the run" in run.notes[0]
@@ -208,7 +200,7 @@ def test_a_dispatcher_that_fails_gives_way(do):
 
 def test_past_the_deadline_locality_answers():
     run = run_of("rolling")
-    run._policy = Broken(lambda view: pytest.fail("asked past the deadline"))
+    run._policy = lambda view: pytest.fail("asked past the deadline")
     run.submit([task("x")])
     assert placed(run.next(0.0, deadline=0.0)) == [("x", "n0")]
     assert run.notes == []

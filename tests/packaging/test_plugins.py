@@ -39,7 +39,7 @@ def tide():
 """
 
 
-def first(problem, wrong=False):
+def first(problem):
     """Everything on the first node."""
     tasks = [task.id for task in problem.tasks]
     node = problem.nodes[0]
@@ -51,16 +51,12 @@ def first(problem, wrong=False):
     }
 
 
-def one(problem):
-    return first(problem)
-
-
 def two(problem, request):
     assert request.deadline.remaining() > 0
     return Outcome(ioopt.solving.plan_of(ioopt.registry.KINDS["replication"], first(problem)))
 
 
-@pytest.mark.parametrize("function", [one, two])
+@pytest.mark.parametrize("function", [first, two])
 def test_a_function_is_a_solver(function):
     result = ioopt.solve("cycle3", function)
     name = f"{function.__module__}:{function.__qualname__}"

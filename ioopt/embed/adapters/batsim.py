@@ -21,13 +21,13 @@ from typing import Any
 from ioopt.decisions.ordering import time_tolerance
 from ioopt.embed.adapters.batsim_steps import Step, Transfers, steps_of
 from ioopt.embed.batch import BatchCluster
+from ioopt.embed.guard import note
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.batsim.profiles import intervals, numbers
 from ioopt.problems.base import Json
 from ioopt.registry.policies import io_policy
 
 _DONE = "COMPLETED_SUCCESSFULLY"
-_MAX_NOTES = 100
 _ROUNDED = 1e-6
 """Batsim tells times with six decimals."""
 
@@ -81,9 +81,8 @@ class BatsimDecider:
         **options: str | int,
     ) -> None:
         self._batch: Json = {"unit_nodes": unit_nodes, "allocation": allocation, **options}
-        BatchCluster(
-            unit_nodes, **self._batch
-        )  # what is wrong is said now, not to a simulation that waits
+        # What is wrong is said now, not to a simulation that waits.
+        BatchCluster(unit_nodes, **self._batch)
         io_policy(policy)
         self._policy = policy
         self._rates = (node_bytes_per_second, storage_bytes_per_second)
@@ -152,10 +151,9 @@ class BatsimDecider:
         storages = {int(item["id"]): item["name"] for item in data.get("storage_resources") or ()}
         for label, number in self._storage_mapping.items():
             if number not in storages:  # Batsim aborts at it
-                known = (
-                    ", ".join(f"{name} is {k}" for k, name in storages.items()) or "there are none"
-                )
-                raise RefusedError(f"storage mapping {label}={number}: of the storages {known}")
+                known = ", ".join(f"{name} is {k}" for k, name in storages.items())
+                said = f"of the storages {known or 'there are none'}"
+                raise RefusedError(f"storage mapping {label}={number}: {said}")
         self._resources = sorted(int(item["id"]) for item in data["compute_resources"])
         self._cluster = BatchCluster(len(self._resources), **self._batch)
         self._dynamic = bool(config.get("dynamic-jobs-enabled"))
@@ -270,9 +268,8 @@ class BatsimDecider:
                 del self._held[job.id]
                 self._next_step(job)
             elif self._down_for_good or self._is_late(job):
-                self._note(
-                    f"job {job.id} ends before its step {job.step + 1}: a machine of it is down"
-                )
+                step = job.step + 1
+                self._note(f"job {job.id} ends before its step {step}: a machine of it is down")
                 self._leave(job)
         for job in [job for job in self._jobs.values() if self._down_for_good and not job.alloc]:
             if not cluster.can_hold(job.nodes):
@@ -293,8 +290,8 @@ class BatsimDecider:
             barred = {name for name, job in self._jobs.items() if self._is_down(job)}
             for name in self._transfers.admit(self._now, barred):
                 self._launch(self._jobs[name])
-            for note in self._transfers.notes:
-                self._note(f"{self._now:g} s: {note}")
+            for why in self._transfers.notes:
+                self._note(f"{self._now:g} s: {why}")
             self._ask_wake_up(self._transfers)
         if self._dynamic and self._static_over and not self._jobs and not self._finished:
             self._finished = True
@@ -360,5 +357,4 @@ class BatsimDecider:
         self._events.append({"timestamp": self._now, "type": kind, "data": data})
 
     def _note(self, text: str) -> None:
-        self.notes.append(text)
-        del self.notes[:-_MAX_NOTES]
+        note(self.notes, text)

@@ -44,10 +44,13 @@ def _transfer(known: Profiles, leaf: str, nodes: int) -> float:
 
 
 @dataclass
-class _Begun:
+class _Transfer:
+    """``rate`` is 0 until it begins."""
+
+    size: float
     peak: float
-    rate: float
-    since: float
+    rate: float = 0.0
+    since: float = 0.0
     moved: float = 0.0
 
 
@@ -61,16 +64,14 @@ class Transfers:
     def __init__(self, machine: Json, policy: str) -> None:
         self._arbiter = IoArbiter(machine, policy)
         self._storage = float(machine["storage_bytes_per_second"])
-        self._size: dict[str, float] = {}
-        self._peak: dict[str, float] = {}
-        self._begun: dict[str, _Begun] = {}
+        self._here: dict[str, _Transfer] = {}
         # rates under a policy that ignores the limit are no budget
         self._bounded = policy != "no-congestion"
         self.notes: tuple[str, ...] = ()
 
     def waiting(self) -> list[str]:
         """Transfers that have not begun, in the order of their requests."""
-        return [name for name in self._size if name not in self._begun]
+        return [name for name, each in self._here.items() if not each.rate]
 
     def request(
         self,
@@ -90,37 +91,35 @@ class Transfers:
             job, nodes, size, now, start_seconds=start, compute_seconds_so_far=computed,
             ideal_io_seconds_so_far=moved / peak,
         )  # fmt: skip
-        self._size[job], self._peak[job] = size, peak
+        self._here[job] = _Transfer(size, peak)
 
     def finish(self, job: str) -> None:
         """The transfer of *job* has ended, or is wanted no longer."""
         self._arbiter.finish(job)
-        del self._size[job], self._peak[job]
-        self._begun.pop(job, None)
+        del self._here[job]
 
     def under_way(self) -> tuple[float, int]:
         """Until when (s) some transfer surely goes on, at its peak, and how many there are."""
-        ends = [each.since + (self._size[job] - each.moved) / each.peak
-                for job, each in self._begun.items()]  # fmt: skip
+        begun = (each for each in self._here.values() if each.rate)
+        ends = [each.since + (each.size - each.moved) / each.peak for each in begun]
         return max(ends, default=0.0), len(ends)
 
     def admit(self, now: float, barred: Collection[str] = ()) -> list[str]:
         """Transfers that begin now, none of *barred*; ``notes`` say when the policy failed."""
         self.notes = ()
-        if not self._size:
-            return []
-        for job, state in self._begun.items():
-            moved = min(state.moved + state.rate * (now - state.since), self._size[job])
-            state.moved, state.since = moved, now
-            self._arbiter.progress(job, moved)
+        begun = {job: each for job, each in self._here.items() if each.rate}
+        for job, state in begun.items():
+            state.moved = min(state.moved + state.rate * (now - state.since), state.size)
+            state.since = now
+            self._arbiter.progress(job, state.moved)
         waiting = self.waiting()
         if not waiting:
             return []
         rates = self._arbiter.decide(now)
         self.notes = self._arbiter.notes
-        for job, state in self._begun.items():
+        for job, state in begun.items():
             state.rate = rates[job] or state.rate
-        left = self._storage - sum(state.rate for state in self._begun.values())
+        left = self._storage - sum(state.rate for state in begun.values())
         admitted = []
         for job in waiting:
             # Batsim shares the storage among those begun: what fits in part uses what is left.
@@ -130,6 +129,6 @@ class Transfers:
                 and (left > _TINY * self._storage or not self._bounded)
             ):
                 left -= rates[job]
-                self._begun[job] = _Begun(self._peak[job], rates[job], now)
+                self._here[job].rate, self._here[job].since = rates[job], now
                 admitted.append(job)
         return admitted

@@ -7,13 +7,13 @@ It ends with the simulation, or when the peer's connection does.
 
 import json
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ioopt.embed.adapters.batsim import BatsimDecider, RefusedError
 from ioopt.embed.service import finite
 from ioopt.errors import InstanceError, UsageError, missing
+from ioopt.problems.base import Json
 
 _POLL_MILLISECONDS = 200
 MAX_NOTES = 1000
@@ -59,8 +59,8 @@ class BatsimServer:
             self._bound = Path(self.endpoint.removeprefix("ipc://"))
         self._stopped = False
 
-    def run(self) -> int:
-        """Answer until the simulation ends or :meth:`stop`; returns how many messages there were.
+    def run(self) -> None:
+        """Answer until the simulation ends or :meth:`stop`.
 
         Raises InstanceError when Batsim, once its simulation has begun, sends JSON that is not
         of its protocol; an answer without events goes first, so that it does not wait for ever.
@@ -68,7 +68,6 @@ class BatsimServer:
         """
         from zmq import SRCFD
 
-        answered = 0
         try:
             while not self._decider.ended and not self._stopped:
                 if not self._socket.poll(_POLL_MILLISECONDS):
@@ -86,12 +85,10 @@ class BatsimServer:
                     self._watch()  # a handle may have been somebody else's before
                     self._handle = frames[-1].get(SRCFD)
                 self._socket.send_multipart([sender, *path, json.dumps(reply).encode()])
-                answered += 1
                 if broken is not None:
                     raise broken
         finally:
             self.close()
-        return answered
 
     def _watch(self) -> None:
         """Note which connections have ended; that of the simulation does not come back."""
@@ -104,9 +101,7 @@ class BatsimServer:
             if said["value"] != self._handle or ended:
                 self._gone[said["value"]] = ended
 
-    def _reply(
-        self, sender: bytes, text: bytes
-    ) -> tuple[Mapping[str, object], InstanceError | None]:
+    def _reply(self, sender: bytes, text: bytes) -> tuple[Json, InstanceError | None]:
         """The reply, and why the service cannot go on after it."""
         now = 0.0
         try:

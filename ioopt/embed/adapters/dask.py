@@ -96,15 +96,12 @@ class Placement(SchedulerPlugin):
                 self._held[key] = None
                 self._view = None
 
-    def add_worker(self, scheduler: "Scheduler", worker: str) -> None:
-        """Plan anew, with the new worker."""
+    def add_worker(self, *_: object, **__: object) -> None:
+        """Plan anew, with the new worker, or without one that is gone."""
         self._view = None
         self._ask()
 
-    def remove_worker(self, scheduler: "Scheduler", worker: str, **_: object) -> None:
-        """Plan anew, without that worker."""
-        self._view = None
-        self._ask()
+    remove_worker = add_worker
 
     def transition(self, key: Key, start: str, finish: str, *_: object, **more: Any) -> None:
         """Keep the accounts, and ask for a decision where there is something to decide."""
@@ -205,9 +202,8 @@ class Placement(SchedulerPlugin):
         self.report.plans += 1
         workers = sorted(scheduler.running, key=lambda ws: (str(ws.name), ws.address))
         self._addresses = [ws.address for ws in workers]
-        held = sorted(
-            (scheduler.tasks[key] for key in self._held), key=lambda ts: ts.priority or ()
-        )
+        states = (scheduler.tasks[key] for key in self._held)
+        held = sorted(states, key=lambda ts: ts.priority or ())
         under_way = [scheduler.tasks[key] for key in self._given]
         self._keys = [ts.key for ts in (*held, *under_way)]
         self._index = {key: k for k, key in enumerate(self._keys)}

@@ -41,30 +41,26 @@ Runner = Callable[[Sequence[str]], str]
 
 def run_command(words: Sequence[str]) -> str:
     """Run a Slurm command; BackendMissingError without it, BackendFailureError when it fails."""
+    command, limit = shlex.join(words), COMMAND_SECONDS
     try:
-        done = subprocess.run(
-            words, capture_output=True, text=True, check=False, timeout=COMMAND_SECONDS
-        )
+        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=limit)
     except subprocess.TimeoutExpired:
-        raise BackendFailureError(
-            f"{shlex.join(words)}: no answer within {COMMAND_SECONDS:g} s"
-        ) from None
+        raise BackendFailureError(f"{command}: no answer within {limit:g} s") from None
     except FileNotFoundError:
         raise BackendMissingError(f"{words[0]} is not installed (Debian: slurm-wlm)") from None
     if done.returncode != 0:
         text = " ".join((done.stderr or done.stdout).split())
-        raise BackendFailureError(f"{shlex.join(words)}: {text or done.returncode}")
+        raise BackendFailureError(f"{command}: {text or done.returncode}")
     return done.stdout
 
 
 @dataclass(frozen=True)
 class Placement:
-    """One job placed: its node, the ids of the staging jobs it waits for, the job before it."""
+    """One job placed: its node, and the ids of the staging jobs it waits for."""
 
     job: int
     node: str
     staging: tuple[int, ...]
-    after: int | None
 
 
 class SlurmPlacer:
@@ -190,7 +186,7 @@ class SlurmPlacer:
         self._change([*words, f"Dependency={','.join(conditions)}"] if conditions else words)
         self._change(["scontrol", "release", str(job)])
         self._last[node] = job
-        return Placement(job, node, tuple(waits), before)
+        return Placement(job, node, tuple(waits))
 
     def _submit_staging(
         self, file: str, node: str, source: str | None, staged: Mapping[tuple[str, str], int]

@@ -26,35 +26,27 @@ Job = Any
 """A job of Snakemake."""
 
 
+def _setting(kind: type, help: str, default: object = None) -> Any:
+    return field(default=default, metadata={"help": help, "type": kind})
+
+
 @dataclass
 class SchedulerSettings(SchedulerSettingsBase):
     """Settings on Snakemake's command line: ``--scheduler-ioopt-time-limit`` and so on."""
 
-    time_limit: float | None = field(
-        default=2.0,
-        metadata={"help": "Seconds a selection may take, building included.", "type": float},
+    time_limit: float | None = _setting(
+        float, "Seconds a selection may take, building included.", 2.0
     )
-    deadline: float | None = field(
-        default=None, metadata={"help": "It is now the time limit.", "type": float}
-    )
+    deadline: float | None = _setting(float, "It is now the time limit.")
     data: bool = field(
         default=False,
         metadata={
             "help": "Start jobs so that temporary files go soon, not as many cores as can be."
         },
     )
-    disk_mb: int | None = field(
-        default=None,
-        metadata={"help": "Megabytes that files written by jobs may take at once.", "type": int},
-    )
-    policy: str | None = field(
-        default=None,
-        metadata={"help": "Of the data order: depth-first (default) or submission.", "type": str},
-    )
-    in_flight: int | None = field(
-        default=None,
-        metadata={"help": "Most samples (wildcard sample) begun and not ended.", "type": int},
-    )
+    disk_mb: int | None = _setting(int, "Megabytes that files written by jobs may take at once.")
+    policy: str | None = _setting(str, "Of the data order: depth-first (default) or submission.")
+    in_flight: int | None = _setting(int, "Most samples (wildcard sample) begun and not ended.")
 
 
 class Scheduler(SchedulerBase):
@@ -84,12 +76,15 @@ class Scheduler(SchedulerBase):
         input_sizes: Mapping[Job, int],
     ) -> Sequence[Job] | None:
         """The chosen jobs, or None to let Snakemake's greedy scheduler choose."""
+        until = Deadline(getattr(self.settings, "time_limit", None) or 2.0)
         try:
             # At 100,000 jobs a third of the time would go to the collector walking all of Snakemake's DAG.
             with collector_paused():
-                return self._select(
-                    selectable_jobs, remaining_jobs, available_resources, input_sizes
+                left = list(remaining_jobs)
+                asked = question(
+                    selectable_jobs, left, available_resources, input_sizes, self._temp
                 )
+                return self._select(asked, left, until)
         except Exception as error:
             self.logger.warning(
                 f"ioopt could not select jobs ({error}); using the greedy scheduler"
@@ -97,15 +92,8 @@ class Scheduler(SchedulerBase):
             return None
 
     def _select(
-        self,
-        selectable: Iterable[Job],
-        remaining: Iterable[Job],
-        available: Mapping[str, int | str],
-        sizes: Mapping[Job, int],
+        self, asked: "Question", left: Sequence[Job], until: Deadline
     ) -> Sequence[Job] | None:
-        until = Deadline(getattr(self.settings, "time_limit", None) or 2.0)
-        left = list(remaining)
-        asked = question(selectable, left, available, sizes, self._temp)
         if self._data is not None:
             chosen = self._data.choose(asked, left, until)
             for text in self._data.notes:
@@ -168,7 +156,7 @@ class Question:
 
 def question(
     selectable: Iterable[Job],
-    remaining: Iterable[Job],
+    remaining: Sequence[Job],
     available: Mapping[str, int | str],
     sizes: Mapping[Job, int],
     temp: TempInputs,
@@ -178,12 +166,8 @@ def question(
     names = [
         name for name, value in available.items() if isinstance(value, int) and value < ENDLESS
     ]
-    left = list(remaining)
-    temp.update(left)
-    readers: Counter[str] = Counter()
-    for job in left:
-        if temp[job]:
-            readers.update(temp[job])
+    temp.update(remaining)
+    readers = Counter(name for job in remaining for name in temp[job])
     # Snakemake hands over sets: an order of their own makes runs repeat
     jobs = sorted(selectable, key=lambda job: str(getattr(job, "jobid", job)))
     temp_bytes: dict[str, int] = {}

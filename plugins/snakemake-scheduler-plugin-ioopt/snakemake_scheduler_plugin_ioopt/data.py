@@ -121,9 +121,7 @@ class DataOrder:
             if any(there[file] is None for file in there.keys() & temp):
                 continue  # who would write it has failed for good
             size |= {file: found or 0 for file, found in there.items()}
-            for file in (
-                there.keys() & temp
-            ):  # what lies there has been written by a task that has ended
+            for file in there.keys() & temp:  # a task that has ended wrote it
                 tasks[f"there: {file}"] = {"outputs": [file]}
             outputs = [str(file) for file in job.output]
             size |= zip(outputs, self._expected(job, sum(size[file] for file in reads[name])))

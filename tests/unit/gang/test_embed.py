@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -59,20 +60,6 @@ def _two(policy: Any = "migrate-iogs") -> GangScheduler:
     return scheduler
 
 
-class _Broken:
-    """A policy that answers in a wrong way of choice."""
-
-    name = "broken"
-    rules = None
-
-    def __init__(self, answer: Any) -> None:
-        self.answer = answer
-
-    def update(self, state: State) -> State:
-        answer: State = self.answer(state)
-        return answer
-
-
 @pytest.mark.parametrize(
     ("answer", "word"),
     [
@@ -82,7 +69,7 @@ class _Broken:
     ],
 )
 def test_a_broken_policy_is_answered_by_the_greedy(answer: Any, word: str) -> None:
-    scheduler = _two(_Broken(answer))
+    scheduler = _two(SimpleNamespace(name="broken", rules=None, update=answer))
     assert scheduler.matrix(0.0) == _two().matrix(0.0)
     assert len(scheduler.notes) == 1
     assert word in scheduler.notes[0]
