@@ -36,6 +36,7 @@ def spans(
 
 
 FCFS = {"queue": "fcfs"}
+IN_BOXES = {"backfill": "conservative", "reservation": "nodes", "estimate": "uncongested"}
 REBUILT = {"backfill": "conservative", "plan": "rebuild", "estimate": "uncongested"}
 BEHIND = [("a", 0, 6, 10, [(10, 0)]), ("b", 1, 6, 10, [(5, 0)]), ("c", 1, 2, 5, [(5, 0)])]
 
@@ -54,6 +55,17 @@ BEHIND = [("a", 0, 6, 10, [(10, 0)]), ("b", 1, 6, 10, [(5, 0)]), ("c", 1, 2, 5, 
         ([("a", 0, 2, 10, [(10, 0)]), ("b", 0, 6, 10, [(10, 0)]), ("c", 0, 2, 20, [(5, 0)]),
           ("d", 0, 4, 5, [(5, 0)]), ("e", 0, 2, 8, [(8, 0)])], {"nodes": 6}, REBUILT,
          {"a": (0, 10), "b": (10, 20), "c": (0, 5), "d": (5, 10), "e": (20, 28)}),
+        # A box of no length keeps nobody off its nodes (rule 35). a has node 0 to 10. b wants both nodes
+        # for no time: at 10. c takes node 1 from 0 to 20 in spite of it; at 10 there is no second node for
+        # b, which goes to 20.
+        ([("a", 0, 1, 10, [(10, 0)]), ("b", 0, 2, 5, [(0, 0)]), ("c", 0, 1, 20, [(20, 0)])],
+         {"nodes": 2}, IN_BOXES, {"a": (0, 10), "b": (20, 20), "c": (0, 20)}),
+        # Boxes that overlap take their nodes once (rules 31, 33, 35). a has 4 nodes to 5. Planned meanwhile:
+        # b on 0-1 from 5 to 8, c on 0-2 from 8 to 18, d on node 3 from 5. At 5, by walltime c, b, d: c
+        # stays, b starts and runs by its walltime to 25, over the box of c. Node 3 is nobody's: d starts.
+        ([("a", 0, 4, 5, [(5, 0)]), ("b", 1, 2, 20, [(3, 0)]), ("c", 2, 3, 2, [(10, 0)]),
+          ("d", 3, 1, 30, [(10, 0)])], {"nodes": 4}, IN_BOXES | {"queue": "sjf"},
+         {"a": (0, 5), "b": (5, 8), "c": (8, 18), "d": (5, 15)}),
         # a holds 4 of 8 until 10. b wants 6: reserved at 10, extra = 8 - 6 = 2. c (2 nodes, long) takes the
         # extra at 1; d (2 nodes, long) finds none and waits; e (2 nodes, ends by 10) fits before.
         ([("a", 0, 4, 10, [(10, 0)]), ("b", 1, 6, 10, [(5, 0)]), ("c", 1, 2, 50, [(50, 0)]),
@@ -73,7 +85,7 @@ BEHIND = [("a", 0, 6, 10, [(10, 0)]), ("b", 1, 6, 10, [(5, 0)]), ("c", 1, 2, 5, 
     ],
 )  # fmt: skip
 def test_spans_by_hand(jobs: Any, machine: Any, options: Any, expected: Any) -> None:
-    assert spans(trace(jobs, machine, **FCFS, **options)) == expected
+    assert spans(trace(jobs, machine, **(FCFS | options))) == expected
 
 
 def test_wfp_takes_the_cube_of_the_wait() -> None:
