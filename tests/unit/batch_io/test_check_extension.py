@@ -46,7 +46,10 @@ BUFFERED: dict[str, Any] = {
 
 
 def machine(**changes: Any) -> dict[str, Any]:
-    return {**BUFFERED, "machine": {**BUFFERED["machine"], **changes}}
+    """With *changes* of the machine, and those of ``buffer`` of its burst buffer."""
+    mine = BUFFERED["machine"]
+    buffer = mine["burst_buffer"] | changes.pop("buffer", {})
+    return {**BUFFERED, "machine": mine | changes | {"burst_buffer": buffer}}
 
 
 def options(**changes: Any) -> dict[str, Any]:
@@ -132,8 +135,7 @@ def test_each_lie_about_streams_and_writes_is_found(rule: str, change: Change) -
 
 def test_writes_faster_than_the_buffer() -> None:
     """Both write at their peak of 4, more than the buffer's 6 together; each alone would be right."""
-    schedule = scheduled(machine(burst_buffer={**BUFFERED["machine"]["burst_buffer"],
-                                               "bytes_per_second": 8}))  # fmt: skip
+    schedule = scheduled(machine(buffer={"bytes_per_second": 8}))
     assert rules(BUFFERED, schedule) == {"writes"}
 
 
@@ -160,8 +162,7 @@ def test_writes_that_share_by_something_else_than_nodes() -> None:
 def test_streams_above_the_drain_rate() -> None:
     """Drains at 2 each where the buffer drains 2 in all, though the storage takes 8."""
     wide = machine(storage_bytes_per_second=8)
-    fast = machine(storage_bytes_per_second=8, burst_buffer={
-        **BUFFERED["machine"]["burst_buffer"], "drain_bytes_per_second": 3})  # fmt: skip
+    fast = machine(storage_bytes_per_second=8, buffer={"drain_bytes_per_second": 3})
     schedule = scheduled(fast)
     assert rules(fast, schedule) == set()
     assert rules(wide, schedule) & {"drain", "peak"}
@@ -183,11 +184,9 @@ def test_streams_above_the_drain_rate() -> None:
 
 def test_a_buffer_that_holds_too_much() -> None:
     """4 starts at 1 while 8 + 6 of 16 bytes are held, 4 more than fit."""
-    schedule = scheduled(machine(burst_buffer={**BUFFERED["machine"]["burst_buffer"], "bytes": 99}))
-    assert rules(BUFFERED, schedule) <= {"buffer"}
-    roomy = {**BUFFERED, "machine": {**BUFFERED["machine"], "nodes": 16}}
-    big = machine(burst_buffer={**BUFFERED["machine"]["burst_buffer"], "bytes": 99}, nodes=16)
-    assert rules(roomy, scheduled(big)) == {"buffer"}
+    assert rules(BUFFERED, scheduled(machine(buffer={"bytes": 99}))) <= {"buffer"}
+    big = machine(buffer={"bytes": 99}, nodes=16)
+    assert rules(machine(nodes=16), scheduled(big)) == {"buffer"}
 
 
 def test_a_buffer_is_held_to_the_release() -> None:
@@ -200,8 +199,7 @@ def test_a_buffer_is_held_to_the_release() -> None:
          "phases": [{"compute_seconds": 1, "io_bytes": 0}]},
     ]  # fmt: skip
     tight = {**machine(nodes=1), "jobs": jobs}
-    roomy = {**BUFFERED["machine"]["burst_buffer"], "bytes": 99}
-    early = scheduled({**machine(nodes=1, burst_buffer=roomy), "jobs": jobs})
+    early = scheduled({**machine(nodes=1, buffer={"bytes": 99}), "jobs": jobs})
     assert by_id(early)[2]["start_seconds"] == by_id(early)[1]["end_seconds"] == 7
     assert rules(tight, early) == {"buffer"}
     right = scheduled(tight)
@@ -210,8 +208,8 @@ def test_a_buffer_is_held_to_the_release() -> None:
 
 
 def test_nodes_held_to_the_release() -> None:
-    for kept in (options(nodes_until="release"), machine(burst_buffer={
-            **BUFFERED["machine"]["burst_buffer"], "placement": "per-node", "bytes": 64})):  # fmt: skip
+    per_node = machine(buffer={"placement": "per-node", "bytes": 64})
+    for kept in (options(nodes_until="release"), per_node):
         schedule = scheduled(kept)
         assert rules(kept, schedule) == set()
         rows = by_id(schedule)
