@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import random
 from fractions import Fraction
@@ -19,6 +18,7 @@ from ioopt.errors import InstanceError, UsageError
 from ioopt.registry.policies import io_policy
 from ioopt.solvers.batch_io.set10 import set_of
 from tests.conftest import ENGINES
+from tests.oracle.batch_io_rates import fullest
 
 
 def view(*rows: tuple[int, float | None, float], **how: Any) -> View:
@@ -93,16 +93,9 @@ def test_knapsack_equals_enumeration() -> None:
         state = view(*rows, exact=number % 2 == 0)
         limits = state.limits._replace(own_peaks=number % 3 > 0)
         state = View(limits, state.now, state.requests)
-        peaks, places = [request.peak for request in state.requests], range(len(rows))
-        fits = [
-            chosen
-            for size in range(len(rows) + 1)
-            for chosen in itertools.combinations(places, size)
-            if sum(peaks[k] for k in chosen) <= 10
-        ]
-        most = max(sum(rows[k][0] for k in chosen) for chosen in fits)
-        first = min(c for c in fits if sum(rows[k][0] for k in c) == most)
-        wanted = [peaks[k] if k in first else 0 for k in places]
+        queue = [{"peak": request.peak, "n": request.nodes} for request in state.requests]
+        chosen = fullest(Fraction(10), queue)
+        wanted = [row["peak"] if any(row is one for one in chosen) else 0 for row in queue]
         assert rates("cons-max-util", state) == wanted, rows
 
 
