@@ -33,12 +33,10 @@ from ioopt.solvers.replication.search import (
     link_search,
     params,
 )
-from ioopt.solvers.replication.search.flow_deal import stretches
 from ioopt.solvers.replication.search.link_search import (
     Annealing,
     Engine,
     by_bytes,
-    by_replays,
     with_barriers,
 )
 from ioopt.solvers.replication.search.spectral import task_order
@@ -287,19 +285,6 @@ def test_longer_limits_give_batches_more_replays() -> None:
     assert [within(large, s) for s in seconds] == [80_000, 5_000, 25_000, 150_000]
     assert within(ioopt.load("two-pairs"), 60) == 800
     assert within(generate("image-85", {"disk": "unlimited"}, 0), 60) == 20_000
-
-
-@pytest.mark.slow
-def test_plain_and_compiled_search_give_the_same_answer() -> None:
-    problem = generate("image-85", {"tasks": 30, "nodes": 3, "disk": "400MB"}, 2)
-    answers = []
-    for fast in (False, True):
-        engine = Engine(problem, 5, fast)
-        annealing = by_replays(engine, stretches(problem, task_order(problem)))
-        annealing.run(60, 2.0, 0.1, 0.0)
-        answers.append((annealing.best_score, annealing.best_queues(), annealing.evaluations))
-    assert answers[0] == answers[1]
-    assert answers[0][2] == 60
 
 
 @pytest.mark.slow

@@ -174,8 +174,15 @@ def test_a_slow_plain_replay_watches_the_clock(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.slow
-def test_plain_and_compiled_search_give_the_same_answer() -> None:
-    problem = generate("many-small-groups", {"groups": 5, "disk_share": 1.5}, 4)
+@pytest.mark.parametrize(
+    "generated",
+    [
+        ("many-small-groups", {"groups": 5, "disk_share": 1.5}, 4),
+        ("image-85", {"tasks": 30, "nodes": 3, "disk": "400MB"}, 2),
+    ],
+)
+def test_plain_and_compiled_search_give_the_same_answer(generated: Any) -> None:
+    problem = generate(*generated)
     plan = ioopt.solve(problem, "locality").plan
     queues = [[problem.task_index[k] for k in plan["order"].get(n.id, ())] for n in problem.nodes]
     answers = []
@@ -185,6 +192,7 @@ def test_plain_and_compiled_search_give_the_same_answer() -> None:
         annealing.run(200, 2.0, 0.1, 0.0)
         answers.append((annealing.best_score, annealing.best_queues(), annealing.evaluations))
     assert answers[0] == answers[1]
+    assert answers[0][2] == 200
 
 
 def test_what_comes_after_the_search_is_in_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
