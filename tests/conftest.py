@@ -140,9 +140,10 @@ def command_beside(*folders: Path) -> Callable[..., subprocess.CompletedProcess[
     path = os.pathsep.join([*map(str, folders), str(ROOT)])
     code = "import sys; from ioopt.cli.main import main; sys.exit(main())"
 
-    def call(*words: str) -> subprocess.CompletedProcess[str]:
+    def call(*words: str, **more: Any) -> subprocess.CompletedProcess[str]:
+        env = os.environ | {"PYTHONPATH": path}
         return subprocess.run([sys.executable, "-c", code, *words], cwd=folders[0], text=True,
-                              capture_output=True, env={**os.environ, "PYTHONPATH": path})  # fmt: skip
+                              capture_output=True, env=env, **more)  # fmt: skip
 
     return call
 

@@ -141,33 +141,35 @@ def random_workload(seed: int, max_jobs: int = 14) -> GangProblem:
     return GangProblem.model_validate(made | {"name": f"random-{seed}"})
 
 
-def random_matrix(seed: int) -> GangMatrixProblem:
-    """A random decision with running and waiting jobs."""
+def random_matrix(
+    seed: int, nodes: int | None = None, levels: int | None = None, jobs: int = 13
+) -> GangMatrixProblem:
+    """A random decision with up to *jobs* jobs, running ones placed where they fit, and waiting ones."""
     rng = random.Random(seed)
-    nodes, levels = rng.choice([3, 7, 64, 70]), rng.randint(1, 4)
+    nodes, levels = nodes or rng.choice([3, 7, 64, 70]), levels or rng.randint(1, 4)
     rows: list[set[int]] = [set(range(nodes)) for _ in range(levels)]
-    running: list[tuple[Any, ...]] = []
-    for k in range(rng.randint(0, 8)):
-        home = rng.randrange(levels)
-        if not rows[home]:
-            continue
-        free = sorted(rows[home])
-        columns = rng.sample(free, rng.randint(1, max(1, min(len(free), nodes // 2))))
-        rows[home] -= set(columns)
-        files = columns if rng.random() < 0.4 else rng.sample(range(nodes), len(columns))
-        remote, left = rng.choice([360.0, 900.0]), rng.choice([0.25, 1.0])
-        said = {"remaining_fraction": left, "attained_seconds": rng.random() * 500}
-        running.append((k, columns, files, home, 300.0, remote, said))
-    waiting = [
-        (
-            100 + k,
-            rng.sample(range(nodes), rng.randint(1, nodes)),
-            300.0,
-            rng.choice([330.0, 700.0]),
-        )
-        for k in range(rng.randint(0, 5))
-    ]
-    made = decision(running, waiting, nodes=nodes, levels=levels, migration_seconds=10.0)
+    running: list[dict[str, Any]] = []
+    waiting: list[dict[str, Any]] = []
+    for k in range(rng.randint(1, jobs)):
+        local, home = float(rng.choice([100, 200, 400])), rng.randrange(levels)
+        size = rng.randint(1, nodes * 3 // 4)
+        remote = local * rng.choice([1, 1.2, 2, 3])
+        job = {"id": k, "local_seconds": local, "remote_seconds": remote}
+        if rng.random() < 0.6 and len(rows[home]) >= size:
+            columns = rng.sample(sorted(rows[home]), size)
+            rows[home] -= set(columns)
+            files = columns if rng.random() < 0.4 else rng.sample(range(nodes), size)
+            running.append(
+                {**job, "columns": columns, "file_nodes": files, "home_row": home,
+                 "remaining_fraction": rng.choice([0.25, 1.0]),
+                 "attained_seconds": float(rng.choice([0, 100, 300]))}
+            )  # fmt: skip
+        else:
+            waiting.append({**job, "file_nodes": rng.sample(range(nodes), rng.randint(1, nodes))})
+    machine = {
+        "nodes": nodes, "levels": levels, "quantum_seconds": 100.0, "migration_seconds": 20.0,
+    }  # fmt: skip
     return GangMatrixProblem.model_validate(
-        made | {"migration_tasks_left": rng.choice([None, 0, 2, 50])}
-    )
+        {"name": f"matrix-{seed}", "machine": machine, "running": running, "waiting": waiting,
+         "migration_tasks_left": rng.choice([None, 0, 1, 2, 50])}
+    )  # fmt: skip

@@ -9,7 +9,7 @@ import sys
 import jsonschema
 import pytest
 from cli.test_import_export import SWF
-from conftest import ROOT
+from conftest import ROOT, command_beside
 from replication_samples import document
 
 from ioopt.cli.listings import json_schema, schema_targets
@@ -221,13 +221,9 @@ def _task_no_disk_holds():
     return document([{"disk_bytes": 50}], {"f0": 90}, {"t0": (1, ["f0"])}, 1, 1)
 
 
-def test_standard_input_and_output(run, monkeypatch, tmp_path):
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+def test_standard_input_and_output(tmp_path):
     text = json.dumps(_task_no_disk_holds() | {"files": [{"id": "f0", "bytes": 9}]})
-    done = subprocess.run(
-        [sys.executable, "-m", "ioopt", "solve", "-", "--solver", "minmin", "-o", "-"],
-        input=text, capture_output=True, text=True, env=environment,
-    )  # fmt: skip
+    done = command_beside(tmp_path)("solve", "-", "--solver", "minmin", "-o", "-", input=text)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["instance"] == "made"
 

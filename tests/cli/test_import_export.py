@@ -167,9 +167,6 @@ def test_import_and_export_wfformat(run, tmp_path):
     assert len(first["nodes"]) == 2
 
 
-SWITCH = ["--set", "cycles=acyclic"]
-
-
 def highs(model, target, style=0):
     solver = highspy.Highs()
     solver.silent()

@@ -348,14 +348,6 @@ def test_a_live_queue_keeps_boxes_of_numbered_nodes():
     assert cluster.run(120.0) == [("b", [0, 1, 2])]
 
 
-def test_a_live_queue_takes_the_shortest_first():
-    """Three jobs for four nodes: by walltime c (20 s, 1 node), b (50 s, 2), then a (60 s, 3) waits."""
-    cluster = BatchCluster(4, queue="sjf")
-    for name, nodes, walltime in (("a", 3, 60.0), ("b", 2, 50.0), ("c", 1, 20.0)):
-        cluster.arrive(name, nodes, walltime=walltime, now=0.0)
-    assert cluster.run(0.0) == [("c", [0]), ("b", [1, 2])]
-
-
 LOAD = workload(
     8, [job("a", 0, 4, "p"), job("b", 0, 4, "p"), job("c", 3, 9, "p"), job("d", 4, 2, "c")],
     c={"type": "delay", "delay": 5}, io=pfs(10), p=then("c", "c", "io", "c"),

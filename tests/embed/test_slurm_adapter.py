@@ -73,22 +73,23 @@ def test_held_jobs_are_staged_placed_and_released():
     assert len(marks) == len(set(marks))
 
 
-def test_a_restart_uses_the_staging_jobs_that_are_there():
+@pytest.mark.parametrize(
+    ("reason", "state", "why", "staged"),
+    [
+        # After a restart the staging job that waits is used; one that failed is made again.
+        ("JobHeldUser", "PENDING", "None", 0),
+        ("DependencyNeverSatisfied", "FAILED", "NonZeroExitCode", 1),
+    ],
+)
+def test_staging_jobs_that_are_there_are_used_unless_they_failed(reason, state, why, staged):
     first = Recorded([held(1, "f0")])
     (done,) = placer(first).place()
-    again = Recorded([held(1, "f0"), first.jobs[-1]])
+    mark = next(w for w in first.told if w[0] == "sbatch")[7].partition("=")[2]
+    staging = {"job_id": 101, "job_state": state, "state_reason": why, "comment": mark}
+    again = Recorded([held(1, "f0", reason=reason), staging])
     (placed,) = placer(again).place()
-    assert placed.node == done.node
-    assert not any(words[0] == "sbatch" for words in again.told)
-
-
-def test_a_job_whose_staging_failed_is_placed_again():
-    first = Recorded([held(1, "f0")])
-    placer(first).place()
-    failed = first.jobs[-1] | {"job_state": "FAILED", "state_reason": "NonZeroExitCode"}
-    again = Recorded([held(1, "f0", reason="DependencyNeverSatisfied"), failed])
-    (placed,) = placer(again).place()
-    assert placed.staging == (101,) and [words[0] for words in again.told].count("sbatch") == 1
+    assert (placed.node, placed.staging) == (done.node, (101,) * staged)
+    assert [words[0] for words in again.told].count("sbatch") == staged
 
 
 def test_an_id_that_would_be_an_option_is_refused():

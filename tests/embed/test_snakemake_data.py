@@ -81,20 +81,31 @@ def two_samples():
     ]  # fmt: skip
 
 
-def test_samples_are_brought_to_their_end_one_after_the_other(engine):
-    run = engine(two_samples())
-    run.follow("trim1", "map1", "call1", "trim2")  # map1: its input came last; call1 lets 10 MB go
+# x keeps 10 MB for good, so that y2 waits for the end of z, which reads what y1 wrote.
+KEEPS = [Job("x", (), {"kept": 10}), Job("y1", (), {"t1": 10}), Job("y2", (), {"t2": 10}),
+         Job("z", ("t1",))]  # fmt: skip
 
 
-def test_a_quota_keeps_room_for_the_step_that_lets_go(engine):
-    """20 MB: one sample trimmed and mapped. A second trim beside it would leave no room to map any."""
-    run = engine(two_samples(), 20)
-    assert run.select() == ["trim1"]
-    assert run.select() == []  # waits, rather than to hand over to greedy
-    run.end("trim1")
-    assert run.select() == ["map1"]
-    run.end("map1")
-    assert run.select() == ["call1", "trim2"]  # 10 of m1 and 10 of t2; m1 goes with call1
+@pytest.mark.parametrize(
+    ("jobs", "budget", "cores", "steps"),
+    [
+        # Samples are brought to their end one after the other: the input of map1 came last; call1 lets
+        # 10 MB go and writes none.
+        (two_samples(), None, 1, [(["trim1"], "trim1"), (["map1"], "map1"), (["call1"], "call1"),
+                                  (["trim2"], None)]),
+        # 20 MB: one sample trimmed and mapped. A second trim beside it would leave no room to map any,
+        # so it waits, rather than to hand over to greedy. Then 10 of m1 and 10 of t2; m1 goes with call1.
+        (two_samples(), 20, 9, [(["trim1"], None), ([], "trim1"), (["map1"], "map1"),
+                                (["call1", "trim2"], None)]),
+        (KEEPS, 20, 9, [(["x", "y1"], "x"), ([], "y1"), (["z"], "z"), (["y2"], None)]),
+    ],
+)  # fmt: skip
+def test_what_is_selected_and_ends_in_turn(engine, jobs, budget, cores, steps):
+    run = engine(jobs, budget)
+    for selected, ended in steps:
+        assert run.select(cores) == selected
+        if ended:
+            run.end(ended)
     assert run.said == []
 
 
@@ -110,20 +121,6 @@ def test_what_fits_nowhere_starts_where_nothing_runs(engine):
     run = engine(two_samples(), 5)
     assert run.select() == ["trim1"]
     assert "the best needs 20000000 bytes" in run.said[0] and "may not fit" in run.said[1]
-
-
-def test_files_that_are_no_temporary_ones_stay(engine):
-    """20 MB: x keeps 10 for good, so that y2 waits for the end of z, which reads what y1 wrote."""
-    jobs = [Job("x", (), {"kept": 10}), Job("y1", (), {"t1": 10}), Job("y2", (), {"t2": 10}),
-            Job("z", ("t1",))]  # fmt: skip
-    run = engine(jobs, 20)
-    assert run.select() == ["x", "y1"]
-    run.end("x")
-    assert run.select() == []
-    run.end("y1")
-    assert run.select() == ["z"]
-    run.end("z")
-    assert run.select() == ["y2"] and run.said == []
 
 
 def test_what_a_rule_has_written_is_expected_of_it(engine):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from batsim_stand_in import resources
 from conftest import ROOT, shared_root
 
 import ioopt
@@ -50,7 +51,7 @@ def test_starts_and_machines(
         with (FOLDER / schedule / "out_jobs.csv").open() as file:
             rows = {int(row["job_id"]): row for row in csv.DictReader(file)}
         wanted = {name: float(row["starting_time"]) for name, row in rows.items()}
-        places = {name: numbers(row["allocated_resources"]) for name, row in rows.items()}
+        places = {name: list(resources(row["allocated_resources"])) for name, row in rows.items()}
     how = {"engine": engine, "rates": "no"}
     result = ioopt.solve(problem, "base-line", settings=how, time_limit=None)
     assert result.schedule is not None
@@ -97,13 +98,6 @@ def test_the_reader_takes_the_processors_that_were_used(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def numbers(text: str) -> list[int]:
-    """The numbers of ``0-2 5``."""
-    parts = [part.partition("-") for part in text.split()]
-    return [k for first, _, last in parts for k in range(int(first), int(last or first) + 1)]
-
-
 def test_the_cases_are_those_of_the_page() -> None:
     page = (ROOT / "docs/batch-io.md").read_text("utf-8")
     assert ", ".join(f"{key}={value}" for key, value in CQSIM.items()) in page
-    assert numbers("0-2 5") == [0, 1, 2, 5]

@@ -21,53 +21,12 @@ BYTES = (
 
 
 def jobs_of(instance: dict[str, Any], name: str, arithmetic: str = "float") -> Any:
-    """The schedule without what only a machine with a burst buffer states."""
     given = {"arithmetic": arithmetic, "rates": "no"} | (
         {"engine": "python"} if arithmetic == "float" else {}
     )
     result = ioopt.solve(instance, name, settings=given)
     assert result.schedule is not None and result.violations == ()
-    rows = result.schedule["jobs"]
-    for row in rows:
-        for key in ("released_seconds", "streams", "buffered"):
-            row.pop(key, None)
-    return rows
-
-
-@given(SEEDS, NAMES)
-@settings(max_examples=40, deadline=None)
-def test_a_peak_that_the_nodes_cannot_reach_changes_nothing(seed: int, name: str) -> None:
-    """Rule 24, to the fraction: floats order sums of own peaks otherwise."""
-    instance = random_extension(seed, "queue")
-    plain = jobs_of(instance, name, "exact")
-    for job in instance["jobs"]:
-        job["io_bytes_per_second"] = instance["machine"]["nodes"] * 2
-    assert jobs_of(instance, name, "exact") == plain
-
-
-@given(SEEDS, NAMES)
-@settings(max_examples=40, deadline=None)
-def test_no_interference_is_none(seed: int, name: str) -> None:
-    instance = random_extension(seed, "queue", "buffer")
-    plain = jobs_of(instance, name)
-    instance["machine"]["interference"] = 0
-    assert jobs_of(instance, name) == plain
-
-
-@given(SEEDS, NAMES)
-@settings(max_examples=40, deadline=None)
-def test_a_burst_buffer_that_nobody_uses_is_none(seed: int, name: str) -> None:
-    instance = random_extension(seed, "rates", "queue")
-    plain = jobs_of(instance, name)
-    instance["machine"]["burst_buffer"] = {
-        "bytes": 8, "bytes_per_second": 1, "drain_bytes_per_second": 0.5,
-        "placement": "shared" if seed % 2 else "per-node",
-    }  # fmt: skip
-    instance["options"] |= {
-        "staging": "ahead" if seed % 3 else "at-start",
-        "nodes_until": "release" if seed % 5 else "end",
-    }
-    assert jobs_of(instance, name) == plain
+    return result.schedule["jobs"]
 
 
 def scaled(value: Any, factor: int) -> Any:

@@ -77,15 +77,6 @@ def test_a_write_waits_for_its_space() -> None:
     assert [times(r) for r in row["io"]] == [(0, 0, 1), (2, 2, 3)]
 
 
-def test_streams_one_after_the_other() -> None:
-    """Rule 41. Writes end at 1 and 2, drains of 2 B take 2 s each: 1-3, 3-5; stage-out of 1 B 5-6."""
-    problem = instance(job((0, 2), (0, 2), B=4, O=1))
-    (row,) = run(problem)
-    assert streams(row) == [("drain", 1, 1, 3), ("drain", 3, 3, 5), ("out", 5, 5, 6)]
-    assert (row["end_seconds"], row["released_seconds"]) == (2, 6)
-    assert [record["phase"] for record in row["streams"]] == [0, 1, 2]
-
-
 def test_streams_are_requests_of_the_policy() -> None:
     """Rule 42. D = 4 of BW = 4: cons-fcfs drains one job after the other, base-line both at 2 B/s."""
     pair = [job((0, 2), nodes=2, B=4), job((0, 2), nodes=2, B=4)]
@@ -108,39 +99,6 @@ def test_direct_requests_do_not_feel_the_drain_rate() -> None:
     assert third["io"][0]["rates"] == [[1, 2, 2]]
 
 
-def test_aggregate_slowdown_of_a_stream_is_its_instant_one() -> None:
-    """Rule 42. Job 1 asks at 3 with (3 - 0) / 3 = 1. The drain of job 0, asked at 2, moved all the time:
-    r (t - t_request) / W = 1 as well, and came first. With the job's own times it would be last."""
-    wide = {"drain_bytes_per_second": 4, "bytes_per_second": 8}
-    jobs = [job((0, 4), (9, 0), nodes=2, B=8), job((3, 4), nodes=2)]
-    problem = instance(*jobs, buffer=wide | {"bytes_per_second": 2})
-    first, second = run(problem, "cons-min-aggr-sld")
-    assert streams(first) == [("drain", 2, 2, 3)] and times(second["io"][0]) == (3, 3, 4)
-    jobs = [job((0, 8), (9, 0), nodes=2, B=8), job((5, 4), nodes=2)]
-    first, second = run(instance(*jobs, buffer=wide | {"bytes_per_second": 2}), "cons-min-aggr-sld")
-    assert streams(first) == [("drain", 4, 4, 6)] and times(second["io"][0]) == (5, 6, 7)
-
-
-def test_set_10_knows_all_bytes_of_a_stream() -> None:
-    """Rule 42. Two jobs of one phase with 2 s of computing and 4 B: w = 2 + 4/1 = 6, class 1. With I = O = 16
-    instead of none w = 2 + 36/1 = 38, class 2, and both drain at once, 10 to 1."""
-    wide = {"bytes": 64, "storage_bytes_per_second": 1}
-    pair = [job((2, 4), B=16), job((2, 4), B=16)]
-    first, second = run(instance(*pair, buffer={"bytes": 64}), "set-10")
-    assert streams(second)[0][2] == streams(first)[0][3]
-    pair[1] |= {"stage_out_bytes": 16, "stage_in_bytes": 16}
-    first, second = run(instance(*pair, buffer={"bytes": wide["bytes"]}), "set-10")
-    assert streams(second)[0][1] == streams(second)[0][2] == 0
-
-
-def test_order_at_one_instant() -> None:
-    """Rule 43. At 4 the drain of job 0 ends, its buffer is released, and job 1, which came at 4, starts;
-    a job that asks for room at the very instant of a release has it."""
-    jobs = [job((0, 2), B=16, wall=9), job((1, 0), B=1, submit=3)]
-    first, second = run(instance(*jobs))
-    assert first["released_seconds"] == 3 and second["start_seconds"] == 3
-
-
 def test_a_kill_drops_what_is_not_written() -> None:
     """Rule 43. Killed at 5: the second write is lost, the first is drained 1-5... and nothing staged out."""
     problem = instance(job((0, 4), (3, 8), nodes=2, B=12, O=3, wall=5), options={"kill": True})
@@ -158,8 +116,6 @@ def test_who_holds_what_until_when() -> None:
     jobs = [job((0, 4), nodes=4, B=8), job((1, 0), nodes=4), job((1, 0), B=12)]
     assert starts(instance(*jobs)) == [0, 1, 5]
     assert starts(instance(*jobs, options={"nodes_until": "release"})) == [0, 5, 6]
-    per_node = {"placement": "per-node", "bytes": 64}  # r_w = 8, r_s = 4: ends .5, released 1.5
-    assert starts(instance(*jobs[:2], buffer=per_node)) == [0, 1.5]
 
 
 def test_the_release_of_an_ended_job_is_predicted() -> None:
@@ -188,17 +144,6 @@ def test_the_release_of_a_killed_job_counts_no_stage_out(engine: str) -> None:
     rows = run(instance(*jobs, options={"kill": True}), engine=engine)
     assert rows[0]["killed"] and rows[0]["released_seconds"] == 6
     assert [row["start_seconds"] for row in rows] == [0, 6, 16]
-
-
-def test_staging() -> None:
-    """Rule 45. Job 0 has the nodes to 3. Job 1 stages 4 B: from 3 to 7 at the start, ahead from 0 to 4, of
-    which its nodes wait for the last second."""
-    jobs = [job((3, 0), nodes=4), job((2, 0), nodes=4, B=4, I=4)]
-    _, row = run(instance(*jobs))
-    assert streams(row) == [("in", 3, 3, 7)] and row["end_seconds"] == 9
-    _, row = run(instance(*jobs, options={"staging": "ahead"}))
-    assert streams(row) == [("in", 0, 0, 4)]
-    assert (row["start_seconds"], row["end_seconds"]) == (3, 6)
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -95,28 +95,6 @@ def test_the_order_reaches_simulators_plans_and_arbiters(
     assert (arbiter.decide(2.0)["A"] == 4.0) == (order == "descending")
 
 
-def test_max_util_takes_the_fullest_subset_first_in_fcfs_order() -> None:
-    # Capacity 10: {6, 4} and {7, 3} are full; the lexicographically first holds position 0.
-    state = view((6, 0, 1), (7, 1, 1), (3, 2, 1), (4, 3, 1))
-    assert policy("cons-max-util").decide(state) == [6, 0, 0, 4]
-    # {8} + top: 2 left over go to the first skipped request.
-    assert policy("cons-max-util+top").decide(view((7, 0, 1), (8, 1, 1))) == [2, 8]
-
-
-def granted(*units: int, storage: int = 10) -> list[int]:
-    """Which of the requests of so many units Cons-MaxUtil grants."""
-    state = view(*((size, k, 1) for k, size in enumerate(units)), storage=storage)
-    return [k for k, rate in enumerate(policy("cons-max-util").decide(state)) if rate]
-
-
-def test_max_util_with_requests_that_saturate() -> None:
-    # Storage 10: 16 nodes saturate. Alone they are worth 16 > 9; 12 alone is worth more than 9 too.
-    assert granted(4, 5, 16) == [2]
-    assert granted(4, 6, 10) == [0, 1]  # equal value, the earliest request decides
-    assert granted(10, 4, 6) == [0]
-    assert granted(12, 16, 16) == [1]  # the largest, then the earliest
-
-
 def test_adaptive_chooses_what_playing_the_sets_to_their_ends_chooses() -> None:
     rng = random.Random(1)
     shared = declined = 0
@@ -140,29 +118,6 @@ def test_a_tie_of_adaptive_does_not_share() -> None:
     for left in (8, 0):
         state = view((4, 0, left), (4, 1, left), storage=4, exact=False)
         assert policy("adaptive").decide(state) == [4, 0]
-
-
-def test_fill_orders_by_what_is_left_per_node() -> None:
-    # Bytes left 40 and 50 on 4 and 9 nodes. alpha 0: 40 < 50; alpha 1: 10 > 50/9.
-    state = view((4, 0, 40), (9, 0, 50))
-    assert policy("fill", alpha=0).decide(state) == [4, 6]
-    assert policy("fill", alpha=1).decide(state) == [1, 9]
-    # alpha 1/2: 40^2 / 4 = 400 > 50^2 / 9 = 277.8.
-    assert policy("fill", alpha=0.5).decide(state) == [1, 9]
-    assert policy("fill", alpha=0.5).decide(view((4, 0, 40), (9, 0, 50), exact=False)) == [1, 9]
-
-
-def test_set_10_gives_each_set_one_request() -> None:
-    # Sets 1, 1 and 2: inside a set FCFS; 10^-1 to 10^-2 is 10 : 1 of what the storage has.
-    state = view((20, 0, 1), (20, 1, 1), (20, 2, 1), storage=11)
-    for request, iteration in zip(state.requests, (10, 20, 100)):
-        request.iteration = Fraction(iteration)
-    assert policy("set-10").decide(state) == [10, 0, 1]
-    # A cap of 4 leaves 7 for the other set.
-    state = view((4, 0, 1), (20, 2, 1), storage=11)
-    for request, iteration in zip(state.requests, (10, 100)):
-        request.iteration = Fraction(iteration)
-    assert policy("set-10").decide(state) == [4, 7]
 
 
 def test_policies_say_what_engines_may_assume() -> None:

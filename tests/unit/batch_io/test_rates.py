@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import random
 from fractions import Fraction
@@ -19,6 +18,7 @@ from ioopt.errors import InstanceError, UsageError
 from ioopt.registry.policies import io_policy
 from ioopt.solvers.batch_io.set10 import set_of
 from tests.conftest import ENGINES
+from tests.oracle.batch_io_rates import fullest
 
 
 def view(*rows: tuple[int, float | None, float], **how: Any) -> View:
@@ -59,36 +59,6 @@ def test_peak_is_the_least_of_three() -> None:
     assert not view((4, 4, 1)).limits.own_peaks and not view((16, 10, 1)).limits.own_peaks
 
 
-def test_first_fit_and_left_over_go_by_own_peaks() -> None:
-    # 3 of 10, then 7 does not fit beside 8: FILL and +top give it the 2 that are left.
-    state = view((8, 3, 40), (7, 5, 60), (8, None, 80))
-    assert rates("cons-fcfs", state) == [3, 5, 0]
-    assert rates("cons-fcfs+top", state) == [3, 5, 2]
-    assert rates("fill", state, alpha=0) == [3, 5, 2]
-    # Key in nodes (rule 24): 40/8 < 60/7 < 80/8, not 40/3 > 60/5.
-    assert rates("fill", state, alpha=1) == [3, 5, 2]
-
-
-def test_slowdowns_count_own_peaks() -> None:
-    # InstSld = r (t - t_request) / W: 2 * 100 / 50 = 4 < 8 * 99 / 150 = 5.28 < 16; with 8 for 2: 16 last.
-    state = view((8, 2, 40), (8, None, 60))
-    for request, moved in zip(state.requests, (50, 150)):
-        request.moved = Fraction(moved)
-    assert rates("cons-min-inst-sld", state) == [2, 8]
-    assert rates("cons-min-inst-sld+top", state) == [2, 8]
-    state = view((8, None, 40), (8, None, 60))
-    for request, moved in zip(state.requests, (50, 150)):
-        request.moved = Fraction(moved)
-    assert rates("cons-min-inst-sld", state) == [0, 8]
-
-
-def test_a_cap_leaves_its_part_to_the_others_by_nodes() -> None:
-    """Rule 25: 1 for the first, 5 over 4 + 8 nodes."""
-    state = view((4, 1, 1), (4, None, 1), (8, None, 1), storage=6)
-    assert rates("base-line", state) == [1, Fraction(5, 3), Fraction(10, 3)]
-    assert rates("base-line", view((4, 1, 1), (4, 2, 1), storage=6)) == [1, 2]
-
-
 def test_readings_of_sharing_evenly() -> None:
     """Rule 27: even-split counts the capped one and loses what it leaves; per-application does not."""
     state = view((4, 1, 1), (4, None, 1), (8, None, 1), storage=6)
@@ -115,37 +85,17 @@ def test_adaptive_plays_sets_with_own_peaks() -> None:
     assert rates("adaptive", view((8, 8, 10), (8, 7, 10))) == [8, 0]
 
 
-def test_max_util_is_a_knapsack_proper() -> None:
-    """Rule 26: 5 nodes at 5 and 4 at 4 keep 9 busy, 8 nodes at 6 and 4 at 4 keep 12."""
-    assert rates("cons-max-util", view((5, None, 1), (8, 6, 1), (4, None, 1))) == [0, 6, 4]
-    # Values 8 + 4 = 12 and 6 + 6 = 12 within 10: the earliest request decides.
-    state = view((6, 4, 1), (8, 7, 1), (4, 3, 1), (6, 5, 1))
-    assert rates("cons-max-util", state) == [4, 0, 0, 5]
-    state = view((8, 7, 1), (6, 4, 1), (4, 3, 1), (6, 5, 1))
-    assert rates("cons-max-util", state) == [7, 0, 3, 0]
-    assert rates("cons-max-util+top", view((8, 7, 1), (6, 4, 1), (6, 5, 1))) == [1, 4, 5]
-    # Two that saturate never go together, but one leaves nothing for a value of its own.
-    assert rates("cons-max-util", view((16, None, 1), (16, 5, 1), (16, 5, 1))) == [0, 5, 5]
-
-
 def test_knapsack_equals_enumeration() -> None:
     rng = random.Random(4)
     for number in range(300):
         own = [None, 0.5, 1.0, 2.0, 2.5, 3.0] if number % 3 else [None]
-        rows = [(rng.randint(1, 9), rng.choice(own), 1.0) for _ in range(rng.randint(1, 8))]
+        rows = [(rng.randint(1, 16), rng.choice(own), 1.0) for _ in range(rng.randint(1, 8))]
         state = view(*rows, exact=number % 2 == 0)
         limits = state.limits._replace(own_peaks=number % 3 > 0)
         state = View(limits, state.now, state.requests)
-        peaks, places = [request.peak for request in state.requests], range(len(rows))
-        fits = [
-            chosen
-            for size in range(len(rows) + 1)
-            for chosen in itertools.combinations(places, size)
-            if sum(peaks[k] for k in chosen) <= 10
-        ]
-        most = max(sum(rows[k][0] for k in chosen) for chosen in fits)
-        first = min(c for c in fits if sum(rows[k][0] for k in c) == most)
-        wanted = [peaks[k] if k in first else 0 for k in places]
+        queue = [{"peak": request.peak, "n": request.nodes} for request in state.requests]
+        chosen = fullest(Fraction(10), queue)
+        wanted = [row["peak"] if any(row is one for one in chosen) else 0 for row in queue]
         assert rates("cons-max-util", state) == wanted, rows
 
 
@@ -188,15 +138,6 @@ def test_interference(name: str, interference: float, wanted: list[float], engin
     result = ioopt.solve(instance, name, settings={"engine": engine})
     assert result.schedule is not None
     assert [job["end_seconds"] for job in result.schedule["jobs"]] == pytest.approx(wanted)
-
-
-def test_few_rates_are_not_slowed() -> None:
-    # 1 + 1 of 6 stay below 6 / 1.25 = 4.8.
-    instance = trace([writer(1, 8), writer(1, 8)], interference=0.25)
-    assert ends(instance, "base-line") == ends(instance, "adaptive") == [8, 8]
-    # 2 + 2 of 6 fit, but not under the cap of 6 / 2 = 3: 1.5 each.
-    instance = trace([writer(2, 6), writer(2, 6)], interference=1)
-    assert ends(instance, "cons-fcfs") == ends(instance, "fill") == [4, 4]
 
 
 def test_ideal_times_and_bounds_follow_the_peak() -> None:

@@ -190,15 +190,6 @@ def row(solver, instance, value):
     return {"solver": solver, "instance": instance, "metrics": {"m": value}}
 
 
-def test_ratios_are_paired_by_instance():
-    rows = [row("a", "i", 2.0), row("a", "j", 4.0), row("b", "i", 1.0), row("b", "j", 1.0)]
-    rows.append(row("b", "alone", 9.0))
-    found = {ratio.solver: ratio for ratio in paired_ratios(rows, "a", ["m"])}
-    assert found["a"].mean_ratio == 1.0
-    assert found["b"].mean_ratio == pytest.approx((1 / 2 + 1 / 4) / 2)
-    assert found["b"].pairs == 2
-
-
 def test_intervals_wins_ties_and_losses_by_hand():
     """b / a is 1/2, 1 and 3/2: mean 1, variance 1/4, error 1/sqrt(12); t of two degrees is 4.302653."""
     rows = [row("a", name, 2.0) for name in "ijk"]

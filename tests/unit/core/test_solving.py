@@ -18,42 +18,40 @@ PROBLEM = document(1, {}, {"t0": (5,)})
 PLAN = ReplicationPlan(assign={"t0": "n0"}, order={"n0": ("t0",)})
 
 
-def answering(*what, **more):
-    return lambda problem, request: Outcome(*what, **more)
+def answering(answer, **reported):
+    """A solver that reports an incumbent and a bound, if any, and then returns or raises *answer*."""
+
+    def solver(problem, request):
+        incumbents = request.incumbents
+        incumbents.objective_name = reported.get("name", incumbents.objective_name)
+        if "plan" in reported:
+            incumbents.report(reported["plan"], 5.0, bound=reported.get("bound"))
+        elif reported:
+            incumbents.bound = reported["bound"]
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+    return solver
 
 
-good, modest, boastful = (answering(PLAN, bound=bound) for bound in (5.0, 4.0, 6.0))
-# It states more building than has gone by, as a solver with a clock of its own may.
-slow_builder = answering(PLAN, build_seconds=1e6)
-quick_builder = answering(PLAN, build_seconds=-1.0)
-hopeless = answering(None, infeasible=True, notes=("no disk holds t0",))
-late = answering(None, stop=StopReason.TIME)
-broken_plan = answering(ReplicationPlan(order={"n0": ()}), bound=0.0)
-
-
-def failing(problem, request):
-    raise RuntimeError("numbers out of range")
-
-
-def failing_late(problem, request):
-    request.incumbents.report(PLAN, 5.0, bound=1.0)
-    raise RuntimeError("numbers out of range")
-
-
-def interrupted(problem, request):
-    request.incumbents.report(PLAN, 5.0)
-    raise KeyboardInterrupt
-
-
-def interrupted_at_once(problem, request):
-    request.incumbents.bound = 2.0
-    raise KeyboardInterrupt
-
-
-def interrupted_elsewhere(problem, request):
-    request.incumbents.objective_name = "makespan_seconds"
-    request.incumbents.report(PLAN, 5.0, bound=4.5)
-    raise KeyboardInterrupt
+OUT_OF_RANGE = RuntimeError("numbers out of range")
+good = answering(Outcome(PLAN, bound=5.0))
+modest = answering(Outcome(PLAN, bound=4.0))
+boastful = answering(Outcome(PLAN, bound=6.0))
+failing = answering(OUT_OF_RANGE)
+failing_late = answering(OUT_OF_RANGE, plan=PLAN, bound=1.0)
+interrupted = answering(KeyboardInterrupt(), plan=PLAN)
+interrupted_at_once = answering(KeyboardInterrupt(), bound=2.0)
+interrupted_elsewhere = answering(
+    KeyboardInterrupt(), plan=PLAN, bound=4.5, name="makespan_seconds"
+)
+# States more building than has gone by, as a solver with a clock of its own may.
+slow_builder = answering(Outcome(PLAN, build_seconds=1e6))
+quick_builder = answering(Outcome(PLAN, build_seconds=-1.0))
+hopeless = answering(Outcome(None, infeasible=True, notes=("no disk holds t0",)))
+late = answering(Outcome(None, stop=StopReason.TIME))
+broken_plan = answering(Outcome(ReplicationPlan(order={"n0": ()}), bound=0.0))
 
 
 def fake_check(problem, plan, schedule):

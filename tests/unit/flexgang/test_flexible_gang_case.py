@@ -36,9 +36,13 @@ def test_worked_case(backend: str) -> None:
         assert found[key] == pytest.approx(leaf["value"], abs=leaf["tol"])
     assert found["0,1"] == pytest.approx(wanted["k0"]["value"], abs=1e-6)
     assert result.objective == pytest.approx(wanted["best"]["value"], abs=1e-6)
+    # (2, 2): two strict rows for the strict job, 2/4 = .5; loose: 20 ms less .16 * 40 = 6.4 ms is
+    # 13.6 ms for the loose job, worth .6 * 13.6 / 40 = .204; I/O: -.5 * .25 = -.125. Sum .579.
+    assert wanted["best"]["value"] == pytest.approx(0.5 + 0.204 - 0.125)
     assert (result.plan["k"], result.plan["d"]) == (2, 2)
+    assert result.plan["tau_seconds"]["loose"] == pytest.approx(13.6 * MS)
     assert not result.violations
-    assert result.stop == "finished"
+    assert (result.status, result.stop) == ("optimal", "finished")
     assert result.bound >= wanted["best"]["value"] - 1e-6
 
 
@@ -48,15 +52,6 @@ def test_useful_progress_of_the_worked_case() -> None:
     received = fairness["received_per_process"]
     assert useful_seconds(received, False) == fairness["embarrassingly_parallel_useful"]
     assert useful_seconds(received, True) == fairness["self_balancing_useful"]
-
-
-def test_arithmetic_of_the_best_pattern() -> None:
-    # (2, 2): two strict rows for the strict job, 2/4 = .5; loose: 20 ms less .16 * 40 = 6.4 ms is
-    # 13.6 ms for the loose job, worth .6 * 13.6 / 40 = .204; I/O: -.5 * .25 = -.125. Sum .579.
-    result = ioopt.solve(tiny(), "flex-exact", time_limit=60)
-    assert result.plan["tau_seconds"]["loose"] == pytest.approx(13.6 * MS)
-    assert result.objective == pytest.approx(0.5 + 0.204 - 0.125)
-    assert result.status == "optimal"
 
 
 def test_baselines_of_the_tiny_case() -> None:

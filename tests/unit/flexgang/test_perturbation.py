@@ -279,12 +279,6 @@ def test_characteristic_plot() -> None:
     assert [axes.get_title() for axes in panels] == ["Emp", "Workpile"]
 
 
-def test_a_tied_work_unit_goes_to_the_lowest_processor() -> None:
-    """One unit of 15 in quanta of 10; processor 1 is absent in the second: 15 on 0, 25 on 1."""
-    runs = np.array([[1, 1], [1, 0], [1, 1], [1, 1]])
-    assert kernel.workpile(runs, 10, 15, 15, [0, 0]) == 15
-
-
 @pytest.mark.slow
 def test_one_question_for_the_engine_of_all_applications(monkeypatch: pytest.MonkeyPatch) -> None:
     """Barrier has 192,000 synchronisations a run, all applications 366,000, in 20 runs: 22 s."""

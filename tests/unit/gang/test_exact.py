@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from conftest import first
-from gang_tools import random_workload
-from unit.gang.test_exact_models import TWO_RUN_TWO_WAIT, snapshot
+from gang_tools import random_matrix, random_workload
+from unit.gang.test_exact_models import TWO_RUN_TWO_WAIT
 
 import ioopt
 from ioopt.catalog import resolve
@@ -32,7 +32,7 @@ def test_decisions_are_sound_and_not_below_the_greedy(weight: str) -> None:
     """On 30 snapshots; somewhere the exact decision is better than the greedy's."""
     better = 0
     for seed in range(30):
-        problem = snapshot(seed, 8, 3, 8)
+        problem = random_matrix(seed, 8, 3, 8)
         result = ioopt.solve(problem, "exact-iogs", settings={"weight": weight})
         assert result.violations == ()
         assert result.objective_name == f"value_{weight}"
@@ -51,7 +51,7 @@ def test_decisions_are_sound_and_not_below_the_greedy(weight: str) -> None:
 def test_backends_decide_alike() -> None:
     """Each of the three proves its decisions; only CP-SAT may run a whole workload."""
     for seed in range(6):
-        problem = snapshot(seed, 6, 2, 5)
+        problem = random_matrix(seed, 6, 2, 5)
         for backend in ("CP-SAT", "HiGHS", "CBC"):
             result = ioopt.solve(problem, "exact-iogs", backend=backend)
             assert result.metrics["proven_decisions"] == 1.0
@@ -108,7 +108,7 @@ def test_after_the_deadline_the_greedy_decides_and_the_plan_says_since_when() ->
 def test_fcfs_decisions_start_no_job_before_an_earlier_one() -> None:
     started = 0
     for seed in range(30):
-        problem = snapshot(seed, 6, 2, 8)
+        problem = random_matrix(seed, 6, 2, 8)
         result = ioopt.solve(problem, "exact-iogs", settings={"queue": "fcfs"})
         assert result.plan is not None
         placed = {job["id"] for job in result.plan["jobs"]}

@@ -109,13 +109,6 @@ def test_stops_at_the_number_of_replays_and_at_the_gap_asked_for() -> None:
     assert 0 < 1 - result.metrics["queues_bound_seconds"] / result.objective <= 0.5
 
 
-def test_solves_batches() -> None:
-    """Files of 10 bytes and 1 s of computing each: 2 s to fetch the pair, then 1 s."""
-    problem = made(2, {"x": 10, "y": 10}, {"one": (1, "x"), "two": (1, "y")})
-    result = ioopt.solve(problem, "exact-workflow")
-    assert (result.status, result.objective) == ("optimal", 3.0)
-
-
 def test_the_bound_is_one_of_plans_with_copy_entries() -> None:
     """x takes 2 s; a arrives at 5 s, computes 3 s and writes what b reads with x, for 1 s.
 

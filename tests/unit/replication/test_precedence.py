@@ -79,17 +79,9 @@ def run(run: Any) -> Any:
 
 
 LOOKED_AT = {
-    *(
-        "solve",
-        "compare",
-        "simulate",
-        "check",
-        "plot",
-        "sweep",
-        "serve",
-    ),
-    *("instances", "doctor", "import", "export"),
-}
+    "solve", "compare", "simulate", "check", "plot", "sweep", "serve", "instances", "doctor", "import",
+    "export",
+}  # fmt: skip
 """Commands that these tests run, that draw or sum up checked results, or that take no instance."""
 
 

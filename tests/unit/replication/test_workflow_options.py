@@ -61,31 +61,11 @@ def two_files(staging: int) -> dict[str, Any]:
     return document(nodes, {"r": 100 * MB, "g": 100 * MB}, {"a": (1, "rg")}, 10 * MB, 100 * MB)
 
 
-def waits_for_product(staging: int, disk: int | None) -> dict[str, Any]:
+def waits_for_product(staging: int) -> dict[str, Any]:
     """a waits for p (100 MB), which b makes on n1 within 10 s; behind it c reads r (100 MB)."""
-    room = None if disk is None else disk * MB
-    nodes = [{"cores": 2, "staging": staging, "disk_bytes": room}, {}]
+    nodes = [{"cores": 2, "staging": staging}, {}]
     tasks = {"a": (1, "p"), "b": (10, "", "p"), "c": (1, "r")}
     return document(nodes, {"p": 100 * MB, "r": 100 * MB}, tasks, 10 * MB, 100 * MB)
-
-
-def test_several_files_come_in_at_once() -> None:
-    """One after the other 10 + 1 s and 1 s of computing; at once r takes 10 of the 100 MB/s, g the
-    rest.
-    """
-    assert ends(two_files(1), {"n0": ["a"]}) == pytest.approx(12.0)
-    assert ends(two_files(2), {"n0": ["a"]}) == pytest.approx(11.0)
-
-
-def test_files_come_for_tasks_behind_the_head_beside_what_it_lacks() -> None:
-    """b ends at 10 s, p is there at 11 s. r comes from 11 to 21 s, or at once, to 10 s, if the disk
-    has room for it beside p; with 190 MB it comes when p has gone, from 12 s on (a dead p makes room).
-    """
-    order = {"n0": ["a", "c"], "n1": ["b"]}
-    assert ends(waits_for_product(1, None), order) == pytest.approx(22.0)
-    assert ends(waits_for_product(2, None), order) == pytest.approx(12.0)
-    assert ends(waits_for_product(2, 200), order) == pytest.approx(12.0)
-    assert ends(waits_for_product(2, 190), order) == pytest.approx(23.0)
 
 
 def test_a_slow_disk_bounds_what_comes_and_what_is_sent() -> None:
@@ -194,7 +174,7 @@ def test_the_checker_sees_through_lies() -> None:
     found = check(ioopt.load(two_files(1)), ReplicationPlan(order={"n0": ("a",)}), ran).violations
     assert {item.rule for item in found} == {"transfer"}
     # For a task behind those that may be staged for.
-    four = waits_for_product(4, None)
+    four = waits_for_product(4)
     four["tasks"] += [{"id": f"w{n}", "compute_seconds": 1, "inputs": ["p"]} for n in range(2)]
     order: Any = {"n0": ("a", "w0", "w1", "c"), "n1": ("b",)}
     ran = simulate(ioopt.load(four), ReplicationPlan(order=order)).schedule

@@ -173,6 +173,28 @@ def test_a_slow_plain_replay_watches_the_clock(monkeypatch: pytest.MonkeyPatch) 
     assert result.violations == () and "dispatch" not in result.notes[0]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "generated",
+    [
+        ("many-small-groups", {"groups": 5, "disk_share": 1.5}, 4),
+        ("image-85", {"tasks": 30, "nodes": 3, "disk": "400MB"}, 2),
+    ],
+)
+def test_plain_and_compiled_search_give_the_same_answer(generated: Any) -> None:
+    problem = generate(*generated)
+    plan = ioopt.solve(problem, "locality").plan
+    queues = [[problem.task_index[k] for k in plan["order"].get(n.id, ())] for n in problem.nodes]
+    answers = []
+    for fast in (False, True):
+        engine = Engine(problem, 5, fast)
+        annealing = by_replays(engine, queues)
+        annealing.run(200, 2.0, 0.1, 0.0)
+        answers.append((annealing.best_score, annealing.best_queues(), annealing.evaluations))
+    assert answers[0] == answers[1]
+    assert answers[0][2] == 200
+
+
 def test_what_comes_after_the_search_is_in_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """The bounds took 1 s of the clock, so report, check and writing will take some 8 of the 60."""
     now = [0.0]

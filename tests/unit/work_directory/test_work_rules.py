@@ -212,13 +212,6 @@ def test_b5_answers_that_may_not_start_are_named():
     assert why(tight, "A1", "A2", in_flight=1) == ("A2", "is held back")
 
 
-def test_b8_a_run_is_stuck_after_the_last_release():
-    """A (6 of 5 bytes) never fits; C, which waits for it, is released at 9: then nothing is to come."""
-    record = run(made("A 1 >a:6", "C 1 a", quota=5, C={"release_seconds": 9.0}))
-    assert (record["seconds"], record["left"], record["use"]) == (9.0, 2, 0)
-    assert record["waiting"] == [{"task": "A", "bytes": 6, "over": 1}]
-
-
 def test_b10_b11_bounds_by_hand():
     """a (8) waits for D while C makes c (5) of b (1): 14. Kept k (2) stays: the end is 2 + D's 8 + 5 = 15."""
     problem = made("A 1 >a:8 k:2!", "B 1 a >b:1", "C 1 b >c:5", "D 1 a c", quota=16)
