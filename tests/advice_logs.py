@@ -1,7 +1,5 @@
 """Logs whose truth is known by construction: a machine, its queue and its I/O are simulated, and logged."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

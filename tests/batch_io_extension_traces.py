@@ -1,7 +1,5 @@
 """Tiny random traces of rules 24-49 for the batch I/O tests: few distinct numbers, so that ties happen."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

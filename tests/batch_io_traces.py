@@ -1,7 +1,5 @@
 """Small random traces for the batch I/O tests: few distinct numbers, so that ties happen."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterable
 from typing import Any

@@ -1,7 +1,5 @@
 """Functions that stand in for the runs of a study; workers import this module by name."""
 
-from __future__ import annotations
-
 import os
 import sys
 import time

@@ -1,7 +1,5 @@
 """A small sweep, the command that runs it, and its rows without what differs between runs."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

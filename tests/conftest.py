@@ -1,7 +1,5 @@
 """Where the worked cases and real data stand, and a quiet plotting backend."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math

@@ -1,7 +1,5 @@
 """Helpers of the gang tests: phase cases, the compiled phases on a State, random workloads."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """Small replication instances for several test files: seeded, by hand, and from the generators."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterable, Mapping
 from typing import Any

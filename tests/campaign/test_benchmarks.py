@@ -1,7 +1,5 @@
 """Benchmarks as data: every sweep names what is there, every speed can be run, and the table is right."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The grid's keys and refusals; the store's schema, migrations and respect for other files."""
 
-from __future__ import annotations
-
 import json
 import os
 import sqlite3

@@ -1,7 +1,5 @@
 """Every picture of a report alone, as PNG, SVG and HTML, from one store of three families."""
 
-from __future__ import annotations
-
 import pytest
 from campaign_helpers import rows_in
 from conftest import first

@@ -1,7 +1,5 @@
 """The report: figures by hand, and the page as a browser sees it, without a network."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

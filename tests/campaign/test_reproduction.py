@@ -1,7 +1,5 @@
 """The reproduction's page from what a store holds, and a killed reproduction that goes on."""
 
-from __future__ import annotations
-
 import re
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Experiments through the store, and their workers: no port, one task at a time, gone with the client."""
 
-from __future__ import annotations
-
 import glob
 import os
 import threading

@@ -1,7 +1,5 @@
 """Sweeps end to end: run, resume, fail, be killed; every point stored exactly once."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """Whole inputs for every reader: instances, results, logs, comparisons and run stores."""
 
-from __future__ import annotations
-
 import json
 import os
 import sqlite3

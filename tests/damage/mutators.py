@@ -1,7 +1,5 @@
 """Small accidents to text, JSON, bytes and run stores, drawn from a seeded generator."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import gzip

@@ -1,7 +1,5 @@
 """Runs damaged inputs in a child process whose memory and CPU time are bounded, and says what broke."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import multiprocessing

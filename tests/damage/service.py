@@ -1,7 +1,5 @@
 """Conversations with ``ioopt serve``, whole and damaged."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import random

@@ -1,7 +1,5 @@
 """The page of coverage: what it names is there, and its counts are those of its rows."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from itertools import groupby

@@ -4,8 +4,6 @@ A block preceded by ``<!-- not run: reason -->`` is left out. TOML and JSON bloc
 files that the commands of the page name first, so that a page reads as a session.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The policy of docs/extending.md, tried as a reader would: its block a file, its row in the registry."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

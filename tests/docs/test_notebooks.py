@@ -1,7 +1,5 @@
 """The notebooks hold what they show, of the code that stands in them."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

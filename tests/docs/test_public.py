@@ -1,7 +1,5 @@
 """Everything public has types and an example that runs; plans may be dictionaries wherever they go."""
 
-from __future__ import annotations
-
 import ast
 import doctest
 import inspect

@@ -5,8 +5,6 @@ docs/rules, sections and equations of each paper in docs/references.md; a model 
 constraints in its first docstring.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from functools import cache

@@ -4,8 +4,6 @@ The stand-in (``batsim_stand_in.py``) keeps Batsim's rules; starts and ends are 
 of ioopt's own simulator.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import signal

@@ -1,7 +1,5 @@
 """Graphs on real Dask clusters: threads by default, processes in the slow tests."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import os

@@ -1,7 +1,5 @@
 """The live view and the dispatcher of the Dask adapter, without Dask."""
 
-from __future__ import annotations
-
 import heapq
 from typing import Any
 

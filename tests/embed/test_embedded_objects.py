@@ -1,7 +1,5 @@
 """All embedded objects alike: saved and restored they decide as before, and nothing breaks a loop."""
 
-from __future__ import annotations
-
 import json
 import threading
 from types import SimpleNamespace

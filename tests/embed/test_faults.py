@@ -1,7 +1,5 @@
 """Faults put in on purpose: whatever breaks, the engine goes on and no work is lost."""
 
-from __future__ import annotations
-
 import errno
 import io
 import json

@@ -1,7 +1,5 @@
 """The service over HTTP: the messages of the other services, a token."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import os

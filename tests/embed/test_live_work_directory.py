@@ -1,7 +1,5 @@
 """``WorkDirectory`` live: as the simulator's dispatch, with the bytes that are real, and when things fail."""
 
-from __future__ import annotations
-
 import heapq
 import json
 import random

@@ -1,7 +1,5 @@
 """The embedded planner: decisions follow the disks, and no solver can break the loop."""
 
-from __future__ import annotations
-
 import gc
 import threading
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Job selection: by hand, against exhaustive search, at scale, and in real Snakemake."""
 
-from __future__ import annotations
-
 import gc
 import itertools
 import logging

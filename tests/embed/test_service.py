@@ -1,7 +1,5 @@
 """The service: each message gets its reply, whatever it is, and the service goes on."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import io

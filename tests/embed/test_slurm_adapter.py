@@ -1,7 +1,5 @@
 """The Slurm adapter: on a recorded queue, and on a real four-node cluster of this machine."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """The data order of the Snakemake plugin: by hand, and in real Snakemake on a real small file system."""
 
-from __future__ import annotations
-
 from math import ceil
 from types import SimpleNamespace
 

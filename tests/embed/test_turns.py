@@ -1,7 +1,5 @@
 """The token file of docs/io-turns.md: two processes on one machine take turns."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The dispatcher of workflows in an engine: by hand, against the simulator, and when things fail."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

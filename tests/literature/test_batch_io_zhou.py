@@ -1,7 +1,5 @@
 """The reproduction of Zhou et al.: its statistics by hand, Figure 7, and trends on small workloads."""
 
-from __future__ import annotations
-
 import pytest
 from batch_io_traces import by_hand
 from conftest import ENGINES

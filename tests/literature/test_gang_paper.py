@@ -1,7 +1,5 @@
 """Zhang et al.: the worked examples of Figures 3, 5 and 7, nodes and rows from 0; how claims are judged."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What the calibrated preset must show, and the claims on the way; slowdown from arrival."""
 
-from __future__ import annotations
-
 import pytest
 
 pytestmark = pytest.mark.slow

@@ -1,7 +1,5 @@
 """Published sets of periodic applications: our policies stay under the limit and near the published."""
 
-from __future__ import annotations
-
 import pytest
 from conftest import shared_path
 from periodic_sets import PROCESSORS, batch_io_from_set, horizon_of, read_set, steady_state

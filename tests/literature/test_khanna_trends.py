@@ -1,7 +1,5 @@
 """Khanna et al. in simulation: where its ranking appears, and what the printed scheme costs."""
 
-from __future__ import annotations
-
 import ioopt
 from ioopt.generate.replication.generate import generate
 

@@ -1,7 +1,5 @@
 """The claims of Lee et al. as the reproduction prints them."""
 
-from __future__ import annotations
-
 import pytest
 from papers import lee, lee_gangedness
 from papers.claims import HOLDS, NOT, PARTLY

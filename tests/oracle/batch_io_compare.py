@@ -1,7 +1,5 @@
 """Does an engine do what the slow reference does? Run by run, exactly or to a tolerance."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

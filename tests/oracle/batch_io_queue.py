@@ -1,7 +1,5 @@
 """The batch queue of the slow reference: rules 18-20, 30-36 and 44-47."""
 
-from __future__ import annotations
-
 import itertools
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """Who transfers at which rate, for the slow reference: rules 5-17, 24-29, 39, 40, 42 and 49."""
 
-from __future__ import annotations
-
 import itertools
 from fractions import Fraction
 from typing import Any

@@ -7,8 +7,6 @@ its own, times are told with six decimals, and a wake-up asked for holds up the 
 every transfer its fair share, none more than its nodes can take.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 

@@ -4,8 +4,6 @@ Shares the instance class and the responses with what it tests, nothing else: ro
 fairness is written with t[j,c] as in the rules, and every cell is checked one by one.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator

@@ -5,8 +5,6 @@ holds a job or None. Time moves from one interesting instant to the next: the ne
 next slice boundary, or the earliest finish in the current row.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Ratio, interval, gamma and class of message counts by plain statistics, to hold the monitor against."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from statistics import fmean, linear_regression, variance

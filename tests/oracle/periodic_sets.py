@@ -6,8 +6,6 @@ machine is 640 cores with B = 3 GB/s and b = 0.01 GB/s, every value divided by 6
 divided, so a set runs on 40,960 processors with 192 GB/s.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Random small replication instances with tight disks, and random plans for them."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

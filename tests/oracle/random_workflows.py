@@ -1,7 +1,5 @@
 """Random small workflows: outputs, cores, arrivals, kept files, tight disks, zero lengths and ties."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

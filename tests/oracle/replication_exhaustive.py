@@ -5,8 +5,6 @@ when it satisfies (1)-(8) as the variant asks; the ways of all files combined, k
 other beats on every load and every disk. Nothing is shared with the models or solvers.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import product
 

@@ -1,7 +1,5 @@
 """Fractions, floats and the compiled engine give one schedule where no reference stands beside them."""
 
-from __future__ import annotations
-
 import math
 import random
 from typing import Any

@@ -1,7 +1,5 @@
 """Rules 24-49: the engines against the slow reference on tiny random traces."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.batch_io_extension_traces import random_extension

@@ -1,7 +1,5 @@
 """The batch queue against the schedules that Batsim and CQSim made of the same jobs."""
 
-from __future__ import annotations
-
 import csv
 import math
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The engines against a slow reference that shares no code with them, and both on the worked cases."""
 
-from __future__ import annotations
-
 import json
 import random
 from fractions import Fraction

@@ -4,8 +4,6 @@ They share no code with the kernels: time goes by in single ticks, and each runn
 one tick of work.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Both engines, both arithmetics and the checker against a literal reference on cells."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest

@@ -1,7 +1,5 @@
 """MinMin's plan under limited disk: one case by hand, many against the slow exact planner."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest

@@ -1,7 +1,5 @@
 """Work directories against a second replay and dispatch, a brute force, and at random (rules B1 to B14)."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -3,8 +3,6 @@
 The checker agrees as well.
 """
 
-from __future__ import annotations
-
 import pytest
 from workflow_timeline import CASES, disagreement
 

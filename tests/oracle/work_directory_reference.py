@@ -4,8 +4,6 @@ No clock goes on here. Every file, every scratch and every core has an interval 
 starts, from the start that brings it to the first before which the last task that holds it has ended.
 """
 
-from __future__ import annotations
-
 import random
 from bisect import bisect_left
 from collections.abc import Collection, Mapping

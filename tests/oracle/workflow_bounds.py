@@ -5,8 +5,6 @@ with copy entries; of each instance there is one run of every dispatcher. The ch
 rule 18 must be the same.
 """
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -5,8 +5,6 @@ Slow and exact: queues are dealt one task at a time and replayed by the simulato
 the solver that it judges is used.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from fractions import Fraction

@@ -4,8 +4,6 @@ Shares no code with the solvers: reads the instance as written, counts in fracti
 pair anew.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

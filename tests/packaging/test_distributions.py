@@ -1,7 +1,5 @@
 """The wheel and the sdist: one top level, every file there, data included."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What may be imported when, and by whom."""
 
-from __future__ import annotations
-
 import ast
 import subprocess
 import sys

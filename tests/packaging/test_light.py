@@ -1,7 +1,5 @@
 """The base install: everything but pictures works without numba, matplotlib and the other extras."""
 
-from __future__ import annotations
-
 import json
 import tomllib
 

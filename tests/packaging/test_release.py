@@ -1,7 +1,5 @@
 """What goes with a release: the citation, the image's recipe, the project file."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import tomllib

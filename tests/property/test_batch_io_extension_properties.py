@@ -1,7 +1,5 @@
 """What must not change a schedule under rules 24-49, and what scales with it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hypothesis import given, settings

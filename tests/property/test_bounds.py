@@ -1,7 +1,5 @@
 """Bounds of the measures that users wait for: below every policy, and tight where arithmetic says so."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from fractions import Fraction

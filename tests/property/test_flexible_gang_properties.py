@@ -1,7 +1,5 @@
 """Properties of flexible gang plans, their simulator, quantum selection and surface, the laboratory."""
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
 from typing import Any

@@ -1,7 +1,5 @@
 """Properties of every gang policy on random workloads, and of the compiled phases on random states."""
 
-from __future__ import annotations
-
 import pytest
 from gang_tools import POLICIES, compiled_phase, random_matrix, random_workload
 from hypothesis import given, settings

@@ -3,8 +3,6 @@
 The checker looks at the disks.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

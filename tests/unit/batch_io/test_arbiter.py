@@ -1,7 +1,5 @@
 """The arbiter decides as the simulator's policies do, and nothing breaks its decisions."""
 
-from __future__ import annotations
-
 import json
 import random
 import tracemalloc

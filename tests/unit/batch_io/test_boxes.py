@@ -3,8 +3,6 @@
 Beside the worked cases (tests/cases/batch-io-extension), which every engine repeats.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -4,8 +4,6 @@ Unless said otherwise: 4 nodes of 2 B/s, storage 4 B/s; a shared buffer of 16 B 
 drains at 1 B/s.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The checker finds each broken rule and any damage, and nothing in a schedule that keeps them all."""
 
-from __future__ import annotations
-
 import copy
 import random
 from collections.abc import Callable

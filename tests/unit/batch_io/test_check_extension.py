@@ -3,8 +3,6 @@
 The schedules are those of the slow reference, so that no engine has a part in them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Sets of periodic applications: reading, the published bound on efficiency, steady-state measures."""
 
-from __future__ import annotations
-
 import pytest
 from conftest import shared_path
 from periodic_sets import (

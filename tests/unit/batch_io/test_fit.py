@@ -1,7 +1,5 @@
 """The fit of a queue to a log: its replay, its shares by hand, its refusals, and planted queues."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, timedelta, timezone
 

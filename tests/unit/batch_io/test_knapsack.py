@@ -1,7 +1,5 @@
 """The integer program of Cons-MaxUtil by hand, against oracles and published optima, and as a policy."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Each policy on states small enough to decide by hand."""
 
-from __future__ import annotations
-
 import random
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """What the instance classes refuse, and the allocations they define."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

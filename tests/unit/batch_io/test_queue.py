@@ -1,7 +1,5 @@
 """Queue, allocation, kill and the loop, by hand."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Own peak rates, readings of sharing and interference (rules 24 to 29), by hand."""
 
-from __future__ import annotations
-
 import json
 import random
 from fractions import Fraction

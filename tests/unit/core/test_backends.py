@@ -1,7 +1,5 @@
 """Backends: equal optima, honest statuses when stopped early, bounds, starts, one process for all."""
 
-from __future__ import annotations
-
 import _thread
 import random
 import shutil

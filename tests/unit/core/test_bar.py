@@ -1,7 +1,5 @@
 """The default of the simulated families, held against every baseline under short limits."""
 
-from __future__ import annotations
-
 import time
 from contextlib import suppress
 from typing import Any

@@ -1,7 +1,5 @@
 """Builders of instances, and results that draw, write and show themselves."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

@@ -1,7 +1,5 @@
 """Stored machine code is dropped when any file changes that a kernel may call into."""
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The library of best known plans: every stored plan holds, and only better ones get in."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """The one rule that chooses between machine code and plain Python, on a clock that stands still."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """When a simulation is given up, what answers then, and which engine a run takes from its start."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import re

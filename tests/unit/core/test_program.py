@@ -1,7 +1,5 @@
 """One program, every backend: the same optimum, units, starts and refusals."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest

@@ -1,7 +1,5 @@
 """The worked case of the flexible gang program, and the hand arithmetic behind it."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The checker of flexible gang plans, rule by rule, and the refusals of the problem class."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The assignment model against exhaustive search, its two forms, and constraint by constraint."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Re-ranking by simulation, the presets."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The I/O server and the timeline simulator: hand-made runs, the chain, conservation, twins."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Quantum selection: hand-solved menus, both integer programs against an oracle, layout."""
 
-from __future__ import annotations
-
 import copy
 import itertools
 import math

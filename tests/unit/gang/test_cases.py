@@ -1,7 +1,5 @@
 """The worked cases of the shared folder, in both engines."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

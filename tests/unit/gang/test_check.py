@@ -1,7 +1,5 @@
 """The gang checkers: a schedule that keeps every rule, and edits that break one rule each."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Both engines give up at the deadline, at which they look every so many steps."""
 
-from __future__ import annotations
-
 import json
 from itertools import chain, repeat
 from typing import Any

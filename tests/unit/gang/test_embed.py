@@ -1,7 +1,5 @@
 """The embedded scheduler decides as the simulator does, survives failures, and can be saved."""
 
-from __future__ import annotations
-
 import random
 from types import SimpleNamespace
 from typing import Any

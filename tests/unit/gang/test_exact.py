@@ -1,7 +1,5 @@
 """exact-iogs: never below its greedy, laid out soundly, repeatable, stopped by its deadline."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The exact gang models: hand-solved, equal in both forms, equal to exhaustive search."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Single phases of a matrix update, by hand (rules 12 and 13)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What gang instances refuse, and how L and R follow from the I/O quantities."""
 
-from __future__ import annotations
-
 import json
 from fractions import Fraction
 from pathlib import Path

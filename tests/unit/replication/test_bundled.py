@@ -1,7 +1,5 @@
 """Bundled replication instances: what the catalog says of them is what the solvers find."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -6,8 +6,6 @@ files fetched to n1, a copied from n1 to n0. Exec n0 = 10/100 + 1 = 1.1 s;
 Exec n1 = 30/10 + 10/100 + (2 + 3)/2 = 5.6 s.
 """
 
-from __future__ import annotations
-
 import pytest
 from replication_samples import document
 

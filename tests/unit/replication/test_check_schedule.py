@@ -5,8 +5,6 @@ Files a, b of 10 B, remote 10 B/s (1 s each on the shared link), copies 100 B/s 
 copies it (1 to 1.1 s), t0 computes 1 to 2 s, a is evicted at 2 s, b arrives at 3 s, t1 to 4 s.
 """
 
-from __future__ import annotations
-
 import copy
 
 import pytest

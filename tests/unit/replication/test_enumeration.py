@@ -1,7 +1,5 @@
 """Proofs by enumeration, against exhaustive search and by hand."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest

@@ -1,7 +1,5 @@
 """exact-workflow: instances solved by hand, what its bound means on the way, limits, batches, exhaustion."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

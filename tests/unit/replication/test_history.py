@@ -1,7 +1,5 @@
 """What a schedule of a workflow tells beside its times, on a chain worked out by hand."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The exact solvers through the front door: worked cases, agreement, disks, notes, warm starts."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

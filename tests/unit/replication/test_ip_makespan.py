@@ -1,7 +1,5 @@
 """``ip`` where the makespan is the measure: against every set of queues, by hand, and the baselines."""
 
-from __future__ import annotations
-
 import pytest
 from conftest import first
 from replication_samples import made, tiny

@@ -1,7 +1,5 @@
 """JobDataPresent with DataLeastLoaded, by hand (rule 9)."""
 
-from __future__ import annotations
-
 import pytest
 from replication_samples import made
 

@@ -1,7 +1,5 @@
 """Bounds of additive time hold for plans that the static model leaves out: evictions and relays."""
 
-from __future__ import annotations
-
 import pytest
 from replication_samples import made
 

@@ -1,7 +1,5 @@
 """Time limits of the replication solvers: cheap plans, pieces of planning and replay, what is left out."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

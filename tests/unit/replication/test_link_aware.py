@@ -1,7 +1,5 @@
 """link-aware and auto: starts, bounds, deadlines, choices, engines."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Formulations: each constraint kept and broken, both models against enumeration, units, decoding."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Precedence is kept or refused in one line, by whatever takes a workflow: no list of names in here."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The relaxation of the replay: what each of its rows is for, and that no plan lies below its bound."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """The rolling dispatcher: by hand, through the view alone, within its budget."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Rounds under limited disk: eviction (22), selection (14)-(20), two-stage, hierarchical."""
 
-from __future__ import annotations
-
 import itertools
 import random
 

@@ -1,7 +1,5 @@
 """Plans that cannot be replayed say so in one line; the bound of the link."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Bounds that know transfers between nodes, worked out by hand; random plans; false ones."""
 
-from __future__ import annotations
-
 import pytest
 from workflow_bounds import workflow, wrong_bounds
 

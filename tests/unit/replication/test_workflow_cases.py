@@ -1,7 +1,5 @@
 """The worked cases of batches and workflows: exact times on both engines, errors that name what is wrong."""
 
-from __future__ import annotations
-
 import json
 import re
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The checker of workflows by hand: a schedule that keeps all rules, and one that breaks each of them."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 from typing import Any

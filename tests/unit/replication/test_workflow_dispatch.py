@@ -1,7 +1,5 @@
 """Dispatch by hand: what is legal, what a record holds, and the commands."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ Each is small enough for a pencil. Of workflows 10 bytes a second come from remo
 between nodes.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The options beyond the rules of a replay: by hand, on both engines, and what the checker says of lies."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

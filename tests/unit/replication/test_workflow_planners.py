@@ -1,7 +1,5 @@
 """HEFT, b-level and ready-min-min on workflows: worked cases, a slow oracle, limits, old batches."""
 
-from __future__ import annotations
-
 import json
 from fractions import Fraction
 from pathlib import Path

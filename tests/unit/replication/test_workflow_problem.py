@@ -1,7 +1,5 @@
 """Workflows as instances: what is refused, by which name, and by whom (workflow rules 1 and 2)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

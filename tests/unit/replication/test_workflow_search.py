@@ -1,7 +1,5 @@
 """link-aware on workflows: starts that keep few live bytes, moves, limits, repetition."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The worked cases of work directories, those of the shared folder and our own, to the last figure."""
 
-from __future__ import annotations
-
 import json
 from fractions import Fraction
 from pathlib import Path

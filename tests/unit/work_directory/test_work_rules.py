@@ -1,7 +1,5 @@
 """Rules of work directories by hand, with the arithmetic; one test a rule or a way to break one."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 
