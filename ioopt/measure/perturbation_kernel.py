@@ -141,7 +141,7 @@ def deliver(
 ) -> None:
     """A message reaches *q* at *now*: one that is absent has *cost* instructions more to do."""
     note(received, quantum, q, now)
-    if next_running(runs, quantum, q, now) > now:
+    if cost > 0 and next_running(runs, quantum, q, now) > now:
         if at[q] > now:
             at[q] = advance(runs, quantum, q, at[q], cost)
         else:

@@ -239,3 +239,12 @@ def test_programs_equal_ticks(rows: Any, quantum: int, blocking: bool, data: Any
     wall = kernel.program(runs, quantum, *program, state, *found)
     assert wall == slow_program(Ticks(runs, quantum), program, *wanted)
     assert np.array_equal(found, wanted)
+
+
+def test_a_message_without_cost_delays_nobody() -> None:
+    """Slots of 2: processor 0 works in slot 0 and tells 1 at 2; 1 works in slot 2, to 6. Nobody has slot 3."""
+    runs = np.array([[True, False], [False, False], [False, True], [False, False]], np.bool_)
+    ends, sends = np.array([[2, 2]]), np.full((2, 3), 3)
+    found = [np.zeros(runs.shape, np.int64) for _ in range(2)]
+    state, targets = np.zeros((5, 2), np.int64), np.array([[1] * 3, [0] * 3])
+    assert kernel.program(runs, 2, ends, sends, targets, False, 0, state, *found) == 6
