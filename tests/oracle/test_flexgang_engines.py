@@ -242,7 +242,7 @@ def test_programs_equal_ticks(rows: Any, quantum: int, blocking: bool, data: Any
 
 
 def test_a_message_without_cost_delays_nobody() -> None:
-    """Slots of 2: processor 0 works in slot 0 and tells 1 at 2; 1 works in slot 2, to 6. Nobody has slot 3."""
+    """Slots of 2: processor 0 works in slot 0 and tells 1 at 2; 1 works in slot 2, to 6; slot 3 is free."""
     runs = np.array([[True, False], [False, False], [False, True], [False, False]], np.bool_)
     ends, sends = np.array([[2, 2]]), np.full((2, 3), 3)
     found = [np.zeros(runs.shape, np.int64) for _ in range(2)]
