@@ -285,6 +285,14 @@ def test_longer_limits_give_batches_more_replays() -> None:
     assert within(generate("image-85", {"disk": "unlimited"}, 0), 60) == 20_000
 
 
+def test_the_spectral_order_is_a_cheap_answer_of_many_tasks() -> None:
+    problem = generate("image-85", {"disk": "500MB"}, 50)
+    result = ioopt.solve(problem, "link-aware", settings={"evaluations": 5})
+    dealt = [task_order(problem)[i::4] for i in range(4)]
+    assert len(problem.tasks) == 100 and "the spectral order in turn" in result.notes[0]
+    assert result.objective == pytest.approx(Engine(problem, 0, False).score(dealt))
+
+
 @pytest.mark.slow
 def test_image_85_under_limited_disk_comes_near_the_bound() -> None:
     problem = generate("image-85", {"tasks": 40, "nodes": 4, "disk": "500MB"}, 0)
