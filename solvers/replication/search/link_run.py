@@ -336,7 +336,7 @@ class LinkAwareRun:
             self._orders(turn)
 
     def deal(self, fresh: bool = True, first: bool = True) -> None:
-        """Fresh starts, at first or where no order is annealed: the spectral order in turn or in stretches."""
+        """Fresh starts, first or where no order is annealed: the spectral order in turn or in stretches."""
         if not fresh or (self._orders_pay and self._many and not first):
             return
         nodes, order = len(self.problem.nodes), self._order
