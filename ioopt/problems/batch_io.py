@@ -166,6 +166,15 @@ class QueueOptions(base.Lean):
     staging: Literal["at-start", "ahead"] = "at-start"
     nodes_until: Literal["end", "release"] = "end"
 
+    def stages_early(self, buffer: BurstBuffer | None) -> bool:
+        """Whether jobs stage into the *buffer* while they wait (rule 45)."""
+        return buffer is not None and buffer.placement == "shared" and self.staging == "ahead"
+
+    def keeps_nodes(self, buffer: BurstBuffer | None) -> bool:
+        """Whether nodes are held until the *buffer* is released (rule 44)."""
+        until = "release" if buffer and buffer.placement == "per-node" else self.nodes_until
+        return buffer is not None and until == "release"
+
 
 class BatchIoProblem(base.Problem):
     """A job trace with I/O phases on one machine.

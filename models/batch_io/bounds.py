@@ -34,7 +34,7 @@ def mean_response_bound(
         return None
     machine, options, count = problem.machine, problem.options, len(problem.jobs)
     buffer = machine.burst_buffer
-    keeps = buffer and (buffer.placement == "per-node" or options.nodes_until == "release")
+    keeps, ahead = options.keeps_nodes(buffer), options.stages_early(buffer)
     nodes, held, storage = [], [], []
     holding = keeping = around = latest = alone = waits = 0.0
     for job in problem.jobs:
@@ -46,7 +46,7 @@ def mean_response_bound(
         released = least
         if job.buffer_bytes and not options.kill:
             early, least, released = _buffered(machine, job, plan.ef)
-            early, head = early if options.staging == "ahead" else 0.0, least
+            early, head = early if ahead else 0.0, least
         if starts is not None:
             waits += starts[job.id] - submit
             submit, released = starts[job.id], least

@@ -24,7 +24,7 @@ from ioopt.decisions.batch_io import (
 from ioopt.decisions.ordering import Number
 from ioopt.problems.base import Json
 from ioopt.problems.batch_io import BurstBuffer, Machine, QueueOptions
-from ioopt.sim.batch_io.trace import Buffered, Trace, stages_early
+from ioopt.sim.batch_io.trace import Buffered, Trace
 
 if TYPE_CHECKING:
     from ioopt.compiled import Floats, Ints
@@ -218,7 +218,7 @@ def buffer_of(trace: Trace, ignores_limit: bool, box: Callable[..., Box]) -> Buf
     zeros, none, places = [number(0)] * jobs, [0] * jobs, trace.offset[:jobs]
     return Buffer(
         jobs=jobs, phases=trace.num_phases, shared=shared or licensed, licensed=licensed,
-        early=stages_early(machine, trace.options), keeps=trace.keeps_nodes,
+        early=trace.stages_early, keeps=trace.keeps_nodes,
         alone=per_node or ignores_limit, capacity=number(capacity),
         rate=number(terms.bytes_per_second), drain=number(terms.drain_bytes_per_second),
         slack=trace.limits.slack, size=box(size, real=True),

@@ -44,12 +44,6 @@ def stream_peak(buffer: BurstBuffer, limits: Limits, nodes: int) -> Number:
     return min(rate, limits.storage)
 
 
-def stages_early(machine: Machine, options: QueueOptions) -> bool:
-    """Whether jobs stage in while they wait (rule 45)."""
-    buffer = machine.burst_buffer
-    return buffer is not None and buffer.placement == "shared" and options.staging == "ahead"
-
-
 def buffered_jobs(
     jobs: Sequence[Job], buffer: BurstBuffer, limits: Limits, nodes: Sequence[int], totals: Any
 ) -> Buffered:
@@ -152,7 +146,7 @@ class Trace:
             return jobs, units
         machine = self.machine
         most, most_units = machine.units, machine.units
-        early = stages_early(machine, self.options)
+        early = self.stages_early
         if self.buffered and (early or not self.keeps_nodes):
             assert machine.burst_buffer
             least = min(filter(None, self.buffered.size), default=machine.burst_buffer.bytes)
@@ -174,10 +168,12 @@ class Trace:
     @property
     def keeps_nodes(self) -> bool:
         """Whether nodes are held until the burst buffer is released (rule 44)."""
-        buffer = self.machine.burst_buffer
-        return buffer is not None and (
-            buffer.placement == "per-node" or self.options.nodes_until == "release"
-        )
+        return self.options.keeps_nodes(self.machine.burst_buffer)
+
+    @property
+    def stages_early(self) -> bool:
+        """Whether jobs stage in while they wait (rule 45)."""
+        return self.options.stages_early(self.machine.burst_buffer)
 
     @cached_property
     def compute(self) -> list[Number]:
@@ -197,7 +193,7 @@ class Trace:
         for j, peak in enumerate(self.peak):
             phases = slice(self.offset[j], self.offset[j + 1])
             sums.append(sum(self.compute[phases], zero) + sum(self.volume[phases], zero) / peak)
-        if self.buffered and not stages_early(self.machine, self.options):  # rule 48
+        if self.buffered and not self.stages_early:  # rule 48
             loads = zip(self.buffered.load_in, self.buffered.stream)
             sums = [total + load / peak for total, (load, peak) in zip(sums, loads)]
         return sums

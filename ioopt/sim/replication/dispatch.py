@@ -215,49 +215,62 @@ class _Run(DispatchView):
         return k, i
 
     def released(self) -> Sequence[int]:
+        """All tasks that have arrived."""
         return [k for k, release in enumerate(self._release) if release <= self._instant]
 
     def task(self, k: int) -> Task:
+        """A task that has arrived."""
         if self._release[k] > self._instant:
             raise KeyError(k)
         return self.problem.tasks[k]
 
     def inputs(self, k: int) -> Sequence[int]:
+        """The files that a task reads."""
         return self.problem.inputs[k]
 
     def outputs(self, k: int) -> Sequence[int]:
+        """The files that a task writes."""
         return self.problem.outputs[k]
 
     def size(self, f: int) -> int:
+        """Bytes of a file."""
         return self.problem.files[f].bytes
 
     def holds(self, i: int, f: int) -> bool:
+        """Whether a file is complete on a node."""
         return bool(self.state.has[i * self.inst.num_files + f] == 1)
 
     def complete(self, i: int) -> Sequence[int]:
+        """The files that are complete on a node."""
         state, first = self.state, i * self.inst.num_files
         listed = state.residents[first : first + state.num_residents[i]]
         here = listed if isinstance(listed, list) else listed.tolist()
         return [f for f in here if state.has[first + f] == 1]
 
     def ready_readers(self, f: int) -> Collection[int]:
+        """The ready tasks that read a file."""
         return self._readers.get(f, ())
 
     def copies(self, f: int) -> int:
+        """On how many nodes a file is complete."""
         return int(self.state.copies[f])
 
     def on_remote(self, f: int) -> bool:
+        """Whether a file is on the remote storage."""
         return bool(self.state.saved[f] == 2)
 
     def incoming(self, i: int) -> int | None:
+        """The file that a node receives."""
         ptr = self.inst.slot_ptr
         flows = (i, *range(int(ptr[i]), int(ptr[i + 1])))
         return next((int(self.state.recv[y]) for y in flows if self.state.recv[y] >= 0), None)
 
     def unstarted(self, i: int) -> int | None:
+        """The task that a node has been given and has not started."""
         return int(self.queues.entry[i]) if self.state.head[i] == i else None
 
     def computing(self, i: int) -> Sequence[Computing]:
+        """The tasks that compute on a node."""
         first, last = self.inst.core_ptr[i], self.inst.core_ptr[i + 1]
         tasks = sorted({int(k) for k in self.state.running[first:last] if k >= 0})
         starts = [(k, float(self.log.task_start[k])) for k in tasks]
@@ -268,9 +281,11 @@ class _Run(DispatchView):
         return max(self.now, float(self.log.task_start[k]) + seconds)
 
     def idle_cores(self, i: int) -> int:
+        """How many cores of a node idle."""
         return int(self.state.idle[i])
 
     def core_times(self, i: int) -> Sequence[float]:
+        """Per core, since when it idles, or the planned end of its task; ascending."""
         if i not in self._times:
             cores = range(int(self.inst.core_ptr[i]), int(self.inst.core_ptr[i + 1]))
             running, since = self.state.running, self.state.idle_since
@@ -281,4 +296,5 @@ class _Run(DispatchView):
         return self._times[i]
 
     def fits(self, k: int, i: int) -> bool:
+        """Whether a node has the cores and the disk for a task."""
         return self.problem.fits(k, i)
