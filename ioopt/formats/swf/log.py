@@ -20,6 +20,7 @@ from ioopt.formats.rows import BadRow, bad_value, lines_of, number_of, read_rows
 PARTIAL_STATUSES = frozenset({2, 3, 4})
 """Status values of lines that describe one piece of a job that was stopped and continued."""
 CANCELLED_STATUS = 5
+START = "UnixStartTime"
 LARGEST = 1e12
 """No field of a real log comes near; larger numbers are damage."""
 
@@ -78,17 +79,15 @@ class SwfTrace:
     def header_number(self, *keys: str) -> int | None:
         """The first positive whole number that a header line of one of *keys* begins with.
 
-        Raises InstanceError for one that begins with a digit and is none, such as ``1'024``.
+        Raises InstanceError for one that is not clear, such as ``1 024``.
         """
         for key in keys:
             for text in self.header.get(key, ()):
-                if not text[:1].isdigit():
-                    continue
                 value = _header_number(text)
                 if value is None:
                     raise InstanceError(
                         f"{self.name}: header line {key}: {text[:40]!r} does not begin with a "
-                        "whole number; correct it (or state the size: --machine nodes=N)"
+                        "whole number; correct it, or state the size: --machine nodes=N"
                     )
                 if value:
                     return value
@@ -96,8 +95,9 @@ class SwfTrace:
 
     @property
     def epoch(self) -> int | None:
-        """The Unix time of second 0, where the header says it."""
-        return self.header_number("UnixStartTime")
+        """The Unix time of second 0, where the header says it clearly."""
+        stated = map(_header_number, self.header.get(START, ()))
+        return next(filter(None, stated), None)
 
     def machine_processors(self) -> tuple[int, str | None]:
         """Processors of the machine, and a warning where the header does not say how many.
@@ -174,10 +174,12 @@ class SwfTrace:
 
 
 def _header_number(text: str) -> int | None:
-    """The whole number that *text* begins with, ``1,024`` as well; None: it is not clear.
+    """The whole number that *text* begins with, ``1,024`` as well; 0: none; None: not clear.
 
     ``1 024`` may be one number or two.
     """
+    if not text[:1].isdigit():
+        return 0
     first, *rest = text.split()
     if len(first) <= 3 and rest and re.match(r"\d{3}(?!\d)", rest[0]):
         return None
@@ -235,6 +237,9 @@ def parse_swf(text: str, name: str, skip_bad: float | None = None) -> SwfTrace:
         warnings.append(f"lines have {width} of 18 fields, the others are taken as unknown")
     elif width > len(FIELDS):
         warnings.append(f"lines have {width} fields, those after the 18th are ignored")
+    unclear = [text for text in header.get(START, ()) if _header_number(text) is None]
+    if unclear:
+        warnings.append(f"header line {START}: {unclear[0][:40]!r} is not a time in seconds")
     stated = {key: tuple(values) for key, values in header.items()}
     return SwfTrace(name, stated, tuple(jobs), tuple(warnings))
 

@@ -124,6 +124,13 @@ def test_a_header_number_that_is_not_clear_is_refused(text: str) -> None:
         trace.machine_processors()
 
 
+def test_a_start_of_the_log_that_is_not_clear_is_not_known() -> None:
+    assert parse("; UnixStartTime: 843,480,031", line()).epoch == 843480031
+    trace = parse("; UnixStartTime: 1996-09-23", line())
+    assert trace.epoch is None and "UnixStartTime: '1996-09-23'" in trace.warnings[0]
+    assert parse("; UnixStartTime: Mon Sep 23", line()).epoch is None
+
+
 @pytest.mark.parametrize("coding", ["utf-16", "utf-32", "utf-8-sig"])
 def test_a_byte_order_mark_says_the_encoding(tmp_path, coding: str) -> None:
     (tmp_path / "log.swf").write_bytes(f"; MaxProcs: 8\n{line()}\n".encode(coding))
