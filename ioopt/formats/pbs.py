@@ -131,9 +131,11 @@ def _slots(text: str) -> int:
         return 0
     total = 0
     for host in text.split("+"):
-        _, _, listed = host.rpartition("/")
-        if listed == host:
+        place, _, listed = host.rpartition("/")
+        if not place:
             return 0
+        if "[" in place:  # several hosts
+            raise bad_value("exec_host", host, "names no slots of one host")
         for part in listed.split(","):
             slot = _SLOT.fullmatch(part)
             if slot is None or (slot[2] and int(slot[2]) < int(slot[1])):
@@ -154,7 +156,10 @@ def _vnode_processors(text: str) -> int:
 
 
 def _node_processors(text: str) -> int:
-    """Sum the processors of ``2:ppn=8:big+n1:ppn=4``: nodes, or one by name, times ppn."""
+    """Sum the processors of ``2:ppn=8:big+n1:ppn=4``: nodes, or one by name, times ppn.
+
+    PBS Professional writes ncpus for ppn too.
+    """
     if not text:
         return 0
     total = 0
@@ -164,8 +169,8 @@ def _node_processors(text: str) -> int:
         per_node = 1
         for each in properties:
             key, _, value = each.partition("=")
-            if key == "ppn":
-                per_node = _whole(value, "ppn")
+            if key in ("ppn", "ncpus"):
+                per_node = _whole(value, key)
         total += nodes * per_node
     return total
 
