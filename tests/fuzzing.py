@@ -26,6 +26,7 @@ from damage.inputs import (
     comparisons,
     data,
     estee_graphs,
+    sample,
     stores,
 )
 from damage.mutators import mutate_json, mutate_store, mutate_text
@@ -87,6 +88,10 @@ def all_readers() -> list[Reader]:
         Reader("comparison", comparisons, mutate_json, (plot,), 0.5),
         Reader("swf", data("swf", swf, 60), mutate_text,
                (write("swf"), write("swf", "--family", "gang")), 8),
+        Reader("sacct", sample("sacct.txt"), mutate_text,
+               (write("sacct"), write("sacct", "--skip-bad", "1")), 4),
+        Reader("pbs", sample("pbs-accounting.txt"), mutate_text,
+               (write("pbs"), write("pbs", "--skip-bad", "1")), 4),
         Reader("darshan", data("darshan", darshan, 450), mutate_text, (write("darshan"),), 4),
         Reader("batsim", batsim, mutate_json, (write("batsim"),), 4),
         Reader("wfformat", data("wfformat", ["helloworld-forkjoin-10-chameleon.json"]),

@@ -22,11 +22,13 @@ _TAG = re.compile(r"\S+\s+\((.+)\)(?: #\d+)?")
 def read_work_directory(
     file: str, cores: int | None = None, quota: int | None = None, samples: int = 1,
     scratch: float = 0.0, dag: str | None = None, read: Columns = "rchar",
+    skip_bad: float | None = None,
 ) -> WorkDirectoryProblem:  # fmt: skip
     """The instance in *file*: an ``ioopt/work-directory`` file or name, WfFormat, or a Nextflow trace.
 
     *cores* and *quota* (bytes) go before what an instance says, *samples* are copies; *scratch* is in
-    bytes of outputs; a trace may have a *dag*. Raises InstanceError and UsageError.
+    bytes of outputs; a trace may have a *dag*, and *skip_bad* is the share of its rows that may
+    be left out because they cannot be read. Raises InstanceError and UsageError.
     """
     name = named(file)
     data: object = file
@@ -41,7 +43,7 @@ def read_work_directory(
             machine = Machine(nodes=1, cores=cores, disk="unlimited", link="shared", speed=1,
                               remote_rate=1e9, replica_rate=1e9)  # fmt: skip
             if trace:
-                found = read_nextflow_trace(file, dag, machine, read)
+                found = read_nextflow_trace(file, dag, machine, read, skip_bad)
             else:
                 found = problem_from_wfformat(data, name, machine=machine)
             return _of_record(found, cores, quota, samples, scratch, name)

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from ioopt.cli.lazy import IooptCommand, Seconds, quiet
-from ioopt.cli.options import PATH, file_argument, format_option
+from ioopt.cli.options import PATH, file_argument, format_option, skip_bad_option
 from ioopt.errors import ExitCode, UsageError
 from ioopt.formats.native import dump_json, reading, write_text
 from ioopt.options import Deadline
@@ -28,6 +28,7 @@ Examples:
 def recorded(command: Any) -> Any:
     """The options that say how a recorded workflow is read, and on which machine it is to run."""
     for option in (
+        skip_bad_option,
         click.option("--read", type=click.Choice(["rchar", "read_bytes"]), default="rchar",
                      help="Of a trace: bytes from rchar and wchar, or from read_ and write_bytes."),
         click.option("--dag", metavar="FILE", type=PATH, help="Of a trace: the run's DAG, from -with-dag."),

@@ -3,7 +3,8 @@
 Also the options that need nothing but click, for commands that load nothing else.
 """
 
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Mapping, Sequence
 from pkgutil import resolve_name
 from typing import Any, TypeVar
 
@@ -14,6 +15,42 @@ from ioopt.options import RENAMED, parse_assignments, suggest
 from ioopt.units import parse_seconds
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+class BareOption(click.Option):
+    """An option that may stand without its value, which is *bare* then."""
+
+    def __init__(self, *args: Any, bare: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.bare = bare
+
+
+def with_values(params: Sequence[click.Parameter], words: list[str]) -> list[str]:
+    """Return *words* with a value for each bare option: the word after it if that is a number.
+
+    A file that is called like a number is no value.
+    """
+    bare: dict[str, str] = {}
+    for option in params:
+        if isinstance(option, BareOption):
+            bare |= dict.fromkeys(option.opts, option.bare)
+    found = list(words)
+    for place, word in enumerate(words):
+        if word == "--":
+            break
+        if word in bare:
+            after = words[place + 1] if place + 1 < len(words) else ""
+            if not _is_number(after) or os.path.exists(after):
+                found[place] = f"{word}={bare[word]}"
+    return found
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
 
 
 class IooptCommand(click.Command):
@@ -29,7 +66,7 @@ class IooptCommand(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Like click's; an option that has another name now says which."""
         try:
-            return super().parse_args(ctx, args)
+            return super().parse_args(ctx, with_values(self.params, args))
         except click.NoSuchOption as error:
             now = RENAMED["option"].get(error.option_name, "")
             if any(now.partition(" ")[0] in item.opts for item in self.params):

@@ -15,7 +15,7 @@ from click.shell_completion import CompletionItem
 
 from ioopt import registry
 from ioopt.catalog import entries
-from ioopt.cli.lazy import F, Seconds, quiet, set_option, together
+from ioopt.cli.lazy import BareOption, F, Seconds, quiet, set_option, together
 from ioopt.compiled import choice
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.native import check_writable, read_json, shown, validate
@@ -112,6 +112,17 @@ def _state(found: Incumbents) -> str:
 
 PATH = click.Path(readable=False)
 """A file to read or write: the shell completes its name, and nothing is checked here."""
+SKIPPED_SHARE = "0.05"
+
+skip_bad_option = click.option(
+    "--skip-bad",
+    cls=BareOption,
+    bare=SKIPPED_SHARE,
+    metavar="[SHARE]",
+    type=click.FloatRange(0, 1),
+    help=f"Leave out and count what cannot be read, up to this share ({SKIPPED_SHARE}).",
+)
+"""Of the rows of a log or trace, or of whole logs of Darshan."""
 
 
 def _completing(

@@ -1,5 +1,6 @@
 """Files, bounded where they are read and kept whole where they are written; JSON, explained in one line."""
 
+import codecs
 import contextlib
 import errno
 import gzip
@@ -34,6 +35,13 @@ FREE_UNPACKED_BYTES, UNPACKED_RATIO = 1 << 26, 64
 """A gzipped file unpacks to at most the larger of the first and the second times its own size."""
 GZIP_MAGIC, ZIP_MAGIC = b"\x1f\x8b", b"PK\x03\x04"
 _CHUNK_BYTES = 1 << 20
+_BYTE_ORDER_MARKS = (  # the mark of UTF-16 begins that of UTF-32
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_SAMPLE_BYTES = 256
 
 
 def read_bytes(source: str | os.PathLike[str]) -> bytes:
@@ -204,18 +212,36 @@ def named(source: str | os.PathLike[str]) -> str:
     return "<stdin>" if os.fspath(source) == "-" else os.fspath(source)
 
 
-def read_text(source: str | os.PathLike[str]) -> str:
-    """The text of a file; InstanceError when it is not UTF-8."""
+def decoded(raw: bytes, name: str, otherwise: str = "") -> str:
+    """Decode the bytes of the text file *name*, which every reader of text does here.
+
+    Text is UTF-8, or UTF-16 or UTF-32 where a byte order mark says so. Other bytes are in the
+    encoding *otherwise*, or InstanceError.
+    """
+    encoding = next((e for mark, e in _BYTE_ORDER_MARKS if raw.startswith(mark)), "utf-8")
+    begin = raw[:_SAMPLE_BYTES]
+    if encoding == "utf-8" and 3 * begin.count(0) > len(begin):  # of ASCII half are NUL
+        raise InstanceError(
+            f"{name}: UTF-16 text without a byte order mark, it seems; convert it, such as by "
+            "iconv -f UTF-16LE -t UTF-8"
+        )
     try:
-        return read_bytes(source).decode("utf-8-sig")
+        return raw.decode("utf-8-sig" if encoding == "utf-8" else encoding)
     except UnicodeDecodeError as error:
-        raise InstanceError(f"{named(source)}: not UTF-8 text (byte {error.start})") from None
+        if otherwise and encoding == "utf-8":
+            return raw.decode(otherwise, errors="replace")
+        raise InstanceError(f"{name}: not {encoding.upper()} text (byte {error.start})") from None
+
+
+def read_text(source: str | os.PathLike[str]) -> str:
+    """The text of a file; InstanceError when it is none (see :func:`decoded`)."""
+    return decoded(read_bytes(source), named(source))
 
 
 def read_toml(path: str) -> dict[str, Any]:
     """The table in a TOML file; InstanceError names the file and the line that is wrong."""
     try:
-        return tomllib.loads(read_bytes(path).decode("utf-8"))
+        return tomllib.loads(read_text(path))
     except RecursionError:
         raise InstanceError(f"{path}: nested too deeply") from None
     except ValueError as error:  # of tomllib, of the text's encoding, of numbers too long to read

@@ -144,12 +144,74 @@ def test_bad_darshan_logs_are_left_out_and_listed_when_asked(run, tmp_path):
     code, _, err = run(*words)
     assert code == 2 and len(err.splitlines()) == 1 and "bad.txt" in err
     code, _, err = run(*words, "--skip-bad")
+    assert code == 2 and "2 of 3 logs cannot be read, more than 5 %" in err
+    code, _, err = run(*words, "--skip-bad", "0.7")
     left_out = [text for text in err.splitlines() if "log left out" in text]
     assert code == 0 and ["bad.txt" in left_out[0], "gone.txt" in left_out[1]] == [True, True]
     problem = ioopt.load("d.json")
     assert len(problem.jobs) == 1 and "log left out: bad.txt" in problem.meta["warnings"][0]
     code, _, err = run("import", "darshan", "bad.txt", "--skip-bad", "-o", "e.json")
     assert code == 2 and "none of 1 logs can be read" in err and not (tmp_path / "e.json").exists()
+
+
+GOOD_ROWS = {
+    "swf": ("", "{k} 0 5 10 4", "1 0 5 10"),
+    "sacct": (
+        "JobID|Submit|Start|End|State|NCPUS",
+        "{k}|2024-05-01T10:00:00Z|2024-05-01T10:00:00Z|2024-05-01T11:00:00Z|COMPLETED|8",
+        "30|2024-05-01T10:00:00Z|2024-05-01T10:00:00Z|2024-05-01T11:00:00Z|COMPLETED|8|9",
+    ),
+    "pbs": (
+        "",
+        "05/01/2024 11:00:00;E;{k};ctime=1714550400 start=1714550400 end=1714554000 Resource_List.ncpus=2",
+        "05/01/2024 11:00:00;E;30;ctime=1714550400 start=-1714550400 end=1714554000 Resource_List.ncpus=2",
+    ),
+    "nextflow-trace": ("task_id\tname\trealtime\twchar", "{k}\tA\t5s\t9", "30\tA\t-5s\t9"),
+}
+
+
+def log_of(kind: str, good: int) -> str:
+    """A log of so many good rows, and a bad one at its end."""
+    heading, row, bad = GOOD_ROWS[kind]
+    lines = [heading, *(row.format(k=k) for k in range(1, good + 1)), bad]
+    return "\n".join(line for line in lines if line) + "\n"
+
+
+@pytest.mark.parametrize("kind", GOOD_ROWS)
+def test_bad_rows_are_left_out_and_counted_when_asked(run, tmp_path, kind):
+    """One of 20 rows is 5 %, one of 19 more; the option may stand before the file."""
+    (tmp_path / "log").write_text(log_of(kind, 19))
+    (tmp_path / "short").write_text(log_of(kind, 18))
+    code, _, err = run("import", kind, "log", "-o", "x.json")
+    assert code == 2 and len(err.splitlines()) == 1
+    assert "log: line 2" in err and "--skip-bad leaves out such rows" in err
+    for words in (("--skip-bad", "log"), ("log", "--skip-bad"), ("log", "--skip-bad", "0.05")):
+        code, _, err = run("import", kind, *words, "-o", "x.json")
+        assert code == 0 and "1 of 20 rows left out" in err, words
+        problem = ioopt.load("x.json")
+        assert len(problem.tasks if kind == "nextflow-trace" else problem.jobs) == 19
+        assert any("rows left out" in text for text in problem.meta["warnings"])
+    code, _, err = run("import", kind, "short", "--skip-bad", "-o", "y.json")
+    assert code == 2 and len(err.splitlines()) == 1 and "1 of 19 rows cannot be read" in err
+    assert "--skip-bad 0.06 allows that" in err and not (tmp_path / "y.json").exists()
+    assert run("import", kind, "short", "--skip-bad", "0.06", "-o", "y.json")[0] == 0
+
+
+def test_every_reader_of_rows_takes_the_share(run, tmp_path):
+    (tmp_path / "trace").write_text(log_of("nextflow-trace", 2))
+    (tmp_path / "log").write_text(log_of("swf", 2))
+    share = ("--skip-bad", "0.4")
+    for words in (
+        ("import", "work-directory", "trace", "--cores", "4", *share, "-o", "x.json"),
+        ("budget", "trace", "--cores", "4", "--time-limit", "1", *share),
+        ("import", "swf", "log", "--family", "gang", *share, "-o", "x.json"),
+    ):
+        code, _, err = run(*words)
+        assert code == 0 and "1 of 3 rows left out" in err, (words, err)
+    code, _, err = run("import", "swf", "log", "--skip-bad", "1.5", "-o", "x.json")
+    assert code == 2 and "--skip-bad" in err
+    (tmp_path / "2024").write_text(log_of("swf", 19))
+    assert run("import", "swf", "--skip-bad", "2024", "-o", "x.json")[0] == 0
 
 
 def test_import_and_export_wfformat(run, tmp_path):

@@ -94,6 +94,11 @@ def data(folder: str, names: list[str], lines: int | None = None) -> Callable[[]
     return texts
 
 
+def sample(name: str) -> Callable[[], list[bytes]]:
+    """A file of the samples of the project's pages."""
+    return lambda: [(SAMPLES / name).read_bytes()]
+
+
 def batsim() -> list[bytes]:
     """Three Batsim workloads of at most a dozen jobs."""
     names = ("test_various_profile_types", "test_workload_pfs0", "KTH-SP2-io-aware-1000")

@@ -9,6 +9,7 @@ import click
 
 from ioopt.cli.imports.common import batch_machine, import_command
 from ioopt.cli.lazy import set_option, together
+from ioopt.cli.options import skip_bad_option
 from ioopt.errors import UsageError
 from ioopt.formats.batsim.profiles import Platform
 from ioopt.formats.batsim.workload import read_batsim
@@ -31,7 +32,7 @@ Examples:
 """
 SACCT = """\b
 Examples:
-  sacct -a -P --noconvert -S 2024-01-01 -E 2024-06-30 -o jobidraw,jobid,submit,eligible,start,end,\\
+  sacct -a -P --noconvert -S 2024-01-01 -E 2024-06-30 -o jobidraw,jobid,submit,eligible,start,end,elapsed,\\
 state,alloccpus,alloctres,timelimitraw,user,account,qos,partition | ioopt import sacct - -o half-year.json
   ioopt import sacct sacct.txt --time-zone Europe/Stockholm -o jobs.json
 """
@@ -44,7 +45,7 @@ DARSHAN = """\b
 Examples:
   darshan-parser job.darshan > job.txt; ioopt import darshan job.txt -o job.json
   ioopt import darshan *.darshan --machine nodes=49152,processors_per_node=16 -o month.json
-  ioopt import darshan *.darshan --skip-bad -o what-can-be-read.json
+  ioopt import darshan *.darshan --skip-bad 0.2 -o what-can-be-read.json
 """
 BATSIM = """\b
 Examples:
@@ -64,6 +65,7 @@ TRACE = together(
                  help="Jobs take the I/O of their Darshan logs; repeatable."),
     click.option("--size", type=click.Choice(["allocated", "requested"]), default="allocated",
                  help="Which size of a job to use."),
+    skip_bad_option,
 )  # fmt: skip
 """How a job log is read."""
 
@@ -74,7 +76,13 @@ TRACE = together(
               help="Which kind of instance to make.")  # fmt: skip
 @set_option("With --family gang: a setting of the gang generator; may be given again.")
 def import_swf(
-    source: str, jobs: int | None, seed: int, family: str, settings: dict[str, str], **batch_io: Any
+    source: str,
+    jobs: int | None,
+    seed: int,
+    family: str,
+    settings: dict[str, str],
+    skip_bad: float | None,
+    **batch_io: Any,
 ) -> BatchIoProblem | GangProblem:
     """Make an instance of the job log SOURCE (Standard Workload Format, also .gz or -).
 
@@ -86,21 +94,24 @@ def import_swf(
         from ioopt.generate.gang.generate import Settings
 
         chosen = parse_settings(Settings, settings, "import swf --family gang")
-        return gang_from_swf(read_swf(source), chosen, seed, max_jobs=jobs)
+        return gang_from_swf(read_swf(source, skip_bad), chosen, seed, max_jobs=jobs)
     if settings:
         raise UsageError("--set belongs to --family gang")
-    return _batch_io(source, kind="swf", jobs=jobs, seed=seed, **batch_io)
+    return _batch_io(source, kind="swf", jobs=jobs, seed=seed, skip_bad=skip_bad, **batch_io)
 
 
 @import_command("sacct", SACCT, machine=batch_machine)
 @TRACE
 @click.option("--time-zone", metavar="ZONE", help="Zone of times without an offset, such as "
               "Europe/Stockholm (default: UTC).")  # fmt: skip
+@click.option("--cluster", metavar="NAME", help="Which cluster to read, of several in SOURCE.")
 def import_sacct(source: str, **batch_io: Any) -> BatchIoProblem:
     """Make a batch-io instance of SOURCE, the output of Slurm's sacct -a -P --noconvert (also .gz or -).
 
-    Needed are the columns JobID, Submit, Start, End, State and one of AllocCPUS, NCPUS, AllocTRES,
-    ReqCPUS; read are also JobIDRaw, Eligible, Timelimit or TimelimitRaw, User, Account, QOS, Partition.
+    Needed are the columns JobID, Submit, Start, End, State and one of AllocCPUS, NCPUS,
+    AllocTRES, ReqCPUS, ReqTRES; read are also JobIDRaw, Cluster, Eligible, Elapsed or
+    ElapsedRaw, Suspended, Timelimit or TimelimitRaw, User, Account, QOS, Partition. JobName
+    and other texts of users can hold the | that separates columns: leave them out.
     """
     return _batch_io(source, kind="sacct", **batch_io)
 
@@ -127,6 +138,8 @@ def read_trace(
     size: str,
     kind: str = "",
     time_zone: str | None = None,
+    cluster: str | None = None,
+    skip_bad: float | None = None,
     **how: Any,
 ) -> Json:
     """The log *source* and what the options of TRACE (and *how*) say of it, as batch_io_from_swf takes it.
@@ -139,18 +152,22 @@ def read_trace(
         raise UsageError(f"{source} cannot be the trace and a Darshan log at once")
     darshan, skipped = read_darshan_logs(logs) if logs else ([], [])
     return {
-        "trace": read_log(source, kind, time_zone), "io": IoRule(io_fraction, io_period, seed),
-        "darshan": tuple(darshan), "skipped": tuple(skipped), "requested_size": size == "requested",
-        "max_jobs": jobs, **how,
-    }  # fmt: skip
+        "trace": read_log(source, kind, time_zone, cluster, skip_bad),
+        "io": IoRule(io_fraction, io_period, seed),
+        "darshan": tuple(darshan),
+        "skipped": tuple(skipped),
+        "requested_size": size == "requested",
+        "max_jobs": jobs,
+        **how,
+    }
 
 
 @import_command("darshan", DARSHAN, machine=batch_machine, several=True)
 @click.option("--phase-gap", type=click.FloatRange(min=0), default=1.0, metavar="S",
               help="Accesses less than this apart are one phase.")  # fmt: skip
-@click.option("--skip-bad", is_flag=True, help="Leave out logs that cannot be read, and list them.")
+@skip_bad_option
 def import_darshan(
-    sources: tuple[str, ...], phase_gap: float, skip_bad: bool, **how: Any
+    sources: tuple[str, ...], phase_gap: float, skip_bad: float | None, **how: Any
 ) -> BatchIoProblem:
     """Make a batch-io instance of Darshan logs; those of one job are joined.
 

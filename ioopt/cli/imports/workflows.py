@@ -6,6 +6,7 @@ import click
 
 from ioopt.cli.budget import read_recorded, recorded
 from ioopt.cli.imports.common import cluster, import_command
+from ioopt.cli.options import skip_bad_option
 from ioopt.formats.cluster import Machine
 from ioopt.formats.estee.instance import read_estee
 from ioopt.formats.native import dump_json, write_text
@@ -81,8 +82,9 @@ def import_saga(source: str, machine: Machine) -> ReplicationProblem:
 @click.option("--dag", metavar="FILE", help="The run's DAG, from -with-dag dag.dot or dag.mmd.")
 @click.option("--read", type=click.Choice(["rchar", "read_bytes"]), default="rchar",
               help="Column of the bytes read; the bytes written are its counterpart.")  # fmt: skip
+@skip_bad_option
 def import_nextflow_trace(
-    source: str, dag: str | None, read: Columns, machine: Machine
+    source: str, dag: str | None, read: Columns, machine: Machine, skip_bad: float | None
 ) -> ReplicationProblem:
     """Make a replication instance from a Nextflow trace (tabs, commas or semicolons).
 
@@ -90,7 +92,7 @@ def import_nextflow_trace(
     that it wrote and read. A DAG joins processes, not tasks: tasks of one tag wait for each other,
     else a task for all of the earlier process. All that is invented is said.
     """
-    return read_nextflow_trace(source, dag, machine, read)
+    return read_nextflow_trace(source, dag, machine, read, skip_bad)
 
 
 WORK_DIRECTORY = """\b

@@ -10,6 +10,7 @@ from ioopt.formats.darshan.log import SLACK_SECONDS, DarshanLog, read_raw, summa
 from ioopt.formats.darshan.raw import RawLog
 from ioopt.formats.io_rule import SHORTEST_WALLTIME_SECONDS, MachineRule
 from ioopt.formats.report import file_name, imported, some
+from ioopt.formats.rows import refuse_too_many
 from ioopt.problems.base import Json
 from ioopt.problems.batch_io import BatchIoProblem, Machine
 from ioopt.timeline import covered_seconds
@@ -21,12 +22,13 @@ UNLIKE = 2.0
 
 
 def read_darshan_logs(
-    sources: Sequence[str], *, gap_seconds: float = 1.0, skip_bad: bool = False
+    sources: Sequence[str], *, gap_seconds: float = 1.0, skip_bad: float | None = None
 ) -> tuple[list[DarshanLog], list[str]]:
     """One log a job, and the reasons why some cannot be read.
 
-    A folder stands for the logs in it; what cannot be read there is skipped, as elsewhere with
-    *skip_bad*, else the first reason is raised; InstanceError as well when none can be read.
+    A folder stands for the logs in it; what cannot be read there is left out. Elsewhere the
+    first reason is raised, or, with *skip_bad*, that share of all logs may be left out.
+    InstanceError as well when none can be read.
     Binary log and text of one run are one log, several runs of one job are joined.
     """
     raws: list[RawLog] = []
@@ -35,7 +37,8 @@ def read_darshan_logs(
         try:
             raws.append(read_raw(source))
         except (InstanceError, BackendMissingError) as error:
-            if not (lenient or (skip_bad and isinstance(error, InstanceError))):
+            skipped = skip_bad is not None and isinstance(error, InstanceError)
+            if not (lenient or skipped):
                 raise
             reasons.append(str(error))
     logs: list[DarshanLog] = []
@@ -43,7 +46,7 @@ def read_darshan_logs(
         try:
             logs.append(summarise(raw, gap_seconds=gap_seconds))
         except InstanceError as error:
-            if not skip_bad and raw.name in sources:
+            if skip_bad is None and raw.name in sources:
                 raise
             reasons.append(str(error))
     if not logs:
@@ -52,6 +55,9 @@ def read_darshan_logs(
             if reasons
             else f"no Darshan log in {', '.join(sources)} ({', '.join(ENDINGS)})"
         )
+    if skip_bad is not None:
+        count = len(logs) + len(reasons)
+        refuse_too_many(len(reasons), count, skip_bad, some(sources), "logs", reasons[:3])
     by_job: dict[int, list[DarshanLog]] = defaultdict(list)
     for log in sorted(logs, key=lambda log: (log.start_seconds, log.name)):
         by_job[log.job_id].append(log)
@@ -71,7 +77,7 @@ def _files(sources: Iterable[str]) -> Iterable[tuple[str, bool]]:
 
 
 def _one_a_run(raws: Iterable[RawLog]) -> Iterable[RawLog]:
-    """Text and binary of one run as one log, the one that has a trace."""
+    """Text and binary of one run as one log, the one that has a trace; the other is named."""
     found: dict[tuple[object, ...], RawLog] = {}
     for raw in raws:
         header = raw.header
@@ -79,8 +85,13 @@ def _one_a_run(raws: Iterable[RawLog]) -> Iterable[RawLog]:
         run = int(header.start_seconds), round(header.run_seconds, 3)
         counted = frozenset(key for key, counters in raw.records.items() if counters)
         key = (header.job_id, header.processes, *run, counted)
-        if key not in found or raw.segments:
-            found[key] = raw
+        kept, other = found.get(key), raw
+        if kept is None or raw.segments:
+            kept, other = raw, kept
+        if other is not None:
+            said = f"{other.name} is of the same run and does not count"
+            kept = replace(kept, warnings=(*kept.warnings, said))
+        found[key] = kept
     return found.values()
 
 

@@ -32,18 +32,26 @@ from ioopt.formats.darshan.raw import (
     parse_text,
     read_binary,
 )
-from ioopt.formats.native import named, read_bytes
+from ioopt.formats.native import decoded, named, read_bytes
 from ioopt.formats.report import some
 from ioopt.timeline import covered_seconds
 
 _OTHER_STORAGE = ("DFS", "DAOS")
 _BINARY = re.compile(rb"[0-9]\.[0-9]{2}\x00")
 SHARED_RANK = -1
+NOT_MONITORED = -1.0
+OVERFLOW = 2.0**63
+"""Counters have 64 bits and a sign."""
 SLACK_SECONDS = 1.0  # texts tell the start of a job in whole seconds
 _COUNTERS: tuple[tuple[Kind, str, str], ...] = (
     ("read", "READ", "BYTES_READ"),
     ("write", "WRITE", "BYTES_WRITTEN"),
 )
+_TIMES = frozenset(
+    f"F_{what}_{which}"
+    for what in ("READ", "WRITE", "META")
+    for which in ("START_TIMESTAMP", "END_TIMESTAMP", "TIME")
+) | {"F_SLOWEST_RANK_TIME"}
 _ENOUGH = 0.9
 """A trace or heatmap that holds less of the bytes than this is not used (they can run out of memory)."""
 
@@ -177,7 +185,7 @@ def read_raw(source: str | os.PathLike[str]) -> RawLog:
     raw = read_bytes(source)
     if _BINARY.match(raw):
         return read_binary(raw, name)
-    return parse_text(raw.decode("utf-8", errors="replace"), name)
+    return parse_text(decoded(raw, name, "utf-8"), name)
 
 
 def summarise(raw: RawLog, *, gap_seconds: float = 1.0) -> DarshanLog:
@@ -189,6 +197,8 @@ def summarise(raw: RawLog, *, gap_seconds: float = 1.0) -> DarshanLog:
             by_module[module].append((rank, counters))
     segments = raw.segments.get("DXT_POSIX") or raw.segments.get("DXT_MPIIO") or []
     warnings += _lost(raw, by_module, segments)
+    warnings += _impossible(by_module)
+    segments = _within_run(segments, header.run_seconds, warnings, "segments of the trace")
     layers = {module: _layer_seconds(rows) for module, rows in by_module.items()}
     if raw.records and not layers:
         found = sorted({module for module, _, _ in raw.records})
@@ -198,7 +208,9 @@ def summarise(raw: RawLog, *, gap_seconds: float = 1.0) -> DarshanLog:
         warnings.append("no POSIX data: bytes are those of MPI-IO")
         counted = ["MPI-IO", "STDIO"]
     rows = [counters for module in counted for _, counters in by_module.get(module, ())]
-    accesses = _accesses(rows, header.run_seconds) if rows else segments
+    accesses = segments
+    if rows:
+        accesses = _within_run(_accesses(rows), header.run_seconds, warnings, "files")
     moved = {kind: sum(a.moved for a in accesses if a.kind == kind) for kind, *_ in _COUNTERS}
     seconds = _seconds_by_kind(rows, layers)
     times, times_from = _times(raw, segments, moved, warnings)
@@ -244,6 +256,10 @@ def _times(
         for (kind, place), count in sorted(raw.bins.items())
         if width > 0
     ]
+    # The last bin may end after the run, by less than its width.
+    bins = _within_run(
+        bins, raw.header.run_seconds, warnings, "bins of the heatmap", width + SLACK_SECONDS
+    )
     total = sum(moved.values())
     for accesses, source in ((segments, "DXT"), (bins, "heatmap")):
         held = sum(access.moved for access in accesses)
@@ -304,8 +320,71 @@ def _lost(
 
 
 def _amount(counters: Mapping[str, float], name: str) -> float:
-    """A counter, 0 where Darshan could not monitor it (-1) or does not have it."""
-    return max(0.0, counters.get(name, 0.0))
+    """A counter, 0 where Darshan could not monitor it (-1), does not have it, or it overflowed."""
+    value = counters.get(name, 0.0)
+    return value if 0 <= value < OVERFLOW else 0.0
+
+
+def _impossible(
+    by_module: Mapping[str, list[tuple[int, Mapping[str, float]]]],
+) -> list[str]:
+    """Remark on counters of bytes that overflowed and on negative times, which count as 0."""
+    found: dict[str, list[str]] = {"counters that overflowed": [], "negative times": []}
+    for module, rows in by_module.items():
+        for rank, counters in rows:
+            for name, value in counters.items():
+                if value == NOT_MONITORED or 0 <= value < OVERFLOW:
+                    continue
+                where = f"{module} {name} {value:.15g} of rank {rank}"
+                if name in ("BYTES_READ", "BYTES_WRITTEN"):
+                    found["counters that overflowed"].append(where)
+                elif name in _TIMES:
+                    found["negative times"].append(where)
+    return [
+        f"{len(places)} {what}, counted as 0: {some(places)}"
+        for what, places in found.items()
+        if places
+    ]
+
+
+def _within_run(
+    accesses: Sequence[Access],
+    run_seconds: float,
+    warnings: list[str],
+    what: str,
+    slack_seconds: float = SLACK_SECONDS,
+) -> list[Access]:
+    """Return *accesses* with their spans cut to the run, as clocks differ.
+
+    Those with a span that cannot be have an unknown one; bytes that cannot be are none. It
+    is said where a span was cut by more than *slack_seconds*.
+    """
+    kept = []
+    late: list[float] = []
+    wrong = 0
+    for access in accesses:
+        if not 0 <= access.moved < OVERFLOW:
+            wrong += 1
+            continue
+        if access.span is not None:
+            start, end = access.span
+            if 0 <= start <= end:
+                if end > run_seconds + slack_seconds:
+                    late.append(end)
+                cut = (min(start, run_seconds), min(end, run_seconds))
+                access = access._replace(span=cut)
+            else:
+                wrong += 1
+                access = access._replace(span=None)
+        kept.append(access)
+    if late:
+        warnings.append(
+            f"{len(late)} {what} are read or written after the run of {run_seconds:g} s, the "
+            f"last until {max(late):g} s: cut to the run"
+        )
+    if wrong:
+        warnings.append(f"{wrong} {what} have times or bytes that cannot be, which are not used")
+    return kept
 
 
 def _layer_seconds(rows: Iterable[tuple[int, Mapping[str, float]]]) -> float:
@@ -337,16 +416,15 @@ def _seconds_by_kind(
     return {kind: whole * each / total if total else 0.0 for kind, each in weight.items()}
 
 
-def _accesses(rows: Iterable[Mapping[str, float]], run_seconds: float) -> list[Access]:
-    """What each record read and wrote, and when."""
+def _accesses(rows: Iterable[Mapping[str, float]]) -> list[Access]:
+    """What each record read and wrote, and when it says so."""
     accesses = []
     for counters in rows:
         for kind, what, total in _COUNTERS:
             count = int(_amount(counters, total))
             start = _amount(counters, f"F_{what}_START_TIMESTAMP")
             end = _amount(counters, f"F_{what}_END_TIMESTAMP")
-            usable = 0.0 < start <= end <= run_seconds + SLACK_SECONDS
             if count:
-                span = (start, min(end, run_seconds)) if usable else None
+                span = (start, end) if 0.0 < start <= end else None
                 accesses.append(Access(kind, count, span))
     return accesses

@@ -21,6 +21,7 @@ from pydantic import Field, field_validator
 
 from ioopt.errors import BackendMissingError, InstanceError
 from ioopt.formats.native import validate
+from ioopt.formats.rows import number_of
 from ioopt.problems.base import Record
 
 MODULES = {"POSIX": "POSIX_", "MPI-IO": "MPIIO_", "STDIO": "STDIO_"}
@@ -28,6 +29,9 @@ MODULES = {"POSIX": "POSIX_", "MPI-IO": "MPIIO_", "STDIO": "STDIO_"}
 LARGEST = float(1 << 128)
 """Counters have 64 bits, and there are variances of them."""
 _HEAD_LINES = 5000
+_COLUMNS = 8
+"""Of a counter line: module, rank, record, counter, value, file, mount point, file system."""
+_DXT_LINE = re.compile(r"\s*X_(?:POSIX|MPIIO)\s")
 TIME_LIMIT_SECONDS = 300
 _HINT = "; the output of `darshan-parser` for it can be imported instead"
 
@@ -110,11 +114,16 @@ def parse_text(text: str, name: str) -> RawLog:
             if module := re.match(r"([A-Z0-9_/-]+) module: (\d+) bytes", words):
                 listed[module[1]] = int(module[2])
             key, _, value = words.partition(": ")
+            if key == "darshan log version" and key in header:
+                raise InstanceError(
+                    f"{name}: line {number}: a second log begins; import one log a file"
+                )
             header.setdefault(key, value.strip())
         elif line.strip():
             try:
                 _counter(line, records)
             except ValueError as error:
+                validate(Header, header, name)  # lines of another format differ: that is said
                 raise InstanceError(f"{name}: line {number}: {error}") from None
     return RawLog(name, validate(Header, header, name), records, listed, tuple(warnings))
 
@@ -125,9 +134,14 @@ def _counter(line: str, records: dict[tuple[str, int, str], dict[str, float]]) -
         raise ValueError(
             "this is a summary (darshan-parser --total); import the output without options"
         )
+    if _DXT_LINE.match(line):
+        raise ValueError("a trace of darshan-dxt-parser; import the output of darshan-parser")
     words = line.split("\t")
-    if len(words) < 5:
-        raise ValueError("fewer columns than a counter line has")
+    if len(words) < _COLUMNS:  # a name with tabs makes more
+        raise ValueError(
+            f"fewer columns than a counter line has ({len(words)}, not {_COLUMNS}): cut off, or "
+            "a line break in the name of a file"
+        )
     module, rank, record, counter, value = words[:5]
     if module not in MODULES:
         records.setdefault((module, 0, ""), {})
@@ -135,7 +149,10 @@ def _counter(line: str, records: dict[tuple[str, int, str], dict[str, float]]) -
     if not counter.startswith(MODULES[module]):
         raise ValueError(f"counter {counter!r} does not belong to module {module}")
     counters = records.setdefault((module, int(rank), record), {})
-    counters[counter.removeprefix(MODULES[module])] = float(value)
+    short = counter.removeprefix(MODULES[module])
+    if short in counters:
+        raise ValueError(f"{counter} of record {record}, rank {rank}, a second time")
+    counters[short] = number_of(value, counter)
 
 
 def read_binary(raw: bytes, name: str) -> RawLog:
@@ -250,4 +267,6 @@ def _bins(report: Any) -> tuple[dict[tuple[Kind, int], int], float]:
 
 
 if __name__ == "__main__":
-    Path(sys.argv[2]).write_bytes(pickle.dumps(parse_binary(sys.argv[1], sys.argv[3])))
+    from ioopt.formats.darshan import raw  # classes of __main__ are not those of the caller
+
+    Path(sys.argv[2]).write_bytes(pickle.dumps(raw.parse_binary(sys.argv[1], sys.argv[3])))

@@ -11,22 +11,35 @@ beyond them comes from remote storage. All of this is remarked upon.
 import math
 import re
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from ioopt.errors import InstanceError
 from ioopt.formats.cluster import FOUR_NODES, Machine, Part, built
 from ioopt.formats.native import named, read_text
 from ioopt.formats.report import Warnings, by_kind, file_name
-from ioopt.formats.values import LARGEST, csv_rows, number
+from ioopt.formats.rows import (
+    amount_of,
+    bad_value,
+    cells_by_column,
+    read_rows,
+    table,
+)
+from ioopt.formats.values import LARGEST
 from ioopt.problems.replication import ReplicationProblem
 
 DONE = ("COMPLETED", "CACHED")
 MAX_EDGES = 2_000_000
 """Reads of products: past that a graph of processes says too little about tasks."""
-_UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)", re.I)
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGTPE]?)B?", re.I)
+_DURATION = re.compile(
+    r"(?:([0-9.]+)\s*d\s*)?(?:([0-9.]+)\s*h\s*)?(?:([0-9.]+)\s*m(?!s)\s*)?"
+    r"(?:([0-9.]+)\s*s\s*)?(?:([0-9.]+)\s*ms)?",
+    re.IGNORECASE,
+)
+_MILLISECONDS = (86_400_000, 3_600_000, 60_000, 1000, 1)
+"""Of a day, an hour, a minute, a second and a millisecond."""
+_SIZE = re.compile(r"([^A-Za-z\s]+)\s*([KMGTPE]?)B?", re.IGNORECASE)
 _NAME = re.compile(r"(?P<process>\S+)(?:\s+\((?P<tag>.*)\))?")
 Columns = Literal["rchar", "read_bytes"]
 
@@ -42,54 +55,59 @@ class _Task:
     wrote: int
 
 
-def seconds_of(text: str, where: str) -> float:
-    """Seconds of a duration such as ``1m 3s`` or ``350ms``; a bare number is milliseconds.
+def seconds_of(text: str, what: str) -> float:
+    """Return the seconds of ``1m 3s`` or ``350ms``; a bare number is milliseconds.
 
-    >>> seconds_of("1h 2m 3.5s", "here"), seconds_of("1500", "here")
+    >>> seconds_of("1h 2m 3.5s", "realtime"), seconds_of("1500", "realtime")
     (3723.5, 1.5)
     """
-    text = text.strip()
-    parts = _DURATION.findall(text)
-    if parts and not _DURATION.sub("", text).strip():
-        total = sum(float(value) * _UNITS[unit.lower()] for value, unit in parts)
-        return number(total / 1000, where)
-    return number(_plain(text, where) / 1000, where)
+    amounts = text.strip().removeprefix("-")
+    found = _DURATION.fullmatch(amounts)
+    if found is None or not amounts:
+        return amount_of(text, what) / 1000
+    if text.strip().startswith("-"):
+        raise bad_value(what, text, "is negative")
+    total = 0.0
+    for amount, milliseconds in zip(found.groups(), _MILLISECONDS):
+        if amount is not None:
+            total += amount_of(amount, what) * milliseconds
+    return total / 1000
 
 
-def bytes_of(text: str, where: str) -> int:
-    """Bytes of a size such as ``1.2 GB`` (Nextflow's units are powers of 1024) or a bare number.
+def bytes_of(text: str, what: str) -> int:
+    """Return the bytes of a size such as ``1.2 GB`` (units of powers of 1024) or of a number.
 
-    >>> bytes_of("1.5 KB", "here"), bytes_of("0", "here")
+    >>> bytes_of("1.5 KB", "rchar"), bytes_of("0", "rchar")
     (1536, 0)
     """
     found = _SIZE.fullmatch(text.strip())
     if found is None:
-        return math.ceil(number(_plain(text, where), where))
-    scale = 1024 ** " KMGTPE".index(found[2].upper() or " ")
-    return math.ceil(number(float(found[1]) * scale, where))
-
-
-def _plain(text: str, where: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise InstanceError(
-            f"{where}: {text[:40]!r} is no number with a unit of Nextflow"
-        ) from None
+        return math.ceil(amount_of(text, what))
+    number, unit = found.groups()
+    size = amount_of(number, what) * 1024 ** " KMGTPE".index(unit.upper() or " ")
+    if size > LARGEST:
+        raise bad_value(what, text, f"is above {LARGEST:g} bytes")
+    return math.ceil(size)
 
 
 def read_nextflow_trace(
-    source: str, dag: str | None = None, machine: Machine = FOUR_NODES, read: Columns = "rchar"
+    source: str,
+    dag: str | None = None,
+    machine: Machine = FOUR_NODES,
+    read: Columns = "rchar",
+    skip_bad: float | None = None,
 ) -> ReplicationProblem:
     """The workflow of a trace (tabs, commas or semicolons), with the precedence of *dag* where that is given.
 
     *read* names the column of the bytes read: ``rchar`` (all that the task asked for) or
     ``read_bytes`` (what the disk delivered); the bytes written are ``wchar`` or ``write_bytes``
-    alike. Raises InstanceError for a trace without names or run times, and for dependency cycles in the DAG.
+    alike. *skip_bad* is the share of the rows that may be left out because they cannot be
+    read. Raises InstanceError for a trace without names or run times, and for dependency
+    cycles in the DAG.
     """
     name = named(source)
     warnings: Warnings = defaultdict(list)
-    tasks = _tasks(source, read, warnings)
+    tasks, remarks = _tasks(source, read, warnings, skip_bad)
     if not tasks:
         raise InstanceError(f"{name}: no task has ended well")
     before = {} if dag is None else _before(tasks, _edges(dag), warnings)
@@ -118,7 +136,7 @@ def read_nextflow_trace(
         {task.id: [f"{task.id} wrote"] for task in tasks},
         sizes,
         frozenset(f"{task.id} wrote" for task in tasks) - used,
-        by_kind(warnings),
+        (*remarks, *by_kind(warnings)),
         invented,
     )
     rows = [{"id": t.id, "compute_seconds": t.seconds, "cores": t.cores} for t in tasks]
@@ -126,38 +144,78 @@ def read_nextflow_trace(
     return built(head, rows, part, machine, (), name)
 
 
-def _tasks(source: str, read: Columns, warnings: Warnings) -> list[_Task]:
-    wrote = "wchar" if read == "rchar" else "write_bytes"
-    tasks: list[_Task] = []
+def _tasks(
+    source: str, read: Columns, warnings: Warnings, skip_bad: float | None
+) -> tuple[list[_Task], list[str]]:
+    """Return the tasks of a trace that have ended well, and remarks on its rows."""
+    name = named(source)
+    columns, rows = table(read_text(source), name, ("name", "realtime"))
+
+    unnamed: set[tuple[str, ...]] = set()
+
+    def key(cells: tuple[str, ...]) -> tuple[str, str] | None:
+        """Return what names the attempt of a row; None where the trace does not tell."""
+        row = dict(zip(columns, cells))
+        name = row.get("name", "")
+        attempt = _said(row, "hash") or _said(row, "task_id")
+        if attempt:
+            return name, attempt
+        if cells in unnamed:
+            warnings["equal rows without task_id or hash are tasks of their own"].append(name)
+        unnamed.add(cells)
+        return None
+
+    tasks, remarks = read_rows(
+        rows,
+        lambda cells: _task(cells_by_column(columns, cells), read, warnings),
+        name,
+        skip_bad,
+        key,
+    )
     seen: Counter[str] = Counter()
-    for where, row in csv_rows(source, ("name", "realtime")):
-        cells = {
-            key: (row.get(key) or "").strip().removeprefix("-")
-            for key in ("name", "status", "realtime", "cpus", read, wrote)
-        }
-        found = _NAME.fullmatch(cells["name"])
-        if found is None:
-            raise InstanceError(f"{where}: name: {cells['name'][:40]!r} is no process")
-        if cells["status"] and cells["status"] not in DONE:
-            warnings["tasks that did not complete are left out"].append(cells["name"])
-            continue
-        sizes = {key: bytes_of(cells[key] or "0", f"{where}: {key}") for key in (read, wrote)}
-        seconds = seconds_of(cells["realtime"] or "0", f"{where}: realtime")
-        usual = {read: "0 bytes", wrote: "0 bytes", "realtime": "0 s", "cpus": "1 core"}
-        for key, amount in usual.items():
-            if cells[key] == "":
-                what = "a run time" if key == "realtime" else key
-                warnings[f"a task without {what} counts as {amount}"].append(cells["name"])
-            elif key == "realtime" and not seconds:
-                warnings["a run time of 0 s, in task"].append(cells["name"])
-        cores = number(_plain(cells["cpus"] or "1", f"{where}: cpus"), f"{where}: cpus")
-        seen[cells["name"]] += 1
-        label = cells["name"] + (f" #{seen[cells['name']]}" if seen[cells["name"]] > 1 else "")
-        tasks.append(
-            _Task(label, found["process"], found["tag"], seconds,
-                  max(1, math.ceil(min(cores, LARGEST))), sizes[read], sizes[wrote])
-        )  # fmt: skip
-    return tasks
+    for place, task in enumerate(tasks):
+        seen[task.id] += 1
+        if seen[task.id] > 1:
+            tasks[place] = replace(task, id=f"{task.id} #{seen[task.id]}")
+    return tasks, remarks
+
+
+def _said(row: Mapping[str, str], column: str) -> str:
+    """Return the cell of a column; empty where there is none, or ``-``, for no value."""
+    cell = row.get(column, "")
+    return "" if cell == "-" else cell
+
+
+def _task(row: Mapping[str, str], read: Columns, warnings: Warnings) -> _Task | None:
+    """Return the task of a row; None: it did not complete."""
+    wrote = "wchar" if read == "rchar" else "write_bytes"
+    name = _said(row, "name")
+    found = _NAME.fullmatch(name)
+    if found is None:
+        raise bad_value("name", name, "is no process")
+    status = _said(row, "status")
+    if status and status not in DONE:
+        warnings["tasks that did not complete are left out"].append(name)
+        return None
+    sizes = {key: bytes_of(_said(row, key) or "0", key) for key in (read, wrote)}
+    seconds = seconds_of(_said(row, "realtime") or "0", "realtime")
+    cores = amount_of(_said(row, "cpus") or "1", "cpus")
+    usual = {read: "0 bytes", wrote: "0 bytes", "realtime": "0 s", "cpus": "1 core"}
+    for key, amount in usual.items():
+        if not _said(row, key):
+            what = "a run time" if key == "realtime" else key
+            warnings[f"a task without {what} counts as {amount}"].append(name)
+        elif key == "realtime" and not seconds:
+            warnings["a run time of 0 s, in task"].append(name)
+    return _Task(
+        name,
+        found["process"],
+        found["tag"],
+        seconds,
+        max(1, math.ceil(cores)),
+        sizes[read],
+        sizes[wrote],
+    )
 
 
 _DOT_NODE = re.compile(r'^\s*(\w+)\s*\[.*?\blabel\s*=\s*"([^"]*)"', re.M)

@@ -13,12 +13,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ioopt.errors import InstanceError
-from ioopt.formats.native import named, read_bytes
+from ioopt.formats.native import decoded, named, read_bytes
 from ioopt.formats.report import some
+from ioopt.formats.rows import BadRow, bad_value, lines_of, number_of, read_rows
 
 PARTIAL_STATUSES = frozenset({2, 3, 4})
 """Status values of lines that describe one piece of a job that was stopped and continued."""
 CANCELLED_STATUS = 5
+START = "UnixStartTime"
 LARGEST = 1e12
 """No field of a real log comes near; larger numbers are damage."""
 
@@ -75,18 +77,27 @@ class SwfTrace:
     warnings: tuple[str, ...] = ()
 
     def header_number(self, *keys: str) -> int | None:
-        """The first positive whole number that a header line of one of *keys* begins with."""
+        """The first positive whole number that a header line of one of *keys* begins with.
+
+        Raises InstanceError for one that is not clear, such as ``1 024``.
+        """
         for key in keys:
             for text in self.header.get(key, ()):
-                found = re.match(r"\s*(\d{1,15})\b", text)
-                if found and int(found.group(1)) > 0:
-                    return int(found.group(1))
+                value = _header_number(text)
+                if value is None:
+                    raise InstanceError(
+                        f"{self.name}: header line {key}: {text[:40]!r} does not begin with a "
+                        "whole number; correct it, or state the size: --machine nodes=N"
+                    )
+                if value:
+                    return value
         return None
 
     @property
     def epoch(self) -> int | None:
-        """The Unix time of second 0, where the header says it."""
-        return self.header_number("UnixStartTime")
+        """The Unix time of second 0, where the header says it clearly."""
+        stated = map(_header_number, self.header.get(START, ()))
+        return next(filter(None, stated), None)
 
     def machine_processors(self) -> tuple[int, str | None]:
         """Processors of the machine, and a warning where the header does not say how many.
@@ -162,6 +173,23 @@ class SwfTrace:
         return tuple(kept), warnings
 
 
+def _header_number(text: str) -> int | None:
+    """The whole number that *text* begins with, ``1,024`` as well; 0: none; None: not clear.
+
+    ``1 024`` may be one number or two.
+    """
+    if not text[:1].isdigit():
+        return 0
+    first, *rest = text.split()
+    if len(first) <= 3 and rest and re.match(r"\d{3}(?!\d)", rest[0]):
+        return None
+    try:
+        value = number_of(first.rstrip(",;."), "header")
+    except BadRow:
+        return None
+    return int(value) if value == int(value) and value < LARGEST else None
+
+
 def _with_unique_numbers(jobs: Sequence[SwfJob], free: int) -> tuple[list[SwfJob], list[int]]:
     """Jobs with repeated numbers renumbered from *free* on, and the numbers that repeat."""
     seen: set[int] = set()
@@ -175,58 +203,45 @@ def _with_unique_numbers(jobs: Sequence[SwfJob], free: int) -> tuple[list[SwfJob
     return out, renumbered
 
 
-def read_swf(source: str | os.PathLike[str]) -> SwfTrace:
-    """Read a log (plain or gzipped, ``-`` for standard input).
-
-    Raises InstanceError naming file and line for text that is not a number, or when no job stands
-    in the file.
-    """
-    return parse_swf(log_text(source), named(source))
+def read_swf(source: str | os.PathLike[str], skip_bad: float | None = None) -> SwfTrace:
+    """Read a log (plain or gzipped, ``-`` for standard input); see :func:`parse_swf`."""
+    return parse_swf(log_text(source), named(source), skip_bad)
 
 
 def log_text(source: str | os.PathLike[str]) -> str:
-    """The text of a log: UTF-8, else Latin-1."""
-    raw = read_bytes(source)
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return raw.decode("latin-1")
+    """The text of a log: Latin-1 where it is not UTF-8."""
+    return decoded(read_bytes(source), named(source), "latin-1")
 
 
-def parse_swf(text: str, name: str) -> SwfTrace:
-    """Parse the *text* of a log; *name* is used in messages. See :func:`read_swf`."""
+def parse_swf(text: str, name: str, skip_bad: float | None = None) -> SwfTrace:
+    """Parse the *text* of the log *name*.
+
+    A row has as many fields as the first one. Raises InstanceError naming file and line for
+    a row that cannot be read (see :func:`read_rows` for *skip_bad*), or when there is no job.
+    """
     header: dict[str, list[str]] = {}
-    jobs: list[SwfJob] = []
-    short: list[int] = []
-    long: list[int] = []
-    for number, line in enumerate(text.splitlines(), 1):
+    rows: list[tuple[int, str]] = []
+    for number, line in enumerate(lines_of(text), 1):
         stripped = line.strip()
         if stripped.startswith((";", "#")):
             _header_line(stripped.lstrip(";# \t"), header)
             continue
-        words = stripped.partition(";")[0].split()
-        if not words:
-            continue
-        if len(words) < len(FIELDS):
-            short.append(number)
-        elif len(words) > len(FIELDS):
-            long.append(number)
-        jobs.append(_job(words, f"{name}: line {number}"))
+        fields = stripped.partition(";")[0].rstrip()
+        if fields:
+            rows.append((number, fields))
+    width = len(rows[0][1].split()) if rows else 0
+    jobs, warnings = read_rows(rows, lambda row: _job(row.split(), width), name, skip_bad)
     if not jobs:
         raise InstanceError(f"{name}: no job lines; is this a log in the Standard Workload Format?")
-    warnings = []
-    if short:
-        warnings.append(
-            f"{len(short)} lines have fewer than 18 fields, the missing ones are taken as unknown: "
-            f"line {some(short)}"
-        )
-    if long:
-        warnings.append(
-            f"{len(long)} lines have more than 18 fields, the rest is ignored: line {some(long)}"
-        )
-    return SwfTrace(
-        name, {key: tuple(values) for key, values in header.items()}, tuple(jobs), tuple(warnings)
-    )
+    if width < len(FIELDS):
+        warnings.append(f"lines have {width} of 18 fields, the others are taken as unknown")
+    elif width > len(FIELDS):
+        warnings.append(f"lines have {width} fields, those after the 18th are ignored")
+    unclear = [text for text in header.get(START, ()) if _header_number(text) is None]
+    if unclear:
+        warnings.append(f"header line {START}: {unclear[0][:40]!r} is not a time in seconds")
+    stated = {key: tuple(values) for key, values in header.items()}
+    return SwfTrace(name, stated, tuple(jobs), tuple(warnings))
 
 
 def _header_line(text: str, header: dict[str, list[str]]) -> None:
@@ -235,30 +250,27 @@ def _header_line(text: str, header: dict[str, list[str]]) -> None:
         header.setdefault(key.strip(), []).append(value.strip())
 
 
-def _job(words: Sequence[str], where: str) -> SwfJob:
-    values = [_number(word, field, where) for word, field in zip(words, FIELDS)]
+def _job(words: Sequence[str], width: int) -> SwfJob:
+    if len(words) != width:
+        how = "longer" if len(words) > width else "shorter"
+        counts = f"{len(words)} fields, but the first row has {width}"
+        raise BadRow(counts, f"{how} than the first row")
+    values = [_number(word, field) for word, field in zip(words, FIELDS)]
     if values[0] is None:
-        raise InstanceError(f"{where}: job number {words[0]!r} is not a whole number of 0 or more")
+        raise bad_value("job number", words[0], "is not a whole number of 0 or more")
     return SwfJob(*values)  # type: ignore[arg-type]
 
 
-def _number(word: str, field: str, where: str) -> float | int | None:
+def _number(word: str, field: str) -> float | int | None:
     """A field's value; negative means unknown (``-1``, and ``-1.00`` or ``-2`` in some logs)."""
-    try:
-        if "_" in word:  # Python reads 1_000 as a number, the format does not
-            raise ValueError(word)
-        value = float(word)
-    except ValueError:
-        raise InstanceError(f"{where}: {field} {word!r} is not a number") from None
-    if not math.isfinite(value):
-        raise InstanceError(f"{where}: {field} {word!r} is not a finite number")
+    value = number_of(word, field)
     if abs(value) > LARGEST:
-        raise InstanceError(f"{where}: {field} {word!r} is out of range")
+        raise bad_value(field, word, "is out of range")
     if value < 0:
         return None
     if field not in _WHOLE:
         return value
     if value != math.floor(value) and field == "id":
-        raise InstanceError(f"{where}: job number {word!r} is not a whole number of 0 or more")
+        raise bad_value("job number", word, "is not a whole number of 0 or more")
     # Some logs give averages (3.5 processors): the job held that many, so round up.
     return math.ceil(value)

@@ -30,7 +30,7 @@ needs_darshan = pytest.mark.skipif(
 )
 
 
-def posix(rank: int, record: int, **counters: float) -> str:
+def posix(rank: int, record: int, **counters: float | str) -> str:
     return "".join(
         f"POSIX\t{rank}\t{record}\tPOSIX_{name}\t{value}\tfile\t/scratch\tlustre\n"
         for name, value in counters.items()
@@ -160,6 +160,47 @@ def test_counters_of_minus_one_are_unknown() -> None:
     assert found.phases == (DarshanPhase(100, 100, 0, 50),)
 
 
+def test_what_is_written_late_is_cut_to_the_run() -> None:
+    """Clocks differ: a run of 100 s, writes from 95 to 108.3 s and from 103 to 104 s."""
+    text = write_record(0, 1, 10, 20, 100) + write_record(1, 2, 95, 108.3, 300)
+    found = log(HEADER + text)
+    assert found.phases == (DarshanPhase(10, 20, 0, 100), DarshanPhase(95, 100, 0, 300))
+    assert found.warnings == (
+        "job.txt: 1 files are read or written after the run of 100 s, the last until 108.3 s: "
+        "cut to the run",
+    )
+    after = log(HEADER + write_record(0, 1, 103, 104, 100))
+    assert after.phases == (DarshanPhase(100, 100, 0, 100),)
+    # Texts tell the start in whole seconds: up to a second is cut without a word.
+    assert log(HEADER + write_record(0, 1, 95, 100.9, 100)).warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("changed", "said", "phase"),
+    [
+        ({"BYTES_WRITTEN": -5}, "1 counters that overflowed", None),
+        ({"BYTES_WRITTEN": -(2**63)}, "1 counters that overflowed", None),
+        ({"BYTES_WRITTEN": 2**63}, "1 counters that overflowed", None),
+        ({"BYTES_WRITTEN": 2**64 - 1}, "POSIX BYTES_WRITTEN 1.84467440737096e+19", None),
+        ({"F_WRITE_START_TIMESTAMP": -3}, "1 negative times, counted as 0", (100, 100)),
+        ({"F_WRITE_TIME": -3}, "POSIX F_WRITE_TIME -3 of rank 0", (10, 14)),
+        ({"F_META_TIME": -1}, None, (10, 14)),  # not monitored
+    ],
+)
+def test_counters_that_cannot_be_are_reported(
+    changed: dict[str, float], said: str | None, phase: tuple[float, float] | None
+) -> None:
+    counters: dict[str, float] = {
+        "BYTES_READ": 0, "BYTES_WRITTEN": 50, "F_WRITE_START_TIMESTAMP": 10,
+        "F_WRITE_END_TIMESTAMP": 14, "F_WRITE_TIME": 4, "F_META_TIME": 0,
+    }  # fmt: skip
+    found = log(HEADER + posix(0, 1, **counters | changed))
+    assert [(each.start_seconds, each.end_seconds) for each in found.phases] == (
+        [] if phase is None else [phase]
+    )
+    assert (found.warnings == ()) if said is None else (said in found.warnings[0])
+
+
 def test_minor_files_make_no_phase() -> None:
     big, small = Access("read", 10_000, (10.0, 11.0)), Access("write", 9, (0.0, 99.0))
     assert find_phases([big, small], 100, 1.0)[0] == (DarshanPhase(10, 11, 10_000, 9),)
@@ -200,14 +241,50 @@ def test_imported_with_a_warning(text: str, what: str) -> None:
         (HEADER, "incomplete: the header lists POSIX data"),
         (HEADER + "POSIX\t0\t1\tPOSIX_BYTES_READ\n", "line 8: fewer columns"),
         (HEADER + "total_POSIX_OPENS: 3\n", "this is a summary"),
-        (HEADER + posix(0, 1, OPENS=float("nan")), "OPENS of POSIX record 1 is nan"),
-        (HEADER + "POSIX\t0\t1\tPOSIX_OPENS\tmany\n" + posix(0, 1, OPENS=1), "line 8"),
-        (HEADER + "POSIX\t0\t1\tSTDIO_OPENS\t1\n" + posix(0, 1, OPENS=1), "does not belong"),
+        (HEADER + posix(0, 1, OPENS=float("nan")), "line 8: POSIX_OPENS 'nan' is not a finite"),
+        (HEADER + posix(0, 1, OPENS="many"), "line 8: POSIX_OPENS 'many' is not a number"),
+        (HEADER + posix(0, 1, OPENS=1).replace("X_OPENS", "Y_OPENS"), "does not belong"),
     ],
 )
 def test_refused(text: str, what: str) -> None:
     with pytest.raises(InstanceError, match=re.escape(what)):
         log(text)
+
+
+def test_a_second_log_in_one_text_is_refused() -> None:
+    """Joined texts: the second log's counters are not the first one's."""
+    one = HEADER + write_record(0, 1, 10, 14, 100)
+    for second in (one, HEADER + write_record(0, 2, 10, 14, 100)):
+        with pytest.raises(InstanceError, match="line 18: a second log begins"):
+            log(one + second)
+    with pytest.raises(InstanceError, match="POSIX_OPENS of record 1, rank 0, a second time"):
+        log(HEADER + posix(0, 1, OPENS=1) + posix(0, 1, OPENS=2))
+
+
+def test_the_output_of_the_parser_of_traces_is_named() -> None:
+    line = " X_POSIX       0  write        0               0              40      0.06      0.07\n"
+    with pytest.raises(InstanceError, match="line 8: a trace of darshan-dxt-parser"):
+        log(HEADER + line)
+
+
+FAKE_DARSHAN = """
+class DarshanReport:
+    def __init__(self, path, read_all):
+        self.modules = {}
+        job = {"log_ver": "3.41", "jobid": 7, "nprocs": 2, "start_time_sec": 5}
+        self.metadata = {"job": job | {"start_time_nsec": 0, "run_time": 9.0}}
+"""
+
+
+def test_a_binary_log_is_read_in_a_process_of_its_own(tmp_path, monkeypatch) -> None:
+    """The answer of the process can be read here (it could not when its classes were those of __main__)."""
+    (tmp_path / "darshan.py").write_text(FAKE_DARSHAN)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
+    path = tmp_path / "job.darshan"
+    path.write_bytes(b"3.41\x00" + bytes(100))
+    found = read_darshan(path)
+    assert (found.job_id, found.processes, found.run_seconds) == (7, 2, 9)
 
 
 def traced(text: str, *rows: tuple[str, int, float, float]) -> RawLog:
@@ -241,6 +318,20 @@ def test_counters_say_how_much_and_a_trace_when() -> None:
     assert (found.bytes_written, found.times_from) == (610, "DXT")
     assert [phase.total_bytes for phase in found.phases] == [305, 305]
     assert found.warnings == ()
+
+
+def test_segments_that_are_late_or_cannot_be() -> None:
+    """A run of 100 s: 98 to 105 s becomes 98 to 100; three segments lose their times or bytes."""
+    rows = (
+        ("write", 100, 98.0, 105.0), ("write", 1, -2.0, 3.0), ("write", 1, 9.0, 8.0),
+        ("write", -4, 1.0, 2.0),
+    )  # fmt: skip
+    found = summarise(traced(HEADER, *rows))
+    assert found.bytes_written == 102
+    assert found.phases == (DarshanPhase(98, 100, 0, 102),) and found.write_seconds == 2
+    said = "\n".join(found.warnings)
+    assert "1 segments of the trace are read or written after the run of 100 s" in said
+    assert "3 segments of the trace have times or bytes that cannot be" in said
 
 
 def test_a_trace_that_lost_segments_is_not_used() -> None:
@@ -306,6 +397,7 @@ def test_a_log_that_stands_twice_counts_once(tmp_path) -> None:
         (tmp_path / name).write_text(content)
     (found,), reasons = read_darshan_logs([str(tmp_path)])
     assert found.bytes_written == 200 and "2 logs of job 77" in found.warnings[-1]
+    assert any("b.txt is of the same run and does not count" in text for text in found.warnings)
     assert len(reasons) == 1 and "d.txt" in reasons[0]
 
 

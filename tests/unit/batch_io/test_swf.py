@@ -71,11 +71,74 @@ def test_nobody_knows_the_machine() -> None:
         parse(line(procs=-1, requested=0)).machine_processors()
 
 
-def test_short_and_long_lines_are_read_with_a_warning() -> None:
-    trace = parse("1 0 5 10 4", line(id=2) + " 99", line(id=3))
-    assert [len(w) > 0 for w in trace.warnings] == [True, True]
-    assert "line 1" in trace.warnings[0] and "line 2" in trace.warnings[1]
-    assert trace.jobs[0].status is None and trace.jobs[0].run_seconds == 10
+@pytest.mark.parametrize(
+    ("rows", "width", "said"),
+    [
+        (("1 0 5 10 4", "2 9 5 10 4"), 5, "lines have 5 of 18 fields"),
+        ((line() + " 99", line(id=2) + " 7"), 19, "lines have 19 fields, those after the 18th"),
+    ],
+)
+def test_a_log_may_have_fewer_or_more_fields(rows: tuple[str, ...], width: int, said: str) -> None:
+    trace = parse(*rows)
+    assert len(rows[0].split()) == width and said in trace.warnings[0]
+    assert [(job.id, job.run_seconds, job.processors) for job in trace.jobs] == [
+        (1, 10, 4), (2, 10, 4),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("row", "what"),
+    [
+        (line(id=2) + " 99", "line 2: 19 fields, but the first row has 18"),
+        ("2 0 5 1", "line 2: 4 fields, but the first row has 18"),  # cut off, 10 s became 1
+    ],
+)
+def test_a_row_is_as_long_as_the_first(row: str, what: str) -> None:
+    with pytest.raises(InstanceError, match=what):
+        parse(line(), row)
+    kept = parse_swf("\n".join([line(), row, line(id=3)]), "log.swf", 0.4)
+    assert [job.id for job in kept.jobs] == [1, 3]
+    assert "1 of 3 rows left out" in kept.warnings[0] and "line 2" in kept.warnings[0]
+
+
+def test_a_row_that_stands_twice_is_one_job() -> None:
+    """Files that overlap, joined; another run of the same job is another row."""
+    trace = parse(line(), line(id=2), line(), line(run=20))
+    assert [(job.id, job.run_seconds) for job in trace.jobs] == [(1, 10), (2, 10), (1, 20)]
+    assert trace.warnings == (
+        "1 rows repeat an earlier record and do not count: line 3",
+    )  # fmt: skip
+    jobs, warnings = trace.usable_jobs()
+    assert [job.id for job in jobs] == [1, 2, 3] and "renumbered: 1" in warnings[0]
+
+
+@pytest.mark.parametrize("text", ["1,024", "1,024 (with 24 for login)", "1024;"])
+def test_a_header_number_is_read_whole(text: str) -> None:
+    assert parse(f"; MaxProcs: {text}", line()).machine_processors() == (1024, None)
+
+
+@pytest.mark.parametrize("text", ["1 024", "1'024", "1.024,5", "1,02", "8K", "12x8", "2.5"])
+def test_a_header_number_that_is_not_clear_is_refused(text: str) -> None:
+    trace = parse(f"; MaxProcs: {text}", "; MaxNodes: 7", line())
+    with pytest.raises(InstanceError, match="header line MaxProcs"):
+        trace.machine_processors()
+
+
+def test_a_start_of_the_log_that_is_not_clear_is_not_known() -> None:
+    assert parse("; UnixStartTime: 843,480,031", line()).epoch == 843480031
+    trace = parse("; UnixStartTime: 1996-09-23", line())
+    assert trace.epoch is None and "UnixStartTime: '1996-09-23'" in trace.warnings[0]
+    assert parse("; UnixStartTime: Mon Sep 23", line()).epoch is None
+
+
+@pytest.mark.parametrize("coding", ["utf-16", "utf-32", "utf-8-sig"])
+def test_a_byte_order_mark_says_the_encoding(tmp_path, coding: str) -> None:
+    (tmp_path / "log.swf").write_bytes(f"; MaxProcs: 8\n{line()}\n".encode(coding))
+    trace = read_swf(tmp_path / "log.swf")
+    assert trace.machine_processors() == (8, None) and len(trace.jobs) == 1
+    (tmp_path / "bare.swf").write_bytes(line().encode("utf-16-le"))
+    with pytest.raises(InstanceError, match=r"bare.swf: UTF-16 text without a byte order mark"):
+        read_swf(tmp_path / "bare.swf")
 
 
 def test_floats_in_whole_fields_round_up() -> None:

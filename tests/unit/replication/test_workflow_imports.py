@@ -189,18 +189,98 @@ def test_commas_raw_values_and_repeated_names(tmp_path: Path) -> None:
     ("text", "words"),
     [
         ("name\tstatus\nA\tCOMPLETED\n", "column 'realtime' is missing"),
-        ("name\trealtime\nA\t5 parsecs\n", "realtime: '5 parsecs' is no number"),
-        ("name\trealtime\tcpus\nA\t5s\tmany\n", "cpus: 'many'"),
-        ("name\trealtime\trchar\nA\t5s\t1 furlong\n", "rchar: '1 furlong'"),
+        ("name\trealtime\nA\t5 parsecs\n", "line 2: realtime '5 parsecs' is not a number"),
+        ("name\trealtime\tcpus\nA\t5s\tmany\n", "cpus 'many'"),
+        ("name\trealtime\trchar\nA\t5s\t1 furlong\n", "rchar '1 furlong'"),
         ("name\trealtime\n\t5s\n", "is no process"),
         ("name\trealtime\tstatus\nA\t5s\tFAILED\n", "no task has ended well"),
-        ("name\trealtime\nA\t1e300\n", "finite number"),
+        ("name\trealtime\nA\t1e300\n", "realtime '1e300' is above"),
     ],
 )
 def test_traces_that_are_refused(tmp_path: Path, text: str, words: str) -> None:
     (tmp_path / "trace.txt").write_text(text)
     with pytest.raises(InstanceError, match=words):
         read_nextflow_trace(str(tmp_path / "trace.txt"))
+
+
+COLUMNS = "task_id\thash\tname\tstatus\trealtime\tcpus\trchar\twchar"
+
+
+def traced(tmp_path: Path, *rows: str, columns: str = COLUMNS, **how: Any) -> Any:
+    """The workflow of a trace of *rows*, whose cells stand apart by blanks."""
+    lines = [row.replace(" ", "\t").replace("~", " ") for row in rows]
+    (tmp_path / "trace.txt").write_text("\n".join([columns, *lines]) + "\n")
+    return read_nextflow_trace(str(tmp_path / "trace.txt"), **how)
+
+
+@pytest.mark.parametrize(
+    ("row", "what"),
+    [
+        ("1 a/1 A COMPLETED -3s 1 1 1", "realtime '-3s' is negative"),
+        ("1 a/1 A COMPLETED -1500 1 1 1", "realtime '-1500' is negative"),
+        ("1 a/1 A COMPLETED 3s~5s 1 1 1", "realtime '3s 5s' is not a number"),
+        ("1 a/1 A COMPLETED 1,5s 1 1 1", "realtime '1,5s' is not a number"),
+        ("1 a/1 A COMPLETED 3s -2 1 1", "cpus '-2' is negative"),
+        ("1 a/1 A COMPLETED 3s 80% 1 1", "cpus '80%' is not a number"),
+        ("1 a/1 A COMPLETED 3s 1 -5 1", "rchar '-5' is negative"),
+        ("1 a/1 A COMPLETED 3s 1 1 -2~KB", "wchar '-2' is negative"),
+        ("1 a/1 A COMPLETED 3s 1 1,5~GB 1", "rchar '1,5' is not a number"),
+        ("1 a/1 A COMPLETED 3s 1 9~EB 1", "rchar '9 EB' is above"),
+        ("1 a/1 A COMPLETED 3s 1 1_000 1", "rchar '1_000' is not a number"),
+        ("1 a/1 A COMPLETED 3s 1 1", "7 cells, but the heading has 8"),
+        ("1 a/1 A COMPLETED 16901 3s 1 1 1", "9 cells, but the heading has 8"),
+    ],
+)
+def test_a_bad_row_of_a_trace_is_refused_or_left_out_and_counted(
+    tmp_path: Path, row: str, what: str
+) -> None:
+    good = [f"{k} b/{k} B COMPLETED 3s 1 1 1" for k in range(2, 21)]
+    with pytest.raises(InstanceError) as told:
+        traced(tmp_path, *good, row)
+    assert f"line 21: {what}" in str(told.value)
+    problem = traced(tmp_path, *good, row, skip_bad=0.05)  # 1 of 20
+    assert len(problem.tasks) == 19 and "1 of 20 rows left out" in problem.meta["warnings"][0]
+    with pytest.raises(InstanceError, match=r"1 of 19 rows cannot be read, more than 5 %"):
+        traced(tmp_path, *good[1:], row, skip_bad=0.05)
+
+
+def test_an_attempt_that_stands_twice_is_one_task(tmp_path: Path) -> None:
+    """Also as it is cached by a later run; another attempt of the name is another task."""
+    problem = traced(
+        tmp_path,
+        "1 a/1 A~(x) COMPLETED 3s 1 1 1",
+        "1 a/1 A~(x) COMPLETED 3s 1 1 1",
+        "7 a/1 A~(x) CACHED 3s 1 1 1",
+        "2 a/2 A~(x) FAILED 3s 1 1 1",
+        "2 a/2 A~(x) COMPLETED 4s 1 1 1",
+        "3 - B COMPLETED 5s 1 1 1",
+        "3 - B COMPLETED 5s 1 1 1",
+    )
+    assert [(task.id, task.compute_seconds) for task in problem.tasks] == [
+        ("A (x)", 3), ("A (x) #2", 4), ("B", 5),
+    ]  # fmt: skip
+    assert (
+        "3 rows repeat an earlier record and do not count: line 3, 4, 8"
+        in (problem.meta["warnings"][0])
+    )
+    unnamed = traced(tmp_path, "A 3s", "A 3s", columns="name\trealtime")
+    assert len(unnamed.tasks) == 2
+    assert any("equal rows without task_id or hash" in text for text in unnamed.meta["warnings"])
+
+
+def test_thousands_units_quotes_and_line_ends(tmp_path: Path) -> None:
+    """1,500 ms; 1,024 KB are 2^20 bytes; a mark of byte order, and \\r at the ends of lines."""
+    text = f'{COLUMNS}\r\n1\ta/1\t"A (""x"")"\t-\t1,500\t-\t1,024 KB\t-\r\n\r\n{COLUMNS}\r\n'
+    for coding in ("utf-8-sig", "utf-16"):
+        (tmp_path / "trace.txt").write_bytes(text.encode(coding))
+        (task,) = read_nextflow_trace(str(tmp_path / "trace.txt")).tasks
+        assert (task.id, task.compute_seconds, task.cores) == ('A ("x")', 1.5, 1)
+    (tmp_path / "quote.txt").write_text('name\trealtime\n"A\t3s\nB\t4s\n"C\t5s\n')
+    found = read_nextflow_trace(str(tmp_path / "quote.txt")).tasks
+    assert [task.id for task in found] == ['"A', "B", '"C']
+    (tmp_path / "quote.csv").write_text('name,realtime\n"A,3s\nB,4s\n')
+    with pytest.raises(InstanceError, match="line 3: not CSV"):
+        read_nextflow_trace(str(tmp_path / "quote.csv"))
 
 
 def test_a_dag_of_another_form_and_units(tmp_path: Path) -> None:

@@ -1,0 +1,193 @@
+"""Accounting records of PBS and Torque: ``time;type;job;key=value ...``, a line for an event.
+
+Type E is a job that has ended (PBS Professional Administrator's Guide, "Format of
+Accounting Log Messages"; Torque alike).
+"""
+
+import re
+from collections.abc import Mapping
+
+from ioopt.formats.job_times import Times, epoch_of, job_of, span_of
+from ioopt.formats.report import Warnings
+from ioopt.formats.rows import BadRow, amount_of, bad_value, lines_of, read_rows
+from ioopt.formats.swf.log import SwfJob
+
+RECORD = re.compile(r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d(?:\.\d+)?;(\w);([^;]+);(.*)", re.ASCII)
+_JOB = re.compile(r"(\d{1,12})(\[\d*\]|-\d+)?(?:\..*)?", re.ASCII)
+_WORD = re.compile(r"""([A-Za-z_][\w.]*)=("[^"]*"|'[^']*'|\S*)|\S+""")
+FIELDS = frozenset(
+    {"user", "group", "queue", "ctime", "qtime", "etime", "start", "end", "Exit_status"}
+    | {"exec_host", "exec_vnode", "total_execution_slots", "resources_used.ncpus"}
+    | {f"Resource_List.{key}" for key in ("walltime", "mppwidth", "nodes", "procs", "ncpus")}
+)
+"""What is read of a record; other fields are texts in which the like may stand."""
+_TIMES = ("ctime", "qtime", "etime", "start", "end")
+
+
+def read_pbs(
+    text: str, name: str, said: Warnings, skip_bad: float | None = None
+) -> tuple[list[SwfJob], list[str]]:
+    """Return the jobs that have ended, each run of its own, and remarks on rows."""
+    rows = ((number, line) for number, line in enumerate(lines_of(text), 1) if line.strip())
+    return read_rows(rows, lambda line: _job(line, said), name, skip_bad)
+
+
+def _job(line: str, said: Warnings) -> SwfJob | None:
+    """Return the job of a record; None: a record of another event."""
+    record = RECORD.fullmatch(line)
+    if record is None:
+        cause = "no PBS accounting record"
+        raise BadRow(f"{cause}: {line[:60]!r}", cause)
+    kind, name, text = record.groups()
+    if kind not in ("D", "A", "E"):
+        return None
+    number = _JOB.fullmatch(name)
+    if number is None:
+        raise bad_value("job", name, "does not begin with a number")
+    if number[2] == "[]":
+        said["arrays, whose tasks have records of their own"].append(name)
+        return None
+    if kind != "E":
+        said["deleted or aborted (a run of theirs has a record of its own)"].append(name)
+    fields = fields_of(text)
+    if kind == "E" and "end" not in dict(fields):  # the comment is not the last field
+        fields = fields_of(text, to_comment=False)
+    cells = dict(fields)
+    if len(cells) < len(set(fields)):
+        said["a field stands twice in a record, the last one counts"].append(name)
+    made, queued, eligible, start, end = (epoch_of(cells.get(key, ""), key) for key in _TIMES)
+    if kind == "E" and end is None:
+        cause = "no end of a job (cut off?)"
+        raise BadRow(f"{cause}: {name}", cause)
+    state = "COMPLETED" if cells.get("Exit_status") == "0" else ""
+    return job_of(
+        name,
+        state if kind == "E" else "CANCELLED",
+        Times(queued if made is None else made, eligible, start, end),
+        said,
+        number=int(number[1]),
+        processors=processors_of(cells),
+        limit=_walltime(cells.get("Resource_List.walltime", "")) or None,
+        user=cells.get("user"),
+        group=cells.get("group"),
+        partition=cells.get("queue"),
+    )
+
+
+def fields_of(text: str, to_comment: bool = True) -> list[tuple[str, str]]:
+    """Return the fields of a record that are read and their values, quotes off.
+
+    A word that is no field continues the text before it, and what stands between the two is
+    of that text as well. With *to_comment*, nothing after a comment is a field. Names come
+    first in a record: where a field still stands twice, the last one is the field.
+
+    >>> fields_of("jobname=my start=1 job queue=batch start=1714550400")
+    [('queue', 'batch'), ('start', '1714550400')]
+    """
+    kept: list[tuple[str, str]] = []
+    text_begins = 0
+    for word in _WORD.finditer(text):
+        key, value = word[1], word[2]
+        if key is None:
+            del kept[text_begins:]
+        elif key in FIELDS:
+            kept.append((key, value.strip("\"'")))
+        else:
+            text_begins = len(kept)
+            if to_comment and key == "comment" and value[:1] not in ("'", '"'):
+                break
+    return kept
+
+
+def processors_of(cells: Mapping[str, str]) -> int | None:
+    """Return the processors of a job: what it was given, else what it asked for.
+
+    ``ncpus`` of the request counts last, for Torque sets it to 1 where it was not asked for.
+    """
+    asked = "Resource_List."
+    return (
+        _slots(cells.get("exec_host", ""))
+        or _vnode_processors(cells.get("exec_vnode", ""))
+        or _count(cells, "total_execution_slots")
+        or _count(cells, "resources_used.ncpus")
+        or _count(cells, asked + "mppwidth")
+        or _node_processors(cells.get(asked + "nodes", ""))
+        or _count(cells, asked + "procs")
+        or _count(cells, asked + "ncpus")
+        or None
+    )
+
+
+_SLOT = re.compile(r"(\d{1,9})(?:-(\d{1,9})|\*(\d{1,9}))?", re.ASCII)
+
+
+def _slots(text: str) -> int:
+    """Count the slots of ``n1/0*8+n2/0-7,9+n3/4``; 0: none is said.
+
+    >>> _slots("n1/0*8+n2/0-7,9+n3/4"), _slots("n1+n2")
+    (18, 0)
+    """
+    if not text:
+        return 0
+    total = 0
+    for host in text.split("+"):
+        place, _, listed = host.rpartition("/")
+        if not place:
+            return 0
+        if "[" in place:  # several hosts
+            raise bad_value("exec_host", host, "names no slots of one host")
+        for part in listed.split(","):
+            slot = _SLOT.fullmatch(part)
+            if slot is None or (slot[2] and int(slot[2]) < int(slot[1])):
+                raise bad_value("exec_host", host, "names no slots")
+            first, last, many = slot.groups()
+            total += int(last) - int(first) + 1 if last else int(many or 1)
+    return total
+
+
+def _vnode_processors(text: str) -> int:
+    """Sum the processors of ``(n1:ncpus=4:mem=1kb)+(n2:ncpus=4)``; 0: none is said."""
+    total = 0
+    for part in re.split(r"[()+:]", text):
+        key, _, value = part.partition("=")
+        if key == "ncpus":
+            total += _whole(value, "ncpus of exec_vnode")
+    return total
+
+
+def _node_processors(text: str) -> int:
+    """Sum the processors of ``2:ppn=8:big+n1:ppn=4``: nodes, or one by name, times ppn.
+
+    PBS Professional writes ncpus for ppn too.
+    """
+    if not text:
+        return 0
+    total = 0
+    for part in text.partition("#")[0].split("+"):
+        first, *properties = part.split(":")
+        nodes = 1 if first[:1].isalpha() else _whole(first, "nodes")
+        per_node = 1
+        for each in properties:
+            key, _, value = each.partition("=")
+            if key in ("ppn", "ncpus"):
+                per_node = _whole(value, key)
+        total += nodes * per_node
+    return total
+
+
+def _count(cells: Mapping[str, str], key: str) -> int:
+    return _whole(cells[key], key) if cells.get(key) else 0
+
+
+def _whole(text: str, what: str) -> int:
+    amount = amount_of(text, what, 1e12)
+    if amount != int(amount):
+        raise bad_value(what, text, "is no whole number")
+    return int(amount)
+
+
+def _walltime(text: str) -> float | None:
+    """Return the seconds of ``[[days:]hours:]minutes:seconds`` or of a plain number."""
+    if text and ":" not in text and not text[0].isalpha():
+        return amount_of(text, "walltime")
+    return span_of(text, "walltime")

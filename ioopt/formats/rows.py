@@ -1,0 +1,206 @@
+"""Rows of logs and traces: one rule for the readers of all of them.
+
+A row is as long as its heading. A number is read whole, with its sign, its unit and its
+separators of thousands, or not at all. A record that occurs twice counts once, which is
+said. A row that cannot be read is an error or, where the user allows a share of such rows,
+left out and counted by cause.
+"""
+
+import csv
+import io
+import math
+import re
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from typing import TypeVar
+
+from ioopt.errors import InstanceError
+from ioopt.formats.report import some
+from ioopt.formats.values import LARGEST
+
+Row = TypeVar("Row")
+Read = TypeVar("Read")
+
+_THOUSANDS = re.compile(r"[+-]?[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]*)?")
+
+
+class BadRow(ValueError):
+    """A row that cannot be read: what it says, and the cause, which rows may share."""
+
+    def __init__(self, text: str, cause: str = "") -> None:
+        super().__init__(text)
+        self.cause = cause or text
+
+
+def bad_value(what: str, text: str, why: str) -> BadRow:
+    """Return the error that says that *what* is *text*, and *why* that cannot be.
+
+    >>> str(bad_value("realtime", "-3s", "is negative"))
+    "realtime '-3s' is negative"
+    """
+    return BadRow(f"{what} {text[:40]!r} {why}", f"{what} {why}")
+
+
+def number_of(text: str, what: str) -> float:
+    """Return the finite number that all of *text* is; *what* it should be is for the message.
+
+    >>> number_of("1,024", "MaxProcs"), number_of("-1", "run time")
+    (1024.0, -1.0)
+    """
+    try:
+        if "_" in text:  # Python reads 1_000, no log means it
+            raise ValueError(text)
+        value = float(text)
+    except ValueError:
+        if not _THOUSANDS.fullmatch(text.strip()):
+            why = "is not a number" + (" (a decimal comma?)" if "," in text else "")
+            raise bad_value(what, text, why) from None
+        value = float(text.replace(",", ""))
+    if not math.isfinite(value):
+        raise bad_value(what, text, "is not a finite number")
+    return value
+
+
+def amount_of(text: str, what: str, largest: float = LARGEST) -> float:
+    """Return the number from 0 to *largest* that *text* is."""
+    value = number_of(text, what)
+    if value < 0:
+        raise bad_value(what, text, "is negative")
+    if value > largest:
+        raise bad_value(what, text, f"is above {largest:g}")
+    return value + 0.0  # -0 is 0
+
+
+def lines_of(text: str) -> list[str]:
+    """Split *text* at line feeds; carriage returns before them are no part of a line.
+
+    A form feed or another separator of Unicode does not end a row.
+    """
+    if "\n" not in text:
+        text = text.replace("\r", "\n")
+    return [line.rstrip("\r") for line in text.split("\n")]
+
+
+def cells_by_column(columns: Sequence[str], cells: Sequence[str]) -> dict[str, str]:
+    """Return the cells of one row by their columns; BadRow unless there is one for each."""
+    if len(cells) != len(columns):
+        how = "longer" if len(cells) > len(columns) else "shorter"
+        counts = f"{len(cells)} cells, but the heading has {len(columns)}"
+        raise BadRow(counts, f"{how} than the heading")
+    row: dict[str, str] = {}
+    for column, cell in zip(columns, cells):
+        if row.setdefault(column, cell) != cell:
+            raise BadRow(
+                f"two columns {column!r} that differ: {row[column]!r} and {cell!r}",
+                f"two columns {column!r} that differ",
+            )
+    return row
+
+
+def table(
+    text: str, name: str, needed: Sequence[str]
+) -> tuple[list[str], Iterator[tuple[int, tuple[str, ...]]]]:
+    """Return the heading and the numbered rows of *text*, whatever separates its columns.
+
+    Quotes group a cell where commas or semicolons separate; in a table of tabs they only
+    wrap one. Blank lines and repeated headings (of joined files) are no rows.
+    """
+    first = text.lstrip("\r\n").partition("\n")[0]
+    delimiter = max("\t;,", key=first.count)
+    if delimiter == "\t":
+        found: Iterable[tuple[int, list[str]]] = (
+            (number, [_unwrapped(cell) for cell in line.split("\t")])
+            for number, line in enumerate(lines_of(text), 1)
+        )
+    else:
+        found = _quoted_rows(text, name, delimiter)
+    rows = (
+        (number, tuple(cell.strip() for cell in cells))
+        for number, cells in found
+        if any(cell.strip() for cell in cells)
+    )
+    number, columns = next(rows, (1, ()))
+    for column in needed:
+        if column not in columns:
+            raise InstanceError(
+                f"{name}: line {number}: column {column!r} is missing; needed: {', '.join(needed)}"
+            )
+    return list(columns), (row for row in rows if row[1] != columns)
+
+
+def _unwrapped(cell: str) -> str:
+    wrapped = len(cell) > 1 and cell[0] == cell[-1] == '"'
+    return cell[1:-1].replace('""', '"') if wrapped else cell
+
+
+def _quoted_rows(text: str, name: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    lines = io.StringIO(text, newline="")
+    reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True, strict=True)
+    try:
+        for cells in reader:
+            yield reader.line_num, cells
+    except csv.Error as error:
+        raise InstanceError(f"{name}: line {reader.line_num}: not CSV: {error}") from None
+
+
+def read_rows(
+    rows: Iterable[tuple[int, Row]],
+    read: Callable[[Row], Read | None],
+    name: str,
+    skip_bad: float | None = None,
+    key: Callable[[Row], Hashable] = lambda row: row,
+) -> tuple[list[Read], list[str]]:
+    """Read the numbered *rows* of the log *name*; return what they say and remarks for the user.
+
+    *read* raises BadRow for a row that it cannot read and returns None for one that is of no
+    interest, which does not count. Of rows with the same *key* (None: it has none) the first
+    counts. Raises InstanceError for the first bad row or, with *skip_bad*, where more than
+    that share of the rows is bad.
+    """
+    found: list[Read] = []
+    repeated: list[int] = []
+    bad: dict[str, list[int]] = defaultdict(list)
+    examples: dict[str, str] = {}
+    seen: set[Hashable] = set()
+    for number, row in rows:
+        identity = key(row)
+        if identity is not None and identity in seen:
+            repeated.append(number)
+            continue
+        try:
+            value = read(row)
+        except BadRow as error:
+            example = f"line {number}: {error}"
+            if skip_bad is None:
+                raise InstanceError(f"{name}: {example}; --skip-bad leaves out such rows") from None
+            bad[error.cause].append(number)
+            examples.setdefault(error.cause, example)
+            continue
+        if value is not None:
+            seen.add(identity)
+            found.append(value)
+    total = sum(len(numbers) for numbers in bad.values())
+    count = len(found) + len(repeated) + total
+    if skip_bad is not None:
+        refuse_too_many(total, count, skip_bad, name, "rows", examples.values())
+    remarks = [
+        f"{len(numbers)} of {count} rows left out, {cause}: line {some(numbers)}"
+        for cause, numbers in bad.items()
+    ]
+    if repeated:
+        remarks.append(
+            f"{len(repeated)} rows repeat an earlier record and do not count: line {some(repeated)}"
+        )
+    return found, remarks
+
+
+def refuse_too_many(
+    bad: int, count: int, allowed: float, name: str, noun: str, examples: Iterable[str]
+) -> None:
+    """Raise InstanceError where more than the share *allowed* of *count* items is *bad*."""
+    if bad > allowed * count:
+        share = math.ceil(100 * bad / count) / 100
+        raise InstanceError(
+            f"{name}: {bad} of {count} {noun} cannot be read, more than {100 * allowed:g} %: "
+            f"{'; '.join(examples)}; --skip-bad {share:g} allows that"
+        )

@@ -1,0 +1,249 @@
+"""Job logs of Slurm: the output of ``sacct -a -P --noconvert``, a line for a job or step.
+
+Cells are apart by ``|`` (manual page of sacct, "Job Accounting Fields"). Texts of users can
+hold that character and line breaks, and sacct does not mask them: where one column alone
+can hold such a text, the row is put together again.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import tzinfo
+
+from ioopt.errors import InstanceError, UsageError
+from ioopt.formats.job_times import in_order, job_of, readings_of, span_of
+from ioopt.formats.report import Warnings
+from ioopt.formats.rows import BadRow, amount_of, bad_value, cells_by_column, lines_of, read_rows
+from ioopt.formats.swf.log import SwfJob
+
+NEEDED = ("Submit", "Start", "End", "State")
+SIZES = ("AllocCPUS", "NCPUS", "AllocTRES", "ReqCPUS", "ReqTRES")
+"""Columns that say the processors of a job, the first that knows them counts."""
+_READ = frozenset(
+    {*NEEDED, *SIZES, "JobID", "JobIDRaw", "Cluster", "Eligible", "Elapsed", "ElapsedRaw"}
+    | {"Suspended", "Timelimit", "TimelimitRaw", "User", "Account", "QOS", "Partition"}
+)
+_PLAIN = _READ | {
+    "", "AllocNodes", "AssocID", "CPUTime", "CPUTimeRAW", "ConsumedEnergy", "DBIndex",
+    "DerivedExitCode", "ExitCode", "GID", "Group", "MaxRSS", "NNodes", "NTasks", "NodeList",
+    "Planned", "Priority", "QOSRAW", "ReqMem", "ReqNodes", "Reserved", "SystemCPU", "TotalCPU",
+    "UID", "UserCPU",
+}  # fmt: skip
+"""Columns of numbers, times and names of the site; any other may hold a text of a user."""
+_JOB = re.compile(r"(\d{1,12})(?:[_+.\[].*)?", re.ASCII)
+_SCALED = re.compile(r"([^A-Za-z]+)([KMGTP]?)")
+_LARGEST_SIZE = 1e12
+
+
+def read_sacct(
+    text: str,
+    name: str,
+    said: Warnings,
+    zone: tzinfo,
+    cluster: str | None = None,
+    skip_bad: float | None = None,
+) -> tuple[list[SwfJob], list[str]]:
+    """Return the jobs in *text* and remarks on rows; steps are left out.
+
+    Of several clusters *cluster* is read, and has to be named.
+    """
+    lines = [(number, line) for number, line in enumerate(lines_of(text), 1) if line.strip()]
+    heading = lines[0][1].strip()
+    reader = _Reader(heading.split("|"), said, zone, cluster)
+    lacking = reader.lacking()
+    if lacking:
+        raise InstanceError(
+            f"{name}: line {lines[0][0]}: no column {', '.join(lacking)}; ask sacct for it (-o)"
+        )
+    rows = (row for row in reader.whole_rows(lines[1:]) if row[1].strip() != heading)
+    jobs, remarks = read_rows(rows, reader.job, name, skip_bad)
+    listed = ", ".join(f"{key} ({count} rows)" for key, count in reader.clusters.items())
+    if cluster is not None and cluster not in reader.clusters:
+        raise UsageError(f"--cluster {cluster}: {name} has {listed or 'no column Cluster'}")
+    if cluster is None and len(reader.clusters) > 1:
+        raise InstanceError(f"{name}: jobs of {listed}; choose one (import sacct --cluster NAME)")
+    return jobs, remarks
+
+
+@dataclass
+class _Reader:
+    """Reads rows of one heading, and counts what was odd and the rows of each cluster."""
+
+    columns: Sequence[str]
+    said: Warnings
+    zone: tzinfo
+    cluster: str | None
+    clusters: Counter[str] = field(default_factory=Counter)
+
+    def lacking(self) -> list[str]:
+        """Return the columns that are needed and not there."""
+        lacking = [column for column in NEEDED if column not in self.columns]
+        if not {"JobID", "JobIDRaw"} & set(self.columns):
+            lacking.append("JobID")
+        if not set(SIZES) & set(self.columns):
+            lacking.append(" or ".join(SIZES))
+        return lacking
+
+    def whole_rows(self, lines: Sequence[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+        """Join lines that a line break within a text has cut, where rows begin with a job.
+
+        Such a line begins with no job, and has fewer cells than the heading.
+        """
+        joins = self.columns[0] in ("JobID", "JobIDRaw") and bool(self._texts())
+        number, row = 0, ""
+        for at, line in lines:
+            cells = line.split("|")
+            names_job = len(cells) > 1 and _JOB.fullmatch(cells[0])
+            begins = names_job or len(cells) >= len(self.columns)
+            if row and joins and not begins:
+                self.said["line breaks within a text, joined, in line"].append(str(at))
+                row += f"\n{line}"
+                continue
+            if row:
+                yield number, row
+            number, row = at, line
+        if row:
+            yield number, row
+
+    def _texts(self) -> list[int]:
+        """Return the places of the columns in which there may be a | or a line break."""
+        return [place for place, column in enumerate(self.columns) if column not in _PLAIN]
+
+    def cells(self, line: str) -> dict[str, str]:
+        """Return the cells of a row by column.
+
+        More than the heading has belong to the text in it. Of several texts each may have
+        them: what stands between the first and the last is not known then. An empty cell
+        too many may be a | at the end of the line.
+        """
+        cells = line.split("|")
+        surplus = len(cells) - len(self.columns)
+        texts = self._texts()
+        if surplus > 0 and texts:
+            first, last = texts[0], texts[-1]
+            unsure = self.columns[first : last + 1]
+            ends_empty = not cells[-1] and self.columns[-1] in _READ
+            if _READ & set(unsure) or ends_empty:
+                names = ", ".join(self.columns[place] for place in texts)
+                raise BadRow(f"a | in {names}: leave {names} out of -o")
+            self.said["a | within a text, in job"].append(cells[0])
+            cells[first : last + 1 + surplus] = [""] * len(unsure)
+        try:
+            return cells_by_column(self.columns, cells)
+        except BadRow as error:
+            if surplus == 0:
+                raise
+            cause = "a | in a cell" if surplus > 0 else "cut off, or a line break in a cell"
+            raise BadRow(f"{error}: {cause}", f"{error.cause}: {cause}") from None
+
+    def job(self, line: str) -> SwfJob | None:
+        """Return the job of a row; None: a step, or a job of another cluster."""
+        if self.columns[0] in ("JobID", "JobIDRaw"):
+            first = line.partition("|")[0]
+            if "." in first:
+                self.said["steps, not read"].append(first)
+                return None
+        row = self.cells(line)
+        name = row.get("JobID") or row.get("JobIDRaw", "")
+        if "." in name:
+            self.said["steps, not read"].append(name)
+            return None
+        if row.get("Cluster"):
+            self.clusters[row["Cluster"]] += 1
+            if self.cluster not in (None, row["Cluster"]):
+                return None
+        return self._job(name, row)
+
+    def _job(self, name: str, row: dict[str, str]) -> SwfJob:
+        raw = row.get("JobIDRaw") or name
+        number = _JOB.fullmatch(raw)
+        if number is None:
+            raise bad_value("JobID", raw, "does not begin with a number")
+        if "_" in name and not row.get("JobIDRaw"):
+            self.said[
+                "array tasks by the number of their array (column JobIDRaw has their own)"
+            ].append(name)
+        elapsed = _first(
+            _number_or_none(row.get("ElapsedRaw", ""), "ElapsedRaw"),
+            span_of(row.get("Elapsed", ""), "Elapsed"),
+        )
+        suspended = span_of(row.get("Suspended", ""), "Suspended") or 0.0
+        times = in_order(
+            [
+                readings_of(row.get(column, ""), self.zone, column, self.said)
+                for column in ("Submit", "Eligible", "Start", "End")
+            ],
+            None if elapsed is None else elapsed + suspended,
+        )
+        state = row["State"].partition(" ")[0]
+        if state in ("PENDING", "CANCELLED") and times.start == times.end:
+            times = times._replace(start=None)
+        if elapsed is None and suspended and times.start and times.end:
+            elapsed = times.end - times.start - suspended
+        limit = span_of(row.get("Timelimit", ""), "Timelimit")
+        minutes = _number_or_none(row.get("TimelimitRaw", ""), "TimelimitRaw")
+        if minutes is not None:
+            limit = 60.0 * minutes
+        return job_of(
+            name,
+            state,
+            times,
+            self.said,
+            number=int(number[1]),
+            elapsed=elapsed,
+            processors=self._processors(name, row),
+            limit=limit or None,
+            user=row.get("User") or None,
+            group=row.get("Account") or None,
+            queue=row.get("QOS") or None,
+            partition=row.get("Partition", "").partition(",")[0] or None,
+        )
+
+    def _processors(self, name: str, row: dict[str, str]) -> int | None:
+        """Return the processors of the first column that says some."""
+        for column in SIZES:
+            cell = row.get(column, "")
+            if column.endswith("TRES"):
+                cell = _cpu_of(cell, column)
+            if not cell:
+                continue
+            size = _count(cell, column)
+            if cell[-1:].isalpha():
+                self.said["sizes cut to K or M (sacct --noconvert has all digits)"].append(name)
+            if size:
+                return size
+        return None
+
+
+def _cpu_of(cell: str, column: str) -> str:
+    """Return the value of cpu in ``billing=64,cpu=64,node=2``; empty: none."""
+    found = ""
+    for part in cell.split(",") if cell else ():
+        key, equals, value = part.partition("=")
+        if not equals:
+            raise bad_value(column, cell, "is no list such as cpu=64,node=2")
+        if key == "cpu":
+            found = value
+    return found
+
+
+def _count(cell: str, column: str) -> int:
+    """Return the processors of ``64`` or, in units of powers of 1024, of ``2.50K``."""
+    scaled = _SCALED.fullmatch(cell)
+    if scaled is None:
+        raise bad_value(column, cell, "is no number of processors")
+    number, unit = scaled.groups()
+    size = amount_of(number, column) * 1024 ** " KMGTP".index(unit or " ")
+    if size > _LARGEST_SIZE or (size != int(size) and not unit):
+        raise bad_value(column, cell, "is no number of processors")
+    return round(size)
+
+
+def _number_or_none(cell: str, column: str) -> float | None:
+    """Return the number in *cell*; None: a word such as UNLIMITED, or empty."""
+    return None if not cell or cell[0].isalpha() else amount_of(cell, column)
+
+
+def _first(*values: float | None) -> float | None:
+    return next((value for value in values if value is not None), None)
