@@ -342,7 +342,7 @@ def test_a_worker_that_is_retired_hands_its_work_on():
 def test_restarted_workers_take_the_next_graph():
     """Dask drops the first graph with its workers; their nannies start them again."""
     graph, last = tree_graph(8)
-    with placing(2, processes=True) as (made, client, report):
+    with placing(2, processes=True) as (_, client, report):
         blocked = [client.submit(wait_for, "never", k) for k in range(6)]
         until(lambda: len(busy(client)) == 2)
         client.restart()
