@@ -50,6 +50,8 @@ REFUSED_SECONDS = 1.0
 REFUSED_BYTES = 64 << 20
 """Of a refused body so much is read, as long as each piece comes within that time."""
 POLL_SECONDS = 0.1
+LATE = b'"code": "solver", "message": "no answer within'
+"""What a refusal holds whose solver has let its deadline pass."""
 HEALTH = "/health"
 """The call that needs no token."""
 MESSAGES = "/v1/messages"
@@ -117,7 +119,10 @@ class Decider:
                 while not reply.done():  # it may be about to begin its process
                     self._process.end()
                     await asyncio.wait({reply}, timeout=POLL_SECONDS)
-            return await reply
+            answer = await reply
+            if left is not None and LATE in answer:
+                self._process.end()  # the solver still runs there
+            return answer
 
     def close(self) -> None:
         """Kill the process for good."""

@@ -22,11 +22,13 @@ DEFAULT_DEADLINE_SECONDS = 10.0
 METHODS = {
     "IoArbiter": ["request", "progress", "finish", "decide"],
     "GangScheduler": ["arrive", "depart", "served", "matrix"],
-    "ReplicationPlanner": ["submit", "plan", "next", "staged", "evicted", "completed"],
+    "ReplicationPlanner": [
+        *("submit", "plan", "next", "staged", "evicted", "completed", "joined", "lost"),
+    ],
     "WorkDirectory": ["ready", "expect", "next", "started", "ended", "failed"],
     "WorkflowDispatcher": [
         *("submit", "next", "completed", "failed", "withdraw", "observe", "forget"),
-        *("lost", "back", "staged", "evicted"),
+        *("lost", "back", "joined", "staged", "evicted"),
     ],
     "GangednessMonitor": ["observe", "ratio", "classify", "evidence"],
 }
@@ -249,8 +251,8 @@ def checked(message: Json, sessions: Container[int] | None = None) -> AnyMessage
         said = f"op {operation!r} has no key {unknown[0]!r:.60}; known: {may}"
         raise MessageError("invalid", said)
     session = message.get("session")
-    known = type(session) is int and (sessions is None or session in sessions)
-    if "session" in keys and not known:
+    is_there = type(session) is int and (sessions is None or session in sessions)
+    if "session" in keys and not is_there:
         raise no_session(session)
     try:
         return model.model_validate(message)

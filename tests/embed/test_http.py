@@ -1,5 +1,6 @@
 """The service over HTTP: the messages of the other services, a token."""
 
+import asyncio
 import contextlib
 import http.client
 import json
@@ -23,7 +24,7 @@ from ioopt.version import __version__
 
 pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
-from ioopt.embed.http import HttpServer, read_token
+from ioopt.embed.http import Decider, HttpServer, read_token
 
 MACHINE = {
     "network": {"remote_bytes_per_second": 1e6, "replica_bytes_per_second": 1e8},
@@ -288,6 +289,33 @@ def test_a_reply_to_another_message_is_refused(reply):
     made._command = [sys.executable, "-c", "print(input())"]
     assert made.handle(b"{}") == b"{}\n"
     made.end()
+
+
+def test_a_solver_past_its_deadline_is_ended(monkeypatch):
+    """Its process, that is; one that has answered, if only "no", goes on."""
+    ended = []
+    monkeypatch.setattr(LineProcess, "end", lambda self: ended.append(1))
+
+    async def answered(error):
+        service = Service()
+        service._guard.ask = lambda *_: (None, error)
+        monkeypatch.setattr(LineProcess, "handle", lambda self, body: service.handle(body))
+        message = {"ioopt": 1, "op": "decide", "instance": SNAPSHOT}
+        left = asyncio.create_task(asyncio.Event().wait())
+        await Decider(4096, False).answer(json.dumps(message).encode(), left)
+        left.cancel()
+        return len(ended)
+
+    assert asyncio.run(answered("no answer within 1 s")) == 1
+    assert asyncio.run(answered("the solver failed")) == 1
+
+
+def test_a_client_library_is_answered(server):
+    httpx = pytest.importorskip("httpx")
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    with httpx.Client(base_url=server.endpoint, headers=headers, trust_env=False) as client:
+        for number in range(3):  # over one connection
+            assert client.post(MESSAGES, json=PING | {"id": number}).json()["id"] == number
 
 
 def test_the_solver_of_a_client_that_left_is_ended():
