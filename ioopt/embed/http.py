@@ -17,6 +17,7 @@ import stat
 from collections.abc import Iterator
 from http import HTTPStatus
 from pathlib import Path
+from typing import ClassVar
 
 import h11
 import uvicorn
@@ -25,6 +26,7 @@ from fastapi.exceptions import HTTPException
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, TypeAdapter
 from starlette.exceptions import HTTPException as StarletteError
+from starlette.requests import ClientDisconnect
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ioopt.embed.messages import (
@@ -46,9 +48,11 @@ IDLE_SECONDS = 300
 """How long a connection may stay without a call, and a body without a further piece."""
 HEAD_SECONDS = 30.0
 """How long a connection may take for the head of its first call."""
-REFUSED_SECONDS = 1.0
+MAX_UNHEARD = 128
+"""Connections that may at once be waited for like that."""
+REFUSED_SECONDS = 5.0
 REFUSED_BYTES = 64 << 20
-"""Of a refused body so much is read, as long as each piece comes within that time."""
+"""Of a refused body no more is read, and for no longer."""
 POLL_SECONDS = 0.1
 LATE = b'"code": "solver", "message": "no answer within'
 """What a refusal holds whose solver has let its deadline pass."""
@@ -130,19 +134,31 @@ class Decider:
 
 
 class Connection(H11Protocol):
-    """A connection of uvicorn's that gives up one whose first call never comes."""
+    """A connection of uvicorn's that is closed if its first call does not come.
+
+    Where many are waited for, a new one takes the place of the oldest: connections that
+    say nothing keep nobody out.
+    """
+
+    unheard: ClassVar[dict["Connection", None]] = {}
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for a call."""
         super().connection_made(transport)
-        self._unheard = self.loop.call_later(HEAD_SECONDS, self._give_up)
+        while len(self.unheard) >= MAX_UNHEARD:
+            next(iter(self.unheard)).give_up()
+        self.unheard[self] = None
+        self._timer = self.loop.call_later(HEAD_SECONDS, self.give_up)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait no more."""
-        self._unheard.cancel()
+        self._timer.cancel()
+        self.unheard.pop(self, None)
         super().connection_lost(exc)
 
-    def _give_up(self) -> None:
+    def give_up(self) -> None:
+        """Close the connection if there has been no call."""
+        self.unheard.pop(self, None)
         if self.cycle is None:
             self.transport.close()
 
@@ -327,13 +343,12 @@ async def _left(request: Request) -> bytes:
 async def _skip_body(request: Request) -> None:
     """Read a little of a body that nobody wants: who sends it would else see a reset."""
     read = 0
-    with contextlib.suppress(Exception):
-        async with asyncio.timeout(REFUSED_SECONDS) as idle:
+    with contextlib.suppress(TimeoutError, RuntimeError, ClientDisconnect):
+        async with asyncio.timeout(REFUSED_SECONDS):
             async for piece in request.stream():
                 read += len(piece)
                 if read > REFUSED_BYTES:
                     break
-                idle.reschedule(asyncio.get_running_loop().time() + REFUSED_SECONDS)
 
 
 def _message_schema() -> Json:

@@ -193,12 +193,22 @@ def test_a_connection_that_says_nothing_or_half_a_call_holds_nobody_up(server):
     head = f"POST {MESSAGES} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\n"
     halves = (b"", b"POST", head.encode(), head.encode() + b"Content-Length: 4000\r\n\r\n{")
     with contextlib.ExitStack() as stack:
-        for half in halves * 20:  # more than bodies of the longest kind may wait
+        for half in halves * 50:  # more than may be waited for
             client = stack.enter_context(socket.create_connection((host, int(port))))
             client.sendall(half)
         assert call(server, "POST", MESSAGES, PING)[1]["ok"]
     assert call(server, "POST", MESSAGES, PING)[1]["ok"]
     assert server._unanswered_bytes == 0
+
+
+def test_a_refused_body_that_never_ends_is_read_for_a_while_only(server, monkeypatch):
+    """No clock: the time is over before it begins."""
+    monkeypatch.setattr("ioopt.embed.http.REFUSED_SECONDS", 0.0)
+    host, port = server.endpoint.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port))) as client:
+        head = f"POST {MESSAGES} HTTP/1.1\r\nHost: x\r\nContent-Length: 9000\r\n\r\n"
+        client.sendall(head.encode())
+        assert client.makefile("rb").read().startswith(b"HTTP/1.1 401")
 
 
 def test_what_is_no_call_is_refused_in_json(server):
