@@ -338,6 +338,19 @@ def test_a_worker_that_is_retired_hands_its_work_on():
     assert report.notes == []
 
 
+def test_what_is_lost_after_the_placement_ended_is_made_again_anywhere():
+    """No pin to the worker that is gone outlives the placement."""
+    with cluster(False, 2) as made, distributed.Client(made, set_as_default=False) as client:
+        with adapter.placed(client) as report:
+            kept = client.submit(bytes, 1000)
+            assert kept.result() == bytes(1000) and report.decisions == 0
+        (address,) = client.who_has(kept)[kept.key]
+        worker = next(w for w in made.workers.values() if w.address == address)
+        made.sync(worker.close)
+        until(lambda: len(client.scheduler_info()["workers"]) == 1)
+        assert kept.result(timeout=HANGS_SECONDS) == bytes(1000)
+
+
 @pytest.mark.slow
 def test_restarted_workers_take_the_next_graph():
     """Dask drops the first graph with its workers; their nannies start them again."""

@@ -344,6 +344,9 @@ def placed(
 def _end(dask_scheduler: "Scheduler") -> Report:
     placement: Placement = dask_scheduler.plugins[Placement.name]  # type: ignore[assignment]
     placement.let_go()
+    for task in dask_scheduler.tasks.values():  # one may have to run again
+        if isinstance(task.worker_restrictions, Pin):
+            task.worker_restrictions = None
     return placement.report
 
 
