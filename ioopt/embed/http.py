@@ -23,7 +23,6 @@ import h11
 import uvicorn
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import HTTPException
-from fastapi.responses import JSONResponse
 from pydantic import BaseModel, TypeAdapter
 from starlette.exceptions import HTTPException as StarletteError
 from starlette.requests import ClientDisconnect
@@ -235,10 +234,10 @@ class HttpServer:
     def _app(self) -> FastAPI:
         app = FastAPI(title="ioopt", version=__version__, redirect_slashes=False, redoc_url=None)
 
-        @app.get(HEALTH)
-        async def health() -> Health:
+        @app.get(HEALTH, response_model=Health)
+        async def health() -> Response:
             """Say that the service is there, and its version."""
-            return Health(version=__version__)
+            return _said(200, {"version": __version__})
 
         refused: dict[int | str, Json] = {
             401: {"model": Error, "description": "No token, or a wrong one"},
@@ -262,12 +261,11 @@ class HttpServer:
             await _skip_body(request)
             known = error.status_code in (404, 405)
             said = "no such call" if known else error.detail
-            headers = {"Connection": "close"}
-            return JSONResponse({"error": said}, error.status_code, headers)
+            return _said(error.status_code, {"error": said}, {"Connection": "close"})
 
         @app.exception_handler(Exception)
         async def fail(request: Request, error: Exception) -> Response:
-            return JSONResponse({"error": type(error).__name__}, 500)
+            return _said(500, {"error": type(error).__name__})
 
         openapi = app.openapi
 
@@ -331,6 +329,11 @@ class HttpServer:
             return await self._sessions.answer(line, None)
         except MessageError as error:
             return refusal(identity, error.code, error.text)
+
+
+def _said(status: int, value: Json, headers: dict[str, str] | None = None) -> Response:
+    """A JSON body written as the other services write it."""
+    return Response(json.dumps(value), status, headers, "application/json")
 
 
 async def _left(request: Request) -> bytes:

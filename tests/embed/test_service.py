@@ -197,7 +197,13 @@ def are_own(replies):
     return all(reply["ok"] for reply in replies[1::2])
 
 
-@pytest.mark.parametrize(("deadline", "stderr"), [(60, subprocess.PIPE), (None, subprocess.STDOUT)])
+@pytest.mark.parametrize(
+    ("deadline", "stderr"),
+    [
+        (60, subprocess.PIPE),
+        pytest.param(None, subprocess.STDOUT, marks=pytest.mark.slow),
+    ],
+)
 def test_what_a_solver_prints_is_no_reply(tmp_path, deadline, stderr):
     """Of Python, a descriptor, a program and C; with standard error in the same pipe too.
 
