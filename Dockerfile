@@ -1,7 +1,7 @@
 # ioopt with machine code compiled beforehand:  docker build -t ioopt . && docker run --rm ioopt compare cycle3
 FROM python:3.11-slim
 COPY . /src
-RUN pip install --no-cache-dir "/src[fast,plot]" && rm -rf /src
+RUN pip install --no-cache-dir "/src[fast,plot,serve]" && rm -rf /src
 # Kernels are kept where every user may read them.
 ENV NUMBA_CACHE_DIR=/var/cache/ioopt OMP_NUM_THREADS=1
 RUN mkdir -p "$NUMBA_CACHE_DIR" && ioopt -q doctor --compile && useradd --create-home --uid 1000 ioopt

@@ -89,6 +89,9 @@ EXTRAS = {
     "distributed": "campaign",
     "psutil": "campaign",
     "zmq": "batsim",
+    "fastapi": "serve",
+    "uvicorn": "serve",
+    "httpx": "serve",
     "snakemake": "embed",
     "darshan": "darshan",
 }

@@ -30,6 +30,9 @@ PARTS = {
     "matplotlib": "ioopt plot, reports, compare --plot",
     "distributed": "sweeps over several machines, the Dask adapter",
     "zmq": "ioopt serve --batsim",
+    "fastapi": "ioopt serve --http",
+    "uvicorn": "ioopt serve --http",
+    "httpx": "ioopt serve --http: clients and tests",
     "snakemake": "the scheduler plugin for Snakemake",
     "darshan": "Darshan logs in binary form",
 }

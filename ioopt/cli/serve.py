@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import signal
 import sys
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ioopt.cli.lazy import IooptCommand
 from ioopt.embed.service import MAX_LINE_BYTES
-from ioopt.errors import UsageError
+from ioopt.errors import UsageError, missing
 
 if TYPE_CHECKING:
     from ioopt.embed.adapters.batsim_transport import BatsimServer
@@ -34,6 +35,9 @@ Examples:
               help="Serve HTTP; without a host this machine alone. Needs --token-file.")  # fmt: skip
 @click.option("--token-file", metavar="FILE",
               help="With --http: the token that callers need; made if it is missing.")  # fmt: skip
+@click.option("--allow-own", is_flag=True,
+              help="With --http: callers may name functions of their own (module:function) as "
+              "solvers, and so run any code that is here.")  # fmt: skip
 @click.option("--batsim", "endpoint", metavar="ENDPOINT",
               help="Decide for Batsim (protocol 4), which connects to this ZeroMQ endpoint; "
               "tcp://*:PORT is this machine alone, tcp://0.0.0.0:PORT every interface.")  # fmt: skip
@@ -55,33 +59,51 @@ def serve(
     endpoint: str | None,
     address: str | None,
     token_file: str | None,
+    allow_own: bool,
     **batsim: Any,
 ) -> None:
     """Answer a line of JSON with a line of JSON until the input ends or SIGTERM arrives.
 
     See the page on embedding for the messages and the limits. On SIGTERM what has arrived is still
-    answered, for 3 seconds at most.
+    answered, for 3 seconds at most; Ctrl-C ends the service within one. What a solver prints goes
+    to standard error.
     """
-    from ioopt.embed.transport import SocketServer, StdioServer
+    from ioopt.embed.transport import (
+        DRAIN_SECONDS,
+        INTERRUPT_SECONDS,
+        SocketServer,
+        StdioServer,
+    )
 
     if [stdio, path is not None, endpoint is not None, address is not None].count(True) != 1:
         raise UsageError("give one of --stdio, --socket PATH, --http ADDRESS and --batsim ENDPOINT")
+    if allow_own and address is None:
+        raise UsageError("--allow-own belongs to --http; elsewhere own solvers are served")
     server: SocketServer | StdioServer | BatsimServer | HttpServer
     if address is not None:
-        from ioopt.embed.http import HttpServer, read_token
-
-        if token_file is None:
-            raise UsageError("--http needs --token-file FILE, which is made if it is missing")
-        server = HttpServer(address, read_token(token_file), max_bytes)
+        server = _http(address, token_file, max_bytes, allow_own)
     elif endpoint is not None:
         server = _batsim(endpoint, **batsim)
     else:
         server = StdioServer(max_bytes) if path is None else SocketServer(path, max_bytes)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: server.stop())
+
+    signal.signal(signal.SIGTERM, lambda *_: server.stop(DRAIN_SECONDS))
+    signal.signal(signal.SIGINT, lambda *_: server.stop(INTERRUPT_SECONDS))
     if server.endpoint:  # said last: whoever waits for it may send signals
         print(f"listening on {server.endpoint}", file=sys.stderr, flush=True)
     server.run()
+
+
+def _http(address: str, token_file: str | None, max_bytes: int, allow_own: bool) -> HttpServer:
+    if token_file is None:
+        raise UsageError("--http needs --token-file FILE, which is made if it is missing")
+    for package in ("fastapi", "uvicorn"):
+        if find_spec(package) is None:
+            raise missing(package, "serve --http")
+    from ioopt.embed.http import HttpServer, read_token
+
+    token = read_token(token_file)
+    return HttpServer(address, token, max_bytes, allow_own=allow_own)
 
 
 def _batsim(

@@ -145,5 +145,5 @@ def _called(wanted: Callable[[], T]) -> tuple[Any, str | None]:
     """The value of the call and None, or None and why it failed."""
     try:
         return wanted(), None
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a solver that exits ends nothing else
         return None, f"the solver failed ({type(error).__name__}: {error})"

@@ -1,10 +1,12 @@
-"""The service over HTTP: messages as JSON bodies.
+"""The service over HTTP: messages as JSON bodies, by FastAPI and uvicorn.
 
-Loopback unless another address is given; every call but ``/health`` needs the token,
-as ``Authorization: Bearer TOKEN``. One message is answered after the other, by a process of its
-own, so that other calls and the end of the service never wait for a solver; sessions belong to the service.
+Loopback unless another address is given; every call that decides needs the token, as
+``Authorization: Bearer TOKEN``. Two processes decide, one message after the other each:
+one solves (``decide``), the other keeps the sessions, which belong to the service. So no
+solver holds up the connections, and the solver of a client that has left can be ended.
 """
 
+import asyncio
 import contextlib
 import hmac
 import json
@@ -12,23 +14,50 @@ import os
 import secrets
 import socket
 import stat
-from http.server import BaseHTTPRequestHandler
+from collections.abc import Iterator
+from http import HTTPStatus
 from pathlib import Path
-from socketserver import ThreadingTCPServer
-from threading import BoundedSemaphore, Lock, Thread
+from typing import ClassVar
 
+import h11
+import uvicorn
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import HTTPException
+from pydantic import BaseModel, TypeAdapter
+from starlette.exceptions import HTTPException as StarletteError
+from starlette.requests import ClientDisconnect
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from ioopt.embed.messages import (
+    Answered,
+    AnyMessage,
+    Decide,
+    MessageError,
+    Refusal,
+    checked,
+    parsed,
+    refusal,
+)
 from ioopt.embed.transport import DRAIN_SECONDS, MAX_UNFINISHED_BYTES, LineProcess
 from ioopt.errors import UsageError
+from ioopt.problems.base import Json
 from ioopt.version import __version__
 
-IDLE_SECONDS, POLL_SECONDS = 300.0, 0.1
-REFUSED_SECONDS, REFUSED_PIECES, PIECE_BYTES = 1.0, 1024, 1 << 16
-"""Of a refused body so many pieces are read, as long as each comes within that time."""
-
-
+IDLE_SECONDS = 300
+"""How long a connection may stay without a call, and a body without a further piece."""
+HEAD_SECONDS = 30.0
+"""How long a connection may take for the head of its first call."""
+MAX_UNHEARD = 128
+"""Connections that may at once be waited for like that."""
+REFUSED_SECONDS = 5.0
+REFUSED_BYTES = 64 << 20
+"""Of a refused body no more is read, and for no longer."""
+POLL_SECONDS = 0.1
+LATE = b'"code": "solver", "message": "no answer within'
+"""What a refusal holds whose solver has let its deadline pass."""
 HEALTH = "/health"
 """The call that needs no token."""
-METHODS = {"/v1/messages": "POST", HEALTH: "GET"}
+MESSAGES = "/v1/messages"
 
 
 def read_token(path: str) -> str:
@@ -62,103 +91,289 @@ def _known_token(path: str) -> str:
     return token
 
 
-class HttpServer(ThreadingTCPServer):
-    """Serves *address* (``PORT`` or ``HOST:PORT``; port 0: any), a thread a connection.
+class Error(BaseModel):
+    """Why a call was not taken."""
 
-    Raises UsageError for an address that is none or that cannot be had.
+    error: str
+
+
+class Health(BaseModel):
+    """The version that answers."""
+
+    version: str
+
+
+class Decider:
+    """A process that answers messages, one after the other."""
+
+    def __init__(self, max_bytes: int, allow_own: bool) -> None:
+        self._process = LineProcess(max_bytes, allow_own=allow_own)
+        self._turn = asyncio.Lock()
+
+    async def answer(self, body: bytes, left: "asyncio.Task[bytes] | None") -> bytes:
+        """The reply to one message; where its client has *left*, its solver is ended."""
+        async with self._turn:
+            if left is not None and left.done():
+                return left.result()
+            loop = asyncio.get_running_loop()
+            reply = loop.run_in_executor(None, self._process.handle, body)
+            if left is not None:
+                await asyncio.wait({reply, left}, return_when=asyncio.FIRST_COMPLETED)
+                while not reply.done():  # it may be about to begin its process
+                    self._process.end()
+                    await asyncio.wait({reply}, timeout=POLL_SECONDS)
+            answer = await reply
+            if left is not None and LATE in answer:
+                self._process.end()  # the solver still runs there
+            return answer
+
+    def close(self) -> None:
+        """Kill the process for good."""
+        self._process.close()
+
+
+class Connection(H11Protocol):
+    """A connection of uvicorn's that is closed if its first call does not come.
+
+    Where many are waited for, a new one takes the place of the oldest: connections that
+    say nothing keep nobody out.
     """
 
-    allow_reuse_address = daemon_threads = True
+    unheard: ClassVar[dict["Connection", None]] = {}
 
-    def __init__(self, address: str, token: str, max_bytes: int) -> None:
-        host, _, port = address.rpartition(":")
-        if not port.isdecimal() or int(port) > 65535:
-            raise UsageError(f"--http {address}: wanted PORT or HOST:PORT, such as 127.0.0.1:8080")
-        host = host.strip("[]") or "127.0.0.1"
-        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        self.token, self.max_bytes = token.encode(), max_bytes
-        self.turn, self.places = Lock(), BoundedSemaphore(max(1, MAX_UNFINISHED_BYTES // max_bytes))
-        try:
-            super().__init__((host, int(port)), Handler)
-        except OSError as error:
-            raise UsageError(f"{host}:{port}: {error}") from None
-        self.endpoint = "http://{}:{}".format(*self.server_address[:2])
-        self.service = LineProcess(max_bytes)
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for a call."""
+        super().connection_made(transport)
+        while len(self.unheard) >= MAX_UNHEARD:
+            next(iter(self.unheard)).give_up()
+        self.unheard[self] = None
+        self._timer = self.loop.call_later(HEAD_SECONDS, self.give_up)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait no more."""
+        self._timer.cancel()
+        self.unheard.pop(self, None)
+        super().connection_lost(exc)
+
+    def give_up(self) -> None:
+        """Close the connection if there has been no call."""
+        self.unheard.pop(self, None)
+        if self.cycle is None:
+            self.transport.close()
+
+    def send_400_response(self, msg: str) -> None:
+        """Say in JSON, as to every other refused call, that this is not HTTP."""
+        body = json.dumps({"error": msg}).encode()
+        headers = [("Content-Type", "application/json"), ("Content-Length", str(len(body))),
+                   ("Connection", "close")]  # fmt: skip
+        reason = HTTPStatus.BAD_REQUEST.phrase
+        head = h11.Response(status_code=400, headers=headers, reason=reason.encode())
+        for event in (head, h11.Data(data=body), h11.EndOfMessage()):
+            self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
+
+
+class _Uvicorn(uvicorn.Server):
+    """uvicorn, which leaves the signals to the command."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Take none."""
+        yield
+
+
+class HttpServer:
+    """Serves *address* (``PORT`` or ``HOST:PORT``; port 0: any).
+
+    Solvers of callers (``module:function``) run with *allow_own* alone. Raises UsageError
+    for an address that is none or that cannot be had.
+    """
+
+    def __init__(
+        self, address: str, token: str, max_bytes: int, *, allow_own: bool = False
+    ) -> None:
+        self._socket = _listen(address)
+        host, port = self._socket.getsockname()[:2]
+        self.endpoint = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        self._token = token.encode()
+        self._max_bytes = max_bytes
+        self._unanswered_bytes = 0
+        self._solving = Decider(max_bytes, allow_own)
+        self._sessions = Decider(max_bytes, allow_own)
+        config = uvicorn.Config(
+            self._app(),
+            http=Connection,
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            log_level="critical",
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            timeout_keep_alive=IDLE_SECONDS,
+        )
+        self._uvicorn = _Uvicorn(config)
 
     def run(self) -> None:
         """Serve until :meth:`stop`."""
-        with self:
-            self.serve_forever(POLL_SECONDS)
+        asyncio.run(self._serve())
 
-    def stop(self) -> None:
-        """Stop; may be called from a signal handler, which must not wait for it."""
-        Thread(target=self._end).start()
+    def stop(self, seconds: float = DRAIN_SECONDS) -> None:
+        """Accept no more and end within about *seconds*; a signal handler may call it."""
+        self._uvicorn.config.timeout_graceful_shutdown = int(seconds)
+        self._uvicorn.should_exit = True
 
-    def _end(self) -> None:
-        """Accept no more, give what is being decided a little time, end the process that decides."""
-        self.shutdown()
-        self.turn.acquire(timeout=DRAIN_SECONDS)
-        self.service.end()
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """A connection that breaks off is nobody else's business."""
-
-
-class Handler(BaseHTTPRequestHandler):
-    """The calls that come by one connection."""
-
-    server: HttpServer
-    protocol_version = "HTTP/1.1"
-    timeout = IDLE_SECONDS
-    wbufsize = -1
-    """Head and body go out in one piece: a second one would wait 40 ms for an acknowledgement."""
-    error_content_type, error_message_format = "application/json", '{"error": "%(message)s"}'
-
-    def _answer(self) -> None:
-        path, server = self.path.partition("?")[0], self.server
-        if self.command != METHODS.get(path):
-            return self._refuse(405 if path in METHODS else 404, "no such call")
-        given = self.headers.get("Authorization", "").removeprefix("Bearer ")
-        if path != HEALTH and not hmac.compare_digest(given.encode(), server.token):
-            return self._refuse(401, "no token, or not that of the token file")
-        size = self.headers.get("Content-Length", "0")
-        if "Transfer-Encoding" in self.headers or not size.isdecimal():
-            return self._refuse(411, "a body needs a Content-Length")
-        if int(size) > server.max_bytes:
-            return self._refuse(413, f"a body has at most {server.max_bytes} bytes")
-        if not server.places.acquire(blocking=False):
-            return self._refuse(503, "too many calls at once")
+    async def _serve(self) -> None:
         try:
-            body = self.rfile.read(int(size))
-            answer = json.dumps({"version": __version__}).encode()
-            if path != HEALTH:
-                with server.turn:
-                    answer = server.service.handle(body)
+            await self._uvicorn.serve(sockets=[self._socket])
         finally:
-            server.places.release()
-        self._say(200, answer)
+            self._solving.close()
+            self._sessions.close()
+            self._socket.close()
 
-    def _refuse(self, status: int, why: str) -> None:
-        """Say why, and read a little of what still comes: who sends would else see a reset."""
-        self.close_connection = True
-        self._say(status, json.dumps({"error": why}).encode())
-        self.wfile.flush()
-        self.connection.settimeout(REFUSED_SECONDS)
-        with contextlib.suppress(OSError):
-            for _ in range(REFUSED_PIECES):
-                if not self.rfile.read(PIECE_BYTES):
+    def _app(self) -> FastAPI:
+        app = FastAPI(title="ioopt", version=__version__, redirect_slashes=False, redoc_url=None)
+
+        @app.get(HEALTH, response_model=Health)
+        async def health() -> Response:
+            """Say that the service is there, and its version."""
+            return _said(200, {"version": __version__})
+
+        refused: dict[int | str, Json] = {
+            401: {"model": Error, "description": "No token, or a wrong one"},
+            411: {"model": Error, "description": "A body without a Content-Length"},
+            413: {"model": Error, "description": "A body that is too long"},
+            503: {"model": Error, "description": "Too many calls at once"},
+        }
+
+        @app.post(
+            MESSAGES,
+            response_model=Answered | Refusal,
+            responses=refused,
+            openapi_extra=_request_schema(),
+        )
+        async def messages(request: Request) -> Response:
+            """Answer a message: its own errors are replies too, with "ok" false."""
+            return await self._answer(request)
+
+        @app.exception_handler(StarletteError)
+        async def refuse(request: Request, error: StarletteError) -> Response:
+            await _skip_body(request)
+            known = error.status_code in (404, 405)
+            said = "no such call" if known else error.detail
+            return _said(error.status_code, {"error": said}, {"Connection": "close"})
+
+        @app.exception_handler(Exception)
+        async def fail(request: Request, error: Exception) -> Response:
+            return _said(500, {"error": type(error).__name__})
+
+        openapi = app.openapi
+
+        def schema() -> Json:
+            """FastAPI's schema, the classes of the messages among its components."""
+            if app.openapi_schema is None:
+                document = openapi()
+                parts = document["components"]
+                parts["schemas"] |= _message_schema()["$defs"]
+                parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+            return app.openapi_schema or {}
+
+        app.openapi = schema  # type: ignore[method-assign]
+        return app
+
+    async def _answer(self, request: Request) -> Response:
+        """The reply to the message in a body, if the call has the token and the body a size."""
+        given = request.headers.get("authorization", "").removeprefix("Bearer ")
+        if not hmac.compare_digest(given.encode("latin-1", "replace"), self._token):
+            raise HTTPException(401, "no token, or not that of the token file")
+        size = request.headers.get("content-length", "0")
+        if "transfer-encoding" in request.headers or not size.isdecimal():
+            raise HTTPException(411, "a body needs a Content-Length")
+        if int(size) > self._max_bytes:
+            raise HTTPException(413, f"a body has at most {self._max_bytes} bytes")
+        pieces: list[bytes] = []
+        try:
+            await self._read(request, pieces)
+            reply = await self._reply(b"".join(pieces), request)
+        finally:
+            self._unanswered_bytes -= sum(map(len, pieces))
+        return Response(reply, media_type="application/json")
+
+    async def _read(self, request: Request, pieces: list[bytes]) -> None:
+        """Add the pieces of a body, as long as they come and there is room for them."""
+        now = asyncio.get_running_loop().time
+        try:
+            async with asyncio.timeout(IDLE_SECONDS) as idle:
+                async for piece in request.stream():
+                    pieces.append(piece)
+                    self._unanswered_bytes += len(piece)
+                    if self._unanswered_bytes > MAX_UNFINISHED_BYTES:
+                        raise HTTPException(503, "too many calls at once")
+                    idle.reschedule(now() + IDLE_SECONDS)
+        except TimeoutError:
+            raise HTTPException(408, "the rest of the body does not come") from None
+
+    async def _reply(self, body: bytes, request: Request) -> bytes:
+        """The reply to a message, which is checked before its turn comes."""
+        line = body.replace(b"\n", b" ")
+        identity: object = None
+        try:
+            given = await asyncio.to_thread(parsed, line, self._max_bytes)
+            identity = given.get("id")
+            if isinstance(checked(given), Decide):
+                left = asyncio.create_task(_left(request))
+                try:
+                    return await self._solving.answer(line, left)
+                finally:
+                    left.cancel()
+            return await self._sessions.answer(line, None)
+        except MessageError as error:
+            return refusal(identity, error.code, error.text)
+
+
+def _said(status: int, value: Json, headers: dict[str, str] | None = None) -> Response:
+    """A JSON body written as the other services write it."""
+    return Response(json.dumps(value), status, headers, "application/json")
+
+
+async def _left(request: Request) -> bytes:
+    """Wait until the client has left; then there is nothing to answer."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+    return b""
+
+
+async def _skip_body(request: Request) -> None:
+    """Read a little of a body that nobody wants: who sends it would else see a reset."""
+    read = 0
+    with contextlib.suppress(TimeoutError, RuntimeError, ClientDisconnect):
+        async with asyncio.timeout(REFUSED_SECONDS):
+            async for piece in request.stream():
+                read += len(piece)
+                if read > REFUSED_BYTES:
                     break
 
-    def _say(self, status: int, body: bytes) -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        if self.close_connection:
-            self.send_header("Connection", "close")
-        self.end_headers()
-        self.wfile.write(body)
 
-    def log_message(self, format: str, *args: object) -> None:
-        """Calls are not logged."""
+def _message_schema() -> Json:
+    """The JSON Schema of any message."""
+    return TypeAdapter(AnyMessage).json_schema(ref_template="#/components/schemas/{model}")
 
-    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _answer
+
+def _request_schema() -> Json:
+    """The body and the token of a call, in the words of OpenAPI."""
+    schema = {key: value for key, value in _message_schema().items() if key != "$defs"}
+    content = {"application/json": {"schema": schema}}
+    return {"requestBody": {"required": True, "content": content}, "security": [{"token": []}]}
+
+
+def _listen(address: str) -> socket.socket:
+    """A socket that listens on ``PORT`` or ``HOST:PORT``."""
+    host, _, port = address.rpartition(":")
+    if not port.isdecimal() or int(port) > 65535:
+        raise UsageError(f"--http {address}: wanted PORT or HOST:PORT, such as 127.0.0.1:8080")
+    host = host.strip("[]") or "127.0.0.1"
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, int(port)), family=family)
+    except OSError as error:
+        raise UsageError(f"{host}:{port}: {error}") from None

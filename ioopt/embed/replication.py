@@ -17,7 +17,7 @@ True
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 from pydantic_core import to_jsonable_python
@@ -116,13 +116,14 @@ class ReplicationPlanner:
         before = dict(self._files), self._tasks
         try:
             self._add_files(files)
-            self._tasks = self._tasks | self._new_tasks(tasks)
+            added = self._new_tasks(tasks)
+            self._tasks = self._tasks | added
             problem = self._problem()
-            problem.require_room()
+            self._problem(added).require_room()
         except (InstanceError, NotApplicableError):
             self._files, self._tasks = before
             raise
-        return self._planned(problem, until)
+        return self._planned_as_far_as_possible(problem, until)
 
     def _new_tasks(self, tasks: Iterable[TaskLike]) -> dict[str, Task]:
         """The tasks as given, by id; InstanceError for a known id or an unknown file."""
@@ -139,13 +140,13 @@ class ReplicationPlanner:
 
     def plan(self, deadline: float | None = 10.0) -> Decision[int]:
         """Plan afresh all tasks that have not started, from what the disks hold now."""
-        return self._planned(until=Deadline(deadline), problem=self._problem())
+        return self._planned_as_far_as_possible(self._problem(), Deadline(deadline))
 
     def _planned(self, problem: ReplicationProblem, until: Deadline) -> Decision[int]:
         """Ask the solver for an order of the waiting tasks, and keep it."""
-        if not self._tasks:
+        if not problem.tasks or not self._nodes:
             self._queues = {name: [] for name in self._nodes}
-            return Decision(0)
+            return Decision(len(self._tasks))
         deadline = None if until.limit_seconds is None else until.remaining()
         limit = None if deadline is None else AtMost(deadline * DEADLINE_SHARE)
         how: Json = {"settings": self._settings, "seed": self._seed, "time_limit": limit}
@@ -169,9 +170,13 @@ class ReplicationPlanner:
         result = found[0]
         return Decision(count, result.objective, result.bound, result.gap, result.notes)
 
-    def _problem(self) -> ReplicationProblem:
-        """The waiting tasks, and the files that they read or nodes hold, as an instance."""
-        used = {name for task in self._tasks.values() for name in (*task.inputs, *task.outputs)}
+    def _problem(self, tasks: Mapping[str, Task] | None = None) -> ReplicationProblem:
+        """The waiting *tasks* (None: all), and the files that they read or nodes hold.
+
+        Where there is no node, a boundless one stands for those to come.
+        """
+        tasks = self._tasks if tasks is None else tasks
+        used = {name for task in tasks.values() for name in (*task.inputs, *task.outputs)}
         used |= {name for held in self._holds.values() for name in held}
         nodes = tuple(
             node.model_copy(update={"holds": tuple(sorted(self._holds[name]))})
@@ -183,8 +188,9 @@ class ReplicationPlanner:
             if name in used
         )
         given = {
-            "name": "embedded", "network": self._network, "nodes": nodes, "files": files,
-            "tasks": tuple(self._tasks.values()),
+            "name": "embedded", "network": self._network, "files": files,
+            "nodes": nodes or (Node(id="a node to come"),),
+            "tasks": tuple(tasks.values()),
         }  # fmt: skip
         problem: ReplicationProblem = validate(ReplicationProblem, given, "planner")
         problem.require_batch("the planner")
@@ -196,13 +202,64 @@ class ReplicationPlanner:
         The source of a file is the first node, in the planner's order, believed to hold it.
         """
         if node not in self._nodes:
-            raise UsageError(f"there is no node {node!r}; nodes: {', '.join(self._nodes)}")
+            known = ", ".join(self._nodes) or "none"
+            said = f"there is no node {node!r}; nodes: {known}; joined(node) adds one"
+            raise UsageError(said)
         if not self._queues[node]:
             return None
         task = self._tasks.pop(self._queues[node].pop(0))
         self._running[task.id] = node, task
         missing = [name for name in task.inputs if name not in self._holds[node]]
         return Step(task.id, tuple((name, self._holder(name)) for name in missing))
+
+    def joined(
+        self, node: Mapping[str, object] | Node, deadline: float | None = 10.0
+    ) -> Decision[int]:
+        """Take a node that was not there before, or had been lost, and plan afresh.
+
+        Returns what :meth:`plan` does. Raises UsageError for a node that is there, and
+        InstanceError for one that holds unknown files; then nothing changes.
+        """
+        until = Deadline(deadline)
+        new: Node = validate(Node, node, "nodes")
+        if new.id in self._nodes:
+            raise UsageError(f"node {new.id!r} is there already")
+        self._nodes[new.id] = new
+        self._holds[new.id] = set(new.holds)
+        try:
+            problem = self._problem()
+        except InstanceError:
+            del self._nodes[new.id], self._holds[new.id]
+            raise
+        self._queues[new.id] = []
+        return self._planned_as_far_as_possible(problem, until)
+
+    def lost(self, node: str, deadline: float | None = 10.0) -> Decision[int]:
+        """Note that a node is gone with its files: its tasks wait again, and all are planned afresh.
+
+        Returns what :meth:`plan` does; a note names a task that no node takes any more.
+        """
+        until = Deadline(deadline)
+        if node not in self._nodes:
+            raise UsageError(f"there is no node {node!r}; nodes: {', '.join(self._nodes)}")
+        del self._nodes[node], self._holds[node], self._queues[node]
+        for name, (where, task) in list(self._running.items()):
+            if where == node:
+                del self._running[name]
+                self._tasks[name] = task
+        return self._planned_as_far_as_possible(self._problem(), until)
+
+    def _planned_as_far_as_possible(
+        self, problem: ReplicationProblem, until: Deadline
+    ) -> Decision[int]:
+        """Plan the tasks that some node takes; the others wait for a node that does."""
+        fitting = {task.id: task for k, task in enumerate(problem.tasks) if problem.hosts[k]}
+        left = sorted(self._tasks.keys() - fitting.keys())
+        if not left:
+            return self._planned(problem, until)
+        decision = self._planned(self._problem(fitting), until)
+        text = f"no node takes task {left[0]!r}, which waits for one that does"
+        return replace(decision, value=len(self._tasks), notes=(*decision.notes, text))
 
     def _holder(self, file: str) -> str | None:
         return next((name for name, held in self._holds.items() if file in held), None)
@@ -293,7 +350,7 @@ class ReplicationPlanner:
                 planner._running[task.id] = state["running"][task.id], task
             planner._holds = {name: set(held) for name, held in state["holds"].items()}
             planner._queues = {name: list(queue) for name, queue in state["queues"].items()}
-            planner._problem().require_room()
+            planner._problem()
             if not planner._is_whole():
                 raise ValueError("its parts contradict each other")
         return planner
@@ -301,16 +358,23 @@ class ReplicationPlanner:
     def _is_whole(self) -> bool:
         """Whether a restored state is one that this class can be in."""
         nodes = self._nodes.keys()
-        queued = sorted(name for queue in self._queues.values() for name in queue)
+        queued = [name for queue in self._queues.values() for name in queue]
         return (
             self._holds.keys() == nodes == self._queues.keys()
-            and queued == sorted(self._tasks)
+            and len(queued) == len(set(queued))
+            and self._waits_rightly(set(queued))
             and self._running.keys().isdisjoint(self._tasks)
             and all(
                 node in nodes and self._files.keys() >= set(task.inputs)
                 for node, task in self._running.values()
             )
         )
+
+    def _waits_rightly(self, queued: set[str]) -> bool:
+        """Whether all tasks stand in queues but those that no node takes."""
+        problem = self._problem()
+        fitting = {task.id for k, task in enumerate(problem.tasks) if problem.hosts[k]}
+        return queued == (fitting if self._nodes else set())
 
 
 def _order_of(plan: object) -> Order:

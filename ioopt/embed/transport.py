@@ -2,7 +2,8 @@
 
 Each connection is served by a process of its own, so that whatever solves can be stopped: Python
 cannot end a thread, and compiled code may not even let another one run. The process leads a group,
-with which the programs that its solvers start are ended too.
+with which the programs that its solvers start are ended too. What a solver prints goes to standard
+error, and what it reads is empty: the lines have descriptors of their own.
 """
 
 import contextlib
@@ -17,19 +18,24 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
+from io import TextIOWrapper
 from multiprocessing import forkserver
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import IO, NoReturn
 
-from ioopt.embed.service import MAX_LINE_BYTES, Service, refusal
-from ioopt.errors import UsageError
+from ioopt import registry
+from ioopt.embed.messages import MessageError, refusal
+from ioopt.embed.service import MAX_LINE_BYTES, Service
+from ioopt.errors import BackendFailureError, UsageError
 
 MAX_CONNECTIONS = 32
 MAX_UNFINISHED_BYTES = 256 << 20
 """Most that all connections together may have sent of lines without an end."""
 DRAIN_SECONDS = 3.0
 """How long what has arrived is still answered once the service is told to stop; 5 s are promised."""
+INTERRUPT_SECONDS = 0.3
+"""The same after Ctrl-C, which nobody wants to wait for."""
 LEAVE_SECONDS = 1.0
 """How long a process may take to notice that its client has left before it is killed."""
 _FULL_SECONDS = 0.05
@@ -37,11 +43,17 @@ _PROGRAM = (
     "import sys; sys.path.insert(0, sys.argv[1]); "
     "from ioopt.embed.transport import main; main(sys.argv[2:])"
 )
+NUMBERED, LISTED_ONLY = "numbered", "listed-only"
+"""Words for :func:`main`: lines begin with a number, solvers of callers are refused."""
+OWN_REFUSED = "over HTTP only listed solvers are served: begin the service with --allow-own"
+_NUMBER_BYTES = 24
 _FULL = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS, errno.EAGAIN)
 
 
 class StreamServer:
     """Answers every line of *source* on *sink* with one :class:`Service`."""
+
+    overhead_bytes = 0
 
     def __init__(self, source: IO[bytes], sink: IO[bytes], service: Service) -> None:
         self._source, self._sink, self._service = source, sink, service
@@ -53,17 +65,20 @@ class StreamServer:
         A line past the limit is read to its end in pieces, so that memory stays bounded.
         """
         answered = 0
-        most = self._service.max_bytes
+        most = self._service.max_bytes + self.overhead_bytes
         while not self._stopped and (line := self._source.readline(most + 1)):
             self._busy, rest = True, line
             while not rest.endswith(b"\n") and len(rest) > most:
                 rest = self._source.readline(most + 1)
             if line.strip():
-                self._sink.write(self._service.handle(line.rstrip(b"\n")))
+                self._sink.write(self._reply(line.rstrip(b"\n")))
                 self._sink.flush()
                 answered += 1
             self._busy = False
         return answered
+
+    def _reply(self, line: bytes) -> bytes:
+        return self._service.handle(line)
 
     def stop(self) -> None:
         """From a signal handler: finish the present line, or stop waiting for the next one."""
@@ -72,9 +87,62 @@ class StreamServer:
             raise SystemExit(0)
 
 
+class NumberedServer(StreamServer):
+    """The same for :class:`LineProcess`: a reply begins with the number of its line."""
+
+    overhead_bytes = _NUMBER_BYTES
+
+    def _reply(self, line: bytes) -> bytes:
+        number, _, message = line.partition(b" ")
+        return number + b" " + self._service.handle(message)
+
+
+def own_streams() -> tuple[IO[bytes], IO[bytes]]:
+    """Take standard input and output for the protocol alone, and return them.
+
+    From then on the descriptors 0 and 1, and all that Python and C reach by them, are
+    an empty input and standard error. Where standard error is the same pipe or file as
+    standard output, what is printed to either is dropped.
+    """
+    source = os.fdopen(os.dup(0), "rb")
+    sink = os.fdopen(os.dup(1), "wb")
+    if _same_file(1, 2) and not os.isatty(1):
+        dropped = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(dropped, 2)
+        os.close(dropped)
+    silence_streams()
+    return source, sink
+
+
+def _same_file(first: int, second: int) -> bool:
+    try:
+        return os.path.sameopenfile(first, second)
+    except OSError:  # one of them is closed
+        return False
+
+
+def silence_streams() -> None:
+    """Make standard input empty, and let standard output go to standard error."""
+    empty = os.open(os.devnull, os.O_RDWR)
+    os.dup2(empty, 0)
+    try:
+        os.dup2(2, 1)
+    except OSError:  # there is no standard error
+        os.dup2(empty, 1)
+    if empty > 2:
+        os.close(empty)
+    if isinstance(sys.stdout, TextIOWrapper):  # a pipe would keep what is printed
+        sys.stdout.reconfigure(line_buffering=True)
+
+
 def main(arguments: list[str]) -> None:
-    """The process that serves standard input and output: BYTES (the longest line)."""
-    server = StreamServer(sys.stdin.buffer, sys.stdout.buffer, Service(int(arguments[0])))
+    """Serve standard input and output: BYTES (the longest line), then NUMBERED, LISTED_ONLY."""
+    most, *words = arguments
+    source, sink = own_streams()
+    if LISTED_ONLY in words:
+        registry.refuse_own(OWN_REFUSED)
+    kind = NumberedServer if NUMBERED in words else StreamServer
+    server = kind(source, sink, Service(int(most)))
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: server.stop())
     with contextlib.suppress(SystemExit, BrokenPipeError):
@@ -93,6 +161,7 @@ def serve(connection: socket.socket, max_bytes: int) -> NoReturn:
     os.setpgid(0, 0)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent tells when to end
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    silence_streams()
     with (
         contextlib.suppress(BrokenPipeError, ConnectionResetError),
         connection.makefile("rb") as source,
@@ -102,50 +171,73 @@ def serve(connection: socket.socket, max_bytes: int) -> NoReturn:
     os._exit(0)  # whatever solver still runs
 
 
-def _command(max_bytes: int) -> list[str]:
+def _command(max_bytes: int, *words: str) -> list[str]:
     """The command of a process that serves its standard input and output."""
     folder = str(Path(__file__).resolve().parents[2])
-    return [sys.executable, "-P", "-c", _PROGRAM, folder, str(max_bytes)]
+    return [sys.executable, "-P", "-c", _PROGRAM, folder, str(max_bytes), *words]
 
 
 class LineProcess:
-    """A :class:`Service` in a process of its own, which can be ended whatever it does."""
+    """A :class:`Service` in a process of its own, which can be ended whatever it does.
 
-    def __init__(self, max_bytes: int) -> None:
-        self._command, self._empty = _command(max_bytes), Service(max_bytes)
-        self._process = self._begun()
+    Each message has a number, which its reply has to begin with. Without *allow_own* the
+    process refuses solvers that are no part of the registry. It begins at the first message.
+    """
 
-    def _begun(self) -> subprocess.Popen[bytes]:
-        pipe = subprocess.PIPE
-        return subprocess.Popen(self._command, stdin=pipe, stdout=pipe, process_group=0)
+    def __init__(self, max_bytes: int, *, allow_own: bool = True) -> None:
+        words = [NUMBERED] if allow_own else [NUMBERED, LISTED_ONLY]
+        self._command = _command(max_bytes, *words)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._number = 0
+        self._closed = False
 
     def handle(self, body: bytes) -> bytes:
-        """The reply to one message; of a process that has died, that its sessions are lost."""
-        if not body.strip():
-            return self._empty.handle(body)
+        """The reply to one message without line breaks; MessageError where there is none.
+
+        After a process has died or answered another message, the next one is new.
+        """
+        self._number += 1
+        number = b"%d " % self._number
+        process = self._process
+        if process is None:
+            pipe = subprocess.PIPE
+            process = self._process = subprocess.Popen(
+                self._command, stdin=pipe, stdout=pipe, process_group=0
+            )
+            if self._closed:  # meanwhile, in another thread
+                self.end()
         try:
-            assert self._process.stdin is not None and self._process.stdout is not None
-            self._process.stdin.write(body.replace(b"\n", b" ") + b"\n")
-            self._process.stdin.flush()
-            reply = self._process.stdout.readline()
-        except OSError:
+            assert process.stdin is not None and process.stdout is not None
+            process.stdin.write(number + body + b"\n")
+            process.stdin.flush()
+            reply = process.stdout.readline()
+        except (OSError, ValueError):  # a pipe that is broken, or closed by end()
             reply = b""
-        if reply:
-            return reply
+        if reply.startswith(number) and reply.endswith(b"\n"):
+            return reply.removeprefix(number)
         self.end()
-        self._process = self._begun()
-        return refusal(
-            None, "internal", "the process that decides has ended; its sessions are lost"
-        )
+        said = "answered another message" if reply else "has ended"
+        raise MessageError("internal", f"the process that decides {said}; its sessions are lost")
 
     def end(self) -> None:
-        """Kill the process and what its solvers have started."""
-        _kill_group(self._process.pid)
-        self._process.wait()
-        for stream in (self._process.stdin, self._process.stdout):
+        """Kill the process and what its solvers have started; any thread may call it.
+
+        The next message begins another process.
+        """
+        process, self._process = self._process, None
+        if process is None:
+            return
+        _kill_group(process.pid)
+        process.wait()
+        for stream in (process.stdin, process.stdout):
             if stream is not None:
                 with contextlib.suppress(OSError):
                     stream.close()
+
+    def close(self) -> None:
+        """Kill the process, and every other that is begun."""
+        self._closed = True
+        self.end()
 
 
 class StdioServer:
@@ -173,11 +265,14 @@ class StdioServer:
                 self._process.wait()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(0.1)
+        if self._process.returncode and self._stopping is None:
+            code = self._process.returncode
+            raise BackendFailureError(f"the process that decides has ended with code {code}")
 
-    def stop(self) -> None:
-        """Answer the present line and end; may be called from a signal handler."""
+    def stop(self, seconds: float = DRAIN_SECONDS) -> None:
+        """Answer the present line and end within *seconds*; a signal handler may call it."""
         if self._stopping is None:
-            self._stopping = time.monotonic() + DRAIN_SECONDS
+            self._stopping = time.monotonic() + seconds
             self._process.terminate()
 
 
@@ -225,10 +320,10 @@ class SocketServer:
         finally:
             self._close()
 
-    def stop(self) -> None:
-        """Stop accepting; may be called from a signal handler."""
+    def stop(self, seconds: float = DRAIN_SECONDS) -> None:
+        """Stop accepting, end within *seconds*; may be called from a signal handler."""
         if self._stop_at is None:
-            self._stop_at = time.monotonic() + DRAIN_SECONDS
+            self._stop_at = time.monotonic() + seconds
             os.write(self._wake, b"s")
 
     def _watch(self) -> None:

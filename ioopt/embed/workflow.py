@@ -32,6 +32,8 @@ from ioopt.units import counted
 
 FileLike = Mapping[str, object] | File
 _COMPACT = 256
+MOST_CORES = 1 << 16
+"""Of the node that stands for those to come where a run has none yet."""
 WAITS, ENDED, WITHDRAWN = "waits", "ended", "withdrawn"
 
 
@@ -127,7 +129,8 @@ class WorkflowDispatcher(LiveView):
         self.round += 1
         until = Deadline(deadline)
         placed: list[Placement] = []
-        while self.ready:
+        there = len(self._down) < len(self.nodes)
+        while self.ready and there:
             pair = self._ask(until, deadline)
             if pair is None:
                 break
@@ -187,6 +190,23 @@ class WorkflowDispatcher(LiveView):
         """A lost node takes tasks again; its disk is empty."""
         self._down.discard(self._index(node))
 
+    def joined(self, node: Mapping[str, object] | Node) -> None:
+        """Take a node that was not there before; what it holds is on it, and all its cores idle.
+
+        A dispatcher that plans makes a new plan. Raises UsageError for a node that is known
+        (one that was lost is :meth:`back`) and InstanceError for unknown files.
+        """
+        new: Node = validate(Node, node, "nodes")
+        if new.id in self._node:
+            raise UsageError(f"node {new.id!r} is there already; back(node) for a lost one")
+        for file in new.holds:
+            self._known_file(file)
+        state = self.state()
+        state["nodes"].append(new.model_dump(mode="json"))
+        state["holds"].append(list(new.holds))
+        state["idle"].append([self.now] * new.cores)
+        self._begin_again(state)
+
     def evicted(self, node: str, file: str) -> None:
         """*file* is no longer on *node*."""
         self._go((self._known_file(file),), self._index(node))
@@ -235,10 +255,14 @@ class WorkflowDispatcher(LiveView):
             self._writer.pop(f, None)
             self._written.discard(f)
         if self._forgotten > max(_COMPACT, len(self._tasks) // 2):
-            kept = {"notes": self.notes, "_guard": self._guard}
-            if self._policy is locality:
-                kept["_policy"] = self._policy
-            vars(self).update(vars(self.restore(self.state())) | kept)
+            self._begin_again(self.state())
+
+    def _begin_again(self, state: Json) -> None:
+        """Go on from a state with the notes of this run, and still with ``locality`` after a failure."""
+        kept = {"notes": self.notes, "_guard": self._guard}
+        if self._policy is locality:
+            kept["_policy"] = self._policy
+        vars(self).update(vars(self.restore(state)) | kept)
 
     def state(self) -> Json:
         """The run as plain JSON values: tasks and files that are not forgotten, and where they are.
@@ -319,9 +343,14 @@ class WorkflowDispatcher(LiveView):
         waiting = [self._tasks[k] for k in self._place.values() if k not in self._given]
         names = {f for task in (*added, *waiting) for f in (*task.inputs, *task.outputs)}
         files = tuple(self._files[self._known_file(f)] for f in sorted(names))
-        given: Json = {"name": "run", "network": self.network, "files": files,
-                       "nodes": tuple(n.model_copy(update={"holds": ()}) for n in self.nodes),
-                       "tasks": (*waiting, *added)}  # fmt: skip
+        nodes = tuple(n.model_copy(update={"holds": ()}) for n in self.nodes)
+        given: Json = {
+            "name": "run",
+            "network": self.network,
+            "files": files,
+            "nodes": nodes or (Node(id="a node to come", cores=MOST_CORES),),
+            "tasks": (*waiting, *added),
+        }
         validate(ReplicationProblem, given, "run").require_room()
         for task in added:
             if task.id in self._place:

@@ -229,6 +229,15 @@ def _broken(name: str) -> str:
     return ""
 
 
+_OWN_REFUSED: list[str] = []
+"""Why this process takes listed solvers alone; nothing where it takes any."""
+
+
+def refuse_own(why: str) -> None:
+    """Take listed solvers alone from now on in this process: a name imports no code."""
+    _OWN_REFUSED[:] = [why]
+
+
 def _own(solver: str | Callable[..., object], kind: KindSpec) -> SolverSpec:
     """The row of a function, or of one named ``module:function`` (the working folder counts).
 
@@ -238,6 +247,8 @@ def _own(solver: str | Callable[..., object], kind: KindSpec) -> SolverSpec:
     """
     plain = getattr(solver, "__qualname__", type(solver).__name__)
     name = solver if isinstance(solver, str) else f"{solver.__module__}:{plain}"
+    if _OWN_REFUSED:
+        raise UsageError(f"solver {name!r} is no listed one; {_OWN_REFUSED[0]}")
     function = _find(solver) if isinstance(solver, str) else solver
     if isinstance(function, SolverSpec):
         return replace(function, name=name)

@@ -31,9 +31,9 @@ def interpreter(minor: str) -> str | None:
 
 
 def lowest() -> list[str]:
-    """The lowest version of everything that the base install, fast and plot name."""
+    """The lowest version of everything that the base install, fast, plot and serve name."""
     extras = PROJECT["optional-dependencies"]
-    lines = [*PROJECT["dependencies"], *extras["fast"], *extras["plot"]]
+    lines = [*PROJECT["dependencies"], *extras["fast"], *extras["plot"], *extras["serve"]]
     return [re.sub(r"^([\w-]+)>=([\d.]+).*", r"\1==\2.*", line) for line in lines]
 
 
@@ -55,7 +55,7 @@ def main() -> int:
     failed = 0
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         made = build(folder)
-        oldest = (PYTHONS[0], "fast,plot", lowest())
+        oldest = (PYTHONS[0], "fast,plot,serve", lowest())
         rows = [oldest, *((minor, "", list[str]()) for minor in PYTHONS)]
         for number, (minor, extras, pins) in enumerate(rows):
             form = ("wheel", "sdist")[number % 2]

@@ -1,7 +1,7 @@
 """What an installed ioopt must do: one answer of every family, checked, in an empty folder.
 
 ``python -I smoke.py`` (isolated, so that it finds the installation and not a checkout). With numba one
-kernel is compiled too.
+kernel is compiled too, with FastAPI the service over HTTP is asked.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import os
 import tempfile
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Thread
+from urllib.request import Request, urlopen
 
 from ioopt.cli.main import main as ioopt
 from ioopt.compiled.choice import KERNELS
@@ -30,6 +32,26 @@ ANSWERS = (
 )
 
 
+def _is_served() -> bool:
+    """Whether the service over HTTP answers a ping."""
+    from ioopt.embed.http import HttpServer
+
+    server = HttpServer("0", "smoke" * 4, 4096)
+    thread = Thread(target=server.run)
+    thread.start()
+    ping = Request(
+        f"{server.endpoint}/v1/messages",
+        b'{"ioopt": 1, "op": "ping"}',
+        {"Authorization": f"Bearer {'smoke' * 4}"},
+    )
+    try:
+        with urlopen(ping, timeout=60) as reply:
+            return bool(json.load(reply)["ok"])
+    finally:
+        server.stop()
+        thread.join()
+
+
 def main() -> int:
     """Solve and check all of them, CP-SAT and HiGHS in this one process; 1 when any fails."""
     failed = []
@@ -43,6 +65,8 @@ def main() -> int:
             failed.append(" ".join(words))
     if ioopt(["-q", "compare", "cycle3", "--time-limit", "2"]):
         failed.append("compare cycle3")
+    if find_spec("fastapi") and not _is_served():
+        failed.append("serve --http")
     print(f"smoke: {'ok' if not failed else 'FAILED: ' + '; '.join(failed)}")
     return bool(failed)
 

@@ -133,6 +133,14 @@ def test_machines_that_are_away_get_no_jobs():
     assert jobs["w0!b"].alloc == (0, 1)
 
 
+def test_jobs_that_come_while_no_machine_is_there_run_once_one_is():
+    # All four away from 0 on, 1 back at 20 and the others at 40; a needs one, b two of them.
+    load = workload(4, [job("a", 1, 1, "p"), job("b", 2, 2, "p")], p={"type": "delay", "delay": 10})
+    outages = [(0.0, "unavailable", "0-3"), (20.0, "available", "1"), (40.0, "available", "0 2-3")]
+    jobs = StandIn(load, BatsimDecider(queue="fcfs").reply, outages=outages).play()
+    assert spans(jobs) == {"a": (20, 30), "b": (40, 50)}
+
+
 def test_jobs_that_wait_for_machines_gone_for_good_are_rejected():
     load = workload(
         4, [job("a", 0, 4, "p"), job("b", 1, 4, "p"), job("c", 2, 3, "p"), job("d", 50, 4, "p")],

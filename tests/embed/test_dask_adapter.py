@@ -4,6 +4,7 @@ import contextlib
 import itertools
 import os
 import signal
+import time
 from unittest.mock import Mock
 
 import pytest
@@ -18,6 +19,8 @@ adapter = pytest.importorskip("ioopt.embed.adapters.dask")
 def cluster(processes: bool, workers: int = 3):
     # which drops copies that are not read for two seconds: a slow machine would count them twice
     dask.config.set({"distributed.scheduler.active-memory-manager.start": False})
+    # a worker that a test has paused is not to resume by itself
+    dask.config.set({"distributed.worker.memory.pause": False})
     for name in ("connect", "tcp"):  # only what hangs takes as long
         dask.config.set({f"distributed.comm.timeouts.{name}": "600s"})
     return distributed.LocalCluster(
@@ -187,11 +190,7 @@ def test_an_error_of_a_task_reaches_the_client(client):
 
 
 def test_a_worker_that_leaves_takes_no_work_with_it():
-    with (
-        cluster(False, 2) as made,
-        distributed.Client(made, set_as_default=False) as client,
-        adapter.placed(client) as report,
-    ):
+    with placing(2) as (made, client, report):
         go = distributed.Event("go", client=client)
         futures = [client.submit(wait_for, "go", k) for k in range(6)]
         leaving = made.workers[1]
@@ -199,6 +198,170 @@ def test_a_worker_that_leaves_takes_no_work_with_it():
         go.set()
         assert sorted(client.gather(futures)) == list(range(6))
     assert report.notes == []
+
+
+@contextlib.contextmanager
+def placing(workers: int, processes: bool = False):
+    """A cluster of its own, whose workers come and go, and its graphs placed."""
+    with (
+        cluster(processes, workers) as made,
+        distributed.Client(made, set_as_default=False) as client,
+        adapter.placed(client, record=True) as report,
+    ):
+        yield made, client, report
+
+
+HANGS_SECONDS = 120.0
+"""A condition that has not come true by then never will."""
+
+
+def until(condition):
+    """Look again and again until *condition* holds."""
+    end = time.monotonic() + HANGS_SECONDS
+    while not condition():
+        assert time.monotonic() < end, "it never came true"
+
+
+def held(client):
+    """How many tasks the plugin keeps back."""
+
+    def count(dask_scheduler):
+        return len(dask_scheduler.plugins["ioopt"]._held)
+
+    return client.run_on_scheduler(count)
+
+
+def busy(client):
+    """The workers that have been given tasks, by their addresses."""
+    return {address for address, keys in client.processing().items() if keys}
+
+
+def turn(made, worker, status):
+    """Give a worker another status, as its memory monitor does."""
+
+    async def change():
+        worker.status = status
+
+    made.sync(change)
+
+
+def test_a_graph_that_comes_before_all_workers_runs():
+    graph, last = tree_graph(8)
+    with placing(0) as (made, client, report):
+        future = client.get(graph, last, sync=False)
+        until(lambda: held(client) == len(graph) == 15)
+        made.scale(2)
+        assert future.result(timeout=HANGS_SECONDS) == bytes(1000)
+    assert report.notes == [] and report.decisions == 15
+
+
+@pytest.mark.parametrize("before", [0, 1])
+def test_workers_that_join_get_work(before):
+    """No task ends before both workers have one."""
+    with placing(before) as (made, client, report):
+        go = distributed.Event("go", client=client)
+        futures = [client.submit(wait_for, "go", k) for k in range(6)]
+        until(lambda: held(client) > 0)
+        for count in range(before + 1, 3):
+            made.scale(count)
+            until(lambda count=count: len(busy(client)) == count)
+        go.set()
+        assert client.gather(futures) == list(range(6))
+    assert report.notes == [] and set(report.ran_on.values()) == {"0", "1"}
+
+
+def test_all_workers_go_and_others_of_the_same_names_come():
+    graph, last = tree_graph(8)
+    graph = {("gate", k): (wait_for, "go", k) for k in range(2)} | graph
+    graph["end"] = (join_with, last, *[("gate", k) for k in range(2)])
+    with placing(1) as (made, client, report):
+        go = distributed.Event("go", client=client)
+        future = client.get(graph, "end", sync=False)
+        until(lambda: busy(client))
+        made.sync(made.workers[0].close, executor_wait=False)
+        until(lambda: not client.scheduler_info()["workers"])
+        made.scale(0)
+        made.scale(2)
+        go.set()
+        assert future.result(timeout=HANGS_SECONDS) == bytes(1000)
+    assert report.notes == []
+
+
+def join_with(content: bytes, *_: int) -> bytes:
+    return content
+
+
+def test_a_worker_that_pauses_gives_back_what_it_has_not_begun():
+    """Each of the two computes a task and has a second one; the first pauses, and stays so."""
+    with placing(2) as (made, client, report):
+        go = distributed.Event("go", client=client)
+        end = distributed.Event("end", client=client)
+        graph = {"gate-0": (wait_for, "end", 0), "gate-1": (wait_for, "go", 1)}
+        gates = client.get(graph, [*graph], sync=False)
+        until(lambda: len(busy(client)) == 2)
+        graph = {f"then-{k}": (wait_for, "go", k) for k in range(2, 8)}
+        futures = client.get(graph, [*graph], sync=False)
+        until(lambda: [*map(len, client.processing().values())] == [2, 2])
+        pausing = next(w for w in made.workers.values() if "gate-0" in w.state.tasks)
+        turn(made, pausing, distributed.core.Status.paused)
+        go.set()
+        assert client.gather([gates[1], *futures]) == list(range(1, 8))
+        assert not gates[0].done()
+        end.set()
+        assert gates[0].result() == 0
+    assert report.notes == [] and report.ran_on.pop("gate-0") == str(pausing.name)
+    assert set(report.ran_on.values()) == {str(1 - pausing.name)}
+
+
+def test_work_waits_for_a_paused_worker_to_resume():
+    graph, last = tree_graph(8)
+    with placing(1) as (made, client, report):
+        turn(made, made.workers[0], distributed.core.Status.paused)
+        until(lambda: not client.run_on_scheduler(lambda dask_scheduler: dask_scheduler.running))
+        future = client.get(graph, last, sync=False)
+        until(lambda: held(client) == 15)
+        turn(made, made.workers[0], distributed.core.Status.running)
+        assert future.result(timeout=HANGS_SECONDS) == bytes(1000)
+    assert report.notes == [] and report.decisions == 15
+
+
+def test_a_worker_that_is_retired_hands_its_work_on():
+    with placing(2) as (made, client, report):
+        go = distributed.Event("go", client=client)
+        done = client.submit(bytes, 1000, key="done")
+        assert done.result() == bytes(1000)
+        futures = [client.submit(wait_for, "go", k) for k in range(6)]
+        until(lambda: len(busy(client)) == 2)
+        made.scale(1)  # retires the other one, and copies what it holds first
+        go.set()
+        assert client.gather(futures) == list(range(6)) and done.result() == bytes(1000)
+    assert report.notes == []
+
+
+def test_what_is_lost_after_the_placement_ended_is_made_again_anywhere():
+    """No pin to the worker that is gone outlives the placement."""
+    with cluster(False, 2) as made, distributed.Client(made, set_as_default=False) as client:
+        with adapter.placed(client) as report:
+            kept = client.submit(bytes, 1000)
+            assert kept.result() == bytes(1000) and report.decisions == 0
+        (address,) = client.who_has(kept)[kept.key]
+        worker = next(w for w in made.workers.values() if w.address == address)
+        made.sync(worker.close)
+        until(lambda: len(client.scheduler_info()["workers"]) == 1)
+        assert kept.result(timeout=HANGS_SECONDS) == bytes(1000)
+
+
+@pytest.mark.slow
+def test_restarted_workers_take_the_next_graph():
+    """Dask drops the first graph with its workers; their nannies start them again."""
+    graph, last = tree_graph(8)
+    with placing(2, processes=True) as (_, client, report):
+        blocked = [client.submit(wait_for, "never", k) for k in range(6)]
+        until(lambda: len(busy(client)) == 2)
+        client.restart()
+        assert {future.status for future in blocked} == {"cancelled"}
+        assert client.get(graph, last) == bytes(1000)
+    assert report.notes == [] and {"('leaf', 0)"} <= report.ran_on.keys()
 
 
 def wait_for(name: str, k: int) -> int:

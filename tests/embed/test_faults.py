@@ -8,7 +8,6 @@ import random
 import re
 import signal
 import subprocess
-import sys
 import threading
 import time
 
@@ -329,8 +328,7 @@ def test_an_output_that_is_full_ends_the_service_with_its_reason(monkeypatch, ca
     source = io.BytesIO(b'{"ioopt": 1, "op": "ping"}\n')
     monkeypatch.setattr(os, "_exit", ended)
     monkeypatch.setattr(signal, "signal", lambda *_: None)
-    monkeypatch.setattr(sys, "stdin", type("In", (), {"buffer": source}))
-    monkeypatch.setattr(sys, "stdout", type("Out", (), {"buffer": Full(), "flush": lambda: None}))
+    monkeypatch.setattr(transport, "own_streams", lambda: (source, Full()))
     with pytest.raises(Ended):
         transport.main(["1000"])
     assert "ioopt: standard output: No space left" in capsys.readouterr().err

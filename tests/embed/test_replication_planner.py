@@ -1,6 +1,7 @@
 """The embedded planner: decisions follow the disks, and no solver can break the loop."""
 
 import gc
+import json
 import threading
 from types import SimpleNamespace
 
@@ -8,7 +9,7 @@ import pytest
 
 from ioopt.embed import ReplicationPlanner
 from ioopt.embed.guard import MAX_ABANDONED, Guard
-from ioopt.errors import InstanceError, UsageError
+from ioopt.errors import InstanceError, UnsolvableInstanceError, UsageError
 
 NETWORK = {"remote_bytes_per_second": 10.0, "replica_bytes_per_second": 100.0}
 
@@ -128,3 +129,71 @@ def test_a_guard_keeps_one_thread_which_ends_with_it():
     gc.collect()
     thread.join(timeout=60)
     assert not thread.is_alive()
+
+
+def restored(plan):
+    return ReplicationPlanner.restore(json.loads(json.dumps(plan.state())))
+
+
+@pytest.mark.parametrize("solver", ["minmin", "link-aware", "job-data-present"])
+def test_tasks_that_came_before_all_nodes_run_on_those_that_join(solver):
+    files = [{"id": "f", "bytes": 60}]
+    plan = ReplicationPlanner(NETWORK, [], files, solver=solver)
+    decision = plan.submit([task(f"t{k}", "f") for k in range(6)])
+    assert decision.value == 6 and decision.notes == ()
+    with pytest.raises(UsageError, match=r"no node 'n0'; nodes: none; joined\(node\) adds one"):
+        plan.next("n0")
+    plan = restored(plan)
+    assert plan.joined({"id": "n0"}).value == 6
+    assert plan.next("n0").stage == (("f", None),)
+    # of the five that wait the new node gets some
+    assert plan.joined({"id": "n1", "holds": ["f"]}).value == 5
+    assert plan.next("n1").stage == ()
+    assert len(drain(plan)) == 4
+
+
+def test_the_work_of_a_node_that_goes_is_given_to_others_and_waits_where_there_are_none():
+    plan = planner()
+    plan.submit([task(f"t{k}", "f") for k in range(4)])
+    begun = plan.next("n0").task
+    assert plan.lost("n0").value == 4  # what ran there waits again
+    with pytest.raises(UsageError, match="not running"):
+        plan.completed(begun)
+    assert plan.lost("n1").value == 4
+    plan = restored(plan)
+    assert plan.joined({"id": "n1"}).value == 4
+    names = []
+    while (step := plan.next("n1")) is not None:
+        names.append(step.task)
+        plan.completed(step.task)
+    assert sorted(names) == ["t0", "t1", "t2", "t3"]
+
+
+def test_a_task_too_large_for_the_nodes_that_are_left_waits_for_one_that_takes_it():
+    """f has 60 bytes, n0 and n1 50 and 100: after n1 only g's task (10 bytes) can run."""
+    files = [{"id": "f", "bytes": 60}, {"id": "g", "bytes": 10}]
+    nodes = [{"id": "n0", "disk_bytes": 50}, {"id": "n1", "disk_bytes": 100}]
+    plan = ReplicationPlanner(NETWORK, nodes, files, solver="minmin")
+    plan.submit([task("large", "f"), task("small", "g")])
+    decision = plan.lost("n1")
+    assert decision.value == 2
+    assert decision.notes[-1] == "no node takes task 'large', which waits for one that does"
+    plan = restored(plan)
+    assert plan.next("n0").task == "small" and plan.next("n0") is None
+    with pytest.raises(UnsolvableInstanceError, match="'huge'"):
+        plan.submit([task("huge", "f")])
+    assert plan.submit([task("tiny", "g")]).value == 2 and plan.next("n0").task == "tiny"
+    assert plan.joined({"id": "n2", "disk_bytes": 60}).value == 1
+    assert plan.next("n2").task == "large"
+
+
+def test_a_node_joins_once_and_with_known_files():
+    plan = planner()
+    before = plan.state()
+    with pytest.raises(UsageError, match="node 'n0' is there already"):
+        plan.joined({"id": "n0"})
+    with pytest.raises(InstanceError, match="'h'"):
+        plan.joined({"id": "n2", "holds": ["h"]})
+    with pytest.raises(UsageError, match="no node 'n3'"):
+        plan.lost("n3")
+    assert plan.state() == before

@@ -155,6 +155,99 @@ def test_an_oversized_line_does_not_desynchronise_the_stream():
     assert first["error"]["code"] == "oversized" and second["id"] == 5 and second["ok"]
 
 
+OWN_SOLVERS = """
+import ctypes, os, subprocess, sys
+import ioopt
+
+def loud(problem):
+    sys.stdout.write("python")
+    os.write(1, b'{"ioopt": 1, "id": 99, "ok": true}\\n')
+    subprocess.run([sys.executable, "-c", "print('a program')"], check=True)
+    ctypes.CDLL(None).puts(b"C")
+    ctypes.CDLL(None).fflush(None)
+    return ioopt.solve(problem, "cons-fcfs").plan
+
+def asking(problem):
+    input("which? ")
+
+def leaving(problem):
+    sys.exit(3)
+
+def dying(problem):
+    os._exit(3)
+"""
+
+
+def own_decisions(*names, **more):
+    """Decisions by functions of own_solvers.py, a ping after each; ids count from 0."""
+    decide = {"op": "decide", "instance": SNAPSHOT, **more}
+    messages = []
+    for name in names:
+        messages.append(decide | {"solver": f"own_solvers:{name}"})
+        messages.append({"op": "ping"})
+    return [{"ioopt": 1, "id": number} | message for number, message in enumerate(messages)]
+
+
+def are_own(replies):
+    """Whether *loud* has decided, *asking* and *leaving* have failed, and all pings are answered."""
+    assert [reply["id"] for reply in replies] == list(range(6))
+    loud, asking, leaving = replies[::2]
+    assert loud["result"]["plan"]["grants"]["1"] == 4.0
+    assert "EOFError" in json.dumps(asking) and "SystemExit" in json.dumps(leaving)
+    return all(reply["ok"] for reply in replies[1::2])
+
+
+@pytest.mark.parametrize(
+    ("deadline", "stderr"),
+    [
+        (60, subprocess.PIPE),
+        pytest.param(None, subprocess.STDOUT, marks=pytest.mark.slow),
+    ],
+)
+def test_what_a_solver_prints_is_no_reply(tmp_path, deadline, stderr):
+    """Of Python, a descriptor, a program and C; with standard error in the same pipe too.
+
+    A solver that ends the process ends the service, which says so.
+    """
+    (tmp_path / "own_solvers.py").write_text(OWN_SOLVERS)
+    messages = own_decisions("loud", "asking", "leaving", "dying", deadline=deadline)
+    done = subprocess.run(
+        [sys.executable, "-m", "ioopt", "serve", "--stdio"],
+        input="".join(json.dumps(message) + "\n" for message in messages),
+        stdout=subprocess.PIPE, stderr=stderr, text=True, cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    said = "ioopt: the process that decides has ended with code 3\n"
+    if stderr == subprocess.STDOUT:
+        assert done.stdout.endswith(said)
+    else:
+        assert done.stderr.endswith(said)
+        assert "a program\nC\n" in done.stderr and "which? " in done.stderr
+    assert are_own([json.loads(line) for line in done.stdout.removesuffix(said).splitlines()])
+    assert done.returncode == 1
+
+
+@pytest.mark.slow
+def test_what_a_solver_prints_is_no_reply_of_a_socket(tmp_path):
+    (tmp_path / "own_solvers.py").write_text(OWN_SOLVERS)
+    path = str(tmp_path / "s")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ioopt", "serve", "--socket", path], stderr=subprocess.PIPE,
+        stdin=subprocess.PIPE, text=True, cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert "listening" in process.stderr.readline()
+    with connect(path) as client:
+        messages = own_decisions("loud", "asking", "leaving")
+        client.sendall("".join(json.dumps(message) + "\n" for message in messages).encode())
+        with client.makefile("rb") as answers:
+            assert are_own([json.loads(answers.readline()) for _ in messages])
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=60) == 0
+    process.stdin.close()
+    process.stderr.close()
+
+
 def test_standard_streams_end_to_end():
     lines = "".join(
         json.dumps({"ioopt": 1, "id": k, "op": "decide", "instance": SNAPSHOT, "solver": "fill"}) + "\n"

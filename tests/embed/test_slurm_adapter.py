@@ -102,6 +102,51 @@ def test_a_dry_run_prints_and_changes_nothing():
     assert [line.split()[0] for line in said] == ["sbatch", "scontrol", "scontrol"]
 
 
+def waiting(number, node, reason, *inputs):
+    """A job that was released for *node* and waits."""
+    return held(number, *inputs, reason=reason) | {
+        "required_nodes": node,
+        "dependency": "afterok:7",
+    }
+
+
+@pytest.mark.parametrize(
+    "reason", ["ReqNodeNotAvail", "ReqNodeNotAvail, UnavailableNodes:n0", "NodeDown"]
+)
+def test_jobs_of_a_node_that_slurm_cannot_use_get_another(reason):
+    """Job 1 waits for n0, job 2 for its turn after job 1; job 3 waits for a busy n1, job 4 is new."""
+    slurm = Recorded([waiting(1, "n0", reason, "f0"), waiting(2, "n0", "Dependency", "f1"),
+                      waiting(3, "n1", "Resources", "f2"), held(4, "f3")])  # fmt: skip
+    placed = placer(slurm).place()
+    assert sorted(done.job for done in placed) == [1, 2, 4]
+    assert "n0" not in {done.node for done in placed}
+    for done in placed:
+        update = next(w for w in slurm.told if w[:3] == ["scontrol", "update", f"JobId={done.job}"])
+        assert f"ReqNodeList={done.node}" in update and "afterok:7" not in update[-1]
+
+
+def test_a_job_that_waits_for_nothing_any_more_loses_its_dependency():
+    """Its file lies on n1 already, and n0, n2, n3 cannot be used."""
+    gone = [waiting(k, f"n{k}", "NodeDown", "f0") for k in (0, 2, 3)]
+    site = SITE | {"nodes": [NODES[0], NODES[1] | {"holds": ["f0"]}, *NODES[2:]]}
+    slurm = Recorded(gone)
+    SlurmPlacer(site, "stage {file}", solver="minmin", runner=slurm).place()
+    first = next(w for w in slurm.told if w[1] == "update")
+    assert first[3:] == ["ReqNodeList=n1", "Dependency="]
+    assert not any(w[0] == "sbatch" for w in slurm.told)
+
+
+def test_jobs_stay_held_while_no_node_can_be_used_and_go_when_one_can():
+    down = [waiting(k + 1, f"n{k}", "ReqNodeNotAvail") for k in range(4)]
+    slurm = Recorded([*down, held(9, "f0")])
+    made = placer(slurm)
+    assert made.place() == [] and slurm.told == []
+    down[2]["state_reason"] = "Priority"  # Slurm can use n2 again
+    placed = made.place()
+    assert sorted(done.job for done in placed) == [1, 2, 4, 9]
+    assert {done.node for done in placed} == {"n2"}
+
+
 @pytest.mark.parametrize("comment", ['ioopt:{"input": 3}', "ioopt:{", 'ioopt:{"inputs": ["no"]}',
                                      'ioopt:{"inputs": [["f0"]]}',
                                      'ioopt:{"inputs": ["f0"], "compute_seconds": -1}',

@@ -1,5 +1,6 @@
 """The data order of the Snakemake plugin: by hand, and in real Snakemake on a real small file system."""
 
+import sys
 from math import ceil
 from types import SimpleNamespace
 
@@ -39,12 +40,14 @@ class Engine:
         self.said = []
         self.scheduler = plugin.Scheduler(dag, settings, SimpleNamespace(warning=self.said.append))
         self.folder = folder
+        self.more = {}
 
     def select(self, cores=9):
         left = [job for job in self.jobs if job not in self.done and job not in self.going]
         ready = [j for j in left if all(self.makers[f] in self.done for f in j.input)]
         sizes = {f: self.makers[f].sizes[f] * 10**6 for job in ready for f in job.input}
-        chosen = self.scheduler.select_jobs(ready, left, {"_cores": cores - len(self.going)}, sizes)
+        free = {"_cores": cores - len(self.going), **self.more}
+        chosen = self.scheduler.select_jobs(ready, left, free, sizes)
         self.going += chosen
         return [job.jobid for job in chosen]
 
@@ -161,6 +164,29 @@ def test_a_failed_job_does_not_hold_up_those_that_go_on(engine):
     assert run.select() == ["trim2"]
     run.end("trim2")
     assert run.select() == ["map2"] and run.said == []
+
+
+def test_a_limit_of_submissions_does_not_hide_that_nothing_runs(engine):
+    """Snakemake tells another count of submissions each time (--max-jobs-per-timespan)."""
+    run = engine(two_samples(), 20)
+    run.more = {"_job_count": 100}
+    assert run.select() == ["trim1"]
+    run.going.clear()
+    run.jobs = run.jobs[1:]
+    run.more = {"_job_count": 99}
+    assert run.select() == ["trim2"]
+    run.end("trim2")
+    run.more = {"_job_count": 98}
+    assert run.select() == ["map2"] and run.said == []
+
+
+def test_jobs_without_number_are_told_from_none(engine):
+    """--jobs unlimited: cores without end are fewer while a job runs, and its room is kept."""
+    run = engine(two_samples(), 20)
+    assert run.select(sys.maxsize) == ["trim1"]
+    assert run.select(sys.maxsize) == []  # t2 and m1 would not fit beside t1
+    run.end("trim1")
+    assert run.select(sys.maxsize) == ["map1"] and run.said == []
 
 
 def test_a_restarted_run_counts_what_lies_there(engine):

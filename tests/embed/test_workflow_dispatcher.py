@@ -249,3 +249,42 @@ def test_a_withdrawn_writer_is_remembered():
     again = WorkflowDispatcher.restore(json.loads(json.dumps(run.state())))
     assert run.next(0.0) == again.next(0.0) == []
     assert json.dumps(again.state()) == json.dumps(run.state())
+
+
+@pytest.mark.parametrize("policy", ["rolling", "locality", "fifo", "ready-min-min"])
+def test_tasks_wait_for_nodes_and_those_that_join_get_work(policy):
+    """Nobody is asked while no node is there; then each core of a new node takes a task."""
+    run = run_of(policy, nodes=0)
+    assert run.submit([task(f"t{k}", reads=["a"]) for k in range(6)]) == 6
+    assert run.next(0.0) == [] and run.notes == []
+    run.joined({"id": "n0"})
+    assert [step.node for step in run.next(1.0)] == ["n0"]
+    run.joined({"id": "n1", "cores": 2, "holds": ["a"]})
+    begun = run.next(2.0)
+    assert [(step.node, step.stage) for step in begun] == [("n1", ()), ("n1", ())]
+    run.lost("n0", 3.0)
+    run.lost("n1", 3.0)
+    assert run.next(4.0) == [] and run.notes == []
+    run.back("n0")
+    run.joined({"id": "n2"})
+    assert sorted(step.node for step in run.next(5.0)) == ["n0", "n2"]
+    assert run.notes == []
+
+
+def test_a_node_joins_once_and_with_known_files():
+    run = run_of()
+    before = run.state()
+    with pytest.raises(UsageError, match=r"'n0' is there already; back\(node\)"):
+        run.joined({"id": "n0"})
+    with pytest.raises(InstanceError, match="'h' is unknown"):
+        run.joined({"id": "n2", "holds": ["h"]})
+    assert run.state() == before
+
+
+def test_a_run_that_fell_back_stays_so_when_a_node_joins():
+    run = run_of()
+    run.submit([task("x"), task("y"), task("z")])
+    run._policy = lambda view: 1 / 0
+    assert len(run.next(0.0)) == 2 and len(run.notes) == 1
+    run.joined({"id": "n2"})
+    assert placed(run.next(1.0)) == [("z", "n2")] and len(run.notes) == 1

@@ -49,6 +49,7 @@ def test_what_needs_an_extra_names_it(light):
     assert light("solve", "cycle3", "--solver", "minmin", "-o", "r.json").returncode == 0
     for words, extra in (
         (("plot", "r.json", "-o", "r.png"), "plot"), (("doctor", "--compile"), "fast"),
+        (("serve", "--http", "0", "--token-file", "token"), "serve"),
         (("solve", "two-writers", "--solver", "fill", "--set", "engine=compiled"), "fast"),
     ):  # fmt: skip
         run = light(*words)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ioopt.embed.adapters.batsim import BatsimDecider, RefusedError
-from ioopt.embed.service import finite
+from ioopt.embed.messages import finite
 from ioopt.errors import InstanceError, UsageError, missing
 from ioopt.problems.base import Json
 
@@ -130,8 +130,11 @@ class BatsimServer:
                 self._told.add(note)
                 print(f"ioopt: {note}", file=sys.stderr)
 
-    def stop(self) -> None:
-        """Stop after the message at hand; may be called from a signal handler."""
+    def stop(self, seconds: float = 0.0) -> None:
+        """Stop after the message at hand; may be called from a signal handler.
+
+        That takes no longer than a poll, whatever the *seconds* that there are.
+        """
         self._stopped = True
 
     def close(self) -> None:

@@ -10,12 +10,14 @@ P2P shuffles are left to Dask. Whatever goes wrong, Dask places what was held.
 
 import contextlib
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any
 
 from dask.typing import Key
+from distributed.core import Status
 from distributed.diagnostics.plugin import SchedulerPlugin
 
 from ioopt.decisions.replication import Dispatcher
@@ -96,12 +98,42 @@ class Placement(SchedulerPlugin):
                 self._held[key] = None
                 self._view = None
 
-    def add_worker(self, *_: object, **__: object) -> None:
-        """Plan anew, with the new worker, or without one that is gone."""
-        self._view = None
-        self._ask()
+    def add_worker(self, scheduler: "Scheduler", worker: str) -> None:
+        """Plan anew when a worker that comes takes work at once (most start later)."""
+        if scheduler.workers[worker] in scheduler.running:
+            self._workers_changed()
 
-    remove_worker = add_worker
+    def remove_worker(self, *_: object, **__: object) -> None:
+        """Plan anew without a worker that is gone."""
+        self._workers_changed()
+
+    def log_event(self, topic: str, msg: object) -> None:
+        """Plan anew when a worker begins or ceases to take work, or gave a task back.
+
+        Dask tells of a worker's status by its log alone: ``add_worker`` comes before
+        the worker runs, and a pause or a retirement has no hook of its own.
+        """
+        if isinstance(msg, dict) and msg.get("action") == "worker-status-change":
+            if Status.running.name in (msg["status"], msg["prev-status"]):
+                self._workers_changed()
+        elif topic == "stealing" and isinstance(msg, tuple) and msg[0] == "confirm":
+            _, key, _, _, target, *_ = msg
+            if key in self._given:
+                self._given[key] = target
+                self._scheduler.tasks[key].worker_restrictions = Pin([target])
+                self._workers_changed()
+
+    def restart(self, scheduler: "Scheduler") -> None:
+        """Forget the tasks that Dask has dropped to start all workers again."""
+        self._held.clear()
+        self._given.clear()
+        self._view = None
+
+    def _workers_changed(self) -> None:
+        """Decide again, from a view of the workers that run by then."""
+        self._view = None
+        if self._held or self._given:
+            self._ask()
 
     def transition(self, key: Key, start: str, finish: str, *_: object, **more: Any) -> None:
         """Keep the accounts, and ask for a decision where there is something to decide."""
@@ -141,7 +173,8 @@ class Placement(SchedulerPlugin):
         if self._view is not None and given is not None:
             self._view.now = monotonic()
             self._view.ends(self._index[key], sizes)
-        self._ask()
+        if self._held:
+            self._ask()
 
     def _learn(self, ts: "TaskState", first: bool) -> None:
         """Expect of tasks still to come what those of the kind of *ts* have taken; plan anew at the first."""
@@ -157,7 +190,7 @@ class Placement(SchedulerPlugin):
 
     def _ask(self) -> None:
         """Decide as soon as the scheduler is through with what it is at."""
-        if self._held and not self._asked:
+        if not self._asked:
             self._asked = True
             self._scheduler.loop.add_callback(self._decide)
 
@@ -178,7 +211,11 @@ class Placement(SchedulerPlugin):
 
     def _answer(self, found: dict[Key, str], until: float) -> None:
         """Add the tasks that the dispatcher gives now, and their workers' addresses."""
-        if not self._held or not self._scheduler.running:
+        if not self._scheduler.running:
+            return
+        if self._view is None:
+            self._take_back()
+        if not self._held:
             return
         view = self._view or self._begin()
         view.now, moved = monotonic(), view.moved
@@ -195,6 +232,29 @@ class Placement(SchedulerPlugin):
             if perf_counter() > until:
                 raise TimeoutError(f"no answer within {DEADLINE_SECONDS:g} s")
         self.report.wanted_bytes += view.moved - moved
+
+    def _take_back(self) -> None:
+        """Ask workers that take no work now for the tasks they have not begun.
+
+        A task that its worker gives back goes to the running worker with the fewest
+        tasks a thread, by the protocol of Dask's own work stealing. One that is
+        computing already stays where it is.
+        """
+        scheduler = self._scheduler
+        stealing = scheduler.extensions["stealing"]
+        coming: Counter[str] = Counter()
+
+        def load(ws: "WorkerState") -> tuple[float, str, str]:
+            tasks = len(ws.processing) + coming[ws.address]
+            return tasks / ws.nthreads, str(ws.name), ws.address
+
+        for key in self._given:
+            task = scheduler.tasks[key]
+            worker = task.processing_on
+            if worker is not None and worker not in scheduler.running:
+                target = min(scheduler.running, key=load)
+                coming[target.address] += 1
+                stealing.move_task_request(task, worker, target)
 
     def _begin(self) -> LiveView:
         """A view of all that is held, and a dispatcher that has seen nothing of it."""
@@ -284,6 +344,9 @@ def placed(
 def _end(dask_scheduler: "Scheduler") -> Report:
     placement: Placement = dask_scheduler.plugins[Placement.name]  # type: ignore[assignment]
     placement.let_go()
+    for task in dask_scheduler.tasks.values():  # one may have to run again
+        if isinstance(task.worker_restrictions, Pin):
+            task.worker_restrictions = None
     return placement.report
 
 

@@ -8,7 +8,9 @@ node's queue, so that Slurm keeps the plan's order; then it releases the job.
 
 What has been placed is read from Slurm itself: a job that is still held, or whose staging has failed,
 has not been placed, and a staging job is found by its comment, so the placer may be stopped and started
-at any moment. With ``dry_run`` the commands are printed and nothing is changed. Written for Slurm 22.05.
+at any moment. Nor has a job been placed that waits for a node which Slurm cannot use: it gets another
+one, and that node gets no job until Slurm can use it again. With ``dry_run`` the commands are printed
+and nothing is changed. Written for Slurm 22.05.
 """
 
 import contextlib
@@ -31,6 +33,8 @@ STAGE_MARK = "ioopt-stage:"
 ENDED = frozenset(
     {"CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "BOOT_FAIL", "DEADLINE", "OUT_OF_MEMORY"}
 )
+UNUSABLE = ("ReqNodeNotAvail", "NodeDown", "ReservedForMaintenance")
+"""Reasons of a job that waits for a node which is down, drained or set aside."""
 
 COMMAND_SECONDS = 120.0
 """After which a command of Slurm's has failed; they give up by themselves before."""
@@ -90,13 +94,16 @@ class SlurmPlacer:
                 )
         self._sizes = {file["id"]: file["bytes"] for file in site["files"]}
         self._plan = partial(
-            ReplicationPlanner, site["network"], site["nodes"], site["files"], solver=solver
+            ReplicationPlanner, site["network"], files=site["files"], solver=solver
         )
-        self._planner = self._plan()
-        self._nodes = [node["id"] for node in site["nodes"]]
+        self._planner = self._plan(nodes=site["nodes"])
+        self._site_nodes = site["nodes"]
+        self._ids = {node["id"] for node in site["nodes"]}
+        self._nodes: list[str] = []
         self._stage, self._dry_run = stage, dry_run
         self._run, self._say = runner, say
         self._last: dict[str, int] = {}
+        self._depending: set[int] = set()
         self._dry_id = 0
 
     def place(self, deadline: float | None = 10.0) -> list[Placement]:
@@ -104,13 +111,18 @@ class SlurmPlacer:
 
         Raises BackendFailureError when the queue cannot be had.
         """
-        jobs, self._planner = self._queue(), self._plan()  # what a call left undone is in the queue
+        jobs = self._queue()  # what a call left undone is in it
+        unusable = _unusable_nodes(jobs)
+        nodes = [node for node in self._site_nodes if node["id"] not in unusable]
+        self._nodes = [node["id"] for node in nodes]
+        self._planner = self._plan(nodes=nodes)
         staged = self._staging(jobs)
+        self._depending = {int(job["job_id"]) for job in jobs if job.get("dependency")}
         tasks = []
         for job in jobs:
             with self._told(f"job {job['job_id']} stays held"):
                 tasks += [task for task in (self._task(job),) if task is not None]
-        if not tasks:
+        if not tasks or not nodes:
             return []
         self._planner.submit(tasks, deadline=deadline)
         placed = []
@@ -154,11 +166,17 @@ class SlurmPlacer:
         return found
 
     def _task(self, job: Json) -> Task | None:
-        """The task of a held job that names its inputs, or whose staging has failed; None for every other."""
+        """The task of a job that names its inputs and is to be placed; None for every other.
+
+        That is one that is held, whose staging has failed, or whose node cannot be used.
+        """
         comment = job.get("comment") or ""
-        reason = str(job["state_reason"]).startswith(("JobHeld", "DependencyNeverSatisfied"))
-        held = job["job_state"] == "PENDING" and reason
-        if not held or not comment.startswith(JOB_MARK):
+        if job["job_state"] != "PENDING" or not comment.startswith(JOB_MARK):
+            return None
+        waits = str(job["state_reason"]).startswith(("JobHeld", "DependencyNeverSatisfied"))
+        node = job.get("required_nodes")
+        stranded = bool(node) and node in self._ids and node not in self._nodes
+        if not waits and not stranded:
             return None
         where = f"comment of job {job['job_id']}"
         told = parse_json(comment[len(JOB_MARK) :], where)
@@ -183,7 +201,9 @@ class SlurmPlacer:
         conditions = [f"afterok:{number}" for number in waits]
         conditions += [f"afterany:{before}"] if before is not None else []
         words = ["scontrol", "update", f"JobId={job}", f"ReqNodeList={node}"]
-        self._change([*words, f"Dependency={','.join(conditions)}"] if conditions else words)
+        if conditions or job in self._depending:
+            words.append(f"Dependency={','.join(conditions)}")
+        self._change(words)
         self._change(["scontrol", "release", str(job)])
         self._last[node] = job
         return Placement(job, node, tuple(waits))
@@ -213,6 +233,17 @@ class SlurmPlacer:
             self._say(shlex.join(words))
             return ""
         return self._run(words)
+
+
+def _unusable_nodes(jobs: Iterable[Json]) -> set[str]:
+    """The nodes that Slurm says it cannot use, by the jobs that wait for them."""
+    return {
+        str(job["required_nodes"])
+        for job in jobs
+        if job["job_state"] == "PENDING"
+        and job.get("required_nodes")
+        and str(job["state_reason"]).startswith(UNUSABLE)
+    }
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -145,13 +145,18 @@ class TempInputs:
 
 @dataclass(frozen=True)
 class Question:
-    """What :func:`ioopt.embed.selection.select` is asked; ``ready[k]`` describes ``jobs[k]``."""
+    """What :func:`ioopt.embed.selection.select` is asked; ``ready[k]`` describes ``jobs[k]``.
+
+    ``free`` is what Snakemake has of each resource, without end or not; where it is again
+    what it was at first, no job runs.
+    """
 
     jobs: list[Job]
     ready: list[ReadyJob]
     capacities: list[int]
     temp_bytes: dict[str, int]
     readers: dict[str, int]
+    free: dict[str, int]
 
 
 def question(
@@ -185,4 +190,11 @@ def question(
         resources = tuple([need if isinstance(need, int) else 0 for need in needs])
         ready.append(ReadyJob(job.priority, max(int(has("_cores", 1)), 1), resources, own, total))
     counts = {name: readers.get(name, 1) for name in temp_bytes}
-    return Question(jobs, ready, [int(available[name]) for name in names], temp_bytes, counts)
+    capacities = [int(available[name]) for name in names]
+    # how many jobs may be submitted now says nothing about those that run
+    free = {
+        name: value
+        for name, value in available.items()
+        if isinstance(value, int) and name != "_job_count"
+    }
+    return Question(jobs, ready, capacities, temp_bytes, counts, free)

@@ -34,7 +34,7 @@ class DataOrder:
         self._run = WorkDirectory({"cores": 1}, **how)
         self._jobs: dict[str, Job] = {}
         self._running: dict[str, Job] = {}
-        self._idle: list[int] = []
+        self._idle: dict[str, int] = {}
         self._round, self._kept, self._safe = 0, 0, True
         self._seen: dict[Place, tuple[int, int]] = {}
         self._told: dict[Place, int] = {}
@@ -44,7 +44,7 @@ class DataOrder:
         """The jobs to start; at least one where none runs and resources allow it."""
         left, self.notes = {_name(job): job for job in remaining}, []
         self._round += 1
-        self._idle = self._idle or list(asked.capacities)
+        self._idle = self._idle or asked.free
         self._look(asked)
         if not left.keys() <= self._jobs.keys():
             self._begin(left | self._running)
@@ -77,7 +77,7 @@ class DataOrder:
 
     def _look(self, asked: Question) -> None:
         """Take note of what has ended or failed; after a failure for good what is left begins anew."""
-        ready, nothing = set(asked.jobs), asked.capacities == self._idle
+        ready, nothing = set(asked.jobs), asked.free == self._idle
         for name, job in [*self._running.items()]:
             ended = self._dag.finished(job)
             if not (ended or job in ready or nothing):

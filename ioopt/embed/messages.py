@@ -1,0 +1,281 @@
+"""The messages of ``ioopt serve``: what one may hold, and what is said of one that may not.
+
+A message is ``{"ioopt": 1, "id": ANY, "op": OP, ...}`` and its reply repeats the id. The
+classes below say which further keys each op takes and what a reply holds; the service
+checks messages with them, and the HTTP service publishes them as its OpenAPI schema.
+"""
+
+import json
+import math
+from collections.abc import Container, Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from ioopt.formats.native import unique_keys
+from ioopt.problems.base import Json
+from ioopt.version import __version__
+
+PROTOCOL = 1
+DEFAULT_DEADLINE_SECONDS = 10.0
+
+METHODS = {
+    "IoArbiter": ["request", "progress", "finish", "decide"],
+    "GangScheduler": ["arrive", "depart", "served", "matrix"],
+    "ReplicationPlanner": [
+        *("submit", "plan", "next", "staged", "evicted", "completed", "joined", "lost"),
+    ],
+    "WorkDirectory": ["ready", "expect", "next", "started", "ended", "failed"],
+    "WorkflowDispatcher": [
+        *("submit", "next", "completed", "failed", "withdraw", "observe", "forget"),
+        *("lost", "back", "joined", "staged", "evicted"),
+    ],
+    "GangednessMonitor": ["observe", "ratio", "classify", "evidence"],
+}
+"""What a client may call; nothing else of an object can be reached."""
+Code = Literal[
+    "malformed", "version", "unknown", "invalid", "oversized", "solver", "internal", "busy"
+]
+
+
+class MessageError(Exception):
+    """A message that cannot be served: a code for programs, and a text for people."""
+
+    def __init__(self, code: str, text: str) -> None:
+        super().__init__(code, text)
+        self.code = code
+        self.text = text
+
+
+class Message(BaseModel):
+    """What every message holds."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    ioopt: Literal[1]
+    id: Any = Field(default=None, description="Repeated by the reply.")
+
+
+class Ping(Message):
+    """Ask for the versions."""
+
+    op: Literal["ping"]
+
+
+class Decide(Message):
+    """Solve one instance; nothing of it is kept."""
+
+    op: Literal["decide"]
+    instance: dict[str, Any] = Field(description="An instance of any family.")
+    solver: str | None = Field(default=None, description="Null: the default one.")
+    set: dict[str, Any] | None = Field(default=None, description="Settings.")
+    seed: int = 0
+    deadline: Annotated[float, Field(gt=0)] | None = Field(
+        default=DEFAULT_DEADLINE_SECONDS, description="Seconds; null: none."
+    )
+
+
+class Open(Message):
+    """Make an object, or go on with a saved one: give ``arguments`` or ``state``."""
+
+    op: Literal["open"]
+    object: str = Field(json_schema_extra={"enum": [*METHODS]})
+    arguments: dict[str, Any] = Field(default={}, description="Its constructor's arguments.")
+    state: dict[str, Any] = Field(default={}, description="What save answered.")
+
+
+class Call(Message):
+    """Call a method of an object."""
+
+    op: Literal["call"]
+    session: int
+    method: str
+    arguments: dict[str, Any] = Field(default={}, description="By name.")
+
+
+class Save(Message):
+    """Ask for the state of an object, to open it again later."""
+
+    op: Literal["save"]
+    session: int
+
+
+class Close(Message):
+    """Forget an object."""
+
+    op: Literal["close"]
+    session: int
+
+
+AnyMessage = Ping | Decide | Open | Call | Save | Close
+MESSAGES: Mapping[str, type[AnyMessage]] = {
+    "ping": Ping,
+    "decide": Decide,
+    "open": Open,
+    "call": Call,
+    "save": Save,
+    "close": Close,
+}
+"""The class of each op."""
+
+WANTED = {
+    "instance": "dict",
+    "state": "dict",
+    "object": "str",
+    "method": "str",
+    "solver": "a name or null",
+    "set": "an object",
+    "seed": "a whole number",
+    "arguments": "an object",
+    "deadline": "seconds above 0",
+}
+"""What the value of a key must be, in the words of an error."""
+
+
+class Versions(BaseModel):
+    """The result of ``ping``."""
+
+    version: str
+    protocol: int
+
+
+class Decision(BaseModel):
+    """The result of ``decide``."""
+
+    plan: dict[str, Any] | None
+    status: str
+    stop: str
+    objective: float | None
+    bound: float | None
+    gap: float | None
+    notes: list[str]
+
+
+class Opened(BaseModel):
+    """The result of ``open``."""
+
+    session: int
+
+
+class Value(BaseModel):
+    """The result of ``call``; where the value is false also why."""
+
+    value: Any
+    why: str | None = None
+
+
+class Saved(BaseModel):
+    """The result of ``save``."""
+
+    state: dict[str, Any]
+
+
+class Closed(BaseModel):
+    """The result of ``close``."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Failure(BaseModel):
+    """Why there is no result."""
+
+    code: Code
+    message: str
+
+
+class Answered(BaseModel):
+    """A reply with a result."""
+
+    ioopt: Literal[1]
+    id: Any
+    ok: Literal[True]
+    result: Versions | Decision | Opened | Value | Saved | Closed
+
+
+class Refusal(BaseModel):
+    """A reply without a result."""
+
+    ioopt: Literal[1]
+    id: Any
+    ok: Literal[False]
+    error: Failure
+
+
+def finite(text: str) -> float:
+    """A number that JSON can also carry back; ``1e999``, NaN and Infinity are malformed."""
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"number {text} is out of range")
+    return value
+
+
+_DECODER = json.JSONDecoder(
+    parse_float=finite, parse_constant=finite, object_pairs_hook=unique_keys
+)
+
+
+def parsed(line: bytes, max_bytes: int) -> Json:
+    """The object on a line; MessageError where it is too long or not an object in strict JSON."""
+    if len(line) > max_bytes:
+        raise MessageError("oversized", f"a line is at most {max_bytes} bytes")
+    try:
+        text = line.decode(json.detect_encoding(line), "surrogatepass")
+        message = _DECODER.decode(text)
+    except RecursionError:
+        raise MessageError("malformed", "nested too deeply") from None
+    except (ValueError, UnicodeDecodeError) as error:
+        raise MessageError("malformed", f"not a line of JSON: {error}") from None
+    if not isinstance(message, dict):
+        name = type(message).__name__
+        raise MessageError("malformed", f"a message is a JSON object, not {name}")
+    return message
+
+
+def checked(message: Json, sessions: Container[int] | None = None) -> AnyMessage:
+    """The message as one of its classes; MessageError names what is wrong first.
+
+    Where *sessions* are given, one that is not among them is refused as unknown.
+    """
+    if message.get("ioopt") != PROTOCOL:
+        said = f'"ioopt" must be {PROTOCOL}: {message.get("ioopt")!r}'
+        raise MessageError("version", said)
+    operation = message.get("op")
+    if not isinstance(operation, str) or operation not in MESSAGES:
+        known = ", ".join(MESSAGES)
+        raise MessageError("unknown", f"no op {operation!r:.60}; known: {known}")
+    model = MESSAGES[operation]
+    keys = model.model_fields.keys()
+    unknown = sorted(message.keys() - keys)
+    if unknown:
+        may = ", ".join(sorted(keys - {"ioopt", "id", "op"})) or "none"
+        said = f"op {operation!r} has no key {unknown[0]!r:.60}; known: {may}"
+        raise MessageError("invalid", said)
+    session = message.get("session")
+    is_there = type(session) is int and (sessions is None or session in sessions)
+    if "session" in keys and not is_there:
+        raise no_session(session)
+    try:
+        return model.model_validate(message)
+    except ValidationError as error:
+        key = str(error.errors(include_url=False)[0]["loc"][0])
+    if key == "ioopt":  # 1.0 or true, which equal 1
+        raise MessageError("version", f'"ioopt" must be {PROTOCOL}: {message[key]!r}')
+    value = message.get(key)
+    raise MessageError("invalid", f"{key!r} must be {WANTED[key]}, not {value!r:.60}")
+
+
+def no_session(session: object) -> MessageError:
+    """The error of a session that is not there."""
+    return MessageError("unknown", f"no session {session!r:.60} on this connection")
+
+
+def refusal(identity: object, code: str, text: str) -> bytes:
+    """The reply, newline included, that says why there is no result."""
+    error = {"code": code, "message": " ".join(text.split())}
+    reply = {"ioopt": PROTOCOL, "id": identity, "ok": False, "error": error}
+    return json.dumps(reply).encode() + b"\n"
+
+
+def versions() -> Json:
+    """The result of ``ping``."""
+    return {"version": __version__, "protocol": PROTOCOL}
