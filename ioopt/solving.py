@@ -1,7 +1,8 @@
 """The one front door: load, pick, time, solve, check, simulate, return.
 
 No result leaves unchecked: the objective and the violations come from the family's checker, the
-metrics from its simulator, and a solver that fails is replaced by the kind's fallback with a note.
+metrics from its simulator. A named solver that fails is a result with status ``error``; the kind's
+fallback answers, with a note, only for a default solver.
 """
 
 import os
@@ -13,7 +14,7 @@ from typing import Any
 from ioopt import errors, registry
 from ioopt.catalog import resolve
 from ioopt.formats.native import read_json, shown, validate
-from ioopt.options import Deadline, SolveOptions, suggest
+from ioopt.options import Deadline, SolveOptions
 from ioopt.problems.base import Json, Problem
 from ioopt.protocols import (
     Checker,
@@ -24,7 +25,6 @@ from ioopt.protocols import (
     Schedule,
     Simulation,
     SolveRequest,
-    SolverFunction,
 )
 from ioopt.registry import (
     KindSpec,
@@ -36,12 +36,16 @@ from ioopt.registry import (
     sense_of,
 )
 from ioopt.result import Result, Status, StopReason, plan_dict, relative_gap, violation
+from ioopt.running import plan_of as plan_of
+from ioopt.running import run
 from ioopt.statements import false_metrics, is_reference, past_bound, proves
 from ioopt.units import parse_seconds
 from ioopt.version import __version__
 
 JUDGED_BY_SCHEDULE = ("batch-io", "gang")
 """Kinds whose schedules can be checked without a plan."""
+COUNTED_VIOLATIONS = "the checker found"
+"""How the note begins that counts the violations of a plan."""
 SOLVER_TOLERANCE = 1e-6
 """Absolute tolerance of the backends: what a bound may be off without being wrong."""
 
@@ -88,21 +92,6 @@ def plan_in(given: object) -> object:
     if isinstance(given, Result):
         return given.plan
     return given["plan"] if isinstance(given, Mapping) and "plan" in given else given
-
-
-def plan_of(kind: KindSpec, plan: object, name: str = "plan") -> Any:
-    """The plan object of a kind from its dictionary (an object is returned as it is)."""
-    if plan is None or kind.plan is None or isinstance(plan, load_target(kind.plan)):
-        return plan
-    found = validate(load_target(kind.plan), plan, name)
-    rows = registry.solvers_for(kind.kind)
-    known = [row.name for row in rows if row.policy and row.variant_of is None]
-    given = getattr(found, "policy", None)
-    if known and given is not None and given not in known:
-        raise errors.InstanceError(
-            f"{name}: policy: there is no {given!r}; {suggest(given, known)}"
-        )
-    return found
 
 
 def require_form(kind: KindSpec, data: Mapping[str, object], name: str) -> None:
@@ -197,13 +186,13 @@ def solve(
     incumbents = Incumbents(deadline, listener=progress, maximise=kind.sense == "max")
     request = SolveRequest(options, deadline, chosen, start, incumbents, measure=measure)
     try:
-        outcome, notes = _run(kind, spec, problem, request)
+        outcome, notes = run(kind, spec, problem, request, named=solver is not None)
     except errors.NotApplicableError as error:
         if solver is not None or kind.fallback is None:
             raise
         spec = registry.solver(kind.fallback, kind)
         request = replace(request, settings=registry.settings_for(spec, settings or {}))
-        outcome, notes = _run(kind, spec, problem, request)
+        outcome, notes = run(kind, spec, problem, request, named=False)
         notes = [f"{error}; answered by {spec.name}", *notes]
     notes = [*left_out, *notes, *problem.synthetic_notes]
     return _result(kind, spec, problem, request, outcome, notes)
@@ -216,51 +205,6 @@ def _start(kind: KindSpec, problem: Problem, given: object) -> tuple[object, lis
         return start, []
     broken = check_plan(kind, problem, start, None).violations
     return (None, [f"the warm start is left out: {broken[0]}"]) if broken else (start, [])
-
-
-def _run(
-    kind: KindSpec, spec: SolverSpec, problem: Problem, request: SolveRequest
-) -> tuple[Outcome, list[str]]:
-    """Run the solver; on interruption or failure answer with the best plan so far or the fallback."""
-    best = request.incumbents
-    try:
-        return _call(kind, spec, problem, request), []
-    except KeyboardInterrupt:
-        found = " before any plan" if best.plan is None else ": the best plan so far"
-        return _best(best, StopReason.INTERRUPTED), ["interrupted" + found]
-    except (errors.UsageError, errors.InstanceError, errors.BackendMissingError):
-        raise
-    except Exception as error:
-        note, stop = f"{spec.name} failed ({type(error).__name__}: {error})", StopReason.FALLBACK
-        if isinstance(error, errors.OutOfTime):
-            note, stop = f"{spec.name}: {error}", StopReason.TIME
-        if best.plan is not None:
-            return _best(best, StopReason.FALLBACK), [f"{note}; the best plan it had found"]
-        if kind.fallback is None or kind.fallback == spec.name:
-            if isinstance(error, errors.IooptError):
-                return Outcome(None, stop=stop), [note]
-            raise
-        fallback = registry.solver(kind.fallback, kind)
-        settings, until = registry.settings_for(fallback, {}), request.deadline.with_overtime()
-        plain = replace(request, settings=settings, start=None, deadline=until)
-        try:
-            outcome = _call(kind, fallback, problem, plain)
-        except (errors.NotApplicableError, errors.OutOfTime) as second:
-            return Outcome(None, stop=stop), [note, f"{fallback.name}: {second}"]
-        return replace(outcome, stop=StopReason.FALLBACK), [f"{note}; answered by {fallback.name}"]
-
-
-def _best(found: Incumbents, stop: StopReason) -> Outcome:
-    return Outcome(found.plan, found.bound, stop, objective_name=found.objective_name)
-
-
-def _call(kind: KindSpec, spec: SolverSpec, problem: Problem, request: SolveRequest) -> Outcome:
-    policy = load_target(spec.policy)(request.settings) if spec.policy else None
-    run: SolverFunction[Problem, Any, Any] = load_target(spec.target)
-    answer: object = run(problem, replace(request, policy=policy))
-    if isinstance(answer, Outcome):
-        return answer
-    return Outcome(plan_of(kind, answer, f"the plan of {spec.name}"))
 
 
 def _result(
@@ -295,7 +239,7 @@ def _result(
     }
     if outcome.plan is None and outcome.simulation is None:
         status = Status.INFEASIBLE if outcome.infeasible else Status.UNKNOWN
-        if outcome.stop is StopReason.FALLBACK:
+        if outcome.failed:
             status = Status.ERROR
         metrics = by_measure(request.measure, values)
         return Result(status=status, notes=(*outcome.notes, *notes), metrics=metrics, **values)
@@ -344,9 +288,13 @@ def _checked(
     if not is_reference(kind, getattr(outcome.plan, "policy", None)):
         bound = _bound(kind, problem, deadline, values, objective, metrics)
     wrong = [] if failure is None else [failure]
-    wrong += [f"the checker found {len(violations)} violation(s)"] if violations else []
-    status, gap = Status.ERROR if wrong else Status.FEASIBLE, relative_gap(objective, bound, sense)
-    if not wrong and objective is not None and bound is not None:
+    wrong += [f"{COUNTED_VIOLATIONS} {len(violations)} violation(s)"] if violations else []
+    bad = bool(wrong) or outcome.failed
+    status = Status.ERROR if bad else Status.FEASIBLE
+    if violations:
+        objective = None  # what breaks a rule is worth nothing
+    gap = relative_gap(objective, bound, sense)
+    if not bad and objective is not None and bound is not None:
         past = past_bound(sense, objective, bound, report.rounding)
         status, wrong = _standing(past, proves(sense, objective, bound), objective, bound)
         if wrong and status is Status.FEASIBLE:
