@@ -63,7 +63,7 @@ def geometric_mean(ratios: Sequence[float]) -> GeometricMean:
     There is no interval below :data:`LEAST_PAIRS` ratios, and no mean where one is not above 0.
 
     >>> [round(end, 3) for end in geometric_mean([0.5, 0.5, 1.0, 2.0, 2.0])[:3]]
-    [1.0, 0.423, 2.366]
+    [1.0, 0.423, 2.365]
     >>> geometric_mean([0.5, 2.0])[:3]
     (1.0, None, None)
     """

@@ -14,7 +14,7 @@ from typing import Any
 from ioopt import errors, registry
 from ioopt.catalog import resolve
 from ioopt.formats.native import read_json, shown, validate
-from ioopt.options import Deadline, SolveOptions
+from ioopt.options import Deadline, SolveOptions, suggest
 from ioopt.problems.base import Json, Problem
 from ioopt.protocols import (
     Checker,
@@ -25,6 +25,7 @@ from ioopt.protocols import (
     Schedule,
     Simulation,
     SolveRequest,
+    SolverFunction,
 )
 from ioopt.registry import (
     KindSpec,
@@ -36,8 +37,6 @@ from ioopt.registry import (
     sense_of,
 )
 from ioopt.result import Result, Status, StopReason, plan_dict, relative_gap, violation
-from ioopt.running import plan_of as plan_of
-from ioopt.running import run
 from ioopt.statements import false_metrics, is_reference, past_bound, proves
 from ioopt.units import parse_seconds
 from ioopt.version import __version__
@@ -92,6 +91,21 @@ def plan_in(given: object) -> object:
     if isinstance(given, Result):
         return given.plan
     return given["plan"] if isinstance(given, Mapping) and "plan" in given else given
+
+
+def plan_of(kind: KindSpec, plan: object, name: str = "plan") -> Any:
+    """The plan object of a kind from its dictionary (an object is returned as it is)."""
+    if plan is None or kind.plan is None or isinstance(plan, load_target(kind.plan)):
+        return plan
+    found = validate(load_target(kind.plan), plan, name)
+    rows = registry.solvers_for(kind.kind)
+    known = [row.name for row in rows if row.policy and row.variant_of is None]
+    given = getattr(found, "policy", None)
+    if known and given is not None and given not in known:
+        raise errors.InstanceError(
+            f"{name}: policy: there is no {given!r}; {suggest(given, known)}"
+        )
+    return found
 
 
 def require_form(kind: KindSpec, data: Mapping[str, object], name: str) -> None:
@@ -186,13 +200,13 @@ def solve(
     incumbents = Incumbents(deadline, listener=progress, maximise=kind.sense == "max")
     request = SolveRequest(options, deadline, chosen, start, incumbents, measure=measure)
     try:
-        outcome, notes = run(kind, spec, problem, request, named=solver is not None)
+        outcome, notes = _run(kind, spec, problem, request, named=solver is not None)
     except errors.NotApplicableError as error:
         if solver is not None or kind.fallback is None:
             raise
         spec = registry.solver(kind.fallback, kind)
         request = replace(request, settings=registry.settings_for(spec, settings or {}))
-        outcome, notes = run(kind, spec, problem, request, named=False)
+        outcome, notes = _run(kind, spec, problem, request, named=False)
         notes = [f"{error}; answered by {spec.name}", *notes]
     notes = [*left_out, *notes, *problem.synthetic_notes]
     return _result(kind, spec, problem, request, outcome, notes)
@@ -205,6 +219,82 @@ def _start(kind: KindSpec, problem: Problem, given: object) -> tuple[object, lis
         return start, []
     broken = check_plan(kind, problem, start, None).violations
     return (None, [f"the warm start is left out: {broken[0]}"]) if broken else (start, [])
+
+
+def _run(
+    kind: KindSpec, spec: SolverSpec, problem: Problem, request: SolveRequest, named: bool
+) -> tuple[Outcome, list[str]]:
+    """Run the solver; on interruption answer with the best plan so far.
+
+    A solver that was *named* and raises has failed: no other answers in its name. The kind's fallback
+    answers for a default solver that fails, and for one of ours that is out of time.
+    """
+    best = request.incumbents
+    try:
+        return _call(kind, spec, problem, request), []
+    except KeyboardInterrupt:
+        found = " before any plan" if best.plan is None else ": the best plan so far"
+        return _best(best, StopReason.INTERRUPTED), ["interrupted" + found]
+    except (errors.UsageError, errors.InstanceError, errors.BackendMissingError):
+        raise
+    except errors.OutOfTime as error:
+        note = f"{spec.name}: {error}"
+        if spec.own:
+            return _best(best, StopReason.TIME), [note]
+        return _answered_instead(kind, spec, problem, request, note, StopReason.TIME)
+    except BaseException as error:  # sys.exit() too: a solver ends no command
+        from ioopt.failures import failure
+
+        note = failure(spec, error)
+        if named:
+            return replace(_best(best, StopReason.FINISHED), failed=True), [note]
+        return _answered_instead(kind, spec, problem, request, note, StopReason.FALLBACK)
+
+
+def _answered_instead(
+    kind: KindSpec,
+    spec: SolverSpec,
+    problem: Problem,
+    request: SolveRequest,
+    note: str,
+    stop: StopReason,
+) -> tuple[Outcome, list[str]]:
+    """Return the best plan that the solver had reported, else the answer of the kind's fallback."""
+    best = request.incumbents
+    if best.plan is not None:
+        return _best(best, StopReason.FALLBACK), [f"{note}; the best plan it had found"]
+    unanswered: Outcome = Outcome(None, stop=stop, failed=stop is StopReason.FALLBACK)
+    if kind.fallback is None or kind.fallback == spec.name:
+        return unanswered, [note]
+    fallback = registry.solver(kind.fallback, kind)
+    settings, until = registry.settings_for(fallback, {}), request.deadline.with_overtime()
+    plain = replace(request, settings=settings, start=None, deadline=until)
+    try:
+        outcome = _call(kind, fallback, problem, plain)
+    except (errors.NotApplicableError, errors.OutOfTime) as second:
+        return unanswered, [note, f"{fallback.name}: {second}"]
+    return replace(outcome, stop=StopReason.FALLBACK), [f"{note}; answered by {fallback.name}"]
+
+
+def _best(found: Incumbents, stop: StopReason) -> Outcome:
+    return Outcome(found.plan, found.bound, stop, objective_name=found.objective_name)
+
+
+def _call(kind: KindSpec, spec: SolverSpec, problem: Problem, request: SolveRequest) -> Outcome:
+    policy = load_target(spec.policy)(request.settings) if spec.policy else None
+    run: SolverFunction[Problem, Any, Any] = load_target(spec.target)
+    asked = replace(request, policy=policy)
+    if spec.own:
+        from ioopt.failures import call_own
+
+        answer = call_own(spec, run, problem, asked)
+    else:
+        answer = run(problem, asked)
+    plan = f"the plan of {spec.name}"
+    if not isinstance(answer, Outcome):
+        notes = (f"{spec.name} returned None, no plan",) if answer is None else ()
+        return Outcome(plan_of(kind, answer, plan), notes=notes)
+    return replace(answer, plan=plan_of(kind, answer.plan, plan)) if spec.own else answer
 
 
 def _result(

@@ -18,10 +18,9 @@ from ioopt.errors import (
 )
 from ioopt.options import SolveOptions, parse_assignments
 from ioopt.problems.base import Problem
-from ioopt.registry import KindSpec, Measure, SolverSpec, load_target, measure_of
+from ioopt.registry import KindSpec, Measure, SolverSpec, load_target, measure_of, own_bound
 from ioopt.registry.types import BOUND, REFERENCE
 from ioopt.result import Result, Status, StopReason
-from ioopt.running import failure, is_own
 from ioopt.solving import load, solve
 
 if TYPE_CHECKING:
@@ -128,7 +127,7 @@ def compare_rows(
             choice = chosen[len(rows)]
             rows.append(_row(_unanswered(problem, kind, choice, "interrupted"), choice))
         rows[-1]["stop"] = str(StopReason.INTERRUPTED)
-    _doubt_own_claims(rows, chosen, by)
+    _doubt_own_claims(rows, chosen, kind, by)
     add_ratios(rows, by, shared)
     return rows
 
@@ -148,12 +147,14 @@ def _row(result: Result, choice: _Choice) -> Row:
     return row
 
 
-def _doubt_own_claims(rows: Sequence[Row], chosen: Sequence[_Choice], measure: Measure) -> None:
+def _doubt_own_claims(
+    rows: Sequence[Row], chosen: Sequence[_Choice], kind: KindSpec, measure: Measure
+) -> None:
     """Take from the user's own solvers a proof that a sound plan of another row contradicts."""
     rivals = [row for row in rows if row["value"] is not None and not row["reference"]]
     for row, choice in zip(rows, chosen):
         others = [other for other in rivals if other is not row]
-        if not others or not is_own(choice.spec):
+        if not others or not choice.spec.own:
             continue
         pick = max if measure.sense == "max" else min
         best = pick(others, key=lambda other: other["value"])
@@ -163,7 +164,8 @@ def _doubt_own_claims(rows: Sequence[Row], chosen: Sequence[_Choice], measure: M
         bound = row["bound"]
         if bound is not None and tightest(best["value"], [bound], measure.sense) is None:
             said = f"its bound {bound:g} contradicts the plan of {best['solver']} and is left out"
-            row |= {"bound": None, "gap": None, "notes": [*row["notes"], said]}
+            row |= {"bound": None, "notes": [*row["notes"], said]}
+            row["bound"] = own_bound(row, kind, measure.name)
             if row["status"] == Status.OPTIMAL:
                 row["status"] = str(Status.FEASIBLE)
 
@@ -231,10 +233,12 @@ def _run(problem: Problem, kind: KindSpec, choice: _Choice, options: Mapping[str
         refused = _unanswered(problem, kind, choice, str(error))
         return refused.model_copy(update={"status": Status.NOT_APPLICABLE})
     except (UsageError, InstanceError) as error:
-        if not is_own(spec):
+        if not spec.own:
             raise
         return _failed(problem, kind, choice, str(error), error.exit_code)
     except Exception as error:
+        from ioopt.failures import failure
+
         return _failed(problem, kind, choice, failure(spec, error), ExitCode.INTERNAL)
 
 

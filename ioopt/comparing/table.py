@@ -138,7 +138,7 @@ def summary_text(rows: Sequence[Row], measure: Measure, form: Form, width: int |
         line = [
             name,
             _fixed(over.mean),
-            _interval(over.low, over.high),
+            interval(over.low, over.high),
             percent(_mean(row["gap"] for row in shared)),
             sum(ratio <= 1 + TIE for ratio in ratios),
             *(counts[what] for what in COUNTED),
@@ -160,7 +160,8 @@ def _ratio_over(rows: Sequence[Row]) -> GeometricMean:
     return GeometricMean(None) if None in ratios else geometric_mean(ratios)
 
 
-def _interval(low: float | None, high: float | None) -> str | None:
+def interval(low: float | None, high: float | None) -> str | None:
+    """Return the ends of an interval as text; None without one."""
     return None if low is None else f"{_fixed(low)} to {_fixed(high)}"
 
 
@@ -190,8 +191,11 @@ def baseline_text(
     headers = ("solver", "metric", "ratio", "95 % interval", "wins", "ties", "losses")
     cells = [
         (row.solver, title(row.metric), _fixed(row.mean_ratio),
-         _interval(row.low, row.high),
+         interval(row.low, row.high),
          row.wins, row.ties, row.losses)
         for row in ratios if row.solver != baseline
     ]  # fmt: skip
-    return f"ratios to {baseline}, paired by instance\n" + render(headers, cells, form, width=width)
+    if not cells:
+        return f"ratios to {baseline}: no instance has sound plans of it and of another solver\n"
+    heading = f"ratios to {baseline}, geometric means of pairs by instance"
+    return f"{heading}\n{render(headers, cells, form, width=width)}"

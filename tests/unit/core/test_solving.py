@@ -90,8 +90,8 @@ def small_registry(monkeypatch):
         ("good", "optimal", "finished", 5.0, 5.0, ""),  # the bound meets the objective
         ("modest", "feasible", "finished", 5.0, 4.0, ""),
         ("boastful", "error", "finished", 5.0, 6.0, "contradicts"),
-        ("failing", "optimal", "fallback", 5.0, 5.0, "numbers out of range); answered by good"),
-        ("failing-late", "feasible", "fallback", 5.0, 1.0, "numbers out of range"),
+        ("failing", "error", "finished", None, None, "failing failed (RuntimeError: numbers out"),
+        ("failing-late", "error", "finished", 5.0, 1.0, "numbers out of range"),
         ("interrupted", "feasible", "interrupted", 5.0, None, ""),
         ("interrupted-at-once", "unknown", "interrupted", None, 2.0, ""),
         ("interrupted-elsewhere", "feasible", "interrupted", 5.0, 4.5, ""),
