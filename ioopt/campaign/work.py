@@ -99,6 +99,8 @@ def _solve(point: Point, source: Source) -> Row:
     if result.settings:  # another question than the instance's: no rival of those who answer that
         row["digest"] += json.dumps(result.settings, sort_keys=True)
     error = "; ".join(result.notes) if result.status is Status.ERROR else None
+    if error and result.plan is None:
+        return failed_row(point, source, error)
     return row | {"violations": len(result.violations), "error": error}
 
 

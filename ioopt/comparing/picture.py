@@ -138,8 +138,12 @@ def _lines(rows: Sequence[Row], measure: str) -> dict[str, float]:
     """Label -> value of the tightest proven bound of the measure and of the references."""
     kind = registry.KINDS.get(rows[0].get("kind") or rows[0]["family"])
     most = kind is not None and sense_of(kind, measure) == "max"
-    # The bound of a reference is of another machine.
-    bounds = [row["bound"] for row in rows if row["bound"] is not None and not row.get("reference")]
+    # The bound of a reference is of another machine, that of a failed row of nothing.
+    bounds = [
+        row["bound"]
+        for row in rows
+        if row["bound"] is not None and not row.get("reference") and row["status"] != "error"
+    ]
     lines = {PROVEN: (min if most else max)(bounds)} if bounds else {}
     for row in (row for row in rows if row.get("reference") and row["value"] is not None):
         lines[row["solver"]] = row["value"]
