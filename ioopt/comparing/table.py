@@ -188,13 +188,15 @@ def baseline_text(
     ratios: Sequence[PairedRatio], baseline: str, form: Form, width: int | None
 ) -> str:
     """The table of :func:`baseline_ratios`."""
-    headers = ("solver", "metric", "ratio", "95 % interval", "wins", "ties", "losses")
-    cells = [
-        (row.solver, title(row.metric), _fixed(row.mean_ratio),
-         interval(row.low, row.high),
-         row.wins, row.ties, row.losses)
-        for row in ratios if row.solver != baseline
-    ]  # fmt: skip
+    headers = ("solver", "metric", "pairs", "ratio", "95 % interval", "wins", "ties", "losses")
+    cells = []
+    for row in ratios:
+        if row.solver == baseline:
+            continue
+        ends = interval(row.low, row.high)
+        counts = (row.wins, row.ties, row.losses)
+        ratio = _fixed(row.mean_ratio)
+        cells.append((row.solver, title(row.metric), row.pairs, ratio, ends, *counts))
     if not cells:
         return f"ratios to {baseline}: no instance has sound plans of it and of another solver\n"
     heading = f"ratios to {baseline}, geometric means of pairs by instance"
