@@ -59,6 +59,10 @@ class BackendFailureError(IooptError):
     """A backend that crashed, returned nonsense, or reported a status that its table does not know."""
 
 
+class OwnSolverError(IooptError):
+    """A solver of the user that raised what would pass for a fault of the command or the instance."""
+
+
 class SimulationError(IooptError):
     """A plan that cannot be carried out in simulation, such as a queue that can never proceed."""
 

@@ -4,6 +4,10 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ioopt.result import measured
+
+LEAST_PAIRS = 5
+"""Below so many ratios an interval of their mean says nothing."""
 TIE = 1e-9
 """Ratios nearer to 1 are ties."""
 
@@ -25,21 +29,51 @@ def mean_and_standard_error(values: Sequence[float]) -> tuple[float, float | Non
 
 
 class PairedRatio(NamedTuple):
-    """Mean over instances of solver / baseline for one metric, with its standard error.
+    """Geometric mean over instances of solver / baseline for one metric, with its 95 % interval.
 
-    ``low`` to ``high`` is the mean's 95 % interval. A solver wins where it is better by 10^-9 at least.
+    ``standard_error_of_log`` and the interval's ends ``low`` and ``high`` are None below
+    :data:`LEAST_PAIRS` pairs; the mean too where a ratio is not above 0. A solver wins where it is
+    better by 10^-9 at least.
     """
 
     solver: str
     metric: str
-    mean_ratio: float
-    standard_error: float | None
+    mean_ratio: float | None
+    standard_error_of_log: float | None
     pairs: int
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     wins: int
     ties: int
     losses: int
+
+
+class GeometricMean(NamedTuple):
+    """Geometric mean of ratios, with the ends of its 95 % interval and the error of its logarithm."""
+
+    mean: float | None
+    low: float | None = None
+    high: float | None = None
+    standard_error_of_log: float | None = None
+
+
+def geometric_mean(ratios: Sequence[float]) -> GeometricMean:
+    """Return the geometric mean of *ratios* and its 95 % interval by Student's t of their logarithms.
+
+    There is no interval below :data:`LEAST_PAIRS` ratios, and no mean where one is not above 0.
+
+    >>> [round(end, 3) for end in geometric_mean([0.5, 0.5, 1.0, 2.0, 2.0])[:3]]
+    [1.0, 0.423, 2.365]
+    >>> geometric_mean([0.5, 2.0])[:3]
+    (1.0, None, None)
+    """
+    if not ratios or min(ratios) <= 0:
+        return GeometricMean(None)
+    logs = [math.log(ratio) for ratio in ratios]
+    if len(logs) < LEAST_PAIRS:
+        return GeometricMean(math.exp(math.fsum(logs) / len(logs)))
+    mean, low, high = (math.exp(end) for end in mean_interval(logs))
+    return GeometricMean(mean, low, high, mean_and_standard_error(logs)[1])
 
 
 def mean_interval(values: Iterable[float]) -> tuple[float, float, float]:
@@ -59,12 +93,13 @@ def mean_interval(values: Iterable[float]) -> tuple[float, float, float]:
 def ratios_to(
     rows: Sequence[Mapping[str, Any]], baseline: str, metric: str
 ) -> dict[str, list[float]]:
-    """Solver -> its *metric* over that of *baseline*, where that is above 0, an instance after the other."""
+    """Solver -> its *metric* over that of *baseline*, where that is above 0, an instance after the other.
+
+    A row without a sound plan, such as one with violations, has no ratio.
+    """
     values: dict[str, dict[Any, float]] = {row["solver"]: {} for row in rows}
     for row in rows:
-        value = row["metrics"].get(metric)
-        if value is None and row.get("objective_name") == metric:
-            value = row["objective"]
+        value = measured(row, metric)
         if value is not None:
             values[row["solver"]][row["instance"], row.get("seed")] = value
     base = {key: value for key, value in values.get(baseline, {}).items() if value > 0}
@@ -88,11 +123,19 @@ def paired_ratios(
         for solver, ratios in ratios_to(rows, baseline, metric).items():
             better = [up * (ratio - 1) for ratio in ratios]
             wins, losses = (sum(sign * gain > TIE for gain in better) for sign in (1, -1))
-            mean, low, high = mean_interval(ratios)
+            middle = geometric_mean(ratios)
             found[solver, metric] = PairedRatio(
-                solver, metric, mean, mean_and_standard_error(ratios)[1], len(ratios), low, high,
-                wins, len(ratios) - wins - losses, losses,
-            )  # fmt: skip
+                solver=solver,
+                metric=metric,
+                mean_ratio=middle.mean,
+                standard_error_of_log=middle.standard_error_of_log,
+                pairs=len(ratios),
+                low=middle.low,
+                high=middle.high,
+                wins=wins,
+                ties=len(ratios) - wins - losses,
+                losses=losses,
+            )
     solvers = dict.fromkeys(row["solver"] for row in rows)
     return [
         found[key] for solver in solvers for metric in metrics if (key := (solver, metric)) in found

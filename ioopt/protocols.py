@@ -43,7 +43,8 @@ class Outcome(Generic[PlanT]):
     objective called ``objective_name`` (None: the one of the instance kind). ``infeasible`` is set
     only with a proof. ``schedule`` and ``timeline`` are given by solvers that simulate as they
     decide, so that nothing is simulated twice. ``metrics`` are merged under those of the checker
-    and the simulator. ``trial`` says that records were left out, as the request asked.
+    and the simulator. ``trial`` says that records were left out, as the request asked. ``failed`` is set
+    by the front door where the solver raised; ``plan`` is then what it had reported, if anything.
     """
 
     plan: PlanT | None
@@ -57,6 +58,7 @@ class Outcome(Generic[PlanT]):
     versions: Mapping[str, str] = field(default_factory=dict)
     metrics: Metrics = field(default_factory=dict)
     trial: bool = False
+    failed: bool = False
 
 
 @dataclass(frozen=True)

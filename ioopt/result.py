@@ -234,8 +234,8 @@ class Result(BaseModel):
 
 
 def measured(row: Mapping[str, Any], measure: str) -> float | None:
-    """The measure of a sound plan; None for other rows."""
-    if row["status"] not in (Status.OPTIMAL, Status.FEASIBLE):
+    """Return the measure of a sound plan; None for other rows."""
+    if row["status"] not in (Status.OPTIMAL, Status.FEASIBLE) or row.get("violations"):
         return None
     own = row["objective_name"] == measure
     value = row["objective"] if own else row["metrics"].get(measure)

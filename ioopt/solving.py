@@ -1,7 +1,8 @@
 """The one front door: load, pick, time, solve, check, simulate, return.
 
 No result leaves unchecked: the objective and the violations come from the family's checker, the
-metrics from its simulator, and a solver that fails is replaced by the kind's fallback with a note.
+metrics from its simulator. A named solver that fails is a result with status ``error``; the kind's
+fallback answers, with a note, only for a default solver.
 """
 
 import os
@@ -42,6 +43,8 @@ from ioopt.version import __version__
 
 JUDGED_BY_SCHEDULE = ("batch-io", "gang")
 """Kinds whose schedules can be checked without a plan."""
+COUNTED_VIOLATIONS = "the checker found"
+"""How the note begins that counts the violations of a plan."""
 SOLVER_TOLERANCE = 1e-6
 """Absolute tolerance of the backends: what a bound may be off without being wrong."""
 
@@ -197,13 +200,13 @@ def solve(
     incumbents = Incumbents(deadline, listener=progress, maximise=kind.sense == "max")
     request = SolveRequest(options, deadline, chosen, start, incumbents, measure=measure)
     try:
-        outcome, notes = _run(kind, spec, problem, request)
+        outcome, notes = _run(kind, spec, problem, request, named=solver is not None)
     except errors.NotApplicableError as error:
         if solver is not None or kind.fallback is None:
             raise
         spec = registry.solver(kind.fallback, kind)
         request = replace(request, settings=registry.settings_for(spec, settings or {}))
-        outcome, notes = _run(kind, spec, problem, request)
+        outcome, notes = _run(kind, spec, problem, request, named=False)
         notes = [f"{error}; answered by {spec.name}", *notes]
     notes = [*left_out, *notes, *problem.synthetic_notes]
     return _result(kind, spec, problem, request, outcome, notes)
@@ -219,9 +222,13 @@ def _start(kind: KindSpec, problem: Problem, given: object) -> tuple[object, lis
 
 
 def _run(
-    kind: KindSpec, spec: SolverSpec, problem: Problem, request: SolveRequest
+    kind: KindSpec, spec: SolverSpec, problem: Problem, request: SolveRequest, named: bool
 ) -> tuple[Outcome, list[str]]:
-    """Run the solver; on interruption or failure answer with the best plan so far or the fallback."""
+    """Run the solver; on interruption answer with the best plan so far.
+
+    A solver that was *named* and raises has failed: no other answers in its name. The kind's fallback
+    answers for a default solver that fails, and for one of ours that is out of time.
+    """
     best = request.incumbents
     try:
         return _call(kind, spec, problem, request), []
@@ -230,24 +237,43 @@ def _run(
         return _best(best, StopReason.INTERRUPTED), ["interrupted" + found]
     except (errors.UsageError, errors.InstanceError, errors.BackendMissingError):
         raise
-    except Exception as error:
-        note, stop = f"{spec.name} failed ({type(error).__name__}: {error})", StopReason.FALLBACK
-        if isinstance(error, errors.OutOfTime):
-            note, stop = f"{spec.name}: {error}", StopReason.TIME
-        if best.plan is not None:
-            return _best(best, StopReason.FALLBACK), [f"{note}; the best plan it had found"]
-        if kind.fallback is None or kind.fallback == spec.name:
-            if isinstance(error, errors.IooptError):
-                return Outcome(None, stop=stop), [note]
-            raise
-        fallback = registry.solver(kind.fallback, kind)
-        settings, until = registry.settings_for(fallback, {}), request.deadline.with_overtime()
-        plain = replace(request, settings=settings, start=None, deadline=until)
-        try:
-            outcome = _call(kind, fallback, problem, plain)
-        except (errors.NotApplicableError, errors.OutOfTime) as second:
-            return Outcome(None, stop=stop), [note, f"{fallback.name}: {second}"]
-        return replace(outcome, stop=StopReason.FALLBACK), [f"{note}; answered by {fallback.name}"]
+    except errors.OutOfTime as error:
+        note = f"{spec.name}: {error}"
+        if spec.own:
+            return _best(best, StopReason.TIME), [note]
+        return _answered_instead(kind, spec, problem, request, note, StopReason.TIME)
+    except BaseException as error:  # sys.exit() too: a solver ends no command
+        from ioopt.failures import failure
+
+        note = failure(spec, error)
+        if named:
+            return replace(_best(best, StopReason.FINISHED), failed=True), [note]
+        return _answered_instead(kind, spec, problem, request, note, StopReason.FALLBACK)
+
+
+def _answered_instead(
+    kind: KindSpec,
+    spec: SolverSpec,
+    problem: Problem,
+    request: SolveRequest,
+    note: str,
+    stop: StopReason,
+) -> tuple[Outcome, list[str]]:
+    """Return the best plan that the solver had reported, else the answer of the kind's fallback."""
+    best = request.incumbents
+    if best.plan is not None:
+        return _best(best, StopReason.FALLBACK), [f"{note}; the best plan it had found"]
+    unanswered: Outcome = Outcome(None, stop=stop, failed=stop is StopReason.FALLBACK)
+    if kind.fallback is None or kind.fallback == spec.name:
+        return unanswered, [note]
+    fallback = registry.solver(kind.fallback, kind)
+    settings, until = registry.settings_for(fallback, {}), request.deadline.with_overtime()
+    plain = replace(request, settings=settings, start=None, deadline=until)
+    try:
+        outcome = _call(kind, fallback, problem, plain)
+    except (errors.NotApplicableError, errors.OutOfTime) as second:
+        return unanswered, [note, f"{fallback.name}: {second}"]
+    return replace(outcome, stop=StopReason.FALLBACK), [f"{note}; answered by {fallback.name}"]
 
 
 def _best(found: Incumbents, stop: StopReason) -> Outcome:
@@ -257,10 +283,18 @@ def _best(found: Incumbents, stop: StopReason) -> Outcome:
 def _call(kind: KindSpec, spec: SolverSpec, problem: Problem, request: SolveRequest) -> Outcome:
     policy = load_target(spec.policy)(request.settings) if spec.policy else None
     run: SolverFunction[Problem, Any, Any] = load_target(spec.target)
-    answer: object = run(problem, replace(request, policy=policy))
-    if isinstance(answer, Outcome):
-        return answer
-    return Outcome(plan_of(kind, answer, f"the plan of {spec.name}"))
+    asked = replace(request, policy=policy)
+    if spec.own:
+        from ioopt.failures import call_own
+
+        answer = call_own(spec, run, problem, asked)
+    else:
+        answer = run(problem, asked)
+    plan = f"the plan of {spec.name}"
+    if not isinstance(answer, Outcome):
+        notes = (f"{spec.name} returned None, no plan",) if answer is None else ()
+        return Outcome(plan_of(kind, answer, plan), notes=notes)
+    return replace(answer, plan=plan_of(kind, answer.plan, plan)) if spec.own else answer
 
 
 def _result(
@@ -295,7 +329,7 @@ def _result(
     }
     if outcome.plan is None and outcome.simulation is None:
         status = Status.INFEASIBLE if outcome.infeasible else Status.UNKNOWN
-        if outcome.stop is StopReason.FALLBACK:
+        if outcome.failed:
             status = Status.ERROR
         metrics = by_measure(request.measure, values)
         return Result(status=status, notes=(*outcome.notes, *notes), metrics=metrics, **values)
@@ -344,9 +378,13 @@ def _checked(
     if not is_reference(kind, getattr(outcome.plan, "policy", None)):
         bound = _bound(kind, problem, deadline, values, objective, metrics)
     wrong = [] if failure is None else [failure]
-    wrong += [f"the checker found {len(violations)} violation(s)"] if violations else []
-    status, gap = Status.ERROR if wrong else Status.FEASIBLE, relative_gap(objective, bound, sense)
-    if not wrong and objective is not None and bound is not None:
+    wrong += [f"{COUNTED_VIOLATIONS} {len(violations)} violation(s)"] if violations else []
+    bad = bool(wrong) or outcome.failed
+    status = Status.ERROR if bad else Status.FEASIBLE
+    if violations:
+        objective = None  # what breaks a rule is worth nothing
+    gap = relative_gap(objective, bound, sense)
+    if not bad and objective is not None and bound is not None:
         past = past_bound(sense, objective, bound, report.rounding)
         status, wrong = _standing(past, proves(sense, objective, bound), objective, bound)
         if wrong and status is Status.FEASIBLE:

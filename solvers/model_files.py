@@ -24,9 +24,12 @@ from ioopt.solvers.backends.pulp_program import to_pulp
 
 
 class PrintedSettings(Record):
-    """Switches of the printed model: cycles of copies allowed or not, copies at all or not."""
+    """Switches of the printed model: cycles of copies allowed or not, copies at all or not.
 
-    cycles: Literal["printed", "acyclic"] = "printed"
+    Without cycles its optimum is the least batch time of a plan; as printed it may be too low.
+    """
+
+    cycles: Literal["printed", "acyclic"] = "acyclic"
     replication: bool = True
 
 
@@ -49,8 +52,8 @@ def export_model(
 ) -> None:
     """Write the integer program of *problem* to *output*; *form* as in :func:`write_model`.
 
-    Of replication that is the printed model, of flexible gangs that of one pattern (default k = 0), of
-    quantum selection that over the instance's grid of cycle lengths.
+    Of replication that is the printed model without cycles of copies, of flexible gangs that of
+    one pattern (default k = 0), of quantum selection that over the instance's grid of cycle lengths.
     """
     what, given = f"{form or 'model'} export", settings or {}
     if isinstance(problem, ReplicationProblem):

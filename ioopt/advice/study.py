@@ -102,7 +102,7 @@ def _told(
         "groups": {name: int(member.sum()) for name, member in study.groups.items()},
         "best": best.name, "knob": knob.name, "verdict": study.judged(best), "cost": told(cost),
         "relief": told(study.saved(best, shown, measure=DELAY)),
-        "beyond_cost": max(0.0, float((study.saved(best, shown) - cost)[0])),
+        "beyond_cost": float((study.saved(best, shown) - cost)[0]),
         "rows": [
             {"option": option.name, "measure": measure, "group": group,
              **told(study.saved(option, shown, group, measure))}

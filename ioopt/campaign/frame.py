@@ -6,13 +6,13 @@ import json
 from collections.abc import Mapping, Sequence
 from functools import cache
 
-import numpy as np
 import pandas as pd
 
 from ioopt.campaign.store import COLUMNS, FAILED, TYPES, StoreReader, clearly
 from ioopt.comparing.measures import COUNTED, standing
 from ioopt.errors import InstanceError
 from ioopt.formats.native import shown
+from ioopt.metrics import GeometricMean, geometric_mean
 from ioopt.problems.base import SYNTHETIC_IO, Json
 from ioopt.registry import KINDS, SOLVERS, Measure, measures_of, proof_of
 from ioopt.registry.types import BOUND, REFERENCE
@@ -120,7 +120,7 @@ def with_ratios(frame: pd.DataFrame, measures: Mapping[str, Measure]) -> pd.Data
 
 def _add_gaps(frame: pd.DataFrame, maximise: pd.Series) -> None:
     """``bound``: the tightest that is known for the instance; ``gap`` to it."""
-    own = frame["bound"].astype(float)
+    own = frame["bound"].astype(float).where(frame["status"] != "error")
     universal = {s.name for s in SOLVERS if BOUND in s.abilities and not s.fixed}
     plain = frame["solver"].isin(universal) & (frame["settings"].astype(str) == "{}")
     groups = own.where(plain).groupby(frame["digest"], observed=True)
@@ -164,8 +164,9 @@ def experiments(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def summary(frame: pd.DataFrame) -> pd.DataFrame:
-    """One line a kind and variant: runs by standing, means over the instances that all answered.
+    """Return one line a kind and variant: runs by standing, means over the instances all answered.
 
+    ``mean_ratio`` is a geometric mean, ``low`` to ``high`` its 95 % interval (from five ratios on).
     ``common`` is the number of those instances: the ones in which every variant that has answers
     at all has one.
     """
@@ -176,7 +177,7 @@ def summary(frame: pd.DataFrame) -> pd.DataFrame:
     table = frame.assign(
         proven=frame["standing"] == "optimal",
         seconds=frame["build_seconds"].fillna(0) + frame["solve_seconds"].fillna(0),
-        log_ratio=np.log(frame["ratio"].where(shared & (frame["ratio"] > 0))),
+        shared_ratio=frame["ratio"].where(shared),
         shared_gap=frame["gap"].where(shared),
         **{what: frame["standing"] == what for what in COUNTED},
     )
@@ -184,12 +185,19 @@ def summary(frame: pd.DataFrame) -> pd.DataFrame:
     out = groups.agg(
         runs=("key", "size"), proven=("proven", "sum"),
         **{what: (what, "sum") for what in COUNTED},
-        mean_gap=("shared_gap", "mean"), mean_ratio=("log_ratio", "mean"),
+        mean_gap=("shared_gap", "mean"), middle=("shared_ratio", _middle),
         worst_ratio=("ratio", "max"), wins=("won", "sum"), median_seconds=("seconds", "median"),
     )  # fmt: skip
-    out["mean_ratio"] = np.exp(out["mean_ratio"])
+    for name, part in (("mean_ratio", "mean"), ("low", "low"), ("high", "high")):
+        ends = [getattr(middle, part) for middle in out["middle"]]
+        out[name] = pd.Series(ends, index=out.index, dtype=float)
+    out = out.drop(columns="middle")
     out["common"] = int((by_instance == variants).sum())
     return out.reset_index()
+
+
+def _middle(ratios: pd.Series) -> GeometricMean:
+    return geometric_mean(ratios.dropna().to_list())
 
 
 def objects(frame: pd.DataFrame, name: str) -> list[tuple[str, Json]]:

@@ -13,6 +13,7 @@ from ioopt.campaign.store import FAILED
 from ioopt.campaign.work import FAMILY
 from ioopt.comparing.measures import COUNTED, NOT_APPLICABLE, synthetic_footnote
 from ioopt.comparing.picture import RATIO_TITLE, plot_ratios
+from ioopt.comparing.table import interval
 from ioopt.errors import UsageError
 from ioopt.plot.layout import shortened
 from ioopt.plot.page import NO_PICTURES, can_draw, figure, page, table
@@ -103,15 +104,34 @@ def _kind(frame: pd.DataFrame) -> Iterator[str]:
     kind = frame["kind"].iloc[0]
     yield f"<h2>{html.escape(kind)}: solvers by {html.escape(metric)}</h2>"
     found = frames.summary(frame)
-    headers = ("solver", "runs", "proven optimal", *COUNTED, "mean gap",
-               "ratio to best (geometric mean)", "worst ratio", "wins", "median time")  # fmt: skip
+    headers = (
+        "solver",
+        "runs",
+        "proven optimal",
+        *COUNTED,
+        "mean gap",
+        "ratio to best (geometric mean)",
+        "95 % interval",
+        "worst ratio",
+        "wins",
+        "median time",
+    )
     times = column("seconds", [_known(value) for value in found["median_seconds"]])
-    lines = [
-        (row["variant"], row["runs"], row["proven"], *(row[what] for what in COUNTED),
-         percent(_known(row["mean_gap"])), _known(row["mean_ratio"]), _known(row["worst_ratio"]),
-         row["wins"], time)
-        for row, time in zip(found.to_dict("records"), times)
-    ]  # fmt: skip
+    lines = []
+    for row, time in zip(found.to_dict("records"), times):
+        line = [
+            row["variant"],
+            row["runs"],
+            row["proven"],
+            *(row[what] for what in COUNTED),
+            percent(_known(row["mean_gap"])),
+            _known(row["mean_ratio"]),
+            interval(_known(row["low"]), _known(row["high"])),
+            _known(row["worst_ratio"]),
+            row["wins"],
+            time,
+        ]
+        lines.append(line)
     yield (
         f"<p>Gaps and ratios are of {html.escape(metric)}; their means are over the "
         f"{found['common'].iloc[0]} instances that all solvers with answers answered.</p>"
@@ -123,7 +143,7 @@ def _kind(frame: pd.DataFrame) -> Iterator[str]:
     if not can_draw():
         yield NO_PICTURES
         return
-    caption = "Ratios to the best of each instance; bars are confidence intervals of the mean."
+    caption = "Ratios to the best of each instance; bars are 95 % intervals of geometric means."
     yield figure(ratios(frame), caption)
 
 

@@ -98,7 +98,10 @@ def _solve(point: Point, source: Source) -> Row:
     row = _identity(point, source) | {name: document[name] for name in SUMMARY}
     if result.settings:  # another question than the instance's: no rival of those who answer that
         row["digest"] += json.dumps(result.settings, sort_keys=True)
-    return row | {"violations": len(result.violations), "error": None}
+    error = "; ".join(result.notes) if result.status is Status.ERROR else None
+    if error and result.plan is None:
+        return failed_row(point, source, error)
+    return row | {"violations": len(result.violations), "error": error}
 
 
 def _call(experiment: Experiment) -> Row:

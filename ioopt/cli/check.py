@@ -9,14 +9,21 @@ import click
 from ioopt import registry
 from ioopt.checking import judge, require_servable
 from ioopt.cli.lazy import IooptCommand, Seconds, set_option
-from ioopt.cli.options import PATH, file_argument, format_option, read_result, watching
+from ioopt.cli.options import (
+    PATH,
+    file_argument,
+    format_option,
+    printing_aside,
+    read_result,
+    watching,
+)
 from ioopt.errors import ExitCode, UsageError
 from ioopt.explaining import explain
 from ioopt.formats.native import dump_json, reading
 from ioopt.pictures import result_to_draw
 from ioopt.problems.base import Problem
 from ioopt.solving import load
-from ioopt.tables import render, terminal_width
+from ioopt.tables import percent, render, terminal_width
 from ioopt.units import column, title
 
 EPILOG = """\b
@@ -96,7 +103,7 @@ def _value(text: str) -> float | str:
 def _explain(problem: Problem, result: str, time_limit: float, form: str) -> None:
     """Five sentences on a plan, and what a little more of each resource would bring."""
     solved = result_to_draw(read_result(result, registry.kind_of_problem(problem)), result)
-    with watching(f"{problem.name}: one solve a resource", None):
+    with printing_aside(), watching(f"{problem.name}: one solve a resource", None):
         found = explain(problem, solved, time_limit=time_limit)
     if form == "json":
         click.echo(dump_json(asdict(found)), nl=False)
@@ -109,6 +116,7 @@ def _explain(problem: Problem, result: str, time_limit: float, form: str) -> Non
         found.measure, [row for knob in found.knobs for row in (knob.value, knob.bound)]
     )
     names = [knob.resource or "(as it is)" for knob in found.knobs]
-    headers = ("10 % more of", title(found.measure), "bound")
-    rows = list(zip(names, values[::2], values[1::2]))
+    gains = [percent(knob.gain) if knob.sure else "cannot tell" for knob in found.knobs]
+    headers = ("10 % more of", title(found.measure), "gain", "bound")
+    rows = list(zip(names, values[::2], gains, values[1::2]))
     click.echo(f"\n{render(headers, rows)}", nl=False)

@@ -18,9 +18,10 @@ from ioopt.formats.native import dump_json, write_text
 from ioopt.plot.page import save
 from ioopt.problems.base import SYNTHETIC_IO, Json
 from ioopt.registry import KindSpec, Measure, measure_of
-from ioopt.result import Status
-from ioopt.solving import load
+from ioopt.result import Status, Violation
+from ioopt.solving import COUNTED_VIOLATIONS, load
 from ioopt.tables import Form, render, say, terminal_width
+from ioopt.units import counted
 
 EPILOG = """\b
 Examples:
@@ -77,7 +78,8 @@ def compare(
     unlike = len({problem.name for problem in problems}) == len(problems)
     rows: list[Row] = []
     for source, problem, some in zip(file, problems, chosen):
-        with watching(f"{problem.name}: {len(some)} solvers", None) as listener:
+        title = f"{problem.name}: {len(some)} solvers"
+        with options.printing_aside(), watching(title, None) as listener:
             found = compare_rows(problem, some, measure=measure, progress=listener, **how)
         rows += found if unlike else [row | {"instance": source} for row in found]
         if interrupted(rows):
@@ -113,10 +115,13 @@ def _render(
         return render(*text.raw_table(rows), "csv")
     width = None if wide else terminal_width()
     shape: Form = "markdown" if form == "markdown" else "table"
-    parts = [text.comparison_text(rows, kind, measure, width, shape)]
+    parts = []
     if len(text.by_instance(rows)) > 1:
         parts.append(text.summary_text(rows, measure, shape, width))
-    if baseline is not None:
+        if baseline is not None:
+            parts.append(text.baseline_text(ratios, baseline, shape, width))
+    parts.append(text.comparison_text(rows, kind, measure, width, shape))
+    if baseline is not None and len(parts) == 1:
         parts.append(text.baseline_text(ratios, baseline, shape, width))
     footnote = synthetic_footnote(
         row["instance"]
@@ -129,16 +134,32 @@ def _render(
 
 
 def _tell(rows: Sequence[Row]) -> None:
-    """Print the notes of all rows on standard error."""
+    """Print notes and violations on standard error, each once a solver with how often it was said."""
+    said: dict[tuple[str, str], list[str]] = {}
     for row in rows:
         for note in row["notes"]:
             if note.startswith(SYNTHETIC_IO):
                 continue  # it stands under the table, once
-            said = note.removeprefix(f"{row['solver']}: ")
-            say(f"note: {row['instance']}: {row['solver']}: {said}")
-        for violation in row["violations"]:
-            line = f"{violation['rule']}: {violation['item']}: {violation['message']}"
-            say(f"violation: {row['instance']}: {row['solver']}: {line}")
+            if row["violations"] and note.startswith(COUNTED_VIOLATIONS):
+                continue  # told below
+            line = note.removeprefix(row["solver"]).removeprefix(":").lstrip()
+            said.setdefault((row["solver"], line), []).append(row["instance"])
+    for (solver, line), names in said.items():
+        say(f"note: {_where(names)}: {solver}: {line}")
+    for solver in dict.fromkeys(row["solver"] for row in rows if row["violations"]):
+        wrong = [row for row in rows if row["solver"] == solver and row["violations"]]
+        names = [row["instance"] for row in wrong]
+        count = sum(len(row["violations"]) for row in wrong)
+        such = ", such as" if count > 1 else ":"
+        example = Violation(**wrong[0]["violations"][0])
+        line = f"{counted(count, 'violation')}{such} {example}"
+        say(f"violation: {_where(names)}: {solver}: {line}")
+
+
+def _where(instances: Sequence[str]) -> str:
+    """Return the first of *instances*, and how many more there are."""
+    more = len(instances) - 1
+    return f"{instances[0]} and {more} more" if more else instances[0]
 
 
 def _exit_code(rows: Sequence[Row]) -> int:

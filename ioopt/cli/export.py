@@ -1,4 +1,4 @@
-"""``ioopt export``: the printed model as LP or MPS, instances as WfFormat or Batsim."""
+"""``ioopt export``: the integer program as LP or MPS, instances as WfFormat or Batsim."""
 
 from typing import Any
 
@@ -22,12 +22,10 @@ def export_group() -> None:
 
 
 def _model(form: str) -> None:
-    @export_group.command(
-        name=form, help=f"The printed integer program of FILE in {form.upper()} format."
-    )
+    @export_group.command(name=form, help=f"The integer program of FILE in {form.upper()} format.")
     @file_argument()
     @output_option(required=True)
-    @set_option("A switch of the model, such as cycles=acyclic or k=2.")
+    @set_option("A switch of the model, such as cycles=printed or k=2.")
     def export(file: str, output: str, settings: dict[str, str]) -> None:
         from ioopt.solvers.model_files import export_model
 

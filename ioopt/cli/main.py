@@ -5,7 +5,8 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import click
@@ -68,6 +69,23 @@ def _terminate(signum: int, frame: Any) -> None:
     raise KeyboardInterrupt
 
 
+@contextmanager
+def _failures_shown() -> Iterator[None]:
+    """Print what ioopt logs, such as the tracebacks of solvers that fail, on standard error."""
+    import logging
+
+    log = logging.getLogger("ioopt")
+    handler = logging.StreamHandler()
+    level = log.level
+    log.addHandler(handler)
+    log.setLevel(logging.DEBUG)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
+        log.removeHandler(handler)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code; nothing escapes as a traceback unasked."""
     arguments = list(sys.argv[1:] if argv is None else argv)
@@ -77,7 +95,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     gc.set_threshold(200_000, 20, 100)
     code: int = ExitCode.ANSWER
     try:
-        returned = cli.main(args=arguments, prog_name="ioopt", standalone_mode=False)
+        with _failures_shown() if "--traceback" in arguments else nullcontext():
+            returned = cli.main(args=arguments, prog_name="ioopt", standalone_mode=False)
         code = returned if isinstance(returned, int) else ExitCode.ANSWER
         sys.stdout.flush()
     except (KeyboardInterrupt, click.exceptions.Abort):

@@ -6,7 +6,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, redirect_stdout
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
@@ -103,6 +103,11 @@ def watching(title: str, limit: float | None) -> Iterator[Callable[[Incumbents],
         patience.cancel()
         patience.join()
         bar.stop()
+
+
+def printing_aside() -> AbstractContextManager[object]:
+    """Send what solvers print to standard error: standard output holds the answer alone."""
+    return redirect_stdout(sys.stderr)
 
 
 def _state(found: Incumbents) -> str:

@@ -53,9 +53,10 @@ def solve(
     if now and not kind.decision:
         able = ", ".join(spec.kind for spec in registry.KINDS.values() if spec.decision)
         raise UsageError(f"--now: {file} is {kind.kind}; one decision is made from {able}")
-    options.check_threads(solver, kind, how["threads"])
     start = options.read_result(warm_start, kind).get("plan") if warm_start else None
-    with watching(f"{problem.name}: {solver or 'default solver'}", how["time_limit"]) as listener:
+    title = f"{problem.name}: {solver or 'default solver'}"
+    with options.printing_aside(), watching(title, how["time_limit"]) as listener:
+        options.check_threads(solver, kind, how["threads"])
         result = run(problem, solver, measure=measure, warm_start=start, progress=listener,
                      bound=not now, **how)  # fmt: skip
     if output is not None:

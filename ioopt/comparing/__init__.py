@@ -9,10 +9,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ioopt import registry
 from ioopt.comparing.measures import Row, add_ratios, spent, tightest
 from ioopt.compiled import choice as machine_code
-from ioopt.errors import BackendMissingError, NotApplicableError, UsageError
+from ioopt.errors import (
+    BackendMissingError,
+    ExitCode,
+    InstanceError,
+    NotApplicableError,
+    UsageError,
+)
 from ioopt.options import SolveOptions, parse_assignments
 from ioopt.problems.base import Problem
-from ioopt.registry import KindSpec, Measure, SolverSpec, load_target, measure_of
+from ioopt.registry import KindSpec, Measure, SolverSpec, load_target, measure_of, own_bound
 from ioopt.registry.types import BOUND, REFERENCE
 from ioopt.result import Result, Status, StopReason
 from ioopt.solving import load, solve
@@ -88,8 +94,9 @@ def compare_rows(
     """The rows of :func:`compare` as plain dictionaries (a result without plan, schedule).
 
     *settings* go to every solver that knows them (a key that none knows is a UsageError); a solver
-    that lacks its backend gives a row with status ``error``, one that cannot take the instance a
-    row with ``does not apply``, and the others go on. After an interruption no further solver is run.
+    that lacks its backend, fails or breaks a rule gives a row with status ``error`` and no figures, one
+    that cannot take the instance a row with ``does not apply``, and the others go on. After an
+    interruption no further solver is run.
     """
     problem = load(source)
     kind = registry.kind_of_problem(problem)
@@ -120,6 +127,7 @@ def compare_rows(
             choice = chosen[len(rows)]
             rows.append(_row(_unanswered(problem, kind, choice, "interrupted"), choice))
         rows[-1]["stop"] = str(StopReason.INTERRUPTED)
+    _doubt_own_claims(rows, chosen, kind, by)
     add_ratios(rows, by, shared)
     return rows
 
@@ -130,8 +138,36 @@ def interrupted(rows: Sequence[Row]) -> bool:
 
 
 def _row(result: Result, choice: _Choice) -> Row:
-    more = {"solver": choice.text, "value": result.value}
-    return result.summary() | more | {"reference": REFERENCE in choice.spec.abilities}
+    row = result.summary()
+    row["solver"] = choice.text
+    row["value"] = result.value
+    row["reference"] = REFERENCE in choice.spec.abilities
+    if result.status is Status.ERROR:  # figures of what failed would be compared with the others'
+        row |= {"objective": None, "bound": None, "gap": None, "metrics": {}}
+    return row
+
+
+def _doubt_own_claims(
+    rows: Sequence[Row], chosen: Sequence[_Choice], kind: KindSpec, measure: Measure
+) -> None:
+    """Take from the user's own solvers a proof that a sound plan of another row contradicts."""
+    rivals = [row for row in rows if row["value"] is not None and not row["reference"]]
+    for row, choice in zip(rows, chosen):
+        others = [other for other in rivals if other is not row]
+        if not others or not choice.spec.own:
+            continue
+        pick = max if measure.sense == "max" else min
+        best = pick(others, key=lambda other: other["value"])
+        if row["status"] == Status.INFEASIBLE:
+            said = f"says that no plan exists, but {best['solver']} has one"
+            row |= {"status": str(Status.ERROR), "notes": [*row["notes"], said]}
+        bound = row["bound"]
+        if bound is not None and tightest(best["value"], [bound], measure.sense) is None:
+            said = f"its bound {bound:g} contradicts the plan of {best['solver']} and is left out"
+            row |= {"bound": None, "notes": [*row["notes"], said]}
+            row["bound"] = own_bound(row, kind, measure.name)
+            if row["status"] == Status.OPTIMAL:
+                row["status"] = str(Status.FEASIBLE)
 
 
 def _load_shared(
@@ -184,7 +220,7 @@ def _chosen(
 
 
 def _run(problem: Problem, kind: KindSpec, choice: _Choice, options: Mapping[str, Any]) -> Result:
-    """The result of one solver; a missing backend and an instance it cannot take are results too."""
+    """Return the result of one solver; a failure and an instance it cannot take are results too."""
     spec, given = choice.spec, dict(options)
     if given.get("backend") not in spec.backends:
         given.pop("backend", None)  # heuristics need none
@@ -192,12 +228,25 @@ def _run(problem: Problem, kind: KindSpec, choice: _Choice, options: Mapping[str
         # The kind's bound is the same for all rows: _common_bound computes it once.
         return solve(problem, choice.solver, settings=choice.settings, bound=False, **given)
     except BackendMissingError as error:
-        failed = _unanswered(problem, kind, choice, str(error))
-        code = {"exit_code": int(error.exit_code)}
-        return failed.model_copy(update={"status": Status.ERROR, "options": code})
+        return _failed(problem, kind, choice, str(error), error.exit_code)
     except NotApplicableError as error:
         refused = _unanswered(problem, kind, choice, str(error))
         return refused.model_copy(update={"status": Status.NOT_APPLICABLE})
+    except (UsageError, InstanceError) as error:
+        if not spec.own:
+            raise
+        return _failed(problem, kind, choice, str(error), error.exit_code)
+    except Exception as error:
+        from ioopt.failures import failure
+
+        return _failed(problem, kind, choice, failure(spec, error), ExitCode.INTERNAL)
+
+
+def _failed(problem: Problem, kind: KindSpec, choice: _Choice, note: str, code: ExitCode) -> Result:
+    """Return the result of a solver that failed; *code* is what it alone would end the command with."""
+    failed = _unanswered(problem, kind, choice, note)
+    given = {"exit_code": int(code)}
+    return failed.model_copy(update={"status": Status.ERROR, "options": given})
 
 
 def _unanswered(problem: Problem, kind: KindSpec, choice: _Choice, note: str) -> Result:

@@ -6,7 +6,7 @@ from typing import Any
 from ioopt import registry
 from ioopt.comparing.measures import standing
 from ioopt.errors import UsageError
-from ioopt.metrics import mean_interval, ratios_to
+from ioopt.metrics import geometric_mean, ratios_to
 from ioopt.plot.layout import label_axis, legend_beside, new_axes, shortened, unit_for
 from ioopt.plot.palette import BOUND, EXACT, HEURISTIC, LIMIT, OTHERS, series
 from ioopt.problems.base import Json
@@ -16,7 +16,7 @@ from ioopt.units import title
 
 Row = Mapping[str, Any]
 PROVEN = "proven bound"
-RATIO_TITLE = "one stroke per instance, mean with 95 % interval"
+RATIO_TITLE = "one stroke per instance, geometric mean; 95 % interval of five or more"
 MOST_BARS = 30
 WIDE = 3.0
 """Ratios that differ by more than this factor are drawn on a logarithmic axis."""
@@ -56,7 +56,10 @@ def _ratios(rows: Sequence[Row], measure: str, baseline: str | None) -> Any:
 
 
 def plot_ratios(ratios: Mapping[str, Sequence[float]], words: str, title: str = "") -> Any:
-    """Draw each solver's ratios (*words*: of what), their mean and its 95 % interval; returns the axes."""
+    """Draw each solver's ratios (*words*: of what), their geometric mean and its 95 % interval.
+
+    Returns the axes.
+    """
     axes = new_axes(8, 1.3 + 0.42 * len(ratios))
     known = [ratio for some in ratios.values() for ratio in some]
     for place, some in enumerate(ratios.values()):
@@ -64,8 +67,12 @@ def plot_ratios(ratios: Mapping[str, Sequence[float]], words: str, title: str = 
             axes.text(1.0, place, " no answer", va="center", fontsize="small", style="italic")
             continue
         axes.plot(some, [place] * len(some), "|", color=OTHERS, markersize=11, zorder=1)
-        mean, low, high = mean_interval(some)
-        ends = [[mean - low], [high - mean]]
+        middle = geometric_mean(some)
+        if middle.mean is None:
+            continue
+        mean, ends = middle.mean, None
+        if middle.low is not None and middle.high is not None:
+            ends = [[mean - middle.low], [middle.high - mean]]
         style = {**series(0), "linestyle": "none", "markersize": 6}
         axes.errorbar(mean, place, xerr=ends, capsize=4, lw=1.8, zorder=3, **style)
         axes.text(
@@ -131,8 +138,12 @@ def _lines(rows: Sequence[Row], measure: str) -> dict[str, float]:
     """Label -> value of the tightest proven bound of the measure and of the references."""
     kind = registry.KINDS.get(rows[0].get("kind") or rows[0]["family"])
     most = kind is not None and sense_of(kind, measure) == "max"
-    # The bound of a reference is of another machine.
-    bounds = [row["bound"] for row in rows if row["bound"] is not None and not row.get("reference")]
+    # The bound of a reference is of another machine, that of a failed row of nothing.
+    bounds = [
+        row["bound"]
+        for row in rows
+        if row["bound"] is not None and not row.get("reference") and row["status"] != "error"
+    ]
     lines = {PROVEN: (min if most else max)(bounds)} if bounds else {}
     for row in (row for row in rows if row.get("reference") and row["value"] is not None):
         lines[row["solver"]] = row["value"]

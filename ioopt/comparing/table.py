@@ -7,7 +7,7 @@ from statistics import median
 from typing import Any
 
 from ioopt.comparing.measures import COUNTED, Row, spent, standing
-from ioopt.metrics import PairedRatio, paired_ratios
+from ioopt.metrics import TIE, GeometricMean, PairedRatio, geometric_mean, paired_ratios
 from ioopt.registry import KindSpec, Measure, proof_of, sense_of
 from ioopt.result import relative_gap
 from ioopt.tables import Form, fitting, percent, render
@@ -116,7 +116,10 @@ def raw_table(rows: Sequence[Row]) -> tuple[list[str], list[list[Any]]]:
 
 
 def summary_text(rows: Sequence[Row], measure: Measure, form: Form, width: int | None) -> str:
-    """One line a solver over several instances: means over those that all solvers answered, counts."""
+    """Return one line a solver over several instances: means over those that all answered, counts.
+
+    The ratio is a geometric mean, with an interval from five instances on.
+    """
     instances = by_instance(rows)
     names = list(dict.fromkeys(row["solver"] for row in rows))
     answered: dict[str, set[str]] = {}
@@ -130,23 +133,36 @@ def summary_text(rows: Sequence[Row], measure: Measure, form: Form, width: int |
         counts = Counter(standing(row) for row in own)
         shared = [row for row in own if row["instance"] in common]
         times = [seconds for row in own if (seconds := spent(row)) is not None]
-        lines.append(
-            (
-                name,
-                _fixed(_mean(row["ratio_to_best"] for row in shared)),
-                percent(_mean(row["gap"] for row in shared)),
-                sum(row["ratio_to_best"] == 1.0 for row in own),
-                *(counts[what] for what in COUNTED),
-                quantity("seconds", median(times)) if times else None,
-            )
-        )
-    headers = ["solver", "ratio", "gap", "best", *COUNTED, "time"]
+        ratios = [row["ratio_to_best"] for row in own if row["ratio_to_best"] is not None]
+        over = _ratio_over(shared)
+        line = [
+            name,
+            _fixed(over.mean),
+            interval(over.low, over.high),
+            percent(_mean(row["gap"] for row in shared)),
+            sum(ratio <= 1 + TIE for ratio in ratios),
+            *(counts[what] for what in COUNTED),
+            quantity("seconds", median(times)) if times else None,
+        ]
+        lines.append(line)
+    headers = ["solver", "ratio", "95 % interval", "gap", "best", *COUNTED, "time"]
     if form == "table":
         headers = [textwrap.fill(header, 8) for header in headers]
     text = (
         f"{len(instances)} instances, by {measure}: means over the {len(common)} that all answered"
     )
     return f"{text}\n" + render(headers, lines, form, width=width, keep=len(headers) - 1)
+
+
+def _ratio_over(rows: Sequence[Row]) -> GeometricMean:
+    """Return the geometric mean of ratios to the best; of none where one is unknown."""
+    ratios = [row["ratio_to_best"] for row in rows]
+    return GeometricMean(None) if None in ratios else geometric_mean(ratios)
+
+
+def interval(low: float | None, high: float | None) -> str | None:
+    """Return the ends of an interval as text; None without one."""
+    return None if low is None else f"{_fixed(low)} to {_fixed(high)}"
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
@@ -172,11 +188,16 @@ def baseline_text(
     ratios: Sequence[PairedRatio], baseline: str, form: Form, width: int | None
 ) -> str:
     """The table of :func:`baseline_ratios`."""
-    headers = ("solver", "metric", "mean ratio", "95 % interval", "wins", "ties", "losses")
-    cells = [
-        (row.solver, title(row.metric), _fixed(row.mean_ratio),
-         f"{_fixed(row.low)} to {_fixed(row.high)}" if row.pairs > 1 else None,
-         row.wins, row.ties, row.losses)
-        for row in ratios if row.solver != baseline
-    ]  # fmt: skip
-    return f"ratios to {baseline}, paired by instance\n" + render(headers, cells, form, width=width)
+    headers = ("solver", "metric", "pairs", "ratio", "95 % interval", "wins", "ties", "losses")
+    cells = []
+    for row in ratios:
+        if row.solver == baseline:
+            continue
+        ends = interval(row.low, row.high)
+        counts = (row.wins, row.ties, row.losses)
+        ratio = _fixed(row.mean_ratio)
+        cells.append((row.solver, title(row.metric), row.pairs, ratio, ends, *counts))
+    if not cells:
+        return f"ratios to {baseline}: no instance has sound plans of it and of another solver\n"
+    heading = f"ratios to {baseline}, geometric means of pairs by instance"
+    return f"{heading}\n{render(headers, cells, form, width=width)}"

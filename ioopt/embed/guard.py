@@ -145,5 +145,7 @@ def _called(wanted: Callable[[], T]) -> tuple[Any, str | None]:
     """The value of the call and None, or None and why it failed."""
     try:
         return wanted(), None
-    except (Exception, SystemExit) as error:  # a solver that exits ends nothing else
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # sys.exit() too: a solver ends no scheduler
         return None, f"the solver failed ({type(error).__name__}: {error})"

@@ -23,7 +23,7 @@ from typing import Self
 from pydantic_core import to_jsonable_python
 
 from ioopt.embed.guard import DEADLINE_SHARE, Decision, Guard, restoring
-from ioopt.errors import InstanceError, NotApplicableError, UsageError
+from ioopt.errors import InstanceError, IooptError, NotApplicableError, UsageError
 from ioopt.formats.native import validate
 from ioopt.options import AtMost, Deadline
 from ioopt.problems.base import Json
@@ -154,6 +154,8 @@ class ReplicationPlanner:
 
         def wanted() -> Order:
             found.append(solve(problem, self._solver, **how))
+            if found[0].plan is None:
+                raise IooptError("; ".join(found[0].notes) or f"no plan: {found[0].status}")
             return _order_of(found[0].plan)
 
         order, notes = self._guard.run(

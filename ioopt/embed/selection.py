@@ -100,9 +100,10 @@ def _relaxed(
     """A bound of any value, and the worth of each class at the best prices, by the linear relaxation."""
     model = CapacityModel(question, classes)
     if model.program.rows:
-        answer = solve_by_linprog(model.program, RELAXED_SHARE * until.remaining())
-        if answer.found and answer.bound is not None:
-            return answer.bound * model.unit, model.scores(answer.prices)
+        with contextlib.suppress(Exception):  # a decision goes on where the library fails
+            answer = solve_by_linprog(model.program, RELAXED_SHARE * until.remaining())
+            if answer.found and answer.bound is not None:
+                return answer.bound * model.unit, model.scores(answer.prices)
     counts = (len(item.positions) for item in classes)
     return sum(max(worth, 0.0) * n for worth, n in zip(model.worths, counts)), model.worths
 

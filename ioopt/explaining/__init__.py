@@ -1,24 +1,29 @@
 """Why a plan is as it is: where its time goes, what holds its bound, which resource would help most."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from copy import deepcopy
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from ioopt import registry
 from ioopt.checking import judge
-from ioopt.comparing import compare_rows
-from ioopt.comparing.measures import Row
-from ioopt.errors import UsageError
+from ioopt.comparing.measures import Row, tightest
+from ioopt.errors import IooptError, NotApplicableError, UsageError
+from ioopt.options import Deadline
 from ioopt.problems.base import Json
-from ioopt.registry import Measure, load_target, measure_of
+from ioopt.registry import KindSpec, Measure, SolverSpec, load_target, measure_of
 from ioopt.registry.types import ANYTIME, WARM_START
 from ioopt.result import Result, measured
-from ioopt.solving import load
+from ioopt.solving import load, solve
 from ioopt.tables import percent
 from ioopt.units import quantity, title
 
 MORE = 1.1
 """How much of each resource is tried."""
+TOLD = 1e-3
+"""Gains below this part are none worth a word."""
 
 
 def scaled(part: str, key: str) -> Callable[[Json], bool]:
@@ -48,20 +53,30 @@ class Family:
 
 @dataclass(frozen=True)
 class Knob:
-    """The same solver with a tenth more of one resource (None: as it is): measure and its bound."""
+    """The best plan known with a tenth more of one resource (None: as it is): its measure and bound.
+
+    ``gain`` is the part of the value as it is that more of the resource takes away; ``sure`` says that
+    it is more than the noise of a search that is cut short.
+    """
 
     resource: str | None
     value: float | None
     bound: float | None
+    gain: float | None = None
+    sure: bool = True
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """Sentences for people, and the figures of the last two of them."""
+    """Sentences for people, and the figures of the last two of them.
+
+    ``noise`` is how far the plan at hand and the searches as it is lie apart, as a part of the value.
+    """
 
     sentences: tuple[str, ...]
     measure: str
     knobs: tuple[Knob, ...]
+    noise: float = 0.0
 
 
 def explain(
@@ -71,6 +86,9 @@ def explain(
     time_limit: float = 5.0,
 ) -> Explanation:
     """Explain *result* on its instance; every resource costs one more solve of *time_limit* seconds.
+
+    All plans that are found, the one at hand first, are replayed with a tenth more of each resource,
+    and the best replay counts: more is never worse, since the plan at hand still stands.
 
     Raises UsageError for kinds that nothing is told of and results without plan or schedule.
     """
@@ -85,33 +103,125 @@ def explain(
     if found:
         raise UsageError(f"the result does not hold on this instance ({found[0]}); see ioopt check")
     family: Family = load_target(kind.explain)
-    measure = measure_of(kind)
-    settings = result.options.get("settings") or {}
-    limits: Json = {"time_limit": time_limit, "seed": result.seed or 0}
-    abilities = registry.solver(result.solver, kind).abilities
-    if WARM_START in abilities:
-        limits["warm_start"] = result
-    knobs = []
-    # As it is comes last, when kernels are loaded: what they find more is no resource's gain.
-    for resource, turn in (*family.knobs.items(), (None, lambda data: True)):
-        data = problem.model_dump(mode="json", by_alias=True)
-        if turn(data):
-            row = compare_rows(data, [result.solver], settings=settings, **limits)[0]
-            knobs.append(Knob(resource, row["value"], row["bound"]))
-    knobs.insert(0, knobs.pop())
-    # The plan at hand is one of the solver's too, however short the limit is now.
-    best = (min if measure.sense == "min" else max)(
-        (value for value in (measured(result.summary(), measure.name), knobs[0].value)
-         if value is not None), default=None,
-    )  # fmt: skip
-    knobs[0] = replace(knobs[0], value=best)
+    trials = _Trials(result, kind, measure_of(kind), time_limit)
+    knobs, noise = _tried(trials, problem, family.knobs)
     sentences = (
-        _standing(result, measure, knobs[0]),
+        _standing(result, trials.measure, knobs[0]),
         *family.told(problem, result),
-        _held(measure, knobs),
-        _helped(measure, knobs, searching=ANYTIME in abilities),
+        _held(trials.measure, knobs),
+        _helped(trials.measure, knobs, noise),
     )
-    return Explanation(sentences, measure.name, tuple(knobs))
+    return Explanation(sentences, trials.measure.name, tuple(knobs), noise)
+
+
+@dataclass
+class _Trials:
+    """Solves and replays of variants of an instance, by the solver of the result at hand."""
+
+    at_hand: Result
+    kind: KindSpec
+    measure: Measure
+    time_limit: float
+    spec: SolverSpec | None = None
+    plans: list[Json] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        with suppress(UsageError):  # a function without a name of its own: its plan is replayed
+            self.spec = registry.solver(self.at_hand.solver, self.kind)
+        self._keep(self.at_hand.plan)
+
+    @property
+    def searching(self) -> bool:
+        """Whether the solver finds other plans with more time or another seed."""
+        return self.spec is not None and ANYTIME in self.spec.abilities
+
+    def solved(self, data: Json, seeds_later: int = 0) -> Result | None:
+        """Return what the solver finds, begun from the plan at hand; None where it does not apply."""
+        if self.spec is None:
+            return None
+        warm = WARM_START in self.spec.abilities
+        try:
+            found = solve(
+                data,
+                self.at_hand.solver,
+                measure=self.measure.name,
+                settings=self.at_hand.options.get("settings") or {},
+                seed=(self.at_hand.seed or 0) + seeds_later,
+                time_limit=self.time_limit,
+                warm_start=self.at_hand if warm else None,
+            )
+        except NotApplicableError:
+            return None
+        if found.value is not None:
+            self._keep(found.plan)
+        return found
+
+    def replayed(self, data: Json) -> list[float]:
+        """Return the measure of every sound replay of the plans; the first has all the time it needs."""
+        values: list[float] = []
+        deadline = Deadline(self.time_limit)
+        for plan in self.plans:
+            if values and deadline.expired():
+                break
+            with suppress(IooptError):
+                again = solve(
+                    data, partial(_as_it_is, plan), measure=self.measure.name, bound=False
+                )
+                if again.value is not None:
+                    values.append(again.value)
+        return values
+
+    def best(self, values: Iterable[float | None]) -> float | None:
+        """Return the best of the known *values*."""
+        known = [value for value in values if value is not None]
+        return (min if self.measure.sense == "min" else max)(known, default=None)
+
+    def _keep(self, plan: Json | None) -> None:
+        if plan is not None and plan not in self.plans:
+            self.plans.append(plan)
+
+
+def _as_it_is(plan: Json, problem: object) -> Json:
+    """Solve a problem by a plan that is known."""
+    return plan
+
+
+def _tried(
+    trials: _Trials, problem: Any, turns: Mapping[str, Callable[[Json], bool]]
+) -> tuple[list[Knob], float]:
+    """Return the knobs, that of the instance as it is first, and the noise of the searches."""
+    plain: Json = problem.model_dump(mode="json", by_alias=True)
+    variants: dict[str, Json] = {}
+    for resource, turn in turns.items():
+        data = deepcopy(plain)
+        if turn(data):
+            variants[resource] = data
+    answers = {resource: trials.solved(data) for resource, data in variants.items()}
+    again = [trials.solved(plain, later) for later in range(1 + trials.searching)]
+    searched = [answer.value for answer in again if answer is not None]
+    at_hand = measured(trials.at_hand.summary(), trials.measure.name)
+    value = trials.best([at_hand, *searched, *trials.replayed(plain)])
+    bounds = [answer.bound for answer in (*answers.values(), *again) if answer is not None]
+    # What no plan with more can pass no plan with less can.
+    same = Knob(None, value, tightest(value, bounds, trials.measure.sense))
+    gaps = [_gain(trials.measure, other, value) for other in (at_hand, *searched)]
+    noise = max((gap for gap in gaps if gap is not None), default=0.0)
+    knobs = [same]
+    for resource, answer in answers.items():
+        own = [answer.value, answer.bound] if answer is not None else [None, None]
+        most = trials.best([own[0], *trials.replayed(variants[resource]), value])
+        gain = _gain(trials.measure, value, most)
+        proven = same.value == same.bound and own[1] == most
+        sure = proven or gain is None or gain == 0 or gain > noise
+        knobs.append(Knob(resource, most, own[1], gain, sure))
+    return knobs, noise
+
+
+def _gain(measure: Measure, now: float | None, then: float | None) -> float | None:
+    """Return by which part of *now* the value *then* is better."""
+    if not now or then is None:
+        return None
+    return (now - then) / abs(now) * (1 if measure.sense == "min" else -1)
 
 
 def _standing(result: Result, measure: Measure, same: Knob) -> str:
@@ -134,52 +244,38 @@ def _standing(result: Result, measure: Measure, same: Knob) -> str:
     return f"{text}; no plan has {side} than {least}, so at most {percent(left)} can be gained."
 
 
-def _gains(measure: Measure, knobs: Sequence[Knob], what: str) -> list[tuple[float, Knob]]:
-    """(gain in a part of what it is now, knob), the largest first."""
-    now = getattr(knobs[0], what)
-    up = 1 if measure.sense == "min" else -1
-    gains = [
-        (up * (now - getattr(knob, what)) / abs(now), knob)
-        for knob in knobs[1:]
-        if now and getattr(knob, what) is not None
-    ]
-    return sorted(gains, key=lambda pair: -pair[0])
-
-
 def _held(measure: Measure, knobs: Sequence[Knob]) -> str:
-    gains = _gains(measure, knobs, "bound")
-    if not gains:
+    gains = {knob.resource: _gain(measure, knobs[0].bound, knob.bound) for knob in knobs[1:]}
+    known = {resource: gain for resource, gain in gains.items() if gain is not None}
+    if not known:
         return f"There is no bound of the {title(measure.name)} to look into."
-    gain, knob = gains[0]
-    if gain < 1e-3:
+    resource = max(known, key=lambda name: known[name])
+    if known[resource] < TOLD:
         return (
             "None of the resources tried holds the bound: 10 % more of any leaves it where it is, as the "
             "work's own length or order does not change."
         )
-    return f"The bound is held by {knob.resource}: 10 % more of it moves it by {percent(gain)}."
+    moved = percent(known[resource])
+    return f"The bound is held by {resource}: 10 % more of it moves it by {moved}."
 
 
-def _helped(measure: Measure, knobs: Sequence[Knob], searching: bool) -> str:
-    gains = _gains(measure, knobs, "value")
-    if not gains or gains[0][0] < 1e-3:
-        text = "10 % more of no single resource would help this solver"
-        if gains and gains[-1][0] <= -1e-3:
-            loss, knob = gains[-1]
-            text += f"; with more {knob.resource} its plan is even {percent(-loss)} worse"
-        return f"{text}."
-    gain, knob = gains[0]
-    others = [f"{other.resource} {percent(more)}" for more, other in gains[1:] if more >= 1e-3]
-    text = (
-        f"10 % more of {knob.resource} would help most: {percent(gain)}, to "
-        f"{quantity(measure.name, knob.value, knobs[0].value)}"
+def _helped(measure: Measure, knobs: Sequence[Knob], noise: float = 0.0) -> str:
+    helping = [knob for knob in knobs[1:] if knob.gain is not None and knob.gain >= TOLD]
+    told = sorted((knob for knob in helping if knob.sure), key=lambda knob: -(knob.gain or 0.0))
+    unsure = [str(knob.resource) for knob in helping if not knob.sure]
+    doubt = (
+        f"cannot tell for {', '.join(unsure)}: less than the {percent(noise)} by which plans of "
+        "the instance as it is differ; a longer --time-limit may tell"
     )
-    text += f" ({', '.join(others)})." if others else "; the others hardly."
-    # A plan for speeds of 1.1 takes 1.1 times as long at speeds of 1: no more than that is theirs,
-    # and more of anything makes no plan worse.
-    most = {other.resource: 1.0 if other.resource == "disk" else 1 - 1 / MORE for _, other in gains}
-    if searching and any(not -1e-3 < more < most[row.resource] + 1e-3 for more, row in gains):
-        text += (
-            " Part of these differences is the search's, cut short: solve longer, and explain with a "
-            "longer --time-limit."
-        )
-    return text
+    if not told:
+        if unsure:
+            return f"Whether 10 % more of one resource would help: {doubt}."
+        return "10 % more of no single resource would help this solver."
+    first, *others = told
+    text = (
+        f"10 % more of {first.resource} would help most: {percent(first.gain)}, to "
+        f"{quantity(measure.name, first.value, knobs[0].value)}"
+    )
+    more = [f"{other.resource} {percent(other.gain)}" for other in others]
+    text += f" ({', '.join(more)})" if more else "; the others hardly" if not unsure else ""
+    return f"{text}; {doubt}." if unsure else f"{text}."

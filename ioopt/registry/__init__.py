@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import wraps
 from importlib import metadata
 from typing import Any, Literal, TypeVar
 
@@ -260,10 +261,20 @@ def _own(solver: str | Callable[..., object], kind: KindSpec) -> SolverSpec:
         one = False
     settings = getattr(sys.modules.get(function.__module__), "Settings", None)
     return SolverSpec(
-        name, (kind.kind,), (lambda problem, request: function(problem)) if one else function,
+        name, (kind.kind,), _of_problem_alone(function) if one else function,
         (inspect.getdoc(function) or "a function of the caller").splitlines()[0], "outside",
         settings=settings,
     )  # fmt: skip
+
+
+def _of_problem_alone(function: Callable[..., object]) -> Callable[..., object]:
+    """Return *function* as a solver that leaves its request alone."""
+
+    @wraps(function)
+    def solve(problem: object, request: object) -> object:
+        return function(problem)
+
+    return solve
 
 
 def _find(target: str) -> object:
@@ -274,7 +285,7 @@ def _find(target: str) -> object:
         sys.path.append(folder)
     try:
         return load_target(target)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise UsageError(
             f"solver {target!r} cannot be loaded: {type(error).__name__}: {error}; "
             "wanted package.module:function"

@@ -141,3 +141,8 @@ class SolverSpec:
     abilities: Set[str] = frozenset()
     backends: tuple[str, ...] = ()
     variant_of: str | None = None
+
+    @property
+    def own(self) -> bool:
+        """Whether it is a function of the user, which no registry knows."""
+        return ":" in self.name

@@ -13,12 +13,19 @@ the fewest bytes (ours).
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import lcm
 from typing import Literal
 
 from ioopt.models.program import Number, Program
 from ioopt.problems.replication import ReplicationProblem
+from ioopt.units import exact
 
-_COMPUTE_UNITS = 10**8
+MOST_SUM = 10**18
+"""Of whole numbers that CP-SAT adds up."""
+TOLERANCE = Fraction(1, 10**9)
+"""Of (17), as a part of all computing: the last digits of times decide nothing."""
+MOST_DENOMINATOR = 10_000
+"""Of Thresh as a fraction."""
 _TIE_UNITS = 10**4
 
 
@@ -114,27 +121,37 @@ class SubBatchModel:
 
     def _balance_17(self, thresh: float) -> None:
         """(17)-(19): no place computes longer than (1 + Thresh) x the average over all places."""
-        seconds = [self.problem.tasks[group.tasks[0]].compute_seconds for group in self.groups]
-        slowest = min(place.speed for place in self.places)
-        total = sum(
-            value * len(group.tasks) for value, group in zip(seconds, self.groups, strict=True)
-        )
-        if total <= 0:
-            return
-        unit = total / slowest / _COMPUTE_UNITS
-        load = [
-            [max(round(value / place.speed / unit), 1 if value > 0 else 0) for value in seconds]
-            for place in self.places
-        ]
-        share = (1 + Fraction(thresh).limit_denominator(1000)) / len(self.places)
+        share = (1 + exact(thresh).limit_denominator(MOST_DENOMINATOR)) / len(self.places)
+        top, bottom = share.numerator, share.denominator
+        loads, slack = self._whole_loads(MOST_SUM // (top + bottom))
         for i in range(len(self.places)):
-            # denominator x load of place i <= numerator x load of all places
-            terms = [
-                (row[at], work * (share.denominator * (at == i) - share.numerator))
-                for at, part in enumerate(load)
-                for row, work in zip(self.count, part, strict=True)
-            ]
-            self.program.add(f"eq17_{i}", terms, most=0)
+            # bottom x load of place i <= top x load of all places
+            terms = []
+            for at, load in enumerate(loads):
+                factor = bottom - top if at == i else -top
+                terms += [(row[at], work * factor) for row, work in zip(self.count, load)]
+            self.program.add(f"eq17_{i}", terms, most=slack * (top + bottom))
+
+    def _whole_loads(self, most: int) -> tuple[list[list[int]], int]:
+        """Return the computing of a task of each group at each place in whole units, and a slack.
+
+        Whole units are exact, so that equality in (17) stays equality. Times with so many digits that
+        all computing has more than *most* units are rounded. The slack is ``TOLERANCE`` and what
+        rounding may add to a load.
+        """
+        seconds = [
+            exact(self.problem.tasks[group.tasks[0]].compute_seconds) for group in self.groups
+        ]
+        loads = [[value / exact(place.speed) for value in seconds] for place in self.places]
+        counts = [len(group.tasks) for group in self.groups]
+        longest = [max(row[g] for row in loads) for g in range(len(self.groups))]
+        total = sum((value * count for value, count in zip(longest, counts)), Fraction())
+        unit = Fraction(1, lcm(*(value.denominator for row in loads for value in row)))
+        slack = int(TOLERANCE * total / unit)  # 0 unless times have more than nine digits
+        if total / unit > most:
+            unit = total / most
+            slack = int(TOLERANCE * most) + sum(counts)
+        return [[round(value / unit) for value in row] for row in loads], slack
 
     def _objective_20(self, ties: Literal["any", "bytes"]) -> None:
         """(20): as many tasks as possible; then, by choice, the fewest bytes to bring."""

@@ -89,10 +89,11 @@ def realised_outcome(
     stop: StopReason = StopReason.FINISHED,
     deadline: Deadline | None = None,
 ) -> Outcome:
-    """The outcome of *options*; *again* solves the one-visit problem when it must fall back.
+    """Return the outcome of the plan that realises the least cost of those tried.
 
-    A note compares it with the realised cost of the best uniform quantum. When *deadline* has
-    expired nothing is simulated.
+    Tried are *options*; where several visits a cycle cost much more than predicted, the options of
+    *again*, which solves the one-visit problem; and the best uniform quantum, of which a note tells.
+    When *deadline* has expired nothing is simulated.
     """
     told: list[str] = []
     simulation = simulate(costs.problem, costs.plan(options), deadline=deadline)
@@ -100,6 +101,14 @@ def realised_outcome(
         return Outcome(costs.plan(options), bound, stop, simulation=simulation)
     predicted, realised = costs.total(options), simulation.metrics["realised"]
     several = any(visits > 1 for _, visits in options)  # one visit needs no proof
+    tried = [(realised, options, simulation)]
+
+    def attempt(other: Sequence[Option]) -> float:
+        """Simulate *other*, keep it among those tried, and return what it realises."""
+        found = simulate(costs.problem, costs.plan(other))
+        tried.append((found.metrics["realised"], other, found))
+        return float(found.metrics["realised"])
+
     if several and realised - predicted > AGREEMENT * predicted:
         once = costs.problem.one_visit()
         single = None if once is None else again(once)
@@ -107,19 +116,23 @@ def realised_outcome(
             f"with several visits a cycle, cost {realised:.4g} was realised and {predicted:.4g} "
             f"predicted (more than {AGREEMENT:.0%} above)"
         )
-        if single is not None:
-            options, simulation = single, simulate(costs.problem, costs.plan(single))
-            told.append(f"fell back to one visit a cycle: {apart}")
-        else:
+        if single is None:
             why = "is not on every menu" if once is None else "cannot keep the floors"
             told.append(f"one visit a cycle {why}, and {apart}")
-        realised = simulation.metrics["realised"]
+        elif attempt(single) < realised:
+            told.append(f"fell back to one visit a cycle: {apart}")
+        else:
+            told.append(f"one visit a cycle realises {tried[-1][0]:.4g}, no less; {apart}")
     uniform = _least_uniform(costs)
     if uniform is not None and _key(costs, uniform)[0] == 0:
-        cost = simulate(costs.problem, costs.plan(uniform)).metrics["realised"]
-        if cost > 0:
-            gained = f"{1 - realised / cost:.1%} are gained"
+        before = min(cost for cost, *_ in tried)
+        cost = attempt(uniform)
+        if cost < before:
+            told.append(f"the best uniform quantum realises {cost:.4g}, less than {before:.4g}")
+        elif cost > 0:
+            gained = f"{1 - before / cost:.1%} are gained"
             told.append(f"the best uniform quantum realises {cost:.4g}: {gained}")
+    _, options, simulation = min(tried, key=lambda attempted: attempted[0])
     return Outcome(costs.plan(options), bound, stop, simulation=simulation, notes=tuple(told))
 
 

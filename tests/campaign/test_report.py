@@ -49,6 +49,33 @@ def test_ratios_and_wins_by_hand(tmp_path):
     assert table["failed"].to_dict() == {"exact": 1, "greedy": 0}
 
 
+def test_what_breaks_a_rule_has_no_ratio_and_no_win(tmp_path):
+    """Over five instances b / a is 1/2, 1/2, 1, 2 and 2; the cheat halves the best of each.
+
+    Ratios to the best of a are 2, 2, 1, 1, 1: the mean of their logarithms is 2 ln(2) / 5 = .277259,
+    a geometric mean of 1.319508. Their variance is (.4 x .6 x 5 / 4) ln(2)^2, the error of the mean
+    ln(2) sqrt(.3 / 5) = .169786, times 2.776445 of Student's t .471401: .824 to 2.114.
+    """
+    rows = [("a", name, 2.0, "feasible") for name in "ijklm"]
+    rows += [("b", name, at, "feasible") for name, at in zip("ijklm", (1.0, 1.0, 2.0, 4.0, 4.0))]
+    path = stored(tmp_path, rows)
+    with Store(path) as store:
+        for k, name in enumerate("ijklm"):
+            store.put(row(f"c{k}", solver="cheat", digest=name, status="error", violations=3,
+                          metrics={"makespan_seconds": 0.5}))  # fmt: skip
+    frame = frames.read_frame([path])
+    table = frames.summary(frame).set_index("variant")
+    assert table["wins"].to_dict() == {"a": 3, "b": 3, "cheat": 0}
+    assert table.loc["cheat", "failed"] == 5
+    assert frame.loc[frame["solver"] == "cheat", ["value", "ratio", "gap"]].isna().all(axis=None)
+    ends = [table.loc["a", name] for name in ("mean_ratio", "low", "high")]
+    assert ends == pytest.approx([1.319508, 1.319508 / 1.602237, 1.319508 * 1.602237], rel=1e-5)
+    # With four instances there is no interval.
+    few = frames.summary(frame[frame["digest"] != "m"]).set_index("variant")
+    assert few.loc["a", ["low", "high"]].isna().all() and few.loc["a", "mean_ratio"] > 1
+    assert "0.824 to 2.114" in report_html([path])
+
+
 def test_gaps_are_of_one_measure_and_every_standing_is_counted(tmp_path):
     """ip proves 7 s of equation (13); the makespans 12 and 10 have the bound 6 in their metrics."""
     limit = {"lower_bound_seconds": 6.0}

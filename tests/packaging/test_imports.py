@@ -58,7 +58,7 @@ LAYERS = (
     {"models", "sim", "measure", "generate", "formats"},
     {"solvers", "plot"},
     {"registry"},
-    {"statements", "solving", "checking", "comparing", "pictures", "kernels"},
+    {"statements", "failures", "solving", "checking", "comparing", "pictures", "kernels"},
     {"explaining", "building"},
     {"embed", "campaign", "advice"},
     {"cli", "__main__", "ioopt"},

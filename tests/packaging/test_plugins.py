@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from pathlib import Path
 
 import pytest
 from conftest import ROOT, command_beside
@@ -76,12 +77,16 @@ def test_a_plan_of_another_form_is_named():
     assert result.status == "error" and result.violations
 
 
-def test_what_fails_is_answered_by_the_fallback():
+def test_what_fails_is_answered_by_nobody():
     def fails(problem):
         raise RuntimeError("no tide")
 
     result = ioopt.solve("cycle3", fails)
-    assert result.stop == "fallback" and "RuntimeError: no tide" in result.notes[0]
+    line = fails.__code__.co_firstlineno + 1
+    place = f"{Path(__file__).name}:{line}"
+    assert (result.status, result.plan, result.value) == ("error", None, None)
+    assert "failed (RuntimeError: no tide) at " in result.notes[0]
+    assert result.notes[0].endswith(place)
 
 
 def test_a_function_by_name_from_the_working_folder(tmp_path, monkeypatch, capsys):

@@ -164,7 +164,7 @@ def _bound_of_all_plans(search: Search, settings: Settings) -> None:
     arrivals of its files are one of them. As long as it took so far, and no plan comes of it.
     """
     deadline = search.deadline
-    if not search.proven() or search.moves is None or search.common >= search.bound:
+    if not search.proven() or search.moves is None or search.of_all_plans_too():
         return
     within = deadline.within(
         min(deadline.remaining(), max(LEAST_WIDER_SECONDS, deadline.elapsed()))
@@ -200,7 +200,7 @@ def _outcome(
         stop = StopReason.GAP
     plan = to_plan(instance, search.moves, search.cycles == "printed")
     metrics = {}
-    if search.common < search.bound:
+    if not search.of_all_plans_too():
         metrics["one_round_bound_seconds"] = instance.seconds(search.bound)
         notes.append(one_round_note(metrics["one_round_bound_seconds"]))
     if search.cycles == "printed":

@@ -23,7 +23,7 @@ from ioopt.models.replication.static import (
     to_plan,
 )
 from ioopt.protocols import SolveRequest
-from ioopt.result import Status
+from ioopt.result import OPTIMAL_RELATIVE_GAP, Status
 from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
 from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
 from ioopt.solvers.backends.solve import solve_program
@@ -34,6 +34,8 @@ PROOF = {"symmetry_level": 2, "linearization_level": 2}
 """Full linearisation proves what level 1 does not: 2.6 s instead of 15 s and more."""
 SEARCH = {"symmetry_level": 0}
 """Presolve with symmetries can call a complete feasible hint infeasible."""
+PROVEN = 0.5 * OPTIMAL_RELATIVE_GAP
+"""Relative to the load, what a proof may lack; the rest is for rounding times to units."""
 SMALL_COLUMNS = 1_500
 """Up to this many columns a proof is likely, so the engines race for one."""
 
@@ -69,8 +71,18 @@ class Search:
         return roomy(self.instance) and self.relays == self.may_relay
 
     def proven(self) -> bool:
-        """Whether nothing is left to search."""
-        return self.infeasible or (self.moves is not None and self.bound >= self.load)
+        """Return whether nothing is left to search, but for :data:`PROVEN` of the load."""
+        if self.infeasible or self.moves is None:
+            return self.infeasible
+        return self.load - self.bound <= PROVEN * self.load
+
+    def of_all_plans_too(self) -> bool:
+        """Return whether the bound of plans of one round is one of all plans as well."""
+        return self.bound - self.common <= PROVEN * self.bound
+
+    def target(self) -> int:
+        """Return the most units of a plan that is better by more than a proof may lack."""
+        return self.load - 1 - int(PROVEN * self.load)
 
     def good_enough(self) -> bool:
         """Whether the gap that was asked for is reached."""
@@ -106,9 +118,10 @@ class Search:
         self.request.incumbents.report(plan, seconds(load), bound)
 
     def raise_bound(self, units: float | None, of_all_plans: bool = False) -> None:
-        """Note a proven bound; loads are whole units, so it is rounded up."""
+        """Note a proven bound; loads are whole units, so that of a backend is rounded up."""
         if units is not None and math.isfinite(units):
-            whole = math.ceil(units - max(1e-6, 1e-9 * abs(units)))
+            slack = max(1e-6, 1e-9 * abs(units)) if isinstance(units, float) else 0
+            whole = math.ceil(units - slack)
             with self.lock:
                 self.bound = max(self.bound, whole)
                 if of_all_plans or self.of_all_plans:
@@ -133,7 +146,8 @@ class Search:
             return
         seconds = min(2.0, 0.1 * self.deadline.remaining())
         answer = solve_by_cpsat(partition, BackendLimits(seconds=seconds, work=1.0))
-        self.raise_bound(answer.bound, of_all_plans=True)
+        if answer.bound is not None:
+            self.raise_bound(round(answer.bound), of_all_plans=True)
 
     def anneal(self, share: float, rounds: int, again: bool = False) -> None:
         """Annealing from several seeds; steps follow from *share* of the limit, small instances take few."""
@@ -175,7 +189,7 @@ class Search:
         def over() -> bool:
             return self.over() or search.relays != self.relays or cancel.is_set()
 
-        bound = search.advance(nodes, over, lambda: self.load - 1, self.offer)
+        bound = search.advance(nodes, over, self.target, self.offer)
         if bound is not None and self.moves is None:
             self.infeasible = True
         elif bound is not None:
@@ -206,9 +220,9 @@ class Search:
             if self.moves is None:
                 self.run_cpsat(seconds, cancel=cancel)
             else:
-                self.ask((self.bound + self.load - 1) // 2, seconds, cancel)
+                self.ask((self.bound + self.target()) // 2, seconds, cancel)
                 if not self.over() and not cancel.is_set():
-                    self.ask(self.load - 1, seconds, cancel)
+                    self.ask(self.target(), seconds, cancel)
             seconds *= 2
 
     def ask(self, target: int, seconds: float, cancel: threading.Event) -> None:
@@ -230,7 +244,7 @@ class Search:
         """One run of CP-SAT, for a proof (symmetry on) or for a better plan (full hint)."""
         # Plans with relays are of no use where better plans are all that can be hoped for.
         self.relays = self.relays and proof
-        upper = self.load - 1 if proof and self.moves is not None else None
+        upper = self.target() if proof and self.moves is not None else None
         model = self.model(upper)
         hint = None if proof or self.moves is None else model.hint(self.moves)
         limits = replace(BackendLimits.of(self.request, seconds), work=work)
@@ -273,4 +287,6 @@ class Search:
         if answer.found:
             self.offer(model.moves(answer.values))
         if answer.bound is not None:
-            self.raise_bound(answer.bound)
+            # CP-SAT reckons in whole numbers, the others in floats.
+            whole = package == "ortools"
+            self.raise_bound(round(answer.bound) if whole else answer.bound)

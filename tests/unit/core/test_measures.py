@@ -121,10 +121,10 @@ def test_means_are_over_the_instances_that_all_answered():
     text = summary_text(rows, MAKESPAN, "table", 80)
     assert "means over the 1 that all answered" in text
     cells = [line.split() for line in text.splitlines()[-3:]]
-    # solver, ratio, gap, best, no answer, failed, fell back, does not apply, time
-    assert cells[0] == ["a", "1.250", "-", "1", "0", "0", "0", "0", "-"]
-    assert cells[1] == ["b", "1.000", "-", "1", "1", "0", "0", "0", "-"]
-    assert cells[2] == ["c", "-", "-", "0", "0", "0", "0", "2", "-"]
+    # solver, ratio, interval, gap, best, no answer, failed, fell back, does not apply, time
+    assert cells[0] == ["a", "1.250", "-", "-", "1", "0", "0", "0", "0", "-"]
+    assert cells[1] == ["b", "1.000", "-", "-", "1", "1", "0", "0", "0", "-"]
+    assert cells[2] == ["c", "-", "-", "-", "0", "0", "0", "0", "2", "-"]
     found = {
         r.solver: (r.mean_ratio, r.pairs) for r in paired_ratios(rows, "b", ["makespan_seconds"])
     }
@@ -186,22 +186,42 @@ def test_tables_drop_columns_from_the_right_and_wrap_only_the_last():
     assert max(map(len, folded)) <= 40 and sum(line.count("some") for line in folded) == 6
 
 
-def row(solver, instance, value):
-    return {"solver": solver, "instance": instance, "metrics": {"m": value}}
+def row(solver, instance, value, status="feasible"):
+    return {
+        "solver": solver, "instance": instance, "status": status, "objective_name": "other",
+        "metrics": {"m": value},
+    }  # fmt: skip
 
 
 def test_intervals_wins_ties_and_losses_by_hand():
-    """b / a is 1/2, 1 and 3/2: mean 1, variance 1/4, error 1/sqrt(12); t of two degrees is 4.302653."""
-    rows = [row("a", name, 2.0) for name in "ijk"]
-    rows += [row("b", name, value) for name, value in zip("ijk", (1.0, 2.0, 3.0), strict=True)]
-    rows.append(row("c", "j", 4.0))  # answered one instance only: a ratio, but no interval
-    for most, counts in (((), (1, 1, 1)), (("m",), (1, 1, 1))):
+    """b / a is 1/2, 1/2, 1, 2 and 2: the mean of their logarithms is 0.
+
+    Their variance is 4 ln(2)^2 / 4, the mean's error ln(2) / sqrt(5), Student's t of four degrees
+    2.776445: the interval goes to exp(2.776445 x .693147 / 2.236068) = exp(.860662) = 2.364711.
+    """
+    rows = [row("a", name, 2.0) for name in "ijklm"]
+    rows += [row("b", name, value) for name, value in zip("ijklm", (1.0, 1.0, 2.0, 4.0, 4.0))]
+    rows += [row("c", name, value) for name, value in zip("ijkl", (4.0, 1.0, 4.0, 1.0))]
+    for most in ((), ("m",)):
         _, b, c = paired_ratios(rows, "a", ["m"], most)
-        assert (b.wins, b.ties, b.losses) == counts
-        assert (c.wins, c.losses) == ((1, 0) if most else (0, 1))
-    half = 4.302653 / 12**0.5
-    assert (b.mean_ratio, b.low, b.high) == pytest.approx((1.0, 1 - half, 1 + half))
-    assert (c.mean_ratio, c.pairs, c.low, c.high) == (2.0, 1, 2.0, 2.0)
+        assert (b.wins, b.ties, b.losses) == (2, 1, 2)
+        assert (c.wins, c.ties, c.losses) == (2, 0, 2)
+    assert (b.mean_ratio, b.low, b.high) == pytest.approx((1.0, 1 / 2.364711, 2.364711))
+    # Four pairs have a mean and no interval; an arithmetic mean would say 1.25.
+    assert (c.mean_ratio, c.pairs, c.low, c.high) == (pytest.approx(1.0), 4, None, None)
+
+
+def test_what_is_not_sound_has_no_ratio_and_no_win():
+    """d breaks a rule on both instances and is half as long: it is in no pair."""
+    rows = [row("a", name, 2.0) for name in "ij"]
+    rows += [row("d", name, 1.0, status="error") for name in "ij"]
+    assert [found.solver for found in paired_ratios(rows, "a", ["m"])] == ["a"]
+
+
+def test_a_ratio_of_0_has_no_geometric_mean():
+    rows = [row("a", "i", 2.0), row("a", "j", 2.0), row("b", "i", 0.0), row("b", "j", 2.0)]
+    b = paired_ratios(rows, "a", ["m"])[1]
+    assert (b.mean_ratio, b.wins, b.ties) == (None, 1, 1)
 
 
 def test_ratio_to_best_ignores_failed_rows_and_references():

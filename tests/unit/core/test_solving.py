@@ -1,5 +1,6 @@
 """The front door: what happens when solvers fail, are interrupted, or claim too much."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -85,13 +86,33 @@ def small_registry(monkeypatch):
 
 
 @pytest.mark.parametrize(
+    ("default", "bound", "said"),
+    [
+        ("failing", 5.0, "numbers out of range) at "),
+        ("failing-late", 1.0, "; the best plan it had found"),
+    ],
+)
+def test_only_a_default_solver_that_fails_is_answered_by_the_fallback(
+    monkeypatch, default, bound, said
+):
+    kind = replace(registry.FORMATS["replication"], default_solver=default)
+    monkeypatch.setattr(registry, "FORMATS", {"replication": kind})
+    result = ioopt.solve(PROBLEM)
+    assert (result.stop, result.objective, result.bound) == ("fallback", 5.0, bound)
+    assert said in result.notes[0]
+    assert result.notes[0].endswith("; answered by good") == (default == "failing")
+    named = ioopt.solve(PROBLEM, default)
+    assert (named.status, named.value) == ("error", None)
+
+
+@pytest.mark.parametrize(
     ("solver", "status", "stop", "objective", "bound", "said"),
     [
         ("good", "optimal", "finished", 5.0, 5.0, ""),  # the bound meets the objective
         ("modest", "feasible", "finished", 5.0, 4.0, ""),
         ("boastful", "error", "finished", 5.0, 6.0, "contradicts"),
-        ("failing", "optimal", "fallback", 5.0, 5.0, "numbers out of range); answered by good"),
-        ("failing-late", "feasible", "fallback", 5.0, 1.0, "numbers out of range"),
+        ("failing", "error", "finished", None, None, "failing failed (RuntimeError: numbers out"),
+        ("failing-late", "error", "finished", 5.0, 1.0, "numbers out of range"),
         ("interrupted", "feasible", "interrupted", 5.0, None, ""),
         ("interrupted-at-once", "unknown", "interrupted", None, 2.0, ""),
         ("interrupted-elsewhere", "feasible", "interrupted", 5.0, 4.5, ""),

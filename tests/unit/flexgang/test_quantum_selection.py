@@ -19,7 +19,8 @@ from ioopt.problems.flexgang.quantum_selection import (
     QuantumSelectionProblem,
     slot_sequence,
 )
-from ioopt.protocols import SolveRequest
+from ioopt.protocols import Simulation, SolveRequest
+from ioopt.solvers.flexgang import quantum_greedy
 from ioopt.solvers.flexgang.quantum_greedy import cycle_grid, greedy_options
 from ioopt.solvers.flexgang.quantum_ip import run
 
@@ -201,13 +202,59 @@ def test_visits_that_come_out_better_than_predicted_are_kept(solver: str) -> Non
 
 
 @pytest.mark.parametrize("solver", ["quantum-greedy", "quantum-ip"])
-def test_uneven_visits_fall_back_and_say_so(solver: str) -> None:
+def test_uneven_visits_are_kept_where_one_visit_realises_more(solver: str) -> None:
     # The compute job cannot be split: two visits of 5 ms beside one slot of 40 ms are not 25 ms
-    # apart. One visit of 5 ms (cycle 45 ms) is what remains.
+    # apart, and realise 1.06 where .47 was predicted. One visit of 5 ms (cycle 45 ms) realises 1.64.
     result = ioopt.solve(visited(0.005, 0.040, {}, visits=[1, 2]), solver)
-    assert result.plan["options"]["io"]["visits"] == 1
-    assert "fell back to one visit" in result.notes[0]
-    assert result.metrics["realised"] == pytest.approx(result.objective, rel=0.02)
+    assert result.plan["options"]["io"]["visits"] == 2
+    assert result.metrics["realised"] == pytest.approx(1.058, abs=1e-3)
+    assert "one visit a cycle realises 1.643, no less" in result.notes[0]
+    assert "cost 1.058 was realised and 0.4706 predicted" in result.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("several", "single", "uniform", "kept", "said"),
+    [
+        (2.0, 1.5, 1.8, "single", ("fell back to one visit", "realises 1.8: 16.7% are gained")),
+        (2.0, 7.0, 2.5, "several", ("realises 7, no less", "realises 2.5: 20.0% are gained")),
+        (2.0, 7.0, 1.5, "uniform", ("realises 7, no less", "realises 1.5, less than 2")),
+        (2.0, 1.8, 1.5, "uniform", ("fell back to one visit", "realises 1.5, less than 1.8")),
+        (1.0, None, 0.9, "uniform", ("realises 0.9, less than 1",)),
+    ],
+)
+def test_the_answer_is_what_realises_least(
+    monkeypatch: pytest.MonkeyPatch,
+    several: float,
+    single: float | None,
+    uniform: float,
+    kept: str,
+    said: tuple[str, ...],
+) -> None:
+    """Three ways to share a cycle, by the cost that the simulator is made to realise for each."""
+    jobs = [{"id": "io", "kind": "io"}, {"id": "c", "kind": "compute"}]
+    problem = QuantumSelectionProblem.model_validate(
+        {"name": "menus", "quanta_seconds": [0.01, 0.02], "visits": [1, 2], "jobs": jobs}
+    )
+    costs = QuantumCosts(problem)
+    short, long = problem.quanta_seconds
+    ways: dict[str, Any] = {
+        "several": [(short, 2), (long, 1)],
+        "single": [(short, 1), (long, 1)],
+        "uniform": quantum_greedy._least_uniform(costs),
+    }
+    realised = {"several": several, "single": single, "uniform": uniform}
+    plans = {name: costs.plan(way) for name, way in ways.items()}
+
+    def fake(of: QuantumSelectionProblem, plan: QuantumPlan, **limits: Any) -> Simulation:
+        name = next(name for name, known in plans.items() if known == plan)
+        return Simulation({}, {"realised": realised[name]})
+
+    monkeypatch.setattr(quantum_greedy, "simulate", fake)
+    monkeypatch.setattr(QuantumCosts, "total", lambda costs, options: 1.0)
+    found = quantum_greedy.realised_outcome(costs, ways["several"], lambda once: ways["single"])
+    assert found.plan == plans[kept]
+    assert len(found.notes) == len(said)
+    assert all(words in note for words, note in zip(said, found.notes))
 
 
 CHANGES = [

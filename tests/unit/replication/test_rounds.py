@@ -153,6 +153,26 @@ def test_17_computing_is_balanced():
     assert not _feasible(problem, [[1, 0], [0, 0]], thresh=0.2)
 
 
+@pytest.mark.parametrize("dust", [0.0, 1e-16, -1e-16])
+def test_17_holds_with_equality_whatever_the_digits(dust):
+    """Loads of 1/2, 1 and 1 s: 1.2 times their average is 1.2 x 2.5 / 3 = 1 s, no less than any.
+
+    They are 1, 1 and 2 s of work on nodes of speed 2, 1 and 2; a task of 13 s waits, and a
+    hundred-millionth of all 17 s is no part of 1 s. One unit in the last place of a time, as
+    sums of floats leave it, is no reason to drop the balance either; one part in 10^6 is.
+    """
+    tasks = [(1.0, [0]), (1.0 + 2 * dust, [1]), (2.0 + 4 * dust, [2]), (13.0, [2])]
+    problem = make([10, 10, 10], tasks, [100, 100, 100])
+    fast = [node.model_copy(update={"speed": 2.0}) for node in problem.nodes]
+    nodes = (fast[0], problem.nodes[1], fast[2])
+    problem = problem.model_copy(update={"nodes": nodes})
+    apart = [[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 0]]
+    assert _feasible(problem, apart, thresh=0.2)
+    longer = problem.tasks[2].model_copy(update={"compute_seconds": 2.000002})
+    tasks = (*problem.tasks[:2], longer, problem.tasks[3])
+    assert not _feasible(problem.model_copy(update={"tasks": tasks}), apart, thresh=0.2)
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_20_is_the_largest_selection_by_exhaustive_search(seed):
     rng = random.Random(seed)

@@ -1,0 +1,122 @@
+"""Call solvers of the user, and say how and where a solver failed.
+
+Failures go to the logger ``ioopt`` with their whole traceback (``--traceback`` shows it).
+"""
+
+import inspect
+import logging
+import math
+import os
+import signal
+import sysconfig
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+from ioopt import errors
+from ioopt.formats.native import shown
+from ioopt.problems.base import Problem
+from ioopt.protocols import Outcome, SolveRequest
+from ioopt.registry import SolverSpec, load_target
+from ioopt.result import StopReason
+from ioopt.units import is_number
+
+LOG = logging.getLogger("ioopt")
+PACKAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
+LIBRARIES = tuple(
+    os.path.join(sysconfig.get_path(name), "") for name in ("stdlib", "purelib", "platlib")
+)
+"""Folders of code that is not the user's."""
+ASKED_AGAIN_SECONDS = 0.5
+"""How often an own solver past its limit is ended again, should it have swallowed the exception."""
+
+
+def failure(spec: SolverSpec, error: BaseException) -> str:
+    """Return the line that says how and where the solver failed; log the whole traceback."""
+    LOG.debug("%s failed", spec.name, exc_info=error)
+    if isinstance(error, errors.OwnSolverError) and error.__cause__ is not None:
+        error = error.__cause__
+    said = " ".join(str(error).split())
+    text = f"{type(error).__name__}: {said}" if said else type(error).__name__
+    return f"{spec.name} failed ({text}) at {_place(spec, error)}"
+
+
+def _place(spec: SolverSpec, error: BaseException) -> str:
+    """Return ``file:line`` of the innermost call in the user's code, else where the solver stands."""
+    code = getattr(inspect.unwrap(load_target(spec.target)), "__code__", None)
+    frames = traceback.extract_tb(error.__traceback__)
+    strange = (*LIBRARIES, PACKAGE, "<") if spec.own else (*LIBRARIES, "<")
+    users = [frame for frame in frames if not frame.filename.startswith(strange)]
+    beside = [frame for frame in frames if code and frame.filename == code.co_filename]
+    if found := users or beside:
+        return f"{_short(found[-1].filename)}:{found[-1].lineno}"
+    return f"{_short(code.co_filename)}:{code.co_firstlineno}" if code else spec.name
+
+
+def _short(filename: str) -> str:
+    """Return the path from the working folder where it lies in it, else as it is."""
+    path = Path(filename)
+    folder = Path.cwd()
+    return str(path.relative_to(folder)) if path.is_relative_to(folder) else filename
+
+
+def call_own(
+    spec: SolverSpec, run: Callable[..., object], problem: Problem, request: SolveRequest
+) -> object:
+    """Return what the user's solver returns, within its time limit and in a known form.
+
+    Raises OutOfTime, InstanceError for an answer of a wrong form, and OwnSolverError for what must not
+    pass for a fault of the command or the instance.
+    """
+    with _ended_in_time(request):
+        try:
+            answer = run(problem, request)
+        except (errors.NotApplicableError, errors.BackendMissingError):
+            raise
+        except (errors.UsageError, errors.InstanceError) as error:
+            raise errors.OwnSolverError(str(error)) from error
+    if isinstance(answer, Outcome):
+        _require_form(spec, answer)
+    return answer
+
+
+@contextmanager
+def _ended_in_time(request: SolveRequest) -> Iterator[None]:
+    """Raise OutOfTime in an own solver that overstays its limit, overtime included.
+
+    Python can only do so in the main thread, and only where nobody else has set an alarm.
+    """
+    limit = request.options.time_limit_seconds
+    free = threading.current_thread() is threading.main_thread() and hasattr(signal, "setitimer")
+    if limit is None or not free or signal.getitimer(signal.ITIMER_REAL)[0] > 0:
+        yield
+        return
+
+    def end(number: int, frame: FrameType | None) -> None:
+        raise errors.OutOfTime(f"did not return within its time limit of {limit:g} s")
+
+    left = max(request.deadline.with_overtime().remaining(), 1e-3)
+    before = signal.signal(signal.SIGALRM, end)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, left, ASKED_AGAIN_SECONDS)
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _require_form(spec: SolverSpec, answer: Outcome) -> None:
+    """Raise InstanceError for figures of an outcome that are none."""
+    for part, value in (("bound", answer.bound), ("build_seconds", answer.build_seconds)):
+        if value is not None and not (is_number(value) and math.isfinite(value)):
+            raise errors.InstanceError(
+                f"{spec.name}: {part}: wanted a finite number or None, not {shown(value)}"
+            )
+    if not isinstance(answer.stop, StopReason):
+        known = ", ".join(StopReason)
+        raise errors.InstanceError(
+            f"{spec.name}: stop: {shown(answer.stop)} is no StopReason: {known}"
+        )

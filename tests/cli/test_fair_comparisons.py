@@ -1,0 +1,303 @@
+"""Own solvers that cheat, crash or answer nonsense: marked rows, and no figures of theirs anywhere."""
+
+import csv
+import io
+import json
+import sys
+
+import pytest
+
+import ioopt
+from ioopt.comparing.picture import plot_comparison
+from ioopt.embed import ReplicationPlanner
+from ioopt.embed.guard import Guard
+from ioopt.errors import InstanceError, OutOfTime
+from ioopt.failures import _ended_in_time
+from ioopt.options import Deadline, SolveOptions
+from ioopt.protocols import Outcome, SolveRequest
+
+MODULE = """
+import sys
+import ioopt
+from ioopt.protocols import Outcome
+
+
+def one_node(problem):
+    tasks = [task.id for task in problem.tasks]
+    node = problem.nodes[0].id
+    fetched = [(file.id, node) for file in problem.files]
+    return {"assign": dict.fromkeys(tasks, node), "order": {node: tasks}, "remote": fetched}
+
+
+def prints(problem):
+    print("a line of the solver")
+    return one_node(problem)
+
+
+def without_disks(problem):
+    data = problem.model_dump(mode="json")
+    for node in data["nodes"]:
+        node["disk_bytes"] = None
+    return ioopt.solve(data, "minmin").plan
+
+
+def forgets(problem):
+    plan = one_node(problem)
+    plan["assign"] = {}
+    plan["order"] = {node: tasks[:1] for node, tasks in plan["order"].items()}
+    return plan
+
+
+def crashes(problem):
+    return problem.tasks[999]
+
+
+def deep(problem):
+    return deep(problem)
+
+
+def leaves(problem):
+    sys.exit(3)
+
+
+def refuses(problem):
+    return ioopt.solve({"format": "none"})
+
+
+def nothing(problem):
+    return None
+
+
+def text(problem):
+    return "a plan"
+
+
+def not_a_number(problem):
+    return one_node(problem) | {"dispatches": [[float("nan"), "t0", "n0"]]}
+
+
+def false_bound(problem, request):
+    return Outcome(one_node(problem), bound=float("nan"))
+
+
+def false_plan(problem, request):
+    return Outcome("a plan")
+
+
+def boasts(problem, request):
+    return Outcome(one_node(problem), bound=14.12, objective_name="makespan_seconds")
+
+
+def hopeless(problem, request):
+    return Outcome(None, infeasible=True)
+
+
+def late(problem, request):
+    plan = ioopt.solve(problem, "minmin").plan_as(ioopt.problems.replication.ReplicationPlan)
+    request.incumbents.report(plan, 1.0)
+    raise RuntimeError("too late")
+"""
+CRASH = f"theirs.py:{MODULE.splitlines().index('    return problem.tasks[999]') + 1}"
+EXIT = f"theirs.py:{MODULE.splitlines().index('    sys.exit(3)') + 1}"
+FAILED = {
+    "without_disks": "",
+    "forgets": "the plan cannot be carried out",
+    "crashes": f"failed (IndexError: tuple index out of range) at {CRASH}",
+    "deep": "failed (RecursionError",
+    "leaves": f"failed (SystemExit: 3) at {EXIT}",
+    "refuses": "failed (InstanceError: instance: format: 'none' is not",
+    "text": "must be an object, not 'a plan'",
+    "not_a_number": "must be a finite number, not nan",
+    "false_bound": "bound: wanted a finite number or None, not nan",
+    "false_plan": "must be an object, not 'a plan'",
+    "hopeless": "says that no plan exists, but minmin has one",
+    "late": "failed (RuntimeError: too late) at theirs.py",
+}
+"""What is marked as failed on a batch with small disks, and what its note holds."""
+
+
+@pytest.fixture(autouse=True)
+def theirs(tmp_path, monkeypatch):
+    (tmp_path / "theirs.py").write_text(MODULE)
+    monkeypatch.chdir(tmp_path)
+    yield
+    sys.modules.pop("theirs", None)
+
+
+def plain(text):
+    """Return *text* without its line breaks."""
+    return " ".join(text.split())
+
+
+def words(*names):
+    return [word for name in names for word in ("--solver", name)]
+
+
+def test_every_failure_marks_its_row_and_ends_nothing(run):
+    """rounds4: four tasks on disks of one file; whoever ignores the disks would end first."""
+    named = [f"theirs:{name}" for name in FAILED]
+    asked = words("minmin", *named, "theirs:nothing", "job-data-present")
+    code, out, err = run("compare", "rounds4", *asked, "--format", "json")
+    rows = {row["solver"]: row for row in json.loads(out)["rows"]}
+    assert code == 5 and len(rows) == len(FAILED) + 3
+    for name, said in FAILED.items():
+        row = rows[f"theirs:{name}"]
+        figures = [row[key] for key in ("value", "objective", "bound", "gap", "ratio_to_best")]
+        assert (row["status"], figures, row["metrics"]) == ("error", [None] * 5, {}), name
+        assert said in " ".join(row["notes"]), name
+    assert rows["theirs:nothing"]["status"] == "unknown"
+    assert rows["minmin"]["ratio_to_best"] == 1.0
+    assert rows["job-data-present"]["value"] is not None
+    assert f"theirs:crashes: failed (IndexError: tuple index out of range) at {CRASH}" in plain(err)
+
+
+def test_no_form_of_the_table_shows_what_broke_a_rule(run):
+    asked = words("minmin", "theirs:without_disks")
+    _, out, err = run("compare", "rounds4", *asked, "--wide")
+    line = next(line for line in out.splitlines() if line.startswith("theirs:"))
+    assert line.split()[1:5] == ["failed", "-", "-", "-"] and set(line.split()[7:]) == {"-"}
+    assert "theirs:without_disks: 2 violations, such as (21) disk: n0: " in plain(err)
+    _, out, _ = run("compare", "rounds4", *asked, "--format", "csv")
+    row = list(csv.DictReader(io.StringIO(out)))[1]
+    assert row["solver"] == "theirs:without_disks" and row["status"] == "error"
+    assert {key for key, cell in row.items() if cell} <= {
+        "instance", "solver", "status", "objective_name", "measure", "seconds",
+    }  # fmt: skip
+    _, out, _ = run("compare", "rounds4", *asked, "--format", "markdown")
+    assert "|theirs:without_disks | failed " in out
+
+
+def test_a_picture_has_no_bar_of_it(run):
+    asked = words("minmin", "theirs:without_disks")
+    _, out, _ = run("compare", "rounds4", *asked, "--format", "json")
+    axes = plot_comparison(json.loads(out)["rows"], "makespan_seconds")
+    assert len(axes.patches) == 1 and any(" failed" in text.get_text() for text in axes.texts)
+
+
+def test_ratios_to_a_baseline_leave_it_out(run):
+    """On its own it would take less than minmin: 2 disks that hold all four files at once."""
+    asked = words("minmin", "job-data-present", "theirs:without_disks")
+    _, out, err = run("compare", "rounds4", "two-pairs", *asked, "--baseline", "minmin",
+                      "--format", "json")  # fmt: skip
+    assert {row["solver"] for row in json.loads(out)["ratios"]} == {"minmin", "job-data-present"}
+    assert "rounds4 and 1 more: theirs:without_disks: 4 violations, such as (21) disk" in plain(err)
+
+
+def test_one_summary_comes_first(run):
+    _, out, _ = run("compare", "rounds4", "two-pairs", *words("minmin", "job-data-present"),
+                    "--baseline", "minmin")  # fmt: skip
+    assert out.startswith("2 instances, by makespan_seconds")
+    order = [
+        out.index(text) for text in ("2 instances", "ratios to", "rounds4, by", "two-pairs, by")
+    ]
+    assert order == sorted(order)
+
+
+def test_python_agrees_with_the_command(run):
+    names = ["minmin", "theirs:without_disks", "theirs:crashes", "theirs:text"]
+    frame = ioopt.compare("rounds4", names)
+    _, out, _ = run("compare", "rounds4", *words(*names), "--format", "json")
+    rows = json.loads(out)["rows"]
+    assert list(frame["status"]) == [row["status"] for row in rows]
+    assert frame["makespan_seconds"].isna().tolist() == [False, True, True, True]
+    assert frame["ratio_to_best"].isna().tolist() == [False, True, True, True]
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "said"),
+    [
+        ("crashes", 1, f"crashes failed (IndexError: tuple index out of range) at {CRASH}"),
+        ("leaves", 1, f"leaves failed (SystemExit: 3) at {EXIT}"),
+        ("refuses", 1, "failed (InstanceError"),
+        ("nothing", 4, "returned None, no plan"),
+        ("text", 2, "must be an object, not 'a plan'"),
+        ("without_disks", 5, "violation: (21) disk: n0"),
+    ],
+)
+def test_a_single_solve_says_the_same(run, name, code, said):
+    found, _, err = run("solve", "rounds4", "--solver", f"theirs:{name}")
+    assert found == code and said in plain(err)
+    if code != 2:
+        result = ioopt.solve("rounds4", f"theirs:{name}")
+        assert (result.value, result.objective, result.gap) == (None, None, None)
+
+
+def test_the_whole_traceback_is_shown_when_asked_for(run):
+    for command in ("solve", "compare"):
+        asked = (command, "cycle3", *words("theirs:crashes"))
+        assert "Traceback" not in run(*asked)[2]
+        err = run(*asked, "--traceback")[2]
+        assert "Traceback" in err and "return problem.tasks[999]" in plain(err)
+
+
+def test_what_a_solver_prints_is_no_part_of_the_answer(run):
+    """64 MB over a link of 12.5 MB/s and six tasks of 1.5 s on one node: 5.12 + 9 s."""
+    _, out, err = run("solve", "cycle3", "--solver", "theirs:prints", "--format", "json")
+    assert json.loads(out)["objective"] == pytest.approx(14.12)
+    assert "a line of the solver" in plain(err)
+    _, out, _ = run("compare", "cycle3", *words("theirs:prints"), "--format", "json")
+    assert json.loads(out)["rows"][0]["value"] == pytest.approx(14.12)
+
+
+def test_a_proof_that_another_plan_contradicts_is_no_proof(run):
+    """All on one node takes 14.12 s, which it calls proven; minmin's plan takes 9.748 s."""
+    _, out, err = run("compare", "cycle3", *words("theirs:boasts", "minmin"), "--format", "json")
+    row = json.loads(out)["rows"][0]
+    assert row["value"] == pytest.approx(14.12) and row["status"] == "feasible"
+    assert row["bound"] < 9.748 and row["ratio_to_best"] == pytest.approx(14.12 / 9.748)
+    assert "its bound 14.12 contradicts the plan of minmin and is left out" in plain(err)
+
+
+def test_a_module_that_exits_when_it_is_loaded_is_named(run, tmp_path):
+    (tmp_path / "script.py").write_text("import sys\nsys.exit(7)\n")
+    code, _, err = run("compare", "cycle3", *words("script:solve"))
+    assert code == 2 and "'script:solve' cannot be loaded: SystemExit: 7" in plain(err)
+
+
+def test_a_solver_that_never_ends_is_ended_at_its_limit(monkeypatch):
+    """The alarm of a limit that is over rings at once."""
+    alarms = []
+    monkeypatch.setattr("signal.getitimer", lambda which: (0.0, 0.0))
+    monkeypatch.setattr("signal.setitimer", lambda *given: alarms.append(given))
+    handlers = []
+    monkeypatch.setattr("signal.signal", lambda number, handler: handlers.append(handler))
+    request = SolveRequest(SolveOptions(5.0), Deadline(5.0, clock=lambda: 0.0, started=0.0))
+    late = pytest.raises(OutOfTime, match="did not return within its time limit of 5 s")
+    with late, _ended_in_time(request):
+        handlers[0](14, None)
+    # 5 s and its overtime of 5 % and .8 s; then the alarm is taken back.
+    assert alarms[0][1] == pytest.approx(6.05) and alarms[-1][1] == 0.0
+
+
+def test_out_of_time_an_own_solver_is_answered_by_nobody():
+    def waits(problem):
+        raise OutOfTime("did not return")
+
+    result = ioopt.solve("cycle3", waits)
+    assert (result.status, result.stop, result.plan) == ("unknown", "time", None)
+
+
+def test_a_wrong_form_is_an_error_of_the_call():
+    with pytest.raises(InstanceError, match="stop: 'soon' is no StopReason"):
+        ioopt.solve("cycle3", lambda problem, request: Outcome(None, stop="soon"))
+
+
+def test_no_exception_of_a_solver_reaches_a_loop_that_embeds_it():
+    def leave():
+        raise SystemExit(3)
+
+    value, notes = Guard().run(leave, lambda: "greedy", lambda value: None, None)
+    assert value == "greedy" and "the solver failed (SystemExit: 3)" in notes[0]
+    value, notes = Guard().run(leave, lambda: "greedy", lambda value: None, 60.0)
+    assert value == "greedy" and "SystemExit" in notes[0]
+
+
+def test_a_planner_says_where_its_solver_failed():
+    problem = ioopt.load("cycle3")
+    planner = ReplicationPlanner(
+        problem.network, problem.nodes, problem.files, solver="theirs:crashes"
+    )
+    decision = planner.submit(problem.tasks)
+    assert decision.value == 6 and planner.next("n0") is not None
+    assert f"tuple index out of range) at {CRASH}" in decision.notes[0]
+    assert "answered by the greedy" in decision.notes[0]
