@@ -162,20 +162,42 @@ def _tasks(source: str, read: Columns, warnings: Warnings) -> list[_Task]:
 
 
 def _before(tasks: list[_Task], graph: ProcessGraph, warnings: Warnings) -> dict[str, list[str]]:
-    """Task -> tasks whose products it reads."""
+    """Return the tasks whose products each task reads."""
     by_process: dict[str, list[_Task]] = defaultdict(list)
     for task in tasks:
         by_process[task.process].append(task)
     earlier = earlier_processes(graph, by_process, warnings)
-    found: dict[str, list[str]] = {}
+    found: dict[str, list[str]] = {task.id: [] for task in tasks}
     edges = 0
-    for task in tasks:
-        found[task.id] = []
-        for process in earlier.get(task.process, ()):
-            writers = by_process[process]
-            tagged = [w for w in writers if task.tag is not None and w.tag == task.tag] or writers
-            edges += len(tagged)
-            if edges > MAX_EDGES:
-                raise InstanceError(f"more than {MAX_EDGES} edges between tasks: leave out the DAG")
-            found[task.id] += [writer.id for writer in tagged]
+    for process, others in earlier.items():
+        readers = by_process[process]
+        for other in others:
+            writers = by_process[other]
+            paired = _paired_by_tag(readers, writers)
+            if not paired:
+                warnings[_COUNTED].append(f"{process} and {other}")
+            for task in readers:
+                tagged = writers
+                if paired and task.tag is not None:
+                    tagged = [w for w in writers if w.tag == task.tag] or writers
+                edges += len(tagged)
+                if edges > MAX_EDGES:
+                    raise InstanceError(
+                        f"more than {MAX_EDGES} edges between tasks: leave out the DAG"
+                    )
+                found[task.id] += [writer.id for writer in tagged]
     return found
+
+
+_COUNTED = "numbers in brackets count the tasks of each process, so each task waits for all of the earlier one"
+
+
+def _paired_by_tag(readers: list[_Task], writers: list[_Task]) -> bool:
+    """Whether a task reads of those with its tag, rather than of all that the other process wrote.
+
+    Where a process has no tag, Nextflow counts its tasks: ``A (1)``, ``A (2)``. So numbers pair
+    tasks only where both processes have the same ones.
+    """
+    tags = {task.tag for task in readers}
+    counted = all(tag is not None and tag.isdigit() for tag in tags)
+    return not counted or tags == {task.tag for task in writers}

@@ -112,6 +112,33 @@ def test_every_form_says_that_b_waits_for_a(tmp_path: Path, dag: str) -> None:
     assert waits(imported(tmp_path, dag, "A", "B")) == {"A": [], "B": ["A"]}
 
 
+@pytest.mark.parametrize(
+    ("tags", "expected"),
+    [
+        # Nextflow counts the tasks of a process that has no tag: B (1) is one task, of all three.
+        (("A (1)", "A (2)", "A (3)", "B (1)"), {"B (1)": ["A (1)", "A (2)", "A (3)"]}),
+        (("A (1)", "A (2)", "B (1)", "B (2)"), {"B (1)": ["A (1)"], "B (2)": ["A (2)"]}),
+        (("A (x)", "A (y)", "B (x)"), {"B (x)": ["A (x)"]}),
+        (("A (x)", "A (y)", "B (z)", "B"), {"B (z)": ["A (x)", "A (y)"], "B": ["A (x)", "A (y)"]}),
+    ],
+)
+def test_numbers_that_count_tasks_are_no_tags(
+    tmp_path: Path, tags: tuple[str, ...], expected: dict[str, list[str]]
+) -> None:
+    rows = [f"{name}\tCOMPLETED\t10s\t1\t1000\t100\n" for name in tags]
+    (tmp_path / "trace.txt").write_text(HEADING + "".join(rows))
+    (tmp_path / "dag").write_text(CHAIN)
+    problem = read_nextflow_trace(str(tmp_path / "trace.txt"), str(tmp_path / "dag"))
+    found = {
+        task.id: [problem.tasks[k].id for k in before]
+        for task, before in zip(problem.tasks, problem.predecessors, strict=True)
+        if before
+    }
+    assert found == expected
+    counted = any("count the tasks of each process" in text for text in problem.warnings)
+    assert counted == (tags[-1] == "B (1)")
+
+
 TWO_SUBWORKFLOWS = """\
 flowchart TB
     subgraph sub_1
@@ -221,7 +248,7 @@ def test_what_cannot_be_read_whole_is_refused_with_its_place(
 
 
 def test_recorded_runs_read_with_the_page_that_lies_beside_them() -> None:
-    """Every process of a run is in its page; who read whose product (edges.csv) waits for it."""
+    """Every process is in its page; those that read of another (edges.csv), and no more, wait."""
     pages = sorted(shared_root().glob("data/recorded-runs/*/dag.html"))
     if not pages:
         pytest.skip("recorded-runs is not here (set IOOPT_SHARED to the folder that holds it)")
@@ -230,13 +257,15 @@ def test_recorded_runs_read_with_the_page_that_lies_beside_them() -> None:
         problem = read_nextflow_trace(str(trace), str(page))
         assert any(problem.predecessors), trace
         assert not any("does not name a process" in text for text in problem.warnings), trace
-        names = [task.id for task in problem.tasks]
-        before = {
-            name: {names[k] for k in earlier}
+        names = [task.id.partition(" ")[0] for task in problem.tasks]
+        joined = {
+            (name, names[k])
             for name, earlier in zip(names, problem.predecessors, strict=True)
+            for k in earlier
         }
         edges = trace.parent / trace.name.replace(".csv.gz", ".edges.csv")
         if edges.exists():
-            for line in edges.read_text().splitlines()[1:]:
-                reader, _, writer = line.partition(",")
-                assert writer in before[reader], (edges, line)
+            pairs = [line.split(",") for line in edges.read_text().splitlines()[1:]]
+            assert joined == {
+                (reader.partition(" ")[0], writer.partition(" ")[0]) for reader, writer in pairs
+            }
