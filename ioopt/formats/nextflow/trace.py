@@ -189,7 +189,10 @@ def _before(tasks: list[_Task], graph: ProcessGraph, warnings: Warnings) -> dict
     return found
 
 
-_COUNTED = "numbers in brackets count the tasks of each process, so each task waits for all of the earlier one"
+_COUNTED = (
+    "numbers in brackets count the tasks of each process, "
+    "so each task waits for all of the earlier one"
+)
 
 
 def _paired_by_tag(readers: list[_Task], writers: list[_Task]) -> bool:
