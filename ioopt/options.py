@@ -166,6 +166,19 @@ def suggest(name: str, known: Iterable[str]) -> str:
     return f"did you mean {near!r}?" if near else f"known: {', '.join(names) or 'none'}"
 
 
+def shown(value: object) -> str:
+    """Return a value for a message: one line of at most 60 characters, whatever the value is.
+
+    >>> shown(10**5000)
+    'a whole number of 16610 bits'
+    """
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # whole numbers of more digits than Python writes
+        return f"a whole number of {value.bit_length()} bits" if type(value) is int else "?"
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
 def parse_assignments(pairs: tuple[str, ...] | list[str], option: str = "--set") -> dict[str, str]:
     """Split ``KEY=VALUE`` words into a mapping; a word without ``=`` or a key twice is a UsageError."""
     settings: dict[str, str] = {}
@@ -173,9 +186,10 @@ def parse_assignments(pairs: tuple[str, ...] | list[str], option: str = "--set")
         key, equals, value = pair.partition("=")
         key = key.strip()
         if not equals or not key:
-            raise UsageError(f"{option} wants KEY=VALUE, not {pair!r}")
+            raise UsageError(f"{option} wants KEY=VALUE, not {shown(pair)}")
         if key in settings:
-            raise UsageError(f"{option} {key} is given twice ({settings[key]!r} and {value!r})")
+            values = f"{shown(settings[key])} and {shown(value)}"
+            raise UsageError(f"{option} {key[:40]} is given twice ({values})")
         settings[key] = value.strip()
     return settings
 
@@ -209,4 +223,4 @@ def parse_settings(cls: type[SettingsT], given: Mapping[str, object], owner: str
             ) from None
         whole = first["type"].startswith("int_")
         said = "must be a whole number" if whole else first["msg"].lower()
-        raise UsageError(f"{owner}: setting {key}={first.get('input')!r}: {said}") from None
+        raise UsageError(f"{owner}: setting {key}={shown(first.get('input'))}: {said}") from None
