@@ -12,6 +12,10 @@ from ioopt.errors import UsageError
 from ioopt.options import shown
 
 
+SHORTEST_SECONDS = 1e-9
+"""Times by which queues divide are no shorter."""
+
+
 def is_real(value: object) -> bool:
     """Whether *value* is a number other than NaN; a switch is none."""
     return isinstance(value, Real) and not isinstance(value, bool) and not math.isnan(value)
@@ -25,9 +29,9 @@ def seconds(value: object, what: str) -> float:
 
 
 def duration(value: object, what: str) -> float:
-    """Return a length of time as a float, infinity included; UsageError unless it is 0 or more."""
-    if not is_real(value) or not value >= 0:  # type: ignore[operator]
-        raise UsageError(f"{what}: wanted 0 or more seconds, not {shown(value)}")
+    """Return a length of time as a float, infinity included; UsageError for less than 1 ns."""
+    if not is_real(value) or not value >= SHORTEST_SECONDS:  # type: ignore[operator]
+        raise UsageError(f"{what}: wanted more than 0 seconds, not {shown(value)}")
     return float(value)  # type: ignore[arg-type]
 
 

@@ -140,6 +140,8 @@ one version, with a line that says so."""
 
 
 LEAST_LIKENESS = 0.6
+LONGEST_NAME = 100
+"""Letters of a name that are compared; no name of ours has as many."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
@@ -155,6 +157,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
         same = sum(map(str.__eq__, name.lower(), other)) / max(len(name), len(other), 1)
         return max(SequenceMatcher(None, name.lower(), other).ratio(), same)
 
+    name = name[:LONGEST_NAME]
     found = max(known, key=likeness, default=None)
     return found if found is not None and likeness(found) >= LEAST_LIKENESS else None
 
