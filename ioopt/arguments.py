@@ -11,7 +11,6 @@ from numbers import Integral, Real
 from ioopt.errors import UsageError
 from ioopt.options import shown
 
-
 SHORTEST_SECONDS = 1e-9
 """Times by which queues divide are no shorter."""
 

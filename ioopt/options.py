@@ -215,6 +215,11 @@ def parse_settings(cls: type[SettingsT], given: Mapping[str, object], owner: str
 
     try:
         return cls.model_validate({key: _digits(value) for key, value in given.items()})
+    except UsageError as error:  # of a figure with a unit: it begins with the name of the field
+        name, _, rest = str(error).partition(": ")
+        field = cls.model_fields.get(name)
+        alias = name if field is None or field.alias is None else field.alias
+        raise UsageError(f"{owner}: {alias}: {rest}") from None
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])

@@ -6,9 +6,9 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, StrictInt
+from pydantic import BeforeValidator, Field, StrictInt, ValidationInfo
 
-from ioopt.errors import InstanceError
+from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.native import named, read_text
 from ioopt.units import parse_rate, whole
 
@@ -19,11 +19,16 @@ LARGEST = 1e18
 def figure(parse: Callable[[str], float], **words: str | None) -> BeforeValidator:
     """Text is what one of *words* stands for, else a figure such as ``100Mbps`` that *parse* reads."""
 
-    def read(value: Any) -> Any:
+    def read(value: Any, info: ValidationInfo) -> Any:
         if not isinstance(value, str):
             return value
         word = value.strip().lower()
-        return words[word] if word in words else parse(value)
+        if word in words:
+            return words[word]
+        try:
+            return parse(value)
+        except UsageError as error:
+            raise UsageError(f"{info.field_name}: {error}") from None
 
     return BeforeValidator(read)
 
