@@ -113,6 +113,23 @@ def test_file_names_above_255_bytes_are_refused(
             write(name)
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("import", "swf", "s.swf", "--io-period", "1e999", "-o", "o.json"),
+        ("import", "batsim", "b.json", "--flops", "1e999", "-o", "o.json"),
+        ("import", "batsim", "b.json", "--network-rate", "1e999", "-o", "o.json"),
+        ("import", "work-directory", "t.txt", "--cores", "2", "--scratch", "1e999", "-o", "o"),
+        ("solve", "cycle3", "--solver", "minmin", "--gap", "1e999"),
+    ],
+)
+def test_options_that_overflow_are_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
+    Path("s.swf").write_text("; MaxProcs: 8\n1 0 1 10 2 -1 -1 2 20 -1 1 1 1 1 1 1 -1 -1\n")
+    refused(capsys, *words)
+
+
 def test_more_copies_than_fit_are_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ("t.txt", "--cores", "2", "--samples", "9" * 20, "-o", "o.json")
     assert "at most 1000000 tasks" in refused(capsys, "import", "work-directory", *words)

@@ -87,7 +87,7 @@ class Platform:
 
     def __post_init__(self) -> None:
         for name in ("flops", "network_bytes_per_second"):
-            if not getattr(self, name) > 0:
+            if not 0 < getattr(self, name) < float("inf"):
                 raise UsageError(f"{name} must be above 0, not {getattr(self, name)}")
 
     def describe(self) -> str:
@@ -239,6 +239,8 @@ def _simple(
             raise InstanceError(f"{place}: bytes_to_read, bytes_to_write: both are missing")
         total = (profile.bytes_to_read or 0.0) + (profile.bytes_to_write or 0.0)
         return [PhaseRow(0.0, total if profile.spread else total * nodes)]
+    if profile.cpu is None and profile.com is None:
+        raise InstanceError(f"{place}: cpu, com: both are missing")
     if kind == "task":
         return [PhaseRow(_task_seconds(profile, nodes, place, platform), 0.0)]
     cpu, com = profile.cpu or 0.0, profile.com or 0.0

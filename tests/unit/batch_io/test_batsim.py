@@ -191,6 +191,8 @@ def broken(**changes: Any) -> dict[str, Any]:
          "generation_strategy: wanted DefinedAmountsUsedForEachValue or"),
         (workload({"type": "parallel_homogeneous_pfs", "size": 9}), "both are missing"),
         (workload({"type": "data_staging"}), "nb_bytes: missing"),
+        (workload({"type": "ptask"}), "cpu, com: both are missing"),
+        (workload({"type": "parallel_homogeneous", "bb": 9}), "cpu, com: both are missing"),
         (workload(3), "profile 'p': top level: must be an object, not 3"),
     ],
 )  # fmt: skip
