@@ -7,9 +7,12 @@ decision that would fail for it.
 import math
 from collections.abc import Collection
 from numbers import Integral, Real
+from typing import TypeVar
 
 from ioopt.errors import UsageError
 from ioopt.options import shown
+
+K = TypeVar("K")
 
 SHORTEST_SECONDS = 1e-9
 """Times by which queues divide are no shorter."""
@@ -55,6 +58,18 @@ def name(value: object, what: str) -> str:
     """Return a name; UsageError unless it is text."""
     if not isinstance(value, str) or not value:
         raise UsageError(f"{what}: wanted a name, not {shown(value)}")
+    return value
+
+
+def key(value: K, what: str) -> K:
+    """Return what something is known by; UsageError for None and for what cannot be looked up."""
+    try:
+        hash(value)
+        known = value is not None
+    except TypeError:
+        known = False
+    if not known:
+        raise UsageError(f"{what}: wanted a name")
     return value
 
 

@@ -95,7 +95,7 @@ class BatchCluster:
 
         *walltime* may be infinite; None, NaN, fractions of nodes and the like are refused.
         """
-        if arguments.name(job, "job") in self._here:
+        if arguments.key(job, "job") in self._here:
             raise UsageError(f"job {job!r} is here already")
         what = f"job {job!r}"
         nodes = arguments.whole(nodes, f"{what}: nodes", 1, self.machine.nodes)
@@ -105,7 +105,7 @@ class BatchCluster:
 
     def leave(self, job: str) -> None:
         """A job has ended, or waits no longer; raises UsageError for an unknown one."""
-        if self._here.pop(arguments.name(job, "job"), None) is None:
+        if self._here.pop(arguments.key(job, "job"), None) is None:
             raise UsageError(f"job {job!r} is not here")
         self._freed = True
 

@@ -48,7 +48,7 @@ def test_a_batch_cluster_refuses_jobs_that_cannot_be(queue: str) -> None:
             lambda now=now: cluster.arrive("a", 1, 10.0, now)
         )
         assert "now: wanted a number" in refused(lambda now=now: cluster.run(now))
-    for name in (None, 7, ["a"], ""):
+    for name in (None, ["a"], {}):
         assert "wanted a name" in refused(lambda name=name: cluster.arrive(name, 1, 10.0, 0.0))
         assert "wanted a name" in refused(lambda name=name: cluster.leave(name))
     assert len(cluster) == 0
