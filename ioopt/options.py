@@ -140,6 +140,8 @@ one version, with a line that says so."""
 
 
 LEAST_LIKENESS = 0.6
+LONGEST_NAME = 100
+"""Letters of a name that are compared; no name of ours has as many."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
@@ -155,6 +157,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
         same = sum(map(str.__eq__, name.lower(), other)) / max(len(name), len(other), 1)
         return max(SequenceMatcher(None, name.lower(), other).ratio(), same)
 
+    name = name[:LONGEST_NAME]
     found = max(known, key=likeness, default=None)
     return found if found is not None and likeness(found) >= LEAST_LIKENESS else None
 
@@ -166,6 +169,19 @@ def suggest(name: str, known: Iterable[str]) -> str:
     return f"did you mean {near!r}?" if near else f"known: {', '.join(names) or 'none'}"
 
 
+def shown(value: object) -> str:
+    """Return a value for a message: one line of at most 60 characters, whatever the value is.
+
+    >>> shown(10**5000)
+    'a whole number of 16610 bits'
+    """
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # whole numbers of more digits than Python writes
+        return f"a whole number of {value.bit_length()} bits" if type(value) is int else "?"
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
 def parse_assignments(pairs: tuple[str, ...] | list[str], option: str = "--set") -> dict[str, str]:
     """Split ``KEY=VALUE`` words into a mapping; a word without ``=`` or a key twice is a UsageError."""
     settings: dict[str, str] = {}
@@ -173,9 +189,10 @@ def parse_assignments(pairs: tuple[str, ...] | list[str], option: str = "--set")
         key, equals, value = pair.partition("=")
         key = key.strip()
         if not equals or not key:
-            raise UsageError(f"{option} wants KEY=VALUE, not {pair!r}")
+            raise UsageError(f"{option} wants KEY=VALUE, not {shown(pair)}")
         if key in settings:
-            raise UsageError(f"{option} {key} is given twice ({settings[key]!r} and {value!r})")
+            values = f"{shown(settings[key])} and {shown(value)}"
+            raise UsageError(f"{option} {key[:40]} is given twice ({values})")
         settings[key] = value.strip()
     return settings
 
@@ -198,6 +215,11 @@ def parse_settings(cls: type[SettingsT], given: Mapping[str, object], owner: str
 
     try:
         return cls.model_validate({key: _digits(value) for key, value in given.items()})
+    except UsageError as error:  # of a figure with a unit: it begins with the name of the field
+        name, _, rest = str(error).partition(": ")
+        field = cls.model_fields.get(name)
+        alias = name if field is None or field.alias is None else field.alias
+        raise UsageError(f"{owner}: {alias}: {rest}") from None
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
@@ -209,4 +231,4 @@ def parse_settings(cls: type[SettingsT], given: Mapping[str, object], owner: str
             ) from None
         whole = first["type"].startswith("int_")
         said = "must be a whole number" if whole else first["msg"].lower()
-        raise UsageError(f"{owner}: setting {key}={first.get('input')!r}: {said}") from None
+        raise UsageError(f"{owner}: setting {key}={shown(first.get('input'))}: {said}") from None

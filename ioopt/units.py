@@ -59,8 +59,22 @@ def _amount(text: str, what: str, known: str) -> tuple[Fraction, str]:
     """The number and the unit of *text*."""
     match = _QUANTITY.match(text)
     if match is None:
-        raise UsageError(f"{what} {text!r} is not a number with a unit; known units: {known}")
+        raise UsageError(f"{what} {text[:40]!r} is not a number with a unit; known units: {known}")
+    if len(match.group(1)) > LONGEST_NUMBER:
+        raise UsageError(f"{what} {text[:40]!r}... has more than {LONGEST_NUMBER} digits")
     return Fraction(match.group(1)), match.group(2)
+
+
+LONGEST_NUMBER = 400
+"""Characters of a number that people type; the largest that a float holds has 309 digits."""
+
+
+def _as_float(number: Fraction, text: str, what: str) -> float:
+    """Return *number*, which *text* names, as a float; refuse one that no float can hold."""
+    try:
+        return float(number)
+    except OverflowError:
+        raise UsageError(f"{what} {text[:40]!r} is too large: at most 1.7e308 are read") from None
 
 
 def _data(text: str, what: str, unit_end: str = "") -> tuple[Fraction, bool]:
@@ -68,7 +82,9 @@ def _data(text: str, what: str, unit_end: str = "") -> tuple[Fraction, bool]:
     number, unit = _amount(re.sub(rf"{unit_end}\s*$", "", text), what, _KNOWN_DATA)
     found = _DATA_UNIT.fullmatch(unit)
     if unit and found is None:
-        raise UsageError(f"{what} {text!r} is not a number with a unit; known units: {_KNOWN_DATA}")
+        raise UsageError(
+            f"{what} {text[:40]!r} is not a number with a unit; known units: {_KNOWN_DATA}"
+        )
     if found is None:
         return number, False
     return number * _PREFIXES[found.group(1).lower()], found.group(2) != "B"
@@ -90,7 +106,7 @@ def parse_bytes(text: str | float) -> int:
     if bits:
         meant = re.sub(r"b(its?)?\s*$", "B", text.strip())
         raise UsageError(
-            f"size {text!r} is in bits (b is bits, B is bytes); write {meant} for bytes"
+            f"size {text[:40]!r} is in bits (b is bits, B is bytes); write {meant[:40]} for bytes"
         )
     return math.floor(size)
 
@@ -106,7 +122,7 @@ def parse_rate(text: str | int | float) -> float:
     if isinstance(text, (int, float)):
         return float(text)
     size, bits = _data(text, "rate", r"(?:/s|(?<=[bB])ps)")
-    return float(size / 8 if bits else size)
+    return _as_float(size / 8 if bits else size, text, "rate")
 
 
 def parse_seconds(text: str | int | float) -> float:
@@ -120,8 +136,8 @@ def parse_seconds(text: str | int | float) -> float:
     known = ", ".join(sorted(name for name in _TIME_UNITS if name))
     number, unit = _amount(text, "time", known)
     if unit.lower() not in _TIME_UNITS:
-        raise UsageError(f"time {text!r} is not a number with a unit; known units: {known}")
-    return float(number * _TIME_UNITS[unit.lower()])
+        raise UsageError(f"time {text[:40]!r} is not a number with a unit; known units: {known}")
+    return _as_float(number * _TIME_UNITS[unit.lower()], text, "time")
 
 
 Unit = tuple[float, str]

@@ -1,6 +1,7 @@
 """Which ready jobs to start now, under resource limits: an integer program over classes of jobs (ours).
 
-The value of a selection is, lexicographically by weight, priority, then cores put to work, then
+The value of a selection is, lexicographically by weight, priority (the least ready is 0 where one is
+negative), then cores put to work, then
 temporary files that can be deleted (all their remaining readers selected), then progress towards
 deleting them: the value that Snakemake's integer program maximises. Jobs that differ in nothing
 that counts are one class k. Variables: x_k jobs of class k that start; d_f file f can be deleted.
@@ -46,7 +47,11 @@ class JobClass(NamedTuple):
 
 
 class Question:
-    """Ready jobs under capacities, and what a selection of them is worth."""
+    """Ready jobs under capacities, and what a selection of them is worth.
+
+    Where a priority is negative, all are raised by the same amount, *lift*, so that the least is
+    0: a job of low priority is worth less than others, and never worth less than an idle core.
+    """
 
     def __init__(
         self,
@@ -56,6 +61,7 @@ class Question:
         readers: Mapping[str, int],
     ) -> None:
         self.jobs, self.capacities, self.readers = jobs, capacities, readers
+        self.lift = -min((job.priority for job in jobs if job.priority < 0), default=0)
         self.giga = {name: size / 1e9 for name, size in temp_bytes.items()}
         total = max(sum(self.giga.values()), 1.0)
         cores = sum(max(job.cores, 1) for job in jobs)
@@ -68,7 +74,8 @@ class Question:
         value = 0.0
         for position in chosen:
             job = self.jobs[position]
-            value += self.by_priority * job.priority + self.by_core * max(job.cores, 1)
+            value += self.by_priority * (job.priority + self.lift)
+            value += self.by_core * max(job.cores, 1)
             for name in job.temp:
                 counts[name] += 1
                 value += self.giga[name] / self.readers[name]
@@ -81,7 +88,7 @@ class Question:
         giga, readers = self.giga, self.readers
         by_priority, by_core = self.by_priority, self.by_core
         for position, job in enumerate(self.jobs):
-            own = by_priority * job.priority + by_core * max(job.cores, 1)
+            own = by_priority * (job.priority + self.lift) + by_core * max(job.cores, 1)
             shared = job.temp
             if shared:
                 alone = [name for name in shared if readers[name] <= 1]

@@ -31,6 +31,8 @@ def read_work_directory(
     be left out because they cannot be read. Raises InstanceError and UsageError.
     """
     name = named(file)
+    if not 0 <= scratch < float("inf"):
+        raise UsageError(f"--scratch: wanted a number of 0 or more, not {scratch}")
     data: object = file
     if file not in entries():
         trace = not read_text(file).lstrip("\ufeff \t\r\n").startswith(("{", "["))

@@ -1,5 +1,7 @@
 """The ``ioopt`` command: a lazy group, and the one place where errors become exit codes."""
 
+import contextlib
+import errno
 import gc
 import os
 import signal
@@ -107,7 +109,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = ExitCode.USAGE
     except BrokenPipeError:
         # The reader (head, less) has gone: hand the interpreter a sink so that it exits quietly.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()
     except IooptError as error:
         if "--traceback" in arguments:
             traceback.print_exc()
@@ -116,6 +118,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:
         if "--traceback" in arguments:
             traceback.print_exc()
+        if isinstance(error, OSError) and error.errno in _OF_THE_SYSTEM:
+            where = "standard output" if error.filename is None else str(error.filename)[:80]
+            _say(f"{where}: {error.strerror}")
+            if error.filename is None:
+                _discard_output()
+            return int(ExitCode.USAGE)
         package = (getattr(error, "name", None) or "").partition(".")[0]
         if isinstance(error, ModuleNotFoundError) and package in EXTRAS:
             _say(str(missing(package)))
@@ -125,5 +133,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     return int(code)
 
 
+_OF_THE_SYSTEM = {
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EFBIG,
+    errno.EIO,
+    errno.EROFS,
+    errno.ENAMETOOLONG,
+}
+"""Errors of files and devices that only the user can mend: full, read-only, failing, no such name."""
+
+
+def _discard_output() -> None:
+    """Hand the interpreter a sink, so that it does not write the rest of standard output at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _say(message: str) -> None:
-    print("ioopt:", *message.split(), file=sys.stderr)
+    """Print one line on standard error; who has closed or filled that is told nothing."""
+    with contextlib.suppress(OSError):
+        print("ioopt:", *message.split(), file=sys.stderr)

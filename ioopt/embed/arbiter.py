@@ -20,6 +20,7 @@ from collections.abc import Mapping
 from operator import attrgetter, le
 from typing import Self
 
+from ioopt import arguments
 from ioopt.decisions.batch_io import (
     DecideFunction,
     IoPolicy,
@@ -32,6 +33,7 @@ from ioopt.decisions.batch_io import (
 from ioopt.embed.guard import Guard, restoring
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.native import validate
+from ioopt.options import shown
 from ioopt.problems.base import Json
 from ioopt.problems.batch_io import IoRequest, Machine
 from ioopt.registry.policies import io_policy
@@ -139,7 +141,7 @@ class IoArbiter:
         """Request *id* has moved *moved_bytes* in all; raises UsageError for unknown ids and nonsense."""
         request = self._known(id)
         total = request.left + request.moved
-        if not 0 <= moved_bytes <= total * _SLACK:
+        if not arguments.is_real(moved_bytes) or not 0 <= moved_bytes <= total * _SLACK:
             raise UsageError(f"request {id!r}: moved {moved_bytes!r} of {total!r} bytes")
         request.moved = min(float(moved_bytes), total)
         request.left = total - request.moved
@@ -159,6 +161,10 @@ class IoArbiter:
         runs in the calling thread, which is the quick way for the built-in ones (microseconds).
         """
         # A copy: a policy that still runs in an abandoned thread must not see later requests come and go.
+        deadline, ignored = arguments.usable_deadline(deadline)
+        if not arguments.is_real(now):
+            ignored += (f"now: wanted a number of seconds, not {shown(now)}; taken as 0",)
+            now = 0.0
         limits = self._own_limits if self._own else self._limits
         view = View(limits, now, list(self._requests))
         rates, self.notes = self._guard.run(
@@ -167,6 +173,7 @@ class IoArbiter:
             self._problem,
             deadline,
         )
+        self.notes = ignored + self.notes
         if limits.interference and not self._policy.ignores_limit:
             rates = list(rates)
             slow_down(rates, len(rates), limits.storage, limits.interference)
@@ -187,9 +194,9 @@ class IoArbiter:
         return None
 
     def _known(self, id: int | str) -> Request:
-        request = self._by_id.get(id)
+        request = self._by_id.get(id) if isinstance(id, (int, str)) else None
         if request is None:
-            raise UsageError(f"request {id!r} is not outstanding")
+            raise UsageError(f"request {shown(id)} is not outstanding")
         return request
 
     def state(self) -> Json:

@@ -14,9 +14,11 @@ import math
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
+from ioopt import arguments
 from ioopt.decisions.batch_io import IoPolicy, Limits
 from ioopt.errors import UsageError
 from ioopt.formats.native import validate
+from ioopt.problems.base import LARGEST
 from ioopt.problems.batch_io import Machine, QueueOptions
 from ioopt.sim.batch_io.agenda import take_slot
 from ioopt.sim.batch_io.engine import run_queue
@@ -89,30 +91,45 @@ class BatchCluster:
         return sum(not job.units for job in self._here.values())
 
     def arrive(self, job: str, nodes: int, walltime: float, now: float) -> None:
-        """Put a job into the queue; raises UsageError when it is there or can never run."""
-        if job in self._here:
+        """Put a job into the queue; raises UsageError when it is there or can never run.
+
+        *walltime* may be infinite; None, NaN, fractions of nodes and the like are refused.
+        """
+        if arguments.key(job, "job") in self._here:
             raise UsageError(f"job {job!r} is here already")
-        if not 1 <= nodes <= self.machine.nodes:
-            raise UsageError(f"job {job!r}: nodes {nodes}, but there are {self.machine.nodes}")
+        what = f"job {job!r}"
+        nodes = arguments.whole(nodes, f"{what}: nodes", 1, self.machine.nodes)
+        walltime = arguments.duration(walltime, f"{what}: walltime")
+        now = arguments.seconds(now, f"{what}: now")
         self._here[job] = _Known(job, nodes, now, walltime)
 
     def leave(self, job: str) -> None:
         """A job has ended, or waits no longer; raises UsageError for an unknown one."""
-        if self._here.pop(job, None) is None:
+        if self._here.pop(arguments.key(job, "job"), None) is None:
             raise UsageError(f"job {job!r} is not here")
         self._freed = True
 
     def take_down(self, nodes: Collection[int]) -> None:
-        """*nodes*, and no others, are out of service; those in use go when their job has left."""
-        self._down = {node // self.machine.unit_nodes for node in nodes}
+        """Take *nodes*, and no others, out of service; those in use go when their job has left.
+
+        Raises UsageError, and changes nothing, for what is no node of this cluster.
+        """
+        most = self.machine.nodes - 1
+        given = [
+            arguments.whole(node, "take_down", 0, most)
+            for node in arguments.names(nodes, "take_down")
+        ]
+        self._down = {node // self.machine.unit_nodes for node in given}
         self._freed = True
 
     def can_hold(self, nodes: int) -> bool:
         """Whether the nodes in service are enough for a job of *nodes*."""
+        nodes = arguments.whole(nodes, "can_hold", 0, LARGEST)
         return self.machine.allocated_units(nodes) <= self.machine.units - len(self._down)
 
     def run(self, now: float) -> list[tuple[str, list[int]]]:
         """One pass of the queue at *now* (seconds): the jobs that start, each with its nodes."""
+        now = arguments.seconds(now, "run: now")
         wide, jobs = self.machine.unit_nodes, list(self._here.values())
         used = {unit for job in jobs for unit in job.units}
         # Who never ends has what is out of service and free.

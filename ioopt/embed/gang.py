@@ -95,12 +95,12 @@ class GangScheduler:
         self, job: object, nodes: Sequence[int], times: tuple[float, float, float]
     ) -> str | None:
         """Why this cannot be a new job; None when it can."""
-        if not isinstance(job, (int, str)):
+        if not isinstance(job, (int, str)) or isinstance(job, bool):
             return "its id must be a number or text"
         if job in self._gangs:
             return "a job of that id is here already"
         good = isinstance(nodes, (list, tuple)) and all(
-            isinstance(node, int) and 0 <= node < self.machine.nodes for node in nodes
+            type(node) is int and 0 <= node < self.machine.nodes for node in nodes
         )
         if not good or not nodes or len(set(nodes)) != len(nodes):
             return f"its file nodes must be different nodes of 0 .. {self.machine.nodes - 1}"
@@ -110,6 +110,10 @@ class GangScheduler:
 
     def depart(self, job: JobId, now: float) -> Literal[True] | Refused:
         """Note that a job has finished (or was withdrawn); Refused for an unknown one."""
+        if not _is_number(now):
+            return self._refused(
+                f"departure of {job!r:.40} at {now!r:.40} ignored: no time in seconds"
+            )
         gang = self._gangs.pop(job, None) if isinstance(job, (int, str)) else None
         if gang is None:
             return self._refused(f"departure of {job!r} at {now} s ignored: no such job")

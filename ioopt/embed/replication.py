@@ -16,17 +16,18 @@
 True
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
 from pydantic_core import to_jsonable_python
 
+from ioopt import arguments, registry
 from ioopt.embed.guard import DEADLINE_SHARE, Decision, Guard, restoring
 from ioopt.errors import InstanceError, IooptError, NotApplicableError, UsageError
 from ioopt.formats.native import validate
 from ioopt.options import AtMost, Deadline
-from ioopt.problems.base import Json
+from ioopt.problems.base import LARGEST, Json
 from ioopt.problems.replication import (
     CopyEntry,
     File,
@@ -59,9 +60,10 @@ class ReplicationPlanner:
     """Plans which node runs which task, from what is on the nodes' disks now.
 
     Parameters are those of an ``ioopt/replication`` instance. ``solver`` is any solver of the
-    family. The planner reads neither clock nor file, and is not thread-safe: one scheduler thread
-    calls it. What it believes to be on disks follows from :meth:`completed` and :meth:`evicted`.
-    Invalid input raises InstanceError; a solver that fails, hangs or errs never does.
+    family and ``settings`` are its own; UsageError for those that do not exist. The planner reads
+    neither clock nor file, and is not thread-safe: one scheduler thread calls it. What it believes
+    to be on disks follows from :meth:`completed` and :meth:`evicted`. Invalid input raises an ioopt
+    error at the call and changes nothing; a solver that fails, hangs or errs never raises.
     """
 
     def __init__(
@@ -78,7 +80,11 @@ class ReplicationPlanner:
         self._nodes = {node.id: node for node in (validate(Node, n, "nodes") for n in nodes)}
         self._files: dict[str, File] = {}
         self._add_files(files)
-        self._solver, self._settings, self._seed = solver, dict(settings or {}), seed
+        self._settings = dict(settings or {})
+        spec = registry.solver(solver, registry.KINDS["replication"])
+        registry.settings_for(spec, self._settings)
+        self._solver = solver
+        self._seed = arguments.whole(seed, "seed", 0, LARGEST)
         self._holds = {name: set(node.holds) for name, node in self._nodes.items()}
         self._tasks: dict[str, Task] = {}
         self._running: dict[str, tuple[str, Task]] = {}
@@ -112,7 +118,7 @@ class ReplicationPlanner:
         Returns how many tasks wait, with objective, bound and gap of the plan. *deadline* is in
         seconds and counts model building. Nothing changes when the input is invalid.
         """
-        until = Deadline(deadline)
+        until = Deadline(arguments.deadline(deadline))
         before = dict(self._files), self._tasks
         try:
             self._add_files(files)
@@ -140,7 +146,8 @@ class ReplicationPlanner:
 
     def plan(self, deadline: float | None = 10.0) -> Decision[int]:
         """Plan afresh all tasks that have not started, from what the disks hold now."""
-        return self._planned_as_far_as_possible(self._problem(), Deadline(deadline))
+        until = Deadline(arguments.deadline(deadline))
+        return self._planned_as_far_as_possible(self._problem(), until)
 
     def _planned(self, problem: ReplicationProblem, until: Deadline) -> Decision[int]:
         """Ask the solver for an order of the waiting tasks, and keep it."""
@@ -203,7 +210,7 @@ class ReplicationPlanner:
 
         The source of a file is the first node, in the planner's order, believed to hold it.
         """
-        if node not in self._nodes:
+        if arguments.name(node, "node") not in self._nodes:
             known = ", ".join(self._nodes) or "none"
             said = f"there is no node {node!r}; nodes: {known}; joined(node) adds one"
             raise UsageError(said)
@@ -222,7 +229,7 @@ class ReplicationPlanner:
         Returns what :meth:`plan` does. Raises UsageError for a node that is there, and
         InstanceError for one that holds unknown files; then nothing changes.
         """
-        until = Deadline(deadline)
+        until = Deadline(arguments.deadline(deadline))
         new: Node = validate(Node, node, "nodes")
         if new.id in self._nodes:
             raise UsageError(f"node {new.id!r} is there already")
@@ -241,8 +248,8 @@ class ReplicationPlanner:
 
         Returns what :meth:`plan` does; a note names a task that no node takes any more.
         """
-        until = Deadline(deadline)
-        if node not in self._nodes:
+        until = Deadline(arguments.deadline(deadline))
+        if arguments.name(node, "node") not in self._nodes:
             raise UsageError(f"there is no node {node!r}; nodes: {', '.join(self._nodes)}")
         del self._nodes[node], self._holds[node], self._queues[node]
         for name, (where, task) in list(self._running.items()):
@@ -282,20 +289,22 @@ class ReplicationPlanner:
         self._known(node, file).discard(file)
 
     def _known(self, node: str, file: str) -> set[str]:
-        if node not in self._nodes or file not in self._files:
+        arguments.name(node, "node")
+        if node not in self._nodes or arguments.name(file, "file") not in self._files:
             raise UsageError(f"there is no node {node!r} with a file {file!r}")
         return self._holds[node]
 
-    def completed(self, task: str, inputs: Iterable[str] | None = None) -> None:
+    def completed(self, task: str, inputs: Collection[str] | None = None) -> None:
         """Note that a running task has ended; its inputs are now on its node's disk.
 
         Files that no longer fit beside them are taken for evicted: those of no waiting task
         first, then the rest, each in name order. *inputs* tells which files stayed (default: all).
         """
-        if task not in self._running:
+        if arguments.name(task, "task") not in self._running:
             raise UsageError(f"task {task!r} is not running")
         node, told = self._running[task]
-        stayed = set(told.inputs if inputs is None else inputs)
+        given = told.inputs if inputs is None else arguments.names(inputs, "inputs")
+        stayed = {arguments.name(file, "inputs") for file in given}
         if not stayed.issubset(told.inputs):
             raise UsageError(f"task {task!r} does not read {min(stayed.difference(told.inputs))!r}")
         del self._running[task]

@@ -10,9 +10,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ioopt.errors import BackendMissingError
+from ioopt import arguments
+from ioopt.errors import BackendMissingError, UsageError
 from ioopt.models.job_selection import CapacityModel, JobClass, Question, ReadyJob, SelectionModel
-from ioopt.options import Deadline
+from ioopt.options import Deadline, shown
+from ioopt.problems.base import LARGEST
 from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.cpsat_program import load_cp_model, solve_by_cpsat
 from ioopt.solvers.backends.linprog_backend import solve_by_linprog
@@ -58,11 +60,18 @@ def select(
     ``temp_bytes`` gives the size of every temporary file and ``readers`` how many jobs that have
     not run yet read it (default: those among *jobs*). *deadline* in seconds counts everything.
     Without a solver, or past its time, the greedy selection is the answer and a note says so.
+    Where a priority is negative, the least of *jobs* counts as 0 and the others as much above it.
+    Raises UsageError for numbers that cannot be, such as NaN or half a core.
     """
-    until = Deadline(deadline)
+    until = Deadline(arguments.deadline(deadline))
+    _check(jobs, capacities)
     if readers is None:
         readers = Counter(name for job in jobs for name in job.temp)
-    question = Question(jobs, capacities, temp_bytes or {}, readers)
+    sizes = temp_bytes or {}
+    for name in {name for job in jobs for name in job.temp}:
+        arguments.number(sizes.get(name), f"bytes of temporary file {name!r}")
+        arguments.whole(readers.get(name), f"readers of temporary file {name!r}", 1, LARGEST)
+    question = Question(jobs, capacities, sizes, readers)
     classes = question.classes()
     chosen = question.first_fit(sorted(classes, key=question.plain_rank))
     bound, scores = _relaxed(question, classes, until)
@@ -84,6 +93,23 @@ def select(
     chosen = max(chosen, other, key=question.value)
     value = question.value(chosen)
     return Selection(chosen, value, max(bound, value), tuple(notes))
+
+
+def _check(jobs: Sequence[ReadyJob], capacities: Sequence[int]) -> None:
+    """Raise UsageError for the first job, or capacity, whose numbers cannot be."""
+    for capacity in capacities:
+        arguments.whole(capacity, "capacity", -LARGEST, LARGEST)
+    for position, job in enumerate(jobs):
+        what = f"job {position}"
+        if not arguments.is_real(job.priority) or abs(job.priority) > LARGEST:
+            raise UsageError(f"{what}: priority: wanted a number, not {shown(job.priority)}")
+        if len(job.resources) != len(capacities):
+            raise UsageError(
+                f"{what}: {len(job.resources)} resources, but there are {len(capacities)} capacities"
+            )
+        for need in (job.cores, job.input_bytes, *job.resources):
+            if type(need) is not int or need < 0:
+                arguments.whole(need, f"{what}: resources", 0, LARGEST)
 
 
 def load_solver() -> None:

@@ -17,9 +17,11 @@ stuck at 7 s with 1 tasks left: nothing runs, and map lacks 2 bytes
 from collections.abc import Collection, Mapping, Sequence
 from typing import Self, get_args
 
+from ioopt import arguments
 from ioopt.embed.guard import Guard, restoring
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.native import validate
+from ioopt.options import shown
 from ioopt.problems.base import Json
 from ioopt.problems.work_directory import WorkDirectoryProblem
 from ioopt.sim.work_directory.dispatch import Dispatcher, Policy
@@ -77,7 +79,8 @@ class WorkDirectory:
 
     def ready(self, task: str, now: float) -> None:
         """A task that had a release to wait for is released."""
-        k, now = self._index(task), float(now)
+        k = self._index(task)
+        now = arguments.seconds(now, "now")
         if self._released[k]:
             raise UsageError(f"task {task!r} is released already")
         self._log.append(("ready", [task, now]))
@@ -87,6 +90,8 @@ class WorkDirectory:
 
     def expect(self, files: Mapping[str, int]) -> None:
         """Better bytes of products, written or not."""
+        if not isinstance(files, Mapping):
+            raise InstanceError(f"files: wanted bytes by file, not {shown(files)}")
         for name, size in files.items():
             if name not in self._product or type(size) is not int or size < 0:
                 raise InstanceError(f"file {name!r}: {size!r}: wanted bytes of a product")
@@ -104,10 +109,19 @@ class WorkDirectory:
         first ready task that fits.
         """
         index, dispatcher = self.problem.task_index, self._dispatcher
-        chosen = None if among is None else {index.get(name, -1) for name in among}
+        deadline, ignored = arguments.usable_deadline(deadline)
+        if among is not None and (isinstance(among, str) or not isinstance(among, Collection)):
+            ignored += (f"among: wanted a list of tasks, not {shown(among)}; it is left out",)
+            among = None
+        chosen = (
+            None
+            if among is None
+            else {index.get(name, -1) for name in among if isinstance(name, str)}
+        )
         k, self.notes = self._guard.run(
             lambda: dispatcher.next(chosen), lambda: self._first(chosen), self._wrong, deadline
         )
+        self.notes = ignored + self.notes
         waits = among is None and dispatcher.ready + dispatcher.closed
         if k is None and not self._running and waits:
             self.notes += (str(dispatcher.stuck(self._now)),)
@@ -125,8 +139,10 @@ class WorkDirectory:
 
     def ended(self, task: str, now: float, files: Mapping[str, int] | None = None) -> None:
         """A task that runs has ended; *files*: the bytes it has written."""
-        k, self._now = self._runs(task), float(now)
+        k = self._runs(task)
+        now = arguments.seconds(now, "now")
         self.expect(files or {})
+        self._now = now
         self._log.append(("ended", [task, self._now]))
         self._running.discard(k)
         for j in self._dispatcher.ended(k):
@@ -173,7 +189,7 @@ class WorkDirectory:
         return None if self._running else next(able, None)
 
     def _index(self, task: str) -> int:
-        if task not in self.problem.task_index:
+        if arguments.name(task, "task") not in self.problem.task_index:
             raise UsageError(f"there is no task {task!r}")
         return self.problem.task_index[task]
 

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Self
 
+from ioopt import arguments
 from ioopt.decisions.replication import Pair
 from ioopt.embed.guard import Guard, note, restoring
 from ioopt.embed.live_view import LiveView, make_dispatcher
@@ -125,6 +126,7 @@ class WorkflowDispatcher(LiveView):
 
     def next(self, now: float, deadline: float | None = None) -> list[Placement]:
         """The tasks that start now, and where; *deadline* (s) counts all that is decided."""
+        deadline = arguments.deadline(deadline)
         self._tick(now)
         self.round += 1
         until = Deadline(deadline)
@@ -157,7 +159,7 @@ class WorkflowDispatcher(LiveView):
 
     def withdraw(self, task: str) -> None:
         """A task that waits is not wanted any more."""
-        k = self._place.get(task)
+        k = self._place.get(arguments.name(task, "task"))
         if k is None or k in self._given:
             raise UsageError(f"task {task!r} does not wait")
         self._given.add(k)
@@ -166,16 +168,20 @@ class WorkflowDispatcher(LiveView):
 
     def observe(self, seconds: Mapping[str, float]) -> None:
         """Better estimates (compute seconds at speed 1) of tasks, such as the mean of those alike."""
+        found: dict[int, Task] = {}
         for name, value in seconds.items():
-            if name not in self._place:
+            if arguments.name(name, "task") not in self._place:
                 raise UsageError(f"there is no task {name!r}")
             k = self._place[name]
             given = self._tasks[k].model_dump() | {"compute_seconds": value}
-            self._tasks[k] = validate(Task, given, "tasks")
+            found[k] = validate(Task, given, "tasks")
+        for k, task in found.items():
+            self._tasks[k] = task
 
     def lost(self, node: str, now: float) -> None:
         """A node is gone with its files: its tasks wait again, and those whose products it alone had."""
         i = self._index(node)
+        self._tick(now)
         self._down.add(i)
         for k in [k for k, where in self._running.items() if where == i]:
             self.failed(self._tasks[k].id, now)
@@ -213,9 +219,10 @@ class WorkflowDispatcher(LiveView):
 
     def staged(self, node: str, file: str, size: int = 0) -> None:
         """*file* has come to be on *node* by itself; a new one has *size* bytes."""
-        if file not in self._file:
+        i = self._index(node)
+        if arguments.name(file, "file") not in self._file:
             self._add_files([{"id": file, "bytes": size}])
-        self._come((self._known_file(file),), self._index(node))
+        self._come((self._known_file(file),), i)
 
     def _write_again(self, f: int) -> None:
         self._written.discard(f)
@@ -227,7 +234,7 @@ class WorkflowDispatcher(LiveView):
             self.is_not_ready(reader)
 
     def _tick(self, now: float) -> None:
-        self.now = max(self.now, float(now))
+        self.now = max(self.now, arguments.seconds(now, "now"))
 
     def forget(self, task: str, files: Iterable[str] = ()) -> None:
         """An ended task and its products are wanted no more, nor are *files* that no task has to read.
@@ -418,17 +425,17 @@ class WorkflowDispatcher(LiveView):
         return next((n.id for n, held in zip(self.nodes, self._holds) if f in held), None)
 
     def _runs(self, task: str) -> int:
-        k = self._place.get(task, -1)
+        k = self._place.get(arguments.name(task, "task"), -1)
         if k not in self._running:
             raise UsageError(f"task {task!r} is not running")
         return k
 
     def _index(self, node: str) -> int:
-        if node not in self._node:
+        if arguments.name(node, "node") not in self._node:
             raise UsageError(f"there is no node {node!r}; nodes: {', '.join(self._node)}")
         return self._node[node]
 
     def _known_file(self, name: str) -> int:
-        if name not in self._file:
+        if arguments.name(name, "file") not in self._file:
             raise InstanceError(f"file {name!r} is unknown")
         return self._file[name]

@@ -11,7 +11,7 @@ from ioopt.formats.report import imported
 from ioopt.formats.values import Number, Rate
 from ioopt.problems.base import Json, Record
 from ioopt.problems.replication import LinkModel, ReplicationProblem
-from ioopt.units import parse_bytes, quantity
+from ioopt.units import counted, parse_bytes, quantity
 
 
 class Nodes(Record):
@@ -75,6 +75,14 @@ class Part:
     invented: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class RecordedNode:
+    """A machine that a workflow file names, with its cores where they are told."""
+
+    name: str
+    cores: int | None = None
+
+
 def built(
     head: Mapping[str, Any],
     tasks: Sequence[Json],
@@ -82,21 +90,26 @@ def built(
     machine: Machine,
     warnings: Iterable[str],
     name: str,
-    machines: int = 0,
+    recorded: Sequence[RecordedNode] = (),
 ) -> ReplicationProblem:
-    """The instance of *tasks*, whose files stand in *part*, on *machine*; the source describes *machines*."""
+    """Return the instance of *tasks*, whose files stand in *part*, on *machine*.
+
+    The machines that the source names, *recorded*, are the nodes unless *machine* tells others.
+    """
     rows = [
         task | {"inputs": part.inputs[task["id"]], "outputs": part.outputs[task["id"]]}
         for task in tasks
     ]
-    cores = machine.cores or max((task.get("cores", 1) for task in tasks), default=1)
-    nodes: list[Json] = []
-    remarks: dict[str, None] = {}
-    for kind in machine.kinds():
-        disk, remark = _disk_bytes(kind.disk or "", part.sizes, rows)
-        each = {"disk_bytes": disk, "speed": kind.speed, "cores": kind.cores or cores}
-        nodes += [{"id": f"n{len(nodes) + k}", **each} for k in range(kind.count)]
-        remarks |= {remark: None} if remark else {}
+    widest = max((task.get("cores", 1) for task in tasks), default=1)
+    remarks: list[str] = []
+    if recorded and "nodes" not in machine.model_fields_set:
+        nodes = _recorded_nodes(machine, recorded, widest, remarks)
+    else:
+        nodes = _nodes(machine, recorded, widest)
+    disks = {text: _disk_bytes(text, part.sizes, rows) for text in _in_order(nodes, "disk")}
+    for node in nodes:
+        node["disk_bytes"] = disks[node.pop("disk")][0]
+    remarks += [remark for _, remark in disks.values() if remark]
     document = {
         **head,
         "network": {
@@ -112,12 +125,67 @@ def built(
         "tasks": rows,
     }
     said = [f"{name}: {text}" for text in (*warnings, *part.warnings, *remarks)]
-    synthetic = {"machine": _assumed(machine, cores, machines), **part.invented}
+    cores = max(node["cores"] for node in nodes)
+    told = {"nodes"} if recorded else set()
+    told |= {"cores"} if recorded and all(node.cores for node in recorded) else set()
+    synthetic = {"machine": _assumed(machine, cores, told), **part.invented}
     return imported(ReplicationProblem, document, said, name, synthetic)
 
 
-def _assumed(machine: Machine, cores: int, machines: int) -> str:
-    """What is not given of *machine*; empty where all is."""
+def _recorded_nodes(
+    machine: Machine, recorded: Sequence[RecordedNode], widest: int, remarks: list[str]
+) -> list[Json]:
+    """Return the nodes that a file names, each wide enough for the *widest* task if none is."""
+    told = [node.cores for node in recorded if node.cores is not None]
+    remarks.append(
+        f"the nodes are the {counted(len(recorded), 'machine')} that the file names"
+        + (", with their cores" if told and machine.cores is None else "")
+        + " (--machine nodes=N takes others)"
+    )
+    least = 1
+    if machine.cores is None and told and max(told) < widest:
+        least = widest
+        remarks.append(
+            f"the machines have at most {counted(max(told), 'core')}, raised to the {widest} "
+            "that one task takes"
+        )
+    return [
+        {
+            "id": node.name,
+            "cores": machine.cores or max(node.cores or widest, least),
+            "speed": machine.speed,
+            "disk": machine.disk,
+        }
+        for node in recorded
+    ]
+
+
+def _nodes(machine: Machine, recorded: Sequence[RecordedNode], widest: int) -> list[Json]:
+    """Return the nodes of *machine*; cores that it does not tell are those of *recorded*, if alike."""
+    alike = {node.cores for node in recorded}
+    found = alike.pop() if len(alike) == 1 else None
+    cores = machine.cores or max(found or widest, widest)
+    nodes: list[Json] = []
+    for kind in machine.kinds():
+        for _ in range(kind.count):
+            nodes.append(
+                {
+                    "id": f"n{len(nodes)}",
+                    "cores": kind.cores or cores,
+                    "speed": kind.speed,
+                    "disk": kind.disk or "",
+                }
+            )
+    return nodes
+
+
+def _in_order(rows: Iterable[Json], key: str) -> list[str]:
+    """Return the different values of *key* in the order of *rows*."""
+    return list(dict.fromkeys(row[key] for row in rows))
+
+
+def _assumed(machine: Machine, cores: int, recorded: set[str]) -> str:
+    """Return what is told neither of *machine* nor by the file, which tells *recorded*."""
     words = {
         "nodes": f"{machine.nodes} nodes",
         "cores": f"{cores} cores each" if cores > 1 else "",
@@ -127,9 +195,9 @@ def _assumed(machine: Machine, cores: int, machines: int) -> str:
         "link": f"link {machine.link}",
         "replica_rate": f"{quantity('bytes_per_second', machine.replica_rate)} between nodes",
     }
-    told = [text for key, text in words.items() if text and key not in machine.stated()]
-    why = f"the file's machines ({machines}) are not used" if machines else "the file has none"
-    return f"{', '.join(told)} (not given; {why})" if told else ""
+    stated = machine.stated() | recorded
+    told = [text for key, text in words.items() if text and key not in stated]
+    return f"{', '.join(told)} (not given; the file has none)" if told else ""
 
 
 def _disk_bytes(

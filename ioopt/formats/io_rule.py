@@ -100,7 +100,7 @@ class IoRule:
     def __post_init__(self) -> None:
         if not 0 <= self.fraction <= 1:
             raise UsageError(f"the I/O fraction must be from 0 to 1, not {self.fraction}")
-        if not self.period_seconds > 0:
+        if not 0 < self.period_seconds < float("inf"):
             raise UsageError(f"the I/O period must be above 0 seconds, not {self.period_seconds}")
 
     def phases(self, run_seconds: float, peak: float, rng: random.Random) -> list[Json]:

@@ -24,6 +24,7 @@ from pydantic_core import ErrorDetails, to_json
 
 from ioopt.errors import InstanceError, UsageError
 from ioopt.options import nearest
+from ioopt.options import shown as shown
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -66,12 +67,14 @@ def read_bytes(source: str | os.PathLike[str]) -> bytes:
             raw = _unzipped(raw, name)
     except FileNotFoundError:
         raise InstanceError(
-            f"{name}: no such file, and no bundled instance has that name (see `ioopt instances`)"
+            f"{_short(name)}: no such file, and no bundled instance has that name "
+            "(see `ioopt instances`)"
         ) from None
     except IsADirectoryError:
         raise InstanceError(f"{name}: is a directory, not an instance file") from None
     except (OSError, EOFError, zlib.error) as error:
-        raise InstanceError(f"{name}: cannot be read: {error}") from None
+        why = getattr(error, "strerror", None) or error
+        raise InstanceError(f"{_short(name)}: cannot be read: {why}") from None
     return raw
 
 
@@ -139,15 +142,29 @@ def write_bytes(target: str | os.PathLike[str], content: bytes) -> None:
     except BrokenPipeError:
         raise  # whoever read it has gone, as on standard output
     except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror or error}") from None
+        why = error.strerror or error
+        raise UsageError(f"{_short(path)}: cannot be written: {why}") from None
 
 
 def check_writable(target: str | os.PathLike[str]) -> None:
     """UsageError when *target* is a folder or in none; nothing is opened (a FIFO would notice)."""
     path = Path(target)
-    if path.is_dir() or not path.parent.is_dir():
-        code = errno.EISDIR if path.is_dir() else errno.ENOENT
-        raise UsageError(f"{path}: cannot be written: {os.strerror(code)}")
+    try:
+        _stat(path)
+        parent = os.stat(path.parent)
+    except OSError as error:
+        raise UsageError(f"{_short(path)}: cannot be written: {error.strerror}") from None
+    if not stat.S_ISDIR(parent.st_mode):
+        raise UsageError(f"{_short(path)}: cannot be written: {os.strerror(errno.ENOTDIR)}")
+
+
+def _short(path: str | Path) -> str:
+    """Return a file's name for a message: the end of one that is very long."""
+    name = os.fspath(path)
+    return name if len(name) <= LONGEST_SHOWN else f"...{name[-LONGEST_SHOWN:]}"
+
+
+LONGEST_SHOWN = 120
 
 
 def _stat(path: Path) -> os.stat_result | None:
@@ -348,19 +365,6 @@ def describe(error: ValidationError, data: object, cls: type[BaseModel] | None =
     if kind in _WORDS:
         message = _WORDS[kind].format(**first.get("ctx", {}))
     return f"{where}: {message}, not {shown(given)}{more}"
-
-
-def shown(value: object) -> str:
-    """A value for a message: one line of at most 60 characters, whatever the value is.
-
-    >>> shown(10**5000)
-    'a whole number of 16610 bits'
-    """
-    try:
-        text = repr(value)
-    except (ValueError, RecursionError):  # whole numbers of more digits than Python writes
-        return f"a whole number of {value.bit_length()} bits" if type(value) is int else "?"
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _telling(problems: list[ErrorDetails]) -> ErrorDetails:

@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, StrictInt
+from pydantic import BeforeValidator, Field, StrictInt, ValidationInfo
 
+from ioopt.errors import UsageError
 from ioopt.units import parse_rate, whole
 
 LARGEST = 1e18
@@ -14,11 +15,16 @@ LARGEST = 1e18
 def figure(parse: Callable[[str], float], **words: str | None) -> BeforeValidator:
     """Text is what one of *words* stands for, else a figure such as ``100Mbps`` that *parse* reads."""
 
-    def read(value: Any) -> Any:
+    def read(value: Any, info: ValidationInfo) -> Any:
         if not isinstance(value, str):
             return value
         word = value.strip().lower()
-        return words[word] if word in words else parse(value)
+        if word in words:
+            return words[word]
+        try:
+            return parse(value)
+        except UsageError as error:
+            raise UsageError(f"{info.field_name}: {error}") from None
 
     return BeforeValidator(read)
 

@@ -13,11 +13,12 @@ from typing import Annotated, Any, Self
 from pydantic import ConfigDict, Field, NonNegativeFloat, NonNegativeInt, ValidationError
 from pydantic.dataclasses import dataclass
 
+from ioopt import arguments
 from ioopt.errors import InstanceError, UsageError
 from ioopt.measure import Measurement
 from ioopt.measure.message_loss import Z_90, Loss, Stretches
-from ioopt.options import Deadline
-from ioopt.problems.base import MAX_NODES, Json, Record
+from ioopt.options import Deadline, shown
+from ioopt.problems.base import LARGEST, MAX_NODES, Json, Record
 from ioopt.problems.flexgang.message_counts import (
     QUANTA,
     ApplicationVerdict,
@@ -100,12 +101,11 @@ class GangednessMonitor:
         threshold: float = THRESHOLD,
         running_threshold: float = RUNNING_THRESHOLD,
     ) -> None:
-        if processors is not None and not 2 <= processors <= MAX_NODES:
-            raise UsageError(f"a gang has 2 to {MAX_NODES} processors, not {processors}")
-        if not (threshold > 0 and running_threshold > 0):
-            raise UsageError(
-                f"thresholds must be more than 0, not {threshold} and {running_threshold}"
-            )
+        if processors is not None:
+            processors = arguments.whole(processors, "processors of a gang", 2, MAX_NODES)
+        for value in (threshold, running_threshold):
+            if not arguments.number(value, "threshold") > 0:
+                raise UsageError(f"threshold: must be more than 0, not {value}")
         self.processors = processors
         self.threshold = threshold
         self.running_threshold = running_threshold
@@ -134,11 +134,15 @@ class GangednessMonitor:
         for a gang quantum with a process not running, a count that is not a number >= 0, or a quantum
         or processor that cannot be.
         """
+        for value in (ganged, running):
+            if value not in (True, False):
+                raise UsageError(f"ganged and running are True or False, not {shown(value)}")
         if ganged and not running:
             raise UsageError("in a gang quantum all processes run: ganged and not running is wrong")
-        if not (messages >= 0 and math.isfinite(messages)):
-            raise UsageError(f"a message count is a number, 0 or more, not {messages}")
+        messages = arguments.number(messages, "messages")
         if quantum is not None and processor is not None and self.stretches is not None:
+            quantum = arguments.whole(quantum, "quantum", 0, LARGEST)
+            processor = arguments.whole(processor, "processor", 0, MAX_NODES - 1)
             self.stretches.expect(quantum, processor)
             self.stretches.add(quantum, processor, ganged, running, float(messages))
         tally = self.gang if ganged else self.running if running else self.nonrunning

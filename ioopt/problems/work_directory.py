@@ -11,12 +11,14 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from ioopt.errors import SimulationError
+from ioopt.errors import InstanceError, SimulationError
 from ioopt.problems import base
 from ioopt.units import exact
 
 SAME_INSTANT = 10**9
 """Times less than one part in that of a second apart are one instant."""
+MOST_COPIED_TASKS = 1_000_000
+"""Tasks that copies of a workflow may have together."""
 SHOWN = 5
 """Items of a list in a message."""
 
@@ -229,6 +231,10 @@ class WorkDirectoryProblem(base.Problem):
         """
         if count == 1:
             return self
+        if count * len(self.tasks) > MOST_COPIED_TASKS:
+            raise InstanceError(
+                f"{count} copies of {len(self.tasks)} tasks: at most {MOST_COPIED_TASKS} tasks in all"
+            )
         made = {file.id for file in self.products}
         tasks, files = [], [file for file in self.files if file.id not in made]
         for n in range(1, count + 1):

@@ -156,6 +156,48 @@ v2 -> v3;
 }
 """
 
+MERMAID_DAG = b"""\
+%%{
+  init: { 'theme': 'base' }
+}%%
+flowchart TB
+    subgraph RNA
+    v1([INDEX])
+    v2(( ))
+    v3([QUANT])
+    end
+    v1 -->|index| v2
+    v2 --> v3
+"""
+MERMAID_PAGE = b'<html><body><pre class="mermaid">\n' + MERMAID_DAG + b"</pre></body></html>\n"
+CYTOSCAPE_PAGE = b"""\
+<html><script>cytoscape({
+elements: {
+nodes: [
+{ data: { id: 'p1', label: 'RNA:INDEX'}, classes: 'PROCESS' },
+{ data: { id: 'p2', label: 'collect'}, classes: 'OPERATOR' },
+{ data: { id: 'p3', label: 'RNA:QUANT'}, classes: 'PROCESS' },
+],
+edges: [
+{ data: { source: 'p1', target: 'p2', label: 'index' } },
+{ data: { source: 'p2', target: 'p3'} },
+],
+},
+});</script></html>
+"""
+WFFORMAT_1_4 = b"""\
+{"name": "w", "schemaVersion": "1.4", "workflow": {
+ "makespanInSeconds": 9, "executedAt": "2020-01-01T00:00:00Z",
+ "tasks": [
+  {"name": "a_1", "id": "1", "type": "compute", "runtimeInSeconds": 1.5, "cores": 2,
+   "parents": [], "children": ["b_2"], "files": [
+    {"link": "input", "name": "f", "sizeInBytes": 10},
+    {"link": "output", "name": "g", "sizeInBytes": 3}]},
+  {"name": "b_2", "id": "2", "type": "compute", "runtimeInSeconds": 4, "parents": ["a_1"],
+   "children": [], "files": [{"link": "input", "name": "g", "sizeInBytes": 3}]}],
+ "machines": [{"nodeName": "big", "cpu": {"count": 16, "speed": 2400}}]}}
+"""
+
 CONFIG = b"""
 time_limit = 1
 repeats = 1

@@ -11,7 +11,7 @@ COMMANDS = {
     "sacct": (_LOGS + "sacct", "Job logs of Slurm, as sacct prints them."),
     "pbs": (_LOGS + "pbs", "Accounting logs of PBS and Torque."),
     "darshan": (_LOGS + "darshan", "Darshan logs and darshan-parser text."),
-    "wfformat": (_FLOWS + "wfformat", "Workflows in WfFormat 1.5 or 1.6."),
+    "wfformat": (_FLOWS + "wfformat", "Workflows in WfFormat 1.4 to 1.6."),
     "estee": (_FLOWS + "estee", "Task graphs of Estee."),
     "saga": (_FLOWS + "saga", "Task graphs of SAGA and DAGBench."),
     "nextflow-trace": (

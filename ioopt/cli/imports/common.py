@@ -90,17 +90,23 @@ def _told(words: tuple[str, ...], *classes: type[BaseModel]) -> list[Json]:
     return [{key: value for key, value in found.items() if key in keys(cls)} for cls in classes]
 
 
+def _owner(words: tuple[str, ...]) -> str:
+    """Return the option as it was given, with the names of files, for messages."""
+    files = [word[-60:] for word in words if "=" not in word]
+    return " ".join(["--machine", *files])
+
+
 def batch_machine(words: tuple[str, ...]) -> Json:
     """``machine``, a rule, and ``options``, the batch queue."""
     rule, queue = _told(words, MachineRule, QueueOptions)
-    stated = parse_settings(QueueOptions, queue, "--machine").model_dump(
+    stated = parse_settings(QueueOptions, queue, _owner(words)).model_dump(
         exclude_unset=True, by_alias=True
     )
     options = {"kill": False, "queue": "wfp", "backfill": "easy"} | stated
-    return {"machine": parse_settings(MachineRule, rule, "--machine"), "options": options}
+    return {"machine": parse_settings(MachineRule, rule, _owner(words)), "options": options}
 
 
 def cluster(words: tuple[str, ...]) -> Json:
     """``machine``, the cluster that a workflow runs on."""
     (given,) = _told(words, Machine)
-    return {"machine": parse_settings(Machine, given, "--machine")}
+    return {"machine": parse_settings(Machine, given, _owner(words))}

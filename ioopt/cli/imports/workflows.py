@@ -31,7 +31,7 @@ SAGA = "Example: ioopt import saga graph.json --machine nodes=4,disk=1GB -o fft.
 NEXTFLOW = """\b
 Examples:
   ioopt import nextflow-trace trace.txt -o tasks.json
-  ioopt import nextflow-trace trace.txt --dag dag.dot --machine nodes=4,cores=16,disk=200GB -o flow.json
+  ioopt import nextflow-trace trace.txt --dag dag.html --machine nodes=4,cores=16,disk=200GB -o flow.json
 """
 
 
@@ -40,11 +40,11 @@ Examples:
 @click.option("--flatten", is_flag=True,
               help="Independent tasks: drop precedence, what tasks write, and cores.")  # fmt: skip
 def import_wfformat(source: str, flatten: bool, machine: Machine) -> ReplicationProblem:
-    """Make a replication instance from a WfFormat 1.5 or 1.6 workflow.
+    """Make a replication instance from a WfFormat 1.4, 1.5 or 1.6 workflow.
 
     Files become inputs and outputs with their sizes, run times compute seconds; what nobody reads
     is to be kept. What was odd about the file, dropped or invented is said on standard error and
-    kept in the instance's meta.
+    kept in the instance's meta. The machines of the file are the nodes unless --machine says others.
     """
     return read_wfformat(source, machine, flatten)
 
@@ -79,7 +79,9 @@ def import_saga(source: str, machine: Machine) -> ReplicationProblem:
 
 
 @import_command("nextflow-trace", NEXTFLOW, machine=cluster)
-@click.option("--dag", metavar="FILE", help="The run's DAG, from -with-dag dag.dot or dag.mmd.")
+@click.option(
+    "--dag", metavar="FILE", help="The run's DAG, from -with-dag: dag.html, dag.mmd or dag.dot."
+)
 @click.option("--read", type=click.Choice(["rchar", "read_bytes"]), default="rchar",
               help="Column of the bytes read; the bytes written are its counterpart.")  # fmt: skip
 @skip_bad_option
@@ -98,7 +100,7 @@ def import_nextflow_trace(
 WORK_DIRECTORY = """\b
 Examples:
   ioopt import work-directory montage.json --cores 64 --quota 2TB --samples 8 -o directory.json
-  ioopt import work-directory trace.txt --dag dag.dot --cores 32 --quota 500GB -o directory.json
+  ioopt import work-directory trace.txt --dag dag.html --cores 32 --quota 500GB -o directory.json
 """
 
 

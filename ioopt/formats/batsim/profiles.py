@@ -18,20 +18,48 @@ from ioopt.formats.native import validate
 from ioopt.formats.values import LARGEST, Amount
 
 MAX_PHASES, MAX_DEPTH = 100_000, 50
+_EACH = ("DefinedAmountsUsedForEachValue", "defined_amount_used_for_each_value")
 _SPREAD = ("DefinedAmountsSpreadUniformly", "defined_amount_spread_uniformly")
 
 _KINDS = {
     "delay": ("delay", "delayprofile"),
-    "task": ("parallel", "ptask", "paralleltaskprofile"),
-    "homogeneous": ("parallel_homogeneous", "paralleltaskhomogeneousprofile"),
-    "homogeneous_total": ("parallel_homogeneous_total",),
-    "storage": ("parallel_homogeneous_pfs", "ptask_on_storage_homogeneous",
-                "paralleltaskonstoragehomogeneousprofile"),
-    "staging": ("data_staging", "paralleltaskdatastagingbetweenstoragesprofile"),
-    "sequence": ("composed", "sequentialcompositionprofile"),
-}  # fmt: skip
+    "task": ("parallel", "ptask", "paralleltaskprofile", "msg_par"),
+    "homogeneous": (
+        "parallel_homogeneous",
+        "ptask_homogeneous",
+        "paralleltaskhomogeneousprofile",
+        "msg_par_hg",
+    ),
+    "homogeneous_total": ("parallel_homogeneous_total", "msg_par_hg_tot"),
+    "storage": (
+        "parallel_homogeneous_pfs",
+        "ptask_on_storage_homogeneous",
+        "paralleltaskonstoragehomogeneousprofile",
+        "msg_par_hg_pfs",
+    ),
+    "staging": (
+        "data_staging",
+        "ptask_data_staging_between_storages",
+        "paralleltaskdatastagingbetweenstoragesprofile",
+    ),
+    "sequence": ("composed", "sequential_composition", "sequentialcompositionprofile"),
+}
+"""Names of each kind of profile in Batsim's releases, in small letters."""
 _KIND_OF = {name: kind for kind, names in _KINDS.items() for name in names}
-_REPLAYED = ("smpi", "usage_trace", "tracereplayprofile")
+_REPLAYED = ("smpi", "usage_trace", "trace_replay", "tracereplayprofile")
+_PARALLEL_KEYS = frozenset({"cpu", "com", "generation_strategy", "bb"})
+_KEYS = {
+    "delay": frozenset({"delay"}),
+    "task": frozenset({"cpu", "com"}),
+    "homogeneous": _PARALLEL_KEYS,
+    "homogeneous_total": _PARALLEL_KEYS,
+    "storage": frozenset({"bytes_to_read", "bytes_to_write", "generation_strategy"}),
+    "staging": frozenset({"nb_bytes"}),
+    "sequence": frozenset({"seq", "repeat", "nb"}),
+}
+"""What is read of each kind."""
+_PASSED_OVER = frozenset({"type", "ret", "extra_data", "command", "storage", "host", "from", "to"})
+"""Keys of Batsim that change neither how long a profile takes nor what it reads and writes."""
 
 
 class UnsupportedProfileError(InstanceError):
@@ -59,7 +87,7 @@ class Platform:
 
     def __post_init__(self) -> None:
         for name in ("flops", "network_bytes_per_second"):
-            if not getattr(self, name) > 0:
+            if not 0 < getattr(self, name) < float("inf"):
                 raise UsageError(f"{name} must be above 0, not {getattr(self, name)}")
 
     def describe(self) -> str:
@@ -67,8 +95,11 @@ class Platform:
         return f"{self.flops:g} flop/s a node, {self.network_bytes_per_second:g} bytes/s network"
 
 
-class Profile(BaseModel):
-    """A profile of any type; what a type does not have is not looked at."""
+Times = Annotated[StrictInt, Field(ge=0, le=LARGEST)]
+
+
+class Profile(BaseModel, extra="allow"):
+    """A profile of any type, with the keys that are read of one type or another."""
 
     type: str
     generation_strategy: str | None = None
@@ -76,16 +107,34 @@ class Profile(BaseModel):
     cpu: Amount | list[Amount] | None = None
     com: Amount | list[Amount] | None = None
     bb: Amount = 0.0
-    bytes_to_read: Amount = 0.0
-    bytes_to_write: Amount = 0.0
-    nb_bytes: Amount = 0.0
-    seq: list[str] = []
-    repeat: Annotated[StrictInt, Field(ge=0, le=LARGEST)] = 1
+    bytes_to_read: Amount | None = None
+    bytes_to_write: Amount | None = None
+    nb_bytes: Amount | None = None
+    seq: list[str] | None = None
+    repeat: Times | None = None
+    nb: Times | None = None
 
     @property
     def spread(self) -> bool:
         """Whether amounts are those of the whole job."""
         return self.generation_strategy in _SPREAD
+
+    @property
+    def times(self) -> int:
+        """How often a sequence runs: ``repeat``, which older releases call ``nb``."""
+        given = self.nb if self.repeat is None else self.repeat
+        return 1 if given is None else given
+
+    def contradiction(self) -> str:
+        """Say which keys contradict each other or mean nothing; empty where none does."""
+        if None not in (self.nb, self.repeat) and self.nb != self.repeat:
+            return (
+                f"nb and repeat: {self.nb} and {self.repeat}; they are one key, the older the first"
+            )
+        if self.generation_strategy not in (None, *_EACH, *_SPREAD):
+            known = f"{_EACH[0]} or {_SPREAD[0]}"
+            return f"generation_strategy: wanted {known}, not {self.generation_strategy[:40]!r}"
+        return ""
 
 
 class Profiles:
@@ -94,6 +143,11 @@ class Profiles:
     def __init__(self, profiles: Mapping[str, Any], platform: Platform, name: str) -> None:
         self._profiles, self._platform, self.name = profiles, platform, name
         self._found: dict[tuple[str, int], tuple[PhaseRow, ...]] = {}
+        self._unread: dict[str, dict[str, None]] = {}
+
+    def unread(self) -> dict[str, list[str]]:
+        """Return each key that was found and not read, with the profiles that have it."""
+        return {key: list(profiles) for key, profiles in self._unread.items()}
 
     def phases(self, key: str, nodes: int, where: str) -> tuple[PhaseRow, ...]:
         """Phases of the profile *key* on *nodes* nodes (at least one phase); *where* names the job."""
@@ -107,9 +161,13 @@ class Profiles:
         """Phases of a profile; a sequence that is one phase repeats it, others are written out."""
         profile, place = self._profile(key, where, above)
         kind = _kind(profile, place)
+        for other in profile.model_fields_set - _KEYS[kind] - _PASSED_OVER:
+            self._unread.setdefault(other, {})[key] = None
         if kind != "sequence":
             return _simple(kind, profile, nodes, place, self._platform)
-        repeat = profile.repeat
+        if profile.seq is None:
+            raise InstanceError(f"{place}: seq: missing")
+        repeat = profile.times
         once: list[PhaseRow] = []
         for name in profile.seq:
             once += self._build(name, nodes, place, (*above, key))
@@ -124,10 +182,10 @@ class Profiles:
     def leaves(self, key: str, most: int, above: tuple[str, ...] = ()) -> Iterator[str]:
         """Names of the profiles that are no sequence, as they follow each other; each *most* times."""
         profile, _ = self._profile(key, self.name, above)
-        if "seq" not in profile.model_fields_set:
+        if profile.seq is None:
             yield key
             return
-        for _ in range(min(profile.repeat, most + 1)):
+        for _ in range(min(profile.times, most + 1)):
             for name in profile.seq:
                 yield from self.leaves(name, most, (*above, key))
 
@@ -142,7 +200,10 @@ class Profiles:
                 f"{self.name}: profile {above[0]!r} is nested more than {MAX_DEPTH} deep"
             )
         place = f"{self.name}: profile {key!r}"
-        return validate(Profile, self._profiles[key], place), place
+        profile: Profile = validate(Profile, self._profiles[key], place)
+        if wrong := profile.contradiction():
+            raise InstanceError(f"{place}: {wrong}")
+        return profile, place
 
 
 def _limit(count: int, place: str) -> None:
@@ -170,10 +231,16 @@ def _simple(
             raise InstanceError(f"{place}: delay: missing")
         return [PhaseRow(profile.delay, 0.0)]
     if kind == "staging":
+        if profile.nb_bytes is None:
+            raise InstanceError(f"{place}: nb_bytes: missing")
         return [PhaseRow(0.0, profile.nb_bytes)]
     if kind == "storage":
-        total = profile.bytes_to_read + profile.bytes_to_write
+        if profile.bytes_to_read is None and profile.bytes_to_write is None:
+            raise InstanceError(f"{place}: bytes_to_read, bytes_to_write: both are missing")
+        total = (profile.bytes_to_read or 0.0) + (profile.bytes_to_write or 0.0)
         return [PhaseRow(0.0, total if profile.spread else total * nodes)]
+    if profile.cpu is None and profile.com is None:
+        raise InstanceError(f"{place}: cpu, com: both are missing")
     if kind == "task":
         return [PhaseRow(_task_seconds(profile, nodes, place, platform), 0.0)]
     cpu, com = profile.cpu or 0.0, profile.com or 0.0

@@ -17,6 +17,7 @@ from pydantic import BaseModel, Field, StrictInt, StrictStr
 from ioopt.errors import InstanceError
 from ioopt.formats.batsim.profiles import (
     Platform,
+    Profile,
     Profiles,
     UnsupportedProfileError,
     intervals,
@@ -25,11 +26,12 @@ from ioopt.formats.io_rule import SHORTEST_WALLTIME_SECONDS, MachineRule
 from ioopt.formats.native import named, read_json, validate
 from ioopt.formats.report import file_name, imported, some
 from ioopt.formats.values import LARGEST, Amount, Count
+from ioopt.options import nearest
 from ioopt.problems.base import BytesPerSecond, Json
 from ioopt.problems.batch_io import BatchIoProblem, Machine
 
 
-class _Job(BaseModel):
+class _Job(BaseModel, extra="allow"):
     id: StrictInt | Annotated[StrictStr, Field(min_length=1)]
     subtime: Amount
     res: Count
@@ -38,7 +40,7 @@ class _Job(BaseModel):
     io_bytes_per_second: BytesPerSecond | None = None
 
 
-class _Workload(BaseModel):
+class _Workload(BaseModel, extra="allow"):
     nb_res: Count | None = None
     jobs: list[_Job]
     profiles: Json
@@ -81,6 +83,7 @@ def batch_io_from_batsim(
     warnings += [
         f"{name}: {len(ids)} jobs left out, {why}: {some(ids)}" for why, ids in left_out.items()
     ]
+    warnings += _unread(given, known)
     if not rows:
         raise InstanceError(f"{name}: no job that can be used; {'; '.join(warnings)}")
     if len({isinstance(row["id"], str) for row in rows}) > 1:
@@ -102,6 +105,36 @@ def batch_io_from_batsim(
         "platform": f"{platform.describe()} (--flops, --network-rate; Batsim's platform file has them)",
     }
     return imported(BatchIoProblem, document, warnings, name, synthetic)
+
+
+_PASSED_OVER = frozenset({"description", "command", "date", "name", "version", "extra_data"})
+"""Keys of a workload and of jobs that say nothing of what runs when."""
+
+
+def _unread(given: _Workload, known: Profiles) -> list[str]:
+    """Return a warning for each key of the workload, of jobs and of profiles that was not read."""
+    top = sorted((given.model_extra or {}).keys() - _PASSED_OVER)
+    said = [f"{known.name}: key {key[:40]!r} is not read" for key in top]
+    of_jobs: dict[str, list[str]] = defaultdict(list)
+    for job in given.jobs:
+        for key in (job.model_extra or {}).keys() - _PASSED_OVER:
+            of_jobs[key].append(str(job.id))
+    said += [
+        f"{known.name}: {_not_read('jobs', key, _Job)}: {some(ids)}"
+        for key, ids in sorted(of_jobs.items())
+    ]
+    said += [
+        f"{known.name}: {_not_read('profiles', key, Profile)}: {some(profiles)}"
+        for key, profiles in sorted(known.unread().items())
+    ]
+    return said
+
+
+def _not_read(what: str, key: str, form: type[BaseModel]) -> str:
+    """Say that *key* of *what* is not read, and which key of *form* may be meant."""
+    near = None if key in form.model_fields else nearest(key, form.model_fields)
+    meant = f" (did you mean {near!r}?)" if near else ""
+    return f"key {key[:40]!r} of {what} is not read{meant}"
 
 
 def _rows(

@@ -2,8 +2,8 @@
 
 A trace has one row a task, with how long it ran and how many bytes it read and wrote, but neither
 files nor edges. So every task gets one product of the bytes it wrote, and reads one file of its own
-of the bytes it read; tasks are independent. With the run's DAG (``-with-dag``, ``.dot`` or
-``.mmd``), which joins processes and not tasks, a task waits for the tasks of each earlier process
+of the bytes it read; tasks are independent. With the run's DAG (``-with-dag``, ``dag.html``,
+``.mmd`` or ``.dot``), which joins processes and not tasks, a task waits for the tasks of each earlier process
 that have its tag or, where none has, for all of them; it reads their products, and only what it read
 beyond them comes from remote storage. All of this is remarked upon.
 """
@@ -17,7 +17,8 @@ from typing import Literal
 
 from ioopt.errors import InstanceError
 from ioopt.formats.cluster import FOUR_NODES, Machine, Part, built
-from ioopt.formats.native import named, read_text
+from ioopt.formats.native import named
+from ioopt.formats.nextflow.dag import ProcessGraph, earlier_processes, read_dag
 from ioopt.formats.report import Warnings, by_kind, file_name
 from ioopt.formats.rows import (
     amount_of,
@@ -110,7 +111,7 @@ def read_nextflow_trace(
     tasks, remarks = _tasks(source, read, warnings, skip_bad)
     if not tasks:
         raise InstanceError(f"{name}: no task has ended well")
-    before = {} if dag is None else _before(tasks, _edges(dag), warnings)
+    before = {} if dag is None else _before(tasks, read_dag(dag), warnings)
     if not any(before.values()):
         why = "without a DAG" if dag is None else "the DAG joins none of them"
         warnings[f"precedence is unknown ({why}): all tasks are independent"].append(tasks[0].id)
@@ -218,64 +219,46 @@ def _task(row: Mapping[str, str], read: Columns, warnings: Warnings) -> _Task | 
     )
 
 
-_DOT_NODE = re.compile(r'^\s*(\w+)\s*\[.*?\blabel\s*=\s*"([^"]*)"', re.M)
-_DOT_EDGE = re.compile(r"^\s*(\w+)\s*->\s*(\w+)", re.M)
-_MMD_NODE = re.compile(r'^\s*(\w+)\(\[?"?([^\])"\s]+)"?\]?\)', re.M)
-_MMD_EDGE = re.compile(r"^\s*(\w+)\s*-->\s*(?:\|[^|]*\|\s*)?(\w+)", re.M)
-
-
-def _edges(source: str) -> dict[str, list[str]]:
-    """Process -> the processes and operators that read from it, of a DOT or Mermaid file."""
-    text, name = read_text(source), named(source)
-    dot = text.lstrip().startswith("digraph")
-    if not dot and not re.match(r"\s*(?:%%.*\s+)*(?:flowchart|graph)\b", text):
-        raise InstanceError(f"{name}: neither DOT (digraph) nor Mermaid (flowchart)")
-    labels = dict((_DOT_NODE if dot else _MMD_NODE).findall(text))
-    after: dict[str, list[str]] = defaultdict(list)
-    for first, second in (_DOT_EDGE if dot else _MMD_EDGE).findall(text):
-        after[first].append(second)
-    # Operators and channels have no tasks: they keep their own names.
-    found: dict[str, list[str]] = defaultdict(list)
-    for node, others in after.items():
-        found[labels.get(node) or f"({node})"] += [labels.get(x) or f"({x})" for x in others]
-    return found
-
-
-def _before(
-    tasks: list[_Task], after: dict[str, list[str]], warnings: Warnings
-) -> dict[str, list[str]]:
-    """Task -> tasks whose products it reads."""
+def _before(tasks: list[_Task], graph: ProcessGraph, warnings: Warnings) -> dict[str, list[str]]:
+    """Return the tasks whose products each task reads."""
     by_process: dict[str, list[_Task]] = defaultdict(list)
     for task in tasks:
         by_process[task.process].append(task)
-    last = Counter(process.rpartition(":")[2] for process in by_process)
-    known = {p.rpartition(":")[2]: p for p in by_process if last[p.rpartition(":")[2]] == 1}
-    known |= {process: process for process in by_process}
-    nodes = {*after, *(node for others in after.values() for node in others)}
-    named_in_dag = {known[node] for node in nodes if node in known}
-    for process in [p for p in by_process if p not in named_in_dag]:
-        warnings["the DAG does not name a process, whose tasks are independent"].append(process)
-    earlier: dict[str, list[str]] = defaultdict(list)
-    for node in after:
-        stack, seen = list(after[node]) if node in known else [], set()
-        while stack:  # through operators, up to the next process
-            other = stack.pop()
-            if other in seen:
-                continue
-            seen.add(other)
-            if other not in known:
-                stack.extend(after.get(other, ()))
-            elif other != node and known[node] not in earlier[known[other]]:
-                earlier[known[other]].append(known[node])
-    found: dict[str, list[str]] = {}
+    earlier = earlier_processes(graph, by_process, warnings)
+    found: dict[str, list[str]] = {task.id: [] for task in tasks}
     edges = 0
-    for task in tasks:
-        found[task.id] = []
-        for process in earlier.get(task.process, ()):
-            writers = by_process[process]
-            tagged = [w for w in writers if task.tag is not None and w.tag == task.tag] or writers
-            edges += len(tagged)
-            if edges > MAX_EDGES:
-                raise InstanceError(f"more than {MAX_EDGES} edges between tasks: leave out the DAG")
-            found[task.id] += [writer.id for writer in tagged]
+    for process, others in earlier.items():
+        readers = by_process[process]
+        for other in others:
+            writers = by_process[other]
+            paired = _paired_by_tag(readers, writers)
+            if not paired:
+                warnings[_COUNTED].append(f"{process} and {other}")
+            for task in readers:
+                tagged = writers
+                if paired and task.tag is not None:
+                    tagged = [w for w in writers if w.tag == task.tag] or writers
+                edges += len(tagged)
+                if edges > MAX_EDGES:
+                    raise InstanceError(
+                        f"more than {MAX_EDGES} edges between tasks: leave out the DAG"
+                    )
+                found[task.id] += [writer.id for writer in tagged]
     return found
+
+
+_COUNTED = (
+    "numbers in brackets count the tasks of each process, "
+    "so each task waits for all of the earlier one"
+)
+
+
+def _paired_by_tag(readers: list[_Task], writers: list[_Task]) -> bool:
+    """Whether a task reads of those with its tag, rather than of all that the other process wrote.
+
+    Where a process has no tag, Nextflow counts its tasks: ``A (1)``, ``A (2)``. So numbers pair
+    tasks only where both processes have the same ones.
+    """
+    tags = {task.tag for task in readers}
+    counted = all(tag is not None and tag.isdigit() for tag in tags)
+    return not counted or tags == {task.tag for task in writers}

@@ -1,9 +1,9 @@
-"""WfFormat 1.5 and 1.6 (WfCommons workflow traces) read as a workflow or as one batch, and written.
+"""WfFormat 1.4 to 1.6 (WfCommons workflow traces) read as a workflow or as one batch.
 
 Files become inputs and outputs with their sizes, run times compute seconds, cores cores; products
-that nobody reads are to be kept. The machine is not in such a file and is given. Flattened to a
-batch there are no dependencies: files that an earlier task of the workflow wrote count as lying on
-remote storage.
+that nobody reads are to be kept. The machines that the file names are the nodes unless others are
+asked for; disks and rates are not in such a file and are given. Flattened to a batch there are no
+dependencies: files that an earlier task of the workflow wrote count as lying on remote storage.
 
 Schema: https://github.com/wfcommons/WfFormat, whose wfcommons-migrate-instance.py brings older files
 up to date. What 1.6 has more is optional, and not read.
@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from graphlib import CycleError, TopologicalSorter
 
 from ioopt.errors import InstanceError
-from ioopt.formats.cluster import FOUR_NODES, Machine, Part, built
+from ioopt.formats.cluster import FOUR_NODES, Machine, Part, RecordedNode, built
 from ioopt.formats.native import named, read_json
 from ioopt.formats.report import Warnings, by_kind
 from ioopt.formats.wfformat.parse import Workflow, WorkflowTask, parse_workflow
@@ -40,7 +40,8 @@ def read_wfformat(
     source
         Path (``-``: standard input; gzip is unpacked).
     machine
-        Nodes, disks and rates; by default 4 nodes with unlimited disks on a shared 100 Mbps link.
+        Nodes, disks and rates; by default the file's machines (4 nodes if it names none) with
+        unlimited disks on a shared 100 Mbps link.
     flatten
         Independent tasks that read files: precedence, products and cores are dropped.
     """
@@ -59,6 +60,9 @@ def problem_from_wfformat(
         part = _flat_part(workflow) if flatten else _whole_part(workflow)
     except InstanceError as error:
         raise InstanceError(f"{name}: {error}") from None
+    machines = workflow.machines
+    if flatten:  # a batch has no cores: a node takes one task at a time
+        machines = tuple(RecordedNode(node.name) for node in machines)
     return built(
         {"name": workflow.name, "meta": {"source": f"WfFormat {workflow.version}"}},
         [
@@ -70,7 +74,7 @@ def problem_from_wfformat(
         machine,
         workflow.warnings,
         name,
-        workflow.machines,
+        machines,
     )
 
 

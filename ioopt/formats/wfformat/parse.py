@@ -1,18 +1,18 @@
-"""WfFormat JSON into plain tasks and file sizes, with every oddity either warned of or refused."""
+"""Plain tasks and file sizes of WfFormat JSON; every oddity is warned of or refused."""
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeVar
-
-from pydantic import BaseModel, BeforeValidator, Field, StrictFloat, StrictInt
 
 from ioopt.errors import InstanceError
+from ioopt.formats.cluster import RecordedNode
 from ioopt.formats.native import shown, validate
 from ioopt.formats.report import Warnings, by_kind
+from ioopt.formats.wfformat.schema import Machine, Structure, Task
+from ioopt.formats.wfformat.version_1_4 import upgraded
 
-MAX_BYTES = 1 << 62
+VERSIONS = ("1.4", "1.5", "1.6")
 
 
 @dataclass(frozen=True)
@@ -32,51 +32,14 @@ class WorkflowTask:
 
 @dataclass(frozen=True)
 class Workflow:
-    """A parsed file: tasks in its order, bytes of every file, and what was odd about it."""
+    """A parsed file: tasks in its order, bytes of every file, machines, and what was odd about it."""
 
     name: str
     version: str
     tasks: tuple[WorkflowTask, ...]
     sizes: dict[str, int]
     warnings: tuple[str, ...]
-    machines: int = 0
-
-
-T = TypeVar("T")
-Id = Annotated[str, Field(min_length=1, max_length=4096, strict=True)]
-Number = Annotated[StrictInt | StrictFloat, Field(ge=-MAX_BYTES, le=MAX_BYTES)]
-Size = Annotated[StrictInt | StrictFloat, Field(ge=0, le=MAX_BYTES)]
-Listed = Annotated[list[T], BeforeValidator(lambda given: [] if given is None else given)]
-
-
-class _Task(BaseModel):
-    """A task of the specification, of the execution, or of both together."""
-
-    id: Id
-    reads: Listed[Id] = Field([], alias="inputFiles")
-    writes: Listed[Id] = Field([], alias="outputFiles")
-    waits: Listed[Id] = Field([], alias="parents")
-    feeds: Listed[Id] = Field([], alias="children")
-    runtime: Number | None = Field(None, alias="runtimeInSeconds")
-    cores: Number | None = Field(None, alias="coreCount")
-
-
-class _File(BaseModel):
-    id: Id
-    size: Size | None = Field(None, alias="sizeInBytes")
-
-
-class _Parts(BaseModel):
-    tasks: Listed[_Task] = []
-    files: Listed[_File] = []
-    machines: Listed[Any] = []
-
-
-class _Workflow(BaseModel):
-    """Structure in ``specification``, run times in ``execution``."""
-
-    specification: _Parts
-    execution: _Parts | None = None
+    machines: tuple[RecordedNode, ...] = ()
 
 
 def parse_workflow(data: object, name: str) -> Workflow:
@@ -84,41 +47,75 @@ def parse_workflow(data: object, name: str) -> Workflow:
 
     Warned of: an input or output listed twice, a file without a size (0 bytes) or of 0 bytes, a run
     time that is missing or negative (0 s) or 0, cores that are missing (one core) or no whole number of 1
-    or more, a parent that does not exist. Raises InstanceError for the rest: another version, wrong
-    types, ids given twice, negative sizes, no tasks.
+    or more, a parent that does not exist, neither files nor precedence. Raises InstanceError for
+    the rest: another version, wrong types, what is given twice, negative sizes, no tasks.
     """
     if not isinstance(data, Mapping):
         raise InstanceError(f"{name}: wanted an object, not {shown(data)}")
-    version = data.get("schemaVersion")
-    if version not in ("1.5", "1.6"):
-        raise InstanceError(
-            f"{name}: schemaVersion: wanted 1.5 or 1.6, not {shown(version)}; WfCommons' "
-            "wfcommons-migrate-instance.py brings older files up to date"
-        )
+    version = _version(data.get("schemaVersion"), name)
     where = f"{name}: workflow"
-    given: _Workflow = validate(_Workflow, data.get("workflow"), where)
     warnings: Warnings = defaultdict(list)
     try:
+        given = _structure(data.get("workflow"), version, where, warnings)
+        _check_tasks(given.specification.tasks)
         tasks, sizes = _joined(given, warnings)
         resolved = _resolve(tasks, sizes, warnings)
+        machines = _machines(given, warnings)
     except ValueError as error:
         raise InstanceError(f"{where}: {error}") from None
+    if not any(task.inputs or task.outputs or task.declared for task in resolved):
+        warnings["neither files nor precedence: all tasks are independent"].append(resolved[0].id)
     title = data.get("name")
     title = title[:200] if isinstance(title, str) and title else "workflow"
-    machines = 0 if given.execution is None else len(given.execution.machines)
-    return Workflow(title, str(version), resolved, sizes, by_kind(warnings), machines)
+    return Workflow(title, version, resolved, sizes, by_kind(warnings), machines)
 
 
-def _joined(workflow: _Workflow, warnings: Warnings) -> tuple[list[_Task], dict[str, int]]:
-    """The tasks with their run times, and the bytes of files."""
+def _version(given: object, name: str) -> str:
+    """Return the version that a file says, as text or, against the schema, as a number."""
+    said = str(given) if isinstance(given, float) else given
+    if said not in VERSIONS:
+        raise InstanceError(
+            f"{name}: schemaVersion: wanted one of {', '.join(VERSIONS)}, not {shown(given)}; "
+            "WfCommons' wfcommons-migrate-instance.py brings older files up to date"
+        )
+    return str(said)
+
+
+def _structure(data: object, version: str, where: str, warnings: Warnings) -> Structure:
+    """Return the ``workflow`` of a file of *version*."""
+    if version == "1.4":
+        return upgraded(data, where, warnings)
+    found: Structure = validate(Structure, data, where)
+    return found
+
+
+def _check_tasks(tasks: list[Task]) -> None:
+    """Raise ValueError where there are no tasks, or one is given twice."""
+    if not tasks:
+        raise ValueError("no tasks")
+    for name, count in Counter(task.id for task in tasks).items():
+        if count > 1:
+            raise ValueError(f"task id {shown(name)} is given twice")
+
+
+def _joined(workflow: Structure, warnings: Warnings) -> tuple[list[Task], dict[str, int]]:
+    """Return the tasks with their run times, and the bytes of files."""
     sizes: dict[str, int] = {}
     for file in workflow.specification.files:
         size = None if file.size is None else math.ceil(file.size)
         if size is not None and sizes.setdefault(file.id, size) != size:
             raise ValueError(f"file {shown(file.id)} has {sizes[file.id]} and {size} bytes")
+    _warn_of_repeats([file.id for file in workflow.specification.files], "a file", warnings)
     tasks = workflow.specification.tasks
     by_id = {task.id: task for task in tasks}
+    runs: dict[str, Task] = {}
     for run in workflow.execution.tasks if workflow.execution is not None else ():
+        first = runs.setdefault(run.id, run)
+        if first is not run:
+            raise ValueError(
+                f"execution: task {shown(run.id)} is given twice ({_seconds(first)} and "
+                f"{_seconds(run)}); leave out one"
+            )
         if run.id in by_id:
             task = by_id[run.id]
             task.runtime, task.cores = run.runtime, run.cores
@@ -127,14 +124,46 @@ def _joined(workflow: _Workflow, warnings: Warnings) -> tuple[list[_Task], dict[
     return tasks, sizes
 
 
+def _seconds(run: Task) -> str:
+    """Return the run time of *run* for a message."""
+    return "no run time" if run.runtime is None else f"{run.runtime:g} s"
+
+
+def _warn_of_repeats(ids: Iterable[str], what: str, warnings: Warnings) -> None:
+    """Warn of ids that are listed more than once."""
+    repeated = [name for name, count in Counter(ids).items() if count > 1]
+    if repeated:
+        warnings[f"{what} that is listed twice was taken once"] += repeated
+
+
+def _machines(workflow: Structure, warnings: Warnings) -> tuple[RecordedNode, ...]:
+    """Return the machines of the execution, each once, with their cores where they are told."""
+    given = [] if workflow.execution is None else workflow.execution.machines
+    found: dict[str, RecordedNode] = {}
+    names = [machine.name or f"n{place}" for place, machine in enumerate(given)]
+    for name, machine in zip(names, given, strict=True):
+        node = RecordedNode(name, _machine_cores(machine, name, warnings))
+        if found.setdefault(name, node) != node:
+            raise ValueError(f"execution: machine {shown(name)} is given twice, with other cores")
+    _warn_of_repeats(names, "a machine", warnings)
+    return tuple(found.values())
+
+
+def _machine_cores(machine: Machine, name: str, warnings: Warnings) -> int | None:
+    """Return the cores that a file tells of *machine*, None where it does not."""
+    cores = None if machine.cpu is None else machine.cpu.cores
+    if cores is None:
+        return None
+    if cores < 1 or cores != int(cores):
+        warnings["a machine's coreCount is no whole number of 1 or more, and not used"].append(name)
+        return None
+    return int(cores)
+
+
 def _resolve(
-    given: list[_Task], sizes: dict[str, int], warnings: Warnings
+    given: list[Task], sizes: dict[str, int], warnings: Warnings
 ) -> tuple[WorkflowTask, ...]:
     """Tasks with distinct inputs, known sizes and declared parents."""
-    seen = Counter(task.id for task in given)
-    twice = next((name for name, count in seen.items() if count > 1), None)
-    if twice is not None or not given:
-        raise ValueError("no tasks" if not given else f"task id {shown(twice)} is given twice")
     declared = _declared(given, warnings)
     tasks = []
     warnings["a file of 0 bytes"] += [file for file, size in sizes.items() if size == 0]
@@ -167,7 +196,7 @@ def _resolve(
     return tuple(tasks)
 
 
-def _declared(given: list[_Task], warnings: Warnings) -> dict[str, dict[str, None]]:
+def _declared(given: list[Task], warnings: Warnings) -> dict[str, dict[str, None]]:
     """Ordered sets of parents that are declared at either end."""
     parents: dict[str, dict[str, None]] = {task.id: {} for task in given}
     for task in given:

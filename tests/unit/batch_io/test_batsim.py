@@ -65,6 +65,19 @@ SPREAD = {"generation_strategy": "DefinedAmountsSpreadUniformly"}
          [(32, 0, 1)]),
         ({"type": "composed", "seq": ["wait", "out"], "repeat": 3}, [(4, 20, 3)]),
         ({"type": "composed", "seq": ["out", "wait"], "repeat": 2}, [(0, 20, 1), (4, 20, 1), (4, 0, 1)]),
+        # "nb" is what "repeat" was called: 4 x 4 s.
+        ({"type": "composed", "seq": ["wait"], "nb": 4}, [(16, 0, 1)]),
+        ({"type": "composed", "seq": ["wait"], "nb": 4, "repeat": 4}, [(16, 0, 1)]),
+        ({"type": "sequential_composition", "seq": ["wait"], "repeat": 2}, [(8, 0, 1)]),
+        # 2 nodes: 4 MB to the other one, 4 s; in total 6e6 / 2 operations and 4 MB / 2.
+        ({"type": "ptask_homogeneous", "cpu": 1e6, "com": 4e6}, [(4, 0, 1)]),
+        ({"type": "ptask_homogeneous", "cpu": 6e6, "com": 4e6,
+          "generation_strategy": "defined_amount_spread_uniformly"}, [(3, 0, 1)]),
+        ({"type": "ptask_homogeneous", "cpu": 6e6, "com": 4e6,
+          "generation_strategy": "defined_amount_used_for_each_value"}, [(6, 0, 1)]),
+        ({"type": "msg_par_hg", "cpu": 7e6, "com": 0}, [(7, 0, 1)]),
+        ({"type": "ptask_data_staging_between_storages", "nb_bytes": 77, "from": "a", "to": "b"},
+         [(0, 77, 1)]),
         ({"type": "composed", "seq": []}, [(0, 0, 1)]),
         ({"type": "composed", "seq": ["wait"], "repeat": 0}, [(0, 0, 1)]),
     ],
@@ -170,6 +183,16 @@ def broken(**changes: Any) -> dict[str, Any]:
         (workload({"type": "composed", "seq": "wait"}), "seq: input should be a valid list"),
         (workload({"type": "composed", "seq": ["wait"], "repeat": -1}), "repeat"),
         (workload({"type": "composed", "seq": ["wait", "wait"] * 60_000}), "more than 100000 phases"),
+        (workload({"type": "composed", "seq": ["wait"], "nb": 2, "repeat": 3}),
+         "profile 'p': nb and repeat: 2 and 3"),
+        (workload({"type": "composed", "seq": ["wait"], "nb": 1.5}), "nb: must be a whole number"),
+        (workload({"type": "composed", "nb": 2}), "seq: missing"),
+        (workload({"type": "ptask_homogeneous", "generation_strategy": "even"}),
+         "generation_strategy: wanted DefinedAmountsUsedForEachValue or"),
+        (workload({"type": "parallel_homogeneous_pfs", "size": 9}), "both are missing"),
+        (workload({"type": "data_staging"}), "nb_bytes: missing"),
+        (workload({"type": "ptask"}), "cpu, com: both are missing"),
+        (workload({"type": "parallel_homogeneous", "bb": 9}), "cpu, com: both are missing"),
         (workload(3), "profile 'p': top level: must be an object, not 3"),
     ],
 )  # fmt: skip
@@ -177,6 +200,22 @@ def test_refused(data: Any, what: str) -> None:
     with pytest.raises(InstanceError) as caught:
         batch_io_from_batsim(data, "w.json")
     assert what in str(caught.value)
+
+
+def test_keys_that_are_not_read_are_named_once() -> None:
+    data = workload({"type": "composed", "seq": ["wait"], "repaet": 3, "cpu": 7})
+    data["jobs"][0]["wall_time"] = 9
+    data["jobs"].append({"id": "b", "subtime": 0, "res": 2, "profile": "p", "deadline": 1})
+    data["nbres"] = 12
+    data["profiles"]["p"].update(ret=1, command="sleep")
+    said = [text for text in batch_io_from_batsim(data, "w.json").warnings if "not read" in text]
+    assert said == [
+        "w.json: key 'nbres' is not read",
+        "w.json: key 'deadline' of jobs is not read: b",
+        "w.json: key 'wall_time' of jobs is not read (did you mean 'walltime'?): a",
+        "w.json: key 'cpu' of profiles is not read: p",
+        "w.json: key 'repaet' of profiles is not read (did you mean 'repeat'?): p",
+    ]
 
 
 def test_platform_must_be_positive() -> None:

@@ -195,9 +195,11 @@ def test_bad_observations_are_refused(arguments: tuple[bool, bool, float], messa
 
 
 def test_bad_monitors_are_refused() -> None:
-    with pytest.raises(UsageError, match=r"2 to [0-9]* processors, not 1"):
+    with pytest.raises(
+        UsageError, match=r"processors of a gang: wanted a whole number from 2 to [0-9]*, not 1"
+    ):
         GangednessMonitor(1)
-    with pytest.raises(UsageError, match="thresholds"):
+    with pytest.raises(UsageError, match="threshold: "):
         GangednessMonitor(4, threshold=0)
 
 

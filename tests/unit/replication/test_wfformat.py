@@ -122,7 +122,7 @@ def test_a_machine_that_is_given_is_not_called_invented():
     some = problem_from_wfformat(data, "x", machine=Machine(nodes=2, disk="1GB", speed=1))
     assert _said(some, "invented machine") == [
         "invented machine: 12.5 MB/s from remote storage, link shared, 1 GB/s between nodes "
-        "(not given; the file's machines (2) are not used)"
+        "(not given; the file has none)"
     ]
     given = {"nodes": 2, "cores": 2, "disk": "1GB", "speed": 1, "remote_rate": 1e6,
              "replica_rate": 1e9, "link": "shared"}  # fmt: skip
@@ -141,6 +141,70 @@ def test_a_circle_is_harmless_only_where_precedence_is_dropped():
         problem_from_wfformat(data, "x")
 
 
+def _runs(data: dict[str, Any]) -> list[dict[str, Any]]:
+    return data["workflow"]["execution"]["tasks"]
+
+
+def _machines(data: dict[str, Any], *told: tuple[str, int | None]) -> dict[str, Any]:
+    """*data* with machines of these names and cores."""
+    data["workflow"]["execution"]["machines"] = [
+        {"nodeName": name} if cores is None else {"nodeName": name, "cpu": {"coreCount": cores}}
+        for name, cores in told
+    ]
+    return data
+
+
+def test_the_machines_of_the_file_are_the_nodes_unless_others_are_asked_for():
+    """x has 8 cores, y 2; a task takes one core unless the file says more."""
+    data = _machines(v15(), ("x", 8), ("y", 2))
+
+    def nodes(**machine: Any) -> list[tuple[str, int]]:
+        problem = problem_from_wfformat(data, "w", machine=Machine(**machine))
+        return [(node.id, node.cores) for node in problem.nodes]
+
+    assert nodes() == nodes(disk="1GB") == [("x", 8), ("y", 2)]
+    assert nodes(cores=5) == [("x", 5), ("y", 5)]
+    assert nodes(nodes=3) == [("n0", 1), ("n1", 1), ("n2", 1)]
+    _machines(data, ("x", 8), ("y", 8))
+    assert nodes(nodes=3) == [("n0", 8), ("n1", 8), ("n2", 8)]
+    batch = flat(data, "w")
+    assert [(node.id, node.cores) for node in batch.nodes] == [("x", 1), ("y", 1)]
+    told = problem_from_wfformat(data, "w")
+    assert _said(told, "the nodes are the 2 machines that the file names, with their cores")
+    assert "4 nodes" not in told.meta["synthetic"]["machine"]
+
+
+def test_machines_narrower_than_a_task_and_odd_ones_are_told():
+    data = _machines(v15(), ("x", 2), ("y", None))
+    _runs(data)[1]["coreCount"] = 6
+    problem = problem_from_wfformat(data, "w")
+    assert [node.cores for node in problem.nodes] == [6, 6]
+    assert _said(problem, "the machines have at most 2 cores, raised to the 6 that one task takes")
+    problem = problem_from_wfformat(_machines(v15(), ("x", 0), ("y", 4), ("y", 4)), "w")
+    assert [(node.id, node.cores) for node in problem.nodes] == [("x", 1), ("y", 4)]
+    assert _said(problem, "a machine's coreCount is no whole number of 1 or more, and not used: x")
+    assert _said(problem, "a machine that is listed twice was taken once: y")
+
+
+def test_a_version_as_a_number_is_read_and_a_file_listed_twice_is_told():
+    data = v15()
+    data["schemaVersion"] = 1.5
+    _spec(data)["files"].append({"id": "nt", "sizeInBytes": 500})
+    problem = problem_from_wfformat(data, "w")
+    assert problem.meta["source"] == "WfFormat 1.5" and len(problem.files) == 7
+    assert _said(problem, "a file that is listed twice was taken once: nt")
+
+
+def test_neither_files_nor_precedence_is_warned_of():
+    data = v15()
+    assert not _said(problem_from_wfformat(data, "w"), "neither files")
+    for task in _spec(data)["tasks"]:
+        task.update(inputFiles=[], outputFiles=[], parents=[], children=[])
+    assert _said(problem_from_wfformat(data, "w"), "neither files nor precedence: all tasks are")
+    _spec(data)["tasks"][1]["parents"] = ["s"]
+    assert not _said(problem_from_wfformat(data, "w"), "neither files")
+
+
 def _broken(change) -> dict[str, Any]:
     data = v15()
     change(data)
@@ -151,8 +215,20 @@ def _broken(change) -> dict[str, Any]:
     ("data", "words"),
     [
         ([], "wanted an object, not \\[\\]"),
-        ({}, "wanted 1.5 or 1.6, not None"),
-        ({"schemaVersion": "1.4"}, "not '1.4'; WfCommons' wfcommons-migrate-instance.py"),
+        ({}, "wanted one of 1.4, 1.5, 1.6, not None"),
+        ({"schemaVersion": "1.3"}, "not '1.3'; WfCommons' wfcommons-migrate-instance.py"),
+        ({"schemaVersion": 1.45}, "wanted one of 1.4, 1.5, 1.6, not 1.45"),
+        ({"schemaVersion": True}, "wanted one of 1.4, 1.5, 1.6, not True"),
+        (
+            _broken(lambda d: _runs(d).append({"id": "b1", "runtimeInSeconds": 7})),
+            r"execution: task 'b1' is given twice \(2 s and 7 s\)",
+        ),
+        (_broken(lambda d: _runs(d).append({"id": "b1"})), r"twice \(2 s and no run time\)"),
+        (_broken(lambda d: _spec(d)["tasks"].append(_spec(d)["tasks"][0])), "'s' is given twice"),
+        (
+            _broken(lambda d: _machines(d, ("x", 4), ("x", 8))),
+            "machine 'x' is given twice, with other cores",
+        ),
         ({"schemaVersion": "1.5"}, "workflow: .*must be an object"),
         ({"schemaVersion": "1.5", "workflow": {"specification": {}}}, "no tasks"),
         (_broken(lambda d: _spec(d)["tasks"][1].update(id="s")), "'s' is given twice"),

@@ -1,0 +1,97 @@
+"""Checks of what an embedded object is told: refused at the call, in one line that names the value.
+
+A scheduler that passes None, NaN or a fraction learns of it where it does so, and not at a later
+decision that would fail for it.
+"""
+
+import math
+from collections.abc import Collection
+from numbers import Integral, Real
+from typing import TypeVar
+
+from ioopt.errors import UsageError
+from ioopt.options import shown
+
+K = TypeVar("K")
+
+SHORTEST_SECONDS = 1e-9
+"""Times by which queues divide are no shorter."""
+
+
+def is_real(value: object) -> bool:
+    """Whether *value* is a number other than NaN; a switch is none."""
+    return isinstance(value, Real) and not isinstance(value, bool) and not math.isnan(value)
+
+
+def seconds(value: object, what: str) -> float:
+    """Return a time as a float; UsageError unless it is a finite number."""
+    if not is_real(value) or not math.isfinite(value):  # type: ignore[arg-type]
+        raise UsageError(f"{what}: wanted a number of seconds, not {shown(value)}")
+    return float(value)  # type: ignore[arg-type]
+
+
+def duration(value: object, what: str) -> float:
+    """Return a length of time as a float, infinity included; UsageError for less than 1 ns."""
+    if not is_real(value) or not value >= SHORTEST_SECONDS:  # type: ignore[operator]
+        raise UsageError(f"{what}: wanted more than 0 seconds, not {shown(value)}")
+    return float(value)  # type: ignore[arg-type]
+
+
+def number(value: object, what: str) -> float:
+    """Return a finite number of 0 or more as a float; UsageError for anything else."""
+    if not is_real(value) or not 0 <= value < math.inf:  # type: ignore[operator]
+        raise UsageError(f"{what}: wanted a number of 0 or more, not {shown(value)}")
+    return float(value)  # type: ignore[arg-type]
+
+
+def whole(value: object, what: str, least: int, most: int) -> int:
+    """Return a whole number from *least* to *most*; UsageError for anything else."""
+    good = isinstance(value, Integral) and not isinstance(value, bool)
+    if not good or not least <= value <= most:  # type: ignore[operator]
+        raise UsageError(
+            f"{what}: wanted a whole number from {least} to {most}, not {shown(value)}"
+        )
+    return int(value)  # type: ignore[call-overload]
+
+
+def name(value: object, what: str) -> str:
+    """Return a name; UsageError unless it is text."""
+    if not isinstance(value, str) or not value:
+        raise UsageError(f"{what}: wanted a name, not {shown(value)}")
+    return value
+
+
+def key(value: K, what: str) -> K:
+    """Return what something is known by; UsageError for None and for what cannot be looked up."""
+    try:
+        hash(value)
+        known = value is not None
+    except TypeError:
+        known = False
+    if not known:
+        raise UsageError(f"{what}: wanted a name")
+    return value
+
+
+def deadline(value: object) -> float | None:
+    """Return a deadline in seconds, None for none; UsageError for anything else."""
+    if value is None:
+        return None
+    if not is_real(value):
+        raise UsageError(f"deadline: wanted a number of seconds or None, not {shown(value)}")
+    return float(value)  # type: ignore[arg-type]
+
+
+def usable_deadline(value: object) -> tuple[float | None, tuple[str, ...]]:
+    """Return a deadline for a call that never raises: one that is none is left out, with a note."""
+    try:
+        return deadline(value), ()
+    except UsageError as error:
+        return None, (f"{error}; it is left out",)
+
+
+def names(values: object, what: str) -> Collection[object]:
+    """Return several values; UsageError for text, or for what cannot be gone through."""
+    if isinstance(values, str) or not isinstance(values, Collection):
+        raise UsageError(f"{what}: wanted a list, not {shown(values)}")
+    return values

@@ -1,0 +1,136 @@
+"""WfFormat 1.4 in the form of 1.5: one list of tasks becomes a specification and an execution.
+
+In 1.4 a task has its files, cores and run time with it, and names its parents and children by their
+names; in 1.5 files are listed once and tasks refer to each other by ids. A task's new id is what
+WfCommons' own migration gives it: its name, with the old id added where the name lacks it.
+"""
+
+from collections import Counter
+from typing import Literal
+
+from pydantic import Field
+
+from ioopt.formats.native import shown, validate
+from ioopt.formats.report import Warnings
+from ioopt.formats.wfformat.schema import (
+    Cpu,
+    File,
+    Form,
+    Id,
+    Listed,
+    Machine,
+    Number,
+    Parts,
+    Size,
+    Structure,
+    Task,
+)
+
+
+class _File(Form):
+    name: Id
+    link: Literal["input", "output"]
+    path: str = ""
+    size: Size | None = Field(None, alias="sizeInBytes")
+
+    @property
+    def new_id(self) -> str:
+        return self.path + self.name
+
+
+class _Task(Form):
+    name: Id
+    id: Id | None = None
+    parents: Listed[Id] = Field([])
+    children: Listed[Id] = Field([])
+    files: Listed[_File] = Field([])
+    runtime: Number | None = Field(None, alias="runtimeInSeconds")
+    cores: Number | None = None
+
+    def new_id(self, place: int) -> str:
+        old = str(place) if self.id is None else self.id
+        known = self.id is not None and old in self.name
+        return self.name if known else f"{self.name}_{old}"
+
+    def linked(self, link: str) -> list[str]:
+        return [file.new_id for file in self.files if file.link == link]
+
+
+class _Cpu(Form):
+    count: Number | None = None
+
+
+class _Machine(Form):
+    name: Id | None = Field(None, alias="nodeName")
+    cpu: _Cpu | None = None
+
+
+class _Workflow(Form):
+    tasks: Listed[_Task] = Field([])
+    machines: Listed[_Machine] = Field([])
+
+
+def upgraded(data: object, where: str, warnings: Warnings) -> Structure:
+    """Return the ``workflow`` of a 1.4 file, *data*, in the form of 1.5.
+
+    Raises InstanceError for another form, ValueError for a name that stands for several tasks.
+    """
+    given: _Workflow = validate(_Workflow, data, where)
+    ids = [task.new_id(place) for place, task in enumerate(given.tasks)]
+    new_id = _references(given.tasks, ids)
+    structure: list[Task] = []
+    runs: list[Task] = []
+    for task, name in zip(given.tasks, ids, strict=True):
+        structure.append(
+            Task(
+                id=name,
+                reads=task.linked("input"),
+                writes=task.linked("output"),
+                waits=[new_id.get(other, other) for other in task.parents],
+                feeds=[new_id.get(other, other) for other in task.children],
+            )
+        )
+        runs.append(Task(id=name, runtime=task.runtime, cores=task.cores))
+    files = [File(id=name, size=size) for name, size in _sizes(given.tasks, warnings).items()]
+    machines = [
+        Machine(name=machine.name, cpu=Cpu(cores=machine.cpu and machine.cpu.count))
+        for machine in given.machines
+    ]
+    return Structure(
+        specification=Parts(tasks=structure, files=files),
+        execution=Parts(tasks=runs, machines=machines),
+    )
+
+
+def _references(tasks: list[_Task], ids: list[str]) -> dict[str, str]:
+    """Return the new id of each name and old id by which tasks may refer to each other."""
+    found: dict[str, str] = {}
+    for task, name in zip(tasks, ids, strict=True):
+        found[task.name] = name
+    for task, name in zip(tasks, ids, strict=True):
+        if task.id is not None:
+            found.setdefault(task.id, name)
+    names = Counter(task.name for task in tasks)
+    for task in tasks:
+        for other in (*task.parents, *task.children):
+            if names[other] > 1:
+                raise ValueError(
+                    f"task {shown(task.name)} refers to {shown(other)}, the name of "
+                    f"{names[other]} tasks"
+                )
+    return found
+
+
+def _sizes(tasks: list[_Task], warnings: Warnings) -> dict[str, float | None]:
+    """Return the bytes of each file; the largest, with a warning, where tasks name several."""
+    found: dict[str, float | None] = {}
+    for task in tasks:
+        for file in task.files:
+            known = found.setdefault(file.new_id, file.size)
+            if known is None or file.size is None or known == file.size:
+                found[file.new_id] = file.size if known is None else known
+            else:
+                what = "a file of several sizes has the largest of them"
+                warnings[what].append(file.new_id)
+                found[file.new_id] = max(known, file.size)
+    return found
