@@ -20,7 +20,7 @@ from typing import Self, get_args
 from ioopt.embed.guard import Guard, restoring
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.native import validate
-from ioopt.problems.base import Json
+from ioopt.problems.base import LARGEST, Json
 from ioopt.problems.work_directory import WorkDirectoryProblem
 from ioopt.sim.work_directory.dispatch import Dispatcher, Policy
 from ioopt.sim.work_directory.order import least_order
@@ -88,7 +88,7 @@ class WorkDirectory:
     def expect(self, files: Mapping[str, int]) -> None:
         """Better bytes of products, written or not."""
         for name, size in files.items():
-            if name not in self._product or type(size) is not int or size < 0:
+            if name not in self._product or type(size) is not int or not 0 <= size <= LARGEST:
                 raise InstanceError(f"file {name!r}: {size!r}: wanted bytes of a product")
         if files:
             self._log.append(("expect", [dict(files)]))

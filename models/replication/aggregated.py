@@ -15,7 +15,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from itertools import chain
 
-from ioopt.models.program import Number, Program, Term, collector_paused
+from ioopt.problems.base import collector_paused
+from ioopt.models.program import Number, Program, Term
 from ioopt.models.replication.static import Cycles, Moves, StaticInstance, loads
 
 
