@@ -12,8 +12,14 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ioopt.problems.base import LONGEST_SECONDS, Json
-from ioopt.problems.work_directory import Fault, Ticks, WorkDirectoryPlan, WorkDirectoryProblem
+from ioopt.problems.base import LONGEST_SECONDS, Json, collector_paused
+from ioopt.problems.work_directory import (
+    Fault,
+    Ticks,
+    WorkDirectoryPlan,
+    WorkDirectoryProblem,
+    WorkTask,
+)
 from ioopt.protocols import CheckReport
 from ioopt.result import violation
 
@@ -37,7 +43,6 @@ class Contents:
 
     def __init__(self, problem: WorkDirectoryProblem) -> None:
         self.use = 0
-        self.tasks = {task.id: task for task in problem.tasks}
         self.files = {file.id: file for file in problem.files}
         self.producer = {name: task.id for task in problem.tasks for name in task.outputs}
         self.waited_for: dict[str, int] = defaultdict(int)
@@ -45,20 +50,21 @@ class Contents:
             for name in (*task.outputs, *task.inputs):
                 self.waited_for[name] += 1
 
-    def written_by(self, task: str) -> int:
+    def written_by(self, task: WorkTask) -> int:
         """Return the bytes that enter when *task* starts: its outputs and its scratch."""
-        row = self.tasks[task]
-        return row.scratch_bytes + sum(self.files[name].bytes for name in row.outputs)
+        written = task.scratch_bytes
+        for name in task.outputs:
+            written += self.files[name].bytes
+        return written
 
-    def end(self, task: str) -> None:
+    def end(self, task: WorkTask) -> None:
         """Take out what no task needs once *task* has ended."""
-        row = self.tasks[task]
-        self.use -= row.scratch_bytes
-        for name in (*row.outputs, *row.inputs):
+        self.use -= task.scratch_bytes
+        for name in (*task.outputs, *task.inputs):
             self.waited_for[name] -= 1
-            over = not self.waited_for[name] and not self.files[name].keep
-            if over and name in self.producer:
-                self.use -= self.files[name].bytes
+            if not self.waited_for[name] and name in self.producer:
+                file = self.files[name]
+                self.use -= 0 if file.keep else file.bytes
 
 
 def replay(
@@ -93,7 +99,7 @@ def replay(
             area += inside.use * (then - now)
             now = then
             task = problem.tasks[k]
-            inside.end(task.id)
+            inside.end(task)
             idle += task.cores
             ended.add(task.id)
             steps[now] = inside.use
@@ -104,14 +110,15 @@ def replay(
         start = ticks.of(at)
         pass_to(start)
         task = problem.tasks[k]
-        written = inside.written_by(task.id)
+        written = inside.written_by(task)
         over = 0 if quota is None else inside.use + written - quota
         makers = (inside.producer[name] for name in task.inputs if name in inside.producer)
         missing = next((maker for maker in makers if maker not in ended), None)
         early = None if released[k] <= ticks.reach(start) else task.release_seconds
-        told = {"task": task.id, "seconds": ticks.seconds(start)}
         broken = _broken(early, missing, task.cores - idle, over)
-        violations += [{"kind": kind, **told, **more} for kind, more in broken.items()]
+        if broken:
+            told = {"task": task.id, "seconds": ticks.seconds(start)}
+            violations += [{"kind": kind, **told, **more} for kind, more in broken.items()]
         inside.use += written
         idle -= task.cores
         peak = max(peak, inside.use)
@@ -203,7 +210,8 @@ def check(
     """Check the starts of a plan, and recompute what it comes to."""
     chosen = WorkDirectoryPlan.model_validate(plan) if isinstance(plan, dict) else plan
     try:
-        found = replay(problem, chosen, (schedule or {}).get("actual_compute_seconds"))
+        with collector_paused():
+            found = replay(problem, chosen, (schedule or {}).get("actual_compute_seconds"))
     except Fault as fault:
         return CheckReport((violation("starts", fault.record["task"], str(fault)),))
     if found.violations:

@@ -6,7 +6,6 @@ Own model; its rules B1 to B15 stand in docs/rules/work-directory.md.
 from collections.abc import Iterable
 from decimal import Decimal
 from functools import cached_property
-from graphlib import TopologicalSorter
 from math import lcm
 from typing import Literal, Self
 
@@ -148,7 +147,8 @@ class WorkDirectoryProblem(base.Problem):
             for name in task.outputs:
                 if writer.setdefault(name, task.id) != task.id:
                     raise Fault("two producers", file=name, tasks=[writer[name], task.id])
-        if cycle := base.find_cycle(dict(enumerate(self.predecessors))):
+        if len(self.topological) < len(self.tasks):
+            cycle = base.find_cycle(dict(enumerate(self.predecessors)))
             raise Fault("circle", tasks=[self.tasks[k].id for k in cycle])
         for task in self.tasks:
             if task.cores > self.cores:
@@ -219,8 +219,26 @@ class WorkDirectoryProblem(base.Problem):
 
     @cached_property
     def topological(self) -> tuple[int, ...]:
-        """All tasks, each after its predecessors."""
-        return tuple(TopologicalSorter(dict(enumerate(self.predecessors))).static_order())
+        """All tasks, each after its predecessors; those of circles are left out.
+
+        First come those without predecessors, as they are first mentioned when each task is read
+        with its predecessors behind it; then each as soon as its last predecessor has come.
+        """
+        waits = [len(row) for row in self.predecessors]
+        after: list[list[int]] = [[] for _ in waits]
+        mentioned: dict[int, None] = {}
+        for k, row in enumerate(self.predecessors):
+            mentioned[k] = None
+            for p in row:
+                after[p].append(k)
+                mentioned[p] = None
+        found = [k for k in mentioned if not waits[k]]
+        for k in found:
+            for j in after[k]:
+                waits[j] -= 1
+                if not waits[j]:
+                    found.append(j)
+        return tuple(found)
 
     @cached_property
     def components(self) -> tuple[int, ...]:

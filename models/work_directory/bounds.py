@@ -80,10 +80,12 @@ def _through(
 
     Of a task that was not looked at, what it needs: its own bytes and its inputs.
     """
+    found = [own + size for own, size in zip(problem.own_bytes, inputs, strict=True)]
+    if deadline is not None and deadline.expired():
+        return found, False
     groups = defaultdict(list)
     for k in problem.topological:
         groups[problem.components[k]].append(k)
-    found = [own + size for own, size in zip(problem.own_bytes, inputs, strict=True)]
     for tasks in groups.values():
         if deadline is not None and deadline.expired():
             return found, False
@@ -191,6 +193,8 @@ def makespan_bounds(
         return Fraction(_sweep(scaled), per * ticks.per_second)
 
     path = max((a + b + c for a, b, c in zip(head, s, tail, strict=True)), default=0)
+    if deadline is not None and deadline.expired():
+        return MakespanBound(Fraction(path, ticks.per_second), Fraction(0), None, None, False)
     cores = [(head[k], tail[k], t.cores * s[k]) for k, t in enumerate(problem.tasks)]
     core_area = swept(cores, problem.cores)
     seconds = Fraction(path, ticks.per_second)

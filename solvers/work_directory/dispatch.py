@@ -64,9 +64,10 @@ class Settings(Record):
 
 @dataclass(frozen=True)
 class Question:
-    """The quota to keep, with the walk of safe runs; under ``measure`` ``peak_bytes`` the least known to do.
+    """The quota to keep; under ``measure`` ``peak_bytes`` the least that is known to do.
 
-    ``walk`` is None without a quota and where no order was found that keeps it.
+    ``order`` needs ``found`` bytes when its tasks run one at a time. Bounds are those for which
+    the ``deadline`` leaves time.
     """
 
     problem: WorkDirectoryProblem
@@ -75,8 +76,6 @@ class Question:
     least: PeakBound
     found: int
     order: list[int]
-    walk: Walk | None
-
     deadline: Deadline | None = None
 
     @classmethod
@@ -96,9 +95,15 @@ class Question:
         order = known(problem, deadline) if order is None else order
         found = sequential_peak(problem, order)
         quota = found if peak else problem.quota_bytes
-        walk = None if quota is None or found > quota else Walk(problem, order, quota)
         least = peak_bound(problem, deadline)
-        return cls(problem, quota, peak, least, found, order, walk, deadline)
+        return cls(problem, quota, peak, least, found, order, deadline)
+
+    @cached_property
+    def walk(self) -> Walk | None:
+        """The walk of safe runs; None without a quota, and where no order is known to keep it."""
+        if self.quota is None or self.found > self.quota:
+            return None
+        return Walk(self.problem, self.order, self.quota)
 
     @classmethod
     def asked(cls, problem: WorkDirectoryProblem, request: SolveRequest) -> Question:

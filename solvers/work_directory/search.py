@@ -16,7 +16,7 @@ from pydantic import Field
 
 from ioopt.errors import OutOfTime
 from ioopt.options import Deadline
-from ioopt.problems.base import Record
+from ioopt.problems.base import Record, collector_paused
 from ioopt.problems.work_directory import Fault, WorkDirectoryPlan, WorkDirectoryProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
@@ -82,7 +82,7 @@ class Search:
         self.rng = random.Random(request.options.seed)
         self.evaluated = 0
         self.first = [self.runs]
-        if not question.peak:
+        if not question.peak and not self.deadline.expired():
             order = least_order(question.problem, self.deadline)
             if sequential_peak(question.problem, order) < question.found:
                 other = Question.of(question.problem, order=order, deadline=self.deadline)
@@ -113,6 +113,8 @@ class Search:
             }
             begins = [at.get(task.id, 0) for task in self.question.problem.tasks]
             self.attempt(begins, quiet, None, until=part)
+        if self.best is not None and part.expired():
+            return
         if len(self.runs.length) > LARGE:
             for policy in BASIC:
                 self.attempt(policy, quiet, None, modes=(False,), until=part)
@@ -263,8 +265,9 @@ def search(question: Question, request: Asked, evaluations: int) -> Answer:
     """Return the best plan found with so many *evaluations* or until the deadline."""
     if refused := question.refused():
         return refused
-    found = Search(question, request)
-    found.begin()
+    with collector_paused():
+        found = Search(question, request)
+        found.begin()
     return found.answer(found.advance(evaluations, found.deadline))
 
 

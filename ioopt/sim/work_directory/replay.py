@@ -14,11 +14,12 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import accumulate
+from typing import NamedTuple
 
 from ioopt.errors import SimulationError
 from ioopt.models.work_directory.bounds import makespan_bounds, peak_bound
 from ioopt.options import Deadline
-from ioopt.problems.base import Json
+from ioopt.problems.base import Json, collector_paused
 from ioopt.problems.work_directory import Fault, Ticks, WorkDirectoryPlan, WorkDirectoryProblem
 from ioopt.protocols import Simulation
 from ioopt.sim.work_directory.directory import lengths
@@ -40,8 +41,7 @@ class CarriedOut:
     use: list[tuple[float, int]]
 
 
-@dataclass(frozen=True)
-class Held:
+class Held(NamedTuple):
     """Bytes (or cores) held from the start at place ``first`` until the start at place ``over``.
 
     They are no longer there right after the start at ``over``; ``left`` is the tick at which they
@@ -82,18 +82,16 @@ class Places:
             self.place[k] = place
         self.ends = [self.starts[self.place[k]] + span for k, span in enumerate(self.length)]
         self.makespan = max(self.ends, default=0)
-        self.over = [self._over(k) for k in range(len(self.ends))]
-        self.left = [self._left(k) for k in range(len(self.ends))]
+        self.over = [self._over(place, end) for place, end in zip(self.place, self.ends)]
+        self.left = [self._left(over, end) for over, end in zip(self.over, self.ends)]
 
-    def _over(self, k: int) -> int:
-        """Return the first place before which task *k* has ended."""
-        after_it = self.place[k] + 1
-        return max(after_it, bisect_left(self.reach, self.ends[k]))
+    def _over(self, place: int, end: int) -> int:
+        """Return the first place before which a task has ended that starts at *place*."""
+        return bisect_left(self.reach, end, lo=place + 1)
 
-    def _left(self, k: int) -> int:
-        """Return when what task *k* alone holds leaves: an instant begins at its start."""
-        over = self.over[k]
-        return self.ends[k] if over == len(self.starts) else min(self.ends[k], self.starts[over])
+    def _left(self, over: int, end: int) -> int:
+        """Return when what one task holds until place *over* leaves: an instant begins at its start."""
+        return end if over == len(self.starts) else min(end, self.starts[over])
 
     def bytes_held(self) -> list[Held]:
         """Return what is inside the directory (rule B2): scratch, and every product."""
@@ -228,36 +226,58 @@ def simulate(
     actual: Mapping[str, float] | None = None,
     deadline: Deadline | None = None,
 ) -> Simulation:
-    """Replay *plan* as :func:`carried_out` does, for a result.
+    """Replay *plan* as :func:`carried_out` does, for a result: with a *deadline*, without timeline.
 
     The metrics hold the bounds too, of the planned times: that of the makespan is left out where
     *actual* times replace them, and either where the *deadline* passes first.
     """
+    with collector_paused():
+        return _simulated(problem, plan, actual, deadline)
+
+
+def _simulated(
+    problem: WorkDirectoryProblem,
+    plan: WorkDirectoryPlan,
+    actual: Mapping[str, float] | None,
+    deadline: Deadline | None,
+) -> Simulation:
+    """Return metrics, schedule and timeline of the replay of *plan*."""
     found = carried_out(problem, plan, actual)
     quota = None if plan.ignore_quota else problem.quota_bytes
-    metrics = dict(found.metrics)
-    peak = peak_bound(problem, deadline)
-    if peak.complete:
-        metrics["peak_bound_bytes"] = peak.bound
-    if actual is None:
-        seconds = makespan_bounds(problem, quota, deadline)
-        if seconds.complete:
-            metrics["lower_bound_seconds"] = float(seconds.bound)
-    names = {k: problem.tasks[k].id for k in found.times}
+    metrics = {**found.metrics, **_bounds(problem, quota, deadline)}
+    if actual is not None:
+        metrics.pop("lower_bound_seconds", None)  # it is of the planned times
+    stages = [stage(task.id) for task in problem.tasks]
     rows = [
-        {"id": names[k], "start_seconds": a, "end_seconds": b, "stage": stage(names[k])}
+        {"id": problem.tasks[k].id, "start_seconds": a, "end_seconds": b, "stage": stages[k]}
         for k, (a, b) in found.times.items()
     ]
     schedule: Json = {"tasks": rows, "use": [list(step) for step in found.use]}
-    schedule |= {"quota_bytes": quota, "stages": _by_stage(problem, found)}
+    schedule |= {"quota_bytes": quota, "stages": _by_stage(problem, found, stages)}
     if actual is not None:
         schedule["actual_compute_seconds"] = dict(actual)
+    if deadline is not None:
+        return Simulation(schedule, metrics)
     parts = (
         Interval(a, b, f"sample {problem.samples[k] + 1}", "compute", problem.tasks[k].id)
         for k, (a, b) in found.times.items()
     )
     timeline = replace(Timeline.of(parts), counters={"bytes inside": found.use})
     return Simulation(schedule, metrics, timeline)
+
+
+def _bounds(problem: WorkDirectoryProblem, quota: int | None, deadline: Deadline | None) -> Json:
+    """Return what no peak and no makespan is below, as far as there is time for it."""
+    found: Json = {}
+    if deadline is not None and deadline.expired():
+        return found
+    peak = peak_bound(problem, deadline)
+    if peak.complete:
+        found["peak_bound_bytes"] = peak.bound
+    seconds = makespan_bounds(problem, quota, deadline)
+    if seconds.complete:
+        found["lower_bound_seconds"] = float(seconds.bound)
+    return found
 
 
 def stage(task: str) -> str:
@@ -269,12 +289,17 @@ def stage(task: str) -> str:
     return re.sub(r"( \(.*\)|#\d+|[._-]?(ID)?\d+(-\d+)?)+$", "", task) or task
 
 
-def _by_stage(problem: WorkDirectoryProblem, found: CarriedOut) -> dict[str, list[list[float]]]:
-    """(seconds, bytes) at each change of what the tasks of a stage wrote; of all but the largest as one."""
+def _by_stage(
+    problem: WorkDirectoryProblem, found: CarriedOut, stages: list[str]
+) -> dict[str, list[list[float]]]:
+    """Return (seconds, bytes) at each change of what the tasks of a stage wrote.
+
+    All but the largest of *stages* are one.
+    """
     last, changes = found.metrics["makespan_seconds"], defaultdict[str, Counter[float]](Counter)
     weight: dict[str, float] = defaultdict(float)
     for k, (start, end) in found.times.items():
-        name, held = stage(problem.tasks[k].id), [(problem.tasks[k].scratch_bytes, end)]
+        name, held = stages[k], [(problem.tasks[k].scratch_bytes, end)]
         for f in problem.outputs[k]:
             until = max([end, *(found.times[j][1] for j in problem.readers[f])])
             file = problem.products[f]
