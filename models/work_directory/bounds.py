@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
 from operator import or_
+from typing import Protocol
 
 import numpy as np
 
@@ -114,8 +115,9 @@ def _inside_with(
     for k in reversed(tasks):
         after[k] = reduce(or_, (after[j] for j in problem.successors[k]), bit[k])
     total = sum(problem.products[f].bytes for p in tasks for f in problem.outputs[p])
-    add = _bit_by_bit if len(tasks) <= FEW or total > MOST_EXACT else _all_bits
-    inside = [0] * len(tasks) if add is _bit_by_bit else np.zeros(len(tasks), dtype=np.int64)
+    inside: Inside = OneByOne(len(tasks))
+    if len(tasks) > FEW and total <= MOST_EXACT:
+        inside = AtOnce(len(tasks))
     for count, p in enumerate(tasks):
         if deadline is not None and count % 64 == 63 and deadline.expired():
             return None
@@ -123,22 +125,53 @@ def _inside_with(
             at = after[p] ^ bit[p]
             if not problem.products[f].keep:
                 at &= reduce(or_, (before[k] for k in problem.readers[f]), 0)
-            add(inside, at, problem.products[f].bytes)
-    return [int(size) for size in inside]
+            inside.add(at, problem.products[f].bytes)
+    return inside.sizes()
 
 
-def _bit_by_bit(inside: list[int], at: int, size: int) -> None:
-    """Add *size* wherever *at* has a bit."""
-    while at:
-        lowest = at & -at
-        inside[lowest.bit_length() - 1] += size
-        at ^= lowest
+class Inside(Protocol):
+    """Bytes by place, added to wherever a whole number has a bit."""
+
+    def add(self, at: int, size: int) -> None:
+        """Add *size* at each bit of *at*."""
+
+    def sizes(self) -> list[int]:
+        """Return the bytes by place."""
 
 
-def _all_bits(inside: np.ndarray, at: int, size: int) -> None:
-    """Do the same, of many bits at once."""
-    packed = np.frombuffer(at.to_bytes(-(-len(inside) // 8), "little"), np.uint8)
-    inside[np.unpackbits(packed, bitorder="little")[: len(inside)] > 0] += size
+class OneByOne:
+    """Add at one bit after the other: for few places, or more bytes than 64 bits hold."""
+
+    def __init__(self, count: int) -> None:
+        self.found = [0] * count
+
+    def add(self, at: int, size: int) -> None:
+        """Add *size* at each bit of *at*."""
+        while at:
+            lowest = at & -at
+            self.found[lowest.bit_length() - 1] += size
+            at ^= lowest
+
+    def sizes(self) -> list[int]:
+        """Return the bytes by place."""
+        return self.found
+
+
+class AtOnce:
+    """Add at all bits in one step, in 64-bit whole numbers."""
+
+    def __init__(self, count: int) -> None:
+        self.found = np.zeros(count, dtype=np.int64)
+
+    def add(self, at: int, size: int) -> None:
+        """Add *size* at each bit of *at*."""
+        count = len(self.found)
+        packed = np.frombuffer(at.to_bytes(-(-count // 8), "little"), np.uint8)
+        self.found[np.unpackbits(packed, bitorder="little")[:count] > 0] += size
+
+    def sizes(self) -> list[int]:
+        """Return the bytes by place."""
+        return [int(size) for size in self.found]
 
 
 def _sweep(items: list[Item]) -> int:
@@ -204,7 +237,7 @@ def makespan_bounds(
     if held is None:
         return MakespanBound(seconds, core_area, None, None, complete=False)
     byte_area = swept([(h, t, long * size) for h, t, long, size in held], quota)
-    crowds = []
+    crowds: list[Fraction] = []
     for j in range(1, DUAL_FUNCTIONS + 1):
         if deadline is not None and deadline.expired():
             return MakespanBound(

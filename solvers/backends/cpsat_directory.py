@@ -117,9 +117,7 @@ def program(
         model.new_fixed_size_interval_var(at, long, "") for at, long in zip(starts, s, strict=True)
     ]
     busy = [k for k in range(len(s)) if s[k] and sizes.cores[k]]
-    model.add_cumulative(
-        [spans[k] for k in busy], [sizes.cores[k] for k in busy], sizes.most_cores
-    )
+    model.add_cumulative([spans[k] for k in busy], [sizes.cores[k] for k in busy], sizes.most_cores)
     intervals: list[IntervalVar] = []
     amounts: list[int] = []
     hints = dict(enumerate(hint.values())) if hint else {}

@@ -10,8 +10,8 @@ from itertools import product
 
 from pydantic import Field
 
-from ioopt.models.work_directory.bounds import PeakBound, makespan_bounds, peak_bound
 from ioopt.errors import OutOfTime
+from ioopt.models.work_directory.bounds import PeakBound, makespan_bounds, peak_bound
 from ioopt.options import OVERTIME, OVERTIME_SECONDS, Deadline
 from ioopt.problems.base import Json, Record, collector_paused
 from ioopt.problems.work_directory import Fault, WorkDirectoryPlan, WorkDirectoryProblem
