@@ -98,10 +98,15 @@ class Question:
         least = peak_bound(problem, deadline)
         return cls(problem, quota, peak, least, found, order, deadline)
 
+    @property
+    def no_order_known(self) -> bool:
+        """Whether the order that is known needs more than the quota."""
+        return self.quota is not None and self.found > self.quota
+
     @cached_property
     def walk(self) -> Walk | None:
         """The walk of safe runs; None without a quota, and where no order is known to keep it."""
-        if self.quota is None or self.found > self.quota:
+        if self.quota is None or self.no_order_known:
             return None
         return Walk(self.problem, self.order, self.quota)
 
@@ -141,9 +146,7 @@ class Question:
 
         None where that needs more than the quota.
         """
-        if self.quota is not None and self.found > self.quota:
-            return None
-        return one_by_one(self.problem, self.order)
+        return None if self.no_order_known else one_by_one(self.problem, self.order)
 
     def plan(self, starts: Starts) -> WorkDirectoryPlan:
         """The plan of a run."""

@@ -48,11 +48,19 @@ def solve_auto(problem: WorkDirectoryProblem, request: Asked) -> Answer:
 def _solve(problem: WorkDirectoryProblem, request: Asked, thorough: bool) -> Answer:
     """Answer *request*; *thorough* runs of the search go on where there is no proof."""
     question = Question.asked(problem, request)
-    if not question.peak:
-        return question.refused() or _least_makespan(question, request, thorough)
-    order, bound = _least_peak(question, request)
-    question = Question.of(problem, peak=True, order=order, deadline=question.deadline)
+    refused = question.refused()
+    if refused:
+        return refused
+    bound = question.least.bound
+    if question.peak or question.no_order_known:
+        order, bound = _least_peak(question, request)
+        question = Question.of(problem, question.peak, order, question.deadline)
+    if question.quota is not None and bound > question.quota:
+        note = f"{bound} bytes are needed, {bound - question.quota} over the quota"
+        return Outcome(None, infeasible=True, notes=(f"{note}: CP-SAT's proof",))
     found = _least_makespan(question, request, thorough)
+    if not question.peak:
+        return found
     return replace(found, bound=float(bound), objective_name="peak_bytes")
 
 
