@@ -25,8 +25,9 @@ from ioopt.units import exact
 
 SEARCH_SHARE, EVALUATIONS = 0.3, 300
 """Part of the time, and runs, of the search that comes first."""
-PROOF_SHARE = 0.2
-"""Part of the time that ``auto`` gives to a first try of a proof, before the rest of its search."""
+QUICK, PROOF_SHARE = 12, 0.2
+"""Tasks up to which ``auto`` tries a proof before its search has ended, and in what part of the time.
+With more tasks it may take long, and ``auto`` would be behind ``search`` where time is short."""
 SMALL = 60
 """Tasks up to which ``auto`` asks for a proof."""
 PARAMETERS = {"symmetry_level": 0, "linearization_level": 2}
@@ -122,31 +123,28 @@ def _least_makespan(question: Question, request: Asked, thorough: bool) -> Answe
     deadline = request.deadline
     most = (request.settings or Settings()).evaluations
     search = Search(question, request)
+    proof = Proof(question, request, question.seconds, [])
     quick = deadline.within(deadline.remaining() * SEARCH_SHARE)
     search.begin()
-    stop = search.advance(min(EVALUATIONS, most), quick)
-    if search.proven():
-        return search.answer(stop)
-    proof = Proof(question, request, question.seconds, [])
-    first = deadline.remaining() * PROOF_SHARE if thorough else deadline.remaining()
-    proof.run(search, deadline.within(first))
-    if thorough and not proof.closed:
-        proof.stop = search.advance(most, deadline)
-        if not search.proven() and not deadline.expired():
-            proof.run(search, deadline)
+    proof.stop = search.advance(min(EVALUATIONS, most), quick)
+    if thorough:
+        if not search.proven() and len(question.problem.tasks) <= QUICK:
+            proof.run(search, deadline.within(deadline.remaining() * PROOF_SHARE))
+        if not proof.closed:
+            proof.stop = search.advance(most, deadline)
+    if not (search.proven() or proof.closed or (thorough and deadline.expired())):
+        proof.run(search, deadline)
     return _better(search, proof)
 
 
 def _better(search: Search, proof: Proof) -> Answer:
     """Return the quickest plan of both, with the bound that is proven."""
     found = search.answer(proof.stop)
+    if not proof.plans and not proof.infeasible:
+        return replace(found, bound=proof.seconds) if found.plan else found
     plans = [*proof.plans, *([found.plan] if found.plan else [])]
     if not plans:
-        if proof.infeasible:
-            return Outcome(
-                None, infeasible=True, notes=("no plan keeps the quota: CP-SAT's proof",)
-            )
-        return found
+        return Outcome(None, infeasible=True, notes=("no plan keeps the quota: CP-SAT's proof",))
     problem = search.question.problem
     length = {task.id: exact(task.compute_seconds) for task in problem.tasks}
     best = min(plans, key=lambda plan: max(exact(at) + length[name] for at, name in plan.starts))
