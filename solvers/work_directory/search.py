@@ -82,7 +82,7 @@ class Search:
         self.rng = random.Random(request.options.seed)
         self.evaluated = 0
         self.first = [self.runs]
-        if not question.peak and not self.deadline.expired():
+        if not question.peak and (question.no_order_known or not self.deadline.expired()):
             order = least_order(question.problem, self.deadline)
             if sequential_peak(question.problem, order) < question.found:
                 other = Question.of(question.problem, order=order, deadline=self.deadline)
@@ -131,7 +131,8 @@ class Search:
     def advance(self, evaluations: int, deadline: Deadline) -> StopReason:
         """Change the best point until there were so many *evaluations*, or a proof; say why it ended."""
         if self.best is None:
-            return StopReason.TIME if isinstance(self.fault, OutOfTime) else StopReason.FINISHED
+            late = isinstance(self.fault, OutOfTime) or deadline.expired()
+            return StopReason.TIME if late else StopReason.FINISHED
         while self.evaluated < evaluations and not self.proven():
             if deadline.expired():
                 return StopReason.TIME

@@ -38,7 +38,7 @@ def _uses(problem: WorkDirectoryProblem, order: Sequence[int]) -> list[int]:
 def reference_order(problem: WorkDirectoryProblem, deadline: Deadline | None = None) -> list[int]:
     """Return the one of the three orders with the least sequential peak, ties the first named.
 
-    Past the *deadline* no further one is made.
+    Past the *deadline* no further one is made once one keeps the quota.
     """
     return _least(problem, [(how, False) for how in ORDERS], deadline)
 
@@ -46,7 +46,7 @@ def reference_order(problem: WorkDirectoryProblem, deadline: Deadline | None = N
 def least_order(problem: WorkDirectoryProblem, deadline: Deadline | None = None) -> list[int]:
     """Return the reference order, or one sample after sample where that has a lesser peak.
 
-    Past the *deadline* no further one is made.
+    Past the *deadline* no further one is made once one keeps the quota.
     """
     wanted = [(how, False) for how in ORDERS]
     wanted += [(how, True) for how in ORDERS]
@@ -59,8 +59,10 @@ def _least(
     """Return the order of the least sequential peak, ties the first of those *wanted*."""
     best: list[int] = []
     least: int | None = None
+    quota = problem.quota_bytes
     for how, by_sample in wanted:
-        if least is not None and deadline is not None and deadline.expired():
+        will_do = least is not None and (quota is None or least <= quota)
+        if will_do and deadline is not None and deadline.expired():
             break
         order = sequential_order(problem, how, by_sample)
         peak = sequential_peak(problem, order)
