@@ -17,7 +17,7 @@ from snakemake_interface_scheduler_plugins.settings import SchedulerSettingsBase
 
 from ioopt.embed.selection import ReadyJob, load_solver, select
 from ioopt.errors import IooptError
-from ioopt.models.program import collector_paused
+from ioopt.problems.base import collector_paused
 from ioopt.options import Deadline
 from snakemake_scheduler_plugin_ioopt.data import DataOrder
 
