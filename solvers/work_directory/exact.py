@@ -30,6 +30,8 @@ QUICK, PROOF_SHARE = 12, 0.2
 With more tasks it may take long, and ``auto`` would be behind ``search`` where time is short."""
 SMALL = 60
 """Tasks up to which ``auto`` asks for a proof."""
+PROGRAM_SECONDS = 5e-4
+"""What a task takes to be written into the program: with less time than that none is written."""
 PARAMETERS = {"symmetry_level": 0, "linearization_level": 2}
 """Of CP-SAT: without the energy of the intervals in its relaxation four tasks may take minutes."""
 
@@ -71,7 +73,7 @@ def _least_peak(question: Question, request: Asked) -> tuple[list[int], int]:
     Times do not matter: all are 1 here.
     """
     problem, order, bound = question.problem, question.order, question.least.bound
-    if bound == question.found:
+    if bound == question.found or not _worth_writing(problem, request.deadline):
         return order, bound
     units = Scale.of_steps(len(order))
     sizes = Sizes.of(problem)
@@ -85,6 +87,11 @@ def _least_peak(question: Question, request: Asked) -> tuple[list[int], int]:
     if answer.bound is not None:
         bound = max(bound, round(answer.bound) * sizes.unit)
     return order, bound
+
+
+def _worth_writing(problem: WorkDirectoryProblem, deadline: Deadline) -> bool:
+    """Return whether the program can be written before the *deadline*."""
+    return deadline.remaining() > PROGRAM_SECONDS * len(problem.tasks)
 
 
 @dataclass
@@ -102,6 +109,9 @@ class Proof:
     def run(self, search: Search, deadline: Deadline) -> None:
         """Solve the program from the best plan of *search* until the *deadline*."""
         question, problem = self.question, self.question.problem
+        if not _worth_writing(problem, deadline):
+            self.stop = StopReason.TIME
+            return
         scale = Scale.of(problem)
         hint = _hint(search, scale)
         least = search.bound if scale.exact else 0
