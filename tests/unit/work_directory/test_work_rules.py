@@ -21,7 +21,7 @@ from ioopt.protocols import Incumbents, SolveRequest
 from ioopt.sim.work_directory.dispatch import Dispatcher, dispatch
 from ioopt.sim.work_directory.order import Walk, reference_order
 from ioopt.sim.work_directory.replay import Held, Places, carried_out, stage
-from ioopt.solvers.backends.cpsat_directory import Scale
+from ioopt.solvers.backends.cpsat_directory import Scale, Sizes, program
 from ioopt.solvers.work_directory import dispatch as solver
 from ioopt.solvers.work_directory.frontier import frontier
 from ioopt.solvers.work_directory.search import Settings
@@ -349,6 +349,11 @@ def test_b12_more_bytes_and_cores_than_64_bits_hold(tmp_path):
     rows = [f"T{k} 3 {f'f{k - 1} ' if k % 2 else ''}>f{k}:{half - 7 * k}" for k in range(20)]
     wide = {f"T{k}": {"cores": 10**18} for k in range(0, 20, 3)}
     problem = made(*rows, quota=10**18, cores=10**18, **wide)
+    sizes, scale = Sizes.of(problem), Scale.of(problem)
+    assert not sizes.exact and max(sum(sizes.products), sum(sizes.cores)) < 2**62
+    # 10**18 bytes hold two files, 10**18 // unit units two of half // unit: rounding keeps what fits
+    assert 2 * max(sizes.products) <= 10**18 // sizes.unit
+    assert program(problem, scale, sizes, 10**18, 0, None).validate() == ""
     result = ioopt.solve(problem, time_limit=1, settings={"evaluations": 20})
     assert result.status in ("optimal", "feasible"), result.notes
     assert not any("failed" in note for note in result.notes)
