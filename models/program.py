@@ -5,9 +5,7 @@ count time in whole units of ``unit`` seconds: CP-SAT takes them as they are, fl
 backends get seconds (:meth:`Program.in_seconds`).
 """
 
-import gc
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
@@ -41,18 +39,6 @@ class Row(NamedTuple):
     def terms(self) -> Iterator[Term]:
         """(variable, factor) pairs."""
         return zip(self.columns, self.factors)
-
-
-@contextmanager
-def collector_paused() -> Iterator[None]:
-    """Writing a model makes many objects and no garbage: the collector would only walk them."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 class Program:

@@ -11,12 +11,13 @@ from math import ceil
 from ioopt.options import Deadline, SolveOptions
 from ioopt.problems.base import Json
 from ioopt.problems.work_directory import Fault, WorkDirectoryPlan, WorkDirectoryProblem
-from ioopt.protocols import SolveRequest
-from ioopt.sim.work_directory.dispatch import Dispatcher, dispatch
-from ioopt.sim.work_directory.order import least_order, sequential_peak
+from ioopt.protocols import Outcome, SolveRequest
+from ioopt.result import Status
+from ioopt.sim.work_directory.dispatch import Dispatcher, dispatch, named
+from ioopt.sim.work_directory.order import least_order
 from ioopt.sim.work_directory.replay import carried_out
-from ioopt.solvers.work_directory.dispatch import Question, Runs, quickest
-from ioopt.solvers.work_directory.frontier import SHARES, frontier, unlimited
+from ioopt.solvers.work_directory.dispatch import Question, Runs, one_by_one, quickest
+from ioopt.solvers.work_directory.frontier import SHARES, frontier, no_worse, unlimited
 from ioopt.solvers.work_directory.search import Settings, search
 
 Request = SolveRequest[Settings, WorkDirectoryPlan]
@@ -36,9 +37,10 @@ def answer(
     caps: bool = False,
     noise: tuple[float, float] | None = None,
 ) -> Json:
-    """All that is asked about *problem*, as plain data; the *deadline* counts all of it.
+    """Return all that is asked about *problem* as plain data; the *deadline* counts all of it.
 
-    *caps*: also of Nextflow. *noise*: also standard deviations of the logarithms of times and of sizes.
+    *caps*: also of Nextflow. *noise*: also standard deviations of the logarithms of times and of
+    sizes. Every makespan is that of a plan of the whole instance that was replayed.
     """
 
     def request(share: float) -> Request:
@@ -47,51 +49,92 @@ def answer(
     def part(share: float) -> Deadline:
         return deadline.within(share * deadline.remaining())
 
-    quota, free, order = problem.quota_bytes, unlimited(problem), least_order(problem)
-    question, found = Question.of(problem, order=order), sequential_peak(problem, order)
-    seconds = sum(task.compute_seconds for task in problem.tasks)
-    seconds += max((task.release_seconds for task in problem.tasks), default=0.0)
-    one_by_one = {"makespan_seconds": seconds, "peak_bytes": found}
-    least = {"found_bytes": found, "bound_bytes": question.least.bound, "task": question.least.task}
+    quota, free, order = problem.quota_bytes, unlimited(problem), least_order(problem, deadline)
+    question = Question.of(problem, order=order, deadline=deadline)
+    least = {
+        "found_bytes": question.found,
+        "bound_bytes": question.least.bound,
+        "task": question.least.task,
+    }
     told: Json = {
-        "format": "ioopt/budget", "version": 1, "instance": problem.name, "cores": problem.cores,
-        "tasks": len(problem.tasks), "samples": len({*problem.samples} - {-1}), "quota_bytes": quota,
-        "least": least, "unlimited": free, "at_quota": None, "setting": None, "nextflow": None,
-        "batches": None, "noise": None, "notes": [],
-    }  # fmt: skip
+        "format": "ioopt/budget",
+        "version": 1,
+        "instance": problem.name,
+        "cores": problem.cores,
+        "tasks": len(problem.tasks),
+        "samples": len({*problem.samples} - {-1}),
+        "independent": independent(problem),
+        "quota_bytes": quota,
+        "least": least,
+        "unlimited": free,
+        "at_quota": None,
+        "setting": None,
+        "nextflow": None,
+        "noise": None,
+        "notes": [],
+    }
     plan = None
     if quota is not None:
         best = search(question, request(PLAN), Settings().evaluations)
         plan, told["notes"] = best.plan, [*best.notes]
-        met = {} if plan is None else carried_out(problem, plan).metrics
-        status = "infeasible" if best.infeasible else "unknown" if plan is None else "feasible"
-        row = {key: met.get(key) for key in ("makespan_seconds", "peak_bytes")}
-        told["at_quota"] = {"status": status, "bound": question.seconds, **row}
+        told["at_quota"] = _at_quota(problem, question, best)
     if plan is not None and question.walk is not None:
-        starts, cap, policy, _ = quickest(Runs(question), part(SETTING))
-        met = carried_out(problem, question.plan(starts)).metrics
-        told["setting"] = {"policy": policy, "in_flight": cap, **met}
-    quotas = {ceil(share * free["peak_bytes"]) for share in SHARES} | {found}
+        told["setting"] = _setting(problem, question, part(SETTING))
+    quotas = {ceil(share * free["peak_bytes"]) for share in SHARES} | {question.found}
     told["curve"] = frontier(problem, request(CURVE), sorted(quotas))
     if plan is not None and caps:
         told["nextflow"] = choose_caps(problem, plan, part(CAPS))
-        told["batches"] = batches(problem, part(CAPS))
     if told["setting"] and noise is not None:
         told["noise"] = noisy(problem, told["setting"], noise, deadline)
-    known = ("unlimited", "at_quota", "setting", "nextflow", "batches")
-    runs = [one_by_one, *(told[key] for key in known if told[key])]
-    for row in (*told["curve"], *([told["at_quota"]] if told["at_quota"] else [])):
+    known = ("unlimited", "at_quota", "setting", "nextflow")
+    runs = [told[key] for key in known if told[key] and told[key]["makespan_seconds"] is not None]
+    runs.append(_one_by_one(problem, order))
+    rows = [*told["curve"], *([told["at_quota"]] if told["at_quota"] else [])]
+    for row in rows:
         for run in runs:
-            no_worse(row, run, row.get("quota_bytes", quota))
+            no_worse(row, run)
+        if told["independent"] and row["status"] == Status.OPTIMAL:
+            row["status"] = str(Status.FEASIBLE)
     return told
 
 
-def no_worse(row: Json, run: Json, quota: int) -> None:
-    """Put *run* in *row* where it keeps *quota* and is quicker: a short search may find less than it."""
-    now, then = row["makespan_seconds"], run["makespan_seconds"]
-    if then is not None and run["peak_bytes"] <= quota and (now is None or then < now):
-        row |= {key: run[key] for key in ("makespan_seconds", "peak_bytes") if key in row}
-        row["status"] = "optimal" if then <= row["bound"] * (1 + 1e-9) else "feasible"
+def independent(problem: WorkDirectoryProblem) -> bool:
+    """Return whether *problem* comes from a record that does not say which tasks wait for which."""
+    recorded = "invented" in (problem.meta or {})
+    nothing_waits = recorded and len(problem.tasks) > 1 and not any(problem.predecessors)
+    return nothing_waits or any("independent" in line for line in problem.warnings)
+
+
+def _at_quota(
+    problem: WorkDirectoryProblem, question: Question, best: Outcome[WorkDirectoryPlan]
+) -> Json:
+    """Return what the *best* plan under the quota of *problem* comes to."""
+    row: Json = {
+        "status": str(Status.INFEASIBLE if best.infeasible else Status.UNKNOWN),
+        "quota_bytes": question.quota,
+        "bound": question.seconds,
+        "makespan_seconds": None,
+        "peak_bytes": None,
+    }
+    if best.plan is not None:
+        no_worse(row, carried_out(problem, best.plan).metrics)
+        row["status"] = str(Status.FEASIBLE)
+    return row
+
+
+def _setting(problem: WorkDirectoryProblem, question: Question, deadline: Deadline) -> Json | None:
+    """Return policy and samples in flight of the quickest safe run, its metrics beside; None if late."""
+    found = quickest(Runs(question), deadline)
+    if found.cap is None:
+        return None
+    met = carried_out(problem, question.plan(found.starts)).metrics
+    return {"policy": found.policy, "in_flight": found.cap, **met}
+
+
+def _one_by_one(problem: WorkDirectoryProblem, order: Sequence[int]) -> Json:
+    """Return the metrics of the tasks one at a time in *order*."""
+    plan = named(problem, problem.ticks, one_by_one(problem, order))
+    return carried_out(problem.model_copy(update={"quota_bytes": None}), plan).metrics
 
 
 def processes(problem: WorkDirectoryProblem) -> list[str]:
@@ -153,34 +196,15 @@ def choose_caps(problem: WorkDirectoryProblem, plan: WorkDirectoryPlan, deadline
     return min(rows, key=lambda row: (max(0, row["peak_bytes"] - quota), row["makespan_seconds"]))
 
 
-def batches(problem: WorkDirectoryProblem, deadline: Deadline) -> Json | None:
-    """The fewest runs, one after the other and of as many samples each, that keep the quota without caps."""
-    count = max(problem.samples, default=0) + 1
-    for size in sorted({-(-count // runs) for runs in range(2, count + 1)}, reverse=True):
-        met = []
-        for first in range(0, count, size):
-            rows = zip(problem.tasks, problem.samples)
-            tasks = [task for task, at in rows if first <= max(0, at) < first + size]
-            part = {"cores": problem.cores, "tasks": tuple(tasks), "files": problem.files}
-            met.append(unlimited(WorkDirectoryProblem(**part)))
-        peak = max(row["peak_bytes"] for row in met)
-        if peak <= (problem.quota_bytes or 0):
-            seconds = sum(row["makespan_seconds"] for row in met)
-            told = {"samples": size, "runs": len(met)}
-            return {**told, "makespan_seconds": seconds, "peak_bytes": peak}
-        if deadline.expired():
-            break
-    return None
-
-
 def nextflow_config(found: Json) -> str:
     """The text of a nextflow.config with the caps that an answer *found*."""
     caps, name = found["nextflow"], " ".join(found["instance"].split())
     forks = sorted(caps["forks"].items())
     rows = [f"    withName: '{process}' {{ maxForks = {cap} }}\n" for process, cap in forks]
+    assumed = ", if tasks were independent" if found["independent"] else ""
     return f"""\
 // {name}: simulated, {caps["makespan_seconds"]:.6g} s with at
-// most {caps["peak_bytes"]} bytes in work/. Files leave once no task needs them: nf-boost.
+// most {caps["peak_bytes"]} bytes in work/{assumed}. Files leave once no task needs them: nf-boost.
 plugins {{ id 'nf-boost' }}
 boost {{ cleanup = true }}
 executor {{ cpus = {found["cores"]}; queueSize = {caps["tasks"]} }}

@@ -1,28 +1,70 @@
-"""Checker of work directories: the replay of a plan says what it breaks and what it comes to (rules B3, B4).
+"""Checker of work directories: replay a plan, name what it breaks and measure it (rules B3, B4).
 
-Solvers dispatch, and state nothing of what this recomputes.
+A clock goes from start to start. It reads the instance by its ids, and is independent of the
+replay of ``ioopt simulate``, ``ioopt/sim/work_directory/replay.py``, which shares no code with
+it: a fault in one of the two shows as a difference between them.
 """
 
 from __future__ import annotations
 
 import heapq
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ioopt.problems.base import LONGEST_SECONDS, Json
-from ioopt.problems.work_directory import Fault, Ticks, WorkDirectoryPlan, WorkDirectoryProblem
+from ioopt.problems.base import LONGEST_SECONDS, Json, collector_paused
+from ioopt.problems.work_directory import (
+    Fault,
+    Ticks,
+    WorkDirectoryPlan,
+    WorkDirectoryProblem,
+    WorkTask,
+)
 from ioopt.protocols import CheckReport
 from ioopt.result import violation
 
 
 @dataclass(frozen=True)
 class Replayed:
-    """Violations as the rules name them; metrics, (start, end) by task and use at each change without any."""
+    """What a replay found.
+
+    ``violations`` as the rules name them, ``metrics``, (start, end) by task, and ``use`` at each
+    change of it.
+    """
 
     violations: list[Json]
     metrics: Json
     times: dict[int, tuple[float, float]]
     use: list[tuple[float, int]]
+
+
+class Contents:
+    """Keep what is inside the directory, by the ids of tasks and files (rule B2)."""
+
+    def __init__(self, problem: WorkDirectoryProblem) -> None:
+        self.use = 0
+        self.files = {file.id: file for file in problem.files}
+        self.producer = {name: task.id for task in problem.tasks for name in task.outputs}
+        self.waited_for: dict[str, int] = defaultdict(int)
+        for task in problem.tasks:
+            for name in (*task.outputs, *task.inputs):
+                self.waited_for[name] += 1
+
+    def written_by(self, task: WorkTask) -> int:
+        """Return the bytes that enter when *task* starts: its outputs and its scratch."""
+        written = task.scratch_bytes
+        for name in task.outputs:
+            written += self.files[name].bytes
+        return written
+
+    def end(self, task: WorkTask) -> None:
+        """Take out what no task needs once *task* has ended."""
+        self.use -= task.scratch_bytes
+        for name in (*task.outputs, *task.inputs):
+            self.waited_for[name] -= 1
+            if not self.waited_for[name] and name in self.producer:
+                file = self.files[name]
+                self.use -= 0 if file.keep else file.bytes
 
 
 def replay(
@@ -37,70 +79,79 @@ def replay(
     seconds, rows = compute_seconds(problem, actual), _rows(problem, plan)
     releases = [task.release_seconds for task in problem.tasks]
     ticks = Ticks([*seconds, *releases, *(start for start, _ in rows)])
+    length, released = ticks.all_of(seconds), ticks.all_of(releases)
     quota = None if plan.ignore_quota else problem.quota_bytes
-    idle, use, now, area, peak = problem.cores, 0, 0, 0, 0
-    awaited = [len(tasks) + 1 for tasks in problem.readers]
+    inside = Contents(problem)
+    idle, now, area, peak = problem.cores, 0, 0, 0
     running: list[tuple[int, int]] = []
-    ended: set[int] = set()
-    steps, violations = {0: 0}, []
+    ended: set[str] = set()
+    steps = {0: 0}
+    violations: list[Json] = []
     times: dict[int, tuple[int, int]] = {}
 
     def pass_to(instant: int) -> None:
         """End what ends up to *instant*, and add what is inside until then."""
-        nonlocal idle, use, now, area
-        while running and running[0][0] <= instant + ticks.slack:
+        nonlocal idle, now, area
+        reach = ticks.reach(instant)
+        while running and running[0][0] <= reach:
             end, k = heapq.heappop(running)
-            area, now = area + use * (min(end, instant) - now), min(end, instant)
-            use -= problem.tasks[k].scratch_bytes
-            for f in (*problem.inputs[k], *problem.outputs[k]):
-                awaited[f] -= 1
-                if not awaited[f] and not problem.products[f].keep:
-                    use -= problem.products[f].bytes
-            idle += problem.tasks[k].cores
-            ended.add(k)
-            steps[now] = use
-        area, now = area + use * (instant - now), instant
+            then = min(end, instant)
+            area += inside.use * (then - now)
+            now = then
+            task = problem.tasks[k]
+            inside.end(task)
+            idle += task.cores
+            ended.add(task.id)
+            steps[now] = inside.use
+        area += inside.use * (instant - now)
+        now = instant
 
-    for start, k in ((ticks.of(start), k) for start, k in rows):
+    for at, k in rows:
+        start = ticks.of(at)
         pass_to(start)
-        task, own = problem.tasks[k], problem.own_bytes[k]
-        over = 0 if quota is None else use + own - quota
-        missing = [problem.tasks[p].id for p in problem.predecessors[k] if p not in ended]
-        released = start + ticks.slack >= ticks.of(task.release_seconds)
-        at = {"task": task.id, "seconds": ticks.seconds(start)}
-        broken = _broken(
-            None if released else task.release_seconds, missing, task.cores - idle, over
-        )
-        violations += [{"kind": kind, **at, **told} for kind, told in broken.items()]
-        use += own
+        task = problem.tasks[k]
+        written = inside.written_by(task)
+        over = 0 if quota is None else inside.use + written - quota
+        makers = (inside.producer[name] for name in task.inputs if name in inside.producer)
+        missing = next((maker for maker in makers if maker not in ended), None)
+        early = None if released[k] <= ticks.reach(start) else task.release_seconds
+        broken = _broken(early, missing, task.cores - idle, over)
+        if broken:
+            told = {"task": task.id, "seconds": ticks.seconds(start)}
+            violations += [{"kind": kind, **told, **more} for kind, more in broken.items()]
+        inside.use += written
         idle -= task.cores
-        peak = max(peak, use)
-        steps[now] = use
-        times[k] = (start, start + ticks.of(seconds[k]))
+        peak = max(peak, inside.use)
+        steps[now] = inside.use
+        times[k] = (start, start + length[k])
         heapq.heappush(running, (times[k][1], k))
     makespan = max((end for _, end in times.values()), default=0)
     pass_to(makespan)
-    work = sum(task.cores * ticks.of(s) for task, s in zip(problem.tasks, seconds, strict=True))
+    work = sum(task.cores * length[k] for k, task in enumerate(problem.tasks))
+    kept = (file for file in problem.files if file.keep and file.id in inside.producer)
     metrics = {
         "makespan_seconds": ticks.seconds(makespan),
         "peak_bytes": peak,
         "byte_seconds": ticks.seconds(area),
         "mean_bytes": area / makespan if makespan else 0.0,
         "cores_busy": work / (problem.cores * makespan) if makespan else 0.0,
-        "kept_bytes": sum(file.bytes for file in problem.products if file.keep),
+        "kept_bytes": sum(file.bytes for file in kept),
     }
     spans = {k: (ticks.seconds(a), ticks.seconds(b)) for k, (a, b) in sorted(times.items())}
     changes = [(ticks.seconds(at), size) for at, size in steps.items()]
     return Replayed(violations, metrics, spans, changes)
 
 
-def _broken(release: float | None, missing: list[str], cores: int, size: int) -> Json:
-    """What a start breaks, in the order of rule B3: its release, a producer, *cores* or bytes over."""
+def _broken(release: float | None, missing: str | None, cores: int, size: int) -> Json:
+    """Return what a start breaks, in the order of rule B3.
+
+    Its *release*, a producer that is *missing*, *cores* over, bytes (*size*) over.
+    """
     broken: Json = {}
     if release is not None:
         broken["release"] = {"release": release}
-    if missing:
-        broken["producer"] = {"producer": missing[0]}
+    if missing is not None:
+        broken["producer"] = {"producer": missing}
     if cores > 0:
         broken["cores"] = {"over": cores}
     if size > 0:
@@ -109,7 +160,7 @@ def _broken(release: float | None, missing: list[str], cores: int, size: int) ->
 
 
 def _rows(problem: WorkDirectoryProblem, plan: WorkDirectoryPlan) -> list[tuple[float, int]]:
-    """The starts by seconds, equal ones as listed."""
+    """Return the starts by seconds, equal ones as listed."""
     seen: dict[int, float] = {}
     for seconds, name in plan.starts:
         k = problem.task_index.get(name, -1)
@@ -127,16 +178,22 @@ def _rows(problem: WorkDirectoryProblem, plan: WorkDirectoryPlan) -> list[tuple[
 def compute_seconds(
     problem: WorkDirectoryProblem, actual: Mapping[str, float] | None
 ) -> list[float]:
-    """Per task its compute seconds, the *actual* where given; :class:`Fault` for what is none."""
-    for name, seconds in (actual or {}).items():
-        if name not in problem.task_index or not 0 <= seconds <= LONGEST_SECONDS:
-            kind = "negative" if name in problem.task_index else "unknown task"
-            raise Fault(kind, task=name, **({"seconds": seconds} if kind == "negative" else {}))
-    return [(actual or {}).get(task.id, task.compute_seconds) for task in problem.tasks]
+    """Return the compute seconds of each task, the *actual* where given.
+
+    Raises :class:`Fault` for an unknown task and for seconds that are none.
+    """
+    given = dict(actual or {})
+    known = {task.id for task in problem.tasks}
+    for name, seconds in given.items():
+        if name not in known:
+            raise Fault("unknown task", task=name)
+        if not 0 <= seconds <= LONGEST_SECONDS:
+            raise Fault("negative", task=name, seconds=seconds)
+    return [given.get(task.id, task.compute_seconds) for task in problem.tasks]
 
 
 def said(row: Json) -> str:
-    """A violation in words."""
+    """Return a violation in words."""
     broken = {
         "release": "before its release at {} s",
         "producer": "before {!r}, which it reads from, has ended",
@@ -153,7 +210,8 @@ def check(
     """Check the starts of a plan, and recompute what it comes to."""
     chosen = WorkDirectoryPlan.model_validate(plan) if isinstance(plan, dict) else plan
     try:
-        found = replay(problem, chosen, (schedule or {}).get("actual_compute_seconds"))
+        with collector_paused():
+            found = replay(problem, chosen, (schedule or {}).get("actual_compute_seconds"))
     except Fault as fault:
         return CheckReport((violation("starts", fault.record["task"], str(fault)),))
     if found.violations:

@@ -133,14 +133,18 @@ def _rows(found: Json) -> Iterator[tuple[str, str]]:
     low, most = least["bound_bytes"], least["found_bytes"]
     counts = (counted(found[f"{what}s"], what) for what in ("task", "sample", "core"))
     yield "workflow", f"{found['instance']}: {', '.join(counts)}"
-    yield (
-        "least quota",
-        f"{_size(most)} ({'proven' if low == most else f'none below {_size(low)}'})",
-    )
+    assumed = "if tasks were independent"
+    if found["independent"]:
+        yield "tasks", "no DAG says which wait for which (--dag FILE): independent below"
+        why = assumed
+    else:
+        why = "proven" if low == most else f"none below {_size(low)}"
+    yield "least quota", f"{_size(most)} ({why})"
     yield "no quota", f"{_run(free)}, in order of submission"
     if at and at["makespan_seconds"] is not None:
         ratio = at["makespan_seconds"] / (free["makespan_seconds"] or 1.0)
-        yield f"at {_size(quota)}", f"{_run(at)}: {ratio:.2f} x; none below {_time(at['bound'])}"
+        why = assumed if found["independent"] else f"none below {_time(at['bound'])}"
+        yield f"at {_size(quota)}", f"{_run(at)}: {ratio:.2f} x; {why}"
     elif at:
         text = "cannot end" if at["status"] == "infeasible" else "no order found"
         yield f"at {_size(quota)}", f"{text}; {_size(max(0, most - quota))} more would do"
@@ -156,9 +160,6 @@ def _rows(found: Json) -> Iterator[tuple[str, str]]:
             text = (
                 f"no caps tried keep it, the least peak is {_size(caps['peak_bytes'])}: not written"
             )
-        if parts := found["batches"]:
-            each = f"{counted(parts['runs'], 'run')} of {counted(parts['samples'], 'sample')}"
-            text += f"; {each}: {_run(parts)}"
         yield "nextflow", text
     if noise := found["noise"]:
         text = f"{_time(noise['median_seconds'])}, at worst {_time(noise['worst_seconds'])}"

@@ -22,7 +22,7 @@ from ioopt.embed.guard import Guard, restoring
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.native import validate
 from ioopt.options import shown
-from ioopt.problems.base import Json
+from ioopt.problems.base import LARGEST, Json
 from ioopt.problems.work_directory import WorkDirectoryProblem
 from ioopt.sim.work_directory.dispatch import Dispatcher, Policy
 from ioopt.sim.work_directory.order import least_order
@@ -93,7 +93,7 @@ class WorkDirectory:
         if not isinstance(files, Mapping):
             raise InstanceError(f"files: wanted bytes by file, not {shown(files)}")
         for name, size in files.items():
-            if name not in self._product or type(size) is not int or size < 0:
+            if name not in self._product or type(size) is not int or not 0 <= size <= LARGEST:
                 raise InstanceError(f"file {name!r}: {size!r}: wanted bytes of a product")
         if files:
             self._log.append(("expect", [dict(files)]))

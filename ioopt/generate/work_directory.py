@@ -11,13 +11,13 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from ioopt.check.work_directory import replay
 from ioopt.generate import chosen_preset
 from ioopt.generate.replication import workflows
 from ioopt.problems.base import Count
 from ioopt.problems.replication import Task
 from ioopt.problems.work_directory import WorkDirectoryProblem, WorkFile, WorkTask
 from ioopt.sim.work_directory.dispatch import Dispatcher, dispatch
+from ioopt.sim.work_directory.replay import carried_out
 
 
 class Settings(workflows.Shape):
@@ -122,6 +122,7 @@ def generate(preset: str | None, settings: Mapping[str, object], seed: int) -> W
     title = f"{name}-{chosen.samples}x{chosen.cores}-s{seed}"
     parts = {"cores": chosen.cores, "name": title, "meta": meta}
     problem = of_workflow(draft.tasks, draft.files.items(), **parts).copies(chosen.samples)
-    peak = replay(problem, dispatch(problem, Dispatcher(problem))).metrics["peak_bytes"]
+    free = dispatch(problem, Dispatcher(problem))
+    peak = carried_out(problem, free).metrics["peak_bytes"]
     quota = math.ceil(peak * chosen.quota_share) if chosen.quota is None else chosen.quota
     return problem.model_copy(update={"name": title, "quota_bytes": quota})

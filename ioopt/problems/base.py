@@ -1,6 +1,8 @@
 """Shared base of all problem and plan classes: frozen, strict about keys, exact about errors."""
 
-from collections.abc import Container, Hashable, Iterable, Mapping
+import gc
+from collections.abc import Container, Hashable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from graphlib import CycleError, TopologicalSorter
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
@@ -152,6 +154,18 @@ def first_repeated(items: Iterable[Hashable]) -> tuple[int, int] | None:
             return seen[item], position
         seen[item] = position
     return None
+
+
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """Make many objects and no garbage: the collector would only walk them, again and again."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def find_cycle(predecessors: Mapping[int, Iterable[int]]) -> list[int]:

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ioopt.problems.base import Count, JobId, Name, NodeNumber, Real, Seconds
+from ioopt.problems.base import Amount, Count, JobId, Name, NodeNumber, Real, Seconds
 
 
 class Part(BaseModel):
@@ -179,11 +179,16 @@ class TaskSpan(Interval):
     stage: Name | None = None
 
 
+Step = tuple[Amount, Annotated[int, Field(ge=0, strict=True)]]
+"""An instant and the bytes inside from then on: sums of many times and of many sizes, which may
+be larger than any time or size of an instance."""
+
+
 class WorkDirectorySchedule(Part):
     """When tasks run, and (seconds, bytes) of the use at each change, also by stage of the workflow."""
 
     tasks: tuple[TaskSpan, ...]
-    use: tuple[tuple[Seconds, Count], ...] = ()
-    stages: dict[Name, tuple[tuple[Seconds, Count], ...]] = {}
+    use: tuple[Step, ...] = ()
+    stages: dict[Name, tuple[Step, ...]] = {}
     quota_bytes: Count | None = None
     actual_compute_seconds: dict[Name, Seconds] | None = None

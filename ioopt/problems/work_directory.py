@@ -4,19 +4,22 @@ Own model; its rules B1 to B15 stand in docs/rules/work-directory.md.
 """
 
 from collections.abc import Iterable
+from decimal import Decimal
 from functools import cached_property
-from graphlib import TopologicalSorter
 from math import lcm
 from typing import Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, ModelWrapValidatorHandler, model_validator
 
 from ioopt.errors import InstanceError, SimulationError
 from ioopt.problems import base
-from ioopt.units import exact
+from ioopt.units import EXACT_INTEGERS
 
 SAME_INSTANT = 10**9
-"""Times less than one part in that of a second apart are one instant."""
+"""Times no more than one part in that of a second apart are one instant."""
+FLOAT_PARTS = 2**50
+"""The start of a plan and an end that it waits for are sums of floats: together they are off by
+one part in 2**51 at most."""
 MOST_COPIED_TASKS = 1_000_000
 """Tasks that copies of a workflow may have together."""
 SHOWN = 5
@@ -46,28 +49,44 @@ class Fault(SimulationError, ValueError):
 
 
 class Ticks:
-    """Times as whole numbers of ticks, of which ``per_second`` make a second: sums are exact.
+    """Count times in whole ticks, of which ``per_second`` make a second: sums are exact.
 
-    ``slack`` is less than one instant: what is not more than that apart is together.
+    Only the *seconds* given can be counted. ``slack`` is one instant: times no more than
+    that apart are together.
     """
 
     def __init__(self, seconds: Iterable[float]) -> None:
-        self.per_second = lcm(*{exact(value).denominator for value in set(seconds)})
+        self._ratios = {value: _ratio(value) for value in set(seconds)}
+        self.per_second = lcm(*{below for _, below in self._ratios.values()})
         self.slack = self.per_second // SAME_INSTANT
 
     def of(self, seconds: float) -> int:
-        """*seconds*, one of those given, in ticks."""
-        return int(exact(seconds) * self.per_second)
+        """Return *seconds*, one of those given, in ticks."""
+        above, below = self._ratios[seconds]
+        return above * (self.per_second // below)
 
     def all_of(self, seconds: Iterable[float]) -> list[int]:
-        """Each of *seconds* in ticks."""
-        found = list(seconds)
-        known = {value: self.of(value) for value in set(found)}
-        return [known[value] for value in found]
+        """Return each of *seconds* in ticks."""
+        known = {value: self.of(value) for value in self._ratios}
+        return [known[value] for value in seconds]
 
     def seconds(self, ticks: int) -> float:
-        """The nearest float."""
+        """Return the nearest float."""
         return ticks / self.per_second
+
+    def reach(self, ticks: int) -> int:
+        """Return the last tick that is together with a start of a plan at *ticks*.
+
+        A plan holds floats: each may be off by what a float of that size cannot hold.
+        """
+        return ticks + self.slack + ticks // FLOAT_PARTS
+
+
+def _ratio(seconds: float) -> tuple[int, int]:
+    """Return the whole numbers whose quotient the decimal text of *seconds* means."""
+    if seconds == int(seconds) and abs(seconds) < EXACT_INTEGERS:
+        return int(seconds), 1
+    return Decimal(repr(float(seconds))).as_integer_ratio()
 
 
 class WorkTask(base.Lean):
@@ -107,6 +126,12 @@ class WorkDirectoryProblem(base.Problem):
     tasks: tuple[WorkTask, ...] = ()
     files: tuple[WorkFile, ...] = ()
 
+    @model_validator(mode="wrap")
+    @classmethod
+    def _read_at_once(cls, data: object, build: ModelWrapValidatorHandler[Self]) -> Self:
+        with base.collector_paused():
+            return build(data)
+
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         for what, items in (("task", self.tasks), ("file", self.files)):
@@ -124,7 +149,8 @@ class WorkDirectoryProblem(base.Problem):
             for name in task.outputs:
                 if writer.setdefault(name, task.id) != task.id:
                     raise Fault("two producers", file=name, tasks=[writer[name], task.id])
-        if cycle := base.find_cycle(dict(enumerate(self.predecessors))):
+        if len(self.topological) < len(self.tasks):
+            cycle = base.find_cycle(dict(enumerate(self.predecessors)))
             raise Fault("circle", tasks=[self.tasks[k].id for k in cycle])
         for task in self.tasks:
             if task.cores > self.cores:
@@ -195,8 +221,26 @@ class WorkDirectoryProblem(base.Problem):
 
     @cached_property
     def topological(self) -> tuple[int, ...]:
-        """All tasks, each after its predecessors."""
-        return tuple(TopologicalSorter(dict(enumerate(self.predecessors))).static_order())
+        """All tasks, each after its predecessors; those of circles are left out.
+
+        First come those without predecessors, as they are first mentioned when each task is read
+        with its predecessors behind it; then each as soon as its last predecessor has come.
+        """
+        waits = [len(row) for row in self.predecessors]
+        after: list[list[int]] = [[] for _ in waits]
+        mentioned: dict[int, None] = {}
+        for k, row in enumerate(self.predecessors):
+            mentioned[k] = None
+            for p in row:
+                after[p].append(k)
+                mentioned[p] = None
+        found = [k for k in mentioned if not waits[k]]
+        for k in found:
+            for j in after[k]:
+                waits[j] -= 1
+                if not waits[j]:
+                    found.append(j)
+        return tuple(found)
 
     @cached_property
     def components(self) -> tuple[int, ...]:

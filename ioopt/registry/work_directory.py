@@ -17,6 +17,7 @@ KINDS = (
         bound="ioopt.models.work_directory.bounds:least_makespan",
         simulate="ioopt.sim.work_directory.replay:simulate",
         follows=True,
+        limited_replay=True,
         beyond="ioopt.problems.work_directory:beyond",
         generate="ioopt.generate.work_directory:generate",
         plot="ioopt.plot.work_directory:plot_use",

@@ -15,8 +15,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from itertools import chain
 
-from ioopt.models.program import Number, Program, Term, collector_paused
+from ioopt.models.program import Number, Program, Term
 from ioopt.models.replication.static import Cycles, Moves, StaticInstance, loads
+from ioopt.problems.base import collector_paused
 
 
 class AggregatedModel:

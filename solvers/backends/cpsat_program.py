@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ioopt.errors import BackendFailureError, BackendMissingError
-from ioopt.models.program import Number, Program, collector_paused
+from ioopt.models.program import Number, Program
+from ioopt.problems.base import collector_paused
 from ioopt.result import Status, StopReason
 from ioopt.solvers.backends.answer import (
     LEAST_SECONDS,

@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ioopt.errors import BackendFailureError, BackendMissingError
-from ioopt.models.program import Program, collector_paused
+from ioopt.models.program import Program
+from ioopt.problems.base import collector_paused
 from ioopt.result import Status, StopReason
 from ioopt.solvers.backends.answer import (
     LEAST_SECONDS,

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ioopt.errors import BackendFailureError, BackendMissingError
-from ioopt.models.program import Number, Program, Row, collector_paused
+from ioopt.models.program import Number, Program, Row
+from ioopt.problems.base import collector_paused
 from ioopt.result import Status, StopReason
 from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
 from ioopt.solvers.backends.child import run_child

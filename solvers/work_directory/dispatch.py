@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from itertools import product
 
 from pydantic import Field
 
-from ioopt.models.work_directory.bounds import PeakBound, makespan_bound, peak_bound
-from ioopt.options import Deadline
-from ioopt.problems.base import Json, Record
+from ioopt.errors import OutOfTime
+from ioopt.models.work_directory.bounds import PeakBound, makespan_bounds, peak_bound
+from ioopt.options import OVERTIME, OVERTIME_SECONDS, Deadline
+from ioopt.problems.base import Json, Record, collector_paused
 from ioopt.problems.work_directory import Fault, WorkDirectoryPlan, WorkDirectoryProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
@@ -20,6 +22,37 @@ from ioopt.sim.work_directory.order import Walk, least_order, reference_order, s
 
 POLICIES: tuple[Policy, ...] = ("submission", "depth-first")
 Answer = Outcome[WorkDirectoryPlan]
+
+
+TASK_SECONDS = 5e-5
+"""What a task takes to be read, planned, replayed, checked and written, on a machine of 2020."""
+
+
+def require_time(problem: WorkDirectoryProblem, deadline: Deadline) -> None:
+    """Raise OutOfTime where the limit of the whole run is too short for any answer."""
+    needed = TASK_SECONDS * len(problem.tasks)
+    if needed > (1 + OVERTIME) * deadline.run_seconds + OVERTIME_SECONDS:
+        raise OutOfTime(
+            f"the time limit is too short for {len(problem.tasks)} tasks: to read them, to plan "
+            f"them one after the other and to check that takes about {needed:.2g} s"
+        )
+
+
+def first_answer(problem: WorkDirectoryProblem, deadline: Deadline) -> Deadline:
+    """Return until when to search: to read before, to replay and to check after takes the rest."""
+    return deadline.within(deadline.remaining() - TASK_SECONDS * len(problem.tasks))
+
+
+def one_by_one(problem: WorkDirectoryProblem, order: Sequence[int]) -> Starts:
+    """Return the starts of the tasks one at a time in *order*: the answer that takes no search."""
+    ticks, tasks = problem.ticks, problem.tasks
+    starts: Starts = []
+    now = 0
+    for k in order:
+        now = max(now, ticks.of(tasks[k].release_seconds))
+        starts.append((now, k))
+        now += ticks.of(tasks[k].compute_seconds)
+    return starts
 
 
 class Settings(Record):
@@ -31,9 +64,10 @@ class Settings(Record):
 
 @dataclass(frozen=True)
 class Question:
-    """The quota to keep, with the walk of safe runs; under ``measure`` ``peak_bytes`` the least known to do.
+    """The quota to keep; under ``measure`` ``peak_bytes`` the least that is known to do.
 
-    ``walk`` is None without a quota and where no order was found that keeps it.
+    ``order`` needs ``found`` bytes when its tasks run one at a time. Bounds are those for which
+    the ``deadline`` leaves time.
     """
 
     problem: WorkDirectoryProblem
@@ -42,22 +76,47 @@ class Question:
     least: PeakBound
     found: int
     order: list[int]
-    walk: Walk | None
+    deadline: Deadline | None = None
 
     @classmethod
     def of(
-        cls, problem: WorkDirectoryProblem, peak: bool = False, order: list[int] | None = None
+        cls,
+        problem: WorkDirectoryProblem,
+        peak: bool = False,
+        order: list[int] | None = None,
+        deadline: Deadline | None = None,
     ) -> Question:
-        """The quota of the problem, or with *peak* what *order* needs.
+        """Return the question of the problem's quota, or with *peak* of what *order* needs.
 
         *order* None is the reference order, with *peak* the one of the least peak that is known.
+        Past the *deadline* fewer orders are tried, and the bounds are weaker.
         """
         known = least_order if peak else reference_order
-        order = known(problem) if order is None else order
+        order = known(problem, deadline) if order is None else order
         found = sequential_peak(problem, order)
         quota = found if peak else problem.quota_bytes
-        walk = None if quota is None or found > quota else Walk(problem, order, quota)
-        return cls(problem, quota, peak, peak_bound(problem), found, order, walk)
+        least = peak_bound(problem, deadline)
+        return cls(problem, quota, peak, least, found, order, deadline)
+
+    @property
+    def no_order_known(self) -> bool:
+        """Whether the order that is known needs more than the quota."""
+        return self.quota is not None and self.found > self.quota
+
+    @cached_property
+    def walk(self) -> Walk | None:
+        """The walk of safe runs; None without a quota, and where no order is known to keep it."""
+        if self.quota is None or self.no_order_known:
+            return None
+        return Walk(self.problem, self.order, self.quota)
+
+    @classmethod
+    def asked(cls, problem: WorkDirectoryProblem, request: SolveRequest) -> Question:
+        """Return the question of a *request*; OutOfTime where its limit is too short to answer it."""
+        require_time(problem, request.deadline)
+        deadline = first_answer(problem, request.deadline)
+        with collector_paused():
+            return cls.of(problem, request.measure == "peak_bytes", deadline=deadline)
 
     def refused(self) -> Answer | None:
         """The answer where no plan exists; None where one may."""
@@ -73,9 +132,21 @@ class Question:
         return Fault("no order found", least=self.found, over=self.found - (self.quota or 0))
 
     @cached_property
+    def bound(self) -> Fraction:
+        """The seconds that no makespan under the quota is below."""
+        return makespan_bounds(self.problem, self.quota, self.deadline).bound
+
+    @property
     def seconds(self) -> float:
-        """What no makespan under the quota is below."""
-        return makespan_bound(self.problem, self.quota)
+        """The nearest float of the bound."""
+        return float(self.bound)
+
+    def one_by_one(self) -> Starts | None:
+        """Return the run of the tasks one by one in the order that is known.
+
+        None where that needs more than the quota.
+        """
+        return None if self.no_order_known else one_by_one(self.problem, self.order)
 
     def plan(self, starts: Starts) -> WorkDirectoryPlan:
         """The plan of a run."""
@@ -111,10 +182,11 @@ class Runs:
         in_flight: int | None = None,
         delays: Sequence[int] | None = None,
         until: int | None = None,
+        deadline: Deadline | None = None,
     ) -> Starts:
-        """The starts of one run; *delays* hold the tasks of each sample back.
+        """Return the starts of one run; *delays* hold the tasks of each sample back.
 
-        Raises Fault, also where the run would end after *until*.
+        Raises Fault, also where the run would end after *until*, and OutOfTime past the *deadline*.
         """
         question, releases = self.question, self.releases
         if safe and question.quota is not None and question.walk is None:
@@ -124,11 +196,18 @@ class Runs:
             releases = [at if s < 0 else max(at, delays[s]) for at, s in rows]
         dispatcher = Dispatcher(self.problem, rank, question.quota, safe, in_flight, question.walk)
         due = None if until is None else [until - rest for rest in self.rest]
-        return run(dispatcher, self.ticks, self.length, releases, due=due)
+        return run(dispatcher, self.ticks, self.length, releases, due=due, deadline=deadline)
 
     def makespan(self, starts: Starts) -> int:
         """The last end, in ticks."""
         return max((at + self.length[k] for at, k in starts), default=0)
+
+    def sequential(self) -> Starts:
+        """Return the tasks one at a time; Fault where no order is known that keeps the quota."""
+        starts = self.question.one_by_one()
+        if starts is None:
+            raise self.question.no_order()
+        return starts
 
     def in_flight(self) -> Iterator[tuple[int, Policy]]:
         """Every cap of samples in flight with both policies."""
@@ -139,13 +218,16 @@ def _policy(name: Policy) -> Callable[[WorkDirectoryProblem, SolveRequest], Answ
     def solve(
         problem: WorkDirectoryProblem, request: SolveRequest[Settings, WorkDirectoryPlan]
     ) -> Answer:
-        """One run of the policy."""
-        question, told = Question.of(problem, request.measure == "peak_bytes"), request.settings
+        """Run the policy once."""
+        question, told = Question.asked(problem, request), request.settings
+        if refused := question.refused():
+            return refused
+        deadline = first_answer(problem, request.deadline)
         try:
-            starts = Runs(question).run(name, told.safe, told.in_flight)
+            starts = Runs(question).run(name, told.safe, told.in_flight, deadline=deadline)
         except Fault as fault:
-            return question.refused() or Outcome(None, notes=(str(fault),))
-        return question.refused() or question.answer(starts)
+            return Outcome(None, notes=(str(fault),))
+        return question.answer(starts)
 
     return solve
 
@@ -155,30 +237,50 @@ solve_depth_first = _policy("depth-first")
 
 
 def solve_in_flight(problem: WorkDirectoryProblem, request: SolveRequest) -> Answer:
-    """The best safe run over all caps of samples in flight and both policies."""
-    question = Question.of(problem, request.measure == "peak_bytes")
+    """Return the best safe run over all caps of samples in flight and both policies."""
+    question = Question.asked(problem, request)
     if refused := question.refused():
         return refused
     try:
-        starts, _, _, stop = quickest(Runs(question), request.deadline)
+        found = quickest(Runs(question), first_answer(problem, request.deadline))
     except Fault as fault:
         return Outcome(None, notes=(str(fault),))
-    return question.answer(starts, stop)
+    if found.cap is None:
+        note = "the time limit ended every run: the tasks start one after the other"
+        return replace(question.answer(found.starts, found.stop), notes=(note,))
+    return question.answer(found.starts, found.stop)
 
 
-def quickest(runs: Runs, deadline: Deadline) -> tuple[Starts, int, Policy, StopReason]:
-    """The best safe run until the *deadline*, with its cap and policy; Fault where none ends."""
+@dataclass(frozen=True)
+class Quickest:
+    """The best safe run, with its cap and policy; without a cap the tasks one by one."""
+
+    starts: Starts
+    cap: int | None
+    policy: Policy
+    stop: StopReason
+
+
+def quickest(runs: Runs, deadline: Deadline) -> Quickest:
+    """Return the best safe run until the *deadline*; Fault where none ends."""
     best, until = None, None
     for cap, policy in runs.in_flight():
         try:
-            starts = runs.run(policy, True, cap, until=until)
+            starts = runs.run(policy, True, cap, until=until, deadline=deadline)
+        except OutOfTime:
+            break
         except Fault as fault:
             if fault.record["kind"] != "late":
                 raise
         else:
             if best is None or until is None or runs.makespan(starts) < until:
-                best, until = (starts, cap, policy), runs.makespan(starts)
+                best = Quickest(starts, cap, policy, StopReason.FINISHED)
+                until = runs.makespan(starts)
         if best is not None and deadline.expired():
-            return *best, StopReason.TIME
-    assert best is not None
-    return *best, StopReason.FINISHED
+            break
+    else:
+        assert best is not None
+        return best
+    if best is None:
+        best = Quickest(runs.sequential(), None, POLICIES[0], StopReason.TIME)
+    return replace(best, stop=StopReason.TIME)

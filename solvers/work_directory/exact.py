@@ -1,100 +1,188 @@
-"""Work directories by constraint programming (rule B12): proofs of small ones, and of least peaks."""
+"""Work directories by constraint programming (rule B12): proofs of small ones, and of least peaks.
+
+The program is a relaxation where times or bytes are rounded, and where tasks take 0 seconds: a plan
+counts only once a replay under the quota that was asked has found no fault with it.
+"""
 
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from ioopt.check.work_directory import replay
+from ioopt.options import Deadline
 from ioopt.problems.work_directory import Fault, WorkDirectoryPlan, WorkDirectoryProblem
 from ioopt.protocols import Outcome
-from ioopt.result import Status
-from ioopt.sim.work_directory.dispatch import Dispatcher, dispatch
+from ioopt.result import Status, StopReason
 from ioopt.sim.work_directory.order import sequential_peak
-from ioopt.solvers.backends.answer import BackendLimits
-from ioopt.solvers.backends.cpsat_directory import Scale, in_order, program
+from ioopt.sim.work_directory.replay import keeps
+from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
+from ioopt.solvers.backends.cpsat_directory import Scale, Sizes, in_order, program
 from ioopt.solvers.backends.cpsat_program import solve_cpsat
-from ioopt.solvers.work_directory.dispatch import Answer, Question
-from ioopt.solvers.work_directory.search import Asked, search
+from ioopt.solvers.work_directory.dispatch import Answer, Question, Runs
+from ioopt.solvers.work_directory.search import Asked, Search, Settings
 from ioopt.solvers.work_directory.search import solve as search_alone
 from ioopt.units import exact
 
 SEARCH_SHARE, EVALUATIONS = 0.3, 300
 """Part of the time, and runs, of the search that comes first."""
+QUICK, PROOF_SHARE = 12, 0.2
+"""Tasks up to which ``auto`` tries a proof before its search has ended, and in what part of the time.
+With more tasks it may take long, and ``auto`` would be behind ``search`` where time is short."""
 SMALL = 60
 """Tasks up to which ``auto`` asks for a proof."""
+PROGRAM_SECONDS = 5e-4
+"""What a task takes to be written into the program: with less time than that none is written."""
 PARAMETERS = {"symmetry_level": 0, "linearization_level": 2}
 """Of CP-SAT: without the energy of the intervals in its relaxation four tasks may take minutes."""
 
 
 def solve(problem: WorkDirectoryProblem, request: Asked) -> Answer:
     """Prove the least makespan, or with the measure ``peak_bytes`` the least peak, in the time there is."""
-    if request.measure != "peak_bytes":
-        question = Question.of(problem)
-        return question.refused() or _least_makespan(question, request)
-    order, proven = _least_peak(Question.of(problem, peak=True), request)
-    question = Question.of(problem, peak=True, order=order)
-    found = _least_makespan(question, request)
-    bound = float(question.found if proven else question.least.bound)
-    return replace(found, bound=bound, objective_name="peak_bytes")
+    return _solve(problem, request, thorough=False)
 
 
-def _least_peak(question: Question, request: Asked) -> tuple[list[int], bool]:
-    """The order with the least peak found, and whether none has less. Times do not matter: all are 1."""
-    order, problem = question.order, question.problem
-    if question.least.bound == question.found:
-        return order, True
-    units = Scale(1, True, [1] * len(order), [0] * len(order))
+def solve_auto(problem: WorkDirectoryProblem, request: Asked) -> Answer:
+    """Run ``exact`` and all of ``search`` where the instance is small, else ``search``."""
+    if len(problem.tasks) > SMALL:
+        return search_alone(problem, request)
+    return _solve(problem, request, thorough=True)
+
+
+def _solve(problem: WorkDirectoryProblem, request: Asked, thorough: bool) -> Answer:
+    """Answer *request*; *thorough* runs of the search go on where there is no proof."""
+    question = Question.asked(problem, request)
+    refused = question.refused()
+    if refused:
+        return refused
+    bound = question.least.bound
+    if question.peak or question.no_order_known:
+        order, bound = _least_peak(question, request)
+        question = Question.of(problem, question.peak, order, question.deadline)
+    if question.quota is not None and bound > question.quota:
+        note = f"{bound} bytes are needed, {bound - question.quota} over the quota"
+        return Outcome(None, infeasible=True, notes=(f"{note}: CP-SAT's proof",))
+    found = _least_makespan(question, request, thorough)
+    if not question.peak:
+        return found
+    return replace(found, bound=float(bound), objective_name="peak_bytes")
+
+
+def _least_peak(question: Question, request: Asked) -> tuple[list[int], int]:
+    """Return the order with the least peak found, and the bytes that no order is below.
+
+    Times do not matter: all are 1 here.
+    """
+    problem, order, bound = question.problem, question.order, question.least.bound
+    if bound == question.found or not _worth_writing(problem, request.deadline):
+        return order, bound
+    units = Scale.of_steps(len(order))
+    sizes = Sizes.of(problem)
     hint = {k: at for at, k in enumerate(order)}
-    model = program(problem, units, None, question.least.bound, hint, question.found)
+    model = program(problem, units, sizes, None, bound, hint, question.found)
     limits = BackendLimits.of(request, request.deadline.remaining() / 2)
     answer = solve_cpsat(model, limits, parameters=PARAMETERS)
     if answer.found:
         made = in_order([int(answer.values[k]) for k in range(len(order))], problem.topological)
         order = min(order, made, key=lambda row: sequential_peak(problem, row))
-    return order, answer.status is Status.OPTIMAL
+    if answer.bound is not None:
+        bound = max(bound, round(answer.bound) * sizes.unit)
+    return order, bound
 
 
-def _least_makespan(question: Question, request: Asked) -> Answer:
-    """The better of what a short search and the program find, and what is proven."""
-    problem, deadline = question.problem, request.deadline
-    part = deadline.within(deadline.remaining() * SEARCH_SHARE)
-    first = search(question, replace(request, deadline=part), EVALUATIONS)
-    scale, index = Scale.of(problem), problem.task_index
-    begun = {index[name]: exact(at) for at, name in (first.plan.starts if first.plan else ())}
-    hint = {k: int(begun[k] * exact(scale.per_second)) for k in sorted(begun)}
-    least = int(exact(question.seconds) * exact(scale.per_second))
-    if hint and max(at + scale.seconds[k] for k, at in hint.items()) <= least:
-        return first
-    model = program(problem, scale, question.quota, least, hint)
-    answer = solve_cpsat(model, BackendLimits.of(request), parameters=PARAMETERS)
-    if answer.status is Status.INFEASIBLE:
-        return Outcome(None, infeasible=True, notes=("no plan keeps the quota: CP-SAT's proof",))
-    bound = max(question.seconds, (answer.bound or 0) / scale.per_second)
-    plans = [first.plan] if first.plan else []
-    if answer.found:
-        plans += _carried_out(question, scale, [int(answer.values[k]) for k in range(len(index))])
+def _worth_writing(problem: WorkDirectoryProblem, deadline: Deadline) -> bool:
+    """Return whether the program can be written before the *deadline*."""
+    return deadline.remaining() > PROGRAM_SECONDS * len(problem.tasks)
+
+
+@dataclass
+class Proof:
+    """What CP-SAT has proven and found of one question, over one or more runs."""
+
+    question: Question
+    request: Asked
+    seconds: float
+    plans: list[WorkDirectoryPlan]
+    stop: StopReason = StopReason.FINISHED
+    closed: bool = False
+    infeasible: bool = False
+
+    def run(self, search: Search, deadline: Deadline) -> None:
+        """Solve the program from the best plan of *search* until the *deadline*."""
+        question, problem = self.question, self.question.problem
+        if not _worth_writing(problem, deadline):
+            self.stop = StopReason.TIME
+            return
+        scale = Scale.of(problem)
+        hint = _hint(search, scale)
+        least = search.bound if scale.exact else 0
+        model = program(problem, scale, Sizes.of(problem), question.quota, least, hint)
+        limits = BackendLimits.of(self.request, deadline.remaining())
+        answer = solve_cpsat(model, limits, parameters=PARAMETERS)
+        self.stop = answer.stop
+        self.infeasible = answer.status is Status.INFEASIBLE
+        self.closed = answer.status in (Status.INFEASIBLE, Status.OPTIMAL)
+        if answer.bound is not None:
+            proven = exact(answer.bound) / scale.per_second
+            self.seconds = max(self.seconds, float(proven))
+        if answer.found:
+            self.plans += _carried_out(question, scale, answer)
+
+
+def _least_makespan(question: Question, request: Asked, thorough: bool) -> Answer:
+    """Return the better of what search and program find, and what is proven."""
+    deadline = request.deadline
+    most = (request.settings or Settings()).evaluations
+    search = Search(question, request)
+    proof = Proof(question, request, question.seconds, [])
+    quick = deadline.within(deadline.remaining() * SEARCH_SHARE)
+    search.begin()
+    proof.stop = search.advance(min(EVALUATIONS, most), quick)
+    if thorough:
+        if not search.proven() and len(question.problem.tasks) <= QUICK:
+            proof.run(search, deadline.within(deadline.remaining() * PROOF_SHARE))
+        if not proof.closed:
+            proof.stop = search.advance(most, deadline)
+    if not (search.proven() or proof.closed or (thorough and deadline.expired())):
+        proof.run(search, deadline)
+    return _better(search, proof)
+
+
+def _better(search: Search, proof: Proof) -> Answer:
+    """Return the quickest plan of both, with the bound that is proven."""
+    found = search.answer(proof.stop)
+    if not proof.plans and not proof.infeasible:
+        return replace(found, bound=proof.seconds) if found.plan else found
+    plans = [*proof.plans, *([found.plan] if found.plan else [])]
     if not plans:
-        return replace(first, stop=answer.stop)
-    best = min(plans, key=lambda plan: replay(problem, plan).metrics["makespan_seconds"])
-    return replace(first, plan=best, bound=bound, stop=answer.stop)
+        return Outcome(None, infeasible=True, notes=("no plan keeps the quota: CP-SAT's proof",))
+    problem = search.question.problem
+    length = {task.id: exact(task.compute_seconds) for task in problem.tasks}
+    best = min(plans, key=lambda plan: max(exact(at) + length[name] for at, name in plan.starts))
+    return Outcome(best, proof.seconds, proof.stop)
 
 
-def _carried_out(question: Question, scale: Scale, begun: list[int]) -> list[WorkDirectoryPlan]:
-    """The plan of a program's starts, or a run in their order where it is only a relaxation."""
-    problem, order = question.problem, in_order(begun, question.problem.topological)
-    plan = question.plan([(begun[k], k) for k in order])
-    if scale.exact and not replay(problem, plan).violations:
-        return [plan]
-    names = [problem.tasks[k].id for k in order]
+def _hint(search: Search, scale: Scale) -> dict[int, int]:
+    """Return the starts of the best plan of *search* in the program's units; empty without one."""
+    if search.best is None:
+        return {}
+    per_tick = scale.per_second / search.runs.ticks.per_second
+    return {k: int(at * per_tick) for at, k in sorted(search.best.starts, key=lambda row: row[1])}
+
+
+def _carried_out(
+    question: Question, scale: Scale, answer: BackendAnswer
+) -> list[WorkDirectoryPlan]:
+    """Return the plan of a program's starts, or a run in their order where it is only a relaxation."""
+    problem = question.problem
+    begun = [int(answer.values[k]) for k in range(len(problem.tasks))]
+    order = in_order(begun, problem.topological)
+    if scale.exact:
+        plan = question.plan([(begun[k], k) for k in order])
+        if keeps(problem, plan, question.quota):
+            return [plan]
+    place = {k: at for at, k in enumerate(order)}
     for safe in (False, True):
         with suppress(Fault):
-            plan = dispatch(problem, Dispatcher(problem, names, question.quota, safe))
-            return [plan]
+            starts = Runs(question).run(lambda now, k: place[k], safe)
+            return [question.plan(starts)]
     return []
-
-
-def solve_auto(problem: WorkDirectoryProblem, request: Asked) -> Answer:
-    """``exact`` where it is small and for least peaks, else ``search``."""
-    small = len(problem.tasks) <= SMALL
-    return solve(problem, request) if small else search_alone(problem, request)

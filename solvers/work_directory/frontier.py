@@ -10,7 +10,7 @@ from math import ceil
 
 from ioopt.problems.base import Json
 from ioopt.problems.work_directory import WorkDirectoryProblem
-from ioopt.protocols import Incumbents, Outcome
+from ioopt.protocols import Incumbents
 from ioopt.result import Status
 from ioopt.sim.work_directory.dispatch import Dispatcher, dispatch
 from ioopt.sim.work_directory.order import reference_order
@@ -31,34 +31,56 @@ def unlimited(problem: WorkDirectoryProblem) -> Json:
 def frontier(
     problem: WorkDirectoryProblem, request: Asked, quotas: Sequence[int] | None = None
 ) -> list[Json]:
-    """Rows {quota_bytes, makespan_seconds, bound, status} by quota; the time is shared equally.
+    """Return rows {quota_bytes, makespan_seconds, peak_bytes, bound, status} by quota.
 
-    A plan keeps every larger quota too, and a bound holds for every smaller one.
+    Makespan and peak are those of a plan that was replayed under the quota of its row. The time is
+    shared equally. A plan keeps every larger quota too, and a bound holds for every smaller one.
     """
     if quotas is None:
         peak = unlimited(problem)["peak_bytes"]
         quotas = [ceil(share * peak) for share in SHARES]
+    evaluations = (request.settings or Settings()).evaluations
+    order = reference_order(problem, request.deadline)
     rows: list[Json] = []
-    best, start, order = None, request.start, reference_order(problem)
-    for left, quota in zip(range(len(quotas), 0, -1), sorted(quotas)):
+    start, known = request.start, False
+    for left, quota in zip(range(len(quotas), 0, -1), sorted(quotas), strict=True):
         asked = problem.model_copy(update={"quota_bytes": quota})
         part = request.deadline.within(request.deadline.remaining() / left)
-        evaluations = (request.settings or Settings()).evaluations
-        question = Question.of(asked, order=order)
-        told = replace(request, deadline=part, start=start, incumbents=Incumbents(part))
-        late = best is not None and request.deadline.expired()  # a plan there is will do
-        found = Outcome(start) if late else search(question, told, evaluations)
-        if found.plan is not None:
-            start = found.plan
-            makespan = carried_out(asked, found.plan).metrics["makespan_seconds"]
-            best = makespan if best is None else min(best, makespan)
-        status = Status.INFEASIBLE if found.infeasible else Status.UNKNOWN
-        row = {"quota_bytes": quota, "makespan_seconds": best, "bound": question.seconds}
-        rows.append(row | {"status": str(status if best is None else Status.FEASIBLE)})
+        question = Question.of(asked, order=order, deadline=part)
+        row: Json = {"quota_bytes": quota, "makespan_seconds": None, "peak_bytes": None}
+        row |= {"bound": question.seconds, "status": str(Status.UNKNOWN)}
+        rows.append(row)
+        if known and start is not None:
+            no_worse(row, carried_out(asked, start).metrics)
+        if row["makespan_seconds"] is None or not request.deadline.expired():
+            told = replace(request, deadline=part, start=start, incumbents=Incumbents(part))
+            found = search(question, told, evaluations)
+            if found.infeasible:
+                row["status"] = str(Status.INFEASIBLE)
+            elif found.plan is not None and no_worse(row, carried_out(asked, found.plan).metrics):
+                start, known = found.plan, True
     for row, larger in reversed([*pairwise(rows)]):
         row["bound"] = max(row["bound"], larger["bound"])
     for row in rows:
-        makespan = row["makespan_seconds"]
-        if makespan is not None and makespan <= row["bound"] * (1 + 1e-9):
-            row["status"] = str(Status.OPTIMAL)
+        judge(row)
     return rows
+
+
+def no_worse(row: Json, run: Json) -> bool:
+    """Put the metrics of a *run* in *row* where it keeps the row's quota and is quicker."""
+    if run["peak_bytes"] > row["quota_bytes"]:
+        return False
+    now, then = row["makespan_seconds"], run["makespan_seconds"]
+    if now is not None and then >= now:
+        return False
+    row |= {key: run[key] for key in ("makespan_seconds", "peak_bytes")}
+    judge(row)
+    return True
+
+
+def judge(row: Json) -> None:
+    """Set the status of a *row* with a plan: whether its bound proves the makespan."""
+    makespan = row["makespan_seconds"]
+    if makespan is not None:
+        proven = makespan <= row["bound"] * (1 + 1e-9)
+        row["status"] = str(Status.OPTIMAL if proven else Status.FEASIBLE)

@@ -10,16 +10,20 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import ceil
 
 from pydantic import Field
 
-from ioopt.problems.base import Record
+from ioopt.errors import OutOfTime
+from ioopt.options import Deadline
+from ioopt.problems.base import Record, collector_paused
 from ioopt.problems.work_directory import Fault, WorkDirectoryPlan, WorkDirectoryProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
 from ioopt.sim.work_directory.dispatch import Policy, Rank, Starts
 from ioopt.sim.work_directory.order import least_order, sequential_peak
-from ioopt.solvers.work_directory.dispatch import Answer, Question, Runs
+from ioopt.solvers.work_directory.dispatch import Answer, Question, Runs, first_answer
+from ioopt.units import exact
 
 STARTS_SHARE = 0.5
 """Part of the time that the starts may take."""
@@ -28,6 +32,9 @@ STAGGERS, LONGEST = 150, 1.5
 the longest step of a sample, where the bound is shared equally by the samples."""
 POLICIES: tuple[Policy, ...] = ("depth-first", "submission", "newest-first")
 MOVES = ("few", "sample", "tail", "delay", "swap", "scale", "cap")
+BASIC: tuple[Policy, ...] = ("depth-first", "submission")
+LARGE = 5_000
+"""Tasks above which the policies are first run without admission, which takes a part of the time."""
 SPREAD = 0.15
 """Standard deviation of what a move moves, in makespans."""
 
@@ -52,16 +59,35 @@ class Point:
     makespan: int
 
 
+def part_of(ticks: int, share: float) -> int:
+    """Return the *share* of *ticks*, rounded toward 0; there may be more ticks than a float holds.
+
+    >>> part_of(7, 0.5), part_of(-7, 0.5)
+    (3, -3)
+    """
+    above, below = share.as_integer_ratio()
+    size = abs(ticks * above) // below
+    return size if ticks * above > 0 else -size
+
+
 class Search:
-    """The best point so far of one question, and how it gets better."""
+    """The best point so far of one question, and how it gets better.
+
+    ``advance`` may be called again: the runs go on where they stopped.
+    """
 
     def __init__(self, question: Question, request: Asked) -> None:
         self.question, self.request, self.runs = question, request, Runs(question)
+        self.deadline = first_answer(question.problem, request.deadline)
+        self.rng = random.Random(request.options.seed)
+        self.evaluated = 0
         self.first = [self.runs]
-        order = least_order(question.problem)
-        if not question.peak and sequential_peak(question.problem, order) < question.found:
-            self.runs = Runs(Question.of(question.problem, order=order))
-            self.first.append(self.runs)
+        if not question.peak and (question.no_order_known or not self.deadline.expired()):
+            order = least_order(question.problem, self.deadline)
+            if sequential_peak(question.problem, order) < question.found:
+                other = Question.of(question.problem, order=order, deadline=self.deadline)
+                self.runs = Runs(other)
+                self.first.append(self.runs)
         self.groups: list[list[int]] = [
             [] for _ in range(max(question.problem.samples, default=-1) + 1)
         ]
@@ -69,35 +95,74 @@ class Search:
             if number >= 0:
                 self.groups[number].append(k)
         self.best: Point | None = None
-        self.fault: Fault | None = None
+        self.fault: Fault | OutOfTime | None = None
         request.incumbents.objective_name = "makespan_seconds"
 
-    def begin(self, rng: random.Random) -> None:
+    def begin(self) -> None:
         """Take the best of the runs to begin with."""
-        deadline = self.request.deadline
-        part = deadline.within(deadline.remaining() * STARTS_SHARE)
-        quiet, per_second = [0] * len(self.groups), self.runs.ticks.per_second
+        part = self.deadline.within(self.deadline.remaining() * STARTS_SHARE)
+        quiet, ticks = [0] * len(self.groups), self.runs.ticks
+        for runs in self.first:
+            starts = runs.question.one_by_one()
+            if starts is not None:
+                self.keep(quiet, None, starts)
         if self.request.start is not None:
-            at = {name: int(seconds * per_second) for seconds, name in self.request.start.starts}
+            at = {
+                name: int(exact(seconds) * ticks.per_second)
+                for seconds, name in self.request.start.starts
+            }
             begins = [at.get(task.id, 0) for task in self.question.problem.tasks]
-            self.attempt(begins, quiet, None)
+            self.attempt(begins, quiet, None, until=part)
+        if self.best is not None and part.expired():
+            return
+        if len(self.runs.length) > LARGE:
+            for policy in BASIC:
+                self.attempt(policy, quiet, None, modes=(False,), until=part)
         for runs in self.first:
             for cap, policy in runs.in_flight():
-                self.attempt(policy, quiet, cap, runs, (True,))
+                self.attempt(policy, quiet, cap, runs, (True,), until=part)
                 if part.expired():
                     break
         for _ in range(STAGGERS if self.groups else 0):
             if part.expired():
                 break
-            self.stagger(rng)
+            self.stagger()
 
-    def stagger(self, rng: random.Random) -> None:
+    def advance(self, evaluations: int, deadline: Deadline) -> StopReason:
+        """Change the best point until there were so many *evaluations*, or a proof; say why it ended."""
+        if self.best is None:
+            late = isinstance(self.fault, OutOfTime) or deadline.expired()
+            return StopReason.TIME if late else StopReason.FINISHED
+        while self.evaluated < evaluations and not self.proven():
+            if deadline.expired():
+                return StopReason.TIME
+            self.step()
+            self.evaluated += 1
+        return StopReason.FINISHED
+
+    def proven(self) -> bool:
+        """Return whether the bound proves the best point."""
+        return self.best is not None and self.best.makespan <= self.bound
+
+    @cached_property
+    def bound(self) -> int:
+        """The ticks below which no makespan is."""
+        return ceil(self.question.bound * self.runs.ticks.per_second)
+
+    def answer(self, stop: StopReason) -> Answer:
+        """Return the outcome: the best plan, or why there is none."""
+        if self.best is None:
+            why = self.fault or self.question.no_order()
+            return Outcome(None, stop=stop, notes=(str(why),))
+        return self.question.answer(self.best.starts, stop)
+
+    def stagger(self) -> None:
         """Run the samples in groups of a random size, one group after the other."""
-        count = len(self.groups)
-        size, cap = min(rng.randint(1, count), rng.randint(1, count)), rng.randint(1, 2 * count)
-        every = self.question.seconds * self.runs.ticks.per_second / count
-        step = rng.uniform(0, LONGEST) * every
-        delays = [int(number // size * size * step) for number in range(count)]
+        rng, count = self.rng, len(self.groups)
+        size = min(rng.randint(1, count), rng.randint(1, count))
+        cap = rng.randint(1, 2 * count)
+        step = rng.uniform(0, LONGEST) / count
+        delays = [part_of(self.bound * (number // size * size), step) for number in range(count)]
         self.attempt(rng.choice(self.ranks), delays, cap if cap < count else None)
 
     @cached_property
@@ -118,13 +183,21 @@ class Search:
         cap: int | None,
         runs: Runs | None = None,
         modes: tuple[bool, ...] = (False, True),
+        until: Deadline | None = None,
     ) -> None:
-        """Run one point, without admission first, and keep it where it is not worse."""
-        until = None if self.best is None else self.best.makespan
+        """Run one point, without admission first, and keep it where it is not worse.
+
+        It is given up at the deadline, or earlier at *until*.
+        """
+        last = None if self.best is None else self.best.makespan
+        deadline = until or self.deadline
         how: Policy | Rank = rank if isinstance(rank, str) else lambda now, k: rank[k]
         for safe in modes:
             try:
-                starts = (runs or self.runs).run(how, safe, cap, delays, until)
+                starts = (runs or self.runs).run(how, safe, cap, delays, last, deadline)
+            except OutOfTime as late:
+                self.fault = late
+                return
             except Fault as fault:
                 self.fault = fault
                 if fault.record["kind"] == "late":
@@ -147,29 +220,31 @@ class Search:
             plan = self.question.plan(starts)
             self.request.incumbents.report(plan, self.runs.ticks.seconds(makespan))
 
-    def step(self, rng: random.Random) -> None:
+    def step(self) -> None:
         """Change the best point in one way and run it."""
         assert self.best is not None
+        rng, point = self.rng, self.best
         if self.groups and rng.random() < 0.1:
-            self.stagger(rng)
+            self.stagger()
             return
-        point, span = self.best, SPREAD * self.best.makespan
         begins, delays, cap = list(point.begins), list(point.delays), point.cap
-        move, by = rng.choice(MOVES if self.groups else MOVES[:1]), int(rng.gauss(0, span))
+        move = rng.choice(MOVES if self.groups else MOVES[:1])
+        by = part_of(point.makespan, rng.gauss(0, SPREAD))
         number = rng.randrange(len(self.groups)) if self.groups else 0
         tasks = self.groups[number] if self.groups else []
         if move == "few":
             for _ in range(rng.randint(1, 6)):
-                begins[rng.randrange(len(begins))] += int(rng.gauss(0, span))
+                at = rng.randrange(len(begins))
+                begins[at] += part_of(point.makespan, rng.gauss(0, SPREAD))
         elif move in ("sample", "tail"):
-            since = rng.random() * point.makespan if move == "tail" else -1
+            since = part_of(point.makespan, rng.random()) if move == "tail" else -1
             for k in tasks:
                 begins[k] += by if point.begins[k] > since else 0
         elif move == "delay":
             delays[number] = max(0, delays[number] + by)
         elif move == "scale":
             by_part = rng.uniform(0.8, 1.1)
-            delays = [int(delay * by_part) for delay in delays]
+            delays = [part_of(delay, by_part) for delay in delays]
         elif move == "swap":
             other = rng.randrange(len(self.groups))
             apart = delays[other] - delays[number]
@@ -188,26 +263,16 @@ class Search:
 
 
 def search(question: Question, request: Asked, evaluations: int) -> Answer:
-    """The best plan found with so many *evaluations* or until the deadline."""
+    """Return the best plan found with so many *evaluations* or until the deadline."""
     if refused := question.refused():
         return refused
-    found, rng = Search(question, request), random.Random(request.options.seed)
-    found.begin(rng)
-    bound = int(question.seconds * found.runs.ticks.per_second)
-    stop = StopReason.FINISHED
-    for _ in range(evaluations if found.best is not None else 0):
-        if found.best is not None and found.best.makespan <= bound:
-            break
-        if request.deadline.expired():
-            stop = StopReason.TIME
-            break
-        found.step(rng)
-    if found.best is None:
-        return Outcome(None, stop=stop, notes=(str(found.fault or question.no_order()),))
-    return question.answer(found.best.starts, stop)
+    with collector_paused():
+        found = Search(question, request)
+        found.begin()
+    return found.answer(found.advance(evaluations, found.deadline))
 
 
 def solve(problem: WorkDirectoryProblem, request: Asked) -> Answer:
     """Search from the start runs."""
-    question = Question.of(problem, request.measure == "peak_bytes")
+    question = Question.asked(problem, request)
     return search(question, request, (request.settings or Settings()).evaluations)

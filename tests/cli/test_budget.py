@@ -93,20 +93,53 @@ def test_a_nextflow_config_does_what_is_said(run, trace, tmp_path, quota):
 
 
 def test_caps_that_keep_too_small_a_quota_are_not_written(run, trace, tmp_path):
-    """First in, first out, samples are begun before others end, whatever is capped.
-
-    Two samples at a time take 18 bytes; one after the other, in runs of their own, 9: 4 x 35 s.
-    """
+    """First in, first out, samples are begun before others end, whatever is capped."""
     code, found, err = asked(run, *trace, "--quota", "16", "--nextflow", "nf.config")
     assert code == 4 and "not written" in err
     met = found["nextflow"]
     assert peak_under(met["tasks"], met["forks"]) == (met["peak_bytes"], met["makespan_seconds"])
     assert met["peak_bytes"] > 16
     assert not (tmp_path / "nf.config").exists()
-    told = {"samples": 1, "runs": 4, "makespan_seconds": 140, "peak_bytes": 9}
-    assert found["batches"] == told and found["at_quota"]["makespan_seconds"] <= 140
-    found = asked(run, *trace, "--quota", "18", "--nextflow", "nf.config")[1]
-    assert (found["batches"]["runs"], found["batches"]["makespan_seconds"]) == (2, 70)
+    assert "batches" not in found and found["at_quota"]["makespan_seconds"] <= 140
+
+
+def test_without_a_dag_nothing_is_called_proven(run, trace, tmp_path):
+    """Twelve tasks that seem to wait for none: the largest, TRIM with 6 bytes, would do; with the DAG 9."""
+    words = ("trace.txt", "--cores", "4", "--quota", "40", "--time-limit", "9")
+    _, text, _ = run("budget", *words)
+    assert "6 B (if tasks were independent)" in text and "--dag FILE" in text
+    assert "proven" not in text and "optimal" not in text and "none below" not in text
+    code, found, _ = asked(run, *words[:-2], "--nextflow", "nf.config")
+    assert code == 0 and found["independent"]
+    assert {row["status"] for row in found["curve"]} <= {"feasible", "infeasible", "unknown"}
+    assert "if tasks were independent" in (tmp_path / "nf.config").read_text()
+    assert not asked(run, *trace, "--quota", "40")[1]["independent"]
+
+
+KEPT = {
+    "format": "ioopt/work-directory", "version": 1, "name": "kept", "cores": 2, "quota_bytes": 25,
+    "tasks": [{"id": x, "compute_seconds": 10, "outputs": [x], "scratch_bytes": 5} for x in "AB"],
+    "files": [{"id": x, "bytes": 10, "keep": True} for x in "AB"],
+}  # fmt: skip
+QC = {
+    "format": "ioopt/work-directory", "version": 1, "name": "qc", "cores": 2, "quota_bytes": 21,
+    "tasks": [
+        {"id": f"A{k}", "compute_seconds": 10, "outputs": [f"a{k}"], "sample": f"s{k}",
+         "scratch_bytes": 6} for k in (1, 2, 3)
+    ] + [{"id": "QC", "compute_seconds": 1, "inputs": ["a1", "a2", "a3"], "outputs": ["report"]}],
+    "files": [{"id": f"a{k}", "bytes": 5} for k in (1, 2, 3)] + [{"id": "report", "bytes": 1}],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("given", "least"), [(KEPT, 25), (QC, 21)])
+def test_no_row_is_below_what_every_plan_needs(run, tmp_path, given, least):
+    """Kept: 10 stay, then 10 + 5 more: 25. One report of three: 5 + 5 stay, then 5 + 6 more: 21."""
+    (tmp_path / "given.json").write_text(json.dumps(given))
+    code, found, _ = asked(run, "given.json", "--nextflow", "nf.config")
+    assert code == 0 and found["least"]["found_bytes"] == least and "batches" not in found
+    for row in found["curve"]:
+        assert (row["makespan_seconds"] is None) is (row["quota_bytes"] < least)
+        assert row["makespan_seconds"] is None or least <= row["peak_bytes"] <= row["quota_bytes"]
 
 
 def test_noisy_runs_count_the_bytes_that_are_real(run, trace):
@@ -123,7 +156,7 @@ def test_nothing_is_slower_than_a_run_that_is_known(run, limit):
     """Also in no time: the order of submission keeps the peak it has, and whatever is larger."""
     words = ("directory-montage", "--time-limit", limit, "--nextflow", "nf.config")
     found = json.loads(run("budget", *words, "--format", "json")[1])
-    runs = [found[key] for key in ("unlimited", "setting", "nextflow", "batches") if found[key]]
+    runs = [found[key] for key in ("unlimited", "setting", "nextflow") if found[key]]
     rows = [*found["curve"], {**found["at_quota"], "quota_bytes": found["quota_bytes"]}]
     times = [row["makespan_seconds"] or math.inf for row in rows]
     assert times[:-1] == sorted(times[:-1], reverse=True)

@@ -3,14 +3,17 @@
 import random
 
 import pytest
+from oracle.work_directory_peak import least_peak
 from oracle.work_directory_reference import Run, Starts, random_instance
 
 import ioopt
-from ioopt.check.work_directory import replay
+from ioopt.check.work_directory import replay, said
+from ioopt.errors import SimulationError
 from ioopt.models.work_directory.bounds import makespan_bounds, peak_bound
 from ioopt.problems.work_directory import Fault, WorkDirectoryPlan
 from ioopt.sim.work_directory.dispatch import Dispatcher, dispatch
 from ioopt.sim.work_directory.order import reference_order, sequential_peak
+from ioopt.sim.work_directory.replay import carried_out
 
 
 def found(problem, rank, safe, cap, actual=None):
@@ -41,6 +44,9 @@ def compare(seed: int) -> str:
     assert [*plan.starts] == [(float(at), name) for at, name in wanted]
     twice = replay(problem, plan, actual), Starts(problem, plan, actual or {})
     assert not twice[0].violations and not twice[1].violations(problem.quota_bytes)
+    simulated = carried_out(problem, plan, actual)
+    assert (simulated.times, simulated.use) == (twice[0].times, twice[0].use)
+    assert simulated.metrics == twice[0].metrics
     assert twice[0].metrics == pytest.approx(twice[1].metrics())
     if actual is None:
         bound = makespan_bounds(problem, problem.quota_bytes).bound
@@ -65,8 +71,38 @@ def test_replays_of_plans_that_break_rules_agree():
         one, other = replay(problem, plan), Starts(problem, plan, {})
         assert one.violations == other.violations(problem.quota_bytes)
         assert one.metrics == pytest.approx(other.metrics())
+        if one.violations:
+            with pytest.raises(SimulationError) as told:
+                carried_out(problem, plan)
+            words = (f"{row['task']}: {said(row)}" for row in one.violations)
+            assert str(told.value) == "; ".join(words)
         kinds |= {row["kind"] for row in one.violations}
     assert kinds == {"release", "producer", "cores", "quota"}
+
+
+def keeping(problem, rng):
+    """The same with many kept files and tasks of 0 seconds."""
+    given = problem.model_dump(mode="json")
+    for file in given["files"]:
+        file["keep"] = rng.random() < 0.5
+    for task in given["tasks"]:
+        task["compute_seconds"] *= rng.random() < 0.7
+    return ioopt.load(given)
+
+
+@pytest.mark.parametrize("seeds", [range(12), pytest.param(range(12, 300), marks=pytest.mark.slow)])
+def test_the_least_peak_is_that_of_the_best_order(seeds):
+    """Also where files are kept and tasks take no time, whose starts the program does not hold apart."""
+    for seed in seeds:
+        rng = random.Random(7000 + seed)
+        problem = keeping(random_instance(rng, rng.randint(1, 5)), rng)
+        wanted = least_peak(problem.model_dump(mode="json"))
+        few = {"evaluations": 20}
+        solver = ("exact", "auto")[seed % 2]
+        result = ioopt.solve(problem, solver, measure="peak_bytes", time_limit=20, settings=few)
+        assert (result.status, result.objective, result.bound) == ("optimal", wanted, wanted), seed
+        least = Run(problem).least_makespan(wanted)
+        assert result.metrics["makespan_seconds"] >= float(least) - 1e-9
 
 
 def test_exact_equals_brute_force():

@@ -139,6 +139,18 @@ def test_imports_point_one_way():
     assert wrong == set()
 
 
+def test_replays_of_work_directories_do_not_import_each_other():
+    """What `simulate` replays with and the checker share no code but the instance, its faults and ticks."""
+    checker, replay = "ioopt.check.work_directory", "ioopt.sim.work_directory.replay"
+    reached = {
+        start: networkx.descendants(networkx.DiGraph(arrows()), start)
+        for start in (checker, replay)
+    }
+    assert replay not in reached[checker] and checker not in reached[replay]
+    simulating = {name for name in reached[checker] if name.startswith("ioopt.sim")}
+    assert simulating == set() and not any(n.startswith("ioopt.check.") for n in reached[replay])
+
+
 def test_pictures_are_drawn_from_results_alone():
     assert {room(target) for module, target in arrows() if room(module) == "plot"} <= {
         *PLOT_NEEDS, "plot",

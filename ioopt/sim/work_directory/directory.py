@@ -1,6 +1,25 @@
 """What is inside a work directory (rule B2)."""
 
-from ioopt.problems.work_directory import WorkDirectoryProblem
+from collections.abc import Mapping
+
+from ioopt.problems.base import LONGEST_SECONDS
+from ioopt.problems.work_directory import Fault, WorkDirectoryProblem
+
+
+def lengths(problem: WorkDirectoryProblem, actual: Mapping[str, float] | None) -> list[float]:
+    """Return how long each task runs: its compute seconds, or the *actual* ones where given.
+
+    Raises :class:`Fault` for an unknown task, and for seconds below 0 or beyond all bounds.
+    """
+    found = [task.compute_seconds for task in problem.tasks]
+    for name, seconds in (actual or {}).items():
+        k = problem.task_index.get(name)
+        if k is None:
+            raise Fault("unknown task", task=name)
+        if not 0 <= seconds <= LONGEST_SECONDS:
+            raise Fault("negative", task=name, seconds=seconds)
+        found[k] = seconds
+    return found
 
 
 class Directory:

@@ -11,9 +11,10 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Literal
 
-from ioopt.check.work_directory import compute_seconds
+from ioopt.errors import OutOfTime
+from ioopt.options import Deadline
 from ioopt.problems.work_directory import Fault, Ticks, WorkDirectoryPlan, WorkDirectoryProblem
-from ioopt.sim.work_directory.directory import Directory
+from ioopt.sim.work_directory.directory import Directory, lengths
 from ioopt.sim.work_directory.order import Walk, reference_order, sequential_peak
 
 Policy = Literal["submission", "depth-first", "newest-first"]
@@ -21,6 +22,8 @@ Rank = Callable[[float, int], float]
 """The rank of a task (second) that became ready at an instant (first): least first, ties file order."""
 Choice = Callable[["Dispatcher"], str | None]
 """A policy of one's own: the task to start now, or nothing."""
+PATIENCE = 100_000
+"""A run of so many tasks looks at the clock at every instant, one of fewer that much more rarely."""
 Starts = list[tuple[int, int]]
 """Instants in ticks and tasks, as they started."""
 
@@ -220,7 +223,7 @@ def dispatch(
     the run is stuck (rule B8), where *choose* answers what may not start, and for *actual* times that
     are none.
     """
-    seconds = compute_seconds(problem, actual)
+    seconds = lengths(problem, actual)
     releases = [task.release_seconds for task in problem.tasks]
     ticks = problem.ticks if actual is None else Ticks([*seconds, *releases])
     starts = run(dispatcher, ticks, ticks.all_of(seconds), ticks.all_of(releases), choose)
@@ -240,12 +243,16 @@ def run(
     releases: Sequence[int],
     choose: Choice | None = None,
     due: Sequence[int] | None = None,
+    deadline: Deadline | None = None,
 ) -> Starts:
-    """The starts when tasks take *length* ticks; no task is ready before its place in *releases*.
+    """Return the starts when tasks take *length* ticks; none is ready before its place in *releases*.
 
-    A run in which a task starts after it was *due* is given up (:class:`Fault`).
+    A run in which a task starts after it was *due* is given up (:class:`Fault`), and so is one
+    that the *deadline* ends (:class:`OutOfTime`).
     """
     starts: Starts = []
+    patience = max(1, PATIENCE // max(1, len(length)))
+    instants = 0
     ends: list[tuple[int, int]] = []
     coming = sorted(((at, k) for k, at in enumerate(releases)), reverse=True)
     released = [False] * len(length)
@@ -265,6 +272,11 @@ def run(
                 dispatcher.released(k, now)
 
     while dispatcher.unstarted:
+        instants += 1
+        if deadline is not None and instants % patience == 0 and deadline.expired():
+            share = len(starts) / len(length)
+            text = f"the time limit ended a run after {len(starts)} of {len(length)} tasks"
+            raise OutOfTime(text + deadline.would_do(share))
         finish()
         while (k := _answer(dispatcher, choose)) is not None:
             if due is not None and now > due[k]:

@@ -8,12 +8,16 @@ from copy import copy
 
 import numpy as np
 
+from ioopt.options import Deadline
 from ioopt.problems.work_directory import WorkDirectoryProblem
 from ioopt.sim.work_directory.directory import Directory
 
 ORDERS = ("file", "depth-first", "freeing")
-STARTED = -(1 << 62)
-"""What stands for the use at a place whose task has started: below all, whatever is added."""
+MOST_BYTES = 1 << 60
+"""Bytes in all up to which 64-bit whole numbers hold every use."""
+STARTED, STARTED_OF_MANY = -(1 << 62), -(10**40)
+"""Each stands for the use at a place whose task has started: below 0, whatever is added. The first
+is a 64-bit number, the second for more bytes than those hold."""
 
 
 def sequential_peak(problem: WorkDirectoryProblem, order: Sequence[int]) -> int:
@@ -31,16 +35,41 @@ def _uses(problem: WorkDirectoryProblem, order: Sequence[int]) -> list[int]:
     return found
 
 
-def reference_order(problem: WorkDirectoryProblem) -> list[int]:
-    """The one of the three orders with the least sequential peak, ties the first named."""
-    made = [sequential_order(problem, how) for how in ORDERS]
-    return min(made, key=lambda order: sequential_peak(problem, order))
+def reference_order(problem: WorkDirectoryProblem, deadline: Deadline | None = None) -> list[int]:
+    """Return the one of the three orders with the least sequential peak, ties the first named.
+
+    Past the *deadline* no further one is made once one keeps the quota.
+    """
+    return _least(problem, [(how, False) for how in ORDERS], deadline)
 
 
-def least_order(problem: WorkDirectoryProblem) -> list[int]:
-    """The reference order, or one that takes sample after sample where that has a lesser peak."""
-    made = [sequential_order(problem, how, by_sample=True) for how in ORDERS]
-    return min(reference_order(problem), *made, key=lambda order: sequential_peak(problem, order))
+def least_order(problem: WorkDirectoryProblem, deadline: Deadline | None = None) -> list[int]:
+    """Return the reference order, or one sample after sample where that has a lesser peak.
+
+    Past the *deadline* no further one is made once one keeps the quota.
+    """
+    wanted = [(how, False) for how in ORDERS]
+    wanted += [(how, True) for how in ORDERS]
+    return _least(problem, wanted, deadline)
+
+
+def _least(
+    problem: WorkDirectoryProblem, wanted: list[tuple[str, bool]], deadline: Deadline | None
+) -> list[int]:
+    """Return the order of the least sequential peak, ties the first of those *wanted*."""
+    best: list[int] = []
+    least: int | None = None
+    quota = problem.quota_bytes
+    for how, by_sample in wanted:
+        will_do = least is not None and (quota is None or least <= quota)
+        if will_do and deadline is not None and deadline.expired():
+            break
+        order = sequential_order(problem, how, by_sample)
+        peak = sequential_peak(problem, order)
+        if least is None or peak < least:
+            best = order
+            least = peak
+    return best
 
 
 def sequential_order(problem: WorkDirectoryProblem, how: str, by_sample: bool = False) -> list[int]:
@@ -97,8 +126,10 @@ class Walk:
     def __init__(self, problem: WorkDirectoryProblem, order: Sequence[int], quota: int) -> None:
         inside, self.quota, self.order, self.first = Directory(problem), quota, order, 0
         self.leaves = inside.leaves
-        exact = np.int64 if sum(inside.own) < -STARTED >> 2 else object
-        self.uses = np.array(_uses(problem, order), dtype=exact)
+        self.total = sum(inside.own)
+        few = self.total < MOST_BYTES
+        self.started = STARTED if few else STARTED_OF_MANY
+        self.uses = np.array(_uses(problem, order), dtype=np.int64 if few else object)
         self.most: np.ndarray | None = None  # of the places before each that have not started
         self.place = sorted(range(len(order)), key=order.__getitem__)
         self.sizes = inside.sizes
@@ -136,7 +167,7 @@ class Walk:
     def start(self, k: int) -> None:
         """Task *k* starts, admitted or not."""
         at, self.most = self.place[k], None
-        self.uses[at] = STARTED
+        self.uses[at] = self.started
         self.uses[self.first : at] += self.stays[k]
         for f in self.reads[k]:
             row = self.readers[f]
@@ -149,6 +180,11 @@ class Walk:
 
     def resize(self, k: int, f: int, more: int) -> None:
         """Product *f* of task *k* has *more* bytes than it had."""
+        self.total += abs(more)
+        if self.total >= MOST_BYTES and self.started != STARTED_OF_MANY:
+            gone = self.uses < 0
+            self.uses = self.uses.astype(object)
+            self.uses[gone] = self.started = STARTED_OF_MANY
         at, row, leaves = self.place[k], self.readers[f], self.leaves[f]
         started = self.uses[at] < 0
         until = len(self.order) if not leaves else row[-1] + 1 if row else 0 if started else at + 1

@@ -1,66 +1,283 @@
-"""Plans of work directories replayed (rules B3 and B4), with the bounds beside what they come to."""
+"""Plans of work directories replayed (rules B3 and B4), with the bounds beside what they come to.
+
+No clock goes here: whatever is held is held over places in the list of starts, from the start that
+brings it to the first one before which it has left. It is independent of the checker,
+``ioopt/check/work_directory.py``, which shares no code with it: a fault in one of the two shows as
+a difference between them.
+"""
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import NamedTuple
 
-from ioopt.check.work_directory import Replayed, replay, said
 from ioopt.errors import SimulationError
-from ioopt.models.work_directory.bounds import makespan_bound, peak_bound
-from ioopt.problems.base import Json
-from ioopt.problems.work_directory import WorkDirectoryPlan, WorkDirectoryProblem
+from ioopt.models.work_directory.bounds import makespan_bounds, peak_bound
+from ioopt.options import Deadline
+from ioopt.problems.base import Json, collector_paused
+from ioopt.problems.work_directory import Fault, Ticks, WorkDirectoryPlan, WorkDirectoryProblem
 from ioopt.protocols import Simulation
+from ioopt.sim.work_directory.directory import lengths
 from ioopt.timeline import Interval, Timeline, steps_of
 
 STAGES = 7
 """Stages that are told apart."""
 
 
+@dataclass(frozen=True)
+class CarriedOut:
+    """A plan without faults: its ``metrics``, (start, end) of each task by position, and its use.
+
+    ``use`` is (seconds, bytes inside from then on) at each change.
+    """
+
+    metrics: Json
+    times: dict[int, tuple[float, float]]
+    use: list[tuple[float, int]]
+
+
+class Held(NamedTuple):
+    """Bytes (or cores) held from the start at place ``first`` until the start at place ``over``.
+
+    They are no longer there right after the start at ``over``; ``left`` is the tick at which they
+    leave, or with ``kept``, which stays for good, the last end.
+    """
+
+    amount: int
+    first: int
+    over: int
+    left: int
+    kept: bool = False
+
+
+class Places:
+    """The starts of a plan in their order, and over which of them something is held.
+
+    Raises :class:`Fault` for a list of starts that is no plan.
+    """
+
+    def __init__(
+        self,
+        problem: WorkDirectoryProblem,
+        plan: WorkDirectoryPlan,
+        actual: Mapping[str, float] | None = None,
+    ) -> None:
+        self.problem = problem
+        seconds = lengths(problem, actual)
+        begun = _begun(problem, plan)
+        releases = [task.release_seconds for task in problem.tasks]
+        self.ticks = Ticks([*seconds, *releases, *begun.values()])
+        self.order = sorted(begun, key=begun.__getitem__)
+        self.starts = [self.ticks.of(begun[k]) for k in self.order]
+        self.reach = [self.ticks.reach(at) for at in self.starts]
+        self.length = self.ticks.all_of(seconds)
+        self.releases = self.ticks.all_of(releases)
+        self.place = [0] * len(self.order)
+        for place, k in enumerate(self.order):
+            self.place[k] = place
+        self.ends = [self.starts[self.place[k]] + span for k, span in enumerate(self.length)]
+        self.makespan = max(self.ends, default=0)
+        self.over = [self._over(place, end) for place, end in zip(self.place, self.ends)]
+        self.left = [self._left(over, end) for over, end in zip(self.over, self.ends)]
+
+    def _over(self, place: int, end: int) -> int:
+        """Return the first place before which a task has ended that starts at *place*."""
+        return bisect_left(self.reach, end, lo=place + 1)
+
+    def _left(self, over: int, end: int) -> int:
+        """Return when what one task holds until place *over* leaves: an instant begins at its start."""
+        return end if over == len(self.starts) else min(end, self.starts[over])
+
+    def bytes_held(self) -> list[Held]:
+        """Return what is inside the directory (rule B2): scratch, and every product."""
+        problem, found = self.problem, []
+        for k, task in enumerate(problem.tasks):
+            if task.scratch_bytes:
+                found.append(Held(task.scratch_bytes, self.place[k], self.over[k], self.left[k]))
+            for f in problem.outputs[k]:
+                found.append(self.product_held(k, f))
+        return found
+
+    def product_held(self, maker: int, f: int) -> Held:
+        """Return how long product *f* of task *maker* is inside."""
+        file = self.problem.products[f]
+        if file.keep:
+            return Held(file.bytes, self.place[maker], len(self.starts), self.makespan, True)
+        holders = (maker, *self.problem.readers[f])
+        over = max(self.over[k] for k in holders)
+        left = max(self.left[k] for k in holders)
+        return Held(file.bytes, self.place[maker], over, left)
+
+    def cores_held(self) -> list[Held]:
+        """Return which cores are taken."""
+        rows = enumerate(self.problem.tasks)
+        return [Held(task.cores, self.place[k], self.over[k], self.left[k]) for k, task in rows]
+
+    def totals(self, rows: list[Held]) -> list[int]:
+        """Return the sum of what is held right after the start at each place."""
+        change = [0] * (len(self.starts) + 1)
+        for row in rows:
+            change[row.first] += row.amount
+            change[row.over] -= row.amount
+        return list(accumulate(change[:-1]))
+
+    def faults(self, quota: int | None, use: list[int]) -> list[str]:
+        """Return each start that breaks a release, a producer, the cores or the *quota*, in words."""
+        problem, found = self.problem, []
+        cores = self.totals(self.cores_held())
+        for place, k in enumerate(self.order):
+            task = problem.tasks[k]
+            at = f"{task.id}: starts at {self.ticks.seconds(self.starts[place]):g} s, "
+            if self.releases[k] > self.reach[place]:
+                found.append(f"{at}before its release at {task.release_seconds} s")
+            late = (p for p in problem.predecessors[k] if self.over[p] > place)
+            if (maker := next(late, None)) is not None:
+                name = problem.tasks[maker].id
+                found.append(f"{at}before {name!r}, which it reads from, has ended")
+            if cores[place] > problem.cores:
+                more = cores[place] - problem.cores
+                found.append(f"{at}with {more} cores more than there are")
+            if quota is not None and use[place] > quota:
+                found.append(f"{at}with {use[place] - quota} bytes more than the quota")
+        return found
+
+    def measured(self, rows: list[Held], use: list[int]) -> Json:
+        """Return the metrics of rule B4 of what is inside."""
+        tasks, makespan = self.problem.tasks, self.makespan
+        area = sum(row.amount * (row.left - self.starts[row.first]) for row in rows)
+        work = sum(task.cores * self.length[k] for k, task in enumerate(tasks))
+        return {
+            "makespan_seconds": self.ticks.seconds(makespan),
+            "peak_bytes": max(use, default=0),
+            "byte_seconds": self.ticks.seconds(area),
+            "mean_bytes": area / makespan if makespan else 0.0,
+            "cores_busy": work / (self.problem.cores * makespan) if makespan else 0.0,
+            "kept_bytes": sum(file.bytes for file in self.problem.products if file.keep),
+        }
+
+    def steps(self, rows: list[Held]) -> list[tuple[float, int]]:
+        """Return (seconds, bytes inside) at 0, at each start and at each end, equal instants once."""
+        change = {0: 0} | dict.fromkeys(sorted({*self.starts, *self.left}), 0)
+        for row in rows:
+            change[self.starts[row.first]] += row.amount
+            if not row.kept:
+                change[row.left] -= row.amount
+        totals = accumulate(change.values())
+        return [(self.ticks.seconds(at), size) for at, size in zip(change, totals, strict=True)]
+
+
+def _begun(problem: WorkDirectoryProblem, plan: WorkDirectoryPlan) -> dict[int, float]:
+    """Return the start of each task by position, in the order of the list."""
+    begun: dict[int, float] = {}
+    for seconds, name in plan.starts:
+        k = problem.task_index.get(name)
+        if k is None:
+            raise Fault("unknown task", task=name)
+        if k in begun:
+            raise Fault("started twice", task=name)
+        if seconds < 0:
+            raise Fault("negative", task=name, seconds=seconds)
+        begun[k] = seconds
+    for k, task in enumerate(problem.tasks):
+        if k not in begun:
+            raise Fault("never started", task=task.id)
+    return begun
+
+
 def carried_out(
     problem: WorkDirectoryProblem,
     plan: WorkDirectoryPlan,
     actual: Mapping[str, float] | None = None,
-) -> Replayed:
-    """The replay of *plan*; SimulationError that names each task with a violation."""
-    found = replay(problem, plan, actual)
-    if found.violations:
-        raise SimulationError("; ".join(f"{row['task']}: {said(row)}" for row in found.violations))
-    return found
+) -> CarriedOut:
+    """Replay *plan*; SimulationError that names each task with a violation.
+
+    *actual* compute seconds by task replace the planned ones.
+    """
+    places = Places(problem, plan, actual)
+    rows = places.bytes_held()
+    use = places.totals(rows)
+    quota = None if plan.ignore_quota else problem.quota_bytes
+    if faults := places.faults(quota, use):
+        raise SimulationError("; ".join(faults))
+    seconds = places.ticks.seconds
+    spans = enumerate(places.ends)
+    times = {k: (seconds(places.starts[places.place[k]]), seconds(end)) for k, end in spans}
+    return CarriedOut(places.measured(rows, use), times, places.steps(rows))
+
+
+def keeps(problem: WorkDirectoryProblem, plan: WorkDirectoryPlan, quota: int | None) -> bool:
+    """Return whether *plan*, whatever it says of the quota, breaks no rule under *quota*."""
+    asked = problem.model_copy(update={"quota_bytes": quota})
+    try:
+        carried_out(asked, plan.model_copy(update={"ignore_quota": False}))
+    except SimulationError:
+        return False
+    return True
 
 
 def simulate(
     problem: WorkDirectoryProblem,
     plan: WorkDirectoryPlan,
     actual: Mapping[str, float] | None = None,
+    deadline: Deadline | None = None,
 ) -> Simulation:
-    """Replay *plan* as :func:`carried_out` does, for a result.
+    """Replay *plan* as :func:`carried_out` does, for a result: with a *deadline*, without timeline.
 
     The metrics hold the bounds too, of the planned times: that of the makespan is left out where
-    *actual* times replace them.
+    *actual* times replace them, and either where the *deadline* passes first.
     """
+    with collector_paused():
+        return _simulated(problem, plan, actual, deadline)
+
+
+def _simulated(
+    problem: WorkDirectoryProblem,
+    plan: WorkDirectoryPlan,
+    actual: Mapping[str, float] | None,
+    deadline: Deadline | None,
+) -> Simulation:
+    """Return metrics, schedule and timeline of the replay of *plan*."""
     found = carried_out(problem, plan, actual)
     quota = None if plan.ignore_quota else problem.quota_bytes
-    metrics = {**found.metrics, "peak_bound_bytes": peak_bound(problem).bound}
-    if actual is None:
-        metrics["lower_bound_seconds"] = makespan_bound(problem, quota)
-    names = {k: problem.tasks[k].id for k in found.times}
+    metrics = {**found.metrics, **_bounds(problem, quota, deadline)}
+    if actual is not None:
+        metrics.pop("lower_bound_seconds", None)  # it is of the planned times
+    stages = [stage(task.id) for task in problem.tasks]
     rows = [
-        {"id": names[k], "start_seconds": a, "end_seconds": b, "stage": stage(names[k])}
+        {"id": problem.tasks[k].id, "start_seconds": a, "end_seconds": b, "stage": stages[k]}
         for k, (a, b) in found.times.items()
     ]
     schedule: Json = {"tasks": rows, "use": [list(step) for step in found.use]}
-    schedule |= {"quota_bytes": quota, "stages": _by_stage(problem, found)}
+    schedule |= {"quota_bytes": quota, "stages": _by_stage(problem, found, stages)}
     if actual is not None:
         schedule["actual_compute_seconds"] = dict(actual)
+    if deadline is not None:
+        return Simulation(schedule, metrics)
     parts = (
         Interval(a, b, f"sample {problem.samples[k] + 1}", "compute", problem.tasks[k].id)
         for k, (a, b) in found.times.items()
     )
     timeline = replace(Timeline.of(parts), counters={"bytes inside": found.use})
     return Simulation(schedule, metrics, timeline)
+
+
+def _bounds(problem: WorkDirectoryProblem, quota: int | None, deadline: Deadline | None) -> Json:
+    """Return what no peak and no makespan is below, as far as there is time for it."""
+    found: Json = {}
+    if deadline is not None and deadline.expired():
+        return found
+    peak = peak_bound(problem, deadline)
+    if peak.complete:
+        found["peak_bound_bytes"] = peak.bound
+    seconds = makespan_bounds(problem, quota, deadline)
+    if seconds.complete:
+        found["lower_bound_seconds"] = float(seconds.bound)
+    return found
 
 
 def stage(task: str) -> str:
@@ -72,12 +289,17 @@ def stage(task: str) -> str:
     return re.sub(r"( \(.*\)|#\d+|[._-]?(ID)?\d+(-\d+)?)+$", "", task) or task
 
 
-def _by_stage(problem: WorkDirectoryProblem, found: Replayed) -> dict[str, list[list[float]]]:
-    """(seconds, bytes) at each change of what the tasks of a stage wrote; of all but the largest as one."""
+def _by_stage(
+    problem: WorkDirectoryProblem, found: CarriedOut, stages: list[str]
+) -> dict[str, list[list[float]]]:
+    """Return (seconds, bytes) at each change of what the tasks of a stage wrote.
+
+    All but the largest of *stages* are one.
+    """
     last, changes = found.metrics["makespan_seconds"], defaultdict[str, Counter[float]](Counter)
     weight: dict[str, float] = defaultdict(float)
     for k, (start, end) in found.times.items():
-        name, held = stage(problem.tasks[k].id), [(problem.tasks[k].scratch_bytes, end)]
+        name, held = stages[k], [(problem.tasks[k].scratch_bytes, end)]
         for f in problem.outputs[k]:
             until = max([end, *(found.times[j][1] for j in problem.readers[f])])
             file = problem.products[f]

@@ -17,8 +17,8 @@ from snakemake_interface_scheduler_plugins.settings import SchedulerSettingsBase
 
 from ioopt.embed.selection import ReadyJob, load_solver, select
 from ioopt.errors import IooptError
-from ioopt.models.program import collector_paused
 from ioopt.options import Deadline
+from ioopt.problems.base import collector_paused
 from snakemake_scheduler_plugin_ioopt.data import DataOrder
 
 ENDLESS = 1 << 40

@@ -1,6 +1,10 @@
 """Rules of work directories by hand, with the arithmetic; one test a rule or a way to break one."""
 
+import itertools
+import random
 import re
+from fractions import Fraction
+from graphlib import TopologicalSorter
 from typing import Any
 
 import pytest
@@ -8,18 +12,21 @@ from conftest import ROOT
 from pydantic import ValidationError
 
 import ioopt
-from ioopt.check.work_directory import replay
+from ioopt.check.work_directory import Contents, replay
 from ioopt.errors import InstanceError, SimulationError
-from ioopt.models.work_directory.bounds import makespan_bounds, peak_bound
+from ioopt.models.work_directory.bounds import MakespanBound, makespan_bounds, peak_bound
 from ioopt.options import Deadline, SolveOptions
 from ioopt.problems.work_directory import Fault, WorkDirectoryPlan, WorkDirectoryProblem
-from ioopt.protocols import SolveRequest
+from ioopt.protocols import Incumbents, SolveRequest
 from ioopt.sim.work_directory.dispatch import Dispatcher, dispatch
-from ioopt.sim.work_directory.order import reference_order
-from ioopt.sim.work_directory.replay import stage
-from ioopt.solvers.backends.cpsat_directory import Scale
+from ioopt.sim.work_directory.order import Walk, reference_order
+from ioopt.sim.work_directory.replay import Held, Places, carried_out, stage
+from ioopt.solvers.backends.cpsat_directory import Scale, Sizes, program
+from ioopt.solvers.work_directory import dispatch as solver
 from ioopt.solvers.work_directory.frontier import frontier
 from ioopt.solvers.work_directory.search import Settings
+from ioopt.solvers.work_directory.search import solve as search_alone
+from ioopt.solving import result_from_dict
 
 
 def document(*rows: str, cores: int = 2, quota: int | None = None, **more: Any) -> dict[str, Any]:
@@ -260,6 +267,171 @@ def test_b14_a_frontier_falls_with_the_quota():
         (7, None, "infeasible"), (8, 15.0, "feasible"), (9, 15.0, "feasible"), (24, 5.0, "optimal"),
     ]  # fmt: skip
     assert [row["bound"] for row in rows] == sorted((row["bound"] for row in rows), reverse=True)
+
+
+def test_b14_a_bound_holds_for_every_smaller_quota():
+    """Three tasks of 10 s and 5 bytes: 3 x 10 x 5 = 150 byte-seconds, over 5, 10 and 15 bytes.
+
+    5 bytes take one at a time, 30 s; 10 bytes two, 20 s, where 15 s are proven; 15 bytes all, 10 s.
+    A smaller quota is bounded by its own 30 s, not by the 10 s of the largest.
+    """
+    problem = made("A 10 >a:5", "B 10 >b:5", "C 10 >c:5", cores=3)
+    request = SolveRequest(SolveOptions(None), Deadline(None), Settings(evaluations=5))
+    rows = frontier(problem, request, [5, 10, 15])
+    assert [(row["makespan_seconds"], row["peak_bytes"]) for row in rows] == [
+        (30, 5), (20, 10), (10, 15),
+    ]  # fmt: skip
+    assert [row["bound"] for row in rows] == [30, 15, 10]
+    assert [row["status"] for row in rows] == ["optimal", "feasible", "optimal"]
+
+
+def test_b14_a_larger_bound_of_a_larger_quota_is_taken(monkeypatch):
+    """What is proven of 10 bytes, here 12 s, also holds for 5 bytes, of which only 11 s are proven."""
+    proven = {5: Fraction(11), 10: Fraction(12), 15: Fraction(10)}
+    told = lambda problem, quota, deadline=None: MakespanBound(  # noqa: E731
+        Fraction(0), proven[quota], None, None
+    )
+    monkeypatch.setattr(solver, "makespan_bounds", told)
+    problem = made("A 10 >a:5", "B 10 >b:5", "C 10 >c:5", cores=3)
+    request = SolveRequest(SolveOptions(None), Deadline(None), Settings(evaluations=5))
+    rows = frontier(problem, request, [5, 10, 15])
+    assert [row["bound"] for row in rows] == [12, 12, 10]
+
+
+KEPT = (
+    ("T0 3 >a:6!", "T1 1 >b:8! c:7", "T2 2 b >d:1", "T3 1 >e:7 f:6"),
+    {"T1": {"scratch_bytes": 6}, "T3": {"scratch_bytes": 3}},
+)
+
+
+def test_b12_kept_files_count_until_the_last_task_has_ended():
+    """T3 first, 7 + 6 + 3 = 16; then T1, 8 + 7 + 6 = 21; T2, 8 + 1; T0, 8 + 6: 21 bytes.
+
+    T1 needs 21 at any time. A program whose tasks may start at its last instant, where kept files
+    are no longer counted, called 27 bytes the least.
+    """
+    rows, more = KEPT
+    for name in ("exact", "auto"):
+        result = ioopt.solve(made(*rows, **more), name, measure="peak_bytes", time_limit=20)
+        assert (result.status, result.objective, result.bound) == ("optimal", 21, 21)
+
+
+def test_b12_the_least_peak_is_that_of_the_plan_whatever_the_quota_allows():
+    """Z first, 8 + 5 = 13 bytes that leave; then K, 5 that stay: 13. K first: 5 + 13 = 18, the quota.
+
+    Z takes 0 s and is released at 5 s, so that K ends at 6 s.
+    """
+    problem = made("K 1 >k:5! n:0!", "Z 0 >x:8 y:5", cores=3, quota=18, Z={"release_seconds": 5})
+    result = ioopt.solve(problem, measure="peak_bytes", time_limit=20)
+    assert (result.status, result.objective) == ("optimal", 13)
+    assert result.metrics["makespan_seconds"] == 6 and ioopt.check(problem, result) == []
+
+
+LONG = (1682004.5605879778, 1091602.608079564, 1617816.3488614024, 1841919.9045509563)
+
+
+@pytest.mark.parametrize("seconds", [LONG, (333333333.3333333,) * 12, (1e10, 1e-300, 5e-324, 1e-9)])
+def test_b3_long_times_are_what_floats_hold_of_them(seconds):
+    """After 49 days a float is good to 1e-9 s no more: a plan's own sums are within what it can hold."""
+    rows = [f"T{k} {s!r} {f'f{k - 1} ' if k else ''}>f{k}:10" for k, s in enumerate(seconds)]
+    problem = made(*rows, quota=100, cores=1)
+    result = ioopt.solve(problem, time_limit=20)
+    assert result.violations == () and ioopt.check(problem, result.to_dict()) == []
+    assert result.status == "optimal" and result.objective == pytest.approx(sum(seconds))
+    second = result.plan["starts"][1][0]
+    early = {"starts": [[0, "T0"], [second * (1 - 1e-9), "T1"], *result.plan["starts"][2:]]}
+    assert ioopt.check(problem, early)[0].rule == "producer"
+
+
+def test_b12_more_bytes_and_cores_than_64_bits_hold(tmp_path):
+    """Ten chains of files of about 10**18 / 2 bytes, 10**18 cores: a plan, which a check reads again."""
+    half = 5 * 10**17
+    rows = [f"T{k} 3 {f'f{k - 1} ' if k % 2 else ''}>f{k}:{half - 7 * k}" for k in range(20)]
+    wide = {f"T{k}": {"cores": 10**18} for k in range(0, 20, 3)}
+    problem = made(*rows, quota=10**18, cores=10**18, **wide)
+    sizes, scale = Sizes.of(problem), Scale.of(problem)
+    assert not sizes.exact and max(sum(sizes.products), sum(sizes.cores)) < 2**62
+    # 10**18 bytes hold two files, 10**18 // unit units two of half // unit: rounding keeps what fits
+    assert 2 * max(sizes.products) <= 10**18 // sizes.unit
+    assert program(problem, scale, sizes, 10**18, 0, None).validate() == ""
+    result = ioopt.solve(problem, time_limit=1, settings={"evaluations": 20})
+    assert result.status in ("optimal", "feasible"), result.notes
+    assert not any("failed" in note for note in result.notes)
+    assert ioopt.check(problem, result_from_dict(result.to_dict(), "r")) == []
+    free = ioopt.solve(problem.model_copy(update={"quota_bytes": None}), "submission")
+    many = made(*[f"T{k} 3 >f{k}:{10**18}!" for k in range(20)], cores=20)
+    plan = ioopt.solve(many, "submission")
+    assert plan.metrics["peak_bytes"] == 20 * 10**18 and free.violations == ()
+    assert ioopt.check(many, result_from_dict(plan.to_dict(), "r")) == []
+
+
+def test_b6_the_walk_counts_more_bytes_than_64_bits_hold():
+    """a grows to 10**19 bytes while B (5) is to come: C, whose 5 stay, fits 2 x 10**19."""
+    problem = made("A 1 >a:5", "B 1 a >b:5", "C 1 >c:5!", quota=20)
+    walk = Walk(problem, [0, 1, 2], 2 * 10**19)
+    walk.start(0)
+    walk.resize(0, 0, 10**19)
+    assert walk.admits(2)
+    walk.resize(0, 0, 2 * 10**19)
+    assert not walk.admits(2)
+
+
+def test_the_replay_of_simulate_and_the_checker_find_each_others_faults(monkeypatch):
+    """A file that leaves too early in one of them: solve, and check of a result, name the difference.
+
+    a (10 bytes) is inside until B has ended, beside b: 14 bytes; without it B holds 4 alone, and the
+    peak is A's 10. In the checker B would be thought to fit 12 bytes.
+    """
+    problem = made("A 2 >a:10", "B 3 a >b:4", quota=20)
+    sound = ioopt.solve(problem, "submission")
+    assert sound.metrics["peak_bytes"] == 14 and ioopt.check(problem, sound) == []
+    with monkeypatch.context() as patch:
+        alone = lambda self, maker, f: Held(  # noqa: E731
+            self.problem.products[f].bytes, self.place[maker], self.over[maker], self.left[maker]
+        )
+        patch.setattr(Places, "product_held", alone)
+        found = ioopt.solve(problem, "submission")
+        assert found.status == "error" and "peak_bytes" in {v.item for v in found.violations}
+        assert any("replay" in v.rule for v in ioopt.check(problem, sound))
+    with monkeypatch.context() as patch:
+        none = lambda self, task: setattr(self, "use", 0)  # noqa: E731
+        patch.setattr(Contents, "end", none)
+        found = ioopt.solve(problem, "submission")
+        assert found.status == "error" and "peak_bytes" in {v.item for v in found.violations}
+    assert ioopt.solve(problem, "submission").violations == ()
+
+
+def test_the_time_limit_ends_the_first_runs_too():
+    """Nothing is left of the time: the tasks one by one, and no word of a proof."""
+    problem = made(*FOUR, cores=4, quota=12)
+    late = Deadline(0.5, clock=itertools.count().__next__)
+    request = SolveRequest(SolveOptions(0.5), late, incumbents=Incumbents(late))
+    found = search_alone(problem, request)
+    assert found.stop == "time" and found.plan is not None
+    names = [name for _, name in found.plan.starts]
+    assert carried_out(problem, found.plan).metrics["makespan_seconds"] == 15  # 3 x (1 + 4)
+    assert names.index("A1") < names.index("B1")
+
+
+def test_a_limit_too_short_for_any_answer_says_so(monkeypatch):
+    """6 tasks at a second each take 6 s; a limit of 4 s, with its twentieth and .8 s, is 5 s: none."""
+    monkeypatch.setattr(solver, "TASK_SECONDS", 1.0)
+    result = ioopt.solve(made(*FOUR, cores=4, quota=12), "search", time_limit=4)
+    assert (result.status, result.stop, result.plan) == ("unknown", "time", None)
+    assert "too short for 6 tasks" in result.notes[0] and "about 6 s" in result.notes[0]
+    assert ioopt.solve(made(*FOUR, cores=4, quota=12), "search", time_limit=5).plan is not None
+
+
+def test_tasks_come_in_the_order_of_the_standard_library():
+    rng = random.Random(3)
+    for _ in range(50):
+        rows = [f"T{k} 1 >f{k}:1" for k in range(8)]
+        for k in range(8):
+            reads = rng.sample(range(8), 2)
+            rows[k] = f"T{k} 1 {' '.join(f'f{j}' for j in reads if j * 3 % 8 < k * 3 % 8)} >f{k}:1"
+        problem = made(*rows)
+        graph = dict(enumerate(problem.predecessors))
+        assert problem.topological == tuple(TopologicalSorter(graph).static_order())
 
 
 def test_b15_copies():
