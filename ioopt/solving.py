@@ -4,6 +4,7 @@ No result leaves unchecked: the objective and the violations come from the famil
 metrics from its simulator, and a solver that fails is replaced by the kind's fallback with a note.
 """
 
+import math
 import os
 import platform
 from collections.abc import Callable, Mapping
@@ -36,8 +37,8 @@ from ioopt.registry import (
     sense_of,
 )
 from ioopt.result import Result, Status, StopReason, plan_dict, relative_gap, violation
-from ioopt.statements import false_metrics, is_reference, past_bound, proves
-from ioopt.units import parse_seconds
+from ioopt.statements import false_metrics, is_reference, past_bound, proves, within_limits
+from ioopt.units import is_number, parse_seconds
 from ioopt.version import __version__
 
 JUDGED_BY_SCHEDULE = ("batch-io", "gang")
@@ -291,9 +292,10 @@ def _result(
         "objective_name": outcome.objective_name or kind.objective_name,
         "bound": outcome.bound,
         "measure": measure_of(kind, request.measure).name,
-        "trace": tuple(request.incumbents.trace),
+        "trace": tuple(row for row in request.incumbents.trace if math.isfinite(row[1])),
     }
     if outcome.plan is None and outcome.simulation is None:
+        values["bound"] = within_limits(kind, values["objective_name"], outcome.bound, CheckReport(()))
         status = Status.INFEASIBLE if outcome.infeasible else Status.UNKNOWN
         if outcome.stop is StopReason.FALLBACK:
             status = Status.ERROR
@@ -328,11 +330,15 @@ def _checked(
     measured = simulation.metrics if simulation else {}
     metrics = {**outcome.metrics, **report.metrics, **measured}
     violations = (*report.violations, *false_metrics(measured, report))
+    policy = getattr(outcome.plan, "policy", None)
+    if values["solver"] != policy:
+        violations += report.excused
     name = values["objective_name"]
     if simulation is None and name not in report.objectives and kind.objective_name != name:
         # Without a replay only the plan can be measured, and a bound of another measure does not apply.
         name = values["objective_name"] = kind.objective_name
         values["bound"] = None
+    values["bound"] = within_limits(kind, name, values["bound"], report)
     metrics |= by_measure(request.measure, values)
     name = values["objective_name"]
     if name != (request.incumbents.objective_name or outcome.objective_name or kind.objective_name):
@@ -340,9 +346,12 @@ def _checked(
     sense = sense_of(kind, name)
     objective = report.objectives.get(name, metrics.get(name))
     objective = float(objective) if isinstance(objective, bool) else objective
+    if not is_number(objective) or not math.isfinite(objective):
+        objective = None
     bound = None
-    if not is_reference(kind, getattr(outcome.plan, "policy", None)):
+    if not is_reference(kind, policy):
         bound = _bound(kind, problem, deadline, values, objective, metrics)
+        bound = within_limits(kind, name, bound, report)
     wrong = [] if failure is None else [failure]
     wrong += [f"the checker found {len(violations)} violation(s)"] if violations else []
     status, gap = Status.ERROR if wrong else Status.FEASIBLE, relative_gap(objective, bound, sense)
