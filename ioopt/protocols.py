@@ -68,7 +68,8 @@ class CheckReport:
     place of the times they are differences of, or of terms that cancel. ``limits`` are values by
     objective that no plan of the instance passes, by what the checker computes of the instance
     alone. ``excused`` are rules of the machine that the plan breaks because its policy is a
-    reference that does; of any other solver they are violations.
+    reference that does; of any other solver they are violations. ``unjudged`` names what of the
+    schedule itself is not judged.
     """
 
     violations: tuple[Violation, ...]
@@ -78,6 +79,7 @@ class CheckReport:
     rounding: float = 0.0
     limits: Mapping[str, float] = field(default_factory=dict)
     excused: tuple[Violation, ...] = ()
+    unjudged: tuple[str, ...] = ()
 
 
 class Known(NamedTuple):

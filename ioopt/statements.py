@@ -78,7 +78,7 @@ def unjudged(kind: KindSpec, data: Mapping[str, Any], report: CheckReport) -> li
     stated = [name for name, value in (data.get("metrics") or {}).items() if value is not None]
     if data.get("objective") is not None:
         stated.append(data.get("objective_name") or kind.objective_name)
-    return sorted({name for name in stated if name not in known})
+    return sorted({*report.unjudged, *(name for name in stated if name not in known)})
 
 
 def unproven(

@@ -11,6 +11,7 @@ from operator import mul, sub
 
 import numpy as np
 
+from ioopt.check.batch_io.queue import queue_violations, states_queue
 from ioopt.check.batch_io.rates import (
     RELATIVE,
     Spans,
@@ -38,7 +39,8 @@ def check(
     """Violations of *schedule*, and its metrics recomputed (rule 22).
 
     *plan* (a BatchIoPlan, its dictionary, or None) says which policy decided, the expansion factor
-    and the loop; without one the checks that need the policy are left out and the loop is closed.
+    and the loop; without one the checks that need the policy are left out and the loop is closed,
+    and the order of the queue is checked here, as no replay of a plan can do it.
     """
     if isinstance(plan, Mapping):
         plan = BatchIoPlan.model_validate(dict(plan))
@@ -64,6 +66,9 @@ def check(
         found += check_totals(terms, spans)
         for whole in (check_capacity, check_writes, check_holding):
             found += whole(terms, views)
+    judged = plan is not None or states_queue(terms)
+    if not found and plan is None and judged:
+        found += queue_violations(terms, views)
     if found or len(rows) < len(problem.jobs):
         return CheckReport(tuple(found))
     excused: list[Violation] = []
@@ -75,7 +80,8 @@ def check(
     objectives = {"mean_response_seconds": metrics["mean_response_seconds"]}
     rounding = 1e-14 * max((view.end for view in views), default=0.0)
     limits = limits_of(terms, views)
-    return CheckReport((), objectives, metrics, ranges, rounding, limits, tuple(excused))
+    left = () if judged else ("queue order",)
+    return CheckReport((), objectives, metrics, ranges, rounding, limits, tuple(excused), left)
 
 
 def _matched(terms: Terms, rows: list[Json]) -> tuple[list[JobView], list[Violation]]:

@@ -46,7 +46,14 @@ def check(problem: GangProblem, plan: GangPlan | Json | None, schedule: Json | N
         metrics |= _Replay(problem, entries, found).run(updates)
     objectives = {"mean_slowdown": metrics["mean_slowdown"]}
     return CheckReport(
-        tuple(found.violations), objectives, metrics, told, 1e-14 * makespan, limits_of(problem)
+        tuple(found.violations),
+        objectives,
+        metrics,
+        told,
+        rounding=1e-14 * makespan,
+        limits=limits_of(problem),
+        # Each policy has an order of its own; a plan's replay tells.
+        unjudged=("queue order",) if plan is None else (),
     )
 
 
