@@ -143,7 +143,9 @@ def judgement(
 
 def _states_bounds(data: Mapping[str, Any]) -> bool:
     """Whether *data* states a bound, or a metric that bounds others."""
-    return data.get("bound") is not None or any("_bound" in key for key in data.get("metrics") or ())
+    return data.get("bound") is not None or any(
+        "_bound" in key for key in data.get("metrics") or ()
+    )
 
 
 def searched(kind: KindSpec, plan: Any) -> bool:
@@ -158,7 +160,11 @@ def _document(given: Result | Mapping[str, Any], name: str) -> Mapping[str, Any]
         if form not in (None, "ioopt/result", "ioopt/simulation"):
             raise InstanceError(f"{name}: format: {form!r} is neither a result nor a simulation")
         if form != "ioopt/result" or "solver" not in given:
-            return given if "plan" in given or "schedule" in given else {"plan": given}
+            if "plan" not in given and "schedule" not in given:
+                return {"plan": given}
+            for key in given.keys() - Result.model_fields.keys():
+                raise InstanceError(f"{name}: {key}: no part of a result, so that nothing reads it")
+            return given
         given = result_from_dict(given, name)
     # Plan and schedule are plain data already, and long.
     stated = given.model_dump(mode="json", exclude={"plan", "schedule"})

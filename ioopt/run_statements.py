@@ -3,6 +3,7 @@
 None of that can be recomputed. It is held against itself and against the solver that is named.
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import Any
@@ -45,8 +46,11 @@ def leaves_out_copies(kind: KindSpec, data: Mapping[str, Any]) -> bool:
 
 
 def stated_of_run(data: Mapping[str, Any]) -> list[str]:
-    """Return the names of what *data* says of its run."""
-    return [name for name in OF_THE_RUN if data.get(name) not in (None, "", [], (), {})]
+    """Return the names of what *data* says of its run, and of the solver where no plan tells it."""
+    plan = data.get("plan")
+    by_policy = isinstance(plan, Mapping) and plan.get("policy") is not None
+    names = OF_THE_RUN if by_policy else ("solver", *OF_THE_RUN)
+    return [name for name in names if data.get(name) not in (None, "", [], (), {})]
 
 
 def false_run(kind: KindSpec, data: Mapping[str, Any]) -> Iterator[Violation]:
@@ -71,7 +75,8 @@ def _options(options: Json, seed: object) -> Iterator[Violation]:
     given = {key: options[key] for key in known & options.keys()}
     for key, value in given.items():
         empty = value is None and key not in ("threads", "seed")
-        if not empty and (isinstance(value, bool) or not isinstance(value, _TYPES[key])):
+        wrong = isinstance(value, bool) or not isinstance(value, _TYPES[key])
+        if not empty and (wrong or (isinstance(value, float) and not math.isfinite(value))):
             yield violation("options", key, f"{value!r} is no value of it")
             return
     try:
@@ -145,9 +150,8 @@ def _trace(kind: KindSpec, data: Mapping[str, Any]) -> Iterator[Violation]:
             yield violation("trace", f"{seconds:g} s", text)
             return
         before = seconds, value
-    spent = [data.get(name) for name in ("build_seconds", "solve_seconds")]
-    if before is not None and all(is_number(value) for value in spent):
-        whole = sum(value for value in spent if value is not None)
+    if before is not None and is_number(data.get("solve_seconds")):
+        whole = data["solve_seconds"] + (data.get("build_seconds") or 0.0)
         if before[0] > whole * (1 + 1e-9) + 1e-6:
             text = f"a plan was found then, but the run took {whole:.6g} s"
             yield violation("trace", f"{before[0]:g} s", text)

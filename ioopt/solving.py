@@ -81,7 +81,31 @@ def result_from_dict(data: object, name: str) -> Result:
     if not isinstance(data, Mapping) or data.get("format") != "ioopt/result":
         given = data.get("format") if isinstance(data, Mapping) else type(data).__name__
         raise errors.InstanceError(f"{name}: format: wanted 'ioopt/result', not {shown(given)}")
+    require_finite(data, name)
     return validate(Result, data, name)
+
+
+def require_finite(data: Mapping[str, Any], name: str) -> None:
+    """Raise InstanceError where a metric, option or setting of a result is no finite number.
+
+    Plans, schedules and figures have forms of their own that refuse it.
+    """
+    for part in ("metrics", "options", "settings"):
+        told = data.get(part)
+        for key, value in told.items() if isinstance(told, Mapping) else ():
+            if not _is_finite(value):
+                raise errors.InstanceError(
+                    f"{name}: {part}.{key}: must be a finite number, or null where it is unknown"
+                )
+
+
+def _is_finite(value: object) -> bool:
+    """Whether every number in *value* is finite."""
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if isinstance(value, Mapping):
+        return all(_is_finite(part) for part in value.values())
+    return not isinstance(value, (list, tuple)) or all(_is_finite(part) for part in value)
 
 
 def plan_in(given: object) -> object:
@@ -295,7 +319,9 @@ def _result(
         "trace": tuple(row for row in request.incumbents.trace if math.isfinite(row[1])),
     }
     if outcome.plan is None and outcome.simulation is None:
-        values["bound"] = within_limits(kind, values["objective_name"], outcome.bound, CheckReport(()))
+        values["bound"] = within_limits(
+            kind, values["objective_name"], outcome.bound, CheckReport(())
+        )
         status = Status.INFEASIBLE if outcome.infeasible else Status.UNKNOWN
         if outcome.stop is StopReason.FALLBACK:
             status = Status.ERROR
@@ -346,7 +372,7 @@ def _checked(
     sense = sense_of(kind, name)
     objective = report.objectives.get(name, metrics.get(name))
     objective = float(objective) if isinstance(objective, bool) else objective
-    if not is_number(objective) or not math.isfinite(objective):
+    if objective is not None and not (is_number(objective) and math.isfinite(objective)):
         objective = None
     bound = None
     if not is_reference(kind, policy):

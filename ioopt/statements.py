@@ -272,7 +272,8 @@ def _status(kind: KindSpec, data: Mapping[str, Any], report: CheckReport) -> Ite
     past = past_bound(sense, true, bound, report.rounding)
     apart = relative_gap(true, bound, sense)
     proven = true is not None and bound is not None and past is None and proves(sense, true, bound)
-    told = data.get("objective") is not None
+    objective = data.get("objective")
+    told = objective is not None
     if status == Status.OPTIMAL and (true is not None or not report.violations):
         if not proven:
             text = f"objective {true!r} is called optimal, but the bound is {bound!r}"
@@ -281,7 +282,7 @@ def _status(kind: KindSpec, data: Mapping[str, Any], report: CheckReport) -> Ite
             yield violation("status", "optimal", "states no objective")
     elif status in (Status.INFEASIBLE, Status.UNKNOWN) and not report.violations:
         yield violation("status", str(status), "but the plan breaks no rule")
-    elif status == Status.FEASIBLE and told and proven and bound == data["objective"]:
+    elif status == Status.FEASIBLE and proven and told and proves(sense, objective, bound or 0.0):
         text = f"the bound {bound!r} meets the objective: the plan is optimal"
         yield violation("status", "feasible", text)
     if gap is None or (proven and gap == 0):
@@ -341,6 +342,6 @@ def same(stated: Any, true: Any, rounding: float = 0.0) -> bool:
         return all(same(one, other, rounding) for one, other in zip(stated, true, strict=True))
     if not is_number(true) or not is_number(stated):
         return type(stated) is type(true) and bool(stated == true)
-    if isinstance(true, int) and isinstance(stated, int):
+    if isinstance(true, int):
         return stated == true
     return math.isclose(stated, true, rel_tol=RELATIVE, abs_tol=rounding)

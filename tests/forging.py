@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from damage.forger import MORE, QUICK, WAYS, forgeries, judged, true_results, tried, written
+from damage.forger import MORE, QUICK, WAYS, forgeries, judged, tried, true_results, written
 
 
 def main(words: list[str]) -> int:
@@ -23,7 +23,7 @@ def main(words: list[str]) -> int:
         refused = [
             f"{result['solver']} on {source}"
             for source, result in results
-            if judged(source, result, folder)[0] != 0
+            if judged(source, result, result["settings"], folder)[0] != 0
         ]
         forged = list(forgeries(results, seed))
         if words[1:]:

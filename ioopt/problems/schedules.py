@@ -9,8 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ioopt.problems.base import Count, JobId, Json, Name, NodeNumber, Real, Seconds
-
+from ioopt.problems.base import Count, JobId, Name, NodeNumber, Real, Seconds
 
 Seed = Annotated[int, Field(ge=0, lt=2**63, strict=True)]
 

@@ -129,7 +129,9 @@ def check_totals(terms: Terms, spans: Spans) -> Iterator[Violation]:
     if terms.top and (terms.policy or "").startswith("cons-") and not terms.scaled:
         partials = running((rate < peak * (1 - RELATIVE)).astype(float))
         for at in _lasting(time, partials > 1):
-            text = f"{partials[at]:.0f} partial grants at {float(time[at])!r}; a +top policy makes one"
+            text = (
+                f"{partials[at]:.0f} partial grants at {float(time[at])!r}; a +top policy makes one"
+            )
             yield violation("conservative", "storage", text)
 
 

@@ -37,9 +37,7 @@ def check(
     }
     objectives = {"predicted_cost": predicted}
     limits = {"predicted_cost": _least_cost(problem)}
-    return CheckReport(
-        tuple(found), objectives, metrics, rounding=ROUNDING * size, limits=limits
-    )
+    return CheckReport(tuple(found), objectives, metrics, rounding=ROUNDING * size, limits=limits)
 
 
 def _least_cost(problem: QuantumSelectionProblem) -> float:
