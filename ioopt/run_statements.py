@@ -46,7 +46,9 @@ def leaves_out_copies(kind: KindSpec, data: Mapping[str, Any]) -> bool:
 
 
 def stated_of_run(data: Mapping[str, Any]) -> list[str]:
-    """Return the names of what *data* says of its run, and of the solver where no plan tells it."""
+    """Return the names of what a result says of its run, and of the solver where no plan tells it."""
+    if data.get("stop") is None:
+        return []  # a plan, or a replay of one
     plan = data.get("plan")
     by_policy = isinstance(plan, Mapping) and plan.get("policy") is not None
     names = OF_THE_RUN if by_policy else ("solver", *OF_THE_RUN)

@@ -68,6 +68,7 @@ def false_statements(
     yield from _objective(kind, data, report)
     yield from _bounds(kind, data, report, known)
     yield from _status(kind, data, report)
+    yield from _gap(kind, data, report)
     yield from _trace(kind, data, report)
     yield from false_metrics(data.get("metrics") or {}, report)
 
@@ -265,30 +266,43 @@ def _bounds(
 
 
 def _status(kind: KindSpec, data: Mapping[str, Any], report: CheckReport) -> Iterator[Violation]:
-    """Status and gap are those of the objective and the bound."""
+    """The status is what the recomputed objective and the stated bound come to."""
     measure = data.get("objective_name") or kind.objective_name
-    status, bound, gap = data.get("status"), data.get("bound"), data.get("gap")
+    status, objective, bound = (data.get(key) for key in ("status", "objective", "bound"))
     true, sense = true_objective(measure, report), sense_of(kind, measure)
     past = past_bound(sense, true, bound, report.rounding)
-    apart = relative_gap(true, bound, sense)
-    proven = true is not None and bound is not None and past is None and proves(sense, true, bound)
-    objective = data.get("objective")
-    told = objective is not None
+    proven = past is None and _meets(sense, true, bound)
     if status == Status.OPTIMAL and (true is not None or not report.violations):
         if not proven:
             text = f"objective {true!r} is called optimal, but the bound is {bound!r}"
-            yield violation("status", "optimal", text, apart)
-        elif not told:
+            yield violation("status", "optimal", text, relative_gap(true, bound, sense))
+        elif objective is None:
             yield violation("status", "optimal", "states no objective")
     elif status in (Status.INFEASIBLE, Status.UNKNOWN) and not report.violations:
         yield violation("status", str(status), "but the plan breaks no rule")
-    elif status == Status.FEASIBLE and proven and told and proves(sense, objective, bound or 0.0):
+    elif status == Status.FEASIBLE and proven and _meets(sense, objective, bound):
         text = f"the bound {bound!r} meets the objective: the plan is optimal"
         yield violation("status", "feasible", text)
-    if gap is None or (proven and gap == 0):
+
+
+def _meets(sense: str, objective: float | None, bound: float | None) -> bool:
+    """Whether both are known and *bound* proves *objective*."""
+    return objective is not None and bound is not None and proves(sense, objective, bound)
+
+
+def _gap(kind: KindSpec, data: Mapping[str, Any], report: CheckReport) -> Iterator[Violation]:
+    """The gap is that of the recomputed objective and the stated bound, or 0 where this proves it."""
+    measure = data.get("objective_name") or kind.objective_name
+    gap, bound = data.get("gap"), data.get("bound")
+    true, sense = true_objective(measure, report), sense_of(kind, measure)
+    if gap is None or (true is None and report.violations):
         return
-    if true is None and (report.violations or (told and bound is not None)):
+    if true is None and data.get("objective") is not None and bound is not None:
+        return  # of an objective that nothing recomputes, which is named
+    past = past_bound(sense, true, bound, report.rounding)
+    if gap == 0 and past is None and _meets(sense, true, bound):
         return
+    apart = relative_gap(true, bound, sense)
     if apart is None or not math.isclose(gap, apart, rel_tol=RELATIVE, abs_tol=1e-9):
         yield violation("gap", repr(gap), f"the objective and the bound give {apart!r}")
 
