@@ -6,10 +6,8 @@ from pathlib import Path
 import pytest
 from damage.forger import MORE, QUICK, WAYS, forgeries, judged, tried, true_results
 
-SAMPLE = 220
+SAMPLE = 150
 """False documents that the default tests try; ``python tests/forging.py`` tries them all."""
-REPLAYED = ("flexgang-heavy-mix", "quantum-plain", "quantum-mixed", "io-sets-12", "flexgang-tiny")
-"""Instances whose check replays seeded runs, so that a few forgeries of each are enough."""
 
 
 def test_there_are_at_least_a_hundred_ways() -> None:
@@ -32,8 +30,6 @@ def test_all_false_results(seed: int, tmp_path: Path) -> None:
     for source, result in results:
         assert judged(source, result, result["settings"], tmp_path)[0] == 0, (source, result)
     forged = list(forgeries(results, seed))
-    some = random.Random(seed)
-    forged = [one for one in forged if one.source not in REPLAYED or some.random() < 0.1]
     counts = tried(forged, tmp_path)
     assert counts.tried >= 2_000 and len(counts.by_way) >= 100
     assert counts.silent == [] and counts.broken == []
