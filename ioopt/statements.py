@@ -21,6 +21,7 @@ from ioopt.result import (
 )
 from ioopt.units import is_number
 
+BEST_KNOWN = "the best known plan of this instance"
 RELATIVE = 1e-6
 """Two numbers are the same within this part of the larger one (and what the report calls rounding)."""
 
@@ -254,7 +255,7 @@ def _bounds(
         limit = report.limits.get(measure)
         comparisons = (
             (true, bound, f"lies {side} the objective {true!r}, which is {sense}imised"),
-            (best, bound, f"lies {side} {best!r}, which the best known plan of it reaches"),
+            (best, bound, f"lies {side} {best!r}, which {BEST_KNOWN} reaches"),
             (bound, limit, f"says less than the instance alone, which tells {limit!r}"),
         )
         for reached, passed, text in comparisons:
