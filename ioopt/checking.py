@@ -3,19 +3,20 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Annotated, Any
-
-from pydantic import Field
+from typing import Any, NamedTuple
 
 from ioopt import registry
 from ioopt.errors import InstanceError, SimulationError, UsageError
 from ioopt.formats.native import validate
+from ioopt.known_plans import known_plans
 from ioopt.options import suggest
-from ioopt.problems.base import Json, Record
-from ioopt.protocols import CheckReport
+from ioopt.problems.base import Json
+from ioopt.problems.schedules import Measured
+from ioopt.protocols import CheckReport, Known
 from ioopt.registry import KindSpec, load_target
 from ioopt.registry.types import EXACT
 from ioopt.result import Result, Violation, violation
+from ioopt.run_statements import false_run, leaves_out_copies
 from ioopt.solving import (
     beyond,
     check_plan,
@@ -25,17 +26,24 @@ from ioopt.solving import (
     result_from_dict,
     simulate,
 )
-from ioopt.statements import false_schedule, false_settings, false_statements, unjudged
+from ioopt.statements import (
+    false_schedule,
+    false_settings,
+    false_statements,
+    unjudged,
+    unproven,
+)
 
-Seed = Annotated[int, Field(ge=0, lt=2**63, strict=True)]
 
+class Judgement(NamedTuple):
+    """What is false in a result, the names of what nothing recomputes, and what a reference breaks.
 
-class Measured(Record):
-    """``schedule.measured``: the options of a seeded replay, so that it can be repeated."""
+    ``excused`` are rules of the machine that the result's own solver, a reference, is known to break.
+    """
 
-    seed: Seed | None = None
-    seeds: Annotated[tuple[Seed, ...], Field(min_length=1, max_length=64)] | None = None
-    seconds: Annotated[float, Field(gt=0, le=10_000)] | None = None
+    violations: list[Violation]
+    unjudged: list[str]
+    excused: tuple[Violation, ...]
 
 
 def check(
@@ -76,7 +84,17 @@ def judge(
     name: str,
     expected: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[list[Violation], list[str]]:
-    """What is false in *given*, and the names of stated metrics that nothing recomputes.
+    """What is false in *given*, and the names of what it states and nothing recomputes."""
+    return judgement(problem, given, name, expected)[:2]
+
+
+def judgement(
+    problem: Any,
+    given: Result | Mapping[str, Any],
+    name: str,
+    expected: Mapping[str, Any] = MappingProxyType({}),
+) -> Judgement:
+    """Judge every statement of *given*, called *name* in messages.
 
     *given* is a result, an object with ``plan`` or ``schedule``, or a plan. A schedule that follows
     from its plan is held against a replay of the plan, and so are metrics that only a replay tells.
@@ -109,8 +127,25 @@ def judge(
     if not (follows and plan) and report.metrics.get("matrix_checked") is False:
         text = "has no updates (--set history=yes), and no plan that a check repeats"
         report = replace(report, violations=(violation("schedule", problem.name, text),))
+    # What is known holds for the instance as it is, and for all its plans.
+    another = bool(told) or leaves_out_copies(kind, data)
+    known: Mapping[str, Known] = {} if another or not _states_bounds(data) else known_plans(problem)
     found = [*report.violations, *false_settings(told, expected, stated)]
-    return [*found, *false_statements(kind, problem, data, report)], left
+    found += false_statements(kind, problem, data, report, known)
+    found += false_run(kind, data)
+    contradicted = any(item.rule == "bound" for item in found)
+    if not contradicted and unproven(kind, data, report, known):
+        left = [*left, "bound"]
+    if data.get("solver") not in (None, getattr(plan, "policy", None)):
+        return Judgement([*found, *report.excused], left, ())
+    return Judgement(found, left, report.excused)
+
+
+def _states_bounds(data: Mapping[str, Any]) -> bool:
+    """Whether *data* states a bound, or a metric that bounds others."""
+    return data.get("bound") is not None or any(
+        "_bound" in key for key in data.get("metrics") or ()
+    )
 
 
 def searched(kind: KindSpec, plan: Any) -> bool:
@@ -125,7 +160,11 @@ def _document(given: Result | Mapping[str, Any], name: str) -> Mapping[str, Any]
         if form not in (None, "ioopt/result", "ioopt/simulation"):
             raise InstanceError(f"{name}: format: {form!r} is neither a result nor a simulation")
         if form != "ioopt/result" or "solver" not in given:
-            return given if "plan" in given or "schedule" in given else {"plan": given}
+            if "plan" not in given and "schedule" not in given:
+                return {"plan": given}
+            for key in given.keys() - Result.model_fields.keys():
+                raise InstanceError(f"{name}: {key}: no part of a result, so that nothing reads it")
+            return given
         given = result_from_dict(given, name)
     # Plan and schedule are plain data already, and long.
     stated = given.model_dump(mode="json", exclude={"plan", "schedule"})

@@ -6,7 +6,7 @@ Each family supplies plain functions with these shapes; :mod:`ioopt.registry` sa
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from ioopt.options import Deadline, SolveOptions
 from ioopt.result import StopReason, Violation
@@ -67,7 +67,11 @@ class CheckReport:
 
     ``ranges`` are limits (least, most) of metrics that the schedule does not tell exactly.
     ``rounding`` is the absolute error that recomputed values may carry: a few units in the last
-    place of the times they are differences of, or of terms that cancel.
+    place of the times they are differences of, or of terms that cancel. ``limits`` are values by
+    objective that no plan of the instance passes, by what the checker computes of the instance
+    alone. ``excused`` are rules of the machine that the plan breaks because its policy is a
+    reference that does; of any other solver they are violations. ``unjudged`` names what of the
+    schedule itself is not judged.
     """
 
     violations: tuple[Violation, ...]
@@ -75,6 +79,16 @@ class CheckReport:
     metrics: Metrics = field(default_factory=dict)
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     rounding: float = 0.0
+    limits: Mapping[str, float] = field(default_factory=dict)
+    excused: tuple[Violation, ...] = ()
+    unjudged: tuple[str, ...] = ()
+
+
+class Known(NamedTuple):
+    """The value of the best plan known of an instance, and what no plan of it passes (None: unknown)."""
+
+    best: float
+    bound: float | None
 
 
 @dataclass

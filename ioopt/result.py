@@ -15,8 +15,8 @@ from ioopt.tables import percent, render, terminal_width
 from ioopt.units import column, is_number, quantity, show, title
 
 FormT = TypeVar("FormT", bound=BaseModel)
-Figure = Annotated[float, Field(strict=True)]
-Span = Annotated[float, Field(strict=True, ge=0)]
+Figure = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+Span = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
 SHOWN_LEAVES = 16
 """A metric with a value for each of more items than that is left to the JSON form."""
 TINY = 1e-9
@@ -102,7 +102,7 @@ class Result(BaseModel):
     """A solve, checked and simulated. Unknown values are None.
 
     ``objective`` is recomputed by the family's checker, never taken from the solver. ``bound`` is
-    a proven limit of ``objective_name`` (lower when minimising). ``gap`` follows
+    a proven limit of ``objective_name`` (lower when minimising), a finite number. ``gap`` follows
     :func:`relative_gap`. ``measure`` is what results of the kind are compared by, ``value`` the
     answer's: the objective too, where it was asked for. ``settings`` say what of the question its
     instance does not, such as ``loop``. ``plan`` and ``schedule`` have the shape of
@@ -141,6 +141,8 @@ class Result(BaseModel):
     trace: tuple[tuple[Span, Figure], ...] = ()
     plan: Json | None = None
     schedule: Json | None = None
+    meta: Json | None = None
+    """Whatever its writer wants to keep beside the answer; nothing of ioopt reads it."""
 
     @property
     def value(self) -> float | None:
@@ -157,8 +159,9 @@ class Result(BaseModel):
 
     def to_dict(self, without: set[str] | None = None) -> Json:
         """The result as plain JSON values; unknown is None, infinities and NaN become None."""
+        left_out = {*(without or ()), *(() if self.meta else ("meta",))}
         # Through JSON text, which is faster than object by object and knows no infinities.
-        data: Json = from_json(self.model_dump_json(exclude=without))
+        data: Json = from_json(self.model_dump_json(exclude=left_out))
         return data
 
     def summary(self) -> Json:

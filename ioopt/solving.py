@@ -5,6 +5,7 @@ metrics from its simulator. A named solver that fails is a result with status ``
 fallback answers, with a note, only for a default solver.
 """
 
+import math
 import os
 import platform
 from collections.abc import Callable, Mapping
@@ -37,8 +38,8 @@ from ioopt.registry import (
     sense_of,
 )
 from ioopt.result import Result, Status, StopReason, plan_dict, relative_gap, violation
-from ioopt.statements import false_metrics, is_reference, past_bound, proves
-from ioopt.units import parse_seconds
+from ioopt.statements import false_metrics, is_reference, past_bound, proves, within_limits
+from ioopt.units import is_number, parse_seconds
 from ioopt.version import __version__
 
 JUDGED_BY_SCHEDULE = ("batch-io", "gang")
@@ -83,7 +84,31 @@ def result_from_dict(data: object, name: str) -> Result:
     if not isinstance(data, Mapping) or data.get("format") != "ioopt/result":
         given = data.get("format") if isinstance(data, Mapping) else type(data).__name__
         raise errors.InstanceError(f"{name}: format: wanted 'ioopt/result', not {shown(given)}")
+    require_finite(data, name)
     return validate(Result, data, name)
+
+
+def require_finite(data: Mapping[str, Any], name: str) -> None:
+    """Raise InstanceError where a metric, option or setting of a result is no finite number.
+
+    Plans, schedules and figures have forms of their own that refuse it.
+    """
+    for part in ("metrics", "options", "settings"):
+        told = data.get(part)
+        for key, value in told.items() if isinstance(told, Mapping) else ():
+            if not _is_finite(value):
+                raise errors.InstanceError(
+                    f"{name}: {part}.{key}: must be a finite number, or null where it is unknown"
+                )
+
+
+def _is_finite(value: object) -> bool:
+    """Whether every number in *value* is finite."""
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if isinstance(value, Mapping):
+        return all(_is_finite(part) for part in value.values())
+    return not isinstance(value, (list, tuple)) or all(_is_finite(part) for part in value)
 
 
 def plan_in(given: object) -> object:
@@ -325,9 +350,12 @@ def _result(
         "objective_name": outcome.objective_name or kind.objective_name,
         "bound": outcome.bound,
         "measure": measure_of(kind, request.measure).name,
-        "trace": tuple(request.incumbents.trace),
+        "trace": tuple(row for row in request.incumbents.trace if math.isfinite(row[1])),
     }
     if outcome.plan is None and outcome.simulation is None:
+        values["bound"] = within_limits(
+            kind, values["objective_name"], outcome.bound, CheckReport(())
+        )
         status = Status.INFEASIBLE if outcome.infeasible else Status.UNKNOWN
         if outcome.failed:
             status = Status.ERROR
@@ -362,11 +390,15 @@ def _checked(
     measured = simulation.metrics if simulation else {}
     metrics = {**outcome.metrics, **report.metrics, **measured}
     violations = (*report.violations, *false_metrics(measured, report))
+    policy = getattr(outcome.plan, "policy", None)
+    if values["solver"] != policy:
+        violations += report.excused
     name = values["objective_name"]
     if simulation is None and name not in report.objectives and kind.objective_name != name:
         # Without a replay only the plan can be measured, and a bound of another measure does not apply.
         name = values["objective_name"] = kind.objective_name
         values["bound"] = None
+    values["bound"] = within_limits(kind, name, values["bound"], report)
     metrics |= by_measure(request.measure, values)
     name = values["objective_name"]
     if name != (request.incumbents.objective_name or outcome.objective_name or kind.objective_name):
@@ -374,9 +406,12 @@ def _checked(
     sense = sense_of(kind, name)
     objective = report.objectives.get(name, metrics.get(name))
     objective = float(objective) if isinstance(objective, bool) else objective
+    if objective is not None and not (is_number(objective) and math.isfinite(objective)):
+        objective = None
     bound = None
-    if not is_reference(kind, getattr(outcome.plan, "policy", None)):
+    if not is_reference(kind, policy):
         bound = _bound(kind, problem, deadline, values, objective, metrics)
+        bound = within_limits(kind, name, bound, report)
     wrong = [] if failure is None else [failure]
     wrong += [f"{COUNTED_VIOLATIONS} {len(violations)} violation(s)"] if violations else []
     bad = bool(wrong) or outcome.failed

@@ -1,15 +1,15 @@
 """What a result states beside its plan, held against what its plan and schedule give.
 
 Nothing in a result is believed: names, objective, bound, gap, status, link model and every metric
-are compared with what the family's checker recomputed.
+are compared with what the family's checker recomputed, and bounds with the best plans that are known.
 """
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ioopt.protocols import CheckReport
-from ioopt.registry import KindSpec, solvers_for
+from ioopt.protocols import CheckReport, Known
+from ioopt.registry import KindSpec, proof_of, sense_of, solvers_for
 from ioopt.registry.types import EXACT, REFERENCE
 from ioopt.result import (
     OPTIMAL_RELATIVE_GAP,
@@ -21,6 +21,7 @@ from ioopt.result import (
 )
 from ioopt.units import is_number
 
+BEST_KNOWN = "the best known plan of this instance"
 RELATIVE = 1e-6
 """Two numbers are the same within this part of the larger one (and what the report calls rounding)."""
 
@@ -36,6 +37,18 @@ def past_bound(
     return past if past > slack + rounding else None
 
 
+def within_limits(
+    kind: KindSpec, measure: str, bound: float | None, report: CheckReport
+) -> float | None:
+    """Return *bound*, or what the checker knows of *measure* where that is stronger; None if not finite."""
+    if bound is None or not math.isfinite(bound):
+        return None
+    limit = report.limits.get(measure)
+    if limit is None:
+        return bound
+    return min(bound, limit) if sense_of(kind, measure) == "max" else max(bound, limit)
+
+
 def proves(sense: str, objective: float, bound: float) -> bool:
     """Whether *bound* meets *objective* (or passes it), so that nothing better exists."""
     short = bound - objective if sense == "max" else objective - bound
@@ -43,14 +56,20 @@ def proves(sense: str, objective: float, bound: float) -> bool:
 
 
 def false_statements(
-    kind: KindSpec, problem: Any, data: Mapping[str, Any], report: CheckReport
+    kind: KindSpec,
+    problem: Any,
+    data: Mapping[str, Any],
+    report: CheckReport,
+    known: Mapping[str, Known],
 ) -> Iterator[Violation]:
-    """One violation for every statement of *data* that the report contradicts."""
+    """Yield a violation for every statement of *data* that the report or a *known* plan contradicts."""
     yield from _names(kind, problem, data)
     yield from _solver(kind, data)
     yield from _ended(kind, data)
     yield from _objective(kind, data, report)
+    yield from _bounds(kind, data, report, known)
     yield from _status(kind, data, report)
+    yield from _gap(kind, data, report)
     yield from _trace(kind, data, report)
     yield from false_metrics(data.get("metrics") or {}, report)
 
@@ -61,7 +80,23 @@ def unjudged(kind: KindSpec, data: Mapping[str, Any], report: CheckReport) -> li
     stated = [name for name, value in (data.get("metrics") or {}).items() if value is not None]
     if data.get("objective") is not None:
         stated.append(data.get("objective_name") or kind.objective_name)
-    return sorted({name for name in stated if name not in known})
+    return sorted({*report.unjudged, *(name for name in stated if name not in known)})
+
+
+def unproven(
+    kind: KindSpec, data: Mapping[str, Any], report: CheckReport, known: Mapping[str, Known]
+) -> bool:
+    """Whether *data* states a bound that neither the checker nor what is known of the instance proves."""
+    measure, bound = data.get("objective_name") or kind.objective_name, data.get("bound")
+    if bound is None:
+        return False
+    proven = [report.limits.get(measure), report.metrics.get(kind.bound_metrics.get(measure, ""))]
+    proven.append(known[measure].bound if measure in known else None)
+    sense = sense_of(kind, measure)
+    return all(
+        value is None or past_bound(sense, value, bound, report.rounding) is not None
+        for value in proven
+    )
 
 
 def _names(kind: KindSpec, problem: Any, data: Mapping[str, Any]) -> Iterator[Violation]:
@@ -84,8 +119,12 @@ def _solver(kind: KindSpec, data: Mapping[str, Any]) -> Iterator[Violation]:
     plan = plan if isinstance(plan, Mapping) else {}
     policy = plan.get("policy")
     rows = {row.name: row for row in solvers_for(kind.kind)}
-    if is_reference(kind, policy) and data.get("status") == Status.OPTIMAL:
-        yield violation("status", "optimal", f"{policy} breaks a rule of the machine: a reference")
+    if is_reference(kind, policy):
+        text = f"{policy} breaks a rule of the machine: a reference"
+        if data.get("status") == Status.OPTIMAL:
+            yield violation("status", "optimal", text)
+        if data.get("bound") is not None:
+            yield violation("bound", repr(data["bound"]), text)
     if name is None or ":" in str(name):
         return
     if name not in rows:
@@ -107,6 +146,8 @@ def _ended(kind: KindSpec, data: Mapping[str, Any]) -> Iterator[Violation]:
         yield violation("violations", len(data["violations"]), "are stated by the result itself")
     if data.get("status") == Status.ERROR:
         yield violation("status", "error", "the result is none")
+    if data.get("status") == Status.NOT_APPLICABLE:
+        yield violation("status", "does not apply", "but there is a plan")
     measure = data.get("measure")
     if measure not in (None, kind.measure, kind.objective_name, *kind.compare_columns):
         yield violation("measure", measure, f"is no measure of {kind.kind}")
@@ -183,35 +224,96 @@ def true_objective(measure: str, report: CheckReport) -> float | None:
     return value if is_number(value) else None
 
 
+def _bound_statements(
+    kind: KindSpec, data: Mapping[str, Any], report: CheckReport
+) -> Iterator[tuple[str, str, float]]:
+    """Yield every stated bound that is a number: its name, the measure that it bounds, its value.
+
+    Beside ``bound`` these are the metrics that bound other metrics and that nothing recomputes.
+    """
+    own = data.get("objective_name") or kind.objective_name
+    metrics = data.get("metrics") or {}
+    if is_number(data.get("bound")):
+        yield "bound", own, data["bound"]
+    measures = (own, kind.objective_name, kind.measure or own, *kind.compare_columns)
+    for measure in dict.fromkeys(measures):
+        tables = (kind.bound_metrics, kind.proven_metrics)
+        names = [proof_of(measure), *(table.get(measure, "") for table in tables)]
+        for name in dict.fromkeys(names):
+            if is_number(metrics.get(name)) and name not in {*report.metrics, *report.ranges}:
+                yield name, measure, metrics[name]
+
+
+def _bounds(
+    kind: KindSpec, data: Mapping[str, Any], report: CheckReport, known: Mapping[str, Known]
+) -> Iterator[Violation]:
+    """No bound passes the plan at hand or the best one known, nor what the instance alone tells."""
+    for name, measure, bound in _bound_statements(kind, data, report):
+        sense, true = sense_of(kind, measure), true_objective(measure, report)
+        side = "below" if sense == "max" else "above"
+        best = known[measure].best if measure in known else None
+        limit = report.limits.get(measure)
+        comparisons = (
+            (true, bound, f"lies {side} the objective {true!r}, which is {sense}imised"),
+            (best, bound, f"lies {side} {best!r}, which {BEST_KNOWN} reaches"),
+            (bound, limit, f"says less than the instance alone, which tells {limit!r}"),
+        )
+        for reached, passed, text in comparisons:
+            past = past_bound(sense, reached, passed, report.rounding)
+            if past is not None:
+                rule, item = ("bound", repr(bound)) if name == "bound" else ("metric", name)
+                yield violation(rule, item, text, past)
+                break
+
+
 def _status(kind: KindSpec, data: Mapping[str, Any], report: CheckReport) -> Iterator[Violation]:
+    """The status is what the recomputed objective and the stated bound come to."""
     measure = data.get("objective_name") or kind.objective_name
-    status, bound, gap = data.get("status"), data.get("bound"), data.get("gap")
-    true = true_objective(measure, report)
-    past = past_bound(kind.sense, true, bound, report.rounding)
-    if past is not None:
-        side = "below" if kind.sense == "max" else "above"
-        text = f"lies {side} the objective {true!r}, which is {kind.sense}imised"
-        yield violation("bound", repr(bound), text, past)
-    apart = relative_gap(true, bound, kind.sense)
-    proven = (
-        true is not None and bound is not None and past is None and proves(kind.sense, true, bound)
-    )
-    if status == Status.OPTIMAL and true is not None and not proven:
-        text = f"objective {true!r} is called optimal, but the bound is {bound!r}"
-        yield violation("status", "optimal", text, apart)
+    status, objective, bound = (data.get(key) for key in ("status", "objective", "bound"))
+    true, sense = true_objective(measure, report), sense_of(kind, measure)
+    past = past_bound(sense, true, bound, report.rounding)
+    proven = past is None and _meets(sense, true, bound)
+    if status == Status.OPTIMAL and (true is not None or not report.violations):
+        if not proven:
+            text = f"objective {true!r} is called optimal, but the bound is {bound!r}"
+            yield violation("status", "optimal", text, relative_gap(true, bound, sense))
+        elif objective is None:
+            yield violation("status", "optimal", "states no objective")
     elif status in (Status.INFEASIBLE, Status.UNKNOWN) and not report.violations:
         yield violation("status", str(status), "but the plan breaks no rule")
-    if gap is None or true is None or (proven and gap == 0):
+    elif status == Status.FEASIBLE and proven and _meets(sense, objective, bound):
+        text = f"the bound {bound!r} meets the objective: the plan is optimal"
+        yield violation("status", "feasible", text)
+
+
+def _meets(sense: str, objective: float | None, bound: float | None) -> bool:
+    """Whether both are known and *bound* proves *objective*."""
+    return objective is not None and bound is not None and proves(sense, objective, bound)
+
+
+def _gap(kind: KindSpec, data: Mapping[str, Any], report: CheckReport) -> Iterator[Violation]:
+    """The gap is that of the recomputed objective and the stated bound, or 0 where this proves it."""
+    measure = data.get("objective_name") or kind.objective_name
+    gap, bound = data.get("gap"), data.get("bound")
+    true, sense = true_objective(measure, report), sense_of(kind, measure)
+    if gap is None or (true is None and report.violations):
         return
+    if true is None and data.get("objective") is not None and bound is not None:
+        return  # of an objective that nothing recomputes, which is named
+    past = past_bound(sense, true, bound, report.rounding)
+    if gap == 0 and past is None and _meets(sense, true, bound):
+        return
+    apart = relative_gap(true, bound, sense)
     if apart is None or not math.isclose(gap, apart, rel_tol=RELATIVE, abs_tol=1e-9):
         yield violation("gap", repr(gap), f"the objective and the bound give {apart!r}")
 
 
 def _trace(kind: KindSpec, data: Mapping[str, Any], report: CheckReport) -> Iterator[Violation]:
     """No plan on the way was better than the answer."""
-    true = true_objective(data.get("objective_name") or kind.objective_name, report)
+    measure = data.get("objective_name") or kind.objective_name
+    true, sense = true_objective(measure, report), sense_of(kind, measure)
     for seconds, value in data.get("trace") or ():
-        past = past_bound("min" if kind.sense == "max" else "max", true, value, report.rounding)
+        past = past_bound("min" if sense == "max" else "max", true, value, report.rounding)
         if past is not None:
             yield violation(
                 "trace", f"{seconds:g} s", f"{value!r} is better than the answer, {true!r}"
@@ -255,6 +357,6 @@ def same(stated: Any, true: Any, rounding: float = 0.0) -> bool:
         return all(same(one, other, rounding) for one, other in zip(stated, true, strict=True))
     if not is_number(true) or not is_number(stated):
         return type(stated) is type(true) and bool(stated == true)
-    if isinstance(true, int) and isinstance(stated, int):
+    if isinstance(true, int):
         return stated == true
     return math.isclose(stated, true, rel_tol=RELATIVE, abs_tol=rounding)

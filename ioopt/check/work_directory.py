@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ioopt.check.directory_limits import least_of
 from ioopt.problems.base import LONGEST_SECONDS, Json, collector_paused
 from ioopt.problems.work_directory import (
     Fault,
@@ -219,4 +220,5 @@ def check(
         told = (violation(row["kind"], row["task"], said(row), row.get("over")) for row in rows)
         return CheckReport(tuple(told))
     objectives = {name: found.metrics[name] for name in ("makespan_seconds", "peak_bytes")}
-    return CheckReport((), objectives, found.metrics)
+    limits = least_of(problem, (schedule or {}).get("actual_compute_seconds"))
+    return CheckReport((), objectives, found.metrics, limits=limits)

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ioopt import registry
-from ioopt.checking import judge, require_servable
+from ioopt.checking import judgement, require_servable
 from ioopt.cli.lazy import IooptCommand, Seconds, set_option
 from ioopt.cli.options import (
     PATH,
@@ -22,6 +22,8 @@ from ioopt.explaining import explain
 from ioopt.formats.native import dump_json, reading
 from ioopt.pictures import result_to_draw
 from ioopt.problems.base import Problem
+from ioopt.result import Status
+from ioopt.run_statements import stated_of_run
 from ioopt.solving import load
 from ioopt.tables import percent, render, terminal_width
 from ioopt.units import column, title
@@ -59,7 +61,7 @@ def check(
 ) -> int:
     """Check FILE; with RESULT also its plan, its schedule and everything it states.
 
-    One line a violation. Metrics that nothing recomputes are named on standard error.
+    One line a violation. What nothing recomputes is named on standard error.
     """
     problem = load(file)
     if explaining:
@@ -78,18 +80,32 @@ def check(
     with reading(result):
         expected: dict[str, Any] = {key: _value(text) for key, text in settings.items()}
         expected |= {"link": link} if link else {}
-        found, left = judge(problem, data, result, expected)
+        found, left, excused = judgement(problem, data, result, expected)
     for violation in found:
         click.echo(str(violation))
     if expected:
         under = ", ".join(f"{key}={value}" for key, value in expected.items())
         click.echo(f"{result}: checked under {under}")
-    if left:
-        click.echo(f"{result}: not recomputed: {', '.join(left)}", err=True)
+    _tell_unjudged(data, result, left)
     if found:
         return ExitCode.VIOLATIONS
+    if excused:
+        text = "no plan to run, but a reference, which breaks a rule of the machine by design"
+        click.echo(f"{result}: {text}; of {len(excused)} places the first is {excused[0]}")
+        return ExitCode.ANSWER
     click.echo(f"{result}: no violation")
     return ExitCode.ANSWER
+
+
+def _tell_unjudged(data: Mapping[str, Any], result: str, left: list[str]) -> None:
+    """Name on standard error what the result states and nothing recomputes."""
+    names = [*left, *stated_of_run(data)]
+    if not names:
+        return
+    click.echo(f"{result}: not recomputed: {', '.join(names)}", err=True)
+    if "bound" in left and data.get("status") == Status.OPTIMAL:
+        text = f'"optimal" rests on the bound {data["bound"]!r}, which is the word of its solver'
+        click.echo(f"{result}: {text}", err=True)
 
 
 def _value(text: str) -> float | str:

@@ -24,7 +24,7 @@ from ioopt.protocols import Incumbents
 from ioopt.registry import KindSpec
 from ioopt.registry.types import THREADS
 from ioopt.result import Result
-from ioopt.solving import require_form
+from ioopt.solving import require_finite, require_form
 from ioopt.tables import say
 
 if TYPE_CHECKING:
@@ -254,6 +254,7 @@ def read_result(source: str, kind: KindSpec | None = None) -> Mapping[str, Any]:
         if data.get("format") != "ioopt/result" or "solver" not in data:
             parts = Result.model_fields.keys() - {"format", "version"}
             told = UNTOLD | {key: data[key] for key in parts if data.get(key) is not None}
+        require_finite(data, source)
         found = validate(Result, told, source).model_dump(mode="json", exclude_unset=True)
         data = {**data, **{key: value for key, value in found.items() if key in data}}
         require_form(kind, data, source)

@@ -1,7 +1,8 @@
 """The form of ``schedule`` in results, by kind: what a program other than ioopt must write.
 
-Only the form is held here; whether a schedule is true is for the checkers. Further keys are let
-through. Times in seconds, rates in bytes per second.
+Only the form is held here; whether a schedule is true is for the checkers. A key that is not listed
+is refused, as nothing would read it; what its writer wants to keep beside stands in ``meta`` of the
+result. Times in seconds, rates in bytes per second.
 """
 
 from typing import Annotated, Literal
@@ -10,11 +11,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ioopt.problems.base import Amount, Count, JobId, Name, NodeNumber, Real, Seconds
 
+Seed = Annotated[int, Field(ge=0, lt=2**63, strict=True)]
+
 
 class Part(BaseModel):
     """A part of a schedule."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class Interval(Part):
@@ -25,10 +28,12 @@ class Interval(Part):
 
 
 class TaskRun(Interval):
-    """A task on a node."""
+    """A task on a node; ``cores`` are the numbers of those it takes, ``critical`` what set the makespan."""
 
     id: Name
     node: Name
+    cores: tuple[NodeNumber, ...] | None = None
+    critical: bool | None = None
 
 
 class Transfer(Interval):
@@ -37,6 +42,7 @@ class Transfer(Interval):
     file: Name
     source: Name | None
     destination: Name | None
+    critical: bool | None = None
 
 
 class Eviction(Part):
@@ -51,14 +57,23 @@ class CopyDone(Eviction):
     """A copy entry of a queue, and when its file was there."""
 
 
+class DiskUse(Part):
+    """A node's disk: its ``bytes``, and (seconds, bytes) of what is used and still wanted."""
+
+    bytes: Count | None = None
+    used: tuple[tuple[Seconds, Count], ...] = ()
+    live: tuple[tuple[Seconds, Count], ...] = ()
+
+
 class ReplicationSchedule(Part):
-    """When tasks run and files move."""
+    """When tasks run and files move; ``disks`` of workflows what is on each node."""
 
     tasks: tuple[TaskRun, ...]
     transfers: tuple[Transfer, ...] = ()
     evictions: tuple[Eviction, ...] = ()
     copy_entries: tuple[CopyDone, ...] = ()
     link: Name | None = None
+    disks: dict[Name, DiskUse] | None = None
     actual_compute_seconds: dict[Name, Seconds] | None = None
 
 
@@ -70,6 +85,7 @@ class IoRecord(Part):
     first_grant_seconds: Real | None
     finish_seconds: Real | None
     rates: tuple[tuple[Real, Real, Real], ...] | None = None
+    exact: dict[Name, Name | None] | None = None
 
 
 class StreamRecord(IoRecord):
@@ -80,19 +96,29 @@ class StreamRecord(IoRecord):
 
 
 class BatchIoJobRun(Interval):
-    """A batch job with its I/O, and what its burst buffer does where there is one."""
+    """A batch job with its I/O, and what its burst buffer does where there is one.
+
+    ``allocated_nodes`` are its partition's, from ``first_node`` on, or the ``nodes`` by number.
+    """
 
     id: JobId
     killed: bool
     io: tuple[IoRecord, ...]
+    allocated_nodes: Count | None = None
+    first_node: NodeNumber | None = None
+    nodes: tuple[NodeNumber, ...] | None = None
+    buffered: bool | None = None
+    exact: dict[Name, Name | None] | None = None
     released_seconds: Real | None = None
     streams: tuple[StreamRecord, ...] | None = None
 
 
 class BatchIoSchedule(Part):
-    """When batch jobs run and transfer."""
+    """When batch jobs run and transfer; ``exact`` are metrics as fractions."""
 
     jobs: tuple[BatchIoJobRun, ...]
+    storage_bytes_per_second: Real | None = None
+    exact: dict[Name, Name | None] | None = None
 
 
 class GangJobRun(Part):
@@ -102,6 +128,8 @@ class GangJobRun(Part):
     start_seconds: Real
     finish_seconds: Real
     local: bool | None = None
+    start_exact: Name | None = None
+    finish_exact: Name | None = None
 
 
 class Placed(Part):
@@ -129,6 +157,14 @@ class GangSchedule(Part):
     updates: tuple[MatrixUpdate, ...] | None = None
 
 
+class Measured(Part):
+    """The options of a seeded replay, so that it can be repeated."""
+
+    seed: Seed | None = None
+    seeds: Annotated[tuple[Seed, ...], Field(min_length=1, max_length=64)] | None = None
+    seconds: Annotated[float, Field(gt=0, le=10_000)] | None = None
+
+
 class Slot(Interval):
     """A slot of a job in the cycle."""
 
@@ -141,6 +177,7 @@ class QuantumCycle(Part):
 
     cycle_seconds: Real
     slots: tuple[Slot, ...]
+    measured: Measured | None = None
 
 
 Columns = tuple[NodeNumber, NodeNumber]
@@ -153,6 +190,7 @@ class Cell(Interval):
     job: Name
     kind: Name
     columns: Columns
+    row: NodeNumber | None = None
 
 
 class LooseJob(Part):
@@ -160,6 +198,12 @@ class LooseJob(Part):
 
     job: Name
     columns: Columns
+
+
+class Filler(LooseJob):
+    """A compute job that takes CPU time which others leave, so many seconds a frame."""
+
+    tau_seconds: Real
 
 
 class FlexibleFrame(Part):
@@ -170,6 +214,8 @@ class FlexibleFrame(Part):
     windows: tuple[Interval, ...]
     rows: tuple[Cell, ...]
     loose_io: tuple[LooseJob, ...]
+    fill: tuple[Filler, ...] = ()
+    measured: Measured | None = None
 
 
 class TaskSpan(Interval):

@@ -133,10 +133,12 @@ def test_what_does_not_hold_together_is_no_internal_error(
 
 
 def test_own_schedules_have_their_form(results: dict[str, Any]) -> None:
-    """What ioopt writes passes; keys that it does not know are let through."""
-    schedule = {**results["cycle3"]["schedule"], "more": 1}
+    """What ioopt writes passes; a key that nothing reads is refused by its name."""
+    schedule = results["cycle3"]["schedule"]
     read = validate(ReplicationSchedule, schedule, "result")
     assert len(read.tasks) == len(schedule["tasks"]) > 0
+    with pytest.raises(InstanceError, match="more: unknown key"):
+        validate(ReplicationSchedule, {**schedule, "more": 1}, "result")
 
 
 def test_chains_beyond_computing() -> None:

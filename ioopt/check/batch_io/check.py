@@ -5,11 +5,13 @@ Where a job says ``first_node`` its partition is checked too, and where requests
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from math import fsum
 from operator import mul, sub
 
 import numpy as np
 
+from ioopt.check.batch_io.queue import queue_violations, states_queue
 from ioopt.check.batch_io.rates import (
     RELATIVE,
     Spans,
@@ -37,7 +39,8 @@ def check(
     """Violations of *schedule*, and its metrics recomputed (rule 22).
 
     *plan* (a BatchIoPlan, its dictionary, or None) says which policy decided, the expansion factor
-    and the loop; without one the checks that need the policy are left out and the loop is closed.
+    and the loop; without one the checks that need the policy are left out and the loop is closed,
+    and the order of the queue is checked here, as no replay of a plan can do it.
     """
     if isinstance(plan, Mapping):
         plan = BatchIoPlan.model_validate(dict(plan))
@@ -63,13 +66,22 @@ def check(
         found += check_totals(terms, spans)
         for whole in (check_capacity, check_writes, check_holding):
             found += whole(terms, views)
+    judged = plan is not None or states_queue(terms)
+    if not found and plan is None and judged:
+        found += queue_violations(terms, views)
     if found or len(rows) < len(problem.jobs):
         return CheckReport(tuple(found))
+    excused: list[Violation] = []
+    if not terms.limited:
+        held = replace(terms, policy=None)
+        excused = [*check_totals(held, spans), *check_capacity(held, views)]
     metrics = metrics_of(terms, views)
     ranges = {name: metrics.pop(name) for name in list(metrics) if isinstance(metrics[name], tuple)}
     objectives = {"mean_response_seconds": metrics["mean_response_seconds"]}
     rounding = 1e-14 * max((view.end for view in views), default=0.0)
-    return CheckReport((), objectives, metrics, ranges, rounding)
+    limits = limits_of(terms, views)
+    left = () if judged else ("queue order",)
+    return CheckReport((), objectives, metrics, ranges, rounding, limits, tuple(excused), left)
 
 
 def _matched(terms: Terms, rows: list[Json]) -> tuple[list[JobView], list[Violation]]:
@@ -285,6 +297,28 @@ def metrics_of(terms: Terms, views: Sequence[JobView]) -> Json:
     recorded = all(r.rates is not None for view in views for r in view.requests)
     metrics["useful_utilisation"] = least if recorded else (least, most)
     return metrics
+
+
+def limits_of(terms: Terms, views: Sequence[JobView]) -> dict[str, float]:
+    """Return what no schedule of the jobs passes: nobody waits, and every request has its peak rate."""
+    least = [_ideal(terms, view) for view in views]
+    if terms.problem.options.kill:
+        walltimes = (view.job.walltime_seconds for view in views)
+        least = [min(pair) for pair in zip(least, walltimes, strict=True)]
+    runtime = fsum(least) / max(1, len(views))
+    limits = dict.fromkeys(LEAST_ZERO, 0.0)
+    limits |= {"utilisation": 1.0, "useful_utilisation": 1.0}
+    return limits | {"mean_response_seconds": runtime, "mean_runtime_seconds": runtime}
+
+
+LEAST_ZERO = (
+    "mean_wait_seconds",
+    "mean_slowdown",
+    "max_slowdown",
+    "io_delay_seconds",
+    "node_weighted_io_delay",
+)
+"""Measures that are 0 or more in every schedule."""
 
 
 def _ideal(terms: Terms, view: JobView) -> float:

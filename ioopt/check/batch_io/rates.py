@@ -109,14 +109,14 @@ def check_totals(terms: Terms, spans: Spans) -> Iterator[Violation]:
         active = running(np.ones(len(rate)))
         limit /= 1 + terms.problem.machine.interference * np.maximum(active - 1, 0)
     for at in _lasting(time, total - limit > RELATIVE * terms.storage):
-        text = f"{total[at]:.9g} bytes/s at {time[at]!r}, the storage takes {float(limit[at])!r}"
+        text = f"{total[at]:.9g} bytes/s at {float(time[at])!r}, the storage takes {float(limit[at])!r}"
         yield violation("storage", "storage", text, float(total[at] - limit[at]))
     drain = math.inf
     if terms.shared_buffer is not None:
         drain = terms.shared_buffer.drain_bytes_per_second
         streams = running(rate * stream)
         for at in _lasting(time, streams > drain * (1 + RELATIVE)):
-            text = f"streams move {streams[at]:.9g} bytes/s at {time[at]!r}, the buffer {drain!r}"
+            text = f"streams move {streams[at]:.9g} bytes/s at {float(time[at])!r}, the buffer {drain!r}"
             yield violation("drain", "buffer", text, float(streams[at] - drain))
     # A stage-in that was undone leaves no record, and what it took cannot be told (rule 45).
     known = terms.scaled and not terms.ahead
@@ -124,12 +124,14 @@ def check_totals(terms: Terms, spans: Spans) -> Iterator[Violation]:
         streams, others = running(peak * stream), running(peak * ~stream)
         whole = np.minimum(others + np.minimum(streams, drain), limit)
         for at in _lasting(time, total < whole - RELATIVE * terms.storage):
-            text = f"{total[at]:.9g} bytes/s at {time[at]!r}, whole grants come to {whole[at]:.9g}"
+            text = f"{total[at]:.9g} bytes/s at {float(time[at])!r}, whole grants come to {whole[at]:.9g}"
             yield violation("conservative", "storage", text)
     if terms.top and (terms.policy or "").startswith("cons-") and not terms.scaled:
         partials = running((rate < peak * (1 - RELATIVE)).astype(float))
         for at in _lasting(time, partials > 1):
-            text = f"{partials[at]:.0f} partial grants at {time[at]!r}; a +top policy makes one"
+            text = (
+                f"{partials[at]:.0f} partial grants at {float(time[at])!r}; a +top policy makes one"
+            )
             yield violation("conservative", "storage", text)
 
 

@@ -51,7 +51,20 @@ class _Checker:
         terms = self._terms(pattern, self._floors(pattern))
         value = {"weighted_progress": math.fsum(terms)}
         rounding = 1e-9 * math.fsum(map(abs, terms))
-        return CheckReport(tuple(self.found), value, value, rounding=rounding)
+        limits = {"weighted_progress": self._most_progress()}
+        return CheckReport(tuple(self.found), value, value, rounding=rounding, limits=limits)
+
+    def _most_progress(self) -> float:
+        """Return the objective of jobs that all run alone, which no plan passes."""
+        most = 0.0
+        for job in self.problem.jobs:
+            share = job.weight * job.processes / self.problem.machine.processors
+            if not job.is_io:
+                most += share
+                continue
+            slowdowns = [entry.slowdown for entry in self.problem.surface or ()]
+            most += self.problem.lambda_ * share * (1.0 - min([1.0, *slowdowns]))
+        return most
 
     def _add(self, rule: str, item: str, message: str, amount: float | None = None) -> None:
         self.found.append(violation(rule, item, message, amount))

@@ -36,7 +36,17 @@ def check(
         },
     }
     objectives = {"predicted_cost": predicted}
-    return CheckReport(tuple(found), objectives, metrics, rounding=ROUNDING * size)
+    limits = {"predicted_cost": _least_cost(problem)}
+    return CheckReport(tuple(found), objectives, metrics, rounding=ROUNDING * size, limits=limits)
+
+
+def _least_cost(problem: QuantumSelectionProblem) -> float:
+    """Return what no plan is below: no slowdown and no waste, or the least of the instance's table."""
+    table = problem.surface or ()
+    slowdown = min([1.0, *(entry.slowdown for entry in table)])
+    waste = min([0.0, *(entry.fragmentation or 0.0 for entry in table)])
+    weights = (job.weight for job in problem.jobs if job.is_io)
+    return math.fsum(weight * (slowdown - 1.0) + problem.mu * waste for weight in weights)
 
 
 def _options(problem: QuantumSelectionProblem, plan: QuantumPlan) -> list[Violation]:

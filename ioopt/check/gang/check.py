@@ -39,13 +39,22 @@ def check(problem: GangProblem, plan: GangPlan | Json | None, schedule: Json | N
         return CheckReport(tuple(found.violations), {}, metrics)
     metrics |= times_metrics(problem, entries)
     makespan = metrics["makespan_seconds"]
-    limits: Mapping[str, tuple[float, float]] = {}
+    told: Mapping[str, tuple[float, float]] = {}
     if updates is None:
-        limits = ranges(problem, entries, makespan)
+        told = ranges(problem, entries, makespan)
     elif not found.violations:
         metrics |= _Replay(problem, entries, found).run(updates)
     objectives = {"mean_slowdown": metrics["mean_slowdown"]}
-    return CheckReport(tuple(found.violations), objectives, metrics, limits, 1e-14 * makespan)
+    return CheckReport(
+        tuple(found.violations),
+        objectives,
+        metrics,
+        told,
+        rounding=1e-14 * makespan,
+        limits=limits_of(problem),
+        # Each policy has an order of its own; a plan's replay tells.
+        unjudged=("queue order",) if plan is None else (),
+    )
 
 
 class _Report:
@@ -277,6 +286,19 @@ def times_metrics(
         "max_wait_seconds": float((start - arrival).max()),
         "makespan_seconds": float(finish.max()),
         "local_jobs": sum(bool(row.get("local")) for row in rows),
+    }
+
+
+def limits_of(problem: GangProblem) -> dict[str, float]:
+    """Return what no schedule passes: no job waits, and each runs where it is fastest (rule 16)."""
+    quantum = problem.machine.quantum_seconds
+    least = [max(min(times), quantum) / max(times[0], quantum) for times in problem.times]
+    mean = math.fsum(least) / max(1, len(least))
+    return {
+        "mean_slowdown": mean,
+        "mean_wait_seconds": 0.0,
+        "max_wait_seconds": 0.0,
+        "local_jobs": len(problem.jobs),
     }
 
 

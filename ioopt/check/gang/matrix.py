@@ -40,7 +40,20 @@ def check(problem: GangMatrixProblem, plan: GangMatrixPlan, schedule: Json | Non
         "migrated_tasks": tasks,
         "matrix_utilisation": sum(len(p.columns) * len(p.rows) for p in known) / slots,
     }
-    return CheckReport(tuple(violations), objectives, metrics)
+    return CheckReport(tuple(violations), objectives, metrics, limits=limits_of(problem))
+
+
+def limits_of(problem: GangMatrixProblem) -> dict[str, float]:
+    """Return what no matrix passes: every job in every row, at home and elsewhere at once."""
+    machine, jobs = problem.machine, (*problem.running, *problem.waiting)
+    limits: dict[str, float] = {"local_jobs": len(jobs), "matrix_utilisation": 1.0}
+    for kind in WEIGHTS:
+        worth = 0.0
+        for job in jobs:
+            speeds = 1.0 + job.local_seconds / job.remote_seconds
+            worth += weight_of(job, machine.quantum_seconds, kind) * speeds
+        limits[f"value_{kind}"] = worth * machine.levels
+    return limits
 
 
 def value_of(problem: GangMatrixProblem, plan: GangMatrixPlan, kind: str) -> float:

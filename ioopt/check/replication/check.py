@@ -99,7 +99,25 @@ def check(
         objectives["additive_seconds"] = _additive_seconds(problem, plan, stated)
         metrics["additive_seconds"] = objectives["additive_seconds"]
     rounding = 1e-14 * max(objectives.values(), default=0.0)
-    return CheckReport(tuple(found), objectives, metrics, ranges, rounding)
+    limits = {} if problem.is_workflow else {"additive_seconds": _least_additive_seconds(problem)}
+    limits |= dict.fromkeys(("remote_bytes", "replica_bytes", "evictions"), 0.0)
+    if schedule is not None and not schedule.get("actual_compute_seconds"):
+        limits["makespan_seconds"] = metrics.get("lower_bound_seconds", 0.0)
+    return CheckReport(tuple(found), objectives, metrics, ranges, rounding, limits)
+
+
+def _least_additive_seconds(problem: ReplicationProblem) -> float:
+    """Return a batch time (13) that no plan is below: the mean of what all nodes have to do.
+
+    Each file that is read and held nowhere is fetched at least once, and tasks run on the fastest node.
+    """
+    held = {name for node in problem.nodes for name in node.holds}
+    read = {name for task in problem.tasks for name in task.inputs}
+    fetched = sum(file.bytes for file in problem.files if file.id in read - held)
+    fastest = max(node.speed for node in problem.nodes)
+    compute = math.fsum(task.compute_seconds for task in problem.tasks) / fastest
+    transfer = fetched / problem.network.remote_bytes_per_second
+    return (transfer + compute) / len(problem.nodes)
 
 
 def _states_moves(plan: ReplicationPlan) -> bool:

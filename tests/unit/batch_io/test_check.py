@@ -332,3 +332,33 @@ def test_damage_is_found(policy: str, options: dict[str, Any], rates: str) -> No
         schedule = damaged(result.schedule, rng)
         if schedule != result.schedule:
             assert batch_io.check(problem, result.plan, schedule).violations, trial
+
+
+@pytest.mark.parametrize(("wide", "over"), [(1, None), (2, None), (3, 1.0), (4, 2.0)])
+def test_as_many_nodes_as_there_are_and_not_one_more(wide: int, over: float | None) -> None:
+    """2 nodes of 4 are taken when another job starts on *wide* more: 2 + 2 fit, 2 + 3 do not."""
+    machine = {"nodes": 4, "unit_nodes": 1}
+    jobs = [("a", 0, 2, 50, [(10, 0)]), ("b", 0, wide, 50, [(10, 0)])]
+    problem = ioopt.load(by_hand(jobs, machine, queue="fcfs", backfill="none"))
+    rows = [
+        {"id": name, "start_seconds": 0.0, "end_seconds": 10.0, "killed": False, "io": []}
+        for name in "ab"
+    ]
+    found = batch_io.check(problem, None, {"jobs": rows}).violations
+    assert [(item.rule, item.amount) for item in found] == ([("nodes", over)] if over else [])
+
+
+def test_nodes_that_are_freed_at_an_instant_are_free_at_it() -> None:
+    """The second job takes all 4 nodes from 10 s on, when the first gives them back."""
+    jobs = [("a", 0, 4, 50, [(10, 0)]), ("b", 0, 4, 50, [(10, 0)])]
+    problem = ioopt.load(by_hand(jobs, {"nodes": 4, "unit_nodes": 1}, queue="fcfs"))
+    for start, expected in ((10.0, set()), (9.0, {"nodes", "start"})):
+        rows = [
+            {"id": "a", "start_seconds": 0.0, "end_seconds": 10.0, "killed": False, "io": []},
+            {
+                "id": "b", "start_seconds": start, "end_seconds": start + 10.0, "killed": False,
+                "io": [],
+            },
+        ]  # fmt: skip
+        found = batch_io.check(problem, None, {"jobs": rows}).violations
+        assert {item.rule for item in found} == expected

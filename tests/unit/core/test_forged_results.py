@@ -99,8 +99,6 @@ def harmless(path: Path, how: str) -> bool:
         return how not in ("text", "below 0") or path[0] == "stop"
     if path == ("bound",) or (path[0] == "plan" and names[-1] not in QUESTION):
         return how != "text"
-    if path == ("status",):
-        return how == "swapped"  # feasible, where it was optimal
     if path == ("solver",):
         return how in ("swapped", "removed")  # a plan of queues tells nobody's name
     if path[0] == "metrics" and (len(path) == 1 or path[1] in OF_THE_SEARCH):

@@ -174,3 +174,50 @@ def test_dropped_jobs_and_spent_budgets_are_found() -> None:
     assert [v.rule for v in check_matrix(MATRIX, dropped, None).violations] == ["job-dropped"]
     tight = MATRIX.model_copy(update={"migration_tasks_left": 0})
     assert [v.rule for v in check_matrix(tight, _plan(), None).violations] == ["migration-budget"]
+
+
+def _two_moves(second: float) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Two jobs of one task that begin away from their files and move, at 60 s and at *second* s.
+
+    Away 600 s are to be computed, at home 300 s. The first has done 60 / 600 by 60 s and ends
+    .9 x 300 s later, at 330 s; the second has (1 - t / 600) x 300 s left at t.
+    """
+    machine: dict[str, Any] = {
+        "nodes": 4, "levels": 1, "quantum_seconds": 50.0, "migration_tasks_per_quantum": 1,
+    }  # fmt: skip
+    instance = workload([(0, [0], 300, 600), (0, [2], 300, 600)], **machine)
+    ends = [330.0, second + (1 - second / 600) * 300]
+
+    def placed(job: int, column: int) -> dict[str, Any]:
+        local = column == (0, 2)[job]
+        return {"id": job, "columns": [column], "home_row": 0, "rows": [0], "local": local}
+
+    updates = [
+        {"seconds": 0.0, "left": [], "placed": [placed(0, 1), placed(1, 3)]},
+        {"seconds": 60.0, "left": [], "placed": [placed(0, 0)]},
+        {"seconds": second, "left": [], "placed": [placed(1, 2)]},
+        {"seconds": ends[0], "left": [0], "placed": []},
+        {"seconds": ends[1], "left": [1], "placed": []},
+    ]
+    rows = [
+        {"id": job, "start_seconds": 0.0, "finish_seconds": ends[job], "local": True}
+        for job in (0, 1)
+    ]
+    return instance, {"jobs": rows, "updates": updates}
+
+
+@pytest.mark.parametrize(
+    ("second", "rules"),
+    [
+        (90.0, ["migration-budget"]),  # in the slice from 50 s, as the first
+        (99.999, ["migration-budget"]),
+        (99.99999995, []),  # within 1e-7 s of the next slice is in it (rule 3)
+        (100.0, []),
+        (110.0, []),
+    ],
+)
+def test_a_move_at_a_slices_end_counts_in_the_next_slice(second: float, rules: list[str]) -> None:
+    instance, schedule = _two_moves(second)
+    found = check(GangProblem.model_validate(instance), None, schedule).violations
+    assert [item.rule for item in found] == rules
+    assert [item.amount for item in found] == [1.0] * len(rules)

@@ -1,0 +1,159 @@
+"""What a result says of its run: options, seed, seconds, why it ended, and the plans on the way.
+
+None of that can be recomputed. It is held against itself and against the solver that is named.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from typing import Any
+
+from ioopt import registry
+from ioopt.errors import IooptError
+from ioopt.options import SolveOptions
+from ioopt.problems.base import Json
+from ioopt.registry import KindSpec, SolverSpec, sense_of, solvers_for
+from ioopt.registry.types import EXACT
+from ioopt.result import StopReason, Violation, violation
+from ioopt.units import is_number
+
+OF_THE_RUN = (
+    "build_seconds", "solve_seconds", "simulate_seconds", "seed", "options", "versions", "notes",
+    "stop", "trace",
+)  # fmt: skip
+"""Statements about the run and not about its answer."""
+_TYPES: Mapping[str, tuple[type, ...]] = {
+    "time_limit_seconds": (int, float),
+    "gap": (int, float),
+    "threads": (int,),
+    "seed": (int,),
+    "backend": (str,),
+    "log": (str,),
+}
+
+
+def leaves_out_copies(kind: KindSpec, data: Mapping[str, Any]) -> bool:
+    """Whether *data* answers for plans without copies between nodes alone, and has such a plan.
+
+    Its bound is that of these plans, and other plans may be better.
+    """
+    row = _row(kind, data.get("solver"))
+    settings = (data.get("options") or {}).get("settings") or {}
+    fixed = row.fixed if row is not None else {}
+    without = fixed.get("replication", settings.get("replication", True)) is False
+    plan = data.get("plan")
+    return without and isinstance(plan, Mapping) and not plan.get("copies")
+
+
+def stated_of_run(data: Mapping[str, Any]) -> list[str]:
+    """Return the names of what a result says of its run, and of the solver where no plan tells it."""
+    if data.get("stop") is None:
+        return []  # a plan, or a replay of one
+    plan = data.get("plan")
+    by_policy = isinstance(plan, Mapping) and plan.get("policy") is not None
+    names = OF_THE_RUN if by_policy else ("solver", *OF_THE_RUN)
+    return [name for name in names if data.get(name) not in (None, "", [], (), {})]
+
+
+def false_run(kind: KindSpec, data: Mapping[str, Any]) -> Iterator[Violation]:
+    """Yield a violation for every statement about the run that another one contradicts."""
+    row = _row(kind, data.get("solver"))
+    yield from _options(data.get("options") or {}, data.get("seed"))
+    if row is not None:
+        yield from _of_solver(row, data)
+    yield from _stop(data)
+    yield from _trace(kind, data)
+
+
+def _row(kind: KindSpec, name: object) -> SolverSpec | None:
+    return next((row for row in solvers_for(kind.kind) if row.name == name), None)
+
+
+def _options(options: Json, seed: object) -> Iterator[Violation]:
+    """The options are those that every solver understands, and they name the seed of the result."""
+    known = {field.name for field in fields(SolveOptions)}
+    for key in options.keys() - known - {"settings"}:
+        yield violation("options", key, "is an option of no solver, and nothing reads it")
+    given = {key: options[key] for key in known & options.keys()}
+    for key, value in given.items():
+        empty = value is None and key not in ("threads", "seed")
+        wrong = isinstance(value, bool) or not isinstance(value, _TYPES[key])
+        if not empty and (wrong or (isinstance(value, float) and not math.isfinite(value))):
+            yield violation("options", key, f"{value!r} is no value of it")
+            return
+    try:
+        SolveOptions(**given)
+    except IooptError as error:
+        yield violation("options", "values", str(error))
+    if seed is not None and given.get("seed", seed) != seed:
+        yield violation("seed", str(seed), f"the options say {given['seed']!r}")
+
+
+def _of_solver(row: SolverSpec, data: Mapping[str, Any]) -> Iterator[Violation]:
+    """Backend and settings are ones that the named solver has, and the plan is made by them."""
+    options = data.get("options") or {}
+    backend, settings = options.get("backend"), options.get("settings")
+    if backend is not None and backend not in row.backends:
+        yield violation("options", f"backend={backend}", f"{row.name} has no such backend")
+    if not options:
+        return
+    if (settings is None) != (row.settings is None):
+        has = "has no settings" if row.settings is None else "states all its settings"
+        yield violation("options", "settings", f"{row.name} {has}, unlike this result")
+        return
+    if settings is None:
+        return
+    try:
+        registry.settings_for(row, settings)
+    except (IooptError, TypeError, AttributeError) as error:
+        yield violation("options", "settings", str(error))
+        return
+    yield from _by_settings(row, settings, data)
+
+
+def _by_settings(row: SolverSpec, settings: Json, data: Mapping[str, Any]) -> Iterator[Violation]:
+    """A plan repeats the settings that it was made by, unless another solver's plan was as good."""
+    plan = data.get("plan")
+    policy = settings.get("policy", row.name)
+    if not isinstance(plan, Mapping) or plan.get("policy") != policy or EXACT in row.abilities:
+        return
+    told = {**(plan.get("settings") or {}), **plan}
+    for key in sorted(settings.keys() & told.keys()):
+        if settings[key] != told[key]:
+            text = f"is {settings[key]!r} by the options and {told[key]!r} in the plan"
+            yield violation("options", f"settings.{key}", text)
+
+
+def _stop(data: Mapping[str, Any]) -> Iterator[Violation]:
+    """Why the run ended fits its time limit and its notes."""
+    stop, notes = data.get("stop"), data.get("notes") or ()
+    options = data.get("options") or {}
+    if stop == StopReason.FALLBACK and not notes:
+        yield violation("stop", "fallback", "no note says which solver failed")
+    if stop == StopReason.INTERRUPTED and not any("interrupted" in note for note in notes):
+        yield violation("stop", "interrupted", "no note says so")
+    unlimited = options.get("time_limit_seconds", 0.0) is None
+    if stop == StopReason.TIME and unlimited:
+        yield violation("stop", "time", "the options set no time limit")
+
+
+def _trace(kind: KindSpec, data: Mapping[str, Any]) -> Iterator[Violation]:
+    """Each plan on the way comes after the one before it and is better, all within the run."""
+    trace = data.get("trace") or ()
+    sense = sense_of(kind, data.get("objective_name") or kind.objective_name)
+    sign = -1.0 if sense == "max" else 1.0
+    before: tuple[float, float] | None = None
+    for seconds, value in trace:
+        if before is not None and seconds < before[0]:
+            yield violation("trace", f"{seconds:g} s", "comes before the plan that it follows")
+            return
+        if before is not None and sign * value > sign * before[1]:
+            text = f"{value!r} is no better than {before[1]!r} before it"
+            yield violation("trace", f"{seconds:g} s", text)
+            return
+        before = seconds, value
+    if before is not None and is_number(data.get("solve_seconds")):
+        whole = data["solve_seconds"] + (data.get("build_seconds") or 0.0)
+        if before[0] > whole * (1 + 1e-9) + 1e-6:
+            text = f"a plan was found then, but the run took {whole:.6g} s"
+            yield violation("trace", f"{before[0]:g} s", text)
