@@ -256,8 +256,8 @@ _COUNTED = (
 def _paired_by_tag(readers: list[_Task], writers: list[_Task]) -> bool:
     """Whether a task reads of those with its tag, rather than of all that the other process wrote.
 
-    Where a process has no tag, Nextflow counts its tasks: ``A (1)``, ``A (2)``. So numbers pair
-    tasks only where both processes have the same ones.
+    Where a process has no tag, Nextflow puts the number of the task in its place. So numbers
+    pair tasks only where both processes have the same ones.
     """
     tags = {task.tag for task in readers}
     counted = all(tag is not None and tag.isdigit() for tag in tags)
