@@ -17,7 +17,7 @@ from typing import Literal
 
 from ioopt.errors import InstanceError
 from ioopt.formats.cluster import FOUR_NODES, Machine, Part, built
-from ioopt.formats.native import named
+from ioopt.formats.native import named, read_text
 from ioopt.formats.nextflow.dag import ProcessGraph, earlier_processes, read_dag
 from ioopt.formats.report import Warnings, by_kind, file_name
 from ioopt.formats.rows import (
