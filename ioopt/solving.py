@@ -14,6 +14,7 @@ from ioopt import errors, registry
 from ioopt.catalog import resolve
 from ioopt.formats.native import read_json, shown, validate
 from ioopt.options import Deadline, SolveOptions, suggest
+from ioopt.overtime import cut_off, processor_seconds_left
 from ioopt.problems.base import Json, Problem
 from ioopt.protocols import (
     Checker,
@@ -42,6 +43,11 @@ from ioopt.version import __version__
 
 JUDGED_BY_SCHEDULE = ("batch-io", "gang")
 """Kinds whose schedules can be checked without a plan."""
+UNFINISHED = "a plan was complete"
+OVERLOOKED_SECONDS = 0.1
+"""How far past its deadline a solver may work before it is ended."""
+SOLVER_SHARE = 0.6
+"""Of the time left, overtime included, what a solver may use where its limit is nearly over."""
 SOLVER_TOLERANCE = 1e-6
 """Absolute tolerance of the backends: what a bound may be off without being wrong."""
 
@@ -63,6 +69,12 @@ def load(source: Any) -> Any:
         return source.build()
     registry.format_of_problem(source)
     return source
+
+
+def load_within(source: Any, deadline: Deadline) -> Any:
+    """Load *source*, and raise OutOfTime where reading alone takes too long."""
+    with cut_off(processor_seconds_left(deadline), "the instance was read"):
+        return load(source)
 
 
 def problem_from_dict(data: object, name: str) -> Any:
@@ -166,6 +178,7 @@ def solve(
     log: str | None = None,
     progress: Callable[[Incumbents], None] | None = None,
     bound: bool = True,
+    deadline: Deadline | None = None,
 ) -> Result:
     """Solve one instance and return a checked, simulated :class:`Result`.
 
@@ -175,7 +188,8 @@ def solve(
     they are of the solver's own objective. *solver* may be a function of the problem, or of it and a
     :class:`~ioopt.protocols.SolveRequest`, that returns an Outcome, a plan or its dictionary (as
     text: ``"module:function"``). Without *bound* none is computed for solvers that prove none: it
-    may be an integer program. Raises UsageError or InstanceError for bad input, BackendMissingError;
+    may be an integer program. The time limit counts from this call, or as *deadline* was set where a
+    caller has begun before. Raises UsageError or InstanceError for bad input, BackendMissingError;
     infeasibility, time limits and failing solvers are results.
 
     >>> result = solve("two-writers", "fill")
@@ -184,8 +198,8 @@ def solve(
     """
     limit = None if time_limit is None else parse_seconds(time_limit)
     options = SolveOptions(limit, gap, threads, seed, backend, log)
-    problem = load(source)
-    deadline = Deadline(limit)
+    deadline = deadline or Deadline(limit)
+    problem = load_within(source, deadline)
     kind = registry.kind_of_problem(problem)
     measure_of(kind, measure)  # says what there is
     if not bound:
@@ -206,7 +220,27 @@ def solve(
         outcome, notes = _run(kind, spec, problem, request)
         notes = [f"{error}; answered by {spec.name}", *notes]
     notes = [*left_out, *notes, *problem.synthetic_notes]
-    return _result(kind, spec, problem, request, outcome, notes)
+    try:
+        with cut_off(_seconds_left(request), "the plan was checked"):
+            return _result(kind, spec, problem, request, outcome, notes)
+    except errors.OutOfTime as error:
+        unchecked = Outcome(None, stop=StopReason.TIME)
+        return _result(kind, spec, problem, request, unchecked, [*notes, str(error)])
+
+
+def _seconds_left(request: SolveRequest) -> float:
+    """Processor seconds that the run may still use."""
+    return processor_seconds_left(request.deadline, request.options.threads)
+
+
+def _seconds_of_solver(request: SolveRequest) -> float:
+    """Processor seconds after which a solver that overlooks its deadline is ended.
+
+    Replay, check and report need time, too, but never that of the limit.
+    """
+    threads = request.options.threads
+    limit = threads * (request.deadline.remaining() + OVERLOOKED_SECONDS)
+    return min(_seconds_left(request), max(limit, SOLVER_SHARE * _seconds_left(request)))
 
 
 def _start(kind: KindSpec, problem: Problem, given: object) -> tuple[object, list[str]]:
@@ -224,7 +258,8 @@ def _run(
     """Run the solver; on interruption or failure answer with the best plan so far or the fallback."""
     best = request.incumbents
     try:
-        return _call(kind, spec, problem, request), []
+        with cut_off(_seconds_of_solver(request), UNFINISHED):
+            return _call(kind, spec, problem, request), []
     except KeyboardInterrupt:
         found = " before any plan" if best.plan is None else ": the best plan so far"
         return _best(best, StopReason.INTERRUPTED), ["interrupted" + found]
@@ -235,7 +270,7 @@ def _run(
         if isinstance(error, errors.OutOfTime):
             note, stop = f"{spec.name}: {error}", StopReason.TIME
         if best.plan is not None:
-            return _best(best, StopReason.FALLBACK), [f"{note}; the best plan it had found"]
+            return _best(best, stop), [f"{note}; the best plan it had found"]
         if kind.fallback is None or kind.fallback == spec.name:
             if isinstance(error, errors.IooptError):
                 return Outcome(None, stop=stop), [note]
@@ -244,7 +279,8 @@ def _run(
         settings, until = registry.settings_for(fallback, {}), request.deadline.with_overtime()
         plain = replace(request, settings=settings, start=None, deadline=until)
         try:
-            outcome = _call(kind, fallback, problem, plain)
+            with cut_off(_seconds_of_solver(request), UNFINISHED):
+                outcome = _call(kind, fallback, problem, plain)
         except (errors.NotApplicableError, errors.OutOfTime) as second:
             return Outcome(None, stop=stop), [note, f"{fallback.name}: {second}"]
         return replace(outcome, stop=StopReason.FALLBACK), [f"{note}; answered by {fallback.name}"]

@@ -10,9 +10,10 @@ from ioopt.cli.lazy import IooptCommand, quiet, verbosity
 from ioopt.cli.options import PATH, watching
 from ioopt.errors import ExitCode, UsageError
 from ioopt.formats.native import dump_json, write_text
+from ioopt.options import Deadline
 from ioopt.problems.base import Json
 from ioopt.result import Result, Status, StopReason
-from ioopt.solving import load
+from ioopt.solving import load_within
 from ioopt.solving import solve as run
 from ioopt.tables import say
 
@@ -48,7 +49,9 @@ def solve(
     form: str,
 ) -> int:
     """Solve FILE and print the answer: objective, bound, gap, why it stopped, simulated metrics."""
-    problem = load(file)
+    # What was done to start the command counts too.
+    deadline = Deadline(how["time_limit"], processor_started=0.0)
+    problem = load_within(file, deadline)
     kind = registry.kind_of_problem(problem)
     if now and not kind.decision:
         able = ", ".join(spec.kind for spec in registry.KINDS.values() if spec.decision)
@@ -57,7 +60,7 @@ def solve(
     start = options.read_result(warm_start, kind).get("plan") if warm_start else None
     with watching(f"{problem.name}: {solver or 'default solver'}", how["time_limit"]) as listener:
         result = run(problem, solver, measure=measure, warm_start=start, progress=listener,
-                     bound=not now, **how)  # fmt: skip
+                     bound=not now, deadline=deadline, **how)  # fmt: skip
     if output is not None:
         write_text(output, dump_json(result.to_dict()))
     if now:
