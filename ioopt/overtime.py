@@ -17,7 +17,7 @@ from types import FrameType
 from ioopt.errors import OutOfTime
 from ioopt.options import Deadline
 
-ENDING_SECONDS = 0.2
+ENDING_SECONDS = 0.3
 """What printing an answer and ending the process may take."""
 AGAIN_SECONDS = 0.05
 """Where the exception was swallowed, it is raised again after this time."""

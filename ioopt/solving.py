@@ -46,6 +46,8 @@ JUDGED_BY_SCHEDULE = ("batch-io", "gang")
 UNFINISHED = "a plan was complete"
 OVERLOOKED_SECONDS = 0.1
 """How far past its deadline a solver may work before it is ended."""
+REPLAY_SHARE = 0.75
+"""Of the time left, what replay and check may use before the plan is checked without a replay."""
 SOLVER_SHARE = 0.6
 """Of the time left, overtime included, what a solver may use where its limit is nearly over."""
 SOLVER_TOLERANCE = 1e-6
@@ -220,12 +222,32 @@ def solve(
         outcome, notes = _run(kind, spec, problem, request)
         notes = [f"{error}; answered by {spec.name}", *notes]
     notes = [*left_out, *notes, *problem.synthetic_notes]
+    return _result_in_time(kind, spec, problem, request, outcome, notes)
+
+
+def _result_in_time(
+    kind: KindSpec,
+    spec: SolverSpec,
+    problem: Problem,
+    request: SolveRequest,
+    outcome: Outcome,
+    notes: list[str],
+) -> Result:
+    """Replay and check the plan; check it alone where both take too long; else there is no answer."""
     try:
-        with cut_off(_seconds_left(request), "the plan was checked"):
+        with cut_off(REPLAY_SHARE * _seconds_left(request), "the plan was replayed and checked"):
             return _result(kind, spec, problem, request, outcome, notes)
     except errors.OutOfTime as error:
-        unchecked = Outcome(None, stop=StopReason.TIME)
-        return _result(kind, spec, problem, request, unchecked, [*notes, str(error)])
+        notes = [*notes, str(error)]
+    if outcome.plan is not None and kind.kind not in JUDGED_BY_SCHEDULE:
+        stated = replace(outcome, simulation=None, stop=StopReason.TIME)
+        try:
+            with cut_off(_seconds_left(request), "the plan was checked"):
+                return _result(replace(kind, simulate=None), spec, problem, request, stated, notes)
+        except errors.OutOfTime as error:
+            notes = [*notes, str(error)]
+    nothing: Outcome[Any] = Outcome(None, stop=StopReason.TIME)
+    return _result(kind, spec, problem, request, nothing, notes)
 
 
 def _seconds_left(request: SolveRequest) -> float:

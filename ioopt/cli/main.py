@@ -6,10 +6,12 @@ import signal
 import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import click
 
+from ioopt.cli.interrupt import ending_soon
 from ioopt.cli.lazy import IooptGroup
 from ioopt.errors import EXTRAS, ExitCode, IooptError, missing
 from ioopt.version import __version__
@@ -33,6 +35,8 @@ COMMANDS = {
         "List or generate instances; list their solvers.",
     ),
 }
+WRITES_WHEN_INTERRUPTED = ("solve", "compare", "sweep", "serve")
+"""Commands that still have an answer, rows or clients to care for; all others end at once."""
 EPILOG = """\b
 Examples:
   ioopt compare cycle3
@@ -72,6 +76,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code; nothing escapes as a traceback unasked."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     signal.signal(signal.SIGTERM, _terminate)
+    command = next((word for word in arguments if not word.startswith("-")), "")
+    with ending_soon() if command not in WRITES_WHEN_INTERRUPTED else nullcontext():
+        return _run(arguments)
+
+
+def _run(arguments: list[str]) -> int:
+    """Run the command line; the exit code of every error is chosen here."""
     # Schedules are millions of containers with hardly a reference cycle: looking for those takes a
     # third of a check.
     gc.set_threshold(200_000, 20, 100)
