@@ -13,8 +13,7 @@ from typing import Any
 from ioopt import errors, registry
 from ioopt.catalog import resolve
 from ioopt.formats.native import read_json, shown, validate
-from ioopt.options import Deadline, SolveOptions, suggest
-from ioopt.overtime import cut_off, processor_seconds_left
+from ioopt.options import Deadline, SolveOptions, cut_off, processor_seconds_left, suggest
 from ioopt.problems.base import Json, Problem
 from ioopt.protocols import (
     Checker,

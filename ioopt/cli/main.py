@@ -6,12 +6,10 @@ import signal
 import sys
 import traceback
 from collections.abc import Sequence
-from contextlib import nullcontext
 from typing import Any
 
 import click
 
-from ioopt.cli.interrupt import ending_soon
 from ioopt.cli.lazy import IooptGroup
 from ioopt.errors import EXTRAS, ExitCode, IooptError, missing
 from ioopt.version import __version__
@@ -77,7 +75,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     signal.signal(signal.SIGTERM, _terminate)
     command = next((word for word in arguments if not word.startswith("-")), "")
-    with ending_soon() if command not in WRITES_WHEN_INTERRUPTED else nullcontext():
+    if command in WRITES_WHEN_INTERRUPTED:
+        return _run(arguments)
+    from ioopt.cli.interrupt import ending_soon
+
+    with ending_soon():
         return _run(arguments)
 
 

@@ -10,7 +10,7 @@ from ioopt.cli.lazy import IooptCommand, quiet, verbosity
 from ioopt.cli.options import PATH, watching
 from ioopt.errors import ExitCode, UsageError
 from ioopt.formats.native import dump_json, write_text
-from ioopt.options import Deadline
+from ioopt.options import Deadline, SolveOptions
 from ioopt.problems.base import Json
 from ioopt.result import Result, Status, StopReason
 from ioopt.solving import load_within
@@ -50,7 +50,8 @@ def solve(
 ) -> int:
     """Solve FILE and print the answer: objective, bound, gap, why it stopped, simulated metrics."""
     # What was done to start the command counts too.
-    deadline = Deadline(how["time_limit"], processor_started=0.0)
+    limit = SolveOptions(how["time_limit"]).time_limit_seconds  # refused before FILE is read
+    deadline = Deadline(limit, processor_started=0.0)
     problem = load_within(file, deadline)
     kind = registry.kind_of_problem(problem)
     if now and not kind.decision:

@@ -69,17 +69,15 @@ def solve_ready_min_min(problem: ReplicationProblem, request: SolveRequest) -> A
     if not short:
         try:
             return _planned(problem, request, MIN_MIN, settings)
-        except OutOfTime:
-            pass
+        except OutOfTime as error:
+            return in_file_order(problem, f"MinMin ({error})")
     return in_file_order(problem, "MinMin")
 
 
 def in_file_order(problem: ReplicationProblem, what: str) -> Answer:
     """The answer for a workflow where the time limit is too short for *what*."""
-    note = (
-        f"the time limit is too short for {what}: tasks in the order of the file, each to the "
-        "first free node"
-    )
+    short = f"the time limit is too short for {what}"
+    note = f"{short}: tasks in the order of the file, each to the first free node"
     return Outcome(
         workflow_in_file_order(problem),
         objective_name="makespan_seconds",

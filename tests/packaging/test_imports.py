@@ -51,7 +51,7 @@ def test_a_solve_imports_few_modules():
 LAYERS = (
     # from the lowest up; a module imports from its own layer and from those below it
     {"errors", "version"},
-    {"units", "options", "overtime", "timeline", "catalog", "compiled"},
+    {"units", "options", "timeline", "catalog", "compiled"},
     {"problems", "result", "metrics", "tables"},
     {"protocols", "decisions"},
     {"check"},
