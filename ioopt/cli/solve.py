@@ -6,7 +6,7 @@ import click
 
 from ioopt import registry
 from ioopt.cli import options
-from ioopt.cli.lazy import IooptCommand, quiet, verbosity
+from ioopt.cli.lazy import IooptCommand, processor_started, quiet, verbosity
 from ioopt.cli.options import PATH, watching
 from ioopt.errors import ExitCode, UsageError
 from ioopt.formats.native import dump_json, write_text
@@ -51,7 +51,7 @@ def solve(
     """Solve FILE and print the answer: objective, bound, gap, why it stopped, simulated metrics."""
     # What was done to start the command counts too.
     limit = SolveOptions(how["time_limit"]).time_limit_seconds  # refused before FILE is read
-    deadline = Deadline(limit, processor_started=0.0)
+    deadline = Deadline(limit, processor_started=processor_started())
     problem = load_within(file, deadline)
     kind = registry.kind_of_problem(problem)
     if now and not kind.decision:
