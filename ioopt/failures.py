@@ -7,14 +7,10 @@ import inspect
 import logging
 import math
 import os
-import signal
 import sysconfig
-import threading
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
 
 from ioopt import errors
 from ioopt.formats.native import shown
@@ -30,8 +26,6 @@ LIBRARIES = tuple(
     os.path.join(sysconfig.get_path(name), "") for name in ("stdlib", "purelib", "platlib")
 )
 """Folders of code that is not the user's."""
-ASKED_AGAIN_SECONDS = 0.5
-"""How often an own solver past its limit is ended again, should it have swallowed the exception."""
 
 
 def failure(spec: SolverSpec, error: BaseException) -> str:
@@ -66,46 +60,20 @@ def _short(filename: str) -> str:
 def call_own(
     spec: SolverSpec, run: Callable[..., object], problem: Problem, request: SolveRequest
 ) -> object:
-    """Return what the user's solver returns, within its time limit and in a known form.
+    """Return what the user's solver returns, in a known form.
 
-    Raises OutOfTime, InstanceError for an answer of a wrong form, and OwnSolverError for what must not
+    Raises InstanceError for an answer of a wrong form, and OwnSolverError for what must not
     pass for a fault of the command or the instance.
     """
-    with _ended_in_time(request):
-        try:
-            answer = run(problem, request)
-        except (errors.NotApplicableError, errors.BackendMissingError):
-            raise
-        except (errors.UsageError, errors.InstanceError) as error:
-            raise errors.OwnSolverError(str(error)) from error
+    try:
+        answer = run(problem, request)
+    except (errors.NotApplicableError, errors.BackendMissingError):
+        raise
+    except (errors.UsageError, errors.InstanceError) as error:
+        raise errors.OwnSolverError(str(error)) from error
     if isinstance(answer, Outcome):
         _require_form(spec, answer)
     return answer
-
-
-@contextmanager
-def _ended_in_time(request: SolveRequest) -> Iterator[None]:
-    """Raise OutOfTime in an own solver that overstays its limit, overtime included.
-
-    Python can only do so in the main thread, and only where nobody else has set an alarm.
-    """
-    limit = request.options.time_limit_seconds
-    free = threading.current_thread() is threading.main_thread() and hasattr(signal, "setitimer")
-    if limit is None or not free or signal.getitimer(signal.ITIMER_REAL)[0] > 0:
-        yield
-        return
-
-    def end(number: int, frame: FrameType | None) -> None:
-        raise errors.OutOfTime(f"did not return within its time limit of {limit:g} s")
-
-    left = max(request.deadline.with_overtime().remaining(), 1e-3)
-    before = signal.signal(signal.SIGALRM, end)
-    try:
-        signal.setitimer(signal.ITIMER_REAL, left, ASKED_AGAIN_SECONDS)
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
-        signal.signal(signal.SIGALRM, before)
 
 
 def _require_form(spec: SolverSpec, answer: Outcome) -> None:

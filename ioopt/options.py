@@ -63,12 +63,14 @@ class Deadline:
     """A point on a monotonic clock that a whole solve, model building included, must respect.
 
     ``run_seconds`` is the limit of the whole run where this deadline is that of a part of it.
+    ``processor_started`` is the processor time that the thread had used before the run.
     """
 
     limit_seconds: float | None
     clock: Callable[[], float] = field(default_factory=lambda: now)
     started: float = field(default=-1.0)
     run_seconds: float = field(default=-1.0)
+    processor_started: float = field(default_factory=time.thread_time)
 
     def __post_init__(self) -> None:
         if self.started < 0:

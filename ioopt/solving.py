@@ -8,7 +8,8 @@ fallback answers, with a note, only for a default solver.
 import math
 import os
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +17,7 @@ from ioopt import errors, registry
 from ioopt.catalog import resolve
 from ioopt.formats.native import read_json, shown, validate
 from ioopt.options import Deadline, SolveOptions, suggest
+from ioopt.overtime import cut_off, processor_seconds_left
 from ioopt.problems.base import Json, Problem
 from ioopt.protocols import (
     Checker,
@@ -46,6 +48,13 @@ JUDGED_BY_SCHEDULE = ("batch-io", "gang")
 """Kinds whose schedules can be checked without a plan."""
 COUNTED_VIOLATIONS = "the checker found"
 """How the note begins that counts the violations of a plan."""
+INTERRUPTED = "interrupted: the best plan so far"
+OVERLOOKED_SECONDS = 0.1
+"""How far past its deadline a solver may work before it is ended."""
+REPLAY_SHARE = 0.75
+"""Of the time left, what replay and check may use before the plan is checked without a replay."""
+SOLVER_SHARE = 0.6
+"""Of the time left, overtime included, what a solver may use where its limit is nearly over."""
 SOLVER_TOLERANCE = 1e-6
 """Absolute tolerance of the backends: what a bound may be off without being wrong."""
 
@@ -67,6 +76,12 @@ def load(source: Any) -> Any:
         return source.build()
     registry.format_of_problem(source)
     return source
+
+
+def load_within(source: Any, deadline: Deadline) -> Any:
+    """Load *source*, and raise OutOfTime where reading alone takes too long."""
+    with cut_off(processor_seconds_left(deadline), _ended_before("the instance was read")):
+        return load(source)
 
 
 def problem_from_dict(data: object, name: str) -> Any:
@@ -194,6 +209,7 @@ def solve(
     log: str | None = None,
     progress: Callable[[Incumbents], None] | None = None,
     bound: bool = True,
+    deadline: Deadline | None = None,
 ) -> Result:
     """Solve one instance and return a checked, simulated :class:`Result`.
 
@@ -203,7 +219,8 @@ def solve(
     they are of the solver's own objective. *solver* may be a function of the problem, or of it and a
     :class:`~ioopt.protocols.SolveRequest`, that returns an Outcome, a plan or its dictionary (as
     text: ``"module:function"``). Without *bound* none is computed for solvers that prove none: it
-    may be an integer program. Raises UsageError or InstanceError for bad input, BackendMissingError;
+    may be an integer program. The time limit counts from this call, or as *deadline* was set where a
+    caller has begun before. Raises UsageError or InstanceError for bad input, BackendMissingError;
     infeasibility, time limits and failing solvers are results.
 
     >>> result = solve("two-writers", "fill")
@@ -212,8 +229,8 @@ def solve(
     """
     limit = None if time_limit is None else parse_seconds(time_limit)
     options = SolveOptions(limit, gap, threads, seed, backend, log)
-    problem = load(source)
-    deadline = Deadline(limit)
+    deadline = deadline or Deadline(limit)
+    problem = load_within(source, deadline)
     kind = registry.kind_of_problem(problem)
     measure_of(kind, measure)  # says what there is
     if not bound:
@@ -234,7 +251,58 @@ def solve(
         outcome, notes = _run(kind, spec, problem, request, named=False)
         notes = [f"{error}; answered by {spec.name}", *notes]
     notes = [*left_out, *notes, *problem.synthetic_notes]
-    return _result(kind, spec, problem, request, outcome, notes)
+    return _result_in_time(kind, spec, problem, request, outcome, notes)
+
+
+def _result_in_time(
+    kind: KindSpec,
+    spec: SolverSpec,
+    problem: Problem,
+    request: SolveRequest,
+    outcome: Outcome,
+    notes: list[str],
+) -> Result:
+    """Replay and check the plan; check it alone where both take too long; else there is no answer."""
+    try:
+        replayed = _ended_before("the plan was replayed and checked")
+        with cut_off(REPLAY_SHARE * processor_seconds_left(request.deadline), replayed):
+            return _result(kind, spec, problem, request, outcome, notes)
+    except errors.OutOfTime as error:
+        notes = [*notes, str(error)]
+    if outcome.plan is not None and kind.kind not in JUDGED_BY_SCHEDULE:
+        stated = replace(outcome, simulation=None, stop=StopReason.TIME)
+        try:
+            checked = _ended_before("the plan was checked")
+            with cut_off(processor_seconds_left(request.deadline), checked):
+                return _result(replace(kind, simulate=None), spec, problem, request, stated, notes)
+        except errors.OutOfTime as error:
+            notes = [*notes, str(error)]
+    nothing: Outcome[Any] = Outcome(None, stop=StopReason.TIME)
+    return _result(kind, spec, problem, request, nothing, notes)
+
+
+def _ended_before(what: str) -> str:
+    return f"the time limit ended before {what}"
+
+
+@contextmanager
+def _ended_in_time(spec: SolverSpec, request: SolveRequest) -> Iterator[None]:
+    """End a solver that overlooks its deadline.
+
+    Replay, check and report need time too, but never that of the limit. A solver of the user may
+    sleep, so it is timed by the clock on the wall.
+    """
+    deadline, limit = request.deadline, request.options.time_limit_seconds
+    if spec.own:
+        message = f"did not return within its time limit of {limit:g} s" if limit else ""
+        with cut_off(deadline.with_overtime().remaining(), message, wall_clock=True):
+            yield
+        return
+    left = processor_seconds_left(deadline)
+    until_limit = deadline.remaining() + OVERLOOKED_SECONDS
+    seconds = min(left, max(until_limit, SOLVER_SHARE * left))
+    with cut_off(seconds, _ended_before("a plan was complete")):
+        yield
 
 
 def _start(kind: KindSpec, problem: Problem, given: object) -> tuple[object, list[str]]:
@@ -256,10 +324,14 @@ def _run(
     """
     best = request.incumbents
     try:
-        return _call(kind, spec, problem, request), []
+        with _ended_in_time(spec, request):
+            outcome = _call(kind, spec, problem, request)
+        if outcome.stop is StopReason.INTERRUPTED:  # ended by itself, with a whole plan
+            return outcome, [INTERRUPTED]
+        return outcome, []
     except KeyboardInterrupt:
-        found = " before any plan" if best.plan is None else ": the best plan so far"
-        return _best(best, StopReason.INTERRUPTED), ["interrupted" + found]
+        note = INTERRUPTED if best.plan is not None else "interrupted before any plan"
+        return _best(best, StopReason.INTERRUPTED), [note]
     except (errors.UsageError, errors.InstanceError, errors.BackendMissingError):
         raise
     except errors.OutOfTime as error:
@@ -287,7 +359,7 @@ def _answered_instead(
     """Return the best plan that the solver had reported, else the answer of the kind's fallback."""
     best = request.incumbents
     if best.plan is not None:
-        return _best(best, StopReason.FALLBACK), [f"{note}; the best plan it had found"]
+        return _best(best, stop), [f"{note}; the best plan it had found"]
     unanswered: Outcome = Outcome(None, stop=stop, failed=stop is StopReason.FALLBACK)
     if kind.fallback is None or kind.fallback == spec.name:
         return unanswered, [note]
@@ -295,7 +367,8 @@ def _answered_instead(
     settings, until = registry.settings_for(fallback, {}), request.deadline.with_overtime()
     plain = replace(request, settings=settings, start=None, deadline=until)
     try:
-        outcome = _call(kind, fallback, problem, plain)
+        with _ended_in_time(fallback, plain):
+            outcome = _call(kind, fallback, problem, plain)
     except (errors.NotApplicableError, errors.OutOfTime) as second:
         return unanswered, [note, f"{fallback.name}: {second}"]
     return replace(outcome, stop=StopReason.FALLBACK), [f"{note}; answered by {fallback.name}"]

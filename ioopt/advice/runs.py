@@ -7,7 +7,7 @@ Drawing 0 is the log as it stands.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -207,12 +207,18 @@ def run_option(question: Question, problem: BatchIoProblem, option: Option) -> T
     return Times((end - submit)[place], (end - start)[place])
 
 
-def run_cell(question: Question, cell: Cell) -> tuple[float, list[Times]]:
-    """The scale of a cell, and the times of its options."""
+def run_cell(
+    question: Question, cell: Cell, done: Callable[[], None] = lambda: None
+) -> tuple[float, list[Times]]:
+    """The scale of a cell, and the times of its options; *done* is called after each of them."""
     problem = question.problem(cell.fraction, cell.draw)
     scale = scale_of(question, problem) if cell.scale is None else cell.scale
     problem = question.scaled(problem, scale)
-    return scale, [run_option(question, problem, option) for option in cell.options]
+    times = []
+    for option in cell.options:
+        times.append(run_option(question, problem, option))
+        done()
+    return scale, times
 
 
 def replay(

@@ -7,6 +7,7 @@ can save more than congestion costs: what seems to go beyond is luck of the queu
 
 from __future__ import annotations
 
+import itertools
 import multiprocessing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -74,7 +75,14 @@ def advise(
     if threads == 1:
         return _told(study, problem, *study.run_all(map, solvers, levels, progress))
     with ProcessPoolExecutor(threads, multiprocessing.get_context("spawn")) as pool:
-        return _told(study, problem, *study.run_all(pool.map, solvers, levels, progress))
+        try:
+            found = study.run_all(pool.map, solvers, levels, progress)
+        except KeyboardInterrupt:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in multiprocessing.active_children():
+                process.terminate()
+            raise
+        return _told(study, problem, *found)
 
 
 def _told(
@@ -172,8 +180,13 @@ class _Study:
         total = len(self.grid) * (len(every) + 4 * len(draws))
         total += (len(solvers) + len(levels) - 2) * len(draws)
 
+        count = itertools.count(1)
+        work = partial(run_cell, self.question)
+        if each is map:  # other processes only tell when a whole cell is done
+            work = partial(work, done=lambda: progress(next(count), total))
+
         def run(cells: Sequence[Cell]) -> None:
-            for cell, found in zip(cells, each(partial(run_cell, self.question), cells)):
+            for cell, found in zip(cells, each(work, cells)):
                 self.scales[cell.fraction], times = found
                 keys = [(cell.fraction, cell.draw, option) for option in cell.options]
                 self.found |= dict(zip(keys, times))

@@ -35,6 +35,8 @@ lines. LOG is in the Standard Workload Format, or of sacct or PBS, as `ioopt imp
 Without --io-fraction and without Darshan logs of most jobs the answer is the I/O fraction from which
 on a change pays.
 """
+STAGES = 3
+"""Shown as done and to do before the number of runs is known."""
 LOG_SECONDS = 10.0
 """Between two lines of progress in a log file."""
 
@@ -76,16 +78,20 @@ def advise(
         raise UsageError(f"-o {output} is a page: give --format json a name that ends in .json")
     context = click.get_current_context()
     given = context.get_parameter_source("io_fraction") is ParameterSource.COMMANDLINE
-    with reading(log):
+    with reading(log), counting("advice", transient=True, every=LOG_SECONDS) as show:
+        show(0, STAGES, "reading the log")
         question = Question(
             **read_trace(log, **trace, **batch_machine(machine)), fraction_given=given,
             solvers=solvers or Question.solvers, draws=draws, resamples=resamples,
         )  # fmt: skip
+        show(1, STAGES, "fitting the queue")
         question = _fitted(question, site)
-        with counting("simulating", transient=True, every=LOG_SECONDS) as show:
-            advice = study.advise(
-                question, threads=threads, progress=lambda done, total: show(done, total, "")
-            )
+        show(2, STAGES, "preparing the jobs")
+        advice = study.advise(
+            question,
+            threads=threads,
+            progress=lambda done, total: show(done, total, "runs simulated"),
+        )
     command = shlex.join(["ioopt", *sys.argv[1:]])
     found = list(page.parts(advice, command))
     if form == "json":

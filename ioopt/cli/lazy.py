@@ -4,6 +4,7 @@ Also the options that need nothing but click, for commands that load nothing els
 """
 
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pkgutil import resolve_name
 from typing import Any, TypeVar
@@ -104,6 +105,13 @@ def verbosity() -> int:
     return int(context.find_root().meta.get("ioopt.verbose", 0)) if context else 0
 
 
+def processor_started() -> float:
+    """Return the processor time that the main thread had used when the command began."""
+    context = click.get_current_context(silent=True)
+    started = context.find_root().meta.get("ioopt.processor_started") if context else None
+    return time.thread_time() if started is None else float(started)
+
+
 class IooptGroup(click.Group):
     """A group whose commands are ``name -> (module:command, one-line help)``, imported on use.
 
@@ -121,6 +129,13 @@ class IooptGroup(click.Group):
         super().__init__(*args, **kwargs)
         self._lazy = dict(lazy or {})
         self.params.extend(IooptCommand(None).params)
+
+    def make_context(self, *args: Any, **more: Any) -> click.Context:
+        """Like click's; the context remembers the processor time used before."""
+        started = time.thread_time()
+        context = super().make_context(*args, **more)
+        context.find_root().meta.setdefault("ioopt.processor_started", started)
+        return context
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names in the order of the table, then those defined in place."""

@@ -36,6 +36,8 @@ COMMANDS = {
         "List or generate instances; list their solvers.",
     ),
 }
+WRITES_WHEN_INTERRUPTED = ("solve", "compare", "sweep", "serve")
+"""Commands that still have an answer, rows or clients to care for; all others end at once."""
 EPILOG = """\b
 Examples:
   ioopt compare cycle3
@@ -92,6 +94,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code; nothing escapes as a traceback unasked."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     signal.signal(signal.SIGTERM, _terminate)
+    command = next((word for word in arguments if not word.startswith("-")), "")
+    if command in WRITES_WHEN_INTERRUPTED:
+        return _run(arguments)
+    from ioopt.cli.interrupt import ending_soon
+
+    with ending_soon():
+        return _run(arguments)
+
+
+def _run(arguments: list[str]) -> int:
+    """Run the command line; the exit code of every error is chosen here."""
     # Schedules are millions of containers with hardly a reference cycle: looking for those takes a
     # third of a check.
     gc.set_threshold(200_000, 20, 100)

@@ -6,13 +6,14 @@ import click
 
 from ioopt import registry
 from ioopt.cli import options
-from ioopt.cli.lazy import IooptCommand, quiet, verbosity
+from ioopt.cli.lazy import IooptCommand, processor_started, quiet, verbosity
 from ioopt.cli.options import PATH, watching
 from ioopt.errors import ExitCode, UsageError
 from ioopt.formats.native import dump_json, write_text
+from ioopt.options import Deadline, SolveOptions
 from ioopt.problems.base import Json
 from ioopt.result import Result, Status, StopReason
-from ioopt.solving import load
+from ioopt.solving import load_within
 from ioopt.solving import solve as run
 from ioopt.tables import say
 
@@ -48,7 +49,10 @@ def solve(
     form: str,
 ) -> int:
     """Solve FILE and print the answer: objective, bound, gap, why it stopped, simulated metrics."""
-    problem = load(file)
+    # What was done to start the command counts too.
+    limit = SolveOptions(how["time_limit"]).time_limit_seconds  # refused before FILE is read
+    deadline = Deadline(limit, processor_started=processor_started())
+    problem = load_within(file, deadline)
     kind = registry.kind_of_problem(problem)
     if now and not kind.decision:
         able = ", ".join(spec.kind for spec in registry.KINDS.values() if spec.decision)
@@ -58,7 +62,7 @@ def solve(
     with options.printing_aside(), watching(title, how["time_limit"]) as listener:
         options.check_threads(solver, kind, how["threads"])
         result = run(problem, solver, measure=measure, warm_start=start, progress=listener,
-                     bound=not now, **how)  # fmt: skip
+                     bound=not now, deadline=deadline, **how)  # fmt: skip
     if output is not None:
         write_text(output, dump_json(result.to_dict()))
     if now:

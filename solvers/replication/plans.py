@@ -1,6 +1,7 @@
 """Putting a planner's queues and planned transfers into a :class:`ReplicationPlan`."""
 
 from collections.abc import Iterable, Sequence
+from heapq import heappop, heappush
 from itertools import accumulate, chain
 from typing import Any, Literal
 
@@ -73,6 +74,37 @@ def build_plan(
         barriers=bool(rounds),
         **options,
     )
+
+
+def workflow_in_file_order(problem: ReplicationProblem) -> ReplicationPlan:
+    """Tasks after their predecessors, else in the order of the file, each to the first free node.
+
+    A node is free once what it was given has been computed, one task after the other: no time to plan
+    more is left.
+    """
+    problem.require_room()
+    waits = [len(before) for before in problem.predecessors]
+    after = successors(problem)
+    ready = [k for k, count in enumerate(waits) if not count]
+    free = [(0.0, i) for i in range(len(problem.nodes))]
+    queues: list[list[int]] = [[] for _ in problem.nodes]
+    while ready:
+        k = heappop(ready)
+        seconds, node = heappop(free)
+        passed = []
+        while node not in problem.hosts[k]:
+            passed.append((seconds, node))
+            seconds, node = heappop(free)
+        queues[node].append(k)
+        power = problem.nodes[node].speed * problem.nodes[node].cores
+        heappush(free, (seconds + problem.tasks[k].compute_seconds / power, node))
+        for row in passed:
+            heappush(free, row)
+        for j in after[k]:
+            waits[j] -= 1
+            if not waits[j]:
+                heappush(ready, j)
+    return build_plan(problem, queues, "farthest-next-use")
 
 
 def flat(rows: Iterable[Sequence[int]]) -> tuple[list[int], list[int]]:

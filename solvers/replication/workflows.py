@@ -4,7 +4,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
+from ioopt.errors import OutOfTime
 from ioopt.models.replication.workflow_bound import makespan_bound_seconds
+from ioopt.options import Deadline
 from ioopt.problems.replication import (
     EvictionPolicy,
     ReplayOptions,
@@ -21,8 +23,11 @@ from ioopt.solvers.replication.greedy.list_scheduler import (
     Components,
     ListScheduler,
 )
-from ioopt.solvers.replication.plans import Answer, build_plan
+from ioopt.solvers.replication.plans import Answer, build_plan, workflow_in_file_order
 
+SLACK_SECONDS = 0.3
+"""How far past the limit planning may end, and what a bound may always take."""
+BOUND_SECONDS_PER_TASK = 3e-5
 Planner = Callable[[ReplicationProblem, SolveRequest], Answer]
 
 
@@ -60,7 +65,35 @@ def solve_ready_min_min(problem: ReplicationProblem, request: SolveRequest) -> A
         return minmin.solve(
             problem, replace(request, settings=minmin.Settings(eviction=settings.eviction))
         )
-    return _planned(problem, request, MIN_MIN, settings)
+    short = minmin.planning_seconds(problem) > request.deadline.remaining() + SLACK_SECONDS
+    if not short:
+        try:
+            return _planned(problem, request, MIN_MIN, settings)
+        except OutOfTime as error:
+            return in_file_order(problem, f"MinMin ({error})")
+    return in_file_order(problem, "MinMin")
+
+
+def in_file_order(problem: ReplicationProblem, what: str) -> Answer:
+    """The answer for a workflow where the time limit is too short for *what*."""
+    short = f"the time limit is too short for {what}"
+    note = f"{short}: tasks in the order of the file, each to the first free node"
+    return Outcome(
+        workflow_in_file_order(problem),
+        objective_name="makespan_seconds",
+        stop=StopReason.TIME,
+        notes=(note,),
+    )
+
+
+def bound_in_time(problem: ReplicationProblem, deadline: Deadline) -> float | None:
+    """The bound of the makespan, or None where the limit leaves no time to compute it."""
+    if not problem.is_workflow:
+        return None
+    seconds = BOUND_SECONDS_PER_TASK * len(problem.tasks)
+    if seconds > max(SLACK_SECONDS, 0.1 * deadline.remaining()):
+        return None
+    return makespan_bound_seconds(problem)
 
 
 def _planned(
@@ -73,7 +106,7 @@ def _planned(
     plan = build_plan(problem, made.queues(), settings.eviction)
     return Outcome(
         plan.model_copy(update=settings.options()),
-        makespan_bound_seconds(problem) if problem.is_workflow else None,
+        bound_in_time(problem, request.deadline),
         objective_name="makespan_seconds" if problem.is_workflow else None,
         stop=StopReason.FINISHED,
     )

@@ -252,7 +252,7 @@ sys.exit(main(["solve", "image-16x3", "--solver", "ip", "--time-limit", "3600", 
 
 
 def test_where_nothing_can_be_written_is_said_before_the_work(run, tmp_path, monkeypatch):
-    monkeypatch.setattr("ioopt.cli.solve.load", lambda source: pytest.fail("read first"))
+    monkeypatch.setattr("ioopt.cli.solve.load_within", lambda *given: pytest.fail("read first"))
     for option in ("-o", "--log"):
         for target, reason in [(tmp_path, "Is a directory"), (tmp_path / "no" / "x", "No such")]:
             code, out, err = run("solve", "cycle3", option, str(target))

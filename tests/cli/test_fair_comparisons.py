@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import sys
+from contextlib import nullcontext
 
 import pytest
 
@@ -12,9 +13,7 @@ from ioopt.comparing.picture import plot_comparison
 from ioopt.embed import ReplicationPlanner
 from ioopt.embed.guard import Guard
 from ioopt.errors import InstanceError, OutOfTime
-from ioopt.failures import _ended_in_time
-from ioopt.options import Deadline, SolveOptions
-from ioopt.protocols import Outcome, SolveRequest
+from ioopt.protocols import Outcome
 
 MODULE = """
 import sys
@@ -255,18 +254,21 @@ def test_a_module_that_exits_when_it_is_loaded_is_named(run, tmp_path):
 
 
 def test_a_solver_that_never_ends_is_ended_at_its_limit(monkeypatch):
-    """The alarm of a limit that is over rings at once."""
-    alarms = []
-    monkeypatch.setattr("signal.getitimer", lambda which: (0.0, 0.0))
-    monkeypatch.setattr("signal.setitimer", lambda *given: alarms.append(given))
-    handlers = []
-    monkeypatch.setattr("signal.signal", lambda number, handler: handlers.append(handler))
-    request = SolveRequest(SolveOptions(5.0), Deadline(5.0, clock=lambda: 0.0, started=0.0))
-    late = pytest.raises(OutOfTime, match="did not return within its time limit of 5 s")
-    with late, _ended_in_time(request):
-        handlers[0](14, None)
-    # 5 s and its overtime of 5 % and .8 s; then the alarm is taken back.
-    assert alarms[0][1] == pytest.approx(6.05) and alarms[-1][1] == 0.0
+    """5 s, and its overtime of 5 % and .8 s, by the clock on the wall: it may sleep."""
+    timers = []
+
+    def over(seconds, message, wall_clock=False):
+        timers.append((seconds, wall_clock))
+        if wall_clock:
+            raise OutOfTime(message)
+        return nullcontext()
+
+    monkeypatch.setattr("ioopt.solving.cut_off", over)
+    monkeypatch.setattr("ioopt.options.now", lambda: 0.0)
+    result = ioopt.solve("cycle3", lambda problem: None, time_limit=5.0)
+    assert (6.05, True) in [(round(seconds, 9), wall) for seconds, wall in timers]
+    assert (result.status, result.stop, result.plan) == ("unknown", "time", None)
+    assert "did not return within its time limit of 5 s" in result.notes[0]
 
 
 def test_out_of_time_an_own_solver_is_answered_by_nobody():

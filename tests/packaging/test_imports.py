@@ -30,7 +30,7 @@ def test_help_loads_nothing_heavy():
     assert run.stderr.splitlines() == [f"{words} 0" for words in LIGHT]
 
 
-MOST_MODULES = 58
+MOST_MODULES = 59
 """Of more than one line, that a small exact solve imports; fewer is better, and then this is lowered."""
 COUNT = """
 import sys
@@ -51,7 +51,7 @@ def test_a_solve_imports_few_modules():
 LAYERS = (
     # from the lowest up; a module imports from its own layer and from those below it
     {"errors", "version"},
-    {"units", "options", "arguments", "timeline", "catalog", "compiled"},
+    {"units", "options", "overtime", "arguments", "timeline", "catalog", "compiled"},
     {"problems", "result", "metrics", "tables"},
     {"protocols", "decisions"},
     {"check"},

@@ -14,7 +14,7 @@ all release times are known; the shared link and the disks of storage nodes are 
 """
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -54,17 +54,21 @@ class Ticks:
         self.fetch, self.copy = (self._of(1 / rate) for rate in rates)
         self.release = [self._of(time) for time in release]
         pace = sum((1 / speeds[node.speed] for node in nodes), Fraction()) / len(nodes)
-        self.mean = [self._of(time * pace) for time in compute]
+        self.mean = self._work(compute, pace)
         """Per task, its computing at the mean of 1/speed."""
-        self._kinds = {
-            speed: [self._of(time / value) for time in compute] for speed, value in speeds.items()
-        }
+        self._kinds = {speed: self._work(compute, 1 / value) for speed, value in speeds.items()}
         self.work = [self._kinds[node.speed] for node in nodes]
         """``work[i][k]`` is the computing of task k on node i."""
 
+    def _work(self, compute: Sequence[Fraction], pace: Fraction) -> list[int]:
+        """Ticks of computing at *pace*, 1 / speed."""
+        if pace == 1:  # products of fractions take most of the time of a large problem
+            return [self._of(time) for time in compute]
+        return [self._of(time * pace) for time in compute]
+
     def _of(self, seconds: Fraction) -> int:
-        ticks = seconds * self.second
-        return ticks.numerator if ticks.denominator == 1 else round(ticks)
+        whole, rest = divmod(seconds.numerator * self.second, seconds.denominator)
+        return round(seconds * self.second) if rest else whole
 
 
 TASKS_A_LOOK = 50

@@ -18,6 +18,7 @@ from dataclasses import replace
 from pydantic import Field
 
 from ioopt.compiled.choice import LOADING_SECONDS, use_machine_code
+from ioopt.errors import OutOfTime
 from ioopt.models.replication.bounds import area_seconds
 from ioopt.models.replication.workflow_bound import makespan_bound_seconds
 from ioopt.problems.replication import ReplayOptions, ReplicationProblem
@@ -28,6 +29,7 @@ from ioopt.sim.replication.simulate import (
     report_seconds,
 )
 from ioopt.sim.replication.state import replay_seconds
+from ioopt.solvers.replication import workflows
 from ioopt.solvers.replication.greedy import minmin
 from ioopt.solvers.replication.greedy.minmin import planning_seconds
 from ioopt.solvers.replication.search.flow_run import FlowRun
@@ -38,6 +40,13 @@ SEEDS_APART = 1_000_003
 """Between the seeds of two threads."""
 NO_TIME_SECONDS = 0.03
 """A limit that leaves so little more than the greedy takes is none."""
+
+PLANNING_SECONDS_PER_TASK = 1e-4
+"""What the bound and the first planner of a workflow take, per task."""
+WORKFLOW_REPLAY = 4.0
+"""A replay of a workflow, with its saves and cores, takes so many times that of a batch."""
+SHARE_OF_PLANNING = 0.5
+"""Of the time left, what planning without a search may take: the plan is still replayed."""
 
 
 class Settings(ReplayOptions):
@@ -56,6 +65,8 @@ class Settings(ReplayOptions):
 def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
     """Search the least simulated makespan until the evaluations, the bound or the deadline are reached."""
     problem.require_room()
+    if problem.is_workflow and _too_large_workflow(problem, request):
+        return _planned_only(problem, request)
     if not problem.is_workflow and _too_large(problem, request):
         return _greedy(problem, request)
     runs = _runs(problem, request)
@@ -113,6 +124,35 @@ def _too_large(problem: ReplicationProblem, request: SolveRequest) -> bool:
     if LOADING_SECONDS + planning + 2.0 * machine > left:
         return True
     return not use_machine_code("link-aware", request.deadline, plain)
+
+
+def _too_large_workflow(problem: ReplicationProblem, request: SolveRequest) -> bool:
+    """Whether the time limit leaves no room for a bound, a plan, a replay of it, and the front door's."""
+    left = request.deadline.remaining()
+    plain, machine = replay_seconds(problem)
+    planning = PLANNING_SECONDS_PER_TASK * len(problem.tasks)
+    if planning < LOADING_SECONDS / 2 or left == float("inf"):
+        return False
+    left -= planning + report_seconds(problem)
+    if left >= 2.0 * WORKFLOW_REPLAY * plain:
+        return False
+    if left < LOADING_SECONDS + 2.0 * WORKFLOW_REPLAY * machine:
+        return True
+    return not use_machine_code("link-aware", request.deadline, plain)
+
+
+def _planned_only(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
+    """The plan of ``b-level``, or one in the order of the file, where there is no time to search."""
+    short = "the time limit is too short to search"
+    planning = PLANNING_SECONDS_PER_TASK * len(problem.tasks)
+    if planning > SHARE_OF_PLANNING * request.deadline.remaining():
+        found = workflows.in_file_order(problem, "b-level")
+        return replace(found, notes=(short, *found.notes))
+    try:
+        found = workflows.solve_b_level(problem, replace(request, settings=None))
+    except OutOfTime:
+        found = workflows.in_file_order(problem, "b-level")
+    return replace(found, stop=StopReason.TIME, notes=(f"{short}: b-level's plan", *found.notes))
 
 
 def _greedy(problem: ReplicationProblem, request: SolveRequest) -> Outcome:

@@ -246,6 +246,8 @@ class LinkAwareRun:
                 continue
             if not self.best.origin:
                 self.best = replace(self.best, plan=plan, origin=name)
+                if self.request.incumbents.plan is None:  # the answer if the replay is cut off
+                    self.request.incumbents.plan = plan
             with suppress(OutOfTime):
                 self._baseline(plan, name)
 

@@ -34,3 +34,40 @@ def test_a_task_goes_where_its_data_are_or_to_who_idles(when: str, order: dict) 
     problem = made(2, {"f": 10, "g": 10}, tasks, 10, 20)
     plan, _ = plan_job_data_present(problem, when=when)
     assert plan.order == order
+
+
+@pytest.mark.parametrize(
+    ("seconds", "target"),
+    [
+        # n1 is busy for .1 + .2 s, in floating point 5e-17 s above the .3 s of n2: a tie, the
+        # lowest node gets the copy.
+        (0.3, "n1"),
+        # .2999 s are less than .1 + .2 s.
+        (0.2999, "n2"),
+    ],
+)
+def test_a_copy_goes_to_the_least_loaded_node_ties_to_the_lowest(
+    seconds: float, target: str
+) -> None:
+    """n0 holds f: a and five more tasks read it there, and the sixth access makes a copy.
+
+    x, y and z read nothing: they go to n1 (0 s), n2 (0 s), and n1 (.1 s against y's).
+    """
+    tasks = {"a": (10, "f"), "x": (0.1,), "y": (seconds,), "z": (0.2,)}
+    tasks |= {f"b{k}": (1, "f") for k in range(5)}
+    problem = made([{"holds": ["f"]}, {}, {}], {"f": 10}, tasks, 10, 20)
+    plan, _ = plan_job_data_present(problem)
+    assert [entry for entry in plan.order["n0"] if isinstance(entry, CopyEntry)] == []
+    copied = [node for node, queue in plan.order.items() if CopyEntry(copy="f") in queue]
+    assert copied == [target]
+
+
+def test_a_node_that_cannot_hold_a_file_gets_no_copy() -> None:
+    """n1 computes 1 s and has 9 bytes for the 10 of f; n2, which computes 5 s, gets the copy."""
+    tasks = {"w": (5,), "v": (1,), "u": (5,)} | {f"b{k}": (1, "f") for k in range(6)}
+    nodes = [{"holds": ["f"]}, {"disk_bytes": 9}, {"disk_bytes": 10}]
+    plan, busy = plan_job_data_present(made(nodes, {"f": 10}, tasks, 10, 20))
+    copied = [node for node, queue in plan.order.items() if CopyEntry(copy="f") in queue]
+    assert copied == ["n2"]
+    # n0: w and six readers; n1: v; n2: u and the copy, 10 bytes at 20 a second.
+    assert busy == [5 + 6, 1, 5 + 0.5]

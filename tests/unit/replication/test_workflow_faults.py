@@ -155,3 +155,22 @@ def test_equal_victims_leave_by_their_index(policy: str) -> None:
     """x and y are alike in every respect; x stands first in the instance."""
     problem = _problem({"x": 3, "y": 3, "c": 3}, [["y", "x"]], [["c"]])
     assert _evicted(problem, {"n0": ["t0"]}, policy) == [("x", "n0")]
+
+
+def test_a_copy_in_flight_is_no_copy_yet() -> None:
+    """(22) on n2, which needs 3 bytes for c, while a flies from n0 to n1, 0-4 s.
+
+    a (4 bytes, 3 readers) has two complete copies: 3 x 4 / 2 = 6; b (5 bytes, 1 reader) 5 / 1 = 5
+    goes. With the copy in flight a would be worth 3 x 4 / 3 = 4 and would go.
+    """
+    nodes = [{"holds": ["a"]}, {}, {"disk_bytes": 9, "holds": ["a", "b"]}]
+    tasks = {"t0": (9, "a"), "t1": (9, "a"), "t2": (9, "a"), "t3": (9, "c"), "t4": (9, "b")}
+    problem = made(nodes, {"a": 4, "b": 5, "c": 3}, tasks, 1, 1)
+    order = {"n1": ["t0", "t1", "t2"], "n2": ["t3", "t4"]}
+    plan = ReplicationPlan.model_validate({"order": order, "eviction": "popularity"})
+    schedule = simulate(problem, plan, engine="python").schedule
+    flight = next(row for row in schedule["transfers"] if row["file"] == "a")
+    assert (flight["source"], flight["destination"]) == ("n0", "n1")
+    first = schedule["evictions"][0]
+    assert flight["start_seconds"] <= first["seconds"] < flight["end_seconds"]
+    assert (first["file"], first["node"]) == ("b", "n2")

@@ -22,6 +22,7 @@ from ioopt.solvers.replication.greedy.list_scheduler import (
     Gaps,
     ListScheduler,
 )
+from ioopt.solvers.replication.plans import workflow_in_file_order
 
 ROWS = {"heft": HEFT, "b-level": B_LEVEL, "ready-min-min": MIN_MIN}
 CASES = [
@@ -73,8 +74,31 @@ def test_a_limit_that_is_too_short_is_told_with_one_that_would_do(
         ListScheduler(problem, ROWS[planner]).run(late)
     monkeypatch.setattr(Deadline, "expired", lambda deadline: True)
     result = ioopt.solve(problem, planner)
-    assert (result.status.value, result.stop.value) == ("unknown", "time")
-    assert "ready-min-min: the deadline passed with 0 of 200 tasks planned" in result.notes[-1]
+    assert result.violations == () and result.plan is not None
+    text = (
+        "MinMin (the deadline passed with 0 of 200 tasks planned): tasks in the order of the file"
+    )
+    assert any(text in note for note in result.notes)
+
+
+def test_a_late_workflow_goes_in_the_order_of_the_file_to_who_is_free_first() -> None:
+    """n1 is twice as fast; c stands before a, whose product it reads, and w takes n0's two cores.
+
+    a is the first that waits for nothing: to n0 (both free at 0 s), 4 / 2 cores = 2 s. w fits n0
+    alone: 2 + 6 / 2 = 5 s. Then c, 4 / 2 = 2 s, to n1, which is free at 0 s, and e, at 2 s, too.
+    """
+    nodes = [{"cores": 2}, {"speed": 2}]
+    tasks = {
+        "c": (4, "p"),
+        "a": (4, "", "p"),
+        "w": (6, "", "", {"cores": 2}),
+        "e": (1, ""),
+    }
+    problem = made(nodes, {"p": 5}, tasks, 10, 40)
+    plan = workflow_in_file_order(problem)
+    # a, then c, which a made ready and which stands first, then w, then e.
+    assert plan.order == {"n0": ("a", "w"), "n1": ("c", "e")}
+    assert ioopt.simulate(problem, plan).metrics["makespan_seconds"] == 10
 
 
 def test_a_task_that_fits_no_node_is_named() -> None:

@@ -1,0 +1,93 @@
+"""End work that overlooks its time limit.
+
+Loops that may take long ask their deadline themselves and end with what they have. What they
+overlook (one long step, a bound, a check, the reading of a large file, a solver of the user) is
+ended here by a timer, so that a command takes at most ``1.1 T + 1`` seconds of processor time
+with ``--time-limit T``.
+"""
+
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from ioopt.errors import OutOfTime
+from ioopt.options import Deadline
+
+ENDING_SECONDS = 0.4
+"""What printing an answer and ending the process may take."""
+AGAIN_SECONDS = 0.05
+"""Where the exception was swallowed, it is raised again after this time."""
+
+_armed = False
+
+
+def processor_seconds_left(deadline: Deadline) -> float:
+    """Return the processor seconds that this thread may still use under *deadline*.
+
+    Infinity without a limit, and under a deadline with a clock of its own, which tests give.
+    """
+    if deadline.limit_seconds is None or deadline.clock is not time.monotonic:
+        return float("inf")
+    whole = 1.1 * deadline.limit_seconds + 1.0 - ENDING_SECONDS
+    return whole - (time.thread_time() - deadline.processor_started)
+
+
+@contextmanager
+def cut_off(seconds: float, message: str, wall_clock: bool = False) -> Iterator[None]:
+    """Raise OutOfTime with *message* in the block once its thread has worked for *seconds*.
+
+    Processor time of the thread is counted: on a busy machine nothing is lost that would have
+    been in time, and a solver that waits for threads of its own, which ask the deadline, is not
+    ended for their work. A block that may sleep is timed by the *wall_clock* instead. Python can
+    end its main thread alone; elsewhere, on Windows, and where another program of this process
+    uses the signal, nothing is ended. Blocks do not nest.
+    """
+    global _armed
+    if seconds <= 0:
+        raise OutOfTime(message)
+    clock = time.monotonic if wall_clock else time.thread_time
+    if not _can_be_timed(seconds, wall_clock):
+        yield
+        return
+    until = clock() + seconds
+    rung = False
+
+    def ring(number: int, frame: FrameType | None) -> None:
+        nonlocal rung
+        # The timer of the processor counts the other threads of the process too.
+        if _armed and clock() >= until:
+            rung = True
+            raise OutOfTime(message)
+
+    timer = signal.ITIMER_REAL if wall_clock else signal.ITIMER_PROF
+    # The handler stays: a late signal must find one that does nothing.
+    signal.signal(_signal_of(wall_clock), ring)
+    try:
+        _armed = True
+        signal.setitimer(timer, seconds, AGAIN_SECONDS)
+        yield
+    except Exception as error:
+        if rung and not isinstance(error, OutOfTime):  # a library has wrapped it
+            raise OutOfTime(message) from error
+        raise
+    finally:
+        _armed = False
+        signal.setitimer(timer, 0.0)
+
+
+def _signal_of(wall_clock: bool) -> signal.Signals:
+    return signal.SIGALRM if wall_clock else signal.SIGPROF
+
+
+def _can_be_timed(seconds: float, wall_clock: bool) -> bool:
+    """Return whether a timer can be set here that nobody else of this process uses."""
+    if seconds == float("inf") or not hasattr(signal, "setitimer"):
+        return False
+    if threading.current_thread() is not threading.main_thread():
+        return False
+    handler = signal.getsignal(_signal_of(wall_clock))
+    ours = getattr(handler, "__module__", None) == __name__
+    return ours or handler is signal.SIG_DFL
