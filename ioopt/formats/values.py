@@ -12,12 +12,19 @@ LARGEST = 1e18
 """Bytes, operations and seconds of real workloads stay far below."""
 
 
+def _no_switch(value: Any, info: ValidationInfo) -> Any:
+    """Return *value*; UsageError for true and false, which Python takes for 1 and 0."""
+    if isinstance(value, bool):
+        raise UsageError(f"{info.field_name}: wanted a number, not {str(value).lower()}")
+    return value
+
+
 def figure(parse: Callable[[str], float], **words: str | None) -> BeforeValidator:
     """Text is what one of *words* stands for, else a figure such as ``100Mbps`` that *parse* reads."""
 
     def read(value: Any, info: ValidationInfo) -> Any:
         if not isinstance(value, str):
-            return value
+            return _no_switch(value, info)
         word = value.strip().lower()
         if word in words:
             return words[word]
@@ -31,7 +38,7 @@ def figure(parse: Callable[[str], float], **words: str | None) -> BeforeValidato
 
 Rate = Annotated[float, Field(gt=0, allow_inf_nan=False), figure(parse_rate)]
 """Bytes per second."""
-Number = Annotated[int, Field(ge=1, le=1_000_000)]
+Number = Annotated[int, Field(ge=1, le=1_000_000), BeforeValidator(_no_switch)]
 """A count of things to make."""
 
 

@@ -16,7 +16,7 @@ from importlib import metadata
 from typing import Any, Literal, TypeVar
 
 from ioopt.errors import InstanceError, UsageError
-from ioopt.options import RENAMED, nearest, parse_settings
+from ioopt.options import RENAMED, nearest, parse_settings, shown
 from ioopt.options import suggest as suggest
 from ioopt.registry import batch_io, flexgang, gang, replication, work_directory
 from ioopt.registry.types import Format as Format
@@ -158,7 +158,9 @@ def solver(name: str | Callable[..., object] | None, kind: KindSpec) -> SolverSp
     *name* may also be a function, or ``module:function``: see :func:`_own`.
     Raises UsageError when no solver has that name or the one that has takes other kinds.
     """
-    wanted = name or kind.default_solver
+    wanted = kind.default_solver if name is None else name
+    if not (isinstance(wanted, str) or callable(wanted)):
+        raise UsageError(f"solver: wanted a name or a function, not {shown(wanted)}")
     if not isinstance(wanted, str) or ":" in wanted:
         return _own(wanted, kind)
     other = [spec for spec in SOLVERS if spec.name == wanted]

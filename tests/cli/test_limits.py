@@ -76,6 +76,15 @@ def test_machine_files_and_words_are_read_alike(
         assert not Path("o.json").exists()
 
 
+@pytest.mark.parametrize("key", ["node_rate", "nodes"])
+def test_a_switch_is_no_number_of_a_machine(
+    folder: Path, capsys: pytest.CaptureFixture[str], key: str
+) -> None:
+    Path("m.toml").write_text(f"{key} = true\n")
+    said = refused(capsys, "import", "batsim", "b.json", "--machine", "m.toml", "-o", "o.json")
+    assert "wanted a number, not true" in said
+
+
 @pytest.mark.parametrize("number", ["1e999", "NaN", "Infinity", "-Infinity", "1" + "0" * 400])
 def test_numbers_of_json_that_no_float_holds_are_refused(
     folder: Path, capsys: pytest.CaptureFixture[str], number: str

@@ -518,27 +518,28 @@ def _matched(graph: ProcessGraph, processes: Collection[str], warnings: Warnings
     """Return the process that each vertex stands for, of those that ran.
 
     Names agree when one ends with the other, part by part: ``b`` or ``sub:b`` and ``main:sub:b``.
-    A process is the vertex that agrees in most parts, so ``sub_2:b`` is not taken for ``sub_1:b``.
+    A process is the vertex that agrees in most parts, so ``sub_2:b`` is not taken for ``sub_1:b``,
+    nor ``sub:b`` for ``b`` where one of that name stands at the top.
     """
     by_last: dict[str, list[tuple[str, ...]]] = defaultdict(list)
     for process in processes:
         parts = tuple(process.split(":"))
         by_last[parts[-1]].append(parts)
-    claims: dict[str, list[tuple[int, str]]] = defaultdict(list)
+    claims: dict[str, list[tuple[_Agreement, str]]] = defaultdict(list)
     for vertex in dict.fromkeys((*graph.vertices, *_ends(graph))):
         drawn = graph.vertices.get(vertex, Vertex(vertex, (), True))
         if not drawn.may_run:
             continue
         name = drawn.name_parts()
-        agreed = [(_common_parts(name, other), other) for other in by_last[name[-1]]]
-        most = max((count for count, _ in agreed), default=0)
-        best = [":".join(other) for count, other in agreed if count == most]
-        if most and len(best) == 1:
+        agreed = [(_agreement(name, other), other) for other in by_last[name[-1]]]
+        most = max((agreement for agreement, _ in agreed), default=NO_AGREEMENT)
+        best = [":".join(other) for agreement, other in agreed if agreement == most]
+        if most > NO_AGREEMENT and len(best) == 1:
             claims[best[0]].append((most, vertex))
     process_of: dict[str, str] = {}
     for process, claimed in claims.items():
-        most = max(count for count, _ in claimed)
-        chosen = [vertex for count, vertex in claimed if count == most]
+        most = max(agreement for agreement, _ in claimed)
+        chosen = [vertex for agreement, vertex in claimed if agreement == most]
         if len(chosen) > 1:
             warnings[_NAMED_TWICE].append(process)
         process_of |= dict.fromkeys(chosen, process)
@@ -548,14 +549,20 @@ def _matched(graph: ProcessGraph, processes: Collection[str], warnings: Warnings
 _NAMED_TWICE = "the DAG names a process more than once; its tasks wait for all that any one does"
 
 
-def _common_parts(one: tuple[str, ...], other: tuple[str, ...]) -> int:
+_Agreement = tuple[int, bool]
+NO_AGREEMENT: _Agreement = (0, False)
+
+
+def _agreement(one: tuple[str, ...], other: tuple[str, ...]) -> _Agreement:
     """Return how many parts the shorter name has if the longer one ends with it, else 0.
 
-    >>> _common_parts(("sub", "b"), ("main", "sub", "b")), _common_parts(("x", "b"), ("sub", "b"))
-    (2, 0)
+    The second value says whether the names are equal.
+
+    >>> _agreement(("sub", "b"), ("main", "sub", "b")), _agreement(("x", "b"), ("sub", "b"))
+    ((2, False), (0, False))
     """
     count = min(len(one), len(other))
-    return count if one[-count:] == other[-count:] else 0
+    return (count, one == other) if one[-count:] == other[-count:] else NO_AGREEMENT
 
 
 def _check_no_cycle(
@@ -570,7 +577,7 @@ def _check_no_cycle(
     links = pairwise(cycle)
     through_operators = any(link not in direct for link in links)
     path = " -> ".join(process[-60:] for process in cycle[:_SHOWN])
-    if graph.collapses and through_operators:
+    if through_operators:
         hint = (
             "through an operator that Nextflow draws for several: set dag.verbose = true in "
             "nextflow.config, which draws each, and run again with -resume (or -preview)"

@@ -8,7 +8,7 @@ WfCommons' own migration gives it: its name, with the old id added where the nam
 from collections import Counter
 from typing import Literal
 
-from pydantic import Field
+from pydantic import AliasChoices, Field
 
 from ioopt.formats.native import shown, validate
 from ioopt.formats.report import Warnings
@@ -57,7 +57,7 @@ class _Task(Form):
 
 
 class _Cpu(Form):
-    count: Number | None = None
+    count: Number | None = Field(None, validation_alias=AliasChoices("count", "coreCount"))
 
 
 class _Machine(Form):

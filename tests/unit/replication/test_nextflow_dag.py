@@ -172,6 +172,14 @@ def test_one_label_in_two_subworkflows_is_the_one_that_ran(
     assert waits(imported(tmp_path, TWO_SUBWORKFLOWS, *names)) == order
 
 
+def test_a_process_at_the_top_is_not_taken_for_one_of_a_subworkflow(tmp_path: Path) -> None:
+    """a and b stand at the top, and in X, where b comes first; the trace has no X."""
+    dag = "flowchart TB\nv0([a]) --> v1([b])\nsubgraph X\nv2([b]) --> v3([a])\nend\n"
+    assert waits(imported(tmp_path, dag, "a", "b")) == {"a": [], "b": ["a"]}
+    both = waits(imported(tmp_path, dag, "a", "b", "X:a", "X:b"))
+    assert both == {"a": [], "b": ["a"], "X:a": ["X:b"], "X:b": []}
+
+
 def test_a_process_of_another_subworkflow_is_not_taken(tmp_path: Path) -> None:
     """sub_3:b is neither of the two b's: it is independent, and that is said."""
     problem = imported(tmp_path, TWO_SUBWORKFLOWS, "sub_1:a", "sub_3:b")
@@ -198,7 +206,10 @@ flowchart TB
 
 
 def test_a_cycle_through_a_collapsed_operator_points_to_the_setting(tmp_path: Path) -> None:
-    for dag in (COLLAPSED, f'<pre class="mermaid">\n{COLLAPSED}</pre>'):
+    graphviz = (
+        'digraph d { A -> x; x -> B; B -> x; x -> A; A [label=A]; B [label=B]; x [label=""] }'
+    )
+    for dag in (COLLAPSED, f'<pre class="mermaid">\n{COLLAPSED}</pre>', graphviz):
         with pytest.raises(InstanceError, match=r"cycle of processes \(.*dag\.verbose = true"):
             imported(tmp_path, dag, "A", "B")
 

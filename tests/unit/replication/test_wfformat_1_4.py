@@ -61,6 +61,13 @@ def test_the_version_may_be_a_number_and_parents_may_be_old_ids():
     assert problem_from_wfformat(data, "w") == same
 
 
+def test_the_cores_of_a_machine_may_have_their_newer_name():
+    data = v14()
+    data["workflow"]["machines"] = [{"nodeName": "big", "cpu": {"coreCount": 12}}]
+    problem = problem_from_wfformat(data, "w")
+    assert [(node.id, node.cores) for node in problem.nodes] == [("big", 12)]
+
+
 def _changed(place: int, **keys: Any) -> dict[str, Any]:
     data = copy.deepcopy(v14())
     data["workflow"]["tasks"][place].update(keys)
