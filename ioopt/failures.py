@@ -33,9 +33,17 @@ def failure(spec: SolverSpec, error: BaseException) -> str:
     LOG.debug("%s failed", spec.name, exc_info=error)
     if isinstance(error, errors.OwnSolverError) and error.__cause__ is not None:
         error = error.__cause__
-    said = " ".join(str(error).split())
+    said = " ".join(_said(error).split())
     text = f"{type(error).__name__}: {said}" if said else type(error).__name__
     return f"{spec.name} failed ({text}) at {_place(spec, error)}"
+
+
+def _said(error: BaseException) -> str:
+    """Return the text of an exception; empty where its class cannot give it."""
+    try:
+        return str(error)
+    except Exception:
+        return ""
 
 
 def _place(spec: SolverSpec, error: BaseException) -> str:

@@ -163,7 +163,11 @@ def _where(instances: Sequence[str]) -> str:
 
 
 def _exit_code(rows: Sequence[Row]) -> int:
-    """The gravest of what the rows say."""
+    """Return the gravest of what the rows say.
+
+    An answer of the user's own solver that is none is refused like one with violations; a solver
+    of ours that fails is a fault of ours.
+    """
     if any(row["violations"] for row in rows):
         return ExitCode.VIOLATIONS
     if any(row["stop"] == "interrupted" for row in rows):
@@ -171,6 +175,8 @@ def _exit_code(rows: Sequence[Row]) -> int:
     failed = [row for row in rows if row["status"] == "error"]
     if all(row["status"] == Status.NOT_APPLICABLE for row in rows):
         return ExitCode.USAGE
-    if failed:
-        return int(failed[0]["options"].get("exit_code", ExitCode.INTERNAL))
-    return ExitCode.ANSWER
+    listed = {spec.name for spec in registry.SOLVERS}
+    ours = [row for row in failed if row["solver"].partition(":")[0] in listed]
+    if ours:
+        return int(ours[0]["options"].get("exit_code", ExitCode.INTERNAL))
+    return ExitCode.VIOLATIONS if failed else ExitCode.ANSWER

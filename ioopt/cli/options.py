@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
@@ -105,9 +106,31 @@ def watching(title: str, limit: float | None) -> Iterator[Callable[[Incumbents],
         bar.stop()
 
 
-def printing_aside() -> AbstractContextManager[object]:
-    """Send what solvers print to standard error: standard output holds the answer alone."""
-    return redirect_stdout(sys.stderr)
+@contextmanager
+def printing_aside() -> Iterator[None]:
+    """Send what solvers print to standard error: standard output holds the answer alone.
+
+    What machine code, or a child process, writes to the descriptor goes there too.
+    """
+    kept = _moved_aside()
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        if kept is not None:
+            os.dup2(kept, 1)
+            os.close(kept)
+
+
+def _moved_aside() -> int | None:
+    """Let descriptor 1 be standard error; return a copy of what it was, None where it is closed."""
+    sys.stdout.flush()
+    try:
+        kept = os.dup(1)
+        os.dup2(2, 1)
+    except OSError:
+        return None
+    return kept
 
 
 def _state(found: Incumbents) -> str:

@@ -86,16 +86,17 @@ def _tell(result: Result) -> None:
 
 
 def exit_code(result: Result) -> int:
-    """The exit code for a result."""
+    """Return the exit code for a result."""
     if result.stop is StopReason.INTERRUPTED:
         return ExitCode.INTERRUPTED
     if result.violations:
         return ExitCode.VIOLATIONS
+    own = ":" in result.solver  # given by the user as module:function: invalid input
     return {
         Status.OPTIMAL: ExitCode.ANSWER,
         Status.FEASIBLE: ExitCode.ANSWER,
         Status.INFEASIBLE: ExitCode.INFEASIBLE,
         Status.UNKNOWN: ExitCode.NO_ANSWER,
-        Status.ERROR: ExitCode.INTERNAL,
+        Status.ERROR: ExitCode.USAGE if own else ExitCode.INTERNAL,
         Status.NOT_APPLICABLE: ExitCode.USAGE,
     }[result.status]
