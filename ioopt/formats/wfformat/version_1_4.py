@@ -48,6 +48,7 @@ class _Task(Form):
     cores: Number | None = None
 
     def new_id(self, place: int) -> str:
+        """Return the id of the task in the form of 1.5; *place* stands for a missing one."""
         old = str(place) if self.id is None else self.id
         known = self.id is not None and old in self.name
         return self.name if known else f"{self.name}_{old}"
