@@ -74,12 +74,12 @@ def test_a_node_that_cannot_hold_a_file_gets_no_copy() -> None:
 
 
 def test_of_two_idle_nodes_the_lowest_chooses_the_next_task() -> None:
-    """Both idle at 0 s: n0, which brings 1 byte for z and 10 for w, takes z; then n1 takes w.
+    """Both idle at 0 s: n0, which fetches h for z (.1 s) or g for w (.5 s), takes z; n1 takes w.
 
-    n1 would bring 11 bytes for z and 10 for w: chosen for it, w would be first.
+    n1 would copy f and fetch h for z (.6 s) or fetch g for w (.5 s): chosen for it, w is first.
     """
     nodes = [{"holds": ["f"]}, {}]
     tasks = {"w": (1, "g"), "z": (1, ["f", "h"])}
-    problem = made(nodes, {"f": 10, "g": 10, "h": 1}, tasks, 10, 20)
+    problem = made(nodes, {"f": 10, "g": 5, "h": 1}, tasks, 10, 20)
     plan, _ = plan_job_data_present(problem, when="idle-scan")
     assert plan.order == {"n0": ("z",), "n1": ("w",)}
