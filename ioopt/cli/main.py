@@ -108,6 +108,10 @@ def _run(arguments: list[str]) -> int:
     # Schedules are millions of containers with hardly a reference cycle: looking for those takes a
     # third of a check.
     gc.set_threshold(200_000, 20, 100)
+    # Threads of the linear algebra wait for each other by working: a time limit of a second took two
+    # and a half of the processor.
+    for library in ("OPENBLAS", "MKL"):
+        os.environ.setdefault(f"{library}_NUM_THREADS", "1")
     code: int = ExitCode.ANSWER
     try:
         with _failures_shown() if "--traceback" in arguments else nullcontext():

@@ -10,61 +10,85 @@ from collections.abc import Callable, Sequence
 from ioopt.models.flexgang.quantum import QuantumCosts
 from ioopt.options import Deadline
 from ioopt.problems.flexgang.quantum_selection import Option, QuantumSelectionProblem
-from ioopt.protocols import Outcome, SolveRequest
+from ioopt.protocols import Incumbents, Outcome, SolveRequest
 from ioopt.result import StopReason
 from ioopt.sim.flexgang.quantum_selection import simulate
 
 PASSES = 6
 
 
-def greedy_options(costs: QuantumCosts) -> list[Option] | None:
+def greedy_options(costs: QuantumCosts, found: Incumbents | None = None) -> list[Option] | None:
     """One option a job, or None when the descent ends below a floor.
 
     Best uniform quantum with one visit, then up to six passes over the jobs in their order, each
     taking the option with the least total cost while L = sum f q floats; ties keep the present
-    option, then the first of the menu.
+    option, then the first of the menu. Plans that keep the floors are reported to *found*, whose
+    deadline is asked between the uniform quanta and between the jobs: late, the best options so
+    far are the answer.
     """
     problem = costs.problem
+    found = found or Incumbents(Deadline(None))
     first = [problem.options(job)[0] for job in range(len(problem.jobs))]
-    options = _least_uniform(costs) or first
+    options = _least_uniform(costs, found) or first
     best = _key(costs, options)
     for _ in range(PASSES):
         before = list(options)
         for job in range(len(problem.jobs)):
+            if found.deadline.expired():
+                return options if best[0] == 0 else None
             for option in problem.options(job):
                 trial = [*options[:job], option, *options[job + 1 :]]
                 key = _key(costs, trial)
                 if key < best:
                     options, best = trial, key
+        _report(costs, options, best, found)
         if options == before:
             break
     return options if best[0] == 0 else None
 
 
-def cycle_grid(costs: QuantumCosts) -> tuple[int, ...]:
+def cycle_grid(costs: QuantumCosts, deadline: Deadline | None = None) -> tuple[int, ...]:
     """Cycle lengths in ticks: the instance's grid and the greedy's, without which it could win."""
     lengths = set(costs.problem.default_cycles())
     single = costs.problem.one_visit()
     for menu in (costs, *([] if single is None else [QuantumCosts(single)])):
-        options = greedy_options(menu)
+        options = greedy_options(menu, Incumbents(deadline or Deadline(None)))
         if options is not None:
             lengths.add(costs.cycle(options))
     return tuple(sorted(lengths))
 
 
-def _least_uniform(costs: QuantumCosts) -> list[Option] | None:
+def _least_uniform(costs: QuantumCosts, found: Incumbents | None = None) -> list[Option] | None:
     """The best plan of one quantum for all jobs once a cycle, floors broken where they must be.
 
-    None if no quantum is on all menus; ties go to the one that stands first.
+    None if no quantum is on all menus; ties go to the one that stands first. Each that is the best
+    so far is reported to *found*; once its deadline has expired no other is tried.
     """
+    found = found or Incumbents(Deadline(None))
     menus = [costs.problem.options(job) for job in range(len(costs.problem.jobs))]
     quanta = dict.fromkeys(q for menu in menus for q, _ in menu)
-    uniform = [
-        [(quantum, 1)] * len(menus)
-        for quantum in quanta
-        if all((quantum, 1) in menu for menu in menus)
-    ]
-    return min(uniform, key=lambda options: _key(costs, options), default=None)
+    options: list[Option] | None = None
+    least = (len(menus) + 1, math.inf)
+    for quantum in quanta:
+        if not all((quantum, 1) in menu for menu in menus):
+            continue
+        if options is not None and found.deadline.expired():
+            break
+        uniform: list[Option] = [(quantum, 1) for _ in menus]
+        key = _key(costs, uniform)
+        if key < least:
+            options, least = uniform, key
+            _report(costs, uniform, key, found)
+    return options
+
+
+def _report(
+    costs: QuantumCosts, options: Sequence[Option], key: tuple[int, float], found: Incumbents
+) -> None:
+    """Offer *options* as the best plan so far where all jobs keep their floors."""
+    below_floor, cost = key
+    if below_floor == 0:
+        found.report(costs.plan(options), cost)
 
 
 def _key(costs: QuantumCosts, options: Sequence[Option]) -> tuple[int, float]:
@@ -93,7 +117,8 @@ def realised_outcome(
 
     Tried are *options*; where several visits a cycle cost much more than predicted, the options of
     *again*, which solves the one-visit problem; and the best uniform quantum, of which a note tells.
-    When *deadline* has expired nothing is simulated.
+    What is not simulated when *deadline* expires is not among them; where that is the first, its
+    plan is the answer.
     """
     told: list[str] = []
     simulation = simulate(costs.problem, costs.plan(options), deadline=deadline)
@@ -103,9 +128,11 @@ def realised_outcome(
     several = any(visits > 1 for _, visits in options)  # one visit needs no proof
     tried = [(realised, options, simulation)]
 
-    def attempt(other: Sequence[Option]) -> float:
-        """Simulate *other*, keep it among those tried, and return what it realises."""
-        found = simulate(costs.problem, costs.plan(other))
+    def attempt(other: Sequence[Option]) -> float | None:
+        """Simulate *other*, keep it among those tried, and return what it realises; late, None."""
+        found = simulate(costs.problem, costs.plan(other), deadline=deadline)
+        if "realised" not in found.metrics:
+            return None
         tried.append((found.metrics["realised"], other, found))
         return float(found.metrics["realised"])
 
@@ -119,15 +146,19 @@ def realised_outcome(
         if single is None:
             why = "is not on every menu" if once is None else "cannot keep the floors"
             told.append(f"one visit a cycle {why}, and {apart}")
-        elif attempt(single) < realised:
+        elif (once_a_cycle := attempt(single)) is None:
+            told.append(f"no time was left to simulate one visit a cycle; {apart}")
+        elif once_a_cycle < realised:
             told.append(f"fell back to one visit a cycle: {apart}")
         else:
-            told.append(f"one visit a cycle realises {tried[-1][0]:.4g}, no less; {apart}")
+            told.append(f"one visit a cycle realises {once_a_cycle:.4g}, no less; {apart}")
     uniform = _least_uniform(costs)
     if uniform is not None and _key(costs, uniform)[0] == 0:
         before = min(cost for cost, *_ in tried)
         cost = attempt(uniform)
-        if cost < before:
+        if cost is None:
+            told.append("no time was left to simulate the best uniform quantum")
+        elif cost < before:
             told.append(f"the best uniform quantum realises {cost:.4g}, less than {before:.4g}")
         elif cost > 0:
             gained = f"{1 - before / cost:.1%} are gained"
@@ -139,12 +170,18 @@ def realised_outcome(
 def solve(problem: QuantumSelectionProblem, request: SolveRequest) -> Outcome:
     """Solve by greedy descent; floors are kept, so there may be no plan."""
     costs = QuantumCosts(problem)
-    options = greedy_options(costs)
+    options = greedy_options(costs, request.incumbents)
+    late = request.deadline.expired()
+    if options is None and late:
+        return Outcome(None, stop=StopReason.TIME)
     if options is None:
         note = (
             "the greedy found no options that keep every floor; quantum-ip decides whether any do"
         )
         return Outcome(None, stop=StopReason.ITERATIONS, notes=(note,))
-    return realised_outcome(
-        costs, options, lambda once: greedy_options(QuantumCosts(once)), deadline=request.deadline
-    )
+
+    def again(once: QuantumSelectionProblem) -> Sequence[Option] | None:
+        return greedy_options(QuantumCosts(once), Incumbents(request.deadline))
+
+    stop = StopReason.TIME if late else StopReason.FINISHED
+    return realised_outcome(costs, options, again, stop=stop, deadline=request.deadline)

@@ -1,11 +1,12 @@
 """Exact quantum selection by integer programming (F4)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from ioopt.models.flexgang.quantum import QuantumCosts, QuantumModel
+from ioopt.options import Deadline
 from ioopt.problems.flexgang.quantum_selection import Option, QuantumSelectionProblem
-from ioopt.protocols import Outcome, SolveRequest
+from ioopt.protocols import Incumbents, Outcome, SolveRequest
 from ioopt.result import Status, StopReason
 from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
 from ioopt.solvers.backends.solve import solve_program
@@ -13,16 +14,24 @@ from ioopt.solvers.flexgang.quantum_greedy import cycle_grid, greedy_options, re
 
 
 def solve(problem: QuantumSelectionProblem, request: SolveRequest) -> Outcome:
-    """Build the program, start it from the greedy's plan, and realise what it finds."""
+    """Build the program, start it from the greedy's plan, and realise what it finds.
+
+    Where the deadline expires before the program stands, the start is the answer.
+    """
     costs = QuantumCosts(problem)
     begun = request.deadline.elapsed()
     start = _start(costs, request)
-    if start is not None and request.deadline.expired():
-        return _realised(costs, start, request, StopReason.TIME)
-    lengths = {*cycle_grid(costs), *([costs.cycle(start)] if start is not None else [])}
-    model = QuantumModel(costs, sorted(lengths))
+    lengths: set[int] = set()
     if start is not None:
         request.incumbents.report(costs.plan(start), costs.total(start))
+        lengths.add(costs.cycle(start))
+    if start is None or not request.deadline.expired():
+        lengths.update(cycle_grid(costs, request.deadline))
+    if not _costs_in_time(costs, lengths, request.deadline):
+        if start is None:
+            return Outcome(None, stop=StopReason.TIME)
+        return _realised(costs, start, request, StopReason.TIME)
+    model = QuantumModel(costs, sorted(lengths))
     build = request.deadline.elapsed() - begun
     answer = run(model, start, request)
     if not answer.found:
@@ -37,6 +46,17 @@ def solve(problem: QuantumSelectionProblem, request: SolveRequest) -> Outcome:
     return replace(outcome, build_seconds=build, versions=versions)
 
 
+def _costs_in_time(costs: QuantumCosts, lengths: Iterable[int], deadline: Deadline) -> bool:
+    """Compute the cost of every option in cycles of these *lengths*; False once it is too late."""
+    for length in lengths:
+        for job in range(len(costs.problem.jobs)):
+            if deadline.expired():
+                return False
+            for option in costs.problem.options(job):
+                costs.cost(job, option, length)
+    return True
+
+
 def _realised(
     costs: QuantumCosts,
     options: Sequence[Option],
@@ -48,7 +68,11 @@ def _realised(
 
     def again(once: QuantumSelectionProblem) -> Sequence[Option] | None:
         single = QuantumCosts(once)
-        model, start = QuantumModel(single, cycle_grid(single)), greedy_options(single)
+        start = greedy_options(single, Incumbents(request.deadline))
+        lengths = cycle_grid(single, request.deadline)
+        if not _costs_in_time(single, lengths, request.deadline):
+            return start
+        model = QuantumModel(single, lengths)
         answer = run(model, start, request)
         return model.options(answer.values) if answer.found else start
 
@@ -57,7 +81,7 @@ def _realised(
 
 def _start(costs: QuantumCosts, request: SolveRequest) -> Sequence[Option] | None:
     """The greedy's options or those of the plan that the request brings, whichever cost less."""
-    start: Sequence[Option] | None = greedy_options(costs)
+    start: Sequence[Option] | None = greedy_options(costs, request.incumbents)
     if request.start is None:
         return start
     chosen = [request.start.options[job.id] for job in costs.problem.jobs]

@@ -159,3 +159,16 @@ def test_a_full_device_behind_standard_output_is_one_line(folder: Path, words: l
         )
     assert done.returncode == 2
     assert done.stderr == f"ioopt: standard output: {os.strerror(28)}\n"
+
+
+@pytest.mark.parametrize(("given", "kept"), [(None, "1"), ("2", "2")])
+def test_the_linear_algebra_of_a_command_has_one_thread_unless_told(
+    monkeypatch: pytest.MonkeyPatch, given: str | None, kept: str
+) -> None:
+    """Threads that wait by working count towards no limit, but towards the processor's time."""
+    for library in ("OPENBLAS", "MKL"):
+        monkeypatch.setenv(f"{library}_NUM_THREADS", given or "")
+        if given is None:
+            monkeypatch.delenv(f"{library}_NUM_THREADS")
+    assert main(["--version"]) == 0
+    assert os.environ["OPENBLAS_NUM_THREADS"] == os.environ["MKL_NUM_THREADS"] == kept

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import pytest
-from conftest import first
+from conftest import first, ticking
 
 import ioopt
 from ioopt.errors import InstanceError
@@ -20,7 +20,8 @@ from ioopt.problems.flexgang.quantum_selection import (
     slot_sequence,
 )
 from ioopt.protocols import Simulation, SolveRequest
-from ioopt.solvers.flexgang import quantum_greedy
+from ioopt.result import StopReason
+from ioopt.solvers.flexgang import quantum_greedy, quantum_ip
 from ioopt.solvers.flexgang.quantum_greedy import cycle_grid, greedy_options
 from ioopt.solvers.flexgang.quantum_ip import run
 
@@ -339,3 +340,63 @@ def test_without_time_there_is_a_plan_without_a_simulation(solver: str) -> None:
     assert late.notes[-1].startswith("not simulated, for want of time")
     assert "realised" not in late.metrics
     assert late.objective >= ioopt.solve("quantum-mixed", solver).objective - 1e-9
+
+
+@pytest.mark.parametrize("solver", [quantum_greedy, quantum_ip])
+def test_the_first_uniform_quantum_is_the_answer_of_a_limit_that_is_over(solver: Any) -> None:
+    """The clock goes on by a second whenever it is read, so the first look is late."""
+    jobs = [{"id": "io", "kind": "io"}, {"id": "c", "kind": "compute"}]
+    problem = QuantumSelectionProblem.model_validate(
+        {"name": "late", "quanta_seconds": [0.01, 0.02, 0.04], "visits": [1, 2], "jobs": jobs}
+    )
+    request = SolveRequest(SolveOptions(0.5), ticking(0.5))
+    outcome = solver.solve(problem, request)
+    first_uniform = QuantumCosts(problem).plan([(0.01, 1), (0.01, 1)])
+    assert request.incumbents.plan == outcome.plan == first_uniform
+    assert outcome.stop is StopReason.TIME
+    assert "realised" not in outcome.simulation.metrics
+
+
+@pytest.mark.parametrize("looks", [1, 3, 5, 8, 12])
+@pytest.mark.parametrize("solver", [quantum_greedy, quantum_ip])
+def test_hardly_anything_is_priced_once_the_limit_is_over(
+    monkeypatch: pytest.MonkeyPatch, solver: Any, looks: int
+) -> None:
+    """Only a first uniform quantum may still be priced; each look takes a second."""
+    problem = generate("visits", {"io_jobs": 2, "compute_jobs": 2}, 0)
+    reads = 0
+
+    def clock() -> float:
+        nonlocal reads
+        reads += 1
+        return float(reads)
+
+    late: list[int] = []
+    price = QuantumCosts._cost
+
+    def watched(costs: QuantumCosts, job: int, option: Any, cycle: int) -> float:
+        if reads > looks:  # the deadline begins at 1
+            late.append(job)
+        return price(costs, job, option, cycle)
+
+    monkeypatch.setattr(QuantumCosts, "_cost", watched)
+    request = SolveRequest(SolveOptions(float(looks)), Deadline(float(looks), clock))
+    outcome = solver.solve(problem, request)
+    assert outcome.plan is not None and outcome.stop is StopReason.TIME
+    assert len(late) <= len(problem.jobs)
+
+
+def test_what_was_not_simulated_in_time_is_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The uniform quantum would realise less, but the limit ends before it is simulated."""
+    jobs = [{"id": "io", "kind": "io"}, {"id": "c", "kind": "compute"}]
+    problem = QuantumSelectionProblem.model_validate(
+        {"name": "menus", "quanta_seconds": [0.01, 0.02], "visits": [1, 2], "jobs": jobs}
+    )
+    costs = QuantumCosts(problem)
+    runs = [Simulation({}, {"realised": 1.0}), Simulation({}, {})]
+    monkeypatch.setattr(quantum_greedy, "simulate", lambda *given, **limits: runs.pop(0))
+    monkeypatch.setattr(QuantumCosts, "total", lambda costs, options: 1.0)
+    several = [(0.01, 2), (0.02, 1)]
+    found = quantum_greedy.realised_outcome(costs, several, lambda once: None)
+    assert found.plan == costs.plan(several)
+    assert found.notes == ("no time was left to simulate the best uniform quantum",)

@@ -71,3 +71,15 @@ def test_a_node_that_cannot_hold_a_file_gets_no_copy() -> None:
     assert copied == ["n2"]
     # n0: w and six readers; n1: v; n2: u and the copy, 10 bytes at 20 a second.
     assert busy == [5 + 6, 1, 5 + 0.5]
+
+
+def test_of_two_idle_nodes_the_lowest_chooses_the_next_task() -> None:
+    """Both idle at 0 s: n0, which fetches h for z (.1 s) or g for w (.5 s), takes z; n1 takes w.
+
+    n1 would copy f and fetch h for z (.6 s) or fetch g for w (.5 s): chosen for it, w is first.
+    """
+    nodes = [{"holds": ["f"]}, {}]
+    tasks = {"w": (1, "g"), "z": (1, ["f", "h"])}
+    problem = made(nodes, {"f": 10, "g": 5, "h": 1}, tasks, 10, 20)
+    plan, _ = plan_job_data_present(problem, when="idle-scan")
+    assert plan.order == {"n0": ("z",), "n1": ("w",)}

@@ -153,7 +153,7 @@ def test_17_computing_is_balanced():
     assert not _feasible(problem, [[1, 0], [0, 0]], thresh=0.2)
 
 
-@pytest.mark.parametrize("dust", [0.0, 1e-16, -1e-16])
+@pytest.mark.parametrize("dust", [0.0, 1e-12, 1e-16, -1e-16])
 def test_17_holds_with_equality_whatever_the_digits(dust):
     """Loads of 1/2, 1 and 1 s: 1.2 times their average is 1.2 x 2.5 / 3 = 1 s, no less than any.
 
@@ -171,6 +171,13 @@ def test_17_holds_with_equality_whatever_the_digits(dust):
     longer = problem.tasks[2].model_copy(update={"compute_seconds": 2.000002})
     tasks = (*problem.tasks[:2], longer, problem.tasks[3])
     assert not _feasible(problem.model_copy(update={"tasks": tasks}), apart, thresh=0.2)
+
+
+def test_17_is_exact_to_nine_digits():
+    """1.2 x the average of 3.6 and 2.4 s is 3.6 s: a hundred-millionth of a second more is too much."""
+    for seconds, balanced in [(3.6, True), (3.60000001, False)]:
+        problem = make([10, 10], [(seconds, [0]), (2.4, [1])], [100, 100])
+        assert _feasible(problem, [[1, 0], [0, 1]], thresh=0.2) is balanced
 
 
 @pytest.mark.parametrize("seed", range(12))
