@@ -115,9 +115,11 @@ def _by_settings(row: SolverSpec, settings: Json, data: Mapping[str, Any]) -> It
     """A plan repeats the settings that it was made by, unless another solver's plan was as good."""
     plan = data.get("plan")
     policy = settings.get("policy", row.name)
-    if not isinstance(plan, Mapping) or plan.get("policy") != policy or EXACT in row.abilities:
+    if not isinstance(plan, Mapping) or plan.get("policy") != policy:
         return
-    told = {**(plan.get("settings") or {}), **plan}
+    # What an exact solver found out stands among the settings of its plan.
+    own = {} if EXACT in row.abilities else plan.get("settings") or {}
+    told = {**own, **plan}
     for key in sorted(settings.keys() & told.keys()):
         if settings[key] != told[key]:
             text = f"is {settings[key]!r} by the options and {told[key]!r} in the plan"
