@@ -21,8 +21,6 @@ ENDING_SECONDS = 0.4
 AGAIN_SECONDS = 0.05
 """Where the exception was swallowed, it is raised again after this time."""
 
-_armed = False
-
 
 def processor_seconds_left(deadline: Deadline) -> float:
     """Return the processor seconds that this thread may still use under *deadline*.
@@ -42,10 +40,9 @@ def cut_off(seconds: float, message: str, wall_clock: bool = False) -> Iterator[
     Processor time of the thread is counted: on a busy machine nothing is lost that would have
     been in time, and a solver that waits for threads of its own, which ask the deadline, is not
     ended for their work. A block that may sleep is timed by the *wall_clock* instead. Python can
-    end its main thread alone; elsewhere, on Windows, and where another program of this process
-    uses the signal, nothing is ended. Blocks do not nest.
+    end its main thread alone; elsewhere, on Windows, within a block that the same clock times, and
+    where another program of this process uses the signal, nothing is ended.
     """
-    global _armed
     if seconds <= 0:
         raise OutOfTime(message)
     clock = time.monotonic if wall_clock else time.thread_time
@@ -53,33 +50,36 @@ def cut_off(seconds: float, message: str, wall_clock: bool = False) -> Iterator[
         yield
         return
     until = clock() + seconds
+    armed = True
     rung = False
 
     def ring(number: int, frame: FrameType | None) -> None:
         nonlocal rung
         # The timer of the processor counts the other threads of the process too.
-        if _armed and clock() >= until:
+        if armed and clock() >= until:
             rung = True
             raise OutOfTime(message)
 
-    timer = signal.ITIMER_REAL if wall_clock else signal.ITIMER_PROF
     # The handler stays: a late signal must find one that does nothing.
     signal.signal(_signal_of(wall_clock), ring)
     try:
-        _armed = True
-        signal.setitimer(timer, seconds, AGAIN_SECONDS)
+        signal.setitimer(_timer_of(wall_clock), seconds, AGAIN_SECONDS)
         yield
     except Exception as error:
         if rung and not isinstance(error, OutOfTime):  # a library has wrapped it
             raise OutOfTime(message) from error
         raise
     finally:
-        _armed = False
-        signal.setitimer(timer, 0.0)
+        armed = False
+        signal.setitimer(_timer_of(wall_clock), 0.0)
 
 
 def _signal_of(wall_clock: bool) -> signal.Signals:
     return signal.SIGALRM if wall_clock else signal.SIGPROF
+
+
+def _timer_of(wall_clock: bool) -> int:
+    return signal.ITIMER_REAL if wall_clock else signal.ITIMER_PROF
 
 
 def _can_be_timed(seconds: float, wall_clock: bool) -> bool:
@@ -87,6 +87,8 @@ def _can_be_timed(seconds: float, wall_clock: bool) -> bool:
     if seconds == float("inf") or not hasattr(signal, "setitimer"):
         return False
     if threading.current_thread() is not threading.main_thread():
+        return False
+    if signal.getitimer(_timer_of(wall_clock))[0] > 0:
         return False
     handler = signal.getsignal(_signal_of(wall_clock))
     ours = getattr(handler, "__module__", None) == __name__

@@ -100,6 +100,34 @@ def test_what_sleeps_is_timed_by_the_clock_on_the_wall() -> None:
         threading.Event().wait(120)
 
 
+@timed
+@pytest.mark.timeout(0)  # whose alarm is the same signal
+def test_a_solve_within_an_own_solver_leaves_its_alarm_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(options, "now", time.monotonic)
+
+    def asks_another(problem: object) -> object:
+        plan = ioopt.solve(problem, "minmin").plan
+        threading.Event().wait(120)
+        return plan
+
+    result = ioopt.solve("cycle3", asks_another, time_limit=SHORT)
+    assert (result.status.value, result.stop.value) == ("unknown", "time")
+    assert "did not return within its time limit" in result.notes[0]
+
+
+@timed
+def test_the_outer_of_two_blocks_counts() -> None:
+    def work() -> None:
+        with cut_off(60.0, "inner"):
+            pass
+        for_ever()
+
+    with pytest.raises(OutOfTime, match="outer"), cut_off(SHORT, "outer"):
+        work()
+
+
 def test_no_limit_and_a_clock_of_a_test_are_not_counted() -> None:
     """1.1 x 1 s + 1 s, less .4 s to end, less 1 s that was used since the deadline was set."""
     assert processor_seconds_left(Deadline(None)) == float("inf")
