@@ -5,7 +5,7 @@ decision that would fail for it.
 """
 
 import math
-from collections.abc import Collection
+from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import TypeVar
 
@@ -33,7 +33,7 @@ def seconds(value: object, what: str) -> float:
 def duration(value: object, what: str) -> float:
     """Return a length of time as a float, infinity included; UsageError for less than 1 ns."""
     if not is_real(value) or not value >= SHORTEST_SECONDS:  # type: ignore[operator]
-        raise UsageError(f"{what}: wanted more than 0 seconds, not {shown(value)}")
+        raise UsageError(f"{what}: wanted at least 1e-9 seconds, not {shown(value)}")
     return float(value)  # type: ignore[arg-type]
 
 
@@ -90,8 +90,8 @@ def usable_deadline(value: object) -> tuple[float | None, tuple[str, ...]]:
         return None, (f"{error}; it is left out",)
 
 
-def names(values: object, what: str) -> Collection[object]:
+def names(values: Iterable[K], what: str) -> list[K]:
     """Return several values; UsageError for text, or for what cannot be gone through."""
-    if isinstance(values, str) or not isinstance(values, Collection):
+    if isinstance(values, str) or not isinstance(values, Iterable):
         raise UsageError(f"{what}: wanted a list, not {shown(values)}")
-    return values
+    return list(values)

@@ -20,7 +20,7 @@ def known_plans(problem: Problem) -> dict[str, Known]:
     if entry is None or entry["kind"] != registry.format_of_problem(problem).kind:
         return {}
     rows = [*_of_catalog(entry), *_of_library(problem.name)]
-    if not rows or not _same_content(problem, load(problem.name)):
+    if not rows or not _same_content(problem, load(entry["path"])):
         return {}
     known: dict[str, Known] = {}
     for measure, found in rows:

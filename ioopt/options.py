@@ -6,7 +6,7 @@ import math
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeVar
 
@@ -102,7 +102,7 @@ class Deadline:
             return self
         whole = (1.0 + OVERTIME) * self.limit_seconds + OVERTIME_SECONDS
         limit = max(0.0, whole - after_seconds)
-        return Deadline(limit, self.clock, self.started, self.run_seconds)
+        return replace(self, limit_seconds=limit)
 
     def would_do(self, share: float) -> str:
         """The end of a message: what limit would do, where this one ended with *share* of the work done."""
@@ -113,9 +113,9 @@ class Deadline:
     def within(self, seconds: float) -> Deadline:
         """A deadline that ends *seconds* from now or with this one, whichever is first."""
         left = min(seconds, self.remaining())
-        return (
-            self if math.isinf(left) else Deadline(left, self.clock, run_seconds=self.run_seconds)
-        )
+        if math.isinf(left):
+            return self
+        return replace(self, limit_seconds=left, started=self.clock())
 
 
 RENAMED: dict[str, dict[str, str]] = {

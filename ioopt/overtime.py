@@ -23,13 +23,13 @@ AGAIN_SECONDS = 0.05
 
 
 def processor_seconds_left(deadline: Deadline) -> float:
-    """Return the processor seconds that this thread may still use under *deadline*.
+    """Return the processor seconds that this thread may still use in the run of *deadline*.
 
     Infinity without a limit, and under a deadline with a clock of its own, which tests give.
     """
-    if deadline.limit_seconds is None or deadline.clock is not time.monotonic:
+    if deadline.clock is not time.monotonic:
         return float("inf")
-    whole = 1.1 * deadline.limit_seconds + 1.0 - ENDING_SECONDS
+    whole = 1.1 * deadline.run_seconds + 1.0 - ENDING_SECONDS
     return whole - (time.thread_time() - deadline.processor_started)
 
 
@@ -39,9 +39,9 @@ def cut_off(seconds: float, message: str, wall_clock: bool = False) -> Iterator[
 
     Processor time of the thread is counted: on a busy machine nothing is lost that would have
     been in time, and a solver that waits for threads of its own, which ask the deadline, is not
-    ended for their work. A block that may sleep is timed by the *wall_clock* instead. Python can
-    end its main thread alone; elsewhere, on Windows, within a block that the same clock times, and
-    where another program of this process uses the signal, nothing is ended.
+    ended for their work. A block that may sleep is timed by the *wall_clock* instead. Only the
+    main thread can be ended. Nothing is ended on Windows, inside another block timed by the same
+    clock, or where other code uses the signal.
     """
     if seconds <= 0:
         raise OutOfTime(message)

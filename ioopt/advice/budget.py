@@ -102,7 +102,7 @@ def independent(problem: WorkDirectoryProblem) -> bool:
     """Return whether *problem* comes from a record that does not say which tasks wait for which."""
     recorded = "invented" in (problem.meta or {})
     nothing_waits = recorded and len(problem.tasks) > 1 and not any(problem.predecessors)
-    return nothing_waits or any("independent" in line for line in problem.warnings)
+    return nothing_waits or any("tasks are independent" in line for line in problem.warnings)
 
 
 def _at_quota(
@@ -118,7 +118,6 @@ def _at_quota(
     }
     if best.plan is not None:
         no_worse(row, carried_out(problem, best.plan).metrics)
-        row["status"] = str(Status.FEASIBLE)
     return row
 
 

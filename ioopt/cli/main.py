@@ -117,7 +117,8 @@ def _run(arguments: list[str]) -> int:
         with _failures_shown() if "--traceback" in arguments else nullcontext():
             returned = cli.main(args=arguments, prog_name="ioopt", standalone_mode=False)
         code = returned if isinstance(returned, int) else ExitCode.ANSWER
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except (KeyboardInterrupt, click.exceptions.Abort):
         _say("interrupted")
         code = ExitCode.INTERRUPTED

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
@@ -112,18 +113,25 @@ def printing_aside() -> Iterator[None]:
 
     What machine code, or a child process, writes to the descriptor goes there too.
     """
+    stream = sys.stdout
     kept = _moved_aside()
     try:
         with redirect_stdout(sys.stderr):
             yield
     finally:
         if kept is not None:
+            # What is still in a buffer of Python or C belongs to the solver too.
+            stream.flush()
+            with suppress(OSError, AttributeError):
+                ctypes.CDLL(None).fflush(None)
             os.dup2(kept, 1)
             os.close(kept)
 
 
 def _moved_aside() -> int | None:
     """Let descriptor 1 be standard error; return a copy of what it was, None where it is closed."""
+    if sys.stdout is None:
+        return None
     sys.stdout.flush()
     try:
         kept = os.dup(1)

@@ -24,7 +24,7 @@ from pydantic_core import to_jsonable_python
 
 from ioopt import arguments, registry
 from ioopt.embed.guard import DEADLINE_SHARE, Decision, Guard, restoring
-from ioopt.errors import InstanceError, IooptError, NotApplicableError, UsageError
+from ioopt.errors import InstanceError, IooptError, UsageError
 from ioopt.formats.native import validate
 from ioopt.options import AtMost, Deadline
 from ioopt.problems.base import LARGEST, Json
@@ -121,12 +121,12 @@ class ReplicationPlanner:
         until = Deadline(arguments.deadline(deadline))
         before = dict(self._files), self._tasks
         try:
-            self._add_files(files)
-            added = self._new_tasks(tasks)
+            self._add_files(arguments.names(files, "files"))
+            added = self._new_tasks(arguments.names(tasks, "tasks"))
             self._tasks = self._tasks | added
             problem = self._problem()
             self._problem(added).require_room()
-        except (InstanceError, NotApplicableError):
+        except Exception:
             self._files, self._tasks = before
             raise
         return self._planned_as_far_as_possible(problem, until)

@@ -317,7 +317,8 @@ class WorkflowDispatcher(LiveView):
         """Bring a new run to where :meth:`state` left one; ValueError and the like for a damaged state."""
         self.now, self.round = float(state["now"]), int(state["round"])
         tasks = [(validate(Task, given, "tasks"), how) for given, how in state["tasks"]]
-        self._check([task for task, how in tasks if how != WITHDRAWN])
+        # A task that no node takes waits for one that joins.
+        self._check([task for task, how in tasks if how != WITHDRAWN], room=False)
         for k, (task, how) in enumerate(tasks):
             if how != WAITS:
                 self._given.add(k)
@@ -345,8 +346,11 @@ class WorkflowDispatcher(LiveView):
             self.is_not_ready(k)
             self._now_ready(k)
 
-    def _check(self, added: Sequence[Task]) -> None:
-        """Whether tasks can be added: ids, files, one writer a file, no cycle, some node; raises if not."""
+    def _check(self, added: Sequence[Task], room: bool = True) -> None:
+        """Raise unless tasks can be added: ids, files, one writer a file, no cycle.
+
+        With *room* some node must take each of them too.
+        """
         waiting = [self._tasks[k] for k in self._place.values() if k not in self._given]
         names = {f for task in (*added, *waiting) for f in (*task.inputs, *task.outputs)}
         files = tuple(self._files[self._known_file(f)] for f in sorted(names))
@@ -358,7 +362,9 @@ class WorkflowDispatcher(LiveView):
             "nodes": nodes or (Node(id="a node to come", cores=MOST_CORES),),
             "tasks": (*waiting, *added),
         }
-        validate(ReplicationProblem, given, "run").require_room()
+        problem = validate(ReplicationProblem, given, "run")
+        if room:
+            problem.require_room()
         for task in added:
             if task.id in self._place:
                 raise InstanceError(f"tasks: {task.id!r} was submitted before")

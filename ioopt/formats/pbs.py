@@ -83,13 +83,18 @@ def fields_of(text: str, to_comment: bool = True) -> list[tuple[str, str]]:
 
     >>> fields_of("jobname=my start=1 job queue=batch start=1714550400")
     [('queue', 'batch'), ('start', '1714550400')]
+    >>> fields_of("user=u group=Domain Users jobname=my job queue=batch")
+    [('user', 'u'), ('group', 'Domain Users'), ('queue', 'batch')]
     """
     kept: list[tuple[str, str]] = []
-    text_begins = 0
+    text_begins: int | None = None
     for word in _WORD.finditer(text):
         key, value = word[1], word[2]
-        if key is None:
+        if key is None and text_begins is not None:
             del kept[text_begins:]
+        elif key is None:  # no text has begun: a value with a blank, such as group=Domain Users
+            if kept:
+                kept[-1] = (kept[-1][0], f"{kept[-1][1]} {word[0]}")
         elif key in FIELDS:
             kept.append((key, value.strip("\"'")))
         else:

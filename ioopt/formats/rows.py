@@ -17,6 +17,7 @@ from typing import TypeVar
 from ioopt.errors import InstanceError
 from ioopt.formats.report import some
 from ioopt.formats.values import LARGEST
+from ioopt.units import counted
 
 Row = TypeVar("Row")
 Read = TypeVar("Read")
@@ -189,7 +190,8 @@ def read_rows(
     ]
     if repeated:
         remarks.append(
-            f"{len(repeated)} rows repeat an earlier record and do not count: line {some(repeated)}"
+            f"{counted(len(repeated), 'row')} already read, and not counted again: "
+            f"line {some(repeated)}"
         )
     return found, remarks
 
@@ -198,7 +200,8 @@ def refuse_too_many(
     bad: int, count: int, allowed: float, name: str, noun: str, examples: Iterable[str]
 ) -> None:
     """Raise InstanceError where more than the share *allowed* of *count* items is *bad*."""
-    if bad > allowed * count:
+    # Not a number is no share, and one that was printed may be rounded.
+    if not bad <= allowed * count * (1 + 1e-9):
         share = math.ceil(100 * bad / count) / 100
         raise InstanceError(
             f"{name}: {bad} of {count} {noun} cannot be read, more than {100 * allowed:g} %: "

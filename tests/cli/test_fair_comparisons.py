@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 import subprocess
 import sys
 from contextlib import nullcontext
@@ -232,16 +233,27 @@ def test_the_whole_traceback_is_shown_when_asked_for(run):
 
 def test_what_a_solver_writes_to_the_descriptor_is_no_part_of_the_answer(tmp_path):
     (tmp_path / "raw.py").write_text(
-        "import os, ioopt\n"
+        "import ctypes, os, ioopt\n"
         "def solve(problem):\n"
         "    os.write(1, b'a line\\n')\n"
         "    os.system('echo another')\n"
+        "    ctypes.CDLL(None).puts(b'a third')\n"
         "    return ioopt.solve(problem, 'minmin').plan\n"
     )
     words = ["-m", "ioopt", "solve", "cycle3", "--solver", "raw:solve", "--format", "json"]
-    done = subprocess.run([sys.executable, *words], cwd=tmp_path, capture_output=True, text=True)
+    buffered = {key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"}
+    done = subprocess.run(
+        [sys.executable, *words], cwd=tmp_path, env=buffered, capture_output=True, text=True
+    )
     assert json.loads(done.stdout)["objective"] == pytest.approx(6.748)
-    assert "a line\nanother\n" in done.stderr
+    assert "a line\nanother\n" in done.stderr and "a third\n" in done.stderr
+
+
+def test_a_closed_standard_output_does_not_lose_the_result(tmp_path):
+    words = f"{sys.executable} -m ioopt -q solve cycle3 --solver minmin -o r.json >&-"
+    done = subprocess.run(words, cwd=tmp_path, shell=True, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads((tmp_path / "r.json").read_text())["objective"] == pytest.approx(6.748)
 
 
 def test_an_error_that_cannot_say_what_it_is_is_named_by_its_class(run, tmp_path):

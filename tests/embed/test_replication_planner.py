@@ -20,6 +20,15 @@ def planner(solver="minmin", disk=None, **options):
     return ReplicationPlanner(NETWORK, nodes, files, solver=solver, **options)
 
 
+def test_what_is_no_list_of_tasks_changes_nothing():
+    plan = planner()
+    for tasks in (None, 7, "ab"):
+        with pytest.raises(UsageError, match="tasks: wanted a list"):
+            plan.submit(tasks, [{"id": "new", "bytes": 5}])
+    with pytest.raises(InstanceError, match="'new', an unknown file"):
+        plan.submit([task("t", "new")])
+
+
 def task(name, *inputs):
     return {"id": name, "compute_seconds": 1.0, "inputs": list(inputs)}
 

@@ -271,6 +271,15 @@ def test_tasks_wait_for_nodes_and_those_that_join_get_work(policy):
     assert run.notes == []
 
 
+def test_a_task_that_no_node_takes_waits_for_one_that_joins():
+    run = run_of("locality", nodes=0)
+    run.submit([task("wide") | {"cores": 4}, task("narrow")])
+    run.joined({"id": "small", "cores": 1})
+    assert placed(run.next(0.0)) == [("narrow", "small")]
+    run.joined({"id": "large", "cores": 4})
+    assert placed(run.next(1.0)) == [("wide", "large")]
+
+
 def test_a_node_joins_once_and_with_known_files():
     run = run_of()
     before = run.state()

@@ -9,7 +9,7 @@ node's queue, so that Slurm keeps the plan's order; then it releases the job.
 What has been placed is read from Slurm itself: a job that is still held, or whose staging has failed,
 has not been placed, and a staging job is found by its comment, so the placer may be stopped and started
 at any moment. Nor has a job been placed that waits for a node which Slurm cannot use: it gets another
-one, and that node gets no job until Slurm can use it again. With ``dry_run`` the commands are printed
+one, and that node gets no job in the same run. With ``dry_run`` the commands are printed
 and nothing is changed. Written for Slurm 22.05.
 """
 

@@ -9,6 +9,7 @@ it is read, is listed in docs/formats.md. Times are seconds, memory is kilobytes
 import math
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -229,7 +230,8 @@ def parse_swf(text: str, name: str, skip_bad: float | None = None) -> SwfTrace:
         fields = stripped.partition(";")[0].rstrip()
         if fields:
             rows.append((number, fields))
-    width = len(rows[0][1].split()) if rows else 0
+    lengths = Counter(len(text.split()) for _, text in rows)
+    width = lengths.most_common(1)[0][0] if lengths else 0
     jobs, warnings = read_rows(rows, lambda row: _job(row.split(), width), name, skip_bad)
     if not jobs:
         raise InstanceError(f"{name}: no job lines; is this a log in the Standard Workload Format?")
@@ -253,8 +255,8 @@ def _header_line(text: str, header: dict[str, list[str]]) -> None:
 def _job(words: Sequence[str], width: int) -> SwfJob:
     if len(words) != width:
         how = "longer" if len(words) > width else "shorter"
-        counts = f"{len(words)} fields, but the first row has {width}"
-        raise BadRow(counts, f"{how} than the first row")
+        counts = f"{len(words)} fields, but most rows have {width}"
+        raise BadRow(counts, f"{how} than most rows")
     values = [_number(word, field) for word, field in zip(words, FIELDS)]
     if values[0] is None:
         raise bad_value("job number", words[0], "is not a whole number of 0 or more")

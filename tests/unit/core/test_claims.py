@@ -73,6 +73,15 @@ def test_what_is_known_holds_for_equal_content_alone(tmp_path: Path, capsys: Any
     assert known_plans(ioopt.load(data | {"meta": {"source": "mail"}})) != {}
 
 
+def test_a_file_of_the_same_name_is_not_the_catalogs(tmp_path: Path, monkeypatch: Any) -> None:
+    true = ioopt.load("cycle3")
+    data = true.model_dump(mode="json", exclude_none=True)
+    slower = data | {"tasks": [row | {"compute_seconds": 9.0} for row in data["tasks"]]}
+    monkeypatch.chdir(tmp_path)
+    Path("cycle3").write_text(json.dumps(slower))
+    assert known_plans(ioopt.load("cycle3")) == {} and known_plans(true) != {}
+
+
 def test_a_bound_that_the_catalog_proves_is_not_named(tmp_path: Path, capsys: Any) -> None:
     code, _, said = command(tmp_path, capsys, solved("cycle3", "ip"))
     assert code == 0 and "bound," not in said and "optimal" not in said

@@ -117,6 +117,14 @@ def test_a_solve_within_an_own_solver_leaves_its_alarm_alone(
     assert "did not return within its time limit" in result.notes[0]
 
 
+def test_parts_of_a_run_have_its_processor_time() -> None:
+    """2 s used of 1.1 x 4 + 1 - .4: 3 s are left for the run and each part of it."""
+    used = time.thread_time() - 2.0
+    run = Deadline(4.0, clock=time.monotonic, processor_started=used)
+    for part in (run, run.within(0.5), run.with_overtime(), run.with_overtime().within(1.0)):
+        assert processor_seconds_left(part) == pytest.approx(3.0, abs=0.5)
+
+
 @timed
 def test_the_outer_of_two_blocks_counts() -> None:
     def work() -> None:

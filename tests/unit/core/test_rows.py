@@ -97,11 +97,21 @@ def test_rows_are_read_counted_and_left_out() -> None:
         [
             "2 of 6 rows left out, size is not a number: line 3, 7",
             "1 of 6 rows left out, size is negative: line 6",
-            "1 rows repeat an earlier record and do not count: line 5",
+            "1 row already read, and not counted again: line 5",
         ],
     )
     assert read_rows(numbered("1", "1"), whole, "log", key=lambda word: None) == ([1, 1], [])
     assert read_rows([], whole, "log", 0.05) == ([], [])
+
+
+def test_the_share_that_a_message_names_is_enough() -> None:
+    """.29 * 100 is 28.999999999999996 as floats."""
+    rows = numbered(*["x"] * 29, *map(str, range(71)))
+    with pytest.raises(InstanceError, match=r"--skip-bad 0\.29 allows that"):
+        read_rows(rows, whole, "log", 0.05)
+    assert len(read_rows(rows, whole, "log", 0.29)[0]) == 71
+    with pytest.raises(InstanceError, match="29 of 100 rows"):
+        read_rows(rows, whole, "log", float("nan"))
 
 
 @pytest.mark.parametrize("what", [seconds_of, bytes_of, span_of, fields_of])
