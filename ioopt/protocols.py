@@ -67,11 +67,10 @@ class CheckReport:
 
     ``ranges`` are limits (least, most) of metrics that the schedule does not tell exactly.
     ``rounding`` is the absolute error that recomputed values may carry: a few units in the last
-    place of the times they are differences of, or of terms that cancel. ``limits`` are values by
-    objective that no plan of the instance passes, by what the checker computes of the instance
-    alone. ``excused`` are rules of the machine that the plan breaks because its policy is a
-    reference that does; of any other solver they are violations. ``unjudged`` names what of the
-    schedule itself is not judged.
+    place of the times they are differences of, or of terms that cancel. ``limits`` are bounds by
+    measure that the checker works out from the instance alone. ``excused`` are violations that a
+    reference policy commits by design; of any other solver they count. ``unjudged`` names what of
+    the schedule itself is not judged.
     """
 
     violations: tuple[Violation, ...]

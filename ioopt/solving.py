@@ -1,8 +1,8 @@
 """The one front door: load, pick, time, solve, check, simulate, return.
 
 No result leaves unchecked: the objective and the violations come from the family's checker, the
-metrics from its simulator. A named solver that fails is a result with status ``error``; the kind's
-fallback answers, with a note, only for a default solver.
+metrics from its simulator. A named solver that fails is a result with status ``error``. The kind's
+fallback answers, with a note, for a default solver that fails and for one of ours out of time.
 """
 
 import math
@@ -221,7 +221,8 @@ def solve(
     text: ``"module:function"``). Without *bound* none is computed for solvers that prove none: it
     may be an integer program. The time limit counts from this call, or as *deadline* was set where a
     caller has begun before. Raises UsageError or InstanceError for bad input, BackendMissingError;
-    infeasibility, time limits and failing solvers are results.
+    OutOfTime where *source* cannot be read in time; infeasibility, other limits and failing solvers
+    are results.
 
     >>> result = solve("two-writers", "fill")
     >>> result.status.value, result.violations

@@ -26,7 +26,7 @@ from ioopt.result import Status
 from ioopt.run_statements import stated_of_run
 from ioopt.solving import load
 from ioopt.tables import percent, render, terminal_width
-from ioopt.units import column, title
+from ioopt.units import column, counted, title
 
 EPILOG = """\b
 Examples:
@@ -90,8 +90,9 @@ def check(
     if found:
         return ExitCode.VIOLATIONS
     if excused:
-        text = "no plan to run, but a reference, which breaks a rule of the machine by design"
-        click.echo(f"{result}: {text}; of {len(excused)} places the first is {excused[0]}")
+        text = "a reference, not a plan to run: it breaks a rule of the machine by design"
+        places = counted(len(excused), "place")
+        click.echo(f"{result}: {text} ({places}, the first: {excused[0]})")
         return ExitCode.ANSWER
     click.echo(f"{result}: no violation")
     return ExitCode.ANSWER

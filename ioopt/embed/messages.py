@@ -119,10 +119,10 @@ MESSAGES: Mapping[str, type[AnyMessage]] = {
 """The class of each op."""
 
 WANTED = {
-    "instance": "dict",
-    "state": "dict",
-    "object": "str",
-    "method": "str",
+    "instance": "an object",
+    "state": "an object",
+    "object": "text",
+    "method": "text",
     "solver": "a name or null",
     "set": "an object",
     "seed": "a whole number",

@@ -113,9 +113,9 @@ class _Reader:
     def cells(self, line: str) -> dict[str, str]:
         """Return the cells of a row by column.
 
-        More than the heading has belong to the text in it. Of several texts each may have
-        them: what stands between the first and the last is not known then. An empty cell
-        too many may be a | at the end of the line.
+        More cells than the heading has belong to the text column. With several of those it is
+        not known which one holds them, so all from the first to the last are dropped. An
+        empty cell too many may be a | at the end of the line.
         """
         cells = line.split("|")
         surplus = len(cells) - len(self.columns)

@@ -21,9 +21,9 @@ from ioopt.problems.replication import ReplicationProblem
 from ioopt.units import exact
 
 MOST_SUM = 10**18
-"""Of whole numbers that CP-SAT adds up."""
+"""Largest sum of whole numbers given to CP-SAT."""
 TOLERANCE = Fraction(1, 10**9)
-"""Of (17), as a part of all computing: the last digits of times decide nothing."""
+"""Slack of (17), as a share of all computing: the last digits of times decide nothing."""
 MOST_DENOMINATOR = 10_000
 """Of Thresh as a fraction."""
 _TIE_UNITS = 10**4

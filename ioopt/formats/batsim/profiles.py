@@ -128,9 +128,7 @@ class Profile(BaseModel, extra="allow"):
     def contradiction(self) -> str:
         """Say which keys contradict each other or mean nothing; empty where none does."""
         if None not in (self.nb, self.repeat) and self.nb != self.repeat:
-            return (
-                f"nb and repeat: {self.nb} and {self.repeat}; they are one key, the older the first"
-            )
+            return f"nb and repeat: {self.nb} and {self.repeat}; nb is its older name; give one"
         if self.generation_strategy not in (None, *_EACH, *_SPREAD):
             known = f"{_EACH[0]} or {_SPREAD[0]}"
             return f"generation_strategy: wanted {known}, not {self.generation_strategy[:40]!r}"

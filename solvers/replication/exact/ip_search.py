@@ -35,7 +35,7 @@ PROOF = {"symmetry_level": 2, "linearization_level": 2}
 SEARCH = {"symmetry_level": 0}
 """Presolve with symmetries can call a complete feasible hint infeasible."""
 PROVEN = 0.5 * OPTIMAL_RELATIVE_GAP
-"""Relative to the load, what a proof may lack; the rest is for rounding times to units."""
+"""Largest gap, relative to the load, that is proven; the rest is for rounding times to units."""
 SMALL_COLUMNS = 1_500
 """Up to this many columns a proof is likely, so the engines race for one."""
 
