@@ -232,22 +232,38 @@ def _bound_statements(
     Beside ``bound`` these are the metrics that bound other metrics and that nothing recomputes.
     """
     own = data.get("objective_name") or kind.objective_name
-    metrics = data.get("metrics") or {}
     if is_number(data.get("bound")):
         yield "bound", own, data["bound"]
+    metrics = data.get("metrics") or {}
+    for name, measure in _bound_metrics(kind, own, report):
+        if is_number(metrics.get(name)):
+            yield name, measure, metrics[name]
+
+
+def _bound_metrics(kind: KindSpec, own: str, report: CheckReport) -> Iterator[tuple[str, str]]:
+    """Yield the metrics that bound a measure of the kind and are not recomputed, and the measure.
+
+    *own* is the measure that the result's solver minimised or maximised.
+    """
     measures = (own, kind.objective_name, kind.measure or own, *kind.compare_columns)
     for measure in dict.fromkeys(measures):
         tables = (kind.bound_metrics, kind.proven_metrics)
         names = [proof_of(measure), *(table.get(measure, "") for table in tables)]
         for name in dict.fromkeys(names):
-            if is_number(metrics.get(name)) and name not in {*report.metrics, *report.ranges}:
-                yield name, measure, metrics[name]
+            if name not in {*report.metrics, *report.ranges}:
+                yield name, measure
 
 
 def _bounds(
     kind: KindSpec, data: Mapping[str, Any], report: CheckReport, known: Mapping[str, Known]
 ) -> Iterator[Violation]:
     """No bound passes the plan at hand or the best one known, nor what the instance alone tells."""
+    own = data.get("objective_name") or kind.objective_name
+    stated = data.get("metrics") or {}
+    for name in dict.fromkeys(name for name, _ in _bound_metrics(kind, own, report)):
+        value = stated.get(name)
+        if value is not None and not is_number(value):
+            yield violation("metric", name, f"bounds a measure, and {_short(value)} is no number")
     for name, measure, bound in _bound_statements(kind, data, report):
         sense, true = sense_of(kind, measure), true_objective(measure, report)
         side = "below" if sense == "max" else "above"

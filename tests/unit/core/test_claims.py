@@ -82,6 +82,15 @@ def test_a_file_of_the_same_name_is_not_the_catalogs(tmp_path: Path, monkeypatch
     assert known_plans(ioopt.load("cycle3")) == {} and known_plans(true) != {}
 
 
+def test_a_metric_that_bounds_another_is_a_number() -> None:
+    document = ioopt.solve("two-writers", "io-exact", time_limit=5).to_dict()
+    document["metrics"]["io_delay_bound"] = "1.0"
+    found = ioopt.check("two-writers", document, settings=document["settings"])
+    assert [str(one) for one in found] == [
+        "metric: io_delay_bound: bounds a measure, and '1.0' is no number"
+    ]
+
+
 def test_a_bound_that_the_catalog_proves_is_not_named(tmp_path: Path, capsys: Any) -> None:
     code, _, said = command(tmp_path, capsys, solved("cycle3", "ip"))
     assert code == 0 and "bound," not in said and "optimal" not in said
