@@ -11,7 +11,10 @@ from setuptools import find_namespace_packages, find_packages, setup
 
 rooms = ("models", "solvers", "instances")
 lost = [room for room in rooms if not Path("ioopt", room).is_dir()]
-code = [*find_packages(include=["ioopt.*"]), *find_packages(include=["models*", "solvers*"])]
+code = [
+    *find_packages(include=["ioopt.*"]),
+    *find_packages(include=["models*", "solvers*"]),
+]
 place = "instances" if "instances" in lost else "ioopt/instances"
 data = find_namespace_packages(place, exclude=["*.sources"])
 setup(

@@ -41,8 +41,18 @@ _LAZY = {
     "embed": "ioopt.embed",
 }
 
-__all__ = ["Batch", "Result", "Status", "StopReason", "Violation",
-           "check", "compare", "load", "simulate", "solve"]  # fmt: skip
+__all__ = [
+    "Batch",
+    "Result",
+    "Status",
+    "StopReason",
+    "Violation",
+    "check",
+    "compare",
+    "load",
+    "simulate",
+    "solve",
+]
 
 
 class _Check(ModuleType):
@@ -62,7 +72,9 @@ def __getattr__(name: str) -> Any:
     if name not in _LAZY:
         raise AttributeError(f"module 'ioopt' has no attribute {name!r}")
     module = import_module(_LAZY[name])
-    value = module if module.__name__.rpartition(".")[2] == name else getattr(module, name)
+    value = (
+        module if module.__name__.rpartition(".")[2] == name else getattr(module, name)
+    )
     globals()[name] = value
     return value
 

@@ -20,7 +20,11 @@ SHORTEST_SECONDS = 1e-9
 
 def is_real(value: object) -> bool:
     """Whether *value* is a number other than NaN; a switch is none."""
-    return isinstance(value, Real) and not isinstance(value, bool) and not math.isnan(value)
+    return (
+        isinstance(value, Real)
+        and not isinstance(value, bool)
+        and not math.isnan(value)
+    )
 
 
 def seconds(value: object, what: str) -> float:
@@ -78,7 +82,9 @@ def deadline(value: object) -> float | None:
     if value is None:
         return None
     if not is_real(value):
-        raise UsageError(f"deadline: wanted a number of seconds or None, not {shown(value)}")
+        raise UsageError(
+            f"deadline: wanted a number of seconds or None, not {shown(value)}"
+        )
     return float(value)  # type: ignore[arg-type]
 
 

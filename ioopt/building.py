@@ -41,10 +41,20 @@ class Batch:
     def __init__(
         self, *, remote: Rate, replica: Rate, link: str = "shared", name: str = "batch"
     ) -> None:
-        network = {"remote_bytes_per_second": parse_rate(remote),
-                   "replica_bytes_per_second": parse_rate(replica), "remote_link": link}  # fmt: skip
-        self.data: Json = {"format": "ioopt/replication", "version": 1, "name": name,
-                           "network": network, "nodes": [], "files": [], "tasks": []}  # fmt: skip
+        network = {
+            "remote_bytes_per_second": parse_rate(remote),
+            "replica_bytes_per_second": parse_rate(replica),
+            "remote_link": link,
+        }
+        self.data: Json = {
+            "format": "ioopt/replication",
+            "version": 1,
+            "name": name,
+            "network": network,
+            "nodes": [],
+            "files": [],
+            "tasks": [],
+        }
         self._ids: dict[str, set[str]] = {part: set() for part in PARTS}
         load({**self.data, **self._beside({})})
 
@@ -61,20 +71,28 @@ class Batch:
         """The lists that an instance with *row* alone has beside it."""
         names = [*row.get("inputs", ()), *row.get("outputs", ())]
         files = [*self._ids["files"].intersection(names), *row.get("holds", ())]
-        return {"nodes": [{"id": "n"}], "tasks": [],
-                "files": [{"id": name, "bytes": 0} for name in files]}  # fmt: skip
+        return {
+            "nodes": [{"id": "n"}],
+            "tasks": [],
+            "files": [{"id": name, "bytes": 0} for name in files],
+        }
 
     def _add(self, part: str, name: str | None, row: Json) -> str:
         count, ids = len(self.data[part]), self._ids[part]
         name = f"{part[0]}{count}" if name is None else name
-        row = {"id": name, **{key: value for key, value in row.items() if value is not None}}
+        row = {
+            "id": name,
+            **{key: value for key, value in row.items() if value is not None},
+        }
         try:
             load({**self.data, **self._beside(row), part: [row]})
         except InstanceError as error:
             text = str(error).replace(f"{part}[0]", f"{part}[{count}]", 1)
             raise InstanceError(text) from None
         if name in ids:
-            raise InstanceError(f"instance: {part}[{count}] ({name}).id: {name!r} is there already")
+            raise InstanceError(
+                f"instance: {part}[{count}] ({name}).id: {name!r} is there already"
+            )
         ids.add(name)
         self.data[part].append(row)
         return name
@@ -90,7 +108,12 @@ class Batch:
     ) -> str:
         """A compute node; *disk* None is unlimited. What it *holds* may be added later."""
         size = None if disk is None else parse_bytes(disk)
-        row = {"disk_bytes": size, "cores": cores, "speed": speed, "holds": _listed(holds)}
+        row = {
+            "disk_bytes": size,
+            "cores": cores,
+            "speed": speed,
+            "holds": _listed(holds),
+        }
         return self._add("nodes", name, row)
 
     def add_nodes(self, count: int, **like: Any) -> list[str]:
@@ -99,7 +122,9 @@ class Batch:
             raise UsageError(f"add_nodes: count must be 1 or more, not {count}")
         return [self.add_node(**like) for _ in range(count)]
 
-    def add_file(self, size: Size, name: str | None = None, *, keep: bool | None = None) -> str:
+    def add_file(
+        self, size: Size, name: str | None = None, *, keep: bool | None = None
+    ) -> str:
         """A file of *size* on remote storage, or, if some task writes it, a product."""
         return self._add("files", name, {"bytes": parse_bytes(size), "keep": keep})
 

@@ -22,7 +22,10 @@ def entries() -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for catalog in sorted(root().glob("*/catalog.json")):
         for entry in json.loads(catalog.read_text("utf-8"))["instances"]:
-            found[entry["name"]] = {**entry, "path": str(catalog.parent / entry["file"])}
+            found[entry["name"]] = {
+                **entry,
+                "path": str(catalog.parent / entry["file"]),
+            }
     return found
 
 

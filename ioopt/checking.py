@@ -104,7 +104,9 @@ def judgement(
     kind = registry.kind_of_problem(problem)
     plan, schedule = data.get("plan"), data.get("schedule")
     if plan is None and schedule is None:
-        raise UsageError(f"{name}: holds neither a plan nor a schedule, so nothing can be checked")
+        raise UsageError(
+            f"{name}: holds neither a plan nor a schedule, so nothing can be checked"
+        )
     plan = plan_of(kind, plan, name)
     told = beyond(kind, problem, plan, schedule)
     usual = load_target(kind.beyond)(problem, None, None) if kind.beyond else {}
@@ -120,16 +122,25 @@ def judgement(
     report = check_plan(kind, problem, plan, schedule)
     left = unjudged(kind, data, report)
     follows = kind.follows and not searched(kind, plan)
-    if (left or follows) and plan is not None and not report.violations and kind.simulate:
+    if (
+        (left or follows)
+        and plan is not None
+        and not report.violations
+        and kind.simulate
+    ):
         report = replayed(kind, problem, plan, schedule, report)
         left = unjudged(kind, data, report)
     stated = data.get("settings")
     if not (follows and plan) and report.metrics.get("matrix_checked") is False:
         text = "has no updates (--set history=yes), and no plan that a check repeats"
-        report = replace(report, violations=(violation("schedule", problem.name, text),))
+        report = replace(
+            report, violations=(violation("schedule", problem.name, text),)
+        )
     # What is known holds for the instance as it is, and for all its plans.
     another = bool(told) or leaves_out_copies(kind, data)
-    known: Mapping[str, Known] = {} if another or not _states_bounds(data) else known_plans(problem)
+    known: Mapping[str, Known] = (
+        {} if another or not _states_bounds(data) else known_plans(problem)
+    )
     found = [*report.violations, *false_settings(told, expected, stated)]
     found += false_statements(kind, problem, data, report, known)
     found += false_run(kind, data)
@@ -158,12 +169,16 @@ def _document(given: Result | Mapping[str, Any], name: str) -> Mapping[str, Any]
     if isinstance(given, Mapping):
         form = given.get("format")
         if form not in (None, "ioopt/result", "ioopt/simulation"):
-            raise InstanceError(f"{name}: format: {form!r} is neither a result nor a simulation")
+            raise InstanceError(
+                f"{name}: format: {form!r} is neither a result nor a simulation"
+            )
         if form != "ioopt/result" or "solver" not in given:
             if "plan" not in given and "schedule" not in given:
                 return {"plan": given}
             for key in given.keys() - Result.model_fields.keys():
-                raise InstanceError(f"{name}: {key}: no part of a result, so that nothing reads it")
+                raise InstanceError(
+                    f"{name}: {key}: no part of a result, so that nothing reads it"
+                )
             return given
         given = result_from_dict(given, name)
     # Plan and schedule are plain data already, and long.

@@ -105,4 +105,6 @@ EXTRAS = {
 def missing(package: str, what: str = "this") -> BackendMissingError:
     """The error that says that *what* needs *package* (importable name), and how to get it."""
     extra = EXTRAS[package]
-    return BackendMissingError(f"{what} needs the package {package}; pip install 'ioopt[{extra}]'")
+    return BackendMissingError(
+        f"{what} needs the package {package}; pip install 'ioopt[{extra}]'"
+    )

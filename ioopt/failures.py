@@ -23,7 +23,8 @@ from ioopt.units import is_number
 LOG = logging.getLogger("ioopt")
 PACKAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
 LIBRARIES = tuple(
-    os.path.join(sysconfig.get_path(name), "") for name in ("stdlib", "purelib", "platlib")
+    os.path.join(sysconfig.get_path(name), "")
+    for name in ("stdlib", "purelib", "platlib")
 )
 """Folders of code that is not the user's."""
 
@@ -66,7 +67,10 @@ def _short(filename: str) -> str:
 
 
 def call_own(
-    spec: SolverSpec, run: Callable[..., object], problem: Problem, request: SolveRequest
+    spec: SolverSpec,
+    run: Callable[..., object],
+    problem: Problem,
+    request: SolveRequest,
 ) -> object:
     """Return what the user's solver returns, in a known form.
 
@@ -86,7 +90,10 @@ def call_own(
 
 def _require_form(spec: SolverSpec, answer: Outcome) -> None:
     """Raise InstanceError for figures of an outcome that are none."""
-    for part, value in (("bound", answer.bound), ("build_seconds", answer.build_seconds)):
+    for part, value in (
+        ("bound", answer.bound),
+        ("build_seconds", answer.build_seconds),
+    ):
         if value is not None and not (is_number(value) and math.isfinite(value)):
             raise errors.InstanceError(
                 f"{spec.name}: {part}: wanted a finite number or None, not {shown(value)}"

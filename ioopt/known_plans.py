@@ -30,7 +30,9 @@ def known_plans(problem: Problem) -> dict[str, Known]:
 
 def _same_content(one: Problem, other: Problem) -> bool:
     """Whether two instances are equal, where they come from left out."""
-    return one.model_copy(update={"meta": None}) == other.model_copy(update={"meta": None})
+    return one.model_copy(update={"meta": None}) == other.model_copy(
+        update={"meta": None}
+    )
 
 
 def _of_catalog(entry: Json) -> Iterator[tuple[str, Known]]:
@@ -55,6 +57,8 @@ def _better(kind: str, measure: str, one: Known | None, other: Known) -> Known:
     if one is None:
         return other
     spec: Any = registry.KINDS[kind]
-    better, stronger = (max, min) if registry.sense_of(spec, measure) == "max" else (min, max)
+    better, stronger = (
+        (max, min) if registry.sense_of(spec, measure) == "max" else (min, max)
+    )
     bounds = [bound for bound in (one.bound, other.bound) if bound is not None]
     return Known(better(one.best, other.best), stronger(bounds) if bounds else None)

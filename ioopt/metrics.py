@@ -122,7 +122,9 @@ def paired_ratios(
         up = 1 if metric in most else -1
         for solver, ratios in ratios_to(rows, baseline, metric).items():
             better = [up * (ratio - 1) for ratio in ratios]
-            wins, losses = (sum(sign * gain > TIE for gain in better) for sign in (1, -1))
+            wins, losses = (
+                sum(sign * gain > TIE for gain in better) for sign in (1, -1)
+            )
             middle = geometric_mean(ratios)
             found[solver, metric] = PairedRatio(
                 solver=solver,
@@ -138,5 +140,8 @@ def paired_ratios(
             )
     solvers = dict.fromkeys(row["solver"] for row in rows)
     return [
-        found[key] for solver in solvers for metric in metrics if (key := (solver, metric)) in found
+        found[key]
+        for solver in solvers
+        for metric in metrics
+        if (key := (solver, metric)) in found
     ]

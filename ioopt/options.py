@@ -108,7 +108,9 @@ class Deadline:
         """The end of a message: what limit would do, where this one ended with *share* of the work done."""
         if share <= 0:
             return ""
-        return f"; about {1.2 * self.elapsed() / share + OVERTIME_SECONDS:.2g} s would do"
+        return (
+            f"; about {1.2 * self.elapsed() / share + OVERTIME_SECONDS:.2g} s would do"
+        )
 
     def within(self, seconds: float) -> Deadline:
         """A deadline that ends *seconds* from now or with this one, whichever is first."""
@@ -120,23 +122,46 @@ class Deadline:
 
 RENAMED: dict[str, dict[str, str]] = {
     "command": {
-        "compile": "doctor --compile", "decide": "solve --now", "explain": "check --explain",
-        "generate": "instances generate", "report": "plot", "schema": "instances schema",
-        "solvers": "instances solvers", "submit": "instances submit",
+        "compile": "doctor --compile",
+        "decide": "solve --now",
+        "explain": "check --explain",
+        "generate": "instances generate",
+        "report": "plot",
+        "schema": "instances schema",
+        "solvers": "instances solvers",
+        "submit": "instances submit",
     },
-    "option": {"--policy": "--solver"} | {
+    "option": {"--policy": "--solver"}
+    | {
         f"--{name.replace('_', '-')}": f"--machine {name}=..."
         for name in (
-            "nodes", "processors_per_node", "unit_nodes", "allocation", "node_rate", "storage_rate",
-            "kill", "queue", "backfill", "reservation", "plan", "estimate", "pass", "backfill_order",
-            "cores", "disk", "remote_rate", "replica_rate", "link", "speed",
+            "nodes",
+            "processors_per_node",
+            "unit_nodes",
+            "allocation",
+            "node_rate",
+            "storage_rate",
+            "kill",
+            "queue",
+            "backfill",
+            "reservation",
+            "plan",
+            "estimate",
+            "pass",
+            "backfill_order",
+            "cores",
+            "disk",
+            "remote_rate",
+            "replica_rate",
+            "link",
+            "speed",
         )
     },
     "batch-io": {"exact": "io-exact", "fixed-share": "base-line", "set-10+top": "fill"},
     "flexgang": {"exact": "flex-exact", "quantum-dp": "quantum-ip"},
     "gang": {"dedicated": "iogs"},
     "replication": {"lp-rounding": "anneal", "lpt": "auto"},
-}  # fmt: skip
+}
 """Names of 0.2 and what stands for them now: commands, options, solvers by family. They answer for
 one version, with a line that says so."""
 
@@ -179,12 +204,21 @@ def shown(value: object) -> str:
     """
     try:
         text = repr(value)
-    except (ValueError, RecursionError):  # whole numbers of more digits than Python writes
-        return f"a whole number of {value.bit_length()} bits" if type(value) is int else "?"
+    except (
+        ValueError,
+        RecursionError,
+    ):  # whole numbers of more digits than Python writes
+        return (
+            f"a whole number of {value.bit_length()} bits"
+            if type(value) is int
+            else "?"
+        )
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def parse_assignments(pairs: tuple[str, ...] | list[str], option: str = "--set") -> dict[str, str]:
+def parse_assignments(
+    pairs: tuple[str, ...] | list[str], option: str = "--set"
+) -> dict[str, str]:
     """Split ``KEY=VALUE`` words into a mapping; a word without ``=`` or a key twice is a UsageError."""
     settings: dict[str, str] = {}
     for pair in pairs:
@@ -201,13 +235,17 @@ def parse_assignments(pairs: tuple[str, ...] | list[str], option: str = "--set")
 
 def _digits(value: object) -> object:
     """A whole number written ``8e9`` with all its digits, which is how an integer is read."""
-    if not isinstance(value, str) or not re.fullmatch(r"[0-9.]+[eE]\+?[0-9]{1,2}", value):
+    if not isinstance(value, str) or not re.fullmatch(
+        r"[0-9.]+[eE]\+?[0-9]{1,2}", value
+    ):
         return value
     number = Fraction(value)
     return str(number) if number.denominator == 1 else value
 
 
-def parse_settings(cls: type[SettingsT], given: Mapping[str, object], owner: str) -> SettingsT:
+def parse_settings(
+    cls: type[SettingsT], given: Mapping[str, object], owner: str
+) -> SettingsT:
     """Build the settings class of *owner* from what the user gave, refusing unknown keys and bad values.
 
     *cls* is a frozen pydantic class with ``extra="forbid"``; text is converted to the field's type.
@@ -217,7 +255,9 @@ def parse_settings(cls: type[SettingsT], given: Mapping[str, object], owner: str
 
     try:
         return cls.model_validate({key: _digits(value) for key, value in given.items()})
-    except UsageError as error:  # of a figure with a unit: it begins with the name of the field
+    except (
+        UsageError
+    ) as error:  # of a figure with a unit: it begins with the name of the field
         name, _, rest = str(error).partition(": ")
         field = cls.model_fields.get(name)
         alias = name if field is None or field.alias is None else field.alias
@@ -226,11 +266,16 @@ def parse_settings(cls: type[SettingsT], given: Mapping[str, object], owner: str
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
         if first["type"] == "extra_forbidden":
-            known, near = ", ".join(cls.model_fields) or "none", nearest(key, cls.model_fields)
+            known, near = (
+                ", ".join(cls.model_fields) or "none",
+                nearest(key, cls.model_fields),
+            )
             meant = f"did you mean {near!r}? " if near else ""
             raise UsageError(
                 f"{owner} has no setting {key!r}; {meant}its settings: {known}"
             ) from None
         whole = first["type"].startswith("int_")
         said = "must be a whole number" if whole else first["msg"].lower()
-        raise UsageError(f"{owner}: setting {key}={shown(first.get('input'))}: {said}") from None
+        raise UsageError(
+            f"{owner}: setting {key}={shown(first.get('input'))}: {said}"
+        ) from None

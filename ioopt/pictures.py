@@ -50,7 +50,9 @@ def draw_result(result: Result, picture: str = DEFAULT, axes: Any = None) -> Any
     if not known:
         raise UsageError(f"there is no picture for {name}")
     if picture not in known:
-        raise UsageError(f"no picture {picture!r} for {name}; known: {', '.join(known)}")
+        raise UsageError(
+            f"no picture {picture!r} for {name}; known: {', '.join(known)}"
+        )
     if result.schedule is None and result.plan is None:
         raise UsageError("the result holds neither plan nor schedule to draw")
     draw = load_target(known[picture])
@@ -106,7 +108,8 @@ def _last_end(result: Result) -> float:
         for row in (result.schedule or {}).get(part, ())
     ]
     return max(
-        (row.get("end_seconds", row.get("finish_seconds")) or 0.0 for row in rows), default=0.0
+        (row.get("end_seconds", row.get("finish_seconds")) or 0.0 for row in rows),
+        default=0.0,
     )
 
 

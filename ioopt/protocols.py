@@ -168,7 +168,10 @@ class Checker(Protocol[ProblemT_contra, PlanT_contra]):
     """``check(problem, plan, schedule) -> CheckReport``: independent of every solver."""
 
     def __call__(
-        self, problem: ProblemT_contra, plan: PlanT_contra | None, schedule: Schedule | None
+        self,
+        problem: ProblemT_contra,
+        plan: PlanT_contra | None,
+        schedule: Schedule | None,
     ) -> CheckReport:
         """Judge a plan, and its replay where there is one; the objective is recomputed."""
         ...

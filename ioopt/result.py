@@ -72,7 +72,9 @@ class Violation(BaseModel):
         return f"{self.rule}: {self.item}: {self.message}"
 
 
-def violation(rule: str, item: object, message: str, amount: float | None = None) -> Violation:
+def violation(
+    rule: str, item: object, message: str, amount: float | None = None
+) -> Violation:
     """*item* breaks *rule*, by *amount*; *message* says it in one sentence."""
     return Violation(rule=rule, item=str(item), message=message, amount=amount)
 
@@ -147,7 +149,9 @@ class Result(BaseModel):
     @property
     def value(self) -> float | None:
         """The ``measure`` of the answer; None without a sound one."""
-        return measured(self.__dict__, self.measure or self.objective_name or "objective")
+        return measured(
+            self.__dict__, self.measure or self.objective_name or "objective"
+        )
 
     def plan_as(self, form: type[FormT]) -> FormT:
         """The plan as an object of its class, such as ``ReplicationPlan``, whose fields have types."""
@@ -191,7 +195,9 @@ class Result(BaseModel):
 
         schedule = self.schedule or {}
         parts = [schedule.get("tasks"), schedule.get("jobs"), *schedule.values()]
-        return pd.DataFrame(next((part for part in parts if part and isinstance(part, list)), []))
+        return pd.DataFrame(
+            next((part for part in parts if part and isinstance(part, list)), [])
+        )
 
     def rows(self) -> list[tuple[str, str]]:
         """What it found as (name, value with its unit), tables of more than a few values left out."""
@@ -199,15 +205,21 @@ class Result(BaseModel):
         measure = self.measure or own
         objective, bound = column(own, [self.objective, self.bound])
         of = "" if measure == own else f"{title(own)} "
-        found = [(title(own), objective), (f"{of}bound", bound), (f"{of}gap", percent(self.gap))]
+        found = [
+            (title(own), objective),
+            (f"{of}bound", bound),
+            (f"{of}gap", percent(self.gap)),
+        ]
         status = str(self.status)
         if of:
             status += f" by {title(own)}" * (self.status is Status.OPTIMAL)
             found.insert(0, (title(measure), quantity(measure, self.value)))
         rows: list[tuple[str, Any]] = [
-            ("instance", self.instance), ("solver", self.solver),
-            ("status", f"{status} ({self.stop})"), *found,
-        ]  # fmt: skip
+            ("instance", self.instance),
+            ("solver", self.solver),
+            ("status", f"{status} ({self.stop})"),
+            *found,
+        ]
         for name, value in self.metrics.items():
             leaves = [] if name in (own, measure) else list(_leaves(name, value))
             rows += leaves if len(leaves) <= SHOWN_LEAVES else []

@@ -18,9 +18,16 @@ from ioopt.result import StopReason, Violation, violation
 from ioopt.units import is_number
 
 OF_THE_RUN = (
-    "build_seconds", "solve_seconds", "simulate_seconds", "seed", "options", "versions", "notes",
-    "stop", "trace",
-)  # fmt: skip
+    "build_seconds",
+    "solve_seconds",
+    "simulate_seconds",
+    "seed",
+    "options",
+    "versions",
+    "notes",
+    "stop",
+    "trace",
+)
 """Statements about the run and not about its answer."""
 _TYPES: Mapping[str, tuple[type, ...]] = {
     "time_limit_seconds": (int, float),
@@ -73,12 +80,16 @@ def _options(options: Json, seed: object) -> Iterator[Violation]:
     """The options are those that every solver understands, and they name the seed of the result."""
     known = {field.name for field in fields(SolveOptions)}
     for key in options.keys() - known - {"settings"}:
-        yield violation("options", key, "is an option of no solver, and nothing reads it")
+        yield violation(
+            "options", key, "is an option of no solver, and nothing reads it"
+        )
     given = {key: options[key] for key in known & options.keys()}
     for key, value in given.items():
         empty = value is None and key not in ("threads", "seed")
         wrong = isinstance(value, bool) or not isinstance(value, _TYPES[key])
-        if not empty and (wrong or (isinstance(value, float) and not math.isfinite(value))):
+        if not empty and (
+            wrong or (isinstance(value, float) and not math.isfinite(value))
+        ):
             yield violation("options", key, f"{value!r} is no value of it")
             return
     try:
@@ -94,7 +105,9 @@ def _of_solver(row: SolverSpec, data: Mapping[str, Any]) -> Iterator[Violation]:
     options = data.get("options") or {}
     backend, settings = options.get("backend"), options.get("settings")
     if backend is not None and backend not in row.backends:
-        yield violation("options", f"backend={backend}", f"{row.name} has no such backend")
+        yield violation(
+            "options", f"backend={backend}", f"{row.name} has no such backend"
+        )
     if not options:
         return
     if (settings is None) != (row.settings is None):
@@ -111,7 +124,9 @@ def _of_solver(row: SolverSpec, data: Mapping[str, Any]) -> Iterator[Violation]:
     yield from _by_settings(row, settings, data)
 
 
-def _by_settings(row: SolverSpec, settings: Json, data: Mapping[str, Any]) -> Iterator[Violation]:
+def _by_settings(
+    row: SolverSpec, settings: Json, data: Mapping[str, Any]
+) -> Iterator[Violation]:
     """A plan repeats the settings that it was made by, unless another solver's plan was as good."""
     plan = data.get("plan")
     policy = settings.get("policy", row.name)
@@ -132,7 +147,9 @@ def _stop(data: Mapping[str, Any]) -> Iterator[Violation]:
     options = data.get("options") or {}
     if stop == StopReason.FALLBACK and not notes:
         yield violation("stop", "fallback", "no note says which solver failed")
-    if stop == StopReason.INTERRUPTED and not any("interrupted" in note for note in notes):
+    if stop == StopReason.INTERRUPTED and not any(
+        "interrupted" in note for note in notes
+    ):
         yield violation("stop", "interrupted", "no note says so")
     unlimited = options.get("time_limit_seconds", 0.0) is None
     if stop == StopReason.TIME and unlimited:
@@ -147,7 +164,9 @@ def _trace(kind: KindSpec, data: Mapping[str, Any]) -> Iterator[Violation]:
     before: tuple[float, float] | None = None
     for seconds, value in trace:
         if before is not None and seconds < before[0]:
-            yield violation("trace", f"{seconds:g} s", "comes before the plan that it follows")
+            yield violation(
+                "trace", f"{seconds:g} s", "comes before the plan that it follows"
+            )
             return
         if before is not None and sign * value > sign * before[1]:
             text = f"{value!r} is no better than {before[1]!r} before it"

@@ -40,7 +40,13 @@ from ioopt.registry import (
     sense_of,
 )
 from ioopt.result import Result, Status, StopReason, plan_dict, relative_gap, violation
-from ioopt.statements import false_metrics, is_reference, past_bound, proves, within_limits
+from ioopt.statements import (
+    false_metrics,
+    is_reference,
+    past_bound,
+    proves,
+    within_limits,
+)
 from ioopt.units import is_number, parse_seconds
 from ioopt.version import __version__
 
@@ -69,7 +75,9 @@ def load(source: Any) -> Any:
     """
     if isinstance(source, (str, os.PathLike)):
         path = resolve(source)
-        return problem_from_dict(read_json(path), "<stdin>" if path == "-" else os.fspath(source))
+        return problem_from_dict(
+            read_json(path), "<stdin>" if path == "-" else os.fspath(source)
+        )
     if isinstance(source, Mapping):
         return problem_from_dict(source, "instance")
     if hasattr(source, "build"):
@@ -80,7 +88,9 @@ def load(source: Any) -> Any:
 
 def load_within(source: Any, deadline: Deadline) -> Any:
     """Load *source*, and raise OutOfTime where reading alone takes too long."""
-    with cut_off(processor_seconds_left(deadline), _ended_before("the instance was read")):
+    with cut_off(
+        processor_seconds_left(deadline), _ended_before("the instance was read")
+    ):
         return load(source)
 
 
@@ -98,7 +108,9 @@ def result_from_dict(data: object, name: str) -> Result:
     """Build a :class:`Result` from plain data, or raise InstanceError with one line."""
     if not isinstance(data, Mapping) or data.get("format") != "ioopt/result":
         given = data.get("format") if isinstance(data, Mapping) else type(data).__name__
-        raise errors.InstanceError(f"{name}: format: wanted 'ioopt/result', not {shown(given)}")
+        raise errors.InstanceError(
+            f"{name}: format: wanted 'ioopt/result', not {shown(given)}"
+        )
     require_finite(data, name)
     return validate(Result, data, name)
 
@@ -123,7 +135,9 @@ def _is_finite(value: object) -> bool:
         return math.isfinite(value)
     if isinstance(value, Mapping):
         return all(_is_finite(part) for part in value.values())
-    return not isinstance(value, (list, tuple)) or all(_is_finite(part) for part in value)
+    return not isinstance(value, (list, tuple)) or all(
+        _is_finite(part) for part in value
+    )
 
 
 def plan_in(given: object) -> object:
@@ -155,12 +169,15 @@ def require_form(kind: KindSpec, data: Mapping[str, object], name: str) -> None:
         validate(load_target(kind.schedule), data["schedule"], f"{name}: schedule")
 
 
-def beyond(kind: KindSpec, problem: Problem, plan: object, schedule: Schedule | None) -> Json:
+def beyond(
+    kind: KindSpec, problem: Problem, plan: object, schedule: Schedule | None
+) -> Json:
     """What plan and schedule say of the question that the instance does not, by name."""
     if kind.beyond is None:
         return {}
     told, usual = (
-        load_target(kind.beyond)(problem, *of) for of in ((plan, schedule), (None, None))
+        load_target(kind.beyond)(problem, *of)
+        for of in ((plan, schedule), (None, None))
     )
     return {key: value for key, value in told.items() if value != usual[key]}
 
@@ -170,7 +187,9 @@ def check_plan(
 ) -> CheckReport:
     """The report of the kind's checker."""
     if plan is None and kind.plan is not None and kind.kind not in JUDGED_BY_SCHEDULE:
-        return CheckReport((violation("plan", problem.name, "there is no plan to check"),))
+        return CheckReport(
+            (violation("plan", problem.name, "there is no plan to check"),)
+        )
     judge: Checker[Problem, object] = load_target(kind.check)
     return judge(problem, plan, schedule)
 
@@ -186,7 +205,9 @@ def simulate(source: Any, plan: object, **options: object) -> Simulation:
     problem = load(source)
     kind = registry.kind_of_problem(problem)
     if kind.simulate is None:
-        raise errors.UsageError(f"{kind.kind} has no simulator: it is one decision, not a schedule")
+        raise errors.UsageError(
+            f"{kind.kind} has no simulator: it is one decision, not a schedule"
+        )
     found = plan_of(kind, plan_in(plan))
     if found is None:
         raise errors.UsageError("there is no plan to simulate")
@@ -241,7 +262,9 @@ def solve(
     chosen = registry.settings_for(spec, settings or {})
     start, left_out = _start(kind, problem, warm_start)
     incumbents = Incumbents(deadline, listener=progress, maximise=kind.sense == "max")
-    request = SolveRequest(options, deadline, chosen, start, incumbents, measure=measure)
+    request = SolveRequest(
+        options, deadline, chosen, start, incumbents, measure=measure
+    )
     try:
         outcome, notes = _run(kind, spec, problem, request, named=solver is not None)
     except errors.NotApplicableError as error:
@@ -275,7 +298,9 @@ def _result_in_time(
         try:
             checked = _ended_before("the plan was checked")
             with cut_off(processor_seconds_left(request.deadline), checked):
-                return _result(replace(kind, simulate=None), spec, problem, request, stated, notes)
+                return _result(
+                    replace(kind, simulate=None), spec, problem, request, stated, notes
+                )
         except errors.OutOfTime as error:
             notes = [*notes, str(error)]
     nothing: Outcome[Any] = Outcome(None, stop=StopReason.TIME)
@@ -295,7 +320,9 @@ def _ended_in_time(spec: SolverSpec, request: SolveRequest) -> Iterator[None]:
     """
     deadline, limit = request.deadline, request.options.time_limit_seconds
     if spec.own:
-        message = f"did not return within its time limit of {limit:g} s" if limit else ""
+        message = (
+            f"did not return within its time limit of {limit:g} s" if limit else ""
+        )
         with cut_off(deadline.with_overtime().remaining(), message, wall_clock=True):
             yield
         return
@@ -312,11 +339,17 @@ def _start(kind: KindSpec, problem: Problem, given: object) -> tuple[object, lis
     if start is None or kind.kind in JUDGED_BY_SCHEDULE:
         return start, []
     broken = check_plan(kind, problem, start, None).violations
-    return (None, [f"the warm start is left out: {broken[0]}"]) if broken else (start, [])
+    return (
+        (None, [f"the warm start is left out: {broken[0]}"]) if broken else (start, [])
+    )
 
 
 def _run(
-    kind: KindSpec, spec: SolverSpec, problem: Problem, request: SolveRequest, named: bool
+    kind: KindSpec,
+    spec: SolverSpec,
+    problem: Problem,
+    request: SolveRequest,
+    named: bool,
 ) -> tuple[Outcome, list[str]]:
     """Run the solver; on interruption answer with the best plan so far.
 
@@ -346,7 +379,9 @@ def _run(
         note = failure(spec, error)
         if named:
             return replace(_best(best, StopReason.FINISHED), failed=True), [note]
-        return _answered_instead(kind, spec, problem, request, note, StopReason.FALLBACK)
+        return _answered_instead(
+            kind, spec, problem, request, note, StopReason.FALLBACK
+        )
 
 
 def _answered_instead(
@@ -365,21 +400,28 @@ def _answered_instead(
     if kind.fallback is None or kind.fallback == spec.name:
         return unanswered, [note]
     fallback = registry.solver(kind.fallback, kind)
-    settings, until = registry.settings_for(fallback, {}), request.deadline.with_overtime()
+    settings, until = (
+        registry.settings_for(fallback, {}),
+        request.deadline.with_overtime(),
+    )
     plain = replace(request, settings=settings, start=None, deadline=until)
     try:
         with _ended_in_time(fallback, plain):
             outcome = _call(kind, fallback, problem, plain)
     except (errors.NotApplicableError, errors.OutOfTime) as second:
         return unanswered, [note, f"{fallback.name}: {second}"]
-    return replace(outcome, stop=StopReason.FALLBACK), [f"{note}; answered by {fallback.name}"]
+    return replace(outcome, stop=StopReason.FALLBACK), [
+        f"{note}; answered by {fallback.name}"
+    ]
 
 
 def _best(found: Incumbents, stop: StopReason) -> Outcome:
     return Outcome(found.plan, found.bound, stop, objective_name=found.objective_name)
 
 
-def _call(kind: KindSpec, spec: SolverSpec, problem: Problem, request: SolveRequest) -> Outcome:
+def _call(
+    kind: KindSpec, spec: SolverSpec, problem: Problem, request: SolveRequest
+) -> Outcome:
     policy = load_target(spec.policy)(request.settings) if spec.policy else None
     run: SolverFunction[Problem, Any, Any] = load_target(spec.target)
     asked = replace(request, policy=policy)
@@ -393,7 +435,9 @@ def _call(kind: KindSpec, spec: SolverSpec, problem: Problem, request: SolveRequ
     if not isinstance(answer, Outcome):
         notes = (f"{spec.name} returned None, no plan",) if answer is None else ()
         return Outcome(plan_of(kind, answer, plan), notes=notes)
-    return replace(answer, plan=plan_of(kind, answer.plan, plan)) if spec.own else answer
+    return (
+        replace(answer, plan=plan_of(kind, answer.plan, plan)) if spec.own else answer
+    )
 
 
 def _result(
@@ -424,7 +468,9 @@ def _result(
         "objective_name": outcome.objective_name or kind.objective_name,
         "bound": outcome.bound,
         "measure": measure_of(kind, request.measure).name,
-        "trace": tuple(row for row in request.incumbents.trace if math.isfinite(row[1])),
+        "trace": tuple(
+            row for row in request.incumbents.trace if math.isfinite(row[1])
+        ),
     }
     if outcome.plan is None and outcome.simulation is None:
         values["bound"] = within_limits(
@@ -434,7 +480,9 @@ def _result(
         if outcome.failed:
             status = Status.ERROR
         metrics = by_measure(request.measure, values)
-        return Result(status=status, notes=(*outcome.notes, *notes), metrics=metrics, **values)
+        return Result(
+            status=status, notes=(*outcome.notes, *notes), metrics=metrics, **values
+        )
     return _checked(kind, problem, request, outcome, notes, values)
 
 
@@ -468,26 +516,38 @@ def _checked(
     if values["solver"] != policy:
         violations += report.excused
     name = values["objective_name"]
-    if simulation is None and name not in report.objectives and kind.objective_name != name:
+    if (
+        simulation is None
+        and name not in report.objectives
+        and kind.objective_name != name
+    ):
         # Without a replay only the plan can be measured, and a bound of another measure does not apply.
         name = values["objective_name"] = kind.objective_name
         values["bound"] = None
     values["bound"] = within_limits(kind, name, values["bound"], report)
     metrics |= by_measure(request.measure, values)
     name = values["objective_name"]
-    if name != (request.incumbents.objective_name or outcome.objective_name or kind.objective_name):
+    if name != (
+        request.incumbents.objective_name
+        or outcome.objective_name
+        or kind.objective_name
+    ):
         values["trace"] = ()  # its values are of another objective
     sense = sense_of(kind, name)
     objective = report.objectives.get(name, metrics.get(name))
     objective = float(objective) if isinstance(objective, bool) else objective
-    if objective is not None and not (is_number(objective) and math.isfinite(objective)):
+    if objective is not None and not (
+        is_number(objective) and math.isfinite(objective)
+    ):
         objective = None
     bound = None
     if not is_reference(kind, policy):
         bound = _bound(kind, problem, deadline, values, objective, metrics)
         bound = within_limits(kind, name, bound, report)
     wrong = [] if failure is None else [failure]
-    wrong += [f"{COUNTED_VIOLATIONS} {len(violations)} violation(s)"] if violations else []
+    wrong += (
+        [f"{COUNTED_VIOLATIONS} {len(violations)} violation(s)"] if violations else []
+    )
     bad = bool(wrong) or outcome.failed
     status = Status.ERROR if bad else Status.FEASIBLE
     if violations:
@@ -495,17 +555,25 @@ def _checked(
     gap = relative_gap(objective, bound, sense)
     if not bad and objective is not None and bound is not None:
         past = past_bound(sense, objective, bound, report.rounding)
-        status, wrong = _standing(past, proves(sense, objective, bound), objective, bound)
+        status, wrong = _standing(
+            past, proves(sense, objective, bound), objective, bound
+        )
         if wrong and status is Status.FEASIBLE:
             bound = gap = None
         gap = 0.0 if status is Status.OPTIMAL else gap
     values |= {"bound": bound, "simulate_seconds": deadline.elapsed() - begun}
     return Result(
-        status=status, objective=objective, gap=gap, metrics=metrics,
-        violations=violations, notes=(*outcome.notes, *notes, *wrong),
+        status=status,
+        objective=objective,
+        gap=gap,
+        metrics=metrics,
+        violations=violations,
+        notes=(*outcome.notes, *notes, *wrong),
         settings=beyond(kind, problem, outcome.plan, schedule),
-        plan=plan_dict(outcome.plan), schedule=schedule, **values,
-    )  # fmt: skip
+        plan=plan_dict(outcome.plan),
+        schedule=schedule,
+        **values,
+    )
 
 
 def _standing(
@@ -517,7 +585,9 @@ def _standing(
     if past > SOLVER_TOLERANCE:
         return Status.ERROR, [f"bound {bound!r} contradicts the plan's {objective!r}"]
     # A backend's absolute tolerance: more than values this small can bear.
-    return Status.FEASIBLE, [f"bound {bound!r} of {objective!r} is rounding and left out"]
+    return Status.FEASIBLE, [
+        f"bound {bound!r} of {objective!r} is rounding and left out"
+    ]
 
 
 def _bound(

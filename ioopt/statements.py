@@ -77,20 +77,31 @@ def false_statements(
 def unjudged(kind: KindSpec, data: Mapping[str, Any], report: CheckReport) -> list[str]:
     """Names of stated metrics (and of a stated objective) that the report says nothing about."""
     known = {*report.metrics, *report.objectives, *report.ranges}
-    stated = [name for name, value in (data.get("metrics") or {}).items() if value is not None]
+    stated = [
+        name for name, value in (data.get("metrics") or {}).items() if value is not None
+    ]
     if data.get("objective") is not None:
         stated.append(data.get("objective_name") or kind.objective_name)
     return sorted({*report.unjudged, *(name for name in stated if name not in known)})
 
 
 def unproven(
-    kind: KindSpec, data: Mapping[str, Any], report: CheckReport, known: Mapping[str, Known]
+    kind: KindSpec,
+    data: Mapping[str, Any],
+    report: CheckReport,
+    known: Mapping[str, Known],
 ) -> bool:
     """Whether *data* states a bound that neither the checker nor what is known of the instance proves."""
-    measure, bound = data.get("objective_name") or kind.objective_name, data.get("bound")
+    measure, bound = (
+        data.get("objective_name") or kind.objective_name,
+        data.get("bound"),
+    )
     if bound is None:
         return False
-    proven = [report.limits.get(measure), report.metrics.get(kind.bound_metrics.get(measure, ""))]
+    proven = [
+        report.limits.get(measure),
+        report.metrics.get(kind.bound_metrics.get(measure, "")),
+    ]
     proven.append(known[measure].bound if measure in known else None)
     sense = sense_of(kind, measure)
     return all(
@@ -99,18 +110,29 @@ def unproven(
     )
 
 
-def _names(kind: KindSpec, problem: Any, data: Mapping[str, Any]) -> Iterator[Violation]:
-    for key, true in (("instance", problem.name), ("family", kind.family), ("kind", kind.kind)):
+def _names(
+    kind: KindSpec, problem: Any, data: Mapping[str, Any]
+) -> Iterator[Violation]:
+    for key, true in (
+        ("instance", problem.name),
+        ("family", kind.family),
+        ("kind", kind.kind),
+    ):
         stated = data.get(key)
         if stated is not None and stated != true:
             yield violation(
-                key, str(stated), f"the result is of another {key}; this one is {true!r}"
+                key,
+                str(stated),
+                f"the result is of another {key}; this one is {true!r}",
             )
 
 
 def is_reference(kind: KindSpec, policy: str | None) -> bool:
     """Whether *policy* breaks a rule of the machine, as a mark to measure against."""
-    return any(row.name == policy and REFERENCE in row.abilities for row in solvers_for(kind.kind))
+    return any(
+        row.name == policy and REFERENCE in row.abilities
+        for row in solvers_for(kind.kind)
+    )
 
 
 def _solver(kind: KindSpec, data: Mapping[str, Any]) -> Iterator[Violation]:
@@ -132,18 +154,25 @@ def _solver(kind: KindSpec, data: Mapping[str, Any]) -> Iterator[Violation]:
         return
     row = rows[name]
     own = {"policy": name, "top": False} | dict(row.fixed)
-    if policy is None or (policy, plan.get("top") or False) == (own["policy"], own["top"]):
+    if policy is None or (policy, plan.get("top") or False) == (
+        own["policy"],
+        own["top"],
+    ):
         return
     # `auto` and the exact ones answer with another's plan where that is better, a late one with the cheapest.
     late = data.get("stop") in (StopReason.FALLBACK, StopReason.TIME)
-    if is_reference(kind, policy) or not (row.policy is None or EXACT in row.abilities or late):
+    if is_reference(kind, policy) or not (
+        row.policy is None or EXACT in row.abilities or late
+    ):
         yield violation("solver", name, f"its plan is of another policy, {policy}")
 
 
 def _ended(kind: KindSpec, data: Mapping[str, Any]) -> Iterator[Violation]:
     """A result that says of itself that it is wrong is; its measure is one of the kind."""
     if data.get("violations"):
-        yield violation("violations", len(data["violations"]), "are stated by the result itself")
+        yield violation(
+            "violations", len(data["violations"]), "are stated by the result itself"
+        )
     if data.get("status") == Status.ERROR:
         yield violation("status", "error", "the result is none")
     if data.get("status") == Status.NOT_APPLICABLE:
@@ -154,20 +183,30 @@ def _ended(kind: KindSpec, data: Mapping[str, Any]) -> Iterator[Violation]:
 
 
 def false_settings(
-    told: Mapping[str, Any], expected: Mapping[str, Any], stated: Mapping[str, Any] | None
+    told: Mapping[str, Any],
+    expected: Mapping[str, Any],
+    stated: Mapping[str, Any] | None,
 ) -> Iterator[Violation]:
     """What a result says of the question beyond its instance, held against what was asked for."""
     for key in sorted({*told, *expected}):
         if told.get(key) != expected.get(key):
             text = "is not what the instance says"
-            text += f"; --set {key}={told[key]} checks it all the same" if key in told else ""
+            text += (
+                f"; --set {key}={told[key]} checks it all the same"
+                if key in told
+                else ""
+            )
             if key in expected:
                 text = f"{expected[key]!r} was asked for"
-            yield violation("settings", f"{key}={told.get(key, 'as in the instance')}", text)
+            yield violation(
+                "settings", f"{key}={told.get(key, 'as in the instance')}", text
+            )
     for key, value in (stated or {}).items():
         if not same(value, told.get(key)):
             yield violation(
-                "settings", key, f"states {_short(value)}, which plan and schedule do not"
+                "settings",
+                key,
+                f"states {_short(value)}, which plan and schedule do not",
             )
 
 
@@ -179,12 +218,18 @@ def false_schedule(
     Parts with an ``id`` are matched by it. What is not stated is not compared, but no such part is left out.
     """
     if isinstance(stated, Mapping) and isinstance(true, Mapping):
-        for key in (key for key in stated if key in true):  # others are the writer's own
-            if found := false_schedule(stated[key], true[key], rounding, f"{where}.{key}"):
+        for key in (
+            key for key in stated if key in true
+        ):  # others are the writer's own
+            if found := false_schedule(
+                stated[key], true[key], rounding, f"{where}.{key}"
+            ):
                 return found
         return []
     if isinstance(stated, list) and isinstance(true, (list, tuple)):
-        named = all(isinstance(part, Mapping) and "id" in part for part in (*stated, *true))
+        named = all(
+            isinstance(part, Mapping) and "id" in part for part in (*stated, *true)
+        )
         parts: Iterable[tuple[Any, Any]] = zip(stated, true)
         if named:
             known = {str(part["id"]): part for part in true}
@@ -202,7 +247,9 @@ def false_schedule(
     return [violation("replay", where, text)]
 
 
-def _objective(kind: KindSpec, data: Mapping[str, Any], report: CheckReport) -> Iterator[Violation]:
+def _objective(
+    kind: KindSpec, data: Mapping[str, Any], report: CheckReport
+) -> Iterator[Violation]:
     measure = data.get("objective_name") or kind.objective_name
     stated, true = data.get("objective"), true_objective(measure, report)
     if true is None:
@@ -212,7 +259,9 @@ def _objective(kind: KindSpec, data: Mapping[str, Any], report: CheckReport) -> 
         named = data.get("objective_name") not in (None, kind.objective_name)
         if not report.violations and (stated is not None or named):
             known = ", ".join(sorted({*report.objectives, kind.objective_name}))
-            yield violation("objective", measure, f"is no measure of this plan; it has {known}")
+            yield violation(
+                "objective", measure, f"is no measure of this plan; it has {known}"
+            )
     elif stated is not None and not same(stated, true, report.rounding):
         text = f"the result says {stated!r}, the plan gives {true!r}"
         yield violation("objective", measure, text, abs(stated - true))
@@ -240,7 +289,9 @@ def _bound_statements(
             yield name, measure, metrics[name]
 
 
-def _bound_metrics(kind: KindSpec, own: str, report: CheckReport) -> Iterator[tuple[str, str]]:
+def _bound_metrics(
+    kind: KindSpec, own: str, report: CheckReport
+) -> Iterator[tuple[str, str]]:
     """Yield the metrics that bound a measure of the kind and are not recomputed, and the measure.
 
     *own* is the measure that the result's solver minimised or maximised.
@@ -255,7 +306,10 @@ def _bound_metrics(kind: KindSpec, own: str, report: CheckReport) -> Iterator[tu
 
 
 def _bounds(
-    kind: KindSpec, data: Mapping[str, Any], report: CheckReport, known: Mapping[str, Known]
+    kind: KindSpec,
+    data: Mapping[str, Any],
+    report: CheckReport,
+    known: Mapping[str, Known],
 ) -> Iterator[Violation]:
     """No bound passes the plan at hand or the best one known, nor what the instance alone tells."""
     own = data.get("objective_name") or kind.objective_name
@@ -263,29 +317,41 @@ def _bounds(
     for name in dict.fromkeys(name for name, _ in _bound_metrics(kind, own, report)):
         value = stated.get(name)
         if value is not None and not is_number(value):
-            yield violation("metric", name, f"bounds a measure, and {_short(value)} is no number")
+            yield violation(
+                "metric", name, f"bounds a measure, and {_short(value)} is no number"
+            )
     for name, measure, bound in _bound_statements(kind, data, report):
         sense, true = sense_of(kind, measure), true_objective(measure, report)
         side = "below" if sense == "max" else "above"
         best = known[measure].best if measure in known else None
         limit = report.limits.get(measure)
         comparisons = (
-            (true, bound, f"lies {side} the objective {true!r}, which is {sense}imised"),
+            (
+                true,
+                bound,
+                f"lies {side} the objective {true!r}, which is {sense}imised",
+            ),
             (best, bound, f"lies {side} {best!r}, which {BEST_KNOWN} reaches"),
             (bound, limit, f"says less than the instance alone, which tells {limit!r}"),
         )
         for reached, passed, text in comparisons:
             past = past_bound(sense, reached, passed, report.rounding)
             if past is not None:
-                rule, item = ("bound", repr(bound)) if name == "bound" else ("metric", name)
+                rule, item = (
+                    ("bound", repr(bound)) if name == "bound" else ("metric", name)
+                )
                 yield violation(rule, item, text, past)
                 break
 
 
-def _status(kind: KindSpec, data: Mapping[str, Any], report: CheckReport) -> Iterator[Violation]:
+def _status(
+    kind: KindSpec, data: Mapping[str, Any], report: CheckReport
+) -> Iterator[Violation]:
     """The status is what the recomputed objective and the stated bound come to."""
     measure = data.get("objective_name") or kind.objective_name
-    status, objective, bound = (data.get(key) for key in ("status", "objective", "bound"))
+    status, objective, bound = (
+        data.get(key) for key in ("status", "objective", "bound")
+    )
     true, sense = true_objective(measure, report), sense_of(kind, measure)
     past = past_bound(sense, true, bound, report.rounding)
     proven = past is None and _meets(sense, true, bound)
@@ -304,10 +370,14 @@ def _status(kind: KindSpec, data: Mapping[str, Any], report: CheckReport) -> Ite
 
 def _meets(sense: str, objective: float | None, bound: float | None) -> bool:
     """Whether both are known and *bound* proves *objective*."""
-    return objective is not None and bound is not None and proves(sense, objective, bound)
+    return (
+        objective is not None and bound is not None and proves(sense, objective, bound)
+    )
 
 
-def _gap(kind: KindSpec, data: Mapping[str, Any], report: CheckReport) -> Iterator[Violation]:
+def _gap(
+    kind: KindSpec, data: Mapping[str, Any], report: CheckReport
+) -> Iterator[Violation]:
     """The gap is that of the recomputed objective and the stated bound, or 0 where this proves it."""
     measure = data.get("objective_name") or kind.objective_name
     gap, bound = data.get("gap"), data.get("bound")
@@ -324,25 +394,35 @@ def _gap(kind: KindSpec, data: Mapping[str, Any], report: CheckReport) -> Iterat
         yield violation("gap", repr(gap), f"the objective and the bound give {apart!r}")
 
 
-def _trace(kind: KindSpec, data: Mapping[str, Any], report: CheckReport) -> Iterator[Violation]:
+def _trace(
+    kind: KindSpec, data: Mapping[str, Any], report: CheckReport
+) -> Iterator[Violation]:
     """No plan on the way was better than the answer."""
     measure = data.get("objective_name") or kind.objective_name
     true, sense = true_objective(measure, report), sense_of(kind, measure)
     for seconds, value in data.get("trace") or ():
-        past = past_bound("min" if sense == "max" else "max", true, value, report.rounding)
+        past = past_bound(
+            "min" if sense == "max" else "max", true, value, report.rounding
+        )
         if past is not None:
             yield violation(
-                "trace", f"{seconds:g} s", f"{value!r} is better than the answer, {true!r}"
+                "trace",
+                f"{seconds:g} s",
+                f"{value!r} is better than the answer, {true!r}",
             )
             return
 
 
-def false_metrics(stated: Mapping[str, Any], report: CheckReport) -> Iterator[Violation]:
+def false_metrics(
+    stated: Mapping[str, Any], report: CheckReport
+) -> Iterator[Violation]:
     """One violation for every metric of *stated* that the report contradicts."""
     known = {**report.objectives, **report.metrics}
     for name, value in stated.items():
         if name in known and not same(value, known[name], report.rounding):
-            text = f"the result says {_short(value)}, the plan gives {_short(known[name])}"
+            text = (
+                f"the result says {_short(value)}, the plan gives {_short(known[name])}"
+            )
             yield violation("metric", name, text)
         elif name in report.ranges and value is not None:
             low, high = report.ranges[name]
@@ -364,13 +444,19 @@ def same(stated: Any, true: Any, rounding: float = 0.0) -> bool:
     Whole numbers must be equal, others agree within ``RELATIVE`` of their size or *rounding*.
     """
     if isinstance(true, Mapping):
-        if not isinstance(stated, Mapping) or stated.keys() != {str(key) for key in true}:
+        if not isinstance(stated, Mapping) or stated.keys() != {
+            str(key) for key in true
+        }:
             return False
-        return all(same(stated[str(key)], value, rounding) for key, value in true.items())
+        return all(
+            same(stated[str(key)], value, rounding) for key, value in true.items()
+        )
     if isinstance(true, (list, tuple)):
         if not isinstance(stated, (list, tuple)) or len(stated) != len(true):
             return False
-        return all(same(one, other, rounding) for one, other in zip(stated, true, strict=True))
+        return all(
+            same(one, other, rounding) for one, other in zip(stated, true, strict=True)
+        )
     if not is_number(true) or not is_number(stated):
         return type(stated) is type(true) and bool(stated == true)
     if isinstance(true, int):

@@ -47,7 +47,9 @@ def render(
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(headers)
-        writer.writerows([["" if cell is None else cell for cell in row] for row in rows])
+        writer.writerows(
+            [["" if cell is None else cell for cell in row] for row in rows]
+        )
         return out.getvalue()
     limit = EVERYTHING if width is None or form == "markdown" else width
     count = fitting(headers, rows, limit, keep) if limit < EVERYTHING else len(headers)
@@ -56,7 +58,9 @@ def render(
     return "\n".join(line.rstrip() for line in lines if line.strip()) + "\n"
 
 
-def fitting(headers: Sequence[str], rows: Sequence[Row], width: int, keep: int | None) -> int:
+def fitting(
+    headers: Sequence[str], rows: Sequence[Row], width: int, keep: int | None
+) -> int:
     """How many of the columns, *keep* at least, fit into *width*."""
     count = len(headers)
     while keep is not None and count > keep:
@@ -82,7 +86,10 @@ def _table(headers: Sequence[str], rows: Sequence[Row], form: Form, wrap: int) -
         numeric = all(NUMERIC.fullmatch(show(row[k])) for row in rows)
         folded = not markdown and k >= len(headers) - wrap
         table.add_column(
-            header, justify="right" if numeric else "left", no_wrap=not folded, overflow="ellipsis"
+            header,
+            justify="right" if numeric else "left",
+            no_wrap=not folded,
+            overflow="ellipsis",
         )
     for row in rows:
         table.add_row(*(Text(show(cell)) for cell in row))
@@ -101,8 +108,11 @@ def say(text: str) -> None:
     """One remark on standard error; on a terminal, and where COLUMNS is set, it does not wrap."""
     if sys.stderr.isatty() or "COLUMNS" in os.environ:
         text = textwrap.fill(
-            text, terminal_width(), subsequent_indent="  ", break_on_hyphens=False,
-        )  # fmt: skip
+            text,
+            terminal_width(),
+            subsequent_indent="  ",
+            break_on_hyphens=False,
+        )
     print(text, file=sys.stderr)
 
 

@@ -26,7 +26,9 @@ class Interval:
     kind: str
     label: str
     rate: float | None = None
-    info: Mapping[str, str | float | int | None] = field(default_factory=dict, compare=False)
+    info: Mapping[str, str | float | int | None] = field(
+        default_factory=dict, compare=False
+    )
 
     @property
     def duration(self) -> float:
@@ -93,7 +95,9 @@ def covered_seconds(spans: Iterable[tuple[float, float]]) -> float:
 
 
 def replication_timeline(
-    schedule: Mapping[str, Any], nodes: Iterable[str] = (), sizes: Mapping[str, int] | None = None
+    schedule: Mapping[str, Any],
+    nodes: Iterable[str] = (),
+    sizes: Mapping[str, int] | None = None,
 ) -> Timeline:
     """Of the ``schedule`` of a replication result, a resource a node: computing, transfers, evictions.
 
@@ -106,10 +110,18 @@ def replication_timeline(
 
     found: list[Interval] = []
     for row in schedule["tasks"]:
-        start, end, cores = row["start_seconds"], row["end_seconds"], row.get("cores", ())
-        lanes = core_runs(cores) if sizes is None else [{"core": c} for c in cores] or [{}]
+        start, end, cores = (
+            row["start_seconds"],
+            row["end_seconds"],
+            row.get("cores", ()),
+        )
+        lanes = (
+            core_runs(cores) if sizes is None else [{"core": c} for c in cores] or [{}]
+        )
         found += [
-            Interval(start, end, row["node"], "compute", row["id"], info=lane | told(row))
+            Interval(
+                start, end, row["node"], "compute", row["id"], info=lane | told(row)
+            )
             for lane in lanes
         ]
     for row in schedule["transfers"]:
@@ -120,14 +132,24 @@ def replication_timeline(
             rate = sizes[file] / (end - start) if end > start else None
             info["bytes"] = sizes[file]
         found.append(
-            Interval(start, end, target or source, kind, file, rate, info | {"source": source})
+            Interval(
+                start,
+                end,
+                target or source,
+                kind,
+                file,
+                rate,
+                info | {"source": source},
+            )
         )
     marks = [
         Interval(row["seconds"], row["seconds"], row["node"], "eviction", row["file"])
         for row in schedule["evictions"]
     ]
     names = {item.resource for item in [*found, *marks]}
-    return Timeline.of(found, nodes or sorted(names, key=lambda name: (len(name), name)), marks)
+    return Timeline.of(
+        found, nodes or sorted(names, key=lambda name: (len(name), name)), marks
+    )
 
 
 def core_runs(cores: Sequence[int]) -> list[dict[str, int]]:
@@ -168,8 +190,16 @@ def _spans(job: Mapping[str, Any], name: str, closely: bool) -> Iterator[Interva
         return
     for phase in (phase for phase in job["io"] if phase["request_seconds"] is not None):
         label = f"{name} phase {phase['phase']}" if closely else name
-        finish = job["end_seconds"] if phase["finish_seconds"] is None else phase["finish_seconds"]
-        grant = finish if phase["first_grant_seconds"] is None else phase["first_grant_seconds"]
+        finish = (
+            job["end_seconds"]
+            if phase["finish_seconds"] is None
+            else phase["finish_seconds"]
+        )
+        grant = (
+            finish
+            if phase["first_grant_seconds"] is None
+            else phase["first_grant_seconds"]
+        )
         spans = (closely and phase.get("rates")) or [(grant, finish, None)]
         parts = [(phase["request_seconds"], "compute", None)]
         for since, until, rate in spans:

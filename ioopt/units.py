@@ -16,15 +16,32 @@ from ioopt.errors import UsageError
 
 _PREFIXES = {
     "": 1,
-    "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "p": 10**15,
-    "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40, "pi": 2**50,
-}  # fmt: skip
+    "k": 10**3,
+    "m": 10**6,
+    "g": 10**9,
+    "t": 10**12,
+    "p": 10**15,
+    "ki": 2**10,
+    "mi": 2**20,
+    "gi": 2**30,
+    "ti": 2**40,
+    "pi": 2**50,
+}
 _DATA_UNIT = re.compile(r"((?:[kmgtpKMGTP][iI]?)?)(B|b|bits?)")
-_KNOWN_DATA = "B, kB, MB, GB, TB, PB, KiB, MiB, GiB, TiB, PiB (B is bytes; b, as in Mb, is bits)"
+_KNOWN_DATA = (
+    "B, kB, MB, GB, TB, PB, KiB, MiB, GiB, TiB, PiB (B is bytes; b, as in Mb, is bits)"
+)
 _TIME_UNITS: dict[str, int | Fraction] = {
-    "": 1, "s": 1, "ns": Fraction(1, 10**9), "us": Fraction(1, 10**6), "ms": Fraction(1, 1000),
-    "m": 60, "min": 60, "h": 3600, "d": 86400,
-}  # fmt: skip
+    "": 1,
+    "s": 1,
+    "ns": Fraction(1, 10**9),
+    "us": Fraction(1, 10**6),
+    "ms": Fraction(1, 1000),
+    "m": 60,
+    "min": 60,
+    "h": 3600,
+    "d": 86400,
+}
 EXACT_INTEGERS = 2.0**53
 """Below this, a float without a fraction is the whole number that its text names."""
 
@@ -35,11 +52,15 @@ def whole(value: Any) -> Any:
     >>> whole(8e9), whole(8.5)
     (8000000000, 8.5)
     """
-    exact_int = type(value) is float and abs(value) < EXACT_INTEGERS and value.is_integer()
+    exact_int = (
+        type(value) is float and abs(value) < EXACT_INTEGERS and value.is_integer()
+    )
     return int(value) if exact_int else value
 
 
-_QUANTITY = re.compile(r"^\s*([0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]{1,3})?)\s*([A-Za-z]*)\s*$")
+_QUANTITY = re.compile(
+    r"^\s*([0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]{1,3})?)\s*([A-Za-z]*)\s*$"
+)
 
 
 def exact(value: int | float | Fraction | str) -> Fraction:
@@ -59,9 +80,13 @@ def _amount(text: str, what: str, known: str) -> tuple[Fraction, str]:
     """The number and the unit of *text*."""
     match = _QUANTITY.match(text)
     if match is None:
-        raise UsageError(f"{what} {text[:40]!r} is not a number with a unit; known units: {known}")
+        raise UsageError(
+            f"{what} {text[:40]!r} is not a number with a unit; known units: {known}"
+        )
     if len(match.group(1)) > LONGEST_NUMBER:
-        raise UsageError(f"{what} {text[:40]!r}... has more than {LONGEST_NUMBER} digits")
+        raise UsageError(
+            f"{what} {text[:40]!r}... has more than {LONGEST_NUMBER} digits"
+        )
     return Fraction(match.group(1)), match.group(2)
 
 
@@ -74,7 +99,9 @@ def _as_float(number: Fraction, text: str, what: str) -> float:
     try:
         return float(number)
     except OverflowError:
-        raise UsageError(f"{what} {text[:40]!r} is too large: at most 1.7e308 are read") from None
+        raise UsageError(
+            f"{what} {text[:40]!r} is too large: at most 1.7e308 are read"
+        ) from None
 
 
 def _data(text: str, what: str, unit_end: str = "") -> tuple[Fraction, bool]:
@@ -136,7 +163,9 @@ def parse_seconds(text: str | int | float) -> float:
     known = ", ".join(sorted(name for name in _TIME_UNITS if name))
     number, unit = _amount(text, "time", known)
     if unit.lower() not in _TIME_UNITS:
-        raise UsageError(f"time {text[:40]!r} is not a number with a unit; known units: {known}")
+        raise UsageError(
+            f"time {text[:40]!r} is not a number with a unit; known units: {known}"
+        )
     return _as_float(number * _TIME_UNITS[unit.lower()], text, "time")
 
 
@@ -144,11 +173,19 @@ Unit = tuple[float, str]
 """How much of the basic unit it is, and its name."""
 NOISE = 1e-9
 """Seconds, bytes and shares below this are rounding, and shown as 0."""
-_TIMES = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"), (1e-3, "ms"), (1e-6, "us"))
+_TIMES = (
+    (86400.0, "d"),
+    (3600.0, "h"),
+    (60.0, "min"),
+    (1.0, "s"),
+    (1e-3, "ms"),
+    (1e-6, "us"),
+)
 _TWO_UNITS = ("d", "h", "min")
 """Units that are used from two of them on: 90 s, not 1.5 min."""
 _BYTES = tuple(
-    (1000.0**k, unit) for k, unit in zip(range(5, -1, -1), ("PB", "TB", "GB", "MB", "kB", "B"))
+    (1000.0**k, unit)
+    for k, unit in zip(range(5, -1, -1), ("PB", "TB", "GB", "MB", "kB", "B"))
 )
 _SECONDS_TOO = ("node_weighted_io_delay",)
 _PLAIN = ((1.0, ""),)
@@ -174,7 +211,9 @@ def title(name: str) -> str:
     return name.replace("_", " ")
 
 
-def column(name: str, values: Sequence[Any], unit: Unit | None = None) -> list[str | None]:
+def column(
+    name: str, values: Sequence[Any], unit: Unit | None = None
+) -> list[str | None]:
     """The values of one metric in one unit (:func:`unit_for`) with the same decimals; None stays None.
 
     >>> column("makespan_seconds", [552.752, 1350.15, None])
@@ -182,7 +221,9 @@ def column(name: str, values: Sequence[Any], unit: Unit | None = None) -> list[s
     >>> column("io_delay_seconds", [-8e-11]), column("gap_share", [0.12345])
     (['0 s'], ['0.123'])
     """
-    numbers = [abs(value) for value in values if is_number(value) and math.isfinite(value)]
+    numbers = [
+        abs(value) for value in values if is_number(value) and math.isfinite(value)
+    ]
     largest = max(numbers, default=0.0)
     units = _units(name)
     counts = units == _PLAIN and all(
@@ -193,7 +234,8 @@ def column(name: str, values: Sequence[Any], unit: Unit | None = None) -> list[s
     scale, mark = unit or unit_for(name, largest)
     after = f" {mark}" if mark else ""
     shown = [
-        _number(x / scale, largest / scale) + after if is_number(x) else show(x) for x in values
+        _number(x / scale, largest / scale) + after if is_number(x) else show(x)
+        for x in values
     ]
     return [None if value is None else text for value, text in zip(values, shown)]
 
@@ -234,7 +276,9 @@ def show(value: Any) -> str:
             return "0"
         if value.is_integer() and abs(value) < 1e15:
             return str(int(value))
-        return f"{value:.6g}" if abs(value) < 1e6 or abs(value) >= 1e15 else f"{value:.1f}"
+        return (
+            f"{value:.6g}" if abs(value) < 1e6 or abs(value) >= 1e15 else f"{value:.1f}"
+        )
     return str(value)
 
 
@@ -284,7 +328,11 @@ def time_unit(seconds: Sequence[float]) -> Unit:
     largest = max(map(abs, seconds), default=0.0)
     if largest < 1:
         return unit_for("seconds", largest)
-    return next(unit for unit in reversed(_TIMES[:4]) if largest < 1e4 * unit[0] or unit[1] == "d")
+    return next(
+        unit
+        for unit in reversed(_TIMES[:4])
+        if largest < 1e4 * unit[0] or unit[1] == "d"
+    )
 
 
 def _number(value: float, largest: float) -> str:

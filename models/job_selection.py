@@ -79,12 +79,16 @@ class Question:
             for name in job.temp:
                 counts[name] += 1
                 value += self.giga[name] / self.readers[name]
-        deleted = sum(self.giga[name] for name, n in counts.items() if n >= self.readers[name])
+        deleted = sum(
+            self.giga[name] for name, n in counts.items() if n >= self.readers[name]
+        )
         return value + self.by_deletion * deleted
 
     def classes(self) -> list[JobClass]:
         """The jobs in classes of equal needs, only as many of the most worthy as fit together."""
-        groups: dict[tuple[tuple[int, ...], frozenset[str]], list[tuple[float, int, int]]] = {}
+        groups: dict[
+            tuple[tuple[int, ...], frozenset[str]], list[tuple[float, int, int]]
+        ] = {}
         giga, readers = self.giga, self.readers
         by_priority, by_core = self.by_priority, self.by_core
         for position, job in enumerate(self.jobs):
@@ -100,7 +104,11 @@ class Question:
             groups.setdefault((job.resources, shared), []).append(row)
         found = []
         for (resources, shared), members in groups.items():
-            room = [have // need for need, have in zip(resources, self.capacities) if need > 0]
+            room = [
+                have // need
+                for need, have in zip(resources, self.capacities)
+                if need > 0
+            ]
             members.sort()
             best = members[: max(0, min(room, default=len(members)))]
             for worth, alike in groupby(best, key=itemgetter(0)):
@@ -112,7 +120,13 @@ class Question:
         """Priority, cores, bytes of temporary files, input bytes, position: the plain greedy order."""
         job = self.jobs[item.positions[0]]
         temp = sum(self.giga[name] for name in job.temp)
-        return (-job.priority, -max(job.cores, 1), -temp, -job.input_bytes, item.positions[0])
+        return (
+            -job.priority,
+            -max(job.cores, 1),
+            -temp,
+            -job.input_bytes,
+            item.positions[0],
+        )
 
     def first_fit(self, order: Sequence[JobClass]) -> tuple[int, ...]:
         """As many of each class in turn as still fit."""
@@ -139,10 +153,14 @@ class SelectionModel:
         self.step = step = SCALE / max(question.by_core, 1.0)
         self.program = program = Program("job_selection", maximise=True)
         self.counts = counts = [
-            program.whole(f"x{k}", 0, len(item.positions)) for k, item in enumerate(classes)
+            program.whole(f"x{k}", 0, len(item.positions))
+            for k, item in enumerate(classes)
         ]
         for r, capacity in enumerate(question.capacities):
-            if sum(item.resources[r] * len(item.positions) for item in classes) > capacity:
+            if (
+                sum(item.resources[r] * len(item.positions) for item in classes)
+                > capacity
+            ):
                 terms = [(at, item.resources[r]) for at, item in zip(counts, classes)]
                 program.add(f"capacity_{r}", terms, most=capacity)
         users: dict[str, list[Term]] = {}
@@ -152,7 +170,9 @@ class SelectionModel:
                 users.setdefault(name, []).append((count, 1))
         for name, which in users.items():
             deleted = program.binary(f"deleted_{name}")
-            program.add(f"last_{name}", [*which, (deleted, -question.readers[name])], least=0)
+            program.add(
+                f"last_{name}", [*which, (deleted, -question.readers[name])], least=0
+            )
             worth = question.by_deletion * question.giga[name]
             program.objective[deleted] = round(step * worth)
         # rounding moves every term by at most half a step
@@ -191,8 +211,13 @@ class CapacityModel:
         ]
         self.unit = max(map(abs, self.worths), default=0.0) or 1.0
         self.program = program = Program("job_capacities", maximise=True)
-        counts = [program.real(f"x{k}", 0, len(item.positions)) for k, item in enumerate(classes)]
-        program.objective = dict(zip(counts, (worth / self.unit for worth in self.worths)))
+        counts = [
+            program.real(f"x{k}", 0, len(item.positions))
+            for k, item in enumerate(classes)
+        ]
+        program.objective = dict(
+            zip(counts, (worth / self.unit for worth in self.worths))
+        )
         for r, capacity in enumerate(question.capacities):
             total = sum(item.resources[r] * len(item.positions) for item in classes)
             # a resource of which there is none is not needed by any class that is left

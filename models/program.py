@@ -44,7 +44,9 @@ class Row(NamedTuple):
 class Program:
     """Variables by position, rows, and an objective to be minimised (or maximised)."""
 
-    def __init__(self, name: str, *, maximise: bool = False, unit: Fraction = Fraction(1)) -> None:
+    def __init__(
+        self, name: str, *, maximise: bool = False, unit: Fraction = Fraction(1)
+    ) -> None:
         self.name, self.maximise, self.unit = name, maximise, unit
         self.variables: list[Variable] = []
         self.rows: list[Row] = []
@@ -69,11 +71,14 @@ class Program:
         self.variables.append(Variable(name, least, most, "time"))
         return len(self.variables) - 1
 
-    def hold(self, at: int, least: Number | None = None, most: Number | None = None) -> None:
+    def hold(
+        self, at: int, least: Number | None = None, most: Number | None = None
+    ) -> None:
         """Give a variable other limits (None: as before)."""
         old = self.variables[at]
         self.variables[at] = old._replace(
-            least=old.least if least is None else least, most=old.most if most is None else most
+            least=old.least if least is None else least,
+            most=old.most if most is None else most,
         )
 
     def add(
@@ -123,7 +128,9 @@ class Program:
 
         same = Program(self.name, maximise=self.maximise)
         same.variables = [
-            Variable(item.name, float(item.least * unit), None, "real") if at in times else item
+            Variable(item.name, float(item.least * unit), None, "real")
+            if at in times
+            else item
             for at, item in enumerate(self.variables)
         ]
         same.rows = [

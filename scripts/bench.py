@@ -28,13 +28,16 @@ MODULES = {
 def main() -> None:
     """Run the benchmarks named on the command line."""
     parser = argparse.ArgumentParser(
-        prog="bench.py", description="Benchmarks; each prints its figures side by side from one run.",
+        prog="bench.py",
+        description="Benchmarks; each prints its figures side by side from one run.",
         epilog="IOOPT_BEFORE=FOLDER[:PYTHON] sets another checkout beside this one (sweeps, "
         "speeds). Quote ratios, not single times.",
-    )  # fmt: skip
+    )
     names = sorted([*MODULES, *sweeps.names(), *speed.GROUPS])
     parser.add_argument("name", nargs="*", metavar="NAME", help="none: list them")
-    parser.add_argument("--quick", action="store_true", help="smaller sizes, minutes at most")
+    parser.add_argument(
+        "--quick", action="store_true", help="smaller sizes, minutes at most"
+    )
     parser.add_argument(
         "--keep", metavar="FOLDER", help="of the stores of a sweep, which goes on there"
     )
@@ -42,7 +45,9 @@ def main() -> None:
     if not given.name:
         print("\n".join(names))
     if unknown := set(given.name) - set(names):
-        parser.error(f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(names)}")
+        parser.error(
+            f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(names)}"
+        )
     for name in given.name:
         if name in MODULES:
             importlib.import_module(MODULES[name]).main(given.quick)

@@ -29,15 +29,32 @@ changing a solver name another store. Without --quick the page is docs/reproduct
 
 def main() -> None:
     """Reproduce the papers named on the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], epilog=EXPLAINED)
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0], epilog=EXPLAINED
+    )
     parser.add_argument("paper", choices=[*PAPERS, "all"])
-    parser.add_argument("--quick", action="store_true", help="smaller sizes, minutes at most")
-    parser.add_argument("--store", default="reproduction.sqlite", metavar="RUNS.sqlite",
-                        help="where the runs go, and what is there already (%(default)s)")  # fmt: skip
-    parser.add_argument("--output", type=Path, metavar="PAGE.md", help="the page to write")
-    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, metavar="N",
-                        help="worker processes on this machine (default: number of cores)")  # fmt: skip
-    parser.add_argument("--scheduler", metavar="tcp://...", help="a dask scheduler to use instead")
+    parser.add_argument(
+        "--quick", action="store_true", help="smaller sizes, minutes at most"
+    )
+    parser.add_argument(
+        "--store",
+        default="reproduction.sqlite",
+        metavar="RUNS.sqlite",
+        help="where the runs go, and what is there already (%(default)s)",
+    )
+    parser.add_argument(
+        "--output", type=Path, metavar="PAGE.md", help="the page to write"
+    )
+    parser.add_argument(
+        "--workers",
+        type=int,
+        default=os.cpu_count() or 1,
+        metavar="N",
+        help="worker processes on this machine (default: number of cores)",
+    )
+    parser.add_argument(
+        "--scheduler", metavar="tcp://...", help="a dask scheduler to use instead"
+    )
     arguments = parser.parse_args()
     sys.path[:0] = [str(HERE), str(ROOT)]
     chosen = list(PAPERS) if arguments.paper == "all" else [arguments.paper]
@@ -52,7 +69,9 @@ def main() -> None:
         raise SystemExit(getattr(error, "exit_code", 2)) from None
 
 
-def _reproduce(papers: list[str], arguments: argparse.Namespace, page: Path | None) -> None:
+def _reproduce(
+    papers: list[str], arguments: argparse.Namespace, page: Path | None
+) -> None:
     """Run each paper's module on the store, keep what it came to, write the page."""
     from papers.claims import within
     from papers.page import COLUMNS, cells, claims_of, conclusion, counted, write_page
@@ -60,7 +79,9 @@ def _reproduce(papers: list[str], arguments: argparse.Namespace, page: Path | No
     from ioopt.campaign.study import open_campaign
     from ioopt.tables import render
 
-    with open_campaign(arguments.store, arguments.workers, arguments.scheduler) as campaign:
+    with open_campaign(
+        arguments.store, arguments.workers, arguments.scheduler
+    ) as campaign:
         for paper in papers:
             begun = time.monotonic()
             study = campaign.study(paper)
@@ -68,8 +89,13 @@ def _reproduce(papers: list[str], arguments: argparse.Namespace, page: Path | No
                 module = importlib.import_module(f"papers.{paper}")
                 found = conclusion(module, arguments.quick, study)
             rows, notes = claims_of(found), "\n".join(found["notes"])
-            print(f"\n{found['sizes']}\n\n{render(COLUMNS, cells(rows))}\n{notes}", flush=True)
-            campaign.store.conclude(paper, "quick" if arguments.quick else "full", found)
+            print(
+                f"\n{found['sizes']}\n\n{render(COLUMNS, cells(rows))}\n{notes}",
+                flush=True,
+            )
+            campaign.store.conclude(
+                paper, "quick" if arguments.quick else "full", found
+            )
             print(f"\n{paper}: {counted(row for row in rows if not row.own)}")
             print(
                 f"{paper}: {len(rows)} claims from {study.num_values} runs ({study.num_run} of them "

@@ -62,14 +62,18 @@ def export_model(
     elif not str(output).lower().endswith(f".{form}"):
         raise UsageError(f"{what}: the name {output!r} must end in .{form}")
     elif isinstance(problem, FlexibleGangProblem):
-        program = _of_pattern(problem, parse_settings(PatternSettings, given, what), what)
+        program = _of_pattern(
+            problem, parse_settings(PatternSettings, given, what), what
+        )
     else:
         parse_settings(NoSettings, given, what)
         program = QuantumModel(QuantumCosts(problem), problem.default_cycles()).program
     write_model(program, output, form)
 
 
-def _of_pattern(problem: FlexibleGangProblem, chosen: PatternSettings, what: str) -> Program:
+def _of_pattern(
+    problem: FlexibleGangProblem, chosen: PatternSettings, what: str
+) -> Program:
     pattern = problem.pattern(chosen.k, chosen.d)
     data = PatternData.of(problem, pattern) if pattern is not None else None
     if data is None:
@@ -80,7 +84,9 @@ def _of_pattern(problem: FlexibleGangProblem, chosen: PatternSettings, what: str
     return AssignmentModel(data).program
 
 
-def write_model(program: Program, path: str | os.PathLike[str], form: str | None = None) -> None:
+def write_model(
+    program: Program, path: str | os.PathLike[str], form: str | None = None
+) -> None:
     """Write *program* as ``lp`` (CPLEX LP) or ``mps``; None: what the ending of *path* says.
 
     The file appears only when it is complete; ``-`` is standard output. Raises UsageError for

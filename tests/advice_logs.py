@@ -30,14 +30,24 @@ def truth(storage: float, fraction: float, seed: int, days: int = 56) -> BatchIo
         peak = min(nodes[k] * NODE_RATE, storage)
         phase = {
             "compute_seconds": length[k] * (1 - share[k]) / phases,
-            "io_bytes": round(length[k] * share[k] * peak / phases), "repeat": phases,
-        }  # fmt: skip
+            "io_bytes": round(length[k] * share[k] * peak / phases),
+            "repeat": phases,
+        }
         jobs.append(
-            {"id": k + 1, "submit_seconds": float(submit[k] - submit[0]), "nodes": int(nodes[k]),
-             "walltime_seconds": float(length[k] * rng.uniform(1.5, 4)), "phases": [phase]}
-        )  # fmt: skip
+            {
+                "id": k + 1,
+                "submit_seconds": float(submit[k] - submit[0]),
+                "nodes": int(nodes[k]),
+                "walltime_seconds": float(length[k] * rng.uniform(1.5, 4)),
+                "phases": [phase],
+            }
+        )
     rates = {"node_bytes_per_second": NODE_RATE, "storage_bytes_per_second": storage}
-    given = {"machine": {**FLAT, "nodes": NODES, **rates}, "options": QUEUE, "jobs": jobs}
+    given = {
+        "machine": {**FLAT, "nodes": NODES, **rates},
+        "options": QUEUE,
+        "jobs": jobs,
+    }
     return BatchIoProblem.model_validate({"name": "truth", **given})
 
 
@@ -54,10 +64,14 @@ def io_share(problem: BatchIoProblem) -> float:
     run = run_trace(trace, io_policy(BASELINE), trials=20)
     jobs = [problem.jobs[k] for k in trace.position]
     compute = [job.phases[0].compute_seconds * job.phases[0].repeat for job in jobs]
-    return float(np.mean(1 - np.array(compute) / (np.array(run.end) - np.array(run.start))))
+    return float(
+        np.mean(1 - np.array(compute) / (np.array(run.end) - np.array(run.start)))
+    )
 
 
-def swf(problem: BatchIoProblem, delay: Callable[[float], float] = lambda wait: wait) -> str:
+def swf(
+    problem: BatchIoProblem, delay: Callable[[float], float] = lambda wait: wait
+) -> str:
     """The log that this machine keeps of its jobs under sharing, *delay* being what becomes of waits."""
     trace = Trace.of(problem)
     run = run_trace(trace, io_policy(BASELINE), trials=20)

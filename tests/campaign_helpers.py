@@ -25,7 +25,9 @@ name = "minmin"
 [[solvers]]
 name = "job-data-present"
 """
-STABLE = "key, instance, digest, solver, settings, seed, repeat, status, objective, metrics"
+STABLE = (
+    "key, instance, digest, solver, settings, seed, repeat, status, objective, metrics"
+)
 
 
 def write_config(
@@ -33,21 +35,37 @@ def write_config(
 ) -> Path:
     """Write a CONFIG.toml with (1 + 2 x seeds) instances x 2 solvers x repeats points."""
     path = folder / "grid.toml"
-    path.write_text(CONFIG.format(seeds=list(range(seeds)), repeats=repeats, tasks=list(tasks)))
+    path.write_text(
+        CONFIG.format(seeds=list(range(seeds)), repeats=repeats, tasks=list(tasks))
+    )
     return path
 
 
 def sweep_command(config: Path, store: Path, *options: str) -> list[str]:
-    return [sys.executable, "-m", "ioopt", "sweep", str(config), "--store", str(store), *options]
+    return [
+        sys.executable,
+        "-m",
+        "ioopt",
+        "sweep",
+        str(config),
+        "--store",
+        str(store),
+        *options,
+    ]
 
 
 def environment() -> dict[str, str]:
     return os.environ | {"PYTHONPATH": str(ROOT)}
 
 
-def run_sweep(config: Path, store: Path, *options: str) -> subprocess.CompletedProcess[str]:
+def run_sweep(
+    config: Path, store: Path, *options: str
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        sweep_command(config, store, *options), capture_output=True, text=True, env=environment()
+        sweep_command(config, store, *options),
+        capture_output=True,
+        text=True,
+        env=environment(),
     )
 
 
@@ -86,16 +104,21 @@ def run_study(
     command = [sys.executable, "-c", STUDY, store, function, str(count), str(last)]
     folders = os.pathsep.join((str(ROOT), str(ROOT / "tests")))
     return subprocess.run(
-        command, capture_output=True, text=True, timeout=600,
+        command,
+        capture_output=True,
+        text=True,
+        timeout=600,
         env=os.environ | {"PYTHONPATH": folders},
-    )  # fmt: skip
+    )
 
 
 def stable_rows(store: Path) -> list[tuple]:
     from ioopt.campaign.store import StoreReader
 
     with StoreReader(str(store)) as reader:
-        return list(reader.connection.execute(f"SELECT {STABLE} FROM runs ORDER BY key"))
+        return list(
+            reader.connection.execute(f"SELECT {STABLE} FROM runs ORDER BY key")
+        )
 
 
 def rows_so_far(store: Path) -> int:
@@ -112,7 +135,17 @@ def row(key: str, **changes: object) -> dict[str, object]:
 
     values = dict.fromkeys(stores.COLUMNS)
     values |= {name: {} for name in stores.JSON_COLUMNS}
-    values |= {"notes": [], "key": key, "instance": "i", "digest": "d", "family": "replication",
-               "kind": "replication", "solver": "s", "seed": 0, "repeat": 0, "status": "feasible",
-               "violations": 0}  # fmt: skip
+    values |= {
+        "notes": [],
+        "key": key,
+        "instance": "i",
+        "digest": "d",
+        "family": "replication",
+        "kind": "replication",
+        "solver": "s",
+        "seed": 0,
+        "repeat": 0,
+        "status": "feasible",
+        "violations": 0,
+    }
     return values | changes

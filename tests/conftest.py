@@ -42,8 +42,12 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # What a property is tried on never depends on the speed of the machine, nor on luck; to look for
 # new counterexamples: pytest --hypothesis-profile=explore.
-settings.register_profile("explore", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("repeatable", settings.get_profile("explore"), derandomize=True)
+settings.register_profile(
+    "explore", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile(
+    "repeatable", settings.get_profile("explore"), derandomize=True
+)
 settings.load_profile("repeatable")
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -58,7 +62,9 @@ def first(count: int, values: Iterable[Any]) -> list[Any]:
     return [
         value
         if k < count or isinstance(value, ParameterSet)
-        else pytest.param(*(value if isinstance(value, tuple) else (value,)), marks=slow)
+        else pytest.param(
+            *(value if isinstance(value, tuple) else (value,)), marks=slow
+        )
         for k, value in enumerate(values)
     ]
 
@@ -87,13 +93,17 @@ def shared_path(*parts: str) -> Path:
     for root in (shared_root(), Path(__file__).parent):
         if root.joinpath(*parts).exists():
             return root.joinpath(*parts)
-    pytest.skip(f"{Path(*parts)} is not here (set IOOPT_SHARED to the folder that holds it)")
+    pytest.skip(
+        f"{Path(*parts)} is not here (set IOOPT_SHARED to the folder that holds it)"
+    )
 
 
 def shared_files(folder: str, pattern: str = "*.json") -> list[Path]:
     """Files for parametrisation; empty where the folder is missing (pytest then skips visibly)."""
     roots = (shared_root(), Path(__file__).parent)
-    return next((found for r in roots if (found := sorted((r / folder).glob(pattern)))), [])
+    return next(
+        (found for r in roots if (found := sorted((r / folder).glob(pattern)))), []
+    )
 
 
 def present(folder: str, rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
@@ -112,7 +122,10 @@ def worked_case(path: Path) -> Any:
 def a_library_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> None:
     """What tests and the pages' examples hand in never reaches the checkout's library."""
     os.environ["IOOPT_LIBRARY"] = str(tmp_path_factory.mktemp("library"))
-    found = [str(shared_root() / "data" / name) for name in ("dagbench", "workflows", "wfformat")]
+    found = [
+        str(shared_root() / "data" / name)
+        for name in ("dagbench", "workflows", "wfformat")
+    ]
     os.environ.setdefault("IOOPT_SOURCES", os.pathsep.join(found))
 
 
@@ -140,8 +153,14 @@ def command_beside(*folders: Path) -> Callable[..., subprocess.CompletedProcess[
 
     def call(*words: str, **more: Any) -> subprocess.CompletedProcess[str]:
         env = os.environ | {"PYTHONPATH": path}
-        return subprocess.run([sys.executable, "-c", code, *words], cwd=folders[0], text=True,
-                              capture_output=True, env=env, **more)  # fmt: skip
+        return subprocess.run(
+            [sys.executable, "-c", code, *words],
+            cwd=folders[0],
+            text=True,
+            capture_output=True,
+            env=env,
+            **more,
+        )
 
     return call
 
@@ -151,7 +170,9 @@ def plugin(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The module of the Snakemake plugin, from the checkout."""
     pytest.importorskip("snakemake_interface_scheduler_plugins")
     pytest.importorskip("snakemake_interface_common")
-    monkeypatch.syspath_prepend(str(ROOT / "plugins" / "snakemake-scheduler-plugin-ioopt"))
+    monkeypatch.syspath_prepend(
+        str(ROOT / "plugins" / "snakemake-scheduler-plugin-ioopt")
+    )
     return import_module("snakemake_scheduler_plugin_ioopt")
 
 
@@ -181,7 +202,12 @@ def to_the_end(run: Callable[..., Any]) -> Callable[..., Any]:
             late = item.seconds is not None and item.seconds <= LEAST_SECONDS
             return item if late or "SCIP" in given else replace(item, seconds=None)
 
-        return run(*(longer(item) if isinstance(item, BackendLimits) else item for item in given))
+        return run(
+            *(
+                longer(item) if isinstance(item, BackendLimits) else item
+                for item in given
+            )
+        )
 
     return solve
 

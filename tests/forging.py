@@ -10,7 +10,16 @@ import sys
 import tempfile
 from pathlib import Path
 
-from damage.forger import MORE, QUICK, WAYS, forgeries, judged, tried, true_results, written
+from damage.forger import (
+    MORE,
+    QUICK,
+    WAYS,
+    forgeries,
+    judged,
+    tried,
+    true_results,
+    written,
+)
 
 
 def main(words: list[str]) -> int:
@@ -27,16 +36,23 @@ def main(words: list[str]) -> int:
         ]
         forged = list(forgeries(results, seed))
         if words[1:]:
-            forged = [one for one in forged if any(word in one.way for word in words[1:])]
+            forged = [
+                one for one in forged if any(word in one.way for word in words[1:])
+            ]
         counts = tried(forged, folder)
         if keep is not None:
             for number, one in enumerate(forged):
-                if f"{one.way} of {one.document.get('solver')} on {one.source}" in counts.silent:
+                if (
+                    f"{one.way} of {one.document.get('solver')} on {one.source}"
+                    in counts.silent
+                ):
                     place = Path(keep) / f"{number}__{one.source}__{one.way}.json"
                     place.write_text(written(one.document), "utf-8")
     print(f"{len(results)} true results, {len(refused)} refused; {len(WAYS)} ways")
-    print(f"{counts.tried} false results: {counts.found} found, {counts.told} named as not "
-          f"recomputed, {len(counts.silent)} silent, {len(counts.broken)} broken")  # fmt: skip
+    print(
+        f"{counts.tried} false results: {counts.found} found, {counts.told} named as not "
+        f"recomputed, {len(counts.silent)} silent, {len(counts.broken)} broken"
+    )
     unused = sorted(WAYS.keys() - counts.by_way.keys())
     print(f"ways without a result: {', '.join(unused) or 'none'}")
     for line in (*refused, *counts.broken, *counts.silent):

@@ -16,7 +16,12 @@ from ioopt.sim.gang.update import Phase, updated
 from ioopt.solvers.gang.policy import ADAPTIVE_IOGS, GS, IOGS, MIGRATE_IOGS
 
 POLICIES = {policy.name: policy for policy in (GS, IOGS, ADAPTIVE_IOGS, MIGRATE_IOGS)}
-CASE_NAMES = {"GS": "gs", "IOGS": "iogs", "ADAPT": "adaptive-iogs", "MIGRATE": "migrate-iogs"}
+CASE_NAMES = {
+    "GS": "gs",
+    "IOGS": "iogs",
+    "ADAPT": "adaptive-iogs",
+    "MIGRATE": "migrate-iogs",
+}
 
 
 def workload(
@@ -24,15 +29,26 @@ def workload(
 ) -> dict[str, Any]:
     """Jobs 0, 1, ..: arrival, file nodes, local and remote seconds; slices of 100 s unless said."""
     rows = [
-        {"id": k, "arrival_seconds": at, "file_nodes": files, "local_seconds": local,
-         "remote_seconds": remote}
+        {
+            "id": k,
+            "arrival_seconds": at,
+            "file_nodes": files,
+            "local_seconds": local,
+            "remote_seconds": remote,
+        }
         for k, (at, files, local, remote) in enumerate(jobs)
-    ]  # fmt: skip
-    return {"format": "ioopt/gang", "machine": {"quantum_seconds": 100.0, **machine}, "jobs": rows}
+    ]
+    return {
+        "format": "ioopt/gang",
+        "machine": {"quantum_seconds": 100.0, **machine},
+        "jobs": rows,
+    }
 
 
 def decision(
-    running: Iterable[tuple[Any, ...]], waiting: Iterable[tuple[Any, ...]] = (), **machine: Any
+    running: Iterable[tuple[Any, ...]],
+    waiting: Iterable[tuple[Any, ...]] = (),
+    **machine: Any,
 ) -> dict[str, Any]:
     """A matrix of 4 nodes, 2 rows and slices of 100 s, unless *machine* says otherwise.
 
@@ -46,11 +62,14 @@ def decision(
         return {**dict(zip((*names, *times), job, strict=False)), **said}
 
     return {
-        "format": "ioopt/gang-matrix", "name": "decision",
+        "format": "ioopt/gang-matrix",
+        "name": "decision",
         "machine": {"nodes": 4, "levels": 2, "quantum_seconds": 100.0, **machine},
-        "running": [row(job, "id", "columns", "file_nodes", "home_row") for job in running],
+        "running": [
+            row(job, "id", "columns", "file_nodes", "home_row") for job in running
+        ],
         "waiting": [row(job, "id", "file_nodes") for job in waiting],
-    }  # fmt: skip
+    }
 
 
 def phase_case(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -59,14 +78,29 @@ def phase_case(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     files = case["before"]["file"]
     begun = {"remaining_fraction": 0.5, "attained_seconds": 100.0}
     running = [
-        (job["id"], job["cols"], files[str(job["id"])], job["home"], 1000.0, 2000.0, begun)
+        (
+            job["id"],
+            job["cols"],
+            files[str(job["id"])],
+            job["home"],
+            1000.0,
+            2000.0,
+            begun,
+        )
         for job in case["before"]["running"]
     ]
-    waiting = [(job, files[str(job)], 1000.0, 2000.0) for job in case["before"]["waiting"]]
+    waiting = [
+        (job, files[str(job)], 1000.0, 2000.0) for job in case["before"]["waiting"]
+    ]
     instance = decision(
-        running, waiting, nodes=case["P"], levels=case["M"], quantum_seconds=200.0,
-        migration_seconds=case["C"], migration_tasks_per_quantum=case["Q"],
-    )  # fmt: skip
+        running,
+        waiting,
+        nodes=case["P"],
+        levels=case["M"],
+        quantum_seconds=200.0,
+        migration_seconds=case["C"],
+        migration_tasks_per_quantum=case["Q"],
+    )
     return case, instance | {"name": case["name"], "migration_tasks_left": case["Q"]}
 
 
@@ -130,12 +164,18 @@ def random_workload(seed: int, max_jobs: int = 14) -> GangProblem:
     }
     jobs = []
     for _ in range(rng.randint(1, max_jobs)):
-        size = rng.randint(1, nodes) if rng.random() < 0.3 else rng.randint(1, (nodes + 1) // 2)
+        size = (
+            rng.randint(1, nodes)
+            if rng.random() < 0.3
+            else rng.randint(1, (nodes + 1) // 2)
+        )
         local = float(rng.choice([1, 2, 3, 4, 5, 8]) * quantum // rng.choice([1, 1, 2]))
         arrival = float(rng.randint(0, 12) * quantum // 2)
         files = rng.sample(range(nodes), size)
         jobs.append((arrival, files, local, local * rng.choice([1, 2, 3])))
-    made = workload(jobs, nodes=nodes, levels=levels, quantum_seconds=float(quantum), **moving)
+    made = workload(
+        jobs, nodes=nodes, levels=levels, quantum_seconds=float(quantum), **moving
+    )
     return GangProblem.model_validate(made | {"name": f"random-{seed}"})
 
 
@@ -158,16 +198,31 @@ def random_matrix(
             rows[home] -= set(columns)
             files = columns if rng.random() < 0.4 else rng.sample(range(nodes), size)
             running.append(
-                {**job, "columns": columns, "file_nodes": files, "home_row": home,
-                 "remaining_fraction": rng.choice([0.25, 1.0]),
-                 "attained_seconds": float(rng.choice([0, 100, 300]))}
-            )  # fmt: skip
+                {
+                    **job,
+                    "columns": columns,
+                    "file_nodes": files,
+                    "home_row": home,
+                    "remaining_fraction": rng.choice([0.25, 1.0]),
+                    "attained_seconds": float(rng.choice([0, 100, 300])),
+                }
+            )
         else:
-            waiting.append({**job, "file_nodes": rng.sample(range(nodes), rng.randint(1, nodes))})
+            waiting.append(
+                {**job, "file_nodes": rng.sample(range(nodes), rng.randint(1, nodes))}
+            )
     machine = {
-        "nodes": nodes, "levels": levels, "quantum_seconds": 100.0, "migration_seconds": 20.0,
-    }  # fmt: skip
+        "nodes": nodes,
+        "levels": levels,
+        "quantum_seconds": 100.0,
+        "migration_seconds": 20.0,
+    }
     return GangMatrixProblem.model_validate(
-        {"name": f"matrix-{seed}", "machine": machine, "running": running, "waiting": waiting,
-         "migration_tasks_left": rng.choice([None, 0, 1, 2, 50])}
-    )  # fmt: skip
+        {
+            "name": f"matrix-{seed}",
+            "machine": machine,
+            "running": running,
+            "waiting": waiting,
+            "migration_tasks_left": rng.choice([None, 0, 1, 2, 50]),
+        }
+    )

@@ -25,14 +25,22 @@ def document(
     rows = [{}] * nodes if isinstance(nodes, int) else nodes
     listed = []
     for name, task in tasks.items():
-        row: dict[str, Any] = dict(zip(ROW, (task[0], *map(list, task[1:3])), strict=False))
+        row: dict[str, Any] = dict(
+            zip(ROW, (task[0], *map(list, task[1:3])), strict=False)
+        )
         listed.append({"id": name, **row, **(task[3] if len(task) > 3 else {})})
     return {
-        "format": "ioopt/replication", "version": 1, "name": "made",
-        "network": {"remote_bytes_per_second": remote, "replica_bytes_per_second": replica},
+        "format": "ioopt/replication",
+        "version": 1,
+        "name": "made",
+        "network": {
+            "remote_bytes_per_second": remote,
+            "replica_bytes_per_second": replica,
+        },
         "nodes": [{"id": f"n{i}", **row} for i, row in enumerate(rows)],
-        "files": [{"id": name, "bytes": size} for name, size in files.items()], "tasks": listed,
-    }  # fmt: skip
+        "files": [{"id": name, "bytes": size} for name, size in files.items()],
+        "tasks": listed,
+    }
 
 
 def made(*parts: Any, **rates: float) -> ReplicationProblem:
@@ -50,8 +58,13 @@ def moved(
     file: str, source: str | None, target: str | None, start: float, end: float
 ) -> dict[str, Any]:
     """The row of a transfer in a schedule."""
-    return {"file": file, "source": source, "destination": target,
-            "start_seconds": start, "end_seconds": end}  # fmt: skip
+    return {
+        "file": file,
+        "source": source,
+        "destination": target,
+        "start_seconds": start,
+        "end_seconds": end,
+    }
 
 
 def tiny(
@@ -76,5 +89,7 @@ def tiny(
         )
         for k in range(tasks)
     }
-    problem = made(machines, {f"f{k}": size for k, size in enumerate(sizes)}, rows, 10.0, replica)
+    problem = made(
+        machines, {f"f{k}": size for k, size in enumerate(sizes)}, rows, 10.0, replica
+    )
     return problem.model_copy(update={"name": f"tiny{seed}"})

@@ -34,7 +34,9 @@ def turn(what: str, folder: Path, job: str, nodes: int, size: float) -> float:
                 arbiter.request(job, nodes, size, now)
             rate = arbiter.decide(now)[job]
             if rate > 0:
-                arbiter.progress(job, 1.0)  # it has begun, and is not stopped for others
+                arbiter.progress(
+                    job, 1.0
+                )  # it has begun, and is not stopped for others
         file.truncate(0)
         file.write(json.dumps(arbiter.state()))
     return rate

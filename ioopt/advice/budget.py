@@ -49,7 +49,11 @@ def answer(
     def part(share: float) -> Deadline:
         return deadline.within(share * deadline.remaining())
 
-    quota, free, order = problem.quota_bytes, unlimited(problem), least_order(problem, deadline)
+    quota, free, order = (
+        problem.quota_bytes,
+        unlimited(problem),
+        least_order(problem, deadline),
+    )
     question = Question.of(problem, order=order, deadline=deadline)
     least = {
         "found_bytes": question.found,
@@ -87,7 +91,11 @@ def answer(
     if told["setting"] and noise is not None:
         told["noise"] = noisy(problem, told["setting"], noise, deadline)
     known = ("unlimited", "at_quota", "setting", "nextflow")
-    runs = [told[key] for key in known if told[key] and told[key]["makespan_seconds"] is not None]
+    runs = [
+        told[key]
+        for key in known
+        if told[key] and told[key]["makespan_seconds"] is not None
+    ]
     runs.append(_one_by_one(problem, order))
     rows = [*told["curve"], *([told["at_quota"]] if told["at_quota"] else [])]
     for row in rows:
@@ -101,8 +109,12 @@ def answer(
 def independent(problem: WorkDirectoryProblem) -> bool:
     """Return whether *problem* comes from a record that does not say which tasks wait for which."""
     recorded = "invented" in (problem.meta or {})
-    nothing_waits = recorded and len(problem.tasks) > 1 and not any(problem.predecessors)
-    return nothing_waits or any("tasks are independent" in line for line in problem.warnings)
+    nothing_waits = (
+        recorded and len(problem.tasks) > 1 and not any(problem.predecessors)
+    )
+    return nothing_waits or any(
+        "tasks are independent" in line for line in problem.warnings
+    )
 
 
 def _at_quota(
@@ -121,7 +133,9 @@ def _at_quota(
     return row
 
 
-def _setting(problem: WorkDirectoryProblem, question: Question, deadline: Deadline) -> Json | None:
+def _setting(
+    problem: WorkDirectoryProblem, question: Question, deadline: Deadline
+) -> Json | None:
     """Return policy and samples in flight of the quickest safe run, its metrics beside; None if late."""
     found = quickest(Runs(question), deadline)
     if found.cap is None:
@@ -138,7 +152,9 @@ def _one_by_one(problem: WorkDirectoryProblem, order: Sequence[int]) -> Json:
 
 def processes(problem: WorkDirectoryProblem) -> list[str]:
     """The Nextflow process of each task: its name without tag and number (WfFormat has . for :)."""
-    names = [task.id.partition(" (")[0].partition("#")[0].strip() for task in problem.tasks]
+    names = [
+        task.id.partition(" (")[0].partition("#")[0].strip() for task in problem.tasks
+    ]
     if (problem.meta or {}).get("source") == "Nextflow trace":
         return names
     return [re.sub(r"_(ID)?\d+$", "", name).replace(".", ":") for name in names]
@@ -147,7 +163,9 @@ def processes(problem: WorkDirectoryProblem) -> list[str]:
 class _Capped(Dispatcher):
     """At most *tasks* at once, and *forks* of a process; nothing looks at a quota, as in Nextflow."""
 
-    def __init__(self, problem: WorkDirectoryProblem, tasks: int, forks: Mapping[str, int]) -> None:
+    def __init__(
+        self, problem: WorkDirectoryProblem, tasks: int, forks: Mapping[str, int]
+    ) -> None:
         super().__init__(problem)
         self.tasks, self.forks = tasks, forks
         self.process, self.runs = processes(problem), Counter[str]()
@@ -169,7 +187,9 @@ class _Capped(Dispatcher):
         return super().ended(k)
 
 
-def choose_caps(problem: WorkDirectoryProblem, plan: WorkDirectoryPlan, deadline: Deadline) -> Json:
+def choose_caps(
+    problem: WorkDirectoryProblem, plan: WorkDirectoryPlan, deadline: Deadline
+) -> Json:
     """Caps whose simulated run, its metrics beside, keeps the quota and is quickest; else of least peak.
 
     They are parts of what *plan* runs at once: in all, of each process, and of those that wait for none.
@@ -177,7 +197,9 @@ def choose_caps(problem: WorkDirectoryProblem, plan: WorkDirectoryPlan, deadline
     quota, process, rows = problem.quota_bytes or 0, processes(problem), list[Json]()
     now, most = Counter[str](), Counter[str]()
     times = carried_out(problem, plan).times.items()
-    for _, step, k in sorted((at, step, k) for k, row in times for at, step in zip(row, (1, -1))):
+    for _, step, k in sorted(
+        (at, step, k) for k, row in times for at, step in zip(row, (1, -1))
+    ):
         for name in (process[k], ""):
             now[name] += step
             most[name] = max(most[name], now[name])
@@ -185,21 +207,32 @@ def choose_caps(problem: WorkDirectoryProblem, plan: WorkDirectoryPlan, deadline
     first = {name for name, level in zip(process, problem.levels) if not level}
     for capped in (set[str](), {*most}, first):
         for share in SHARES_OF_PLAN:
-            forks = {name: max(1, ceil(share * most[name])) for name in most if name in capped}
+            forks = {
+                name: max(1, ceil(share * most[name]))
+                for name in most
+                if name in capped
+            }
             cap = problem.cores if capped else max(1, ceil(share * tasks))
             plan = dispatch(problem, _Capped(problem, cap, forks))
-            met = carried_out(problem, plan.model_copy(update={"ignore_quota": True})).metrics
+            met = carried_out(
+                problem, plan.model_copy(update={"ignore_quota": True})
+            ).metrics
             rows.append({"tasks": cap, "forks": forks, **met})
             if met["peak_bytes"] > quota or deadline.expired():
                 break
-    return min(rows, key=lambda row: (max(0, row["peak_bytes"] - quota), row["makespan_seconds"]))
+    return min(
+        rows,
+        key=lambda row: (max(0, row["peak_bytes"] - quota), row["makespan_seconds"]),
+    )
 
 
 def nextflow_config(found: Json) -> str:
     """The text of a nextflow.config with the caps that an answer *found*."""
     caps, name = found["nextflow"], " ".join(found["instance"].split())
     forks = sorted(caps["forks"].items())
-    rows = [f"    withName: '{process}' {{ maxForks = {cap} }}\n" for process, cap in forks]
+    rows = [
+        f"    withName: '{process}' {{ maxForks = {cap} }}\n" for process, cap in forks
+    ]
     assumed = ", if tasks were independent" if found["independent"] else ""
     return f"""\
 // {name}: simulated, {caps["makespan_seconds"]:.6g} s with at
@@ -217,7 +250,9 @@ class _Surprised(Dispatcher):
 
     def __init__(self, question: Question, how: Json, real: Sequence[int]) -> None:
         policy, cap = how["policy"], how["in_flight"]
-        super().__init__(question.problem, policy, question.quota, True, cap, question.walk)
+        super().__init__(
+            question.problem, policy, question.quota, True, cap, question.walk
+        )
         self.real, self.unseen, self.peak = real, 0, 0
 
     def _more(self, k: int) -> int:
@@ -238,7 +273,10 @@ class _Surprised(Dispatcher):
 
 
 def noisy(
-    problem: WorkDirectoryProblem, how: Json, noise: tuple[float, float], deadline: Deadline
+    problem: WorkDirectoryProblem,
+    how: Json,
+    noise: tuple[float, float],
+    deadline: Deadline,
 ) -> Json:
     """Runs of the safe dispatcher whose tasks take, and write, other than estimated (log-normal).
 
@@ -259,16 +297,23 @@ def noisy(
         rows = _noisy_runs(problem, how, noise, plan, deadline)
     ends = sorted(span for span, _ in first if span is not None)
     return {
-        "runs": len(first), "stuck": len(first) - len(ends), "plan_bytes": plan, "tried": tried,
+        "runs": len(first),
+        "stuck": len(first) - len(ends),
+        "plan_bytes": plan,
+        "tried": tried,
         "peak_bytes": max(peak for _, peak in first),
         "median_seconds": ends[len(ends) // 2] if ends else None,
         "worst_seconds": ends[-1] if ends else None,
-    }  # fmt: skip
+    }
 
 
 def _noisy_runs(
-    problem: WorkDirectoryProblem, how: Json, noise: tuple[float, float], quota: int, deadline: Deadline
-) -> list[tuple[float | None, int]]:  # fmt: skip
+    problem: WorkDirectoryProblem,
+    how: Json,
+    noise: tuple[float, float],
+    quota: int,
+    deadline: Deadline,
+) -> list[tuple[float | None, int]]:
     """Makespan (None: stuck) and most real bytes by seed, when planned with *quota*; one at least.
 
     None at all where no order is known to keep it.
@@ -283,13 +328,20 @@ def _noisy_runs(
             break
         draw = random.Random(seed)
         planned = ((task.id, task.compute_seconds) for task in problem.tasks)
-        actual = {k: round(at * draw.lognormvariate(0, noise[0]), 3) for k, at in planned}
-        real = [ceil(file.bytes * draw.lognormvariate(0, noise[1])) for file in problem.products]
+        actual = {
+            k: round(at * draw.lognormvariate(0, noise[0]), 3) for k, at in planned
+        }
+        real = [
+            ceil(file.bytes * draw.lognormvariate(0, noise[1]))
+            for file in problem.products
+        ]
         run = _Surprised(question, how, real)
         try:
             starts = dispatch(problem, run, actual).starts
         except Fault:
             rows.append((None, run.peak))
         else:
-            rows.append((max((at + actual[name] for at, name in starts), default=0.0), run.peak))
+            rows.append(
+                (max((at + actual[name] for at, name in starts), default=0.0), run.peak)
+            )
     return rows

@@ -33,9 +33,12 @@ MISSING, FEWEST_WEEKS, BLOCK_ERROR, KNOWN = 0.1, 4, 0.2, 0.9
 """Refused before: more of the job ids missing, fewer weeks, a larger error of the mean, fewer known waits."""
 RATIOS = (0.83, 1.2)
 GATE = {
-    "rank": ("rank correlation of jobs", 0.6), "weekly": ("of weeks", 0.8),
-    "cells": ("of sizes by lengths", 0.9), "users": ("of users", 0.9), "hours": ("of sizes by hours", 0.95),
-}  # fmt: skip
+    "rank": ("rank correlation of jobs", 0.6),
+    "weekly": ("of weeks", 0.8),
+    "cells": ("of sizes by lengths", 0.9),
+    "users": ("of users", 0.9),
+    "hours": ("of sizes by hours", 0.95),
+}
 """Of each correlation what it is called, and the least that the unseen half must come to."""
 TIED = 3
 """So many users with the same most jobs at once, that none exceeds, are a sign of a limit."""
@@ -46,9 +49,10 @@ STEPS = 5
 MUCH, FOLLOW = 30, 10
 """Percentages of waiting with room, and of starts after an own end, from which on that is the reason."""
 BACKFILL = {
-    "none": {"backfill": "none"}, "easy": {"backfill": "easy"},
+    "none": {"backfill": "none"},
+    "easy": {"backfill": "easy"},
     "deep": {"backfill": "conservative", "plan": "rebuild"},
-}  # fmt: skip
+}
 """As the batch I/O simulator has it."""
 PLAIN_SECONDS = 5e-3
 """What the whole fit takes in plain Python, a job."""
@@ -121,31 +125,45 @@ def fit(log: SwfTrace, site: Site | None = None) -> Fit:
         return Fit("refused-before", f"{why} No advice on waits.", logged_seconds=mean)
     zone, half = clock(log, site), jobs.head(len(jobs) // 2)
     windows = () if site.windows else tuple(shares.read_windows(half, zone))
-    rules = Rules(site.model_copy(update={"windows": site.windows + windows}), zone, total)
+    rules = Rules(
+        site.model_copy(update={"windows": site.windows + windows}), zone, total
+    )
     fast = use_machine_code("queue", Deadline(None), PLAIN_SECONDS * len(jobs))
     never = np.isnan(rules.starts(jobs, fast=fast))
     if never.any():
         which = some(jobs.listed[j].id for j in np.flatnonzero(never))
-        raise InstanceError(f"the site's rules never let {int(never.sum())} jobs start: {which}")
+        raise InstanceError(
+            f"the site's rules never let {int(never.sum())} jobs start: {which}"
+        )
     used = shares.usual_most(half.begin, half.run, half.units)
     rules = _calibrated(half, rules, max(used, int(jobs.units.max())), fast)
     begin = rules.starts(jobs, fast=fast)
     figures = _judged(jobs, begin - jobs.submit, zone)
-    room = shares.with_room(jobs, min(total, shares.usual_most(jobs.begin, jobs.run, jobs.units)))
+    room = shares.with_room(
+        jobs, min(total, shares.usual_most(jobs.begin, jobs.run, jobs.units))
+    )
     by_user = np.sort(np.bincount(jobs.user, np.nan_to_num(jobs.wait)))
     told = {
         "with_room": float(np.nansum(room) / by_user.sum()),
-        "two_users": float(by_user[-2:].sum() / by_user.sum()), "own_end": shares.after_own_end(jobs),
-    }  # fmt: skip
+        "two_users": float(by_user[-2:].sum() / by_user.sum()),
+        "own_end": shares.after_own_end(jobs),
+    }
     capped = _cap(jobs, begin, unsaid)
     passed = _passes(figures) and not capped
     return Fit(
-        "passed" if passed else "refused", _reason(figures, told, passed, capped, unsaid), **figures, **told,
-        knobs=tuple(_knobs(rules, site, total)), processors=rules.processors,
+        "passed" if passed else "refused",
+        _reason(figures, told, passed, capped, unsaid),
+        **figures,
+        **told,
+        knobs=tuple(_knobs(rules, site, total)),
+        processors=rules.processors,
         exact=not (rules.site.windows or site.limits or site.partitions),
         options={"queue": rules.site.order, **BACKFILL[rules.backfill]},
-        job_ids=tuple(job.id for job in jobs.listed), rules=rules, jobs=jobs, fast=fast,
-    )  # fmt: skip
+        job_ids=tuple(job.id for job in jobs.listed),
+        rules=rules,
+        jobs=jobs,
+        fast=fast,
+    )
 
 
 def _unfit(log: SwfTrace, jobs: Jobs) -> str:
@@ -198,22 +216,30 @@ def _calibrated(half: Jobs, rules: Rules, least: int, fast: bool) -> Rules:
 def _judged(jobs: Jobs, waits: Floats, zone: tzinfo) -> dict[str, float]:
     """The figures of the second half."""
     unseen = slice(len(jobs) // 2, None)
-    columns = {"simulated": waits, "logged": jobs.wait, "recent": shares.recent_waits(jobs)}
+    columns = {
+        "simulated": waits,
+        "logged": jobs.wait,
+        "recent": shares.recent_waits(jobs),
+    }
     table = pd.DataFrame({name: column[unseen] for name, column in columns.items()})
     size, length = (
         np.searchsorted(np.quantile(column, (0.25, 0.5, 0.75)), column)
         for column in (jobs.units[unseen], jobs.length[unseen])
     )
     groups = {
-        "weekly": jobs.submit[unseen] // WEEK, "cells": 4 * size + length, "users": jobs.user[unseen],
+        "weekly": jobs.submit[unseen] // WEEK,
+        "cells": 4 * size + length,
+        "users": jobs.user[unseen],
         "hours": 24 * size + shares.local(jobs.zero + jobs.submit[unseen], zone).hour,
-    }  # fmt: skip
+    }
     means, ranks = table.mean(), table.rank()
     figures = {
-        "logged_seconds": means["logged"], "simulated_seconds": means["simulated"],
-        "ratio": means["simulated"] / means["logged"], "rank": correlation(ranks),
+        "logged_seconds": means["logged"],
+        "simulated_seconds": means["simulated"],
+        "ratio": means["simulated"] / means["logged"],
+        "rank": correlation(ranks),
         "recent": correlation(ranks, "recent"),
-    }  # fmt: skip
+    }
     for name, group in groups.items():
         by = table.groupby(pd.Series(group))
         figures[name] = correlation(by.mean()[by.size() >= FEWEST])
@@ -222,13 +248,20 @@ def _judged(jobs: Jobs, waits: Floats, zone: tzinfo) -> dict[str, float]:
 
 def correlation(table: pd.DataFrame, one: str = "simulated") -> float:
     """That of a column with ``logged``, of rows that know both; 0 where one of them is constant."""
-    return float(np.nan_to_num(table[[one, "logged"]].corr(min_periods=3).to_numpy()[0, 1]))
+    return float(
+        np.nan_to_num(table[[one, "logged"]].corr(min_periods=3).to_numpy()[0, 1])
+    )
 
 
 def _cap(jobs: Jobs, begin: Floats, unsaid: str) -> str:
     """What shows that users are limited, even where that changes few waits; empty where nothing does."""
-    for what, units in (("jobs", np.ones(len(jobs), np.int64)), ("processors", jobs.units)):
-        logged, simulated = (shares.most_at_once(jobs, at, units) for at in (jobs.begin, begin))
+    for what, units in (
+        ("jobs", np.ones(len(jobs), np.int64)),
+        ("processors", jobs.units),
+    ):
+        logged, simulated = (
+            shares.most_at_once(jobs, at, units) for at in (jobs.begin, begin)
+        )
         most, users = int(logged.max()), int(np.sum(logged == logged.max()))
         if users >= TIED and simulated.max() > most:
             return (
@@ -246,7 +279,11 @@ def _passes(figures: Mapping[str, float]) -> bool:
 
 
 def _reason(
-    figures: Mapping[str, float], share: Mapping[str, float], passed: bool, capped: str, unsaid: str
+    figures: Mapping[str, float],
+    share: Mapping[str, float],
+    passed: bool,
+    capped: str,
+    unsaid: str,
 ) -> str:
     """What is said of a fit that was judged."""
     minutes = (figures[f"{name}_seconds"] / 60 for name in ("simulated", "logged"))
@@ -257,11 +294,15 @@ def _reason(
         needs = f"{least:g}"
         if name == "rank":
             needs += f" and more than {recent:.2f}, that of the mean of the user's last three waits"
-        told.append(f"{what} {figures[name]:.2f}" + (f", needed {needs}" if not passed else ""))
+        told.append(
+            f"{what} {figures[name]:.2f}" + (f", needed {needs}" if not passed else "")
+        )
     figures_told = "(unseen second half: " + "; ".join(told) + ")"
     if passed:
         return f"The simulated queue reproduces the waits of this log {figures_told}. {PLANTED}"
-    room, users, ends = (100 * share[name] for name in ("with_room", "two_users", "own_end"))
+    room, users, ends = (
+        100 * share[name] for name in ("with_room", "two_users", "own_end")
+    )
     if capped:
         why = capped
     elif room >= MUCH:

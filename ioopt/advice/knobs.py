@@ -16,20 +16,28 @@ from ioopt.problems.batch_io import BatchIoProblem
 from ioopt.units import quantity
 
 TURNS = Option(
-    "turns", "cons-fcfs:preempt=no", words="turns: I/O steps wait for each other (a token file)",
-    how=('srun --prolog=turn-acquire.sh --epilog=turn-release.sh around each I/O step: docs, '
-         '"Turns on a file system"',),
-)  # fmt: skip
+    "turns",
+    "cons-fcfs:preempt=no",
+    words="turns: I/O steps wait for each other (a token file)",
+    how=(
+        "srun --prolog=turn-acquire.sh --epilog=turn-release.sh around each I/O step: docs, "
+        '"Turns on a file system"',
+    ),
+)
 RPC_BYTES = 4 << 20
 """Of one request to a Lustre server, at its default of 4 MiB."""
 EASY = Option(
-    "queue order", queue=(("backfill", "easy"),), words="EASY backfilling",
+    "queue order",
+    queue=(("backfill", "easy"),),
+    words="EASY backfilling",
     how=("slurm.conf: SchedulerType=sched/backfill",),
-)  # fmt: skip
+)
 SHORTEST = Option(
-    "queue order", queue=(("backfill_order", "sjf"),), words="shorter jobs first in backfilling",
+    "queue order",
+    queue=(("backfill_order", "sjf"),),
+    words="shorter jobs first in backfilling",
     how=("job_submit.lua: a higher job_desc.priority for shorter time limits",),
-)  # fmt: skip
+)
 
 
 def knobs(question: Question, problem: BatchIoProblem) -> Iterator[list[Option]]:
@@ -40,7 +48,9 @@ def knobs(question: Question, problem: BatchIoProblem) -> Iterator[list[Option]]
     machine, queue = problem.machine, problem.options
     yield [TURNS]
     storage = machine.storage_bytes_per_second
-    widest = max(machine.peak(machine.allocated_nodes(job.nodes)) for job in problem.jobs)
+    widest = max(
+        machine.peak(machine.allocated_nodes(job.nodes)) for job in problem.jobs
+    )
     rates = [storage / by for by in (2, 4) if storage / by < widest]
     if rates:
         yield [_limit(rate) for rate in rates]
@@ -53,32 +63,39 @@ def knobs(question: Question, problem: BatchIoProblem) -> Iterator[list[Option]]
         counts = dict.fromkeys(max(1, math.ceil(running * by)) for by in (1, 3))
         yield [_licences(count, least) for count in counts]
     if queue.backfill_order == "queue":
-        yield from [[option] for kind, option in (("none", EASY), ("easy", SHORTEST))
-                    if queue.backfill == kind]  # fmt: skip
+        yield from [
+            [option]
+            for kind, option in (("none", EASY), ("easy", SHORTEST))
+            if queue.backfill == kind
+        ]
 
 
 def _limit(rate: float) -> Option:
     """No job transfers faster than *rate* bytes per second."""
     calls = max(1, int(rate / RPC_BYTES))
     return Option(
-        "rate limit", job_rate=rate, words=f"a rate limit of {quantity('bytes_per_second', rate)} a job",
+        "rate limit",
+        job_rate=rate,
+        words=f"a rate limit of {quantity('bytes_per_second', rate)} a job",
         how=(
             "lctl set_param -P jobid_var=SLURM_JOB_ID",
             'lctl set_param ost.OSS.ost_io.nrs_policies="tbf jobid"',
             f'lctl set_param ost.OSS.ost_io.nrs_tbf_rule="start jobs jobid={{*}} rate=N", N = {calls} '
             "RPCs/s of 4 MiB in all: divide by the number of OSS",
         ),
-    )  # fmt: skip
+    )
 
 
 def _licences(count: int, least: float) -> Option:
     """At most *count* jobs run at once of those that move *least* bytes per second or more."""
     heavy = f"jobs that move {quantity('bytes_per_second', least)} or more"
     return Option(
-        "licences", licences=count, words=f"licences: of I/O-heavy jobs {count} at once",
+        "licences",
+        licences=count,
+        words=f"licences: of I/O-heavy jobs {count} at once",
         how=(
             f"slurm.conf: Licenses=io:{count}",
             f'job_submit.lua: job_desc.licenses = "io:1" for {heavy}',
             "or by hand: sbatch -L io:1 job.sh",
         ),
-    )  # fmt: skip
+    )

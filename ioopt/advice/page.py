@@ -57,30 +57,39 @@ def answer(advice: Json) -> list[str]:
         knob = f"To switch on today: {best['words']}; saves {saved} {at}."
     return [
         *([fit["reason"]] if fit and not advice["yours"] else []),
-        sentence(advice), bound, knob,
+        sentence(advice),
+        bound,
+        knob,
         f"{advice['jobs']} jobs in {quantity('span_seconds', advice['span_seconds'])} on {advice['nodes']} "
         f"nodes use {100 * advice['node_utilisation']:.0f} % of the nodes.",
-    ]  # fmt: skip
+    ]
 
 
 def parts(advice: Json, command: str) -> Iterator[Part]:
     """The page, part by part."""
     yield Part("The answer", [*answer(advice), _explained(advice)])
     fit, at = advice["fit"], f"at {100 * advice['shown_fraction']:.2g} % I/O"
-    queue = ["The simulated queue was not held against the log: waits are those of another queue."]
+    queue = [
+        "The simulated queue was not held against the log: waits are those of another queue."
+    ]
     if fit is not None:
         queue = [
-            fit["reason"] if advice["yours"] else "What was tried, and is not the log's queue:"
+            fit["reason"]
+            if advice["yours"]
+            else "What was tried, and is not the log's queue:"
         ]
         queue += [
-            f"- {text}" for text in fit["knobs"] or ("nothing, as the log was refused first",)
+            f"- {text}"
+            for text in fit["knobs"] or ("nothing, as the log was refused first",)
         ]
     yield Part("The queue", queue)
     yield _curve(advice)
     yield _switches(advice)
     yield _groups(advice, at)
-    full = ", ".join(f"{100 * row['full']:.0f} % of the time with {name}"
-                     for name, row in advice["traffic"].items())  # fmt: skip
+    full = ", ".join(
+        f"{100 * row['full']:.0f} % of the time with {name}"
+        for name, row in advice["traffic"].items()
+    )
     yield Part(
         "The storage in its busiest week",
         [
@@ -100,13 +109,17 @@ def parts(advice: Json, command: str) -> Iterator[Part]:
             *(f"- {text}" for text in advice["warnings"]),
         ],
     )
-    yield Part("How to repeat it", ["In the folder where this was run:"], command=command)
+    yield Part(
+        "How to repeat it", ["In the folder where this was run:"], command=command
+    )
 
 
 def _explained(advice: Json) -> str:
     """What the intervals are, once, where they first stand."""
     if advice["verdict"]["low"] is None:
-        return "No intervals: the log is too short, and one drawing tells nothing of luck."
+        return (
+            "No intervals: the log is too short, and one drawing tells nothing of luck."
+        )
     drawn = [f"the {advice['blocks']} of the log"] * bool(advice["blocks"])
     if advice["draws"] > 1:
         moved = f"submissions move by up to {quantity('seconds', SHIFT_SECONDS)}"
@@ -123,8 +136,11 @@ def _explained(advice: Json) -> str:
 
 def _lines(advice: Json) -> dict[str, str]:
     """Heading -> its figures in a row of the curve."""
-    return {"congestion costs": "cost", f"{advice['best']} saves": "best",
-            f"{advice['knob']} saves": "knob"}  # fmt: skip
+    return {
+        "congestion costs": "cost",
+        f"{advice['best']} saves": "best",
+        f"{advice['knob']} saves": "knob",
+    }
 
 
 def _curve(advice: Json) -> Part:
@@ -143,42 +159,65 @@ def _curve(advice: Json) -> Part:
         for name, even in (("best", "break_even"), ("knob", "knob_break_even"))
     ]
     rows = [
-        (f"{100 * row['fraction']:g} %",
-         *(percent(row[name], level="") for name in _lines(advice).values()))
+        (
+            f"{100 * row['fraction']:g} %",
+            *(percent(row[name], level="") for name in _lines(advice).values()),
+        )
         for row in advice["curve"]
-    ]  # fmt: skip
-    return Part("By I/O fraction", words, ("I/O fraction", *_lines(advice)), rows, picture="curve")
+    ]
+    return Part(
+        "By I/O fraction",
+        words,
+        ("I/O fraction", *_lines(advice)),
+        rows,
+        picture="curve",
+    )
 
 
 def _switches(advice: Json) -> Part:
     names = {row["name"] for row in advice["knobs"]} | {IDEAL}
-    ideal = dict.fromkeys(row["option"] for row in advice["rows"] if row["option"] not in names)
-    kinds = ["a loss" if (row["high"] or 0.0) < 0 else row["kind"] for row in advice["knobs"]]
+    ideal = dict.fromkeys(
+        row["option"] for row in advice["rows"] if row["option"] not in names
+    )
+    kinds = [
+        "a loss" if (row["high"] or 0.0) < 0 else row["kind"] for row in advice["knobs"]
+    ]
     words = [
         "Each setting was simulated as such, at the best of a few levels. Those that save nothing are "
         "shown too, so that nobody need try them."
         + " Licences and the queue's order change waits, of which nothing can be said here."
         * (not advice["yours"]),
-        *(f"- {row['words']}: saves {percent(row, advice['measure'], '')}: {kind}"
-          for row, kind in zip(advice["knobs"], kinds)),
+        *(
+            f"- {row['words']}: saves {percent(row, advice['measure'], '')}: {kind}"
+            for row, kind in zip(advice["knobs"], kinds)
+        ),
         "What nobody can switch on today: a file system that suspends and resumes transfers job by job, "
         f"as policies like {', '.join(ideal)} need. What they save is what is to be gained; what the "
         "settings save is what you can have.",
-    ]  # fmt: skip
-    lines = [line for row in advice["knobs"] if row["kind"] == SAVES
-             for line in ("", row["name"], *row["how"])]  # fmt: skip
+    ]
+    lines = [
+        line
+        for row in advice["knobs"]
+        if row["kind"] == SAVES
+        for line in ("", row["name"], *row["how"])
+    ]
     return Part("What can be switched on", words, command="\n".join(lines[1:]))
 
 
 def _groups(advice: Json, at: str) -> Part:
     groups, measures = advice["groups"], (advice["measure"], DELAY)
-    found = {(row["option"], row["group"], row["measure"]): row for row in advice["rows"]}
+    found = {
+        (row["option"], row["group"], row["measure"]): row for row in advice["rows"]
+    }
     rows = [
-        (option, group.removesuffix(" jobs"),
-         *(percent(found[option, group, measure], level="") for measure in measures))
+        (
+            option,
+            group.removesuffix(" jobs"),
+            *(percent(found[option, group, measure], level="") for measure in measures),
+        )
         for option in dict.fromkeys(row["option"] for row in advice["rows"])
         for group in reversed(groups)
-    ]  # fmt: skip
+    ]
     words = [
         f"Saved {at}, compared with {advice['baseline']}, where all share the storage. Single figures here "
         "may hold luck.",
@@ -188,7 +227,12 @@ def _groups(advice: Json, at: str) -> Part:
         f"- {IDEAL}: no policy, but no job delaying another",
         f"- {DELAY}: what congestion adds to run times",
     ]
-    return Part("Who gains", words, ("option", "jobs", *(f"{one} saved" for one in measures)), rows)
+    return Part(
+        "Who gains",
+        words,
+        ("option", "jobs", *(f"{one} saved" for one in measures)),
+        rows,
+    )
 
 
 def as_text(name: str, found: Sequence[Part], width: int) -> str:
@@ -198,7 +242,9 @@ def as_text(name: str, found: Sequence[Part], width: int) -> str:
         lines += [part.heading, "-" * len(part.heading)]
         for words in part.words:
             indent = "  " if words.startswith("- ") else ""
-            lines += textwrap.wrap(words, width, subsequent_indent=indent, break_long_words=False)
+            lines += textwrap.wrap(
+                words, width, subsequent_indent=indent, break_long_words=False
+            )
         if part.rows:
             lines += ["", render(part.headers, part.rows).rstrip()]
         lines += textwrap.indent(part.command, "  ").splitlines()
@@ -214,8 +260,11 @@ def as_html(advice: Json, found: Sequence[Part]) -> str:
         body.append(f"<h2>{html.escape(part.heading)}</h2>")
         for listed, words in groupby(part.words, lambda text: text.startswith("- ")):
             lines = [html.escape(text.removeprefix("- ")) for text in words]
-            body.append("<ul><li>" + "</li><li>".join(lines) + "</li></ul>" if listed
-                        else "<p>" + "</p><p>".join(lines) + "</p>")  # fmt: skip
+            body.append(
+                "<ul><li>" + "</li><li>".join(lines) + "</li></ul>"
+                if listed
+                else "<p>" + "</p><p>".join(lines) + "</p>"
+            )
         body.append('<div class="beside">')
         if part.rows:
             body.append(table(part.headers, part.rows))
@@ -236,5 +285,7 @@ def _picture(advice: Json, which: str) -> tuple[Any, str]:
         return axes, "Bytes that pass the storage, before and after."
     curve = advice["curve"]
     lines = {name: [row[key] for row in curve] for name, key in _lines(advice).items()}
-    axes = plot_curve([row["fraction"] for row in curve], lines, advice["measure"], WORTH)
+    axes = plot_curve(
+        [row["fraction"] for row in curve], lines, advice["measure"], WORTH
+    )
     return axes, f"Shaded: {100 * LEVEL:g} % intervals; dotted: worth a change."

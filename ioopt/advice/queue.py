@@ -36,7 +36,12 @@ class Jobs:
         usable = log.usable_jobs()[0]
         self.listed = [job for job in usable if (job.size() or 1) <= processors]
         columns = [
-            (job.submit_seconds, job.wait_seconds, job.run_seconds, job.requested_seconds)
+            (
+                job.submit_seconds,
+                job.wait_seconds,
+                job.run_seconds,
+                job.requested_seconds,
+            )
             for job in self.listed
         ]
         submit, self.wait, self.run, asked = np.array(columns, float).reshape(-1, 4).T
@@ -79,7 +84,9 @@ class Rules:
     processors: int
     backfill: str = "easy"
 
-    def starts(self, jobs: Jobs, run: Floats | None = None, fast: bool = False) -> Floats:
+    def starts(
+        self, jobs: Jobs, run: Floats | None = None, fast: bool = False
+    ) -> Floats:
         """The starts of *jobs*, with other run times (walltimes are at least those); nan: never."""
         replay: Any = queue_kernel.replay
         if fast:
@@ -91,36 +98,63 @@ class Rules:
         for name in np.unique(of):
             part = np.flatnonzero(of == name)
             line = self._line(jobs, jobs.run if run is None else run, part, fast)
-            replay(line, pools[str(name)], DEPTHS[self.backfill], self.site.order == "wfp")
+            replay(
+                line, pools[str(name)], DEPTHS[self.backfill], self.site.order == "wfp"
+            )
             begin[part] = np.array(line.start, float)
         late = begin > jobs.submit[-1] + 0.99 * MARGIN  # behind the last window
         return np.where(late | (begin == queue_kernel.NEVER), np.nan, begin)
 
-    def _line(self, jobs: Jobs, run: Floats, part: Ints, fast: bool) -> queue_kernel.Line:
+    def _line(
+        self, jobs: Jobs, run: Floats, part: Ints, fast: bool
+    ) -> queue_kernel.Line:
         """Those of the *jobs* whose places are *part*, as the kernel takes them."""
         spans, ends, kinds = self._spans(jobs, part)
         users, user = np.unique(jobs.user[part], return_inverse=True)
         most = np.full((2, len(part)), NO_LIMIT)
         for limit in self.site.limits:
-            of = np.array([not limit.users or jobs.listed[j].user in limit.users for j in part])
+            of = np.array(
+                [not limit.users or jobs.listed[j].user in limit.users for j in part]
+            )
             bounds = np.array([limit.jobs or NO_LIMIT, limit.processors or NO_LIMIT])
             most[:, of] = np.minimum(most[:, of], bounds[:, None])
-        none, steps = np.zeros(len(part)), np.zeros(2 * len(part) + max(DEPTHS.values()) + 2)
+        none, steps = (
+            np.zeros(len(part)),
+            np.zeros(2 * len(part) + max(DEPTHS.values()) + 2),
+        )
         length = np.maximum(jobs.length, run)[part]
         whole = {
-            "units": jobs.units[part], "kind": kinds, "user": user, "most_jobs": most[0],
-            "most_units": most[1], "drains": spans[:, 2], "at": np.append(0, ends[:-1]),
-            "last": ends, "waiting": none, "running": none, "free": steps,
-            "user_jobs": 0 * users, "user_units": 0 * users,
-        }  # fmt: skip
+            "units": jobs.units[part],
+            "kind": kinds,
+            "user": user,
+            "most_jobs": most[0],
+            "most_units": most[1],
+            "drains": spans[:, 2],
+            "at": np.append(0, ends[:-1]),
+            "last": ends,
+            "waiting": none,
+            "running": none,
+            "free": steps,
+            "user_jobs": 0 * users,
+            "user_units": 0 * users,
+        }
         real = {
-            "submit": jobs.submit[part], "run": run[part], "length": length,
-            "closes": spans[:, 0], "opens": spans[:, 1], "wakes": np.unique(spans[:, 1]),
-            "start": none + queue_kernel.NEVER, "end": none, "due": none, "times": steps,
+            "submit": jobs.submit[part],
+            "run": run[part],
+            "length": length,
+            "closes": spans[:, 0],
+            "opens": spans[:, 1],
+            "wakes": np.unique(spans[:, 1]),
+            "start": none + queue_kernel.NEVER,
+            "end": none,
+            "due": none,
+            "times": steps,
             "key": length if self.site.order == "sjf" else part,
-        }  # fmt: skip
+        }
         box = boxes(fast)
-        made = {name: box(values.astype(int).tolist()) for name, values in whole.items()}
+        made = {
+            name: box(values.astype(int).tolist()) for name, values in whole.items()
+        }
         made |= {name: box(values.tolist(), real=True) for name, values in real.items()}
         return queue_kernel.Line(**made)
 
@@ -131,12 +165,17 @@ class Rules:
             over = jobs.length[part] > 3600 * window.over_hours
             member += (over & (jobs.units[part] > window.over_processors)) << k
         last = jobs.zero + float(jobs.submit[-1]) + MARGIN
-        listed = [list(window.spans(jobs.zero, last, self.zone)) for window in self.site.windows]
+        listed = [
+            list(window.spans(jobs.zero, last, self.zone))
+            for window in self.site.windows
+        ]
         classes, kinds = np.unique(member, return_inverse=True)
         spans: list[tuple[float, float, bool]] = []
         ends = []
         for mask in classes:
-            spans += sorted(span for k, own in enumerate(listed) if mask >> k & 1 for span in own)
+            spans += sorted(
+                span for k, own in enumerate(listed) if mask >> k & 1 for span in own
+            )
             ends.append(len(spans))
         shift = np.array([jobs.zero, jobs.zero, 0.0])
         return np.array(spans, float).reshape(-1, 3) - shift, np.array(ends), kinds

@@ -20,10 +20,15 @@ _TAG = re.compile(r"\S+\s+\((.+)\)(?: #\d+)?")
 
 
 def read_work_directory(
-    file: str, cores: int | None = None, quota: int | None = None, samples: int = 1,
-    scratch: float = 0.0, dag: str | None = None, read: Columns = "rchar",
+    file: str,
+    cores: int | None = None,
+    quota: int | None = None,
+    samples: int = 1,
+    scratch: float = 0.0,
+    dag: str | None = None,
+    read: Columns = "rchar",
     skip_bad: float | None = None,
-) -> WorkDirectoryProblem:  # fmt: skip
+) -> WorkDirectoryProblem:
     """The instance in *file*: an ``ioopt/work-directory`` file or name, WfFormat, or a Nextflow trace.
 
     *cores* and *quota* (bytes) go before what an instance says, *samples* are copies; *scratch* is in
@@ -40,10 +45,19 @@ def read_work_directory(
         told = str(data.get("format")) if isinstance(data, Mapping) else "ioopt/"
         if trace or not told.startswith("ioopt/"):
             if cores is None:
-                raise UsageError("--cores N: a recorded workflow does not say the machine's")
+                raise UsageError(
+                    "--cores N: a recorded workflow does not say the machine's"
+                )
             # nothing but the cores is used, and nothing said of what is told
-            machine = Machine(nodes=1, cores=cores, disk="unlimited", link="shared", speed=1,
-                              remote_rate=1e9, replica_rate=1e9)  # fmt: skip
+            machine = Machine(
+                nodes=1,
+                cores=cores,
+                disk="unlimited",
+                link="shared",
+                speed=1,
+                remote_rate=1e9,
+                replica_rate=1e9,
+            )
             if trace:
                 found = read_nextflow_trace(file, dag, machine, read, skip_bad)
             else:
@@ -55,13 +69,20 @@ def read_work_directory(
         raise UsageError(f"{file}: {problem.format}: wanted {kinds}")
     asked = {"cores": cores, "quota_bytes": quota}
     given = {key: value for key, value in asked.items() if value is not None}
-    made = validate(WorkDirectoryProblem, problem.model_dump(by_alias=True) | given, name)
+    made = validate(
+        WorkDirectoryProblem, problem.model_dump(by_alias=True) | given, name
+    )
     return made.copies(samples)
 
 
 def _of_record(
-    found: ReplicationProblem, cores: int, quota: int | None, samples: int, scratch: float, name: str
-) -> WorkDirectoryProblem:  # fmt: skip
+    found: ReplicationProblem,
+    cores: int,
+    quota: int | None,
+    samples: int,
+    scratch: float,
+    name: str,
+) -> WorkDirectoryProblem:
     """The recorded workflow *found*, copied; InstanceError where it says no bytes of products.
 
     Nothing is kept: what no task reads counts as published by move. In one copy of a trace a tag is
@@ -69,7 +90,9 @@ def _of_record(
     """
     made = {file for task in found.tasks for file in task.outputs}
     if not any(file.bytes for file in found.files if file.id in made):
-        raise InstanceError(f"{name}: no task wrote a byte: its sizes were not recorded")
+        raise InstanceError(
+            f"{name}: no task wrote a byte: its sizes were not recorded"
+        )
     source, warnings = (found.meta or {}).get("source"), [*found.warnings]
     if wide := [task.id for task in found.tasks if task.cores > cores]:
         few = f"{len(wide)} tasks, such as {wide[0]}, get {cores} cores, not more"
@@ -79,10 +102,17 @@ def _of_record(
         rows = ((task.id, _TAG.fullmatch(task.id)) for task in found.tasks)
         tags = {task: tag[1] for task, tag in rows if tag is not None}
         if not tags:
-            warnings.append(f"{name}: no task has a tag: tasks that files join are one sample")
+            warnings.append(
+                f"{name}: no task has a tag: tasks that files join are one sample"
+            )
     invented = f"scratch: {scratch:g} x outputs; outputs nobody reads are moved out"
     return of_workflow(
-        found.tasks, [(file.id, file.bytes) for file in found.files], cores, scratch, tags,
-        name=found.name, quota_bytes=quota,
+        found.tasks,
+        [(file.id, file.bytes) for file in found.files],
+        cores,
+        scratch,
+        tags,
+        name=found.name,
+        quota_bytes=quota,
         meta={"source": source, "warnings": warnings, "invented": invented},
-    ).copies(samples)  # fmt: skip
+    ).copies(samples)

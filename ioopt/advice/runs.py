@@ -64,7 +64,9 @@ class Option(NamedTuple):
         name, settings = parse_solver(self.solver)
         for key in settings:
             if key in Settings.model_fields:
-                raise UsageError(f"{self.solver}: {key} is no setting of the policy {name}")
+                raise UsageError(
+                    f"{self.solver}: {key} is no setting of the policy {name}"
+                )
         return io_policy(name, settings)
 
 
@@ -121,31 +123,47 @@ class Question:
     @property
     def player(self) -> Fit | None:
         """The fit where the log's queue has rules that only it can play: it says when jobs start."""
-        return self.fit if self.fit is not None and self.yours and not self.fit.exact else None
+        return (
+            self.fit
+            if self.fit is not None and self.yours and not self.fit.exact
+            else None
+        )
 
     def problem(self, fraction: float, draw: int = 0) -> BatchIoProblem:
         """The instance with this I/O fraction in this drawing."""
         io = replace(self.io, fraction=fraction, seed=self.io.seed + draw)
         problem = batch_io_from_swf(
-            self.trace, machine=self.machine, io=io, darshan=self.darshan, skipped=self.skipped,
-            requested_size=self.requested_size, max_jobs=self.max_jobs, options=self.options,
-        )  # fmt: skip
+            self.trace,
+            machine=self.machine,
+            io=io,
+            darshan=self.darshan,
+            skipped=self.skipped,
+            requested_size=self.requested_size,
+            max_jobs=self.max_jobs,
+            options=self.options,
+        )
         if not draw or self.player:
             return problem
         rng = np.random.default_rng((self.io.seed, draw))
         shifts = rng.uniform(-SHIFT_SECONDS, SHIFT_SECONDS, len(problem.jobs)).tolist()
-        moved = [max(0.0, job.submit_seconds + by) for job, by in zip(problem.jobs, shifts)]
+        moved = [
+            max(0.0, job.submit_seconds + by) for job, by in zip(problem.jobs, shifts)
+        ]
         return _changed(problem, [{"submit_seconds": seconds} for seconds in moved])
 
     def scaled(self, problem: BatchIoProblem, scale: float) -> BatchIoProblem:
         """*problem* with the bytes of invented I/O times *scale*."""
         updates: list[Json] = [
-            {} if job.id in self.measured else {"phases": tuple(
-                phase.model_copy(update={"io_bytes": phase.io_bytes * scale})
-                for phase in job.phases
-            )}
+            {}
+            if job.id in self.measured
+            else {
+                "phases": tuple(
+                    phase.model_copy(update={"io_bytes": phase.io_bytes * scale})
+                    for phase in job.phases
+                )
+            }
             for job in problem.jobs
-        ]  # fmt: skip
+        ]
         return problem if scale == 1.0 else _changed(problem, updates)
 
 
@@ -226,7 +244,9 @@ def replay(
 ) -> tuple[Trace, Run]:
     """The trace of *problem* and its run under *option*; *record* keeps the rates of its transfers."""
     if option.job_rate is not None:  # of a log no job has a rate of its own
-        problem = _changed(problem, [{"io_bytes_per_second": option.job_rate}] * len(problem.jobs))
+        problem = _changed(
+            problem, [{"io_bytes_per_second": option.job_rate}] * len(problem.jobs)
+        )
     if option.queue:
         queue = problem.options.model_copy(update=dict(option.queue))
         problem = problem.model_copy(update={"options": queue})
@@ -239,19 +259,25 @@ def replay(
     return trace, _started_by(question.player, question, trace, policy, record)
 
 
-def _started_by(fit: Fit, question: Question, trace: Trace, policy: IoPolicy, record: bool) -> Run:
+def _started_by(
+    fit: Fit, question: Question, trace: Trace, policy: IoPolicy, record: bool
+) -> Run:
     """Starts by the fit's queue for the run times of each round, and a run with these starts."""
     logged = {job.id: job for job in question.trace.usable_jobs()[0]}
     zero = min(logged[name].submit_seconds or 0.0 for name in trace.ids)
     lengths = {name: logged[name].run_seconds or 0.0 for name in fit.job_ids}
     lengths |= dict(zip(trace.ids, trace.ideal))
     for _ in range(ROUNDS):
-        found = dict(zip(fit.job_ids, fit.starts([lengths[name] for name in fit.job_ids])))
+        found = dict(
+            zip(fit.job_ids, fit.starts([lengths[name] for name in fit.job_ids]))
+        )
         starts = [
             max(submit, found.get(name, submit + zero) - zero)
             for name, submit in zip(trace.ids, trace.submit)
         ]
         fixed = starts, [-1] * len(trace)
         run = run_trace(trace, policy, record_rates=record, trials=TRIALS, starts=fixed)
-        lengths |= {name: end - start for name, start, end in zip(trace.ids, run.start, run.end)}
+        lengths |= {
+            name: end - start for name, start, end in zip(trace.ids, run.start, run.end)
+        }
     return run

@@ -30,14 +30,18 @@ def usual_most(begin: Floats, run: Floats, units: Ints, share: float = 0.99) -> 
     times, busy = in_use(begin, begin + run, units)
     order = np.argsort(busy)
     spent = np.cumsum((np.diff(times, append=times[-1:]) * (busy > 0))[order])
-    return int(busy[order][np.searchsorted(spent, share * spent[-1])]) if len(spent) else 0
+    return (
+        int(busy[order][np.searchsorted(spent, share * spent[-1])]) if len(spent) else 0
+    )
 
 
 def most_at_once(jobs: Jobs, begin: Floats, units: Ints) -> Ints:
     """Of each user the most units in use if jobs begin then, a two hundredth of the time aside."""
     last = np.cumsum(np.bincount(jobs.user))[:-1]
     of_each = np.split(np.argsort(jobs.user, kind="stable"), last)
-    return np.array([usual_most(begin[of], jobs.run[of], units[of], 0.995) for of in of_each])
+    return np.array(
+        [usual_most(begin[of], jobs.run[of], units[of], 0.995) for of in of_each]
+    )
 
 
 def with_room(jobs: Jobs, processors: int) -> Floats:
@@ -80,7 +84,9 @@ def _mean_before(jobs: Jobs, most: int, apart: float) -> Floats:
     begin = (offset + jobs.begin)[order]
     to = np.searchsorted(begin, offset + jobs.submit)
     since = np.maximum(np.searchsorted(begin, offset), to - most)
-    return np.where(to > since, (total[to] - total[since]) / np.maximum(to - since, 1), np.nan)
+    return np.where(
+        to > since, (total[to] - total[since]) / np.maximum(to - since, 1), np.nan
+    )
 
 
 def read_windows(jobs: Jobs, zone: tzinfo) -> list[Window]:
@@ -88,19 +94,24 @@ def read_windows(jobs: Jobs, zone: tzinfo) -> list[Window]:
 
     Closed are hours with hardly a start and many submissions of jobs above a length; the longest span.
     """
-    submit, begin = (local(jobs.zero + times, zone) for times in (jobs.submit, jobs.begin))
+    submit, begin = (
+        local(jobs.zero + times, zone) for times in (jobs.submit, jobs.begin)
+    )
     found = []
     for first, last in ((0, 5), (5, 7)):
         closed = []
         for over in CLASSES:
             asked, started = (
                 np.bincount(
-                    at.hour[(at.day_of_week >= first) & (at.day_of_week < last) & (jobs.length > 3600 * over)]
-                    .astype(int),
+                    at.hour[
+                        (at.day_of_week >= first)
+                        & (at.day_of_week < last)
+                        & (jobs.length > 3600 * over)
+                    ].astype(int),
                     minlength=24,
                 )
                 for at in (submit, begin)
-            )  # fmt: skip
+            )
             closed += [(a - b, over, a, b) for a, b in _closed(asked, started)]
         found += [
             Window(from_hour=a, to_hour=b, days=DAYS[first:last], over_hours=over)

@@ -30,7 +30,9 @@ class Window(base.Record):
     over_processors: base.Count = 0
     drain: bool = False
 
-    def spans(self, first: float, last: float, zone: tzinfo) -> Iterator[tuple[float, float, bool]]:
+    def spans(
+        self, first: float, last: float, zone: tzinfo
+    ) -> Iterator[tuple[float, float, bool]]:
         """(closes, opens, drain) in seconds of the epoch, of the days from *first* to *last*."""
         day = datetime.fromtimestamp(first, zone).date() - timedelta(1)
         while day <= datetime.fromtimestamp(last, zone).date():

@@ -37,7 +37,9 @@ def told(figure: Floats) -> Json:
 class Blocks:
     """Which week (day of a short log) a job is of, and how often each counts in each resample."""
 
-    def __init__(self, submit: Floats, drawings: int, resamples: int, seed: int) -> None:
+    def __init__(
+        self, submit: Floats, drawings: int, resamples: int, seed: int
+    ) -> None:
         long = submit.max() - submit.min() >= FEWEST_BLOCKS * WEEK
         length, self.words = (WEEK, "weeks") if long else (DAY, "days")
         _, self.block = np.unique((submit // length).astype(int), return_inverse=True)
@@ -45,7 +47,9 @@ class Blocks:
         if count < FEWEST_BLOCKS:
             self.block, count, self.words = np.zeros_like(self.block), 1, ""
         rng = np.random.default_rng(seed)
-        self.weeks, self.drawings = (_again(rng, n, resamples) for n in (count, drawings))
+        self.weeks, self.drawings = (
+            _again(rng, n, resamples) for n in (count, drawings)
+        )
         if count == drawings == 1:
             self.weeks[1:] = np.nan
 
@@ -63,7 +67,9 @@ class Blocks:
         ]
         drawings = self.drawings[:, : len(option)]
         tops, bottoms = np.einsum("rw,rd,sdw->sr", self.weeks, drawings, sums)
-        return 1 - np.divide(tops, bottoms, out=np.ones_like(tops), where=~(bottoms <= 0))
+        return 1 - np.divide(
+            tops, bottoms, out=np.ones_like(tops), where=~(bottoms <= 0)
+        )
 
 
 def _again(rng: np.random.Generator, count: int, resamples: int) -> Floats:

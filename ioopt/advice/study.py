@@ -49,13 +49,21 @@ ENOUGH = 0.5
 DELAY = "I/O delay"
 BIN_SECONDS = 3600.0
 """Of the picture of the busiest week."""
-EVERYBODY, LARGE, HEAVY, OTHERS = "all jobs", "large jobs", "I/O-heavy jobs", "other jobs"
+EVERYBODY, LARGE, HEAVY, OTHERS = (
+    "all jobs",
+    "large jobs",
+    "I/O-heavy jobs",
+    "other jobs",
+)
 SHARING, FREE = Option(BASELINE), Option(IDEAL, IDEAL)
 Progress = Callable[[int, int], None]
 
 
 def advise(
-    question: Question, *, threads: int = 1, progress: Progress = lambda done, total: None
+    question: Question,
+    *,
+    threads: int = 1,
+    progress: Progress = lambda done, total: None,
 ) -> Json:
     """The advice as plain data (``ioopt/advice``); *progress* gets runs done and runs in all.
 
@@ -64,13 +72,17 @@ def advise(
     """
     solvers = [Option(name, name) for name in dict.fromkeys(question.solvers)]
     if BASELINE in question.solvers or not solvers:
-        raise UsageError(f"name policies to compare with {BASELINE}, not {BASELINE} itself")
+        raise UsageError(
+            f"name policies to compare with {BASELINE}, not {BASELINE} itself"
+        )
     for option in solvers:
         option.policy()
     problem = question.problem(question.io.fraction)
     study = _Study(question, problem)
     if not study.volume.any():
-        raise InstanceError(f"{question.trace.name}: no job has I/O, so no I/O policy matters")
+        raise InstanceError(
+            f"{question.trace.name}: no job has I/O, so no I/O policy matters"
+        )
     levels = list(knobs(question, problem))
     if threads == 1:
         return _told(study, problem, *study.run_all(map, solvers, levels, progress))
@@ -86,55 +98,97 @@ def advise(
 
 
 def _told(
-    study: _Study, problem: BatchIoProblem, best: Option, knob: Option, options: Sequence[Option]
+    study: _Study,
+    problem: BatchIoProblem,
+    best: Option,
+    knob: Option,
+    options: Sequence[Option],
 ) -> Json:
     """What *study* found of the *options* as plain data."""
-    question, machine, shown, fit = study.question, problem.machine, study.shown, study.question.fit
+    question, machine, shown, fit = (
+        study.question,
+        problem.machine,
+        study.shown,
+        study.question.fit,
+    )
     likely = question.scaled(question.problem(shown), study.scales[shown])
     span = float(study.submit.max() - study.submit.min()) or 1.0
     cost = study.saved(FREE, shown)
     classes = dict(zip((LARGE, HEAVY, OTHERS), study.groups.values()))
     return {
-        "format": "ioopt/advice", "version": 2, "name": problem.name, "baseline": BASELINE,
-        "fit": fit and {part.name: getattr(fit, part.name) for part in fields(fit)
-                        if part.repr and part.name != "job_ids"},
-        "yours": question.yours, "measure": study.measure,
-        "fraction": study.fraction, "fraction_from": study.source,
+        "format": "ioopt/advice",
+        "version": 2,
+        "name": problem.name,
+        "baseline": BASELINE,
+        "fit": fit
+        and {
+            part.name: getattr(fit, part.name)
+            for part in fields(fit)
+            if part.repr and part.name != "job_ids"
+        },
+        "yours": question.yours,
+        "measure": study.measure,
+        "fraction": study.fraction,
+        "fraction_from": study.source,
         "storage_given": question.machine.storage_bytes_per_second is not None,
-        "shown_fraction": shown, "scale": study.scales[shown],
-        "jobs": len(study.submit), "span_seconds": span, "nodes": machine.nodes,
+        "shown_fraction": shown,
+        "scale": study.scales[shown],
+        "jobs": len(study.submit),
+        "span_seconds": span,
+        "nodes": machine.nodes,
         "storage_bytes_per_second": machine.storage_bytes_per_second,
         "node_utilisation": float(study.nodes @ study.ideal) / (machine.nodes * span),
         "large_job_nodes": float(study.nodes[study.groups[LARGE]].min()),
         "blocks": study.blocks.words,
         "groups": {name: int(member.sum()) for name, member in study.groups.items()},
-        "best": best.name, "knob": knob.name, "verdict": study.judged(best), "cost": told(cost),
+        "best": best.name,
+        "knob": knob.name,
+        "verdict": study.judged(best),
+        "cost": told(cost),
         "relief": told(study.saved(best, shown, measure=DELAY)),
         "beyond_cost": float((study.saved(best, shown) - cost)[0]),
         "rows": [
-            {"option": option.name, "measure": measure, "group": group,
-             **told(study.saved(option, shown, group, measure))}
+            {
+                "option": option.name,
+                "measure": measure,
+                "group": group,
+                **told(study.saved(option, shown, group, measure)),
+            }
             for option in (*options, FREE)
             for measure in (study.measure, DELAY)
             for group in study.groups
         ],
         "curve": [
-            {"fraction": f, "cost": told(study.saved(FREE, f)),
-             "best": told(study.counted(best, f)), "knob": told(study.counted(knob, f))}
+            {
+                "fraction": f,
+                "cost": told(study.saved(FREE, f)),
+                "best": told(study.counted(best, f)),
+                "knob": told(study.counted(knob, f)),
+            }
             for f in study.grid
         ],
-        "break_even": told(study.even(best)), "knob_break_even": told(study.even(knob)),
+        "break_even": told(study.even(best)),
+        "knob_break_even": told(study.even(knob)),
         "knobs": [
-            {"name": option.name, "words": option.words, "how": option.how, **study.judged(option)}
-            for option in options if option.words
+            {
+                "name": option.name,
+                "words": option.words,
+                "how": option.how,
+                **study.judged(option),
+            }
+            for option in options
+            if option.words
         ],
-        "traffic": {option.name: _busiest_week(question, likely, option, classes)
-                    for option in (SHARING, best)},
-        "draws": question.draws, "resamples": question.resamples,
+        "traffic": {
+            option.name: _busiest_week(question, likely, option, classes)
+            for option in (SHARING, best)
+        },
+        "draws": question.draws,
+        "resamples": question.resamples,
         "warnings": [
             text.removeprefix(f"{question.trace.name}: ") for text in likely.warnings
         ],
-    }  # fmt: skip
+    }
 
 
 class _Study:
@@ -157,25 +211,40 @@ class _Study:
         if question.fraction_given:
             self.fraction, self.source = question.io.fraction, "given"
         elif work[self.measured].sum() >= ENOUGH * work.sum():
-            self.fraction, self.source = float(share[self.measured].mean()), "by Darshan"
+            self.fraction, self.source = (
+                float(share[self.measured].mean()),
+                "by Darshan",
+            )
         self.grid: Sequence[float] = FRACTIONS
         if self.fraction is not None:
-            self.grid = tuple(dict.fromkeys(min(1.0, self.fraction * by) for by in FACTORS))
+            self.grid = tuple(
+                dict.fromkeys(min(1.0, self.fraction * by) for by in FACTORS)
+            )
         self.scales: dict[float, float] = {}
         self.found: dict[tuple[float, int, Option], Times] = {}
         self.draws = range(1, question.draws) if question.draws > 1 else range(1)
-        self.blocks = Blocks(self.submit, len(self.draws), question.resamples, question.io.seed)
+        self.blocks = Blocks(
+            self.submit, len(self.draws), question.resamples, question.io.seed
+        )
 
     def run_all(
-        self, each: Callable[..., Iterable[Any]], solvers: Sequence[Option],
-        levels: Sequence[Sequence[Option]], progress: Progress,
-    ) -> tuple[Option, Option, list[Option]]:  # fmt: skip
+        self,
+        each: Callable[..., Iterable[Any]],
+        solvers: Sequence[Option],
+        levels: Sequence[Sequence[Option]],
+        progress: Progress,
+    ) -> tuple[Option, Option, list[Option]]:
         """Run everything: the best policy, the best setting, and all with each setting at its best level.
 
         Every option runs on the log as it stands; in the other drawings the best two do at each I/O
         fraction, and the others at the one that is shown: the known one, else the first that pays.
         """
-        every = (SHARING, FREE, *solvers, *(option for options in levels for option in options))
+        every = (
+            SHARING,
+            FREE,
+            *solvers,
+            *(option for options in levels for option in options),
+        )
         draws = range(1, self.question.draws)
         total = len(self.grid) * (len(every) + 4 * len(draws))
         total += (len(solvers) + len(levels) - 2) * len(draws)
@@ -196,18 +265,30 @@ class _Study:
         best = max(solvers, key=self.promise)
         chosen = [max(options, key=self.promise) for options in levels]
         knob = max((option for option in chosen if not option.queue), key=self.promise)
-        even = break_even(self.grid, [self.saved(best, f, draws=[0]) for f in self.grid])[0]
+        even = break_even(
+            self.grid, [self.saved(best, f, draws=[0]) for f in self.grid]
+        )[0]
         pays = [f for f in self.grid if f >= even] or self.grid[-1:]
         self.shown = pays[0] if self.fraction is None else self.fraction
         few = (SHARING, FREE, best, knob)
         more = {self.shown: tuple(dict.fromkeys((*few, *solvers, *chosen)))}
-        run([Cell(f, k, more.get(f, few), self.scales[f]) for k in draws for f in self.grid])
+        run(
+            [
+                Cell(f, k, more.get(f, few), self.scales[f])
+                for k in draws
+                for f in self.grid
+            ]
+        )
         return best, knob, [*solvers, *chosen]
 
     def saved(
-        self, option: Option, fraction: float, group: str = EVERYBODY, measure: str = "",
+        self,
+        option: Option,
+        fraction: float,
+        group: str = EVERYBODY,
+        measure: str = "",
         draws: Sequence[int] | None = None,
-    ) -> Floats:  # fmt: skip
+    ) -> Floats:
         """What *option* saves of a *measure* (default: the study's) of a group, over sharing: a figure."""
 
         def value(draw: int, which: Option) -> Floats:
@@ -217,7 +298,8 @@ class _Study:
             return times.response if self.measure == RESPONSE else times.run
 
         top, bottom = (
-            [value(draw, which) for draw in draws or self.draws] for which in (option, SHARING)
+            [value(draw, which) for draw in draws or self.draws]
+            for which in (option, SHARING)
         )
         return self.blocks.saved(top, bottom, self.groups[group])
 
@@ -245,7 +327,10 @@ class _Study:
 
 
 def _busiest_week(
-    question: Question, problem: BatchIoProblem, option: Option, classes: Mapping[str, np.ndarray]
+    question: Question,
+    problem: BatchIoProblem,
+    option: Option,
+    classes: Mapping[str, np.ndarray],
 ) -> Json:
     """Mean rates (bytes per second) of the *classes* in each hour of the busiest week, and its first day.
 
@@ -265,7 +350,10 @@ def _busiest_week(
     full = total[:-1] >= problem.machine.storage_bytes_per_second * (1 - 1e-6)
     inside = np.diff(np.clip(times, edges[0], edges[-1]))
     return {
-        "day": day, "full": float(inside[full].sum() / WEEK),
-        "classes": {name: mean_rates(spans[first == k, 1:], edges).tolist()
-                    for k, name in enumerate(classes)},
-    }  # fmt: skip
+        "day": day,
+        "full": float(inside[full].sum() / WEEK),
+        "classes": {
+            name: mean_rates(spans[first == k, 1:], edges).tolist()
+            for k, name in enumerate(classes)
+        },
+    }

@@ -28,7 +28,9 @@ def percent(figure: Json, of: str = "", level: str = f"{100 * LEVEL:g} %: ") -> 
     '9.9 % of run time (95 %: 4.0 to 15.0)'
     """
     value, *ends = (
-        None if part is None else f"{100 * part:.{abs(part) < 1:d}f}".replace("-0.0", "0.0")
+        None
+        if part is None
+        else f"{100 * part:.{abs(part) < 1:d}f}".replace("-0.0", "0.0")
         for part in (figure["value"], figure.get("low"), figure.get("high"))
     )
     text = f"{value} %" + (f" of {of}" if of else "")
@@ -48,26 +50,38 @@ def share(figure: Json, most: float) -> str:
 def assumed(advice: Json) -> str:
     """What the verdict rests on: I/O fraction, rate of the storage, queue."""
     rate = quantity("bytes_per_second", advice["storage_bytes_per_second"])
-    parts = [f"the storage takes {rate} ({'given' if advice['storage_given'] else 'a guess'})"]
+    parts = [
+        f"the storage takes {rate} ({'given' if advice['storage_given'] else 'a guess'})"
+    ]
     if advice["fraction"] is not None:
         share = f"{100 * advice['fraction']:.2g} % of run time in I/O ({advice['fraction_from']})"
         parts.insert(0, f"jobs spend {share}")
     if advice["yours"]:
         fit = advice["fit"]
         mean, logged = (
-            quantity("wait_seconds", fit[f"{name}_seconds"]) for name in ("simulated", "logged")
+            quantity("wait_seconds", fit[f"{name}_seconds"])
+            for name in ("simulated", "logged")
         )
         parts.append(
             f"the queue is as fitted (unseen half: mean wait {mean} of {logged}, rank {fit['rank']:.2f})"
         )
-    where = "assuming that " + ", ".join(parts[:-1]) + " and " * (len(parts) > 1) + parts[-1]
+    where = (
+        "assuming that "
+        + ", ".join(parts[:-1])
+        + " and " * (len(parts) > 1)
+        + parts[-1]
+    )
     return where if advice["yours"] else f"{where}, on a queue that is not yours"
 
 
 def sentence(advice: Json) -> str:
     """The verdict, and what it assumes."""
     row, best, what = advice["verdict"], advice["best"], advice["measure"]
-    cost, even, most = percent(advice["cost"], what), advice["break_even"], advice["curve"][-1]
+    cost, even, most = (
+        percent(advice["cost"], what),
+        advice["break_even"],
+        advice["curve"][-1],
+    )
     relief = percent(advice["relief"], "what congestion adds")
     saving = percent(row, what) + ("" if advice["yours"] else f", which is {relief}")
     begins = (
@@ -81,9 +95,7 @@ def sentence(advice: Json) -> str:
         text = f"No clear benefit: the policy {best} saves {saving}; congestion costs {cost}"
         if not known:
             top = f"{100 * most['fraction']:g} %"
-            text = (
-                f"No clear benefit at any I/O fraction up to {top}, where congestion costs {cost}"
-            )
+            text = f"No clear benefit at any I/O fraction up to {top}, where congestion costs {cost}"
     elif not known:
         text = f"Inconclusive: pays perhaps {begins}"
     elif row["kind"] == SAVES:

@@ -18,8 +18,20 @@ from ioopt.registry import KINDS, SOLVERS, Measure, measures_of, proof_of
 from ioopt.registry.types import BOUND, REFERENCE
 from ioopt.result import OPTIMAL_RELATIVE_GAP, TINY
 
-REPEATED = ["instance", "digest", "family", "kind", "solver", "settings", "labels", "status",
-            "stop", "objective_name", "machine", "versions"]  # fmt: skip
+REPEATED = [
+    "instance",
+    "digest",
+    "family",
+    "kind",
+    "solver",
+    "settings",
+    "labels",
+    "status",
+    "stop",
+    "objective_name",
+    "machine",
+    "versions",
+]
 UNSHOWN = ("bound", "gap", "simulate_seconds", "metrics", "notes", "versions")
 PLAIN = [*(name for name in COLUMNS if name not in UNSHOWN), "versions"]
 OBJECTS = ("settings", "labels", "versions")
@@ -46,18 +58,26 @@ def read_frame(paths: Sequence[str], measure: str | None = None) -> pd.DataFrame
             with clearly(path):
                 try:
                     part = pd.read_sql_query(query, reader.connection)
-                except pd.errors.DatabaseError as error:  # SQLite's own under the query's text
+                except (
+                    pd.errors.DatabaseError
+                ) as error:  # SQLite's own under the query's text
                     raise error.__cause__ or error from None
             require_sound(part, path)
             part[REPEATED] = part[REPEATED].astype("category")
             parts.append(part)
-    frame = pd.concat(parts, ignore_index=True).drop_duplicates("key", ignore_index=True)
-    measures_of((KINDS[kind] for kind in frame["kind"].unique() if kind in KINDS), measure)
+    frame = pd.concat(parts, ignore_index=True).drop_duplicates(
+        "key", ignore_index=True
+    )
+    measures_of(
+        (KINDS[kind] for kind in frame["kind"].unique() if kind in KINDS), measure
+    )
     names = {name: by.name for name, by in measures.items()}
     frame["measure"] = frame["kind"].astype(str).map(names).fillna("objective")
     settings = frame["settings"].astype(str)
     plain = frame["solver"].astype(str)
-    frame["variant"] = plain.where(settings == "{}", plain + " " + settings).astype("category")
+    frame["variant"] = plain.where(settings == "{}", plain + " " + settings).astype(
+        "category"
+    )
     return with_ratios(frame, measures)
 
 
@@ -76,7 +96,9 @@ def require_sound(rows: pd.DataFrame, path: str) -> None:
             except (ValueError, RecursionError):
                 good = False
             if not good:
-                raise InstanceError(f"{path}: the run store is damaged: {name} holds {shown(text)}")
+                raise InstanceError(
+                    f"{path}: the run store is damaged: {name} holds {shown(text)}"
+                )
 
 
 def _measured_sql(measures: Mapping[str, Measure]) -> str:
@@ -85,10 +107,17 @@ def _measured_sql(measures: Mapping[str, Measure]) -> str:
     for kind, measure in measures.items():
         mine = f"objective_name = '{measure.name}'"
         metric = f"json_extract(metrics, '$.{measure.name}')"
-        values.append(f"WHEN '{kind}' THEN COALESCE({metric}, CASE WHEN {mine} THEN objective END)")
-        others = (proof_of(measure.name), KINDS[kind].bound_metrics.get(measure.name, "-"))
+        values.append(
+            f"WHEN '{kind}' THEN COALESCE({metric}, CASE WHEN {mine} THEN objective END)"
+        )
+        others = (
+            proof_of(measure.name),
+            KINDS[kind].bound_metrics.get(measure.name, "-"),
+        )
         limits = ", ".join(f"json_extract(metrics, '$.{name}')" for name in others)
-        bounds.append(f"WHEN '{kind}' THEN COALESCE(CASE WHEN {mine} THEN bound END, {limits})")
+        bounds.append(
+            f"WHEN '{kind}' THEN COALESCE(CASE WHEN {mine} THEN bound END, {limits})"
+        )
     return (
         f"CASE kind {' '.join(values)} ELSE objective END AS value, "
         f"CASE kind {' '.join(bounds)} ELSE bound END AS bound"
@@ -106,7 +135,9 @@ def with_ratios(frame: pd.DataFrame, measures: Mapping[str, Measure]) -> pd.Data
     references = {spec.name for spec in SOLVERS if REFERENCE in spec.abilities}
     frame["reference"] = frame["solver"].isin(references)
     keys = [frame["digest"], frame["repeat"]]
-    maximise = frame["kind"].isin([kind for kind, by in measures.items() if by.sense == "max"])
+    maximise = frame["kind"].isin(
+        [kind for kind, by in measures.items() if by.sense == "max"]
+    )
     value = frame["value"].where(~frame["reference"])
     groups = value.groupby(keys, observed=True)
     best = groups.transform("min").where(~maximise, groups.transform("max"))
@@ -158,7 +189,9 @@ def one_kind(frame: pd.DataFrame, kind: str) -> pd.DataFrame:
 
 def experiments(frame: pd.DataFrame) -> pd.DataFrame:
     """One line a study and function of the experiments: runs, failed, seconds of computing."""
-    table = frame.assign(failed=frame["status"] == FAILED, seconds=frame["solve_seconds"], runs=1)
+    table = frame.assign(
+        failed=frame["status"] == FAILED, seconds=frame["solve_seconds"], runs=1
+    )
     groups = table.groupby(["instance", "solver"], observed=True)
     return groups[["runs", "failed", "seconds"]].sum().reset_index()
 
@@ -183,11 +216,15 @@ def summary(frame: pd.DataFrame) -> pd.DataFrame:
     )
     groups = table.groupby(["kind", "variant"], observed=True)
     out = groups.agg(
-        runs=("key", "size"), proven=("proven", "sum"),
+        runs=("key", "size"),
+        proven=("proven", "sum"),
         **{what: (what, "sum") for what in COUNTED},
-        mean_gap=("shared_gap", "mean"), middle=("shared_ratio", _middle),
-        worst_ratio=("ratio", "max"), wins=("won", "sum"), median_seconds=("seconds", "median"),
-    )  # fmt: skip
+        mean_gap=("shared_gap", "mean"),
+        middle=("shared_ratio", _middle),
+        worst_ratio=("ratio", "max"),
+        wins=("won", "sum"),
+        median_seconds=("seconds", "median"),
+    )
     for name, part in (("mean_ratio", "mean"), ("low", "low"), ("high", "high")):
         ends = [getattr(middle, part) for middle in out["middle"]]
         out[name] = pd.Series(ends, index=out.index, dtype=float)
@@ -207,4 +244,6 @@ def objects(frame: pd.DataFrame, name: str) -> list[tuple[str, Json]]:
 
 def versions(frame: pd.DataFrame) -> list[tuple[str, str]]:
     """Every (package, version) that produced a row."""
-    return sorted({item for _, found in objects(frame, "versions") for item in found.items()})
+    return sorted(
+        {item for _, found in objects(frame, "versions") for item in found.items()}
+    )

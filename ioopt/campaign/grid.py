@@ -35,7 +35,9 @@ class InstanceEntry(Record):
     bundled: str | None = None
     generate: str | None = None
     preset: str | None = None
-    settings: dict[str, Scalar | list[Scalar]] = Field(default_factory=dict, alias="set")
+    settings: dict[str, Scalar | list[Scalar]] = Field(
+        default_factory=dict, alias="set"
+    )
     seeds: tuple[int, ...] = (0,)
 
 
@@ -43,7 +45,9 @@ class SolverEntry(Record):
     """One ``[[solvers]]`` table."""
 
     name: str
-    settings: dict[str, Scalar | list[Scalar]] = Field(default_factory=dict, alias="set")
+    settings: dict[str, Scalar | list[Scalar]] = Field(
+        default_factory=dict, alias="set"
+    )
     seeds: tuple[int, ...] = (0,)
     backend: str | None = None
 
@@ -114,7 +118,9 @@ def read_config(path: str) -> Config:
     """Parse CONFIG.toml; InstanceError names the file and the key or line that is wrong."""
     config: Config = validate(Config, read_toml(path), path)
     for k, entry in enumerate(config.instances):
-        given = [name for name in ("path", "bundled", "generate") if getattr(entry, name)]
+        given = [
+            name for name in ("path", "bundled", "generate") if getattr(entry, name)
+        ]
         if len(given) != 1:
             raise InstanceError(
                 f"{path}: instances[{k}]: give exactly one of path, bundled, generate, "
@@ -126,7 +132,9 @@ def read_config(path: str) -> Config:
 def build_grid(config: Config, folder: str = ".") -> Grid:
     """Every instance meets every solver of its family; UsageError for names or settings that do not exist."""
     sources = {
-        source.digest: source for entry in config.instances for source in _sources(entry, folder)
+        source.digest: source
+        for entry in config.instances
+        for source in _sources(entry, folder)
     }
     points: dict[str, Point] = {}
     used: set[str] = set()
@@ -141,7 +149,9 @@ def build_grid(config: Config, folder: str = ".") -> Grid:
     for entry in config.solvers:
         if entry.name not in used:
             kinds = ", ".join(dict.fromkeys(source.kind for source in sources.values()))
-            raise UsageError(f"solver {entry.name!r} takes none of the sweep's instances ({kinds})")
+            raise UsageError(
+                f"solver {entry.name!r} takes none of the sweep's instances ({kinds})"
+            )
     return Grid(tuple(points.values()), sources, config)
 
 
@@ -163,13 +173,30 @@ def _points(
         registry.settings_for(spec, settings)
         for seed, repeat in itertools.product(entry.seeds, range(config.repeats)):
             identity = [
-                source.digest, entry.name, settings, entry.backend, seed, repeat,
-                config.time_limit, config.threads, measure, __version__,
-            ]  # fmt: skip
+                source.digest,
+                entry.name,
+                settings,
+                entry.backend,
+                seed,
+                repeat,
+                config.time_limit,
+                config.threads,
+                measure,
+                __version__,
+            ]
             yield Point(
-                content_key(identity), source.digest, entry.name, settings, entry.backend, seed,
-                repeat, config.time_limit, config.threads, config.hard_limit, measure,
-            )  # fmt: skip
+                content_key(identity),
+                source.digest,
+                entry.name,
+                settings,
+                entry.backend,
+                seed,
+                repeat,
+                config.time_limit,
+                config.threads,
+                config.hard_limit,
+                measure,
+            )
 
 
 def content_key(value: object) -> str:
@@ -180,7 +207,9 @@ def content_key(value: object) -> str:
 
 def _expand(settings: Mapping[str, Any]) -> Iterator[Json]:
     """The product of all list values, in the order in which the keys are written."""
-    choices = [value if isinstance(value, list) else [value] for value in settings.values()]
+    choices = [
+        value if isinstance(value, list) else [value] for value in settings.values()
+    ]
     for values in itertools.product(*choices):
         yield dict(zip(settings, values))
 
@@ -196,7 +225,9 @@ def _sources(entry: InstanceEntry, folder: str) -> Iterator[Source]:
         pattern = os.path.join(folder, entry.path or "")
         paths = sorted(glob.glob(pattern, recursive=True))
         if not paths:
-            raise InstanceError(f"{entry.path}: no such file, and the pattern matches nothing")
+            raise InstanceError(
+                f"{entry.path}: no such file, and the pattern matches nothing"
+            )
     for path in paths:
         problem = load(path)
         text = dump_json(problem.model_dump(mode="json", by_alias=True), indent=None)
@@ -211,7 +242,9 @@ def _generated(entry: InstanceEntry) -> Iterator[Source]:
     for settings in _expand(entry.settings):
         # Refused here, not once a point on the workers.
         if entry.preset is not None and entry.preset in kind.presets:
-            parse_settings(kind.presets[entry.preset], settings, f"preset {entry.preset}")
+            parse_settings(
+                kind.presets[entry.preset], settings, f"preset {entry.preset}"
+            )
         else:  # the generator knows its default preset, and the message for an unknown one
             registry.generate(kind, entry.preset, settings, 0)
         for seed in entry.seeds:

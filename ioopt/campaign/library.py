@@ -51,16 +51,27 @@ class Source(Record):
         paths = [Path(place, self.file) for place in named if place]
         path = next((path for path in paths if path.is_file()), None)
         if path is None:
-            wanted = f"save {self.address} as {own / self.file} or into {SOURCES_VARIABLE}"
+            wanted = (
+                f"save {self.address} as {own / self.file} or into {SOURCES_VARIABLE}"
+            )
             raise UsageError(f"{self.file} is not here: {wanted}")
         if hashlib.sha256(path.read_bytes()).hexdigest() != self.sha256:
-            raise UsageError(f"{path}: is not the file of {self.address}: its SHA-256 is another")
-        reader = load_target(f"ioopt.formats.{self.importer}.instance:read_{self.importer}")
+            raise UsageError(
+                f"{path}: is not the file of {self.address}: its SHA-256 is another"
+            )
+        reader = load_target(
+            f"ioopt.formats.{self.importer}.instance:read_{self.importer}"
+        )
         with reading(str(path)):
             machine = parse_settings(Machine, settings["machine"], "machine")
             made = reader(str(path), **settings | {"machine": machine})
-        problem = made[0] if isinstance(made, tuple) else made  # Estee's has actual times beside it
-        meta = {"source": self.address, "licence": self.licence}  # its own names the path
+        problem = (
+            made[0] if isinstance(made, tuple) else made
+        )  # Estee's has actual times beside it
+        meta = {
+            "source": self.address,
+            "licence": self.licence,
+        }  # its own names the path
         return problem.model_copy(update={"meta": meta})
 
 
@@ -121,7 +132,9 @@ class Entry(Record):
 
     def betters(self, value: float) -> bool:
         """Whether *value* is better than the best by more than rounding."""
-        gained = value - self.best.best if self.sense == "max" else self.best.best - value
+        gained = (
+            value - self.best.best if self.sense == "max" else self.best.best - value
+        )
         return gained > OPTIMAL_RELATIVE_GAP * max(abs(value), abs(self.best.best))
 
 
@@ -170,7 +183,9 @@ def entry_of(source: str, folder: str | None = None) -> Entry:
         alike = given is None or given.address == (problem.meta or {}).get("source")
         if alike and entry.kind == kind and entry.problem(folder) == problem:
             return entry
-    raise UsageError(f"{source}: the library has no such instance (see `ioopt instances best`)")
+    raise UsageError(
+        f"{source}: the library has no such instance (see `ioopt instances best`)"
+    )
 
 
 def report_of(problem: Problem, plan: object) -> CheckReport:
@@ -204,15 +219,20 @@ def submit(
     past = past_bound(entry.sense, value, entry.best.bound)
     if past is not None:
         text = f"{value!r} passes the proven bound {entry.best.bound!r}: one of them is wrong"
-        return entry, [Violation(rule="bound", item=entry.name, message=text, amount=past)]
+        return entry, [
+            Violation(rule="bound", item=entry.name, message=text, amount=past)
+        ]
     options = result.get("options") or {}
     best = Found(
-        best=value, bound=entry.best.bound, solver=result.get("solver") or "by hand",
-        seed=result.get("seed"), settings=options.get("settings") or {},
+        best=value,
+        bound=entry.best.bound,
+        solver=result.get("solver") or "by hand",
+        seed=result.get("seed"),
+        settings=options.get("settings") or {},
         time_limit_seconds=options.get("time_limit_seconds"),
         version=(result.get("versions") or {}).get("ioopt", __version__),
         date=datetime.date.today().isoformat(),
-    )  # fmt: skip
+    )
     changed = entry.model_copy(update={"plan": plan, "history": (*entry.history, best)})
     write(changed, folder)
     return changed, []
@@ -222,8 +242,12 @@ def write(entry: Entry, folder: str | None = None) -> Path:
     """Write *entry* as a whole or not at all; UsageError where something else than a file stands."""
     place = writable_folder(folder)
     path = place / f"{entry.name}.json"
-    if (path.exists() or path.is_symlink()) and (path.is_symlink() or not path.is_file()):
-        raise UsageError(f"{path}: is no regular file; entries are written to regular files alone")
+    if (path.exists() or path.is_symlink()) and (
+        path.is_symlink() or not path.is_file()
+    ):
+        raise UsageError(
+            f"{path}: is no regular file; entries are written to regular files alone"
+        )
     try:
         place.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -239,7 +263,11 @@ def _require_fair(entry: Entry, problem: Problem, plan: object, name: str) -> No
         raise InstanceError(f"{name}: holds no plan")
     kind = registry.KINDS[entry.kind]
     for key, value in beyond(kind, problem, plan_of(kind, plan, name), None).items():
-        raise UsageError(f"{name}: {key}={value!r} is another question than the library's")
+        raise UsageError(
+            f"{name}: {key}={value!r} is another question than the library's"
+        )
     for spec in registry.solvers_for(entry.kind):
         if spec.name == plan.get("policy") and REFERENCE in spec.abilities:
-            raise UsageError(f"{name}: {spec.name} breaks a rule of the machine; it is a mark only")
+            raise UsageError(
+                f"{name}: {spec.name} breaks a rule of the machine; it is a mark only"
+            )

@@ -80,7 +80,9 @@ def report_html(paths: Sequence[str], measure: str | None = None) -> str:
         rows = frames.one_kind(frame, kind)
         parts += [_experiments(rows)] if kind == FAMILY else _kind(rows)
     parts.append(_failures(frame))
-    parts.append("<h2>Versions</h2>" + table(("package", "version"), frames.versions(frame)))
+    parts.append(
+        "<h2>Versions</h2>" + table(("package", "version"), frames.versions(frame))
+    )
     return page("ioopt report", "\n".join(parts))
 
 
@@ -93,7 +95,10 @@ def _overview(frame: pd.DataFrame) -> str:
         (NOT_APPLICABLE, int((frame["standing"] == NOT_APPLICABLE).sum())),
         ("failed", int((frame["status"] == FAILED).sum())),
         ("violations", int(frame["violations"].sum())),
-        ("machines", ", ".join(sorted(str(name) for name in frame["machine"].unique()))),
+        (
+            "machines",
+            ", ".join(sorted(str(name) for name in frame["machine"].unique())),
+        ),
     ]
     return table(("what", "value"), facts)
 
@@ -137,7 +142,9 @@ def _kind(frame: pd.DataFrame) -> Iterator[str]:
         f"{found['common'].iloc[0]} instances that all solvers with answers answered.</p>"
     )
     yield table(headers, lines)
-    footnote = synthetic_footnote(frame.loc[frame["synthetic_io"] > 0, "instance"].astype(str))
+    footnote = synthetic_footnote(
+        frame.loc[frame["synthetic_io"] > 0, "instance"].astype(str)
+    )
     if footnote:
         yield f"<p>{html.escape(footnote)}</p>"
     if not can_draw():
@@ -150,7 +157,13 @@ def _kind(frame: pd.DataFrame) -> Iterator[str]:
 def _experiments(frame: pd.DataFrame) -> str:
     headers = ("study", "function", "runs", "failed", "time of computing")
     lines = [
-        (row.instance, row.solver, row.runs, row.failed, quantity("seconds", _known(row.seconds)))
+        (
+            row.instance,
+            row.solver,
+            row.runs,
+            row.failed,
+            quantity("seconds", _known(row.seconds)),
+        )
         for row in frames.experiments(frame).itertuples()
     ]
     return "<h2>Experiments</h2>" + table(headers, lines)
@@ -165,7 +178,11 @@ def _failures(frame: pd.DataFrame) -> str:
         for row in failed.head(MAX_FAILURES).itertuples()
     ]
     more = f"<p>{len(failed) - len(rows)} more.</p>" if len(failed) > len(rows) else ""
-    return "<h2>Failures</h2>" + table(("instance", "solver", "seed", "reason"), rows) + more
+    return (
+        "<h2>Failures</h2>"
+        + table(("instance", "solver", "seed", "reason"), rows)
+        + more
+    )
 
 
 def _known(value: Any) -> float | None:

@@ -18,7 +18,12 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, ProcessPoolExecutor, wait
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    ProcessPoolExecutor,
+    wait,
+)
 from concurrent.futures import Future as Promise
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
@@ -56,7 +61,9 @@ def open_workers(
 ) -> Iterator[Workers]:
     """So many processes of this machine, or the workers of the dask scheduler at *scheduler*."""
     if scheduler is None:
-        with Pool(workers, None if memory_limit is None else parse_bytes(memory_limit)) as pool:
+        with Pool(
+            workers, None if memory_limit is None else parse_bytes(memory_limit)
+        ) as pool:
             yield pool
         return
     import dask
@@ -71,7 +78,9 @@ def open_workers(
         try:
             client = Client(scheduler, set_as_default=False)
         except (OSError, ValueError) as error:
-            raise UsageError(f"--scheduler {scheduler}: cannot be reached: {error}") from None
+            raise UsageError(
+                f"--scheduler {scheduler}: cannot be reached: {error}"
+            ) from None
         with client, client.as_current():
             yield Cluster(client)
 
@@ -155,7 +164,9 @@ class _Worker:
 def _begin(environment: dict[str, str], memory_bytes: int | None) -> None:
     """In a new process: its parent's environment, what it leaves to that, and when it ends."""
     os.environ.update(environment)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all: the parent decides
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # a terminal sends it to all: the parent decides
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     for library in ("OMP", "OPENBLAS", "MKL"):  # workers share the cores already
         os.environ.setdefault(f"{library}_NUM_THREADS", "1")
@@ -201,26 +212,36 @@ class Cluster:
             # A worker may die once its answer is here: the answer counts, not the future's state.
             if not isinstance(answer, dict):
                 answer = future.exception() if future.status == "error" else None
-            yield futures.pop(future), None if isinstance(answer, KilledWorker) else answer
+            yield (
+                futures.pop(future),
+                None if isinstance(answer, KilledWorker) else answer,
+            )
             future.release()
             if len(futures) <= WINDOW - BATCH:
                 more = self._submit(list(islice(rest, BATCH)), sources)
                 futures |= more
                 arrivals.update(list(more))
 
-    def _submit(self, tasks: Sequence[Task], sources: Mapping[str, Source]) -> dict[Future, Task]:
+    def _submit(
+        self, tasks: Sequence[Task], sources: Mapping[str, Source]
+    ) -> dict[Future, Task]:
         """Futures of *tasks*; instances travel as dask tasks, so that a dead worker's copy is made
         again."""
         stamp = f"{os.getpid()}-{time.monotonic_ns()}"
         carriers = {
-            name: self.client.submit(_same, sources[name], key=f"instance-{name}-{stamp}")
+            name: self.client.submit(
+                _same, sources[name], key=f"instance-{name}-{stamp}"
+            )
             for name in {task.source for task in tasks if task.source}
         }
         carried = [carriers.get(task.source) for task in tasks]
         futures = self.client.map(
-            perform, tasks, carried, key=[f"point-{task.key}-{stamp}" for task in tasks],
+            perform,
+            tasks,
+            carried,
+            key=[f"point-{task.key}-{stamp}" for task in tasks],
             batch_size=BATCH,
-        )  # fmt: skip
+        )
         return dict(zip(futures, tasks))
 
 
@@ -265,7 +286,11 @@ def run_tasks(
         else:
             reason = f"it did not come back: {type(answer).__name__}: {answer}"
             if answer is None:
-                limit = f" or its hard limit of {task.hard_limit:g} s" if task.hard_limit else ""
+                limit = (
+                    f" or its hard limit of {task.hard_limit:g} s"
+                    if task.hard_limit
+                    else ""
+                )
                 reason = f"its worker died every time: a crash, too much memory{limit}"
             write(failed_row(task, sources.get(task.source), reason))
     return failed

@@ -12,7 +12,13 @@ import re
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
+from contextlib import (
+    AbstractContextManager,
+    ExitStack,
+    closing,
+    contextmanager,
+    suppress,
+)
 from pathlib import Path
 from typing import Any
 
@@ -49,20 +55,29 @@ class Owner:
         self.path = f"{os.path.realpath(path)}-sweep"
         while True:
             try:
-                self._handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+                self._handle = os.open(
+                    self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666
+                )
             except OSError as error:
-                raise UsageError(f"{path}: cannot be opened: {error.strerror}") from None
+                raise UsageError(
+                    f"{path}: cannot be opened: {error.strerror}"
+                ) from None
             try:
                 fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                who = os.read(self._handle, 1000).decode(errors="replace") or "another process"
+                who = (
+                    os.read(self._handle, 1000).decode(errors="replace")
+                    or "another process"
+                )
                 os.close(self._handle)
                 raise UsageError(
                     f"{path}: {who} is writing to it; wait for its end or take another store"
                 ) from None
             except OSError as error:
                 os.close(self._handle)
-                raise UsageError(f"{path}: cannot be locked: {error.strerror}") from None
+                raise UsageError(
+                    f"{path}: cannot be locked: {error.strerror}"
+                ) from None
             if _is_at(self.path, os.fstat(self._handle)):
                 break
             os.close(self._handle)  # the sweep before us has just removed it
@@ -78,7 +93,9 @@ class Owner:
     def release(self) -> None:
         """Let the next sweep have the store."""
         with suppress(OSError):  # its folder may have gone
-            os.unlink(self.path)  # before the lock goes: whoever waits sees that it is not there
+            os.unlink(
+                self.path
+            )  # before the lock goes: whoever waits sees that it is not there
         os.close(self._handle)
 
 
@@ -130,7 +147,9 @@ def clearly(path: str) -> Iterator[None]:
         yield
     except (sqlite3.DatabaseError, ValueError) as error:
         remedy = REMEDIES.get(getattr(error, "sqlite_errorcode", 0) & 0xFF, "")
-        raise InstanceError(f"{path}: the run store cannot be used: {error}{remedy}") from None
+        raise InstanceError(
+            f"{path}: the run store cannot be used: {error}{remedy}"
+        ) from None
 
 
 def _inspect(connection: sqlite3.Connection, path: str) -> int:
@@ -170,9 +189,13 @@ class Store(AbstractContextManager["Store"]):
                     f"{path}: exists already; give --resume to continue it, or another name"
                 )
             if os.path.exists(path) and not os.access(path, os.R_OK | os.W_OK):
-                raise UsageError(f"{path}: cannot be read and written; see its permissions")
+                raise UsageError(
+                    f"{path}: cannot be read and written; see its permissions"
+                )
             try:
-                self._connection = sqlite3.connect(path, timeout=30, isolation_level=None)
+                self._connection = sqlite3.connect(
+                    path, timeout=30, isolation_level=None
+                )
             except sqlite3.OperationalError as error:
                 raise UsageError(f"{path}: cannot be opened: {error}") from None
             undo.callback(self._connection.close)
@@ -256,7 +279,10 @@ class Store(AbstractContextManager["Store"]):
 
     def put(self, row: Json) -> None:
         """Write one point, in place of an earlier row of the same key."""
-        values = [json.dumps(row[name]) if name in JSON_COLUMNS else row[name] for name in COLUMNS]
+        values = [
+            json.dumps(row[name]) if name in JSON_COLUMNS else row[name]
+            for name in COLUMNS
+        ]
         self._write(_PUT, values)
 
 
@@ -267,7 +293,10 @@ def _read_only(path: str) -> sqlite3.Connection:
     """A connection that reads *path*; in a folder that cannot be written to, as a file that never changes."""
     uri = Path(os.path.abspath(path)).as_uri()
     connection = sqlite3.connect(f"{uri}?mode=ro", uri=True, timeout=30)
-    unwritable, found = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY), sqlite3.SQLITE_OK
+    unwritable, found = (
+        (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY),
+        sqlite3.SQLITE_OK,
+    )
     try:
         connection.execute("SELECT 1 FROM sqlite_master").fetchone()
     except sqlite3.DatabaseError as error:

@@ -59,7 +59,9 @@ class Study:
             if metrics is None:
                 error = self._campaign.store.find(item.key, ("error",))
                 reason = error[0] if error else "no row"
-                given = ", ".join(f"{key}={value!r}" for key, value in item.settings.items())
+                given = ", ".join(
+                    f"{key}={value!r}" for key, value in item.settings.items()
+                )
                 raise IooptError(f"{target}({given}) failed: {reason}")
             found.append(metrics)
         return found
@@ -86,7 +88,9 @@ class Study:
 
 
 @contextmanager
-def open_campaign(path: str, workers: int, scheduler: str | None = None) -> Iterator[Campaign]:
+def open_campaign(
+    path: str, workers: int, scheduler: str | None = None
+) -> Iterator[Campaign]:
     """The campaign of the store at *path*, made when it is missing, continued when it is not."""
     with ExitStack() as stack, Store(path) as store:
         opened = cache(lambda: stack.enter_context(open_workers(workers, scheduler)))

@@ -63,9 +63,19 @@ Task = Point | Experiment
 GIVE_UP_EXIT = 75
 """Exit status of a worker that gives up a point past its hard limit."""
 SUMMARY = (
-    "status", "stop", "objective", "objective_name", "bound", "gap", "build_seconds",
-    "solve_seconds", "simulate_seconds", "metrics", "notes", "versions",
-)  # fmt: skip
+    "status",
+    "stop",
+    "objective",
+    "objective_name",
+    "bound",
+    "gap",
+    "build_seconds",
+    "solve_seconds",
+    "simulate_seconds",
+    "metrics",
+    "notes",
+    "versions",
+)
 
 
 def perform(task: Task, source: Source | None) -> Row:
@@ -91,12 +101,20 @@ def _problem(source: Source) -> Any:
 def _solve(point: Point, source: Source) -> Row:
     """The row of a solve."""
     result = solve(
-        _problem(source), point.solver, measure=point.measure, settings=point.settings, seed=point.seed,
-        time_limit=point.time_limit, threads=point.threads, backend=point.backend,
-    )  # fmt: skip
+        _problem(source),
+        point.solver,
+        measure=point.measure,
+        settings=point.settings,
+        seed=point.seed,
+        time_limit=point.time_limit,
+        threads=point.threads,
+        backend=point.backend,
+    )
     document = result.to_dict()
     row = _identity(point, source) | {name: document[name] for name in SUMMARY}
-    if result.settings:  # another question than the instance's: no rival of those who answer that
+    if (
+        result.settings
+    ):  # another question than the instance's: no rival of those who answer that
         row["digest"] += json.dumps(result.settings, sort_keys=True)
     error = "; ".join(result.notes) if result.status is Status.ERROR else None
     if error and result.plan is None:
@@ -111,11 +129,21 @@ def _call(experiment: Experiment) -> Row:
     found = function(**experiment.settings)
     seconds = time.perf_counter() - begun
     if not isinstance(found, Mapping):
-        raise TypeError(f"{experiment.target} returned {type(found).__name__}, not a mapping")
-    metrics = json.loads(json.dumps(found))  # what JSON cannot hold fails here, not in the client
-    return _identity(experiment, None) | _blank(DONE) | {
-        "metrics": metrics, "solve_seconds": seconds, "versions": {"ioopt": __version__},
-    }  # fmt: skip
+        raise TypeError(
+            f"{experiment.target} returned {type(found).__name__}, not a mapping"
+        )
+    metrics = json.loads(
+        json.dumps(found)
+    )  # what JSON cannot hold fails here, not in the client
+    return (
+        _identity(experiment, None)
+        | _blank(DONE)
+        | {
+            "metrics": metrics,
+            "solve_seconds": seconds,
+            "versions": {"ioopt": __version__},
+        }
+    )
 
 
 @contextmanager
@@ -135,28 +163,47 @@ def _watchdog(limit: float | None) -> Iterator[None]:
 
 def _identity(task: Task, source: Source | None) -> Row:
     """The columns that say which task a row is of."""
-    known: Row = {"key": task.key, "settings": dict(task.settings), "seed": task.seed,
-             "machine": platform.node()}  # fmt: skip
+    known: Row = {
+        "key": task.key,
+        "settings": dict(task.settings),
+        "seed": task.seed,
+        "machine": platform.node(),
+    }
     if isinstance(task, Experiment):
         return known | {
-            "instance": task.study, "digest": task.target, "family": FAMILY, "kind": FAMILY,
-            "solver": task.target.replace(":", "."), "labels": {}, "repeat": 0,
-        }  # fmt: skip
+            "instance": task.study,
+            "digest": task.target,
+            "family": FAMILY,
+            "kind": FAMILY,
+            "solver": task.target.replace(":", "."),
+            "labels": {},
+            "repeat": 0,
+        }
     assert source is not None
     if task.backend:
         known["settings"]["backend"] = task.backend
     return known | {
-        "instance": source.name, "digest": source.digest,
-        "family": registry.KINDS[source.kind].family, "kind": source.kind, "solver": task.solver,
-        "labels": dict(source.labels), "repeat": task.repeat,
-    }  # fmt: skip
+        "instance": source.name,
+        "digest": source.digest,
+        "family": registry.KINDS[source.kind].family,
+        "kind": source.kind,
+        "solver": task.solver,
+        "labels": dict(source.labels),
+        "repeat": task.repeat,
+    }
 
 
 def _blank(status: str) -> Row:
     """The columns of a row that has no result, with its status."""
     unknown: Row = dict.fromkeys(SUMMARY)
-    return unknown | {"status": status, "metrics": {}, "notes": [], "versions": {},
-                      "violations": 0, "error": None}  # fmt: skip
+    return unknown | {
+        "status": status,
+        "metrics": {},
+        "notes": [],
+        "versions": {},
+        "violations": 0,
+        "error": None,
+    }
 
 
 def failed_row(task: Task, source: Source | None, reason: str) -> Row:

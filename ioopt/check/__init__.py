@@ -29,7 +29,9 @@ def time_slack(seconds: float) -> float:
     return 1e-10 + 1e-12 * abs(seconds)
 
 
-def overloads(rate: float, loads: Iterable[Load], slack: float = 0.0) -> list[tuple[Load, float]]:
+def overloads(
+    rate: float, loads: Iterable[Load], slack: float = 0.0
+) -> list[tuple[Load, float]]:
     """The loads that a pipe of *rate* cannot end in time, with the bytes that are left then."""
     ordered = sorted(loads, key=lambda load: (load.start, load.end))
     waiting: list[tuple[float, int, float]] = []

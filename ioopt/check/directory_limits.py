@@ -6,7 +6,9 @@ from graphlib import TopologicalSorter
 from ioopt.problems.work_directory import WorkDirectoryProblem
 
 
-def least_of(problem: WorkDirectoryProblem, actual: Mapping[str, float] | None) -> dict[str, float]:
+def least_of(
+    problem: WorkDirectoryProblem, actual: Mapping[str, float] | None
+) -> dict[str, float]:
     """Return limits by measure: paths and cores bound the makespan, single tasks the peak.
 
     *actual* compute seconds by task replace the planned ones.
@@ -15,7 +17,10 @@ def least_of(problem: WorkDirectoryProblem, actual: Mapping[str, float] | None) 
     seconds = [times.get(task.id, task.compute_seconds) for task in problem.tasks]
     ends = [0.0] * len(problem.tasks)
     for k in TopologicalSorter(dict(enumerate(problem.predecessors))).static_order():
-        ready = [problem.tasks[k].release_seconds, *(ends[p] for p in problem.predecessors[k])]
+        ready = [
+            problem.tasks[k].release_seconds,
+            *(ends[p] for p in problem.predecessors[k]),
+        ]
         ends[k] = max(ready) + seconds[k]
     work = sum(task.cores * s for task, s in zip(problem.tasks, seconds, strict=True))
     return {

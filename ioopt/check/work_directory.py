@@ -45,7 +45,9 @@ class Contents:
     def __init__(self, problem: WorkDirectoryProblem) -> None:
         self.use = 0
         self.files = {file.id: file for file in problem.files}
-        self.producer = {name: task.id for task in problem.tasks for name in task.outputs}
+        self.producer = {
+            name: task.id for task in problem.tasks for name in task.outputs
+        }
         self.waited_for: dict[str, int] = defaultdict(int)
         for task in problem.tasks:
             for name in (*task.outputs, *task.inputs):
@@ -113,13 +115,17 @@ def replay(
         task = problem.tasks[k]
         written = inside.written_by(task)
         over = 0 if quota is None else inside.use + written - quota
-        makers = (inside.producer[name] for name in task.inputs if name in inside.producer)
+        makers = (
+            inside.producer[name] for name in task.inputs if name in inside.producer
+        )
         missing = next((maker for maker in makers if maker not in ended), None)
         early = None if released[k] <= ticks.reach(start) else task.release_seconds
         broken = _broken(early, missing, task.cores - idle, over)
         if broken:
             told = {"task": task.id, "seconds": ticks.seconds(start)}
-            violations += [{"kind": kind, **told, **more} for kind, more in broken.items()]
+            violations += [
+                {"kind": kind, **told, **more} for kind, more in broken.items()
+            ]
         inside.use += written
         idle -= task.cores
         peak = max(peak, inside.use)
@@ -138,7 +144,9 @@ def replay(
         "cores_busy": work / (problem.cores * makespan) if makespan else 0.0,
         "kept_bytes": sum(file.bytes for file in kept),
     }
-    spans = {k: (ticks.seconds(a), ticks.seconds(b)) for k, (a, b) in sorted(times.items())}
+    spans = {
+        k: (ticks.seconds(a), ticks.seconds(b)) for k, (a, b) in sorted(times.items())
+    }
     changes = [(ticks.seconds(at), size) for at, size in steps.items()]
     return Replayed(violations, metrics, spans, changes)
 
@@ -160,7 +168,9 @@ def _broken(release: float | None, missing: str | None, cores: int, size: int) -
     return broken
 
 
-def _rows(problem: WorkDirectoryProblem, plan: WorkDirectoryPlan) -> list[tuple[float, int]]:
+def _rows(
+    problem: WorkDirectoryProblem, plan: WorkDirectoryPlan
+) -> list[tuple[float, int]]:
     """Return the starts by seconds, equal ones as listed."""
     seen: dict[int, float] = {}
     for seconds, name in plan.starts:
@@ -206,19 +216,28 @@ def said(row: Json) -> str:
 
 
 def check(
-    problem: WorkDirectoryProblem, plan: WorkDirectoryPlan | Json, schedule: Json | None = None
+    problem: WorkDirectoryProblem,
+    plan: WorkDirectoryPlan | Json,
+    schedule: Json | None = None,
 ) -> CheckReport:
     """Check the starts of a plan, and recompute what it comes to."""
     chosen = WorkDirectoryPlan.model_validate(plan) if isinstance(plan, dict) else plan
     try:
         with collector_paused():
-            found = replay(problem, chosen, (schedule or {}).get("actual_compute_seconds"))
+            found = replay(
+                problem, chosen, (schedule or {}).get("actual_compute_seconds")
+            )
     except Fault as fault:
         return CheckReport((violation("starts", fault.record["task"], str(fault)),))
     if found.violations:
         rows = found.violations
-        told = (violation(row["kind"], row["task"], said(row), row.get("over")) for row in rows)
+        told = (
+            violation(row["kind"], row["task"], said(row), row.get("over"))
+            for row in rows
+        )
         return CheckReport(tuple(told))
-    objectives = {name: found.metrics[name] for name in ("makespan_seconds", "peak_bytes")}
+    objectives = {
+        name: found.metrics[name] for name in ("makespan_seconds", "peak_bytes")
+    }
     limits = least_of(problem, (schedule or {}).get("actual_compute_seconds"))
     return CheckReport((), objectives, found.metrics, limits=limits)

@@ -13,7 +13,13 @@ from click.core import ParameterSource
 from ioopt.cli.imports.common import batch_machine, machine_option
 from ioopt.cli.imports.logs import TRACE, read_trace
 from ioopt.cli.lazy import IooptCommand, quiet
-from ioopt.cli.options import PATH, counting, format_option, output_option, solver_option
+from ioopt.cli.options import (
+    PATH,
+    counting,
+    format_option,
+    output_option,
+    solver_option,
+)
 from ioopt.errors import UsageError
 from ioopt.formats.native import dump_json, reading, write_text
 from ioopt.problems.base import Json
@@ -43,19 +49,43 @@ LOG_SECONDS = 10.0
 
 @click.command(cls=IooptCommand, epilog=EPILOG)
 @click.argument("log", metavar="LOG", type=PATH)
-@output_option(text="Write the page there: .html; else a table, or JSON with --format json.")
+@output_option(
+    text="Write the page there: .html; else a table, or JSON with --format json."
+)
 @TRACE
 @machine_option
-@click.option("--site", metavar="FILE", type=PATH,
-              help="Rules of the site's queue that no log contains (TOML).")  # fmt: skip
-@solver_option("solvers", multiple=True,
-               text="A policy to look at, or NAME:KEY=VALUE,...; may be given again.")  # fmt: skip
-@click.option("--draws", type=click.IntRange(min=1), default=5, metavar="N",
-              help="Drawings of luck: shifted submissions, invented I/O; the first chooses.")  # fmt: skip
-@click.option("--resamples", type=click.IntRange(min=100), default=1000, metavar="N",
-              help="Resamples of weeks and drawings for the intervals.")  # fmt: skip
-@click.option("--threads", type=click.IntRange(min=1), default=1, metavar="N",
-              help="Processes that simulate at the same time.")  # fmt: skip
+@click.option(
+    "--site",
+    metavar="FILE",
+    type=PATH,
+    help="Rules of the site's queue that no log contains (TOML).",
+)
+@solver_option(
+    "solvers",
+    multiple=True,
+    text="A policy to look at, or NAME:KEY=VALUE,...; may be given again.",
+)
+@click.option(
+    "--draws",
+    type=click.IntRange(min=1),
+    default=5,
+    metavar="N",
+    help="Drawings of luck: shifted submissions, invented I/O; the first chooses.",
+)
+@click.option(
+    "--resamples",
+    type=click.IntRange(min=100),
+    default=1000,
+    metavar="N",
+    help="Resamples of weeks and drawings for the intervals.",
+)
+@click.option(
+    "--threads",
+    type=click.IntRange(min=1),
+    default=1,
+    metavar="N",
+    help="Processes that simulate at the same time.",
+)
 @format_option("table", "json")
 def advise(
     log: str,
@@ -75,15 +105,20 @@ def advise(
 
     html = output is not None and output.lower().endswith((".html", ".htm"))
     if html and form == "json":
-        raise UsageError(f"-o {output} is a page: give --format json a name that ends in .json")
+        raise UsageError(
+            f"-o {output} is a page: give --format json a name that ends in .json"
+        )
     context = click.get_current_context()
     given = context.get_parameter_source("io_fraction") is ParameterSource.COMMANDLINE
     with reading(log), counting("advice", transient=True, every=LOG_SECONDS) as show:
         show(0, STAGES, "reading the log")
         question = Question(
-            **read_trace(log, **trace, **batch_machine(machine)), fraction_given=given,
-            solvers=solvers or Question.solvers, draws=draws, resamples=resamples,
-        )  # fmt: skip
+            **read_trace(log, **trace, **batch_machine(machine)),
+            fraction_given=given,
+            solvers=solvers or Question.solvers,
+            draws=draws,
+            resamples=resamples,
+        )
         show(1, STAGES, "fitting the queue")
         question = _fitted(question, site)
         show(2, STAGES, "preparing the jobs")
@@ -124,4 +159,6 @@ def _fitted(question: Question, site: str | None) -> Question:
     if found.processors is not None and question.machine.unit_nodes == 1:
         changed["nodes"] = question.machine.nodes_for(found.processors)
     rule = question.machine.model_copy(update=changed)
-    return replace(question, machine=rule, options={**question.options, **found.options})
+    return replace(
+        question, machine=rule, options={**question.options, **found.options}
+    )

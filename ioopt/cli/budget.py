@@ -29,16 +29,42 @@ def recorded(command: Any) -> Any:
     """The options that say how a recorded workflow is read, and on which machine it is to run."""
     for option in (
         skip_bad_option,
-        click.option("--read", type=click.Choice(["rchar", "read_bytes"]), default="rchar",
-                     help="Of a trace: bytes from rchar and wchar, or from read_ and write_bytes."),
-        click.option("--dag", metavar="FILE", type=PATH, help="Of a trace: the run's DAG, from -with-dag."),
-        click.option("--scratch", type=click.FloatRange(min=0), default=0.0, metavar="FACTOR",
-                     help="Scratch of a task while it runs, times its outputs: no record tells it."),
-        click.option("--quota", metavar="BYTES", help="Size of the work directory, such as 10TB."),
-        click.option("--cores", type=click.IntRange(min=1), metavar="N", help="Cores of the machine."),
-        click.option("--samples", type=click.IntRange(min=1), default=1, metavar="N",
-                     help="Copies of the recorded workflow, a sample each."),
-    ):  # fmt: skip
+        click.option(
+            "--read",
+            type=click.Choice(["rchar", "read_bytes"]),
+            default="rchar",
+            help="Of a trace: bytes from rchar and wchar, or from read_ and write_bytes.",
+        ),
+        click.option(
+            "--dag",
+            metavar="FILE",
+            type=PATH,
+            help="Of a trace: the run's DAG, from -with-dag.",
+        ),
+        click.option(
+            "--scratch",
+            type=click.FloatRange(min=0),
+            default=0.0,
+            metavar="FACTOR",
+            help="Scratch of a task while it runs, times its outputs: no record tells it.",
+        ),
+        click.option(
+            "--quota", metavar="BYTES", help="Size of the work directory, such as 10TB."
+        ),
+        click.option(
+            "--cores",
+            type=click.IntRange(min=1),
+            metavar="N",
+            help="Cores of the machine.",
+        ),
+        click.option(
+            "--samples",
+            type=click.IntRange(min=1),
+            default=1,
+            metavar="N",
+            help="Copies of the recorded workflow, a sample each.",
+        ),
+    ):
         command = option(command)
     return command
 
@@ -58,20 +84,41 @@ def read_recorded(file: str, quota: str | None, **told: Any) -> WorkDirectoryPro
 @click.command(cls=IooptCommand, epilog=EPILOG)
 @file_argument()
 @recorded
-@click.option("--noise", type=click.FloatRange(0, 10), metavar="SIGMA",
-              help="Also run with times that differ from the estimates (log-normal, 20 seeds).")  # fmt: skip
-@click.option("--size-noise", type=click.FloatRange(0, 10), metavar="SIGMA",
-              help="The same for the bytes of files: how much head-room they need.")  # fmt: skip
 @click.option(
-    "--nextflow", metavar="FILE", type=PATH, help="Write a nextflow.config that keeps it."
+    "--noise",
+    type=click.FloatRange(0, 10),
+    metavar="SIGMA",
+    help="Also run with times that differ from the estimates (log-normal, 20 seeds).",
+)
+@click.option(
+    "--size-noise",
+    type=click.FloatRange(0, 10),
+    metavar="SIGMA",
+    help="The same for the bytes of files: how much head-room they need.",
+)
+@click.option(
+    "--nextflow",
+    metavar="FILE",
+    type=PATH,
+    help="Write a nextflow.config that keeps it.",
 )
 @click.option("--plot", "picture", metavar="OUT", type=PATH, help="Draw the curve.")
-@click.option("--time-limit", type=Seconds(), default=30.0, metavar="S", help="Seconds in all.")
+@click.option(
+    "--time-limit", type=Seconds(), default=30.0, metavar="S", help="Seconds in all."
+)
 @click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N")
 @format_option("table", "json")
-def budget(file: str, noise: float | None, size_noise: float | None, nextflow: str | None,
-           picture: str | None, time_limit: float | None, seed: int, form: str,
-           **told: Any) -> int:  # fmt: skip
+def budget(
+    file: str,
+    noise: float | None,
+    size_noise: float | None,
+    nextflow: str | None,
+    picture: str | None,
+    time_limit: float | None,
+    seed: int,
+    form: str,
+    **told: Any,
+) -> int:
     """Say whether the workflow in FILE fits a quota on its work directory, and what that costs.
 
     FILE is an ioopt/work-directory instance, a WfFormat workflow or a Nextflow trace.
@@ -82,7 +129,11 @@ def budget(file: str, noise: float | None, size_noise: float | None, nextflow: s
     if picture is not None:
         check_target(picture)
     problem = read_recorded(file, **told)
-    wrong = None if noise is None and size_noise is None else (noise or 0.0, size_noise or 0.0)
+    wrong = (
+        None
+        if noise is None and size_noise is None
+        else (noise or 0.0, size_noise or 0.0)
+    )
     if problem.quota_bytes is None and (nextflow or wrong):
         raise UsageError("--quota BYTES: --nextflow and --noise need one")
     found = answer(problem, deadline, seed, nextflow is not None, wrong)
@@ -117,9 +168,14 @@ def _run(metrics: Json) -> str:
 def _tables(found: Json) -> str:
     """What was asked in a few lines, and the curve."""
     curve = [
-        (_size(row["quota_bytes"]), _time(row["makespan_seconds"]), _time(row["bound"]), row["status"])
+        (
+            _size(row["quota_bytes"]),
+            _time(row["makespan_seconds"]),
+            _time(row["bound"]),
+            row["status"],
+        )
         for row in found["curve"]
-    ]  # fmt: skip
+    ]
     width = terminal_width()
     whole = render(("", "answer"), [*_rows(found)], width=width, wrap=1)
     return f"{whole}\n{render(('quota', 'makespan', 'bound', 'status'), curve, width=width)}"
@@ -135,7 +191,10 @@ def _rows(found: Json) -> Iterator[tuple[str, str]]:
     yield "workflow", f"{found['instance']}: {', '.join(counts)}"
     assumed = "if tasks were independent"
     if found["independent"]:
-        yield "tasks", "no DAG says which wait for which (--dag FILE): independent below"
+        yield (
+            "tasks",
+            "no DAG says which wait for which (--dag FILE): independent below",
+        )
         why = assumed
     else:
         why = "proven" if low == most else f"none below {_size(low)}"
@@ -147,19 +206,23 @@ def _rows(found: Json) -> Iterator[tuple[str, str]]:
         yield f"at {_size(quota)}", f"{_run(at)}: {ratio:.2f} x; {why}"
     elif at:
         text = "cannot end" if at["status"] == "infeasible" else "no order found"
-        yield f"at {_size(quota)}", f"{text}; {_size(max(0, most - quota))} more would do"
+        yield (
+            f"at {_size(quota)}",
+            f"{text}; {_size(max(0, most - quota))} more would do",
+        )
     if how := found["setting"]:
         cap = how["in_flight"]
         yield "set", f"{how['policy']}, safe, in_flight={cap}: {_run(how)}"
         flags = f"--scheduler-ioopt-policy {how['policy']} --scheduler-ioopt-in-flight {cap}"
-        yield "snakemake", f"--scheduler ioopt {flags} --scheduler-ioopt-disk-mb {quota // 10**6}"
+        yield (
+            "snakemake",
+            f"--scheduler ioopt {flags} --scheduler-ioopt-disk-mb {quota // 10**6}",
+        )
     if caps := found["nextflow"]:
         forks = counted(len(caps["forks"]), "maxForks cap")
         text = f"{_run(caps)}, with queueSize {caps['tasks']} and {forks}"
         if caps["peak_bytes"] > quota:
-            text = (
-                f"no caps tried keep it, the least peak is {_size(caps['peak_bytes'])}: not written"
-            )
+            text = f"no caps tried keep it, the least peak is {_size(caps['peak_bytes'])}: not written"
         yield "nextflow", text
     if noise := found["noise"]:
         text = f"{_time(noise['median_seconds'])}, at worst {_time(noise['worst_seconds'])}"

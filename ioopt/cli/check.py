@@ -42,13 +42,26 @@ Examples:
 @click.command(cls=IooptCommand, epilog=EPILOG)
 @file_argument()
 @click.argument("result", required=False, type=PATH)
-@click.option("--link", type=click.Choice(["shared", "per-node"]), help="The same as --set link=.")
-@set_option("What the result may say of the question that FILE does not: loop, ef, link, actual.")
-@click.option("--explain", "explaining", is_flag=True,
-              help="Say why a sound plan is as it is: times, waste, bound, the resource that would "
-              "help most. Its solver runs again, once as it is and once for 10 % more of each.")  # fmt: skip
-@click.option("--time-limit", type=Seconds(), default=5.0, metavar="S",
-              help="With --explain: seconds for each of these runs.")  # fmt: skip
+@click.option(
+    "--link", type=click.Choice(["shared", "per-node"]), help="The same as --set link=."
+)
+@set_option(
+    "What the result may say of the question that FILE does not: loop, ef, link, actual."
+)
+@click.option(
+    "--explain",
+    "explaining",
+    is_flag=True,
+    help="Say why a sound plan is as it is: times, waste, bound, the resource that would "
+    "help most. Its solver runs again, once as it is and once for 10 % more of each.",
+)
+@click.option(
+    "--time-limit",
+    type=Seconds(),
+    default=5.0,
+    metavar="S",
+    help="With --explain: seconds for each of these runs.",
+)
 @format_option("table", "json")
 def check(
     file: str,
@@ -90,7 +103,9 @@ def check(
     if found:
         return ExitCode.VIOLATIONS
     if excused:
-        text = "a reference, not a plan to run: it breaks a rule of the machine by design"
+        text = (
+            "a reference, not a plan to run: it breaks a rule of the machine by design"
+        )
         places = counted(len(excused), "place")
         click.echo(f"{result}: {text} ({places}, the first: {excused[0]})")
         return ExitCode.ANSWER
@@ -119,7 +134,9 @@ def _value(text: str) -> float | str:
 
 def _explain(problem: Problem, result: str, time_limit: float, form: str) -> None:
     """Five sentences on a plan, and what a little more of each resource would bring."""
-    solved = result_to_draw(read_result(result, registry.kind_of_problem(problem)), result)
+    solved = result_to_draw(
+        read_result(result, registry.kind_of_problem(problem)), result
+    )
     with printing_aside(), watching(f"{problem.name}: one solve a resource", None):
         found = explain(problem, solved, time_limit=time_limit)
     if form == "json":

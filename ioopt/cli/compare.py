@@ -34,12 +34,20 @@ Examples:
 
 @click.command(cls=IooptCommand, epilog=EPILOG)
 @options.file_argument(nargs=-1, required=True)
-@options.solver_option("solvers", multiple=True,
-                       text="A solver, or NAME:KEY=VALUE,... with settings; may be given again.")  # fmt: skip
+@options.solver_option(
+    "solvers",
+    multiple=True,
+    text="A solver, or NAME:KEY=VALUE,... with settings; may be given again.",
+)
 @options.solver_options
-@options.measure_option("solvers optimise where they can, and bests, gaps and ratios are of")
-@click.option("--baseline", metavar="NAME",
-              help="Also print ratios to this solver, with 95 % intervals over several FILEs.")  # fmt: skip
+@options.measure_option(
+    "solvers optimise where they can, and bests, gaps and ratios are of"
+)
+@click.option(
+    "--baseline",
+    metavar="NAME",
+    help="Also print ratios to this solver, with 95 % intervals over several FILEs.",
+)
 @click.option("--wide", is_flag=True, help="All columns, however wide the terminal is.")
 @click.option(
     "--plot",
@@ -72,7 +80,9 @@ def compare(
     chosen = [solvers or default_solvers(kind, problem) for problem in problems]
     names = tuple(dict.fromkeys(name for some in chosen for name in some))
     if baseline is not None and baseline not in names:
-        raise UsageError(f"--baseline {baseline!r} is not among the solvers: {', '.join(names)}")
+        raise UsageError(
+            f"--baseline {baseline!r} is not among the solvers: {', '.join(names)}"
+        )
     if baseline is None and len(problems) > 1 and kind.baseline in names:
         baseline = kind.baseline
     unlike = len({problem.name for problem in problems}) == len(problems)
@@ -80,7 +90,9 @@ def compare(
     for source, problem, some in zip(file, problems, chosen):
         title = f"{problem.name}: {len(some)} solvers"
         with options.printing_aside(), watching(title, None) as listener:
-            found = compare_rows(problem, some, measure=measure, progress=listener, **how)
+            found = compare_rows(
+                problem, some, measure=measure, progress=listener, **how
+            )
         rows += found if unlike else [row | {"instance": source} for row in found]
         if interrupted(rows):
             break
@@ -93,7 +105,12 @@ def compare(
 
 
 def _render(
-    rows: list[Row], kind: KindSpec, measure: Measure, form: str, baseline: str | None, wide: bool
+    rows: list[Row],
+    kind: KindSpec,
+    measure: Measure,
+    form: str,
+    baseline: str | None,
+    wide: bool,
 ) -> str:
     """The comparison in one of its forms; JSON is ``ioopt/comparison``."""
     ratios = []

@@ -41,8 +41,12 @@ Row = tuple[str, str, str, str]
 
 
 @click.command(cls=IooptCommand, epilog=EPILOG)
-@click.option("--compile", "compiling", is_flag=True,
-              help="Compile all kernels first, once for this machine (a minute or so).")  # fmt: skip
+@click.option(
+    "--compile",
+    "compiling",
+    is_flag=True,
+    help="Compile all kernels first, once for this machine (a minute or so).",
+)
 @format_option("table", "json")
 def doctor(compiling: bool, form: str) -> None:
     """List backends, versions, optional parts, compiled kernels and plugins of this installation.
@@ -75,8 +79,17 @@ def _compile() -> None:
 
 def _here() -> Iterator[Row]:
     yield ("program", "ioopt", __version__, "")
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    yield ("program", "Python", platform.python_version(), f"{platform.system()}, {cores} cores")
+    cores = (
+        len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else os.cpu_count()
+    )
+    yield (
+        "program",
+        "Python",
+        platform.python_version(),
+        f"{platform.system()}, {cores} cores",
+    )
 
 
 def _version(package: str) -> str:
@@ -93,18 +106,30 @@ def _backends() -> Iterator[Row]:
     from ioopt.solvers.backends import solve
 
     here = solve.available()
-    packages = {"CP-SAT": "ortools", "HiGHS": "ortools", "CBC": "pulp", "SCIP": "ortools"}
+    packages = {
+        "CP-SAT": "ortools",
+        "HiGHS": "ortools",
+        "CBC": "pulp",
+        "SCIP": "ortools",
+    }
     for name in ("CP-SAT", *solve.BACKENDS):
         package = packages.get(name)
         ready = name in here or name == "CP-SAT"
         state = (_version(package) if package else "present") if ready else "missing"
-        yield ("backend", name, state, f"of the package {package}" if package else "a program")
+        yield (
+            "backend",
+            name,
+            state,
+            f"of the package {package}" if package else "a program",
+        )
 
 
 def _parts() -> Iterator[Row]:
     for package, use in PARTS.items():
         state = _version(package)
-        extra = f"; pip install 'ioopt[{EXTRAS[package]}]'" if state == "missing" else ""
+        extra = (
+            f"; pip install 'ioopt[{EXTRAS[package]}]'" if state == "missing" else ""
+        )
         yield ("package", package, state, use + extra)
 
 
@@ -114,9 +139,11 @@ def _kernels() -> Iterator[Row]:
     for kernel in choice.KERNELS.values():
         ready = kernel.ready()
         yield (
-            "kernel", f"{kernel.family}, {kernel.name}", "compiled" if ready else "not yet",
+            "kernel",
+            f"{kernel.family}, {kernel.name}",
+            "compiled" if ready else "not yet",
             "" if ready else "made when needed, or by ioopt doctor --compile",
-        )  # fmt: skip
+        )
 
 
 def _plugins() -> Iterator[Row]:

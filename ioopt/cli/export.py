@@ -22,7 +22,9 @@ def export_group() -> None:
 
 
 def _model(form: str) -> None:
-    @export_group.command(name=form, help=f"The integer program of FILE in {form.upper()} format.")
+    @export_group.command(
+        name=form, help=f"The integer program of FILE in {form.upper()} format."
+    )
     @file_argument()
     @output_option(required=True)
     @set_option("A switch of the model, such as cycles=printed or k=2.")
@@ -37,7 +39,8 @@ _model("mps")
 
 
 @export_group.command(
-    name="batsim", help="A batch-io instance as a Batsim workload, or a result's jobs as CSV."
+    name="batsim",
+    help="A batch-io instance as a Batsim workload, or a result's jobs as CSV.",
 )
 @file_argument()
 @click.argument("result", metavar="[RESULT]", required=False, type=PATH)
@@ -56,7 +59,9 @@ def batsim(file: str, result: str | None, output: str) -> None:
     write_text(output, text)
 
 
-@export_group.command(name="wfformat", help="A replication instance as a WfFormat 1.5 workflow.")
+@export_group.command(
+    name="wfformat", help="A replication instance as a WfFormat 1.5 workflow."
+)
 @file_argument()
 @output_option(required=True)
 def wfformat(file: str, output: str) -> None:
@@ -65,7 +70,9 @@ def wfformat(file: str, output: str) -> None:
     document = export_wfformat(problem)
     if not quiet():
         said = ", ".join(left_out(problem))
-        click.echo(f"ioopt: warning: {file}: WfFormat has no place for: {said}", err=True)
+        click.echo(
+            f"ioopt: warning: {file}: WfFormat has no place for: {said}", err=True
+        )
     write_text(output, dump_json(document))
 
 

@@ -49,7 +49,9 @@ def _watch(read: int, over: threading.Event) -> None:
         if over.wait(GRACE_SECONDS):
             return
         _end_children()
-        os.write(sys.__stderr__.fileno() if sys.__stderr__ else 2, b"ioopt: interrupted\n")
+        os.write(
+            sys.__stderr__.fileno() if sys.__stderr__ else 2, b"ioopt: interrupted\n"
+        )
         os._exit(ExitCode.INTERRUPTED)
 
 

@@ -60,7 +60,9 @@ class IooptCommand(click.Command):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.params += [
-            click.Option(names, expose_value=False, callback=_remember, help=text, **how)
+            click.Option(
+                names, expose_value=False, callback=_remember, help=text, **how
+            )
             for names, text, how in EVERYWHERE
         ]
 
@@ -76,7 +78,11 @@ class IooptCommand(click.Command):
 
 
 EVERYWHERE: tuple[tuple[list[str], str, dict[str, bool]], ...] = (
-    (["-q", "--quiet"], "No progress and no notes on standard error.", {"is_flag": True}),
+    (
+        ["-q", "--quiet"],
+        "No progress and no notes on standard error.",
+        {"is_flag": True},
+    ),
     (
         ["-v", "--verbose"],
         "More notes on standard error; twice for more.",
@@ -86,7 +92,9 @@ EVERYWHERE: tuple[tuple[list[str], str, dict[str, bool]], ...] = (
 )
 
 
-def _remember(context: click.Context, parameter: click.Parameter, value: object) -> object:
+def _remember(
+    context: click.Context, parameter: click.Parameter, value: object
+) -> object:
     """Keep the value for :func:`quiet` and :func:`verbosity`; -q, -v may stand on any level."""
     if value:
         context.find_root().meta[f"ioopt.{parameter.name}"] = value
@@ -108,7 +116,9 @@ def verbosity() -> int:
 def processor_started() -> float:
     """Return the processor time that the main thread had used when the command began."""
     context = click.get_current_context(silent=True)
-    started = context.find_root().meta.get("ioopt.processor_started") if context else None
+    started = (
+        context.find_root().meta.get("ioopt.processor_started") if context else None
+    )
     return time.thread_time() if started is None else float(started)
 
 
@@ -139,7 +149,10 @@ class IooptGroup(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names in the order of the table, then those defined in place."""
-        return [*self._lazy, *(name for name in self.commands if name not in self._lazy)]
+        return [
+            *self._lazy,
+            *(name for name in self.commands if name not in self._lazy),
+        ]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import and return the command called *cmd_name*."""
@@ -170,11 +183,14 @@ class IooptGroup(click.Group):
             raise click.UsageError(f"no command {name!r}; {suggest(name, known)}", ctx)
         return super().resolve_command(ctx, args)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(
+        self, ctx: click.Context, formatter: click.HelpFormatter
+    ) -> None:
         """List the commands with the help texts of the table."""
         rows = [(name, text) for name, (_, text) in self._lazy.items()]
         rows += [
-            (name, command.get_short_help_str(limit=80)) for name, command in self.commands.items()
+            (name, command.get_short_help_str(limit=80))
+            for name, command in self.commands.items()
         ]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
@@ -194,9 +210,14 @@ def together(*options: Callable[[F], F]) -> Callable[[F], F]:
 def set_option(text: str, **more: Any) -> Callable[[F], F]:
     """--set KEY=VALUE, any number of times; the command gets them as a mapping, ``settings``."""
     return click.option(
-        "--set", "settings", multiple=True, metavar="KEY=VALUE", help=text, **more,
+        "--set",
+        "settings",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help=text,
+        **more,
         callback=lambda context, option, words: parse_assignments(words),
-    )  # fmt: skip
+    )
 
 
 class Seconds(click.ParamType):
@@ -205,7 +226,10 @@ class Seconds(click.ParamType):
     name = "seconds"
 
     def convert(
-        self, value: str | float, param: click.Parameter | None, ctx: click.Context | None
+        self,
+        value: str | float,
+        param: click.Parameter | None,
+        ctx: click.Context | None,
     ) -> float:
         """Seconds; a negative number is left to the command, which knows what it is for."""
         try:

@@ -94,24 +94,35 @@ def best(name: str | None, library: str | None, form: str, output: str | None) -
         if output is not None:
             raise UsageError("-o writes one instance; give its NAME")
         shown = [*known.entries(library).values()]
-        data: object = [entry.model_dump(mode="json", exclude={"plan"}) for entry in shown]
+        data: object = [
+            entry.model_dump(mode="json", exclude={"plan"}) for entry in shown
+        ]
     else:
         shown = [known.entry_of(name, library)]
         data = shown[0].model_dump(mode="json")
         if output is not None:
             problem = shown[0].problem(library)
-            write_text(output, dump_json(problem.model_dump(mode="json", by_alias=True)))
+            write_text(
+                output, dump_json(problem.model_dump(mode="json", by_alias=True))
+            )
     if form == "json":
         click.echo(dump_json(data), nl=False)
         return
     headers = ("name", "best", "bound", "gap", "measure", "found by", "version", "kind")
     rows = [
-        (entry.name, quantity(entry.measure, found.best), quantity(entry.measure, found.bound),
-         percent(relative_gap(found.best, found.bound, entry.sense)), title(entry.measure),
-         found.solver, found.version, entry.kind)
+        (
+            entry.name,
+            quantity(entry.measure, found.best),
+            quantity(entry.measure, found.bound),
+            percent(relative_gap(found.best, found.bound, entry.sense)),
+            title(entry.measure),
+            found.solver,
+            found.version,
+            entry.kind,
+        )
         for entry in shown
         for found in (entry.history if name is not None else (entry.best,))
-    ]  # fmt: skip
+    ]
     click.echo(render(headers, rows, width=terminal_width(), keep=4), nl=False)
 
 
@@ -161,7 +172,10 @@ def schema_targets() -> dict[str, str]:
     """Schema name -> class, for all instance kinds, their plans and schedules, and results."""
     targets = {spec.kind: spec.problem for spec in registry.FORMATS.values()}
     for part in ("plan", "schedule"):
-        forms = {f"{spec.kind}-{part}": getattr(spec, part) for spec in registry.KINDS.values()}
+        forms = {
+            f"{spec.kind}-{part}": getattr(spec, part)
+            for spec in registry.KINDS.values()
+        }
         targets |= {name: form for name, form in forms.items() if form is not None}
     return targets | {"result": "ioopt.result:Result"}
 
@@ -184,12 +198,20 @@ Examples:
 
 @instances.command(cls=IooptCommand, epilog=GENERATE)
 @click.argument("family", shell_complete=options.families)
-@click.option("--preset", metavar="NAME", help="A named workload; see --list.",
-              shell_complete=options.presets)  # fmt: skip
+@click.option(
+    "--preset",
+    metavar="NAME",
+    help="A named workload; see --list.",
+    shell_complete=options.presets,
+)
 @set_option("A setting of the preset; may be given again.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N")
-@click.option("--list", "listing", is_flag=True, help="List presets and their settings.")
-@output_option(text="Where to write the instance (- for standard output; .gz is compressed).")
+@click.option(
+    "--list", "listing", is_flag=True, help="List presets and their settings."
+)
+@output_option(
+    text="Where to write the instance (- for standard output; .gz is compressed)."
+)
 def generate(
     family: str,
     preset: str | None,
@@ -211,10 +233,17 @@ def generate(
 
 def _presets(kind: registry.Format) -> str:
     rows = [
-        (name, ", ".join(f"{key}={field.default}" for key, field in cls.model_fields.items()))
+        (
+            name,
+            ", ".join(
+                f"{key}={field.default}" for key, field in cls.model_fields.items()
+            ),
+        )
         for name, cls in kind.presets.items()
     ]
-    return render(("preset", "settings and defaults"), rows, width=terminal_width(), wrap=1)
+    return render(
+        ("preset", "settings and defaults"), rows, width=terminal_width(), wrap=1
+    )
 
 
 SOLVERS = """\b
@@ -226,9 +255,15 @@ Examples:
 
 
 @instances.command(cls=IooptCommand, epilog=SOLVERS)
-@click.argument("name", metavar="[FAMILY]", required=False, shell_complete=options.families)
-@click.option("--family", metavar="F", help="The same as FAMILY: a family or a kind of instance.")
-@click.option("--all", "everything", is_flag=True, help="Variants too (such as cons-fcfs+top).")
+@click.argument(
+    "name", metavar="[FAMILY]", required=False, shell_complete=options.families
+)
+@click.option(
+    "--family", metavar="F", help="The same as FAMILY: a family or a kind of instance."
+)
+@click.option(
+    "--all", "everything", is_flag=True, help="Variants too (such as cons-fcfs+top)."
+)
 @format_option("table", "json")
 def solvers(name: str | None, family: str | None, everything: bool, form: str) -> None:
     """List the solvers by family; an exact one proves its answer optimal when given time.
@@ -244,7 +279,9 @@ def solvers(name: str | None, family: str | None, everything: bool, form: str) -
     ]
     if not chosen:
         known = [*registry.families(), *registry.KINDS]
-        raise UsageError(f"no family {wanted!r}; {registry.suggest(str(wanted), known)}")
+        raise UsageError(
+            f"no family {wanted!r}; {registry.suggest(str(wanted), known)}"
+        )
     if form == "json":
         click.echo(dump_json([describe(spec) for spec in chosen]), nl=False)
         return
@@ -260,11 +297,18 @@ def _tables(chosen: Sequence[SolverSpec], everything: bool) -> str:
     for kinds, specs in groups.items():
         shown = [spec for spec in specs if everything or spec.variant_of is None]
         rows = [
-            (spec.name, "yes" if EXACT in spec.abilities else None, spec.summary, spec.source)
+            (
+                spec.name,
+                "yes" if EXACT in spec.abilities else None,
+                spec.summary,
+                spec.source,
+            )
             for spec in shown
         ]
         headers = ("solver", "exact", "what it does", "source")
-        parts.append(_heading(kinds) + render(headers, rows, width=terminal_width(), wrap=2))
+        parts.append(
+            _heading(kinds) + render(headers, rows, width=terminal_width(), wrap=2)
+        )
     hidden = sum(spec.variant_of is not None for spec in chosen)
     if hidden and not everything:
         parts.append(f"{hidden} variants more: --all\n")
@@ -282,11 +326,19 @@ def describe(spec: SolverSpec) -> Json:
     """A solver as plain data: abilities, backends, and the name, type and default of its settings."""
     settings = {}
     if spec.settings is not None:
-        properties = load_target(spec.settings).model_json_schema().get("properties", {})
+        properties = (
+            load_target(spec.settings).model_json_schema().get("properties", {})
+        )
         for key, value in properties.items():
             settings[key] = {part: value[part] for part in value if part != "title"}
     return {
-        "name": spec.name, "kinds": spec.kinds, "summary": spec.summary, "source": spec.source,
-        "abilities": sorted(spec.abilities), "backends": spec.backends,
-        "fixed": dict(spec.fixed), "variant_of": spec.variant_of, "settings": settings,
-    }  # fmt: skip
+        "name": spec.name,
+        "kinds": spec.kinds,
+        "summary": spec.summary,
+        "source": spec.source,
+        "abilities": sorted(spec.abilities),
+        "backends": spec.backends,
+        "fixed": dict(spec.fixed),
+        "variant_of": spec.variant_of,
+        "settings": settings,
+    }

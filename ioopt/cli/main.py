@@ -19,18 +19,48 @@ from ioopt.version import __version__
 
 COMMANDS = {
     "solve": ("ioopt.cli.solve:solve", "Solve one instance with one solver."),
-    "compare": ("ioopt.cli.compare:compare", "Run several solvers and print one table."),
-    "simulate": ("ioopt.cli.simulate:simulate", "Replay a plan on the timeline simulator."),
-    "check": ("ioopt.cli.check:check", "Check an instance, or a plan against it; explain it."),
-    "import": ("ioopt.cli.imports:group", "Make an instance from traces, logs or workflows."),
-    "export": ("ioopt.cli.export:export_group", "Write a model or an instance for other programs."),
-    "plot": ("ioopt.cli.plot:plot", "Draw a result or a comparison; report on run stores."),
-    "advise": ("ioopt.cli.advise:advise", "Say which I/O policy would help the jobs of a log."),
-    "budget": ("ioopt.cli.budget:budget", "Say what a quota on a work directory costs."),
+    "compare": (
+        "ioopt.cli.compare:compare",
+        "Run several solvers and print one table.",
+    ),
+    "simulate": (
+        "ioopt.cli.simulate:simulate",
+        "Replay a plan on the timeline simulator.",
+    ),
+    "check": (
+        "ioopt.cli.check:check",
+        "Check an instance, or a plan against it; explain it.",
+    ),
+    "import": (
+        "ioopt.cli.imports:group",
+        "Make an instance from traces, logs or workflows.",
+    ),
+    "export": (
+        "ioopt.cli.export:export_group",
+        "Write a model or an instance for other programs.",
+    ),
+    "plot": (
+        "ioopt.cli.plot:plot",
+        "Draw a result or a comparison; report on run stores.",
+    ),
+    "advise": (
+        "ioopt.cli.advise:advise",
+        "Say which I/O policy would help the jobs of a log.",
+    ),
+    "budget": (
+        "ioopt.cli.budget:budget",
+        "Say what a quota on a work directory costs.",
+    ),
     "measure": ("ioopt.cli.measure:measure", "Measure where nothing is to be decided."),
-    "sweep": ("ioopt.cli.sweep:sweep", "Run a grid of instances and solvers into a store."),
+    "sweep": (
+        "ioopt.cli.sweep:sweep",
+        "Run a grid of instances and solvers into a store.",
+    ),
     "serve": ("ioopt.cli.serve:serve", "Answer decisions over a pipe or a socket."),
-    "doctor": ("ioopt.cli.doctor:doctor", "List what is installed here and what is missing."),
+    "doctor": (
+        "ioopt.cli.doctor:doctor",
+        "List what is installed here and what is missing.",
+    ),
     "instances": (
         "ioopt.cli.listings:instances",
         "List or generate instances; list their solvers.",
@@ -115,7 +145,9 @@ def _run(arguments: list[str]) -> int:
     code: int = ExitCode.ANSWER
     try:
         with _failures_shown() if "--traceback" in arguments else nullcontext():
-            returned = cli.main(args=arguments, prog_name="ioopt", standalone_mode=False)
+            returned = cli.main(
+                args=arguments, prog_name="ioopt", standalone_mode=False
+            )
         code = returned if isinstance(returned, int) else ExitCode.ANSWER
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -137,7 +169,11 @@ def _run(arguments: list[str]) -> int:
         if "--traceback" in arguments:
             traceback.print_exc()
         if isinstance(error, OSError) and error.errno in _OF_THE_SYSTEM:
-            where = "standard output" if error.filename is None else str(error.filename)[:80]
+            where = (
+                "standard output"
+                if error.filename is None
+                else str(error.filename)[:80]
+            )
             _say(f"{where}: {error.strerror}")
             if error.filename is None:
                 _discard_output()
@@ -146,7 +182,9 @@ def _run(arguments: list[str]) -> int:
         if isinstance(error, ModuleNotFoundError) and package in EXTRAS:
             _say(str(missing(package)))
             return int(ExitCode.BACKEND_MISSING)
-        _say(f"internal error: {type(error).__name__}: {error} (--traceback shows where)")
+        _say(
+            f"internal error: {type(error).__name__}: {error} (--traceback shows where)"
+        )
         code = ExitCode.INTERNAL
     return int(code)
 

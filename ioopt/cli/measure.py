@@ -31,10 +31,20 @@ Examples:
 @options.file_argument()
 @set_option("A setting, such as engine=event; may be given again.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N")
-@click.option("--time-limit", type=Seconds(), default=DEFAULT_TIME_LIMIT_SECONDS, metavar="S",
-              help="Seconds; a note says what they left out.")  # fmt: skip
-@click.option("--plot", "picture", metavar="OUT", type=PATH,
-              help="Draw it to OUT.png, .svg, .pdf or .html.")  # fmt: skip
+@click.option(
+    "--time-limit",
+    type=Seconds(),
+    default=DEFAULT_TIME_LIMIT_SECONDS,
+    metavar="S",
+    help="Seconds; a note says what they left out.",
+)
+@click.option(
+    "--plot",
+    "picture",
+    metavar="OUT",
+    type=PATH,
+    help="Draw it to OUT.png, .svg, .pdf or .html.",
+)
 @options.output_option(text="Write everything found there as JSON.")
 @options.format_option("table", "json")
 def measure(
@@ -60,11 +70,17 @@ def measure(
     begun = time.monotonic()
     found = load_target(kind.measure)(problem, chosen, seed, Deadline(time_limit))
     document = {
-        "format": "ioopt/measurement", "version": 1, "instance": problem.name, "kind": kind.kind,
-        "settings": chosen.model_dump(mode="json"), "seed": seed,
-        "seconds": time.monotonic() - begun, "notes": found.notes, "metrics": found.metrics,
+        "format": "ioopt/measurement",
+        "version": 1,
+        "instance": problem.name,
+        "kind": kind.kind,
+        "settings": chosen.model_dump(mode="json"),
+        "seed": seed,
+        "seconds": time.monotonic() - begun,
+        "notes": found.notes,
+        "metrics": found.metrics,
         **found.found.model_dump(mode="json"),
-    }  # fmt: skip
+    }
     if picture is not None:
         save(load_target(kind.plot)(found.found, problem.name), picture)
     if output is not None:
@@ -78,8 +94,14 @@ def measure(
 
 def _table(found: Any) -> str:
     """A row a point or application, then the figures of the whole."""
-    columns = [column(name, [row[name] for row in found.rows]) for name in found.rows[0]]
+    columns = [
+        column(name, [row[name] for row in found.rows]) for name in found.rows[0]
+    ]
     width = terminal_width()
-    rows = render([title(name) for name in found.rows[0]], [*zip(*columns)], width=width, wrap=1)
-    whole = [(title(name), quantity(name, value)) for name, value in found.metrics.items()]
+    rows = render(
+        [title(name) for name in found.rows[0]], [*zip(*columns)], width=width, wrap=1
+    )
+    whole = [
+        (title(name), quantity(name, value)) for name, value in found.metrics.items()
+    ]
     return f"{rows}\n{render(('of all', 'value'), whole, width=width)}"

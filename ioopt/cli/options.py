@@ -39,15 +39,23 @@ def _bar(*columns: str, transient: bool = False) -> Progress:
     """A bar with these columns of rich, between what it is of and what it has come to (``state``)."""
     from rich import console, progress
 
-    shown: list[str | progress.ProgressColumn] = ["{task.description}", progress.BarColumn()]
+    shown: list[str | progress.ProgressColumn] = [
+        "{task.description}",
+        progress.BarColumn(),
+    ]
     shown += [getattr(progress, name)() for name in columns]
     error = console.Console(file=sys.stderr)
-    return progress.Progress(*shown, "{task.fields[state]}", console=error, transient=transient)
+    return progress.Progress(
+        *shown, "{task.fields[state]}", console=error, transient=transient
+    )
 
 
 @contextmanager
 def counting(
-    title: str, total: int | None = None, transient: bool = False, every: float | None = None
+    title: str,
+    total: int | None = None,
+    transient: bool = False,
+    every: float | None = None,
 ) -> Iterator[Callable[[int, int, str], None]]:
     """What shows how many of how many are done, with the time left and words, on a terminal.
 
@@ -62,7 +70,9 @@ def counting(
         return
     with _bar("MofNCompleteColumn", "TimeRemainingColumn", transient=transient) as bar:
         task = bar.add_task(title, total=total, state="")
-        yield lambda done, total, state: bar.update(task, completed=done, total=total, state=state)
+        yield lambda done, total, state: bar.update(
+            task, completed=done, total=total, state=state
+        )
 
 
 @contextmanager
@@ -77,13 +87,17 @@ def _logging(title: str, every: float) -> Iterator[Callable[[int, int, str], Non
     with ThreadPoolExecutor(1) as pool:
         pool.submit(write)
         try:
-            yield lambda done, total, words: state.append(f"{done} of {total} {words}".rstrip())
+            yield lambda done, total, words: state.append(
+                f"{done} of {total} {words}".rstrip()
+            )
         finally:
             over.set()
 
 
 @contextmanager
-def watching(title: str, limit: float | None) -> Iterator[Callable[[Incumbents], None] | None]:
+def watching(
+    title: str, limit: float | None
+) -> Iterator[Callable[[Incumbents], None] | None]:
     """Show a bar with time, objective and bound while the block runs; nothing without a terminal.
 
     The bar appears only after a second, so that quick answers stay quiet, and goes away at the end.
@@ -171,7 +185,11 @@ def _completing(
         context: click.Context, parameter: click.Parameter, begun: str
     ) -> list[CompletionItem]:
         words = rows(context).items()
-        return [CompletionItem(word, help=text) for word, text in words if word.startswith(begun)]
+        return [
+            CompletionItem(word, help=text)
+            for word, text in words
+            if word.startswith(begun)
+        ]
 
     return offered
 
@@ -182,7 +200,9 @@ def instances(context: click.Context) -> dict[str, str]:
     return {name: row["kind"] for name, row in entries().items()}
 
 
-def files(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+def files(
+    context: click.Context, parameter: click.Parameter, begun: str
+) -> list[CompletionItem]:
     """Files, and names of bundled instances."""
     return [CompletionItem(begun, type="file"), *instances(context, parameter, begun)]
 
@@ -212,12 +232,16 @@ def presets(context: click.Context) -> dict[str, str]:
     """Presets of the family given, else of all."""
     given = {*context.args}
     kinds = [
-        row for row in registry.FORMATS.values() if not given or given & {row.family, row.kind}
+        row
+        for row in registry.FORMATS.values()
+        if not given or given & {row.family, row.kind}
     ]
     return {name: row.kind for row in kinds for name in row.presets}
 
 
-def _target(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
+def _target(
+    context: click.Context, option: click.Parameter, value: str | None
+) -> str | None:
     """A file to be written: one that cannot be is refused at once, not after the work."""
     if value is not None and value != "-":
         check_writable(value)
@@ -233,25 +257,56 @@ def solver_options(command: Callable[..., Any]) -> Callable[..., Any]:
         return command(how={name: given.pop(name) for name in names}, **given)
 
     return together(
-        click.option("--backend", metavar="NAME", help="Backend, such as CP-SAT, HiGHS or CBC."),
-        click.option("--time-limit", type=Seconds(), default=DEFAULT_TIME_LIMIT_SECONDS, metavar="S",
-                     help="Seconds for the whole solve, model building included."),
-        click.option("--threads", type=int, default=1, metavar="N",
-                     help="Threads, for solvers with that ability (`ioopt instances solvers`)."),
-        click.option("--seed", type=int, default=0, metavar="N", help="Seed of everything random."),
-        click.option("--gap", type=float, metavar="R", help="Stop at this relative gap."),
+        click.option(
+            "--backend", metavar="NAME", help="Backend, such as CP-SAT, HiGHS or CBC."
+        ),
+        click.option(
+            "--time-limit",
+            type=Seconds(),
+            default=DEFAULT_TIME_LIMIT_SECONDS,
+            metavar="S",
+            help="Seconds for the whole solve, model building included.",
+        ),
+        click.option(
+            "--threads",
+            type=int,
+            default=1,
+            metavar="N",
+            help="Threads, for solvers with that ability (`ioopt instances solvers`).",
+        ),
+        click.option(
+            "--seed",
+            type=int,
+            default=0,
+            metavar="N",
+            help="Seed of everything random.",
+        ),
+        click.option(
+            "--gap", type=float, metavar="R", help="Stop at this relative gap."
+        ),
         set_option("A setting of the solver; may be given again."),
-        click.option("--log", metavar="FILE", type=PATH, callback=_target,
-                     help="File to which the backend's log is appended."),
-    )(gathered)  # fmt: skip
+        click.option(
+            "--log",
+            metavar="FILE",
+            type=PATH,
+            callback=_target,
+            help="File to which the backend's log is appended.",
+        ),
+    )(gathered)
 
 
 def check_threads(solver: str | None, kind: KindSpec, threads: int) -> None:
     """Raise UsageError when several threads are asked of a solver of ioopt that has use for one."""
     spec = registry.solver(solver, kind)
-    if threads <= 1 or THREADS in spec.abilities or not str(spec.target).startswith("ioopt."):
+    if (
+        threads <= 1
+        or THREADS in spec.abilities
+        or not str(spec.target).startswith("ioopt.")
+    ):
         return
-    able = [row.name for row in registry.solvers_for(kind.kind) if THREADS in row.abilities]
+    able = [
+        row.name for row in registry.solvers_for(kind.kind) if THREADS in row.abilities
+    ]
     raise UsageError(
         f"--threads {threads}: {spec.name} uses one thread; more are of use to "
         f"{', '.join(able) or f'no solver of {kind.kind}'}"
@@ -261,9 +316,12 @@ def check_threads(solver: str | None, kind: KindSpec, threads: int) -> None:
 def format_option(*choices: str) -> Callable[[F], F]:
     """--format with the given choices, the first as default."""
     return click.option(
-        "--format", "form", type=click.Choice(choices), default=choices[0],
+        "--format",
+        "form",
+        type=click.Choice(choices),
+        default=choices[0],
         help="Form of the answer on standard output.",
-    )  # fmt: skip
+    )
 
 
 def read_result(source: str, kind: KindSpec | None = None) -> Mapping[str, Any]:
@@ -274,25 +332,39 @@ def read_result(source: str, kind: KindSpec | None = None) -> Mapping[str, Any]:
     """
     data = read_json(source)
     if not isinstance(data, Mapping):
-        raise InstanceError(f"{source}: a result is a JSON object, not {type(data).__name__}")
+        raise InstanceError(
+            f"{source}: a result is a JSON object, not {type(data).__name__}"
+        )
     if "plan" not in data and "schedule" not in data:
         if data.get("format") is not None:
             given = shown(data["format"])
-            raise InstanceError(f"{source}: {given} holds neither a plan nor a schedule")
+            raise InstanceError(
+                f"{source}: {given} holds neither a plan nor a schedule"
+            )
         data = {"plan": data}
     if kind is not None:
         told: Mapping[str, Any] = data
         if data.get("format") != "ioopt/result" or "solver" not in data:
             parts = Result.model_fields.keys() - {"format", "version"}
-            told = UNTOLD | {key: data[key] for key in parts if data.get(key) is not None}
+            told = UNTOLD | {
+                key: data[key] for key in parts if data.get(key) is not None
+            }
         require_finite(data, source)
-        found = validate(Result, told, source).model_dump(mode="json", exclude_unset=True)
+        found = validate(Result, told, source).model_dump(
+            mode="json", exclude_unset=True
+        )
         data = {**data, **{key: value for key, value in found.items() if key in data}}
         require_form(kind, data, source)
     return data
 
 
-UNTOLD = {"instance": "-", "family": "-", "solver": "-", "status": "unknown", "stop": "finished"}
+UNTOLD = {
+    "instance": "-",
+    "family": "-",
+    "solver": "-",
+    "status": "unknown",
+    "stop": "finished",
+}
 """What a whole result has and a part of one may lack."""
 
 
@@ -303,8 +375,14 @@ def file_argument(**options: Any) -> Callable[[F], F]:
 
 def solver_option(*names: str, text: str, **more: Any) -> Callable[[F], F]:
     """--solver NAME."""
-    return click.option("--solver", *names, metavar="NAME", help=text,
-                        shell_complete=known_solvers, **more)  # fmt: skip
+    return click.option(
+        "--solver",
+        *names,
+        metavar="NAME",
+        help=text,
+        shell_complete=known_solvers,
+        **more,
+    )
 
 
 def measure_option(what: str = "solvers optimise where they can") -> Callable[[F], F]:
@@ -314,13 +392,23 @@ def measure_option(what: str = "solvers optimise where they can") -> Callable[[F
 
 
 library_option = click.option(
-    "--library", metavar="FOLDER", type=PATH,
+    "--library",
+    metavar="FOLDER",
+    type=PATH,
     help="The library's folder; default: IOOPT_LIBRARY, the checkout's, else the user's own.",
-)  # fmt: skip
+)
 
 
-def output_option(required: bool = False, text: str = "Where to write.") -> Callable[[F], F]:
+def output_option(
+    required: bool = False, text: str = "Where to write."
+) -> Callable[[F], F]:
     """-o FILE; a failure leaves an older file as it was (see :func:`ioopt.formats.native.write_bytes`)."""
     return click.option(
-        "-o", "--output", metavar="FILE", type=PATH, required=required, callback=_target, help=text
+        "-o",
+        "--output",
+        metavar="FILE",
+        type=PATH,
+        required=required,
+        callback=_target,
+        help=text,
     )

@@ -36,11 +36,16 @@ REPORTS = (".html", ".csv")
 
 
 @click.command(cls=IooptCommand, epilog=EPILOG)
-@click.argument("sources", metavar="RESULT...|RUNS.sqlite...", nargs=-1, required=True, type=PATH)
+@click.argument(
+    "sources", metavar="RESULT...|RUNS.sqlite...", nargs=-1, required=True, type=PATH
+)
 @output_option(required=True, text="OUT.png, .svg, .pdf or .html; of stores also .csv.")
-@click.option("--picture", metavar="NAME",
-              help="Of a result: default or gantt. Of stores: ratios; without it .html "
-              "is a report of all.")  # fmt: skip
+@click.option(
+    "--picture",
+    metavar="NAME",
+    help="Of a result: default or gantt. Of stores: ratios; without it .html "
+    "is a report of all.",
+)
 @click.option("--kind", metavar="KIND", help="Of stores: the kind of instance.")
 @measure_option("the runs of stores are compared by")
 def plot(
@@ -70,13 +75,20 @@ def plot(
         raise UsageError(f"{names}: --kind and --measure belong to run stores")
     if len(sources) > 1:
         if picture is not None:
-            raise UsageError("several results are drawn as Gantt charts; leave out --picture")
-        save(draw_beside([result_to_draw(read_json(name), name) for name in sources]), output)
+            raise UsageError(
+                "several results are drawn as Gantt charts; leave out --picture"
+            )
+        save(
+            draw_beside([result_to_draw(read_json(name), name) for name in sources]),
+            output,
+        )
         return
     (result,) = sources
     data = read_json(result)
     if not isinstance(data, Mapping):
-        raise InstanceError(f"{result}: a result is a JSON object, not {type(data).__name__}")
+        raise InstanceError(
+            f"{result}: a result is a JSON object, not {type(data).__name__}"
+        )
     with reading(result):
         axes = _axes(data, result, picture)
     save(axes, output)
@@ -106,7 +118,9 @@ def _axes(data: Mapping[str, Any], name: str, picture: str | None) -> Any:
     """The picture of a comparison or of a result in JSON."""
     if data.get("format") == "ioopt/comparison":
         if picture is not None:
-            raise UsageError(f"{name}: a comparison has one picture; leave out --picture")
+            raise UsageError(
+                f"{name}: a comparison has one picture; leave out --picture"
+            )
         document = validate(Comparison, data, name)
         first = document.rows[0]
         kind = registry.KINDS.get(first.kind or first.family)

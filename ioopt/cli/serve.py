@@ -27,31 +27,63 @@ Examples:
 
 
 @click.command(cls=IooptCommand, epilog=EPILOG)
-@click.option("--stdio", is_flag=True, help="Read standard input, answer on standard output.")
-@click.option("--socket", "path", metavar="PATH", help="Listen on a Unix socket, owner only.")
-@click.option("--max-bytes", type=click.IntRange(min=1024), default=MAX_LINE_BYTES,
-              help="Longest line that is accepted.")  # fmt: skip
-@click.option("--http", "address", metavar="[HOST:]PORT",
-              help="Serve HTTP; without a host this machine alone. Needs --token-file.")  # fmt: skip
-@click.option("--token-file", metavar="FILE",
-              help="With --http: the token that callers need; made if it is missing.")  # fmt: skip
-@click.option("--allow-own", is_flag=True,
-              help="With --http: callers may name functions of their own (module:function) as "
-              "solvers, and so run any code that is here.")  # fmt: skip
-@click.option("--batsim", "endpoint", metavar="ENDPOINT",
-              help="Decide for Batsim (protocol 4), which connects to this ZeroMQ endpoint; "
-              "tcp://*:PORT is this machine alone, tcp://0.0.0.0:PORT every interface.")  # fmt: skip
+@click.option(
+    "--stdio", is_flag=True, help="Read standard input, answer on standard output."
+)
+@click.option(
+    "--socket", "path", metavar="PATH", help="Listen on a Unix socket, owner only."
+)
+@click.option(
+    "--max-bytes",
+    type=click.IntRange(min=1024),
+    default=MAX_LINE_BYTES,
+    help="Longest line that is accepted.",
+)
+@click.option(
+    "--http",
+    "address",
+    metavar="[HOST:]PORT",
+    help="Serve HTTP; without a host this machine alone. Needs --token-file.",
+)
+@click.option(
+    "--token-file",
+    metavar="FILE",
+    help="With --http: the token that callers need; made if it is missing.",
+)
+@click.option(
+    "--allow-own",
+    is_flag=True,
+    help="With --http: callers may name functions of their own (module:function) as "
+    "solvers, and so run any code that is here.",
+)
+@click.option(
+    "--batsim",
+    "endpoint",
+    metavar="ENDPOINT",
+    help="Decide for Batsim (protocol 4), which connects to this ZeroMQ endpoint; "
+    "tcp://*:PORT is this machine alone, tcp://0.0.0.0:PORT every interface.",
+)
 @click.option(
     "--solver",
     "policy",
     default="fill",
     help="With --batsim: the I/O policy that admits transfers.",
 )
-@click.option("--machine", "words", metavar="FILE|KEY=VALUE[,...]", multiple=True,
-              help="With --batsim: node_rate and storage_rate (without them jobs run whole), "
-              "unit_nodes, allocation, and the queue: queue, backfill, reservation, plan ...")  # fmt: skip
-@click.option("--storage-mapping", "storages", metavar="LABEL=ID", multiple=True,
-              help="With --batsim: the storage resource that profiles mean by a label.")  # fmt: skip
+@click.option(
+    "--machine",
+    "words",
+    metavar="FILE|KEY=VALUE[,...]",
+    multiple=True,
+    help="With --batsim: node_rate and storage_rate (without them jobs run whole), "
+    "unit_nodes, allocation, and the queue: queue, backfill, reservation, plan ...",
+)
+@click.option(
+    "--storage-mapping",
+    "storages",
+    metavar="LABEL=ID",
+    multiple=True,
+    help="With --batsim: the storage resource that profiles mean by a label.",
+)
 def serve(
     stdio: bool,
     path: str | None,
@@ -75,17 +107,25 @@ def serve(
         StdioServer,
     )
 
-    if [stdio, path is not None, endpoint is not None, address is not None].count(True) != 1:
-        raise UsageError("give one of --stdio, --socket PATH, --http ADDRESS and --batsim ENDPOINT")
+    if [stdio, path is not None, endpoint is not None, address is not None].count(
+        True
+    ) != 1:
+        raise UsageError(
+            "give one of --stdio, --socket PATH, --http ADDRESS and --batsim ENDPOINT"
+        )
     if allow_own and address is None:
-        raise UsageError("--allow-own belongs to --http; elsewhere own solvers are served")
+        raise UsageError(
+            "--allow-own belongs to --http; elsewhere own solvers are served"
+        )
     server: SocketServer | StdioServer | BatsimServer | HttpServer
     if address is not None:
         server = _http(address, token_file, max_bytes, allow_own)
     elif endpoint is not None:
         server = _batsim(endpoint, **batsim)
     else:
-        server = StdioServer(max_bytes) if path is None else SocketServer(path, max_bytes)
+        server = (
+            StdioServer(max_bytes) if path is None else SocketServer(path, max_bytes)
+        )
 
     signal.signal(signal.SIGTERM, lambda *_: server.stop(DRAIN_SECONDS))
     signal.signal(signal.SIGINT, lambda *_: server.stop(INTERRUPT_SECONDS))
@@ -94,9 +134,13 @@ def serve(
     server.run()
 
 
-def _http(address: str, token_file: str | None, max_bytes: int, allow_own: bool) -> HttpServer:
+def _http(
+    address: str, token_file: str | None, max_bytes: int, allow_own: bool
+) -> HttpServer:
     if token_file is None:
-        raise UsageError("--http needs --token-file FILE, which is made if it is missing")
+        raise UsageError(
+            "--http needs --token-file FILE, which is made if it is missing"
+        )
     for package in ("fastapi", "uvicorn"):
         if find_spec(package) is None:
             raise missing(package, "serve --http")
@@ -125,11 +169,17 @@ def _batsim(
     for given in storages:
         label, _, number = given.rpartition("=")
         if not label or not number.isdecimal():
-            raise UsageError(f"--storage-mapping {given}: wanted LABEL=ID, such as pfs=4")
+            raise UsageError(
+                f"--storage-mapping {given}: wanted LABEL=ID, such as pfs=4"
+            )
         mapping[label] = int(number)
     decider = BatsimDecider(
-        policy=policy, storage_mapping=mapping,
-        node_bytes_per_second=rates[0], storage_bytes_per_second=rates[1],
-        unit_nodes=machine.unit_nodes, allocation=machine.allocation, **queue,
-    )  # fmt: skip
+        policy=policy,
+        storage_mapping=mapping,
+        node_bytes_per_second=rates[0],
+        storage_bytes_per_second=rates[1],
+        unit_nodes=machine.unit_nodes,
+        allocation=machine.allocation,
+        **queue,
+    )
     return BatsimServer(endpoint, decider)

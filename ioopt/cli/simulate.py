@@ -38,21 +38,40 @@ Examples:
 @click.command(cls=IooptCommand, epilog=EPILOG)
 @options.file_argument()
 @click.argument("result", required=False, type=PATH)
-@click.option("--link", type=click.Choice(["shared", "per-node"]),
-              help="Replay with this remote link instead of the instance's own.")  # fmt: skip
 @click.option(
-    "--timeline", metavar="OUT", help="Write the timeline: OUT.json (Trace Events) or .csv."
+    "--link",
+    type=click.Choice(["shared", "per-node"]),
+    help="Replay with this remote link instead of the instance's own.",
 )
-@click.option("--actual-noise", "sigma", type=float, metavar="SIGMA",
-              help="Tasks compute planned seconds x lognormal(0, SIGMA).")  # fmt: skip
+@click.option(
+    "--timeline",
+    metavar="OUT",
+    help="Write the timeline: OUT.json (Trace Events) or .csv.",
+)
+@click.option(
+    "--actual-noise",
+    "sigma",
+    type=float,
+    metavar="SIGMA",
+    help="Tasks compute planned seconds x lognormal(0, SIGMA).",
+)
 @click.option("--seed", type=int, default=0, help="Seed of the noise (default 0).")
 @click.option(
-    "--actual", metavar="JSON", help="Or actual compute seconds from a file {task: seconds}."
+    "--actual",
+    metavar="JSON",
+    help="Or actual compute seconds from a file {task: seconds}.",
 )
-@click.option("--solver", type=click.Choice(DISPATCHERS),
-              help="Instead of RESULT: let this dispatcher decide while the tasks run.")  # fmt: skip
-@set_option("Of the replay: sources=least-loaded; of a batch's also room, moves=plan, barriers.")
-@click.option("--prefetch", is_flag=True, help="With --solver: one task may wait on a busy node.")
+@click.option(
+    "--solver",
+    type=click.Choice(DISPATCHERS),
+    help="Instead of RESULT: let this dispatcher decide while the tasks run.",
+)
+@set_option(
+    "Of the replay: sources=least-loaded; of a batch's also room, moves=plan, barriers."
+)
+@click.option(
+    "--prefetch", is_flag=True, help="With --solver: one task may wait on a busy node."
+)
 @options.output_option(text="Write the replay there as JSON.")
 @options.format_option("table", "json")
 def simulate(
@@ -75,10 +94,18 @@ def simulate(
     """
     problem = load(file)
     kind = registry.kind_of_problem(problem)
-    asked = {"--link": link, "--actual-noise": sigma, "--actual": actual, "--solver": solver,
-             "--set": settings or None}  # fmt: skip
+    asked = {
+        "--link": link,
+        "--actual-noise": sigma,
+        "--actual": actual,
+        "--solver": solver,
+        "--set": settings or None,
+    }
     for name, value in asked.items():
-        able = ("replication", *(["work-directory"] if name.startswith("--actual") else []))
+        able = (
+            "replication",
+            *(["work-directory"] if name.startswith("--actual") else []),
+        )
         if value is not None and kind.family not in able:
             raise UsageError(
                 f"{name} belongs to {' and '.join(able)} instances, and {file} is {kind.kind}"
@@ -86,7 +113,9 @@ def simulate(
     how: Json = {"link": link} if link else {}
     how |= _actual(problem, sigma, seed, actual)
     if (result is None) == (solver is None):
-        raise UsageError("give either the RESULT to replay or a --solver to dispatch by")
+        raise UsageError(
+            "give either the RESULT to replay or a --solver to dispatch by"
+        )
     decided: Mapping[str, Any] = {}
     if result is not None:
         replayed = _replayed(problem, kind, result, settings, how)
@@ -94,21 +123,33 @@ def simulate(
         from ioopt.sim.replication.dispatch import dispatch
 
         with reading(file):
-            policy_of = registry.load_target(registry.solver(solver, kind).policy or "")(None)
+            policy_of = registry.load_target(
+                registry.solver(solver, kind).policy or ""
+            )(None)
             beyond = parse_settings(ReplayOptions, settings, "simulate")
-            made, replayed = dispatch(problem, policy_of, prefetch=prefetch, options=beyond, **how)
+            made, replayed = dispatch(
+                problem, policy_of, prefetch=prefetch, options=beyond, **how
+            )
         decided = {"solver": solver, "plan": made.to_dict()}
     document = {
-        "format": "ioopt/simulation", "version": 1, "instance": problem.name,
-        "family": kind.family, "kind": kind.kind,
-        "metrics": dict(replayed.metrics), "schedule": replayed.schedule, **decided,
-    }  # fmt: skip
+        "format": "ioopt/simulation",
+        "version": 1,
+        "instance": problem.name,
+        "family": kind.family,
+        "kind": kind.kind,
+        "metrics": dict(replayed.metrics),
+        "schedule": replayed.schedule,
+        **decided,
+    }
     if timeline is not None:
         _write_timeline(replayed, timeline)
     if output is not None:
         write_text(output, dump_json(document))
     if output != "-":
-        click.echo(dump_json(document) if form == "json" else _table(replayed.metrics), nl=False)
+        click.echo(
+            dump_json(document) if form == "json" else _table(replayed.metrics),
+            nl=False,
+        )
 
 
 def _replayed(
@@ -139,7 +180,9 @@ def _actual(problem: Any, sigma: float | None, seed: int, source: str | None) ->
     if sigma is not None:
         raise UsageError("give either --actual-noise or --actual")
     times = read_json(source)
-    good = isinstance(times, dict) and all(type(value) in (int, float) for value in times.values())
+    good = isinstance(times, dict) and all(
+        type(value) in (int, float) for value in times.values()
+    )
     if not good:
         raise UsageError(f"{source}: wanted an object of compute seconds by task")
     return {"actual": times}
@@ -156,5 +199,7 @@ def _write_timeline(replayed: Simulation, target: str) -> None:
     ending = Path(target).suffix
     writers = {".json": trace_events_json, ".csv": timeline_csv}
     if ending not in writers:
-        raise UsageError(f"--timeline {target}: the name must end in .json or .csv, not {ending!r}")
+        raise UsageError(
+            f"--timeline {target}: the name must end in .json or .csv, not {ending!r}"
+        )
     write_text(target, writers[ending](replayed.timeline))

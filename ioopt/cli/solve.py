@@ -31,11 +31,19 @@ Examples:
 @options.file_argument()
 @options.solver_option(text="See `ioopt instances solvers`; default: the kind's own.")
 @options.solver_options
-@click.option("--measure", metavar="NAME",
-              help="What to optimise where the solver can; default: its own objective.")  # fmt: skip
-@click.option("--now", is_flag=True,
-              help="Of a snapshot (io-requests, gang-matrix): print the decision alone.")  # fmt: skip
-@click.option("--warm-start", metavar="RESULT", type=PATH, help="Begin from this result's plan.")
+@click.option(
+    "--measure",
+    metavar="NAME",
+    help="What to optimise where the solver can; default: its own objective.",
+)
+@click.option(
+    "--now",
+    is_flag=True,
+    help="Of a snapshot (io-requests, gang-matrix): print the decision alone.",
+)
+@click.option(
+    "--warm-start", metavar="RESULT", type=PATH, help="Begin from this result's plan."
+)
 @options.output_option(text="Write the whole result there as JSON.")
 @options.format_option("table", "json")
 def solve(
@@ -50,25 +58,40 @@ def solve(
 ) -> int:
     """Solve FILE and print the answer: objective, bound, gap, why it stopped, simulated metrics."""
     # What was done to start the command counts too.
-    limit = SolveOptions(how["time_limit"]).time_limit_seconds  # refused before FILE is read
+    limit = SolveOptions(
+        how["time_limit"]
+    ).time_limit_seconds  # refused before FILE is read
     deadline = Deadline(limit, processor_started=processor_started())
     problem = load_within(file, deadline)
     kind = registry.kind_of_problem(problem)
     if now and not kind.decision:
         able = ", ".join(spec.kind for spec in registry.KINDS.values() if spec.decision)
-        raise UsageError(f"--now: {file} is {kind.kind}; one decision is made from {able}")
+        raise UsageError(
+            f"--now: {file} is {kind.kind}; one decision is made from {able}"
+        )
     start = options.read_result(warm_start, kind).get("plan") if warm_start else None
     title = f"{problem.name}: {solver or 'default solver'}"
     with options.printing_aside(), watching(title, how["time_limit"]) as listener:
         options.check_threads(solver, kind, how["threads"])
-        result = run(problem, solver, measure=measure, warm_start=start, progress=listener,
-                     bound=not now, deadline=deadline, **how)  # fmt: skip
+        result = run(
+            problem,
+            solver,
+            measure=measure,
+            warm_start=start,
+            progress=listener,
+            bound=not now,
+            deadline=deadline,
+            **how,
+        )
     if output is not None:
         write_text(output, dump_json(result.to_dict()))
     if now:
         click.echo(dump_json(result.to_dict()["plan"]), nl=False)
     elif output != "-":
-        click.echo(dump_json(result.to_dict()) if form == "json" else result.__rich__(), nl=False)
+        click.echo(
+            dump_json(result.to_dict()) if form == "json" else result.__rich__(),
+            nl=False,
+        )
     if not quiet():
         _tell(result)
     return exit_code(result)

@@ -24,13 +24,29 @@ Examples:
 @click.command(cls=IooptCommand, epilog=EPILOG)
 @click.argument("config", metavar="CONFIG.toml", type=PATH)
 @click.option(
-    "--store", required=True, metavar="RUNS.sqlite", type=PATH, help="SQLite file for the rows."
+    "--store",
+    required=True,
+    metavar="RUNS.sqlite",
+    type=PATH,
+    help="SQLite file for the rows.",
 )
-@click.option("--resume", is_flag=True, help="Run only what the store does not hold yet.")
-@click.option("--retry-failed", is_flag=True, help="With --resume: run failed points again.")
-@click.option("--workers", type=click.IntRange(min=1), default=os.cpu_count() or 1, metavar="N",
-              show_default="number of cores", help="Worker processes on this machine.")  # fmt: skip
-@click.option("--scheduler", metavar="tcp://...", help="Use the workers of this dask scheduler.")
+@click.option(
+    "--resume", is_flag=True, help="Run only what the store does not hold yet."
+)
+@click.option(
+    "--retry-failed", is_flag=True, help="With --resume: run failed points again."
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    default=os.cpu_count() or 1,
+    metavar="N",
+    show_default="number of cores",
+    help="Worker processes on this machine.",
+)
+@click.option(
+    "--scheduler", metavar="tcp://...", help="Use the workers of this dask scheduler."
+)
 @measure_option()
 @click.option("--dry-run", is_flag=True, help="Count the points and stop.")
 def sweep(
@@ -59,7 +75,9 @@ def sweep(
         failed = 0
         if todo:
             with (
-                open_workers(min(workers, len(todo)), scheduler, settings.memory_limit) as running,
+                open_workers(
+                    min(workers, len(todo)), scheduler, settings.memory_limit
+                ) as running,
                 counting("sweep", len(todo)) as show,
             ):
                 failed = run_tasks(todo, runs, running, grid.sources, show)

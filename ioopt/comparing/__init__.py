@@ -18,7 +18,14 @@ from ioopt.errors import (
 )
 from ioopt.options import SolveOptions, parse_assignments
 from ioopt.problems.base import Problem
-from ioopt.registry import KindSpec, Measure, SolverSpec, load_target, measure_of, own_bound
+from ioopt.registry import (
+    KindSpec,
+    Measure,
+    SolverSpec,
+    load_target,
+    measure_of,
+    own_bound,
+)
 from ioopt.registry.types import BOUND, REFERENCE
 from ioopt.result import Result, Status, StopReason
 from ioopt.solving import load, solve
@@ -75,12 +82,16 @@ def compare(
     index = ["instance", "solver"] if several else ["solver"]
     kind = registry.kind_of_problem(problems[0])
     by = measure_of(kind, options.get("measure")).name
-    flat = [row | row["metrics"] | {by: row["value"], "seconds": spent(row)} for row in rows]
+    flat = [
+        row | row["metrics"] | {by: row["value"], "seconds": spent(row)} for row in rows
+    ]
     frame = pd.DataFrame(flat).set_index(index)
     if wide:
         return frame.drop(columns=["metrics", "options", "versions"])
     more = [name for name in kind.compare_columns if name != by][:MORE_COLUMNS]
-    return frame.reindex(columns=["status", by, "bound", "gap", "ratio_to_best", "seconds", *more])
+    return frame.reindex(
+        columns=["status", by, "bound", "gap", "ratio_to_best", "seconds", *more]
+    )
 
 
 def compare_rows(
@@ -122,7 +133,9 @@ def compare_rows(
                 break
         else:
             shared = _common_bound(rows, chosen, problem, kind, by)
-    except KeyboardInterrupt:  # outside of a solver, which answers with the best plan so far
+    except (
+        KeyboardInterrupt
+    ):  # outside of a solver, which answers with the best plan so far
         if len(rows) < len(chosen):
             choice = chosen[len(rows)]
             rows.append(_row(_unanswered(problem, kind, choice, "interrupted"), choice))
@@ -142,7 +155,9 @@ def _row(result: Result, choice: _Choice) -> Row:
     row["solver"] = choice.text
     row["value"] = result.value
     row["reference"] = REFERENCE in choice.spec.abilities
-    if result.status is Status.ERROR:  # figures of what failed would be compared with the others'
+    if (
+        result.status is Status.ERROR
+    ):  # figures of what failed would be compared with the others'
         row |= {"objective": None, "bound": None, "gap": None, "metrics": {}}
     return row
 
@@ -162,7 +177,10 @@ def _doubt_own_claims(
             said = f"says that no plan exists, but {best['solver']} has one"
             row |= {"status": str(Status.ERROR), "notes": [*row["notes"], said]}
         bound = row["bound"]
-        if bound is not None and tightest(best["value"], [bound], measure.sense) is None:
+        if (
+            bound is not None
+            and tightest(best["value"], [bound], measure.sense) is None
+        ):
             said = f"its bound {bound:g} contradicts the plan of {best['solver']} and is left out"
             row |= {"bound": None, "notes": [*row["notes"], said]}
             row["bound"] = own_bound(row, kind, measure.name)
@@ -174,16 +192,27 @@ def _load_shared(
     problem: Problem, kind: KindSpec, specs: Sequence[SolverSpec], limit: float | None
 ) -> None:
     """Load what rows share before the first is timed: modules, and the replay's machine code if made."""
-    for target in (kind.check, kind.simulate, kind.bound, *(spec.target for spec in specs)):
+    for target in (
+        kind.check,
+        kind.simulate,
+        kind.bound,
+        *(spec.target for spec in specs),
+    ):
         if target is not None:
             load_target(target)
     if any("CP-SAT" in spec.backends for spec in specs):
         import_module("ioopt.solvers.backends.cpsat_program")
     items = getattr(problem, "tasks", getattr(problem, "jobs", ()))
-    if len(items) > PLAIN_ITEMS and (limit is None or limit > 2 * machine_code.LOADING_SECONDS):
+    if len(items) > PLAIN_ITEMS and (
+        limit is None or limit > 2 * machine_code.LOADING_SECONDS
+    ):
         family = kind.family.replace("_", "-")
         # The first kernel of a family is its replay's, and loading numba is most of the time.
-        kernels = (kernel for kernel in machine_code.KERNELS.values() if kernel.family == family)
+        kernels = (
+            kernel
+            for kernel in machine_code.KERNELS.values()
+            if kernel.family == family
+        )
         if (first := next(kernels, None)) and first.ready():
             first.compile()
 
@@ -193,7 +222,9 @@ def default_solvers(kind: KindSpec, problem: Problem) -> tuple[str, ...]:
     if kind.choose_solvers is not None:
         chosen: tuple[str, ...] = load_target(kind.choose_solvers)(problem)
         return chosen
-    return kind.compare_solvers or tuple(spec.name for spec in registry.solvers_for(kind.kind))
+    return kind.compare_solvers or tuple(
+        spec.name for spec in registry.solvers_for(kind.kind)
+    )
 
 
 class _Choice(NamedTuple):
@@ -215,18 +246,26 @@ def _chosen(
     text = solver if isinstance(solver, str) else spec.name
     known = set(load_target(spec.settings).model_fields) if spec.settings else set()
     return _Choice(
-        text, spec, name, known, {key: common[key] for key in common if key in known} | own
+        text,
+        spec,
+        name,
+        known,
+        {key: common[key] for key in common if key in known} | own,
     )
 
 
-def _run(problem: Problem, kind: KindSpec, choice: _Choice, options: Mapping[str, Any]) -> Result:
+def _run(
+    problem: Problem, kind: KindSpec, choice: _Choice, options: Mapping[str, Any]
+) -> Result:
     """Return the result of one solver; a failure and an instance it cannot take are results too."""
     spec, given = choice.spec, dict(options)
     if given.get("backend") not in spec.backends:
         given.pop("backend", None)  # heuristics need none
     try:
         # The kind's bound is the same for all rows: _common_bound computes it once.
-        return solve(problem, choice.solver, settings=choice.settings, bound=False, **given)
+        return solve(
+            problem, choice.solver, settings=choice.settings, bound=False, **given
+        )
     except BackendMissingError as error:
         return _failed(problem, kind, choice, str(error), error.exit_code)
     except NotApplicableError as error:
@@ -242,7 +281,9 @@ def _run(problem: Problem, kind: KindSpec, choice: _Choice, options: Mapping[str
         return _failed(problem, kind, choice, failure(spec, error), ExitCode.INTERNAL)
 
 
-def _failed(problem: Problem, kind: KindSpec, choice: _Choice, note: str, code: ExitCode) -> Result:
+def _failed(
+    problem: Problem, kind: KindSpec, choice: _Choice, note: str, code: ExitCode
+) -> Result:
     """Return the result of a solver that failed; *code* is what it alone would end the command with."""
     failed = _unanswered(problem, kind, choice, note)
     given = {"exit_code": int(code)}
@@ -251,9 +292,14 @@ def _failed(problem: Problem, kind: KindSpec, choice: _Choice, note: str, code: 
 
 def _unanswered(problem: Problem, kind: KindSpec, choice: _Choice, note: str) -> Result:
     return Result(
-        instance=problem.name, family=kind.family, kind=kind.kind, solver=choice.spec.name,
-        status=Status.UNKNOWN, stop=StopReason.FINISHED, notes=(note,),
-    )  # fmt: skip
+        instance=problem.name,
+        family=kind.family,
+        kind=kind.kind,
+        solver=choice.spec.name,
+        status=Status.UNKNOWN,
+        stop=StopReason.FINISHED,
+        notes=(note,),
+    )
 
 
 def _common_bound(
@@ -264,7 +310,11 @@ def _common_bound(
     measure: Measure,
 ) -> float | None:
     """The best bound that holds for every plan: what solvers of the whole problem proved, or the kind's."""
-    proved = [row["bound"] for row, choice in zip(rows, chosen) if _is_universal(choice.spec, row)]
+    proved = [
+        row["bound"]
+        for row, choice in zip(rows, chosen)
+        if _is_universal(choice.spec, row)
+    ]
     lacking = any(row["bound"] is None and row["value"] is not None for row in rows)
     if lacking and kind.bound is not None and measure.name == kind.objective_name:
         proved.append(load_target(kind.bound)(problem))
@@ -275,4 +325,6 @@ def _is_universal(spec: SolverSpec, row: Row) -> bool:
     if BOUND not in spec.abilities or spec.fixed:
         return False
     plain = registry.settings_for(spec, {})
-    return plain is None or row["options"].get("settings") == plain.model_dump(mode="json")
+    return plain is None or row["options"].get("settings") == plain.model_dump(
+        mode="json"
+    )

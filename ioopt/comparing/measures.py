@@ -12,13 +12,20 @@ from ioopt.registry import Measure
 from ioopt.result import OPTIMAL_RELATIVE_GAP, Status, StopReason, relative_gap
 
 Row = Json
-NO_ANSWER, FAILED, FELL_BACK, REFERENCE = "no answer", "failed", "fell back", "reference"
+NO_ANSWER, FAILED, FELL_BACK, REFERENCE = (
+    "no answer",
+    "failed",
+    "fell back",
+    "reference",
+)
 NOT_APPLICABLE = str(Status.NOT_APPLICABLE)
 COUNTED = (NO_ANSWER, FAILED, FELL_BACK, NOT_APPLICABLE)
 """Standings that summaries count in columns of their own."""
 
 
-def tightest(value: float | None, bounds: Iterable[float | None], sense: str) -> float | None:
+def tightest(
+    value: float | None, bounds: Iterable[float | None], sense: str
+) -> float | None:
     """The best of several bounds of the same thing that *value* does not contradict."""
     up = 1.0 if sense == "max" else -1.0
     slack = 0.0 if value is None else OPTIMAL_RELATIVE_GAP * max(1.0, abs(value))
@@ -30,17 +37,23 @@ def tightest(value: float | None, bounds: Iterable[float | None], sense: str) ->
     return (min if sense == "max" else max)(known, default=None)
 
 
-def add_ratios(rows: Sequence[Row], measure: Measure, shared: float | None = None) -> None:
+def add_ratios(
+    rows: Sequence[Row], measure: Measure, shared: float | None = None
+) -> None:
     """Tighten bound, gap and status of *rows* of one instance, and set ``ratio_to_best``.
 
     *shared* is a bound that holds for all of them. The ratio is 1 for the best, more for worse,
     None where unknown and for references; what answers another question than the first answer, such
     as with ``loop=open``, is none of the others' rivals and becomes a reference, with a note.
     """
-    asked = next((row.get("settings") or {} for row in rows if row["value"] is not None), {})
+    asked = next(
+        (row.get("settings") or {} for row in rows if row["value"] is not None), {}
+    )
     for row in rows:
         if row["value"] is not None and (row.get("settings") or {}) != asked:
-            other = ", ".join(f"{key}={value}" for key, value in row["settings"].items())
+            other = ", ".join(
+                f"{key}={value}" for key, value in row["settings"].items()
+            )
             said = f"answers another question ({other or 'as the instance says'}): not compared"
             row |= {"reference": True, "notes": [*row["notes"], said]}
     for row in rows:
@@ -50,7 +63,11 @@ def add_ratios(rows: Sequence[Row], measure: Measure, shared: float | None = Non
         row["gap"] = relative_gap(value, row["bound"], measure.sense)
         if row["gap"] is not None and row["gap"] <= OPTIMAL_RELATIVE_GAP:
             row |= {"gap": 0.0, "status": str(Status.OPTIMAL)}
-    known = [row["value"] for row in rows if row["value"] is not None and not row["reference"]]
+    known = [
+        row["value"]
+        for row in rows
+        if row["value"] is not None and not row["reference"]
+    ]
     best = (max if measure.sense == "max" else min)(known, default=None)
     for row in rows:
         row["ratio_to_best"] = (
@@ -84,7 +101,11 @@ def standing(row: Mapping[str, Any]) -> str:
 
 def spent(row: Mapping[str, Any]) -> float | None:
     """Seconds of building and solving."""
-    known = [row[part] for part in ("build_seconds", "solve_seconds") if row[part] is not None]
+    known = [
+        row[part]
+        for part in ("build_seconds", "solve_seconds")
+        if row[part] is not None
+    ]
     return max(0.0, sum(known)) if known else None
 
 
@@ -93,4 +114,6 @@ def synthetic_footnote(instances: Iterable[str]) -> str:
     names = ", ".join(dict.fromkeys(instances))
     if not names:
         return ""
-    return f"{SYNTHETIC_IO} in {names}: these figures depend on it (see meta.synthetic)."
+    return (
+        f"{SYNTHETIC_IO} in {names}: these figures depend on it (see meta.synthetic)."
+    )

@@ -22,7 +22,9 @@ WIDE = 3.0
 """Ratios that differ by more than this factor are drawn on a logarithmic axis."""
 
 
-def plot_comparison(rows: Sequence[Row], measure: str, baseline: str | None = None) -> Any:
+def plot_comparison(
+    rows: Sequence[Row], measure: str, baseline: str | None = None
+) -> Any:
     """Draw *measure* of comparison rows by solver; returns the axes.
 
     Of one instance: bars, with proven bounds of the measure and references (which break a rule of
@@ -55,7 +57,9 @@ def _ratios(rows: Sequence[Row], measure: str, baseline: str | None) -> Any:
     return plot_ratios(found, f"{title(measure)} over {over}")
 
 
-def plot_ratios(ratios: Mapping[str, Sequence[float]], words: str, title: str = "") -> Any:
+def plot_ratios(
+    ratios: Mapping[str, Sequence[float]], words: str, title: str = ""
+) -> Any:
     """Draw each solver's ratios (*words*: of what), their geometric mean and its 95 % interval.
 
     Returns the axes.
@@ -64,7 +68,9 @@ def plot_ratios(ratios: Mapping[str, Sequence[float]], words: str, title: str = 
     known = [ratio for some in ratios.values() for ratio in some]
     for place, some in enumerate(ratios.values()):
         if not some:
-            axes.text(1.0, place, " no answer", va="center", fontsize="small", style="italic")
+            axes.text(
+                1.0, place, " no answer", va="center", fontsize="small", style="italic"
+            )
             continue
         axes.plot(some, [place] * len(some), "|", color=OTHERS, markersize=11, zorder=1)
         middle = geometric_mean(some)
@@ -76,20 +82,28 @@ def plot_ratios(ratios: Mapping[str, Sequence[float]], words: str, title: str = 
         style = {**series(0), "linestyle": "none", "markersize": 6}
         axes.errorbar(mean, place, xerr=ends, capsize=4, lw=1.8, zorder=3, **style)
         axes.text(
-            1.02, place, f"{mean:.3f}", va="center", fontsize="small",
+            1.02,
+            place,
+            f"{mean:.3f}",
+            va="center",
+            fontsize="small",
             transform=axes.get_yaxis_transform(),
-        )  # fmt: skip
+        )
     axes.axvline(1.0, **LIMIT)
     if known and max(known) > WIDE * min(known) > 0:
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-        axes.xaxis.set_minor_formatter(lambda value, _: f"{value:g}" if max(known) < 10 else "")
+        axes.xaxis.set_minor_formatter(
+            lambda value, _: f"{value:g}" if max(known) < 10 else ""
+        )
     names = [f"{shortened(name, 40)} ({len(some)})" for name, some in ratios.items()]
     axes.set_yticks(range(len(names)), names, fontsize="small")
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.set_xlabel(f"{words} (factor)")
     axes.spines[["top", "right"]].set_visible(False)
-    axes.text(1.02, -0.6, "mean", fontsize="small", transform=axes.get_yaxis_transform())
+    axes.text(
+        1.02, -0.6, "mean", fontsize="small", transform=axes.get_yaxis_transform()
+    )
     axes.set_title(title or RATIO_TITLE, fontsize="medium")
     return axes
 
@@ -117,15 +131,23 @@ def _panel(axes: Any, rows: Sequence[Row], measure: str) -> Json:
             axes.text(0, place, reason, va="center", fontsize="small", style="italic")
             continue
         kind, colour = ("exact", EXACT) if _exact(row) else ("heuristic", HEURISTIC)
-        handles[kind] = axes.barh(place, value / unit.size, 0.78, color=colour, label=kind)
+        handles[kind] = axes.barh(
+            place, value / unit.size, 0.78, color=colour, label=kind
+        )
         # Beside the panel, where no bar and no line crosses it.
         axes.text(
-            1.02, place, f"{value / unit.size:.4g}", va="center", fontsize="small",
+            1.02,
+            place,
+            f"{value / unit.size:.4g}",
+            va="center",
+            fontsize="small",
             transform=axes.get_yaxis_transform(),
-        )  # fmt: skip
+        )
     for label, value in lines.items():
         dashes = "--" if label == PROVEN else ":"
-        handles[label] = axes.axvline(value / unit.size, color=BOUND, linestyle=dashes, lw=1.2)
+        handles[label] = axes.axvline(
+            value / unit.size, color=BOUND, linestyle=dashes, lw=1.2
+        )
         handles[label].set_label(label)
     names = [shortened(row["solver"], 32) for row in bars]
     axes.set_yticks(range(len(bars)), names, fontsize="small")
@@ -142,10 +164,14 @@ def _lines(rows: Sequence[Row], measure: str) -> dict[str, float]:
     bounds = [
         row["bound"]
         for row in rows
-        if row["bound"] is not None and not row.get("reference") and row["status"] != "error"
+        if row["bound"] is not None
+        and not row.get("reference")
+        and row["status"] != "error"
     ]
     lines = {PROVEN: (min if most else max)(bounds)} if bounds else {}
-    for row in (row for row in rows if row.get("reference") and row["value"] is not None):
+    for row in (
+        row for row in rows if row.get("reference") and row["value"] is not None
+    ):
         lines[row["solver"]] = row["value"]
     return lines
 

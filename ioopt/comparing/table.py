@@ -19,7 +19,11 @@ Columns = dict[str, list[Any]]
 
 
 def comparison_text(
-    rows: Sequence[Row], kind: KindSpec, measure: Measure, width: int | None, form: Form = "table"
+    rows: Sequence[Row],
+    kind: KindSpec,
+    measure: Measure,
+    width: int | None,
+    form: Form = "table",
 ) -> str:
     """One table an instance, without its last columns where they do not fit into *width*."""
     parts, dropped = [], 0
@@ -32,7 +36,9 @@ def comparison_text(
         elif width is not None:
             count = ESSENTIAL + 1
         dropped = max(dropped, len(headers) - count)
-        table = render(headers[:count], [line[:count] for line in cells], form, width=width)
+        table = render(
+            headers[:count], [line[:count] for line in cells], form, width=width
+        )
         text = f"{name}, by {measure}" + (f"; bound {bound}" if bound else "")
         parts.append((f"**{text}**\n\n" if form == "markdown" else f"{text}\n") + table)
     if dropped and form == "table":
@@ -48,7 +54,9 @@ def by_instance(rows: Iterable[Row]) -> dict[str, list[Row]]:
     return found
 
 
-def _columns(rows: Sequence[Row], kind: KindSpec, measure: Measure) -> tuple[Columns, str | None]:
+def _columns(
+    rows: Sequence[Row], kind: KindSpec, measure: Measure
+) -> tuple[Columns, str | None]:
     """Headings and cells, the most telling first; what only ``--wide`` shows last. The best bound."""
     by = measure.name
     usual = [kind.measure or kind.objective_name, *kind.compare_columns]
@@ -83,15 +91,23 @@ def _columns(rows: Sequence[Row], kind: KindSpec, measure: Measure) -> tuple[Col
             columns[title(name)] = cells(name, metrics[name])
         if name in proven:
             gaps = [
-                relative_gap(value, row["metrics"].get(proof_of(name)), sense_of(kind, name))
+                relative_gap(
+                    value, row["metrics"].get(proof_of(name)), sense_of(kind, name)
+                )
                 for value, row in zip(metrics[name], rows)
             ]
             columns[f"{title(name)} gap"] = [percent(gap) for gap in gaps]
     best = (min if measure.sense == "max" else max)(
-        (row["bound"] for row in rows if row["bound"] is not None and not row["reference"]),
+        (
+            row["bound"]
+            for row in rows
+            if row["bound"] is not None and not row["reference"]
+        ),
         default=None,
     )
-    bound = None if best is None else quantity(by, best, unit=unit if is_time(by) else None)
+    bound = (
+        None if best is None else quantity(by, best, unit=unit if is_time(by) else None)
+    )
     return columns, bound
 
 
@@ -101,8 +117,18 @@ def _fixed(value: float | None) -> str | None:
 
 def raw_table(rows: Sequence[Row]) -> tuple[list[str], list[list[Any]]]:
     """Headers and cells for programs: names with their units, every metric a column."""
-    plain = ("instance", "solver", "status", "objective_name", "objective", "bound", "gap",
-             "measure", "value", "ratio_to_best")  # fmt: skip
+    plain = (
+        "instance",
+        "solver",
+        "status",
+        "objective_name",
+        "objective",
+        "bound",
+        "gap",
+        "measure",
+        "value",
+        "ratio_to_best",
+    )
     metrics = list(dict.fromkeys(key for row in rows for key in row["metrics"]))
     cells = [
         [
@@ -115,7 +141,9 @@ def raw_table(rows: Sequence[Row]) -> tuple[list[str], list[list[Any]]]:
     return [*plain, *metrics, "seconds"], cells
 
 
-def summary_text(rows: Sequence[Row], measure: Measure, form: Form, width: int | None) -> str:
+def summary_text(
+    rows: Sequence[Row], measure: Measure, form: Form, width: int | None
+) -> str:
     """Return one line a solver over several instances: means over those that all answered, counts.
 
     The ratio is a geometric mean, with an interval from five instances on.
@@ -133,7 +161,9 @@ def summary_text(rows: Sequence[Row], measure: Measure, form: Form, width: int |
         counts = Counter(standing(row) for row in own)
         shared = [row for row in own if row["instance"] in common]
         times = [seconds for row in own if (seconds := spent(row)) is not None]
-        ratios = [row["ratio_to_best"] for row in own if row["ratio_to_best"] is not None]
+        ratios = [
+            row["ratio_to_best"] for row in own if row["ratio_to_best"] is not None
+        ]
         over = _ratio_over(shared)
         line = [
             name,
@@ -148,10 +178,10 @@ def summary_text(rows: Sequence[Row], measure: Measure, form: Form, width: int |
     headers = ["solver", "ratio", "95 % interval", "gap", "best", *COUNTED, "time"]
     if form == "table":
         headers = [textwrap.fill(header, 8) for header in headers]
-    text = (
-        f"{len(instances)} instances, by {measure}: means over the {len(common)} that all answered"
+    text = f"{len(instances)} instances, by {measure}: means over the {len(common)} that all answered"
+    return f"{text}\n" + render(
+        headers, lines, form, width=width, keep=len(headers) - 1
     )
-    return f"{text}\n" + render(headers, lines, form, width=width, keep=len(headers) - 1)
 
 
 def _ratio_over(rows: Sequence[Row]) -> GeometricMean:
@@ -174,10 +204,18 @@ def _mean(values: Iterable[float | None]) -> float | None:
 
 
 def baseline_ratios(
-    rows: Sequence[Row], kind: KindSpec, measure: Measure, baseline: str, everything: bool
+    rows: Sequence[Row],
+    kind: KindSpec,
+    measure: Measure,
+    baseline: str,
+    everything: bool,
 ) -> list[PairedRatio]:
     """Ratios to *baseline* of the measure, with *everything* of all the kind's metrics."""
-    others = dict.fromkeys([kind.objective_name, *kind.compare_columns]) if everything else {}
+    others = (
+        dict.fromkeys([kind.objective_name, *kind.compare_columns])
+        if everything
+        else {}
+    )
     metrics = list(dict.fromkeys([measure.name, *others]))
     most = [name for name in metrics if sense_of(kind, name) == "max"]
     rows = [row for row in rows if not row["reference"] or row["solver"] == baseline]
@@ -188,7 +226,16 @@ def baseline_text(
     ratios: Sequence[PairedRatio], baseline: str, form: Form, width: int | None
 ) -> str:
     """The table of :func:`baseline_ratios`."""
-    headers = ("solver", "metric", "pairs", "ratio", "95 % interval", "wins", "ties", "losses")
+    headers = (
+        "solver",
+        "metric",
+        "pairs",
+        "ratio",
+        "95 % interval",
+        "wins",
+        "ties",
+        "losses",
+    )
     cells = []
     for row in ratios:
         if row.solver == baseline:

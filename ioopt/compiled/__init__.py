@@ -45,7 +45,9 @@ def compiled(module: str, name: str, whole: bool = False) -> Callable[..., Any]:
     on, it takes 20 times the kernel's time.
     """
     if not available():
-        from ioopt.errors import missing  # here: kernels are stamped by what this module imports
+        from ioopt.errors import (
+            missing,
+        )  # here: kernels are stamped by what this module imports
 
         raise missing("numba", "machine code")
     from numba import njit
@@ -59,7 +61,11 @@ def compiled(module: str, name: str, whole: bool = False) -> Callable[..., Any]:
     if stored is not None:
         # numba looks at the age of one source file only; a kernel spans several.
         files = [Path(str(import_module(part).__file__)) for part in sorted(seen)]
-        others = [file for file in files if not any(room in file.parents for room in KERNEL_ROOMS)]
+        others = [
+            file
+            for file in files
+            if not any(room in file.parents for room in KERNEL_ROOMS)
+        ]
         stored._source_stamp = source_stamp(*KERNEL_ROOMS, *others)
         forget_unreadable(stored)
     return result
@@ -97,7 +103,9 @@ def source_stamp(*places: Path) -> str:
     """A hash of the Python files at or below *places*, as they were when first asked for."""
     digest = hashlib.sha256()
     for file in sorted(
-        file for place in places for file in ([place] if place.is_file() else place.rglob("*.py"))
+        file
+        for place in places
+        for file in ([place] if place.is_file() else place.rglob("*.py"))
     ):
         digest.update(f"{file.name}:{file.stat().st_size}:".encode())
         digest.update(file.read_bytes())
@@ -135,7 +143,9 @@ def boxes(arrays: bool) -> Callable[..., Box]:
         return lambda values, real=False: list(values)
     import numpy as np
 
-    return lambda values, real=False: np.array(values, dtype=np.float64 if real else np.int64)
+    return lambda values, real=False: np.array(
+        values, dtype=np.float64 if real else np.int64
+    )
 
 
 def _cache_file(function: Callable[..., Any]) -> Any:
@@ -167,7 +177,9 @@ def _register(module: ModuleType, seen: set[str], whole: bool) -> None:
         unknown = isinstance(getattr(twins, name, None), FunctionType) and isinstance(
             function, BuiltinFunctionType
         )
-        ours = isinstance(function, FunctionType) and function.__module__.startswith("ioopt.")
+        ours = isinstance(function, FunctionType) and function.__module__.startswith(
+            "ioopt."
+        )
         if not ours and not unknown:
             continue
         if ours and function.__module__ not in seen:

@@ -57,7 +57,9 @@ class Kernel(NamedTuple):
     def compile(self) -> None:
         """Compile it in this process, and leave a stamp."""
         resolve_name(self.target)()
-        with suppress(OSError):  # a folder that cannot be written: compiled again by the next run
+        with suppress(
+            OSError
+        ):  # a folder that cannot be written: compiled again by the next run
             _stamp(self).parent.mkdir(parents=True, exist_ok=True)
             _stamp(self).touch()
 
@@ -66,28 +68,69 @@ _CALLS, _SEARCH = "ioopt.kernels:", "ioopt.solvers.replication."
 KERNELS = {
     kernel.name: kernel
     for kernel in (
-        Kernel("batch-io", "batch I/O", _CALLS + "compile_batch_io",
-               "ioopt.sim.batch_io.engine:advance", 45.0),
-        Kernel("batch-io", "queue", "ioopt.advice.queue:compile_kernel",
-               "ioopt.sim.batch_io.queue_kernel:replay"),
-        Kernel("gang", "gangs", "ioopt.sim.gang.compiled:compile_kernels",
-               "ioopt.sim.gang.clock:simulate"),
-        Kernel("replication", "timeline", "ioopt.sim.replication.simulate:compile_replay",
-               "ioopt.sim.replication.kernel:begin_or_advance"),
-        Kernel("replication", "link-aware", _SEARCH + "search.link_search:compile_kernels",
-               _SEARCH + "search.line_kernel:anneal"),
-        Kernel("replication", "enumeration", _CALLS + "compile_enumeration",
-               _SEARCH + "exact.enumeration_kernel:search"),
-        Kernel("replication", "queues", _SEARCH + "exact.exact_workflow:compile_kernels",
-               _SEARCH + "exact.queue_kernel:search"),
-        Kernel("replication", "anneal", _SEARCH + "search.anneal:compile_kernel",
-               _SEARCH + "search.anneal_kernel:run"),
-        Kernel("flexgang", "laboratory", _CALLS + "compile_laboratory",
-               "ioopt.measure.perturbation_kernel:program"),
-        Kernel("flexgang", "I/O server", _CALLS + "compile_server",
-               "ioopt.measure.io_kernel:serve"),
+        Kernel(
+            "batch-io",
+            "batch I/O",
+            _CALLS + "compile_batch_io",
+            "ioopt.sim.batch_io.engine:advance",
+            45.0,
+        ),
+        Kernel(
+            "batch-io",
+            "queue",
+            "ioopt.advice.queue:compile_kernel",
+            "ioopt.sim.batch_io.queue_kernel:replay",
+        ),
+        Kernel(
+            "gang",
+            "gangs",
+            "ioopt.sim.gang.compiled:compile_kernels",
+            "ioopt.sim.gang.clock:simulate",
+        ),
+        Kernel(
+            "replication",
+            "timeline",
+            "ioopt.sim.replication.simulate:compile_replay",
+            "ioopt.sim.replication.kernel:begin_or_advance",
+        ),
+        Kernel(
+            "replication",
+            "link-aware",
+            _SEARCH + "search.link_search:compile_kernels",
+            _SEARCH + "search.line_kernel:anneal",
+        ),
+        Kernel(
+            "replication",
+            "enumeration",
+            _CALLS + "compile_enumeration",
+            _SEARCH + "exact.enumeration_kernel:search",
+        ),
+        Kernel(
+            "replication",
+            "queues",
+            _SEARCH + "exact.exact_workflow:compile_kernels",
+            _SEARCH + "exact.queue_kernel:search",
+        ),
+        Kernel(
+            "replication",
+            "anneal",
+            _SEARCH + "search.anneal:compile_kernel",
+            _SEARCH + "search.anneal_kernel:run",
+        ),
+        Kernel(
+            "flexgang",
+            "laboratory",
+            _CALLS + "compile_laboratory",
+            "ioopt.measure.perturbation_kernel:program",
+        ),
+        Kernel(
+            "flexgang",
+            "I/O server",
+            _CALLS + "compile_server",
+            "ioopt.measure.io_kernel:serve",
+        ),
     )
-}  # fmt: skip
+}
 """Every kernel by name, in the order in which ``ioopt doctor --compile`` makes them."""
 
 
@@ -113,7 +156,9 @@ def use_machine_code(name: str, deadline: Deadline, plain_seconds: float) -> boo
         begun = time.perf_counter()
         say(f"compiling {kernel.family}, {kernel.name}: once on this machine")
         if not compile_beside(kernel.family, kernel.name, left / 2):
-            say("not compiled in half of the time left: plain Python; the next run finds it")
+            say(
+                "not compiled in half of the time left: plain Python; the next run finds it"
+            )
             return False
         say(f"compiled in {time.perf_counter() - begun:.0f} s")
         _loaded.add(name)
@@ -170,7 +215,9 @@ def compile_family(family: str, first: str = "") -> None:
     then find it. What is locked is this file, which need not be writable.
     """
     with open(__file__, "rb") as source:
-        with suppress(ImportError, OSError):  # no locks on this system, or this file system
+        with suppress(
+            ImportError, OSError
+        ):  # no locks on this system, or this file system
             import fcntl
 
             fcntl.flock(source, fcntl.LOCK_EX)
@@ -188,8 +235,13 @@ def _stamp(kernel: Kernel) -> Path:
 
     It lies where numba keeps code: in NUMBA_CACHE_DIR, else beside this file, else below the home.
     """
-    folder = Path(os.environ.get("NUMBA_CACHE_DIR") or Path(__file__).parent / "__pycache__")
+    folder = Path(
+        os.environ.get("NUMBA_CACHE_DIR") or Path(__file__).parent / "__pycache__"
+    )
     if "NUMBA_CACHE_DIR" not in os.environ and not os.access(folder.parent, os.W_OK):
         folder = Path.home() / ".cache" / "ioopt"
     python = f"{sys.implementation.cache_tag}"
-    return folder / f"{kernel.name.replace('/', '-').replace(' ', '-')}-{__version__}-{python}.made"
+    return (
+        folder
+        / f"{kernel.name.replace('/', '-').replace(' ', '-')}-{__version__}-{python}.made"
+    )

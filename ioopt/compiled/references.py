@@ -62,7 +62,9 @@ class ReferenceFields(AttributeTemplate):
 
 
 @lower_getattr_generic(Reference)
-def _load_field(context: Any, builder: Any, kind: Reference, address: Any, name: str) -> Any:
+def _load_field(
+    context: Any, builder: Any, kind: Reference, address: Any, name: str
+) -> Any:
     """Machine code that reads field *name*; of a tuple inside the tuple it takes the address."""
     place = kind.target.fields.index(name)
     struct = context.get_value_type(kind.target).as_pointer()
@@ -120,14 +122,20 @@ class PartLowering(NativeLowering):
 
     def run_pass(self, state: Any) -> bool:
         """Make the code; what stands for the function in Python is never called."""
-        state.library = PartLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library = PartLibrary(
+            state.targetctx.codegen(), state.func_id.func_qualname
+        )
         state.flags.no_compile = True
         super().run_pass(state)
         made, name = state.cr, state.func_id.func_name
-        stub = _dynfunc.make_function(import_module(__name__), name, "", 0, made.env, ())
+        stub = _dynfunc.make_function(
+            import_module(__name__), name, "", 0, made.env, ()
+        )
         state.cr = made._replace(cfunc=stub)
         state.targetctx.insert_user_function(stub, made.fndesc, [state.library])
-        state.reload_init.extend(getattr(state.library, "_reload_init", ()))  # numba 0.61 on
+        state.reload_init.extend(
+            getattr(state.library, "_reload_init", ())
+        )  # numba 0.61 on
         return True
 
 

@@ -47,7 +47,9 @@ class Limits(NamedTuple):
     def of(cls, machine: Machine, use_exact: bool = False) -> Limits:
         """The limits of *machine*, as Fractions when *use_exact*."""
         rate, storage, units = _fractions(
-            machine.node_bytes_per_second, machine.storage_bytes_per_second, machine.unit_nodes
+            machine.node_bytes_per_second,
+            machine.storage_bytes_per_second,
+            machine.unit_nodes,
         )
         return cls(
             node_rate=rate if use_exact else float(rate),
@@ -95,14 +97,29 @@ class Request:
     """
 
     __slots__ = (
-        "compute_so_far", "id", "ideal_so_far", "iteration", "left", "moved", "nodes", "peak",
-        "requested", "start", "units", "weight",
-    )  # fmt: skip
+        "compute_so_far",
+        "id",
+        "ideal_so_far",
+        "iteration",
+        "left",
+        "moved",
+        "nodes",
+        "peak",
+        "requested",
+        "start",
+        "units",
+        "weight",
+    )
 
     def __init__(
-        self, id: Any, nodes: int, limits: Limits, requested: Number, left: Number,
+        self,
+        id: Any,
+        nodes: int,
+        limits: Limits,
+        requested: Number,
+        left: Number,
         own: float | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.id = id
         self.nodes = nodes
         self.units = nodes // limits.unit_nodes
@@ -121,9 +138,13 @@ class Request:
         """The request of a snapshot, in the arithmetic of *limits*."""
         nodes, number = machine.allocated_nodes(item.nodes), limits.number
         made = cls(
-            item.id, nodes, limits, number(item.request_seconds), number(item.left_bytes),
+            item.id,
+            nodes,
+            limits,
+            number(item.request_seconds),
+            number(item.left_bytes),
             item.io_bytes_per_second,
-        )  # fmt: skip
+        )
         made.moved = number(item.moved_bytes)
         if item.start_seconds is not None:
             made.start = number(item.start_seconds)
@@ -183,9 +204,13 @@ class KernelView(NamedTuple):
 
     @classmethod
     def of(
-        cls, policy: IoPolicy, jobs: Sequence[Request], limits: Limits, knapsack: Knapsack,
+        cls,
+        policy: IoPolicy,
+        jobs: Sequence[Request],
+        limits: Limits,
+        knapsack: Knapsack,
         box: Callable[..., Box],
-    ) -> KernelView:  # fmt: skip
+    ) -> KernelView:
         """A view of none of *jobs* with room for all; *box* is one of :func:`ioopt.compiled.boxes`."""
         most, zero = len(jobs), limits.storage * 0
 
@@ -193,10 +218,21 @@ class KernelView(NamedTuple):
             return box([zero] * (most + 1), real=True)
 
         return cls(
-            jobs, box(range(most + 2)), 0, zero, limits, policy.top,
+            jobs,
+            box(range(most + 2)),
+            0,
+            zero,
+            limits,
+            policy.top,
             policy.power if limits.exact else 1,
-            real(), box([0] * (most + 2)), real(), real(), real(), *knapsack, box([0] * (most + 2)),
-        )  # fmt: skip
+            real(),
+            box([0] * (most + 2)),
+            real(),
+            real(),
+            real(),
+            *knapsack,
+            box([0] * (most + 2)),
+        )
 
 
 Knapsack = tuple[Box, int, Box, Box]
@@ -215,7 +251,12 @@ class Growing(list[Number]):
 
 def plain_knapsack(limits: Limits, requests: int) -> Knapsack:
     """Tables for so many requests in plain Python, whose words hold any number of units."""
-    return [[0] for _ in range(requests + 1)], limits.capacity_units + 1, Growing(), Growing()
+    return (
+        [[0] for _ in range(requests + 1)],
+        limits.capacity_units + 1,
+        Growing(),
+        Growing(),
+    )
 
 
 GrantFunction = Callable[[KernelView, Box], None]
@@ -246,7 +287,9 @@ class IoPolicy:
     tabulates: bool = False
 
     @classmethod
-    def of(cls, name: str, decide: DecideFunction, full_when_fits: bool = True) -> IoPolicy:
+    def of(
+        cls, name: str, decide: DecideFunction, full_when_fits: bool = True
+    ) -> IoPolicy:
         """A policy that returns its rates, in plain Python."""
 
         def grant(view: KernelView, rates: Box) -> None:
@@ -273,7 +316,11 @@ class IoPolicy:
 
     def by_clock(self, limits: Limits) -> bool:
         """Whether a virtual clock plays the policy: all requests move at one rate a node."""
-        return self.grant is share_by_nodes and not limits.own_peaks and not limits.interference
+        return (
+            self.grant is share_by_nodes
+            and not limits.own_peaks
+            and not limits.interference
+        )
 
     def decide(self, view: View) -> Rates:
         """One decision, in plain Python: bytes per second for each of ``view.requests``."""
@@ -285,7 +332,9 @@ class IoPolicy:
             for request in requests:
                 request.weight = self.weigh(request.nodes, request.iteration)
         rates: Rates = [zero] * size
-        room = KernelView.of(self, requests, limits, plain_knapsack(limits, size), boxes(False))
+        room = KernelView.of(
+            self, requests, limits, plain_knapsack(limits, size), boxes(False)
+        )
         self.grant(room._replace(size=size, now=view.now), rates)
         return rates
 

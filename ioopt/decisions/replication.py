@@ -128,7 +128,9 @@ class DispatchView(ABC):
 
     def takes(self, k: int, i: int) -> bool:
         """Whether the pair of a ready task and an open node may be answered (workflow rule 11)."""
-        return self.fits(k, i) and (self.prefetch or self.task(k).cores <= self.idle_cores(i))
+        return self.fits(k, i) and (
+            self.prefetch or self.task(k).cores <= self.idle_cores(i)
+        )
 
 
 Dispatcher = Callable[[DispatchView], Pair | None]
@@ -165,7 +167,9 @@ class Recorded:
             return None
         seconds, number, task, node = self.rows[self.place]
         slack = JUST_AFTER + RELATIVE_AFTER * seconds
-        if view.now < seconds - slack or (view.now <= seconds + slack and view.round < number):
+        if view.now < seconds - slack or (
+            view.now <= seconds + slack and view.round < number
+        ):
             return None
         if view.now > seconds + slack or view.round > number:
             raise SimulationError(

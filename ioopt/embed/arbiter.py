@@ -85,7 +85,9 @@ class IoArbiter:
         self._requests: list[Request] = []
         self._by_id: dict[int | str, Request] = {}
         self._guard = Guard()
-        self._most = float("inf") if policy.ignores_limit else self._limits.storage * _SLACK
+        self._most = (
+            float("inf") if policy.ignores_limit else self._limits.storage * _SLACK
+        )
         self.notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
@@ -116,20 +118,28 @@ class IoArbiter:
         number and text ids, and more nodes than the machine has.
         """
         given = {
-            "id": id, "nodes": nodes, "request_seconds": now, "left_bytes": size,
-            "start_seconds": start_seconds, "iteration_seconds": iteration_seconds,
+            "id": id,
+            "nodes": nodes,
+            "request_seconds": now,
+            "left_bytes": size,
+            "start_seconds": start_seconds,
+            "iteration_seconds": iteration_seconds,
             "compute_seconds_so_far": compute_seconds_so_far,
             "ideal_io_seconds_so_far": ideal_io_seconds_so_far,
             "io_bytes_per_second": io_bytes_per_second,
-        }  # fmt: skip
+        }
         item: IoRequest = validate(IoRequest, given, f"request {id!r}")
         if item.nodes > self.machine.nodes:
             raise InstanceError(
                 f"request {id!r}: nodes {nodes}, but the machine has {self.machine.nodes}"
             )
         if id in self._by_id:
-            raise InstanceError(f"request {id!r} is outstanding already; finish it first")
-        if self._requests and isinstance(id, str) != isinstance(self._requests[0].id, str):
+            raise InstanceError(
+                f"request {id!r} is outstanding already; finish it first"
+            )
+        if self._requests and isinstance(id, str) != isinstance(
+            self._requests[0].id, str
+        ):
             raise InstanceError(f"request {id!r}: ids are numbers or text, not both")
         new = Request.of(item, self.machine, self._limits)
         if self._limits.has_own_peak(new):
@@ -142,7 +152,9 @@ class IoArbiter:
         request = self._known(id)
         total = request.left + request.moved
         if not arguments.is_real(moved_bytes) or not 0 <= moved_bytes <= total * _SLACK:
-            raise UsageError(f"request {id!r}: moved {moved_bytes!r} of {total!r} bytes")
+            raise UsageError(
+                f"request {id!r}: moved {moved_bytes!r} of {total!r} bytes"
+            )
         request.moved = min(float(moved_bytes), total)
         request.left = total - request.moved
 
@@ -153,7 +165,9 @@ class IoArbiter:
         self._own.discard(id)
         self._requests.remove(request)
 
-    def decide(self, now: float, deadline: float | None = None) -> dict[int | str, float]:
+    def decide(
+        self, now: float, deadline: float | None = None
+    ) -> dict[int | str, float]:
         """Bytes per second for every outstanding request, 0 for those that wait. Never raises.
 
         A policy that raises, misses the *deadline* (seconds) or returns rates that the machine
@@ -163,7 +177,9 @@ class IoArbiter:
         # A copy: a policy that still runs in an abandoned thread must not see later requests come and go.
         deadline, ignored = arguments.usable_deadline(deadline)
         if not arguments.is_real(now):
-            ignored += (f"now: wanted a number of seconds, not {shown(now)}; taken as 0",)
+            ignored += (
+                f"now: wanted a number of seconds, not {shown(now)}; taken as 0",
+            )
             now = 0.0
         limits = self._own_limits if self._own else self._limits
         view = View(limits, now, list(self._requests))
@@ -213,7 +229,9 @@ class IoArbiter:
         }
 
     @classmethod
-    def restore(cls, state: Json, policy: IoPolicy | DecideFunction | None = None) -> Self:
+    def restore(
+        cls, state: Json, policy: IoPolicy | DecideFunction | None = None
+    ) -> Self:
         """An arbiter that decides as the saved one would; *policy* where that was a function.
 
         Raises InstanceError when *state* is not what :meth:`state` returns.
@@ -222,9 +240,12 @@ class IoArbiter:
             made = cls(state["machine"], policy or state["policy"], state["settings"])
             for item in state["requests"]:
                 made.request(
-                    item["id"], item["nodes"], item["left"], item["requested"],
+                    item["id"],
+                    item["nodes"],
+                    item["left"],
+                    item["requested"],
                     io_bytes_per_second=item.get("peak"),
-                )  # fmt: skip
+                )
                 request = made._by_id[item["id"]]
                 for key in _KEPT:
                     setattr(request, key, type(getattr(request, key))(item[key]))

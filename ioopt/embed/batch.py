@@ -66,13 +66,22 @@ class BatchCluster:
         **options: str | int,
     ) -> None:
         # the queue does not look at rates
-        block = {"nodes": nodes, "unit_nodes": unit_nodes, "allocation": allocation,
-                 "node_bytes_per_second": 1.0, "storage_bytes_per_second": 1.0}  # fmt: skip
+        block = {
+            "nodes": nodes,
+            "unit_nodes": unit_nodes,
+            "allocation": allocation,
+            "node_bytes_per_second": 1.0,
+            "storage_bytes_per_second": 1.0,
+        }
         self.machine: Machine = validate(Machine, block, "machine")
         self._options: QueueOptions = validate(QueueOptions, options, "options")
-        for key, value in self._options.model_dump(by_alias=True, exclude_defaults=True).items():
+        for key, value in self._options.model_dump(
+            by_alias=True, exclude_defaults=True
+        ).items():
             if key in UNFOLLOWED:
-                raise UsageError(f"{key}={value}: a live queue cannot follow it; leave it out")
+                raise UsageError(
+                    f"{key}={value}: a live queue cannot follow it; leave it out"
+                )
         self._freed = False
         self._here: dict[str, _Known] = {}
         self._down: set[int] = set()
@@ -80,7 +89,9 @@ class BatchCluster:
     def __repr__(self) -> str:
         running = len(self) - self.waiting
         size = counted(self.machine.nodes, "node")
-        return f"{type(self).__name__}({size}, {running} running, {self.waiting} waiting)"
+        return (
+            f"{type(self).__name__}({size}, {running} running, {self.waiting} waiting)"
+        )
 
     def __len__(self) -> int:
         return len(self._here)
@@ -125,7 +136,9 @@ class BatchCluster:
     def can_hold(self, nodes: int) -> bool:
         """Whether the nodes in service are enough for a job of *nodes*."""
         nodes = arguments.whole(nodes, "can_hold", 0, LARGEST)
-        return self.machine.allocated_units(nodes) <= self.machine.units - len(self._down)
+        return self.machine.allocated_units(nodes) <= self.machine.units - len(
+            self._down
+        )
 
     def run(self, now: float) -> list[tuple[str, list[int]]]:
         """One pass of the queue at *now* (seconds): the jobs that start, each with its nodes."""
@@ -133,7 +146,9 @@ class BatchCluster:
         wide, jobs = self.machine.unit_nodes, list(self._here.values())
         used = {unit for job in jobs for unit in job.units}
         # Who never ends has what is out of service and free.
-        jobs += [_Known(None, 1, now, math.inf, now, [k]) for k in sorted(self._down - used)]
+        jobs += [
+            _Known(None, 1, now, math.inf, now, [k]) for k in sorted(self._down - used)
+        ]
         tables, clock = self._tables(jobs, now)
         free = sorted({*range(self.machine.units)} - used - self._down)
         running, started = clock.num_running, []
@@ -162,14 +177,28 @@ class BatchCluster:
         machine, every = self.machine, range(len(jobs))
         units = [len(job.units) or machine.allocated_units(job.nodes) for job in jobs]
         trace = Trace(
-            machine=machine, options=self._options, limits=Limits.of(machine), ids=every,
-            position=every, rank=every, submit=[job.submit for job in jobs],
-            walltime=[job.walltime for job in jobs], nodes=[job.nodes for job in jobs], units=units,
-            allocated=[count * machine.unit_nodes for count in units], peak=[1.0] * len(jobs),
-            offset=range(len(jobs) + 1), pieces=[(math.inf, 0.0, 1)] * len(jobs),
-        )  # fmt: skip
+            machine=machine,
+            options=self._options,
+            limits=Limits.of(machine),
+            ids=every,
+            position=every,
+            rank=every,
+            submit=[job.submit for job in jobs],
+            walltime=[job.walltime for job in jobs],
+            nodes=[job.nodes for job in jobs],
+            units=units,
+            allocated=[count * machine.unit_nodes for count in units],
+            peak=[1.0] * len(jobs),
+            offset=range(len(jobs) + 1),
+            pieces=[(math.inf, 0.0, 1)] * len(jobs),
+        )
         tables, clock = tables_of(trace, IoPolicy("queue", None)), Clock()
-        clock.now, clock.until, clock.free, clock.freed = now, now, machine.units, int(self._freed)
+        clock.now, clock.until, clock.free, clock.freed = (
+            now,
+            now,
+            machine.units,
+            int(self._freed),
+        )
         numbered = tables.numbered and not tables.partition
         for job, record in zip(jobs, tables.jobs):
             if not job.units:

@@ -55,7 +55,9 @@ class GangScheduler:
         self.machine: Machine = validate(Machine, machine, "machine")
         self.policy_name = policy if isinstance(policy, str) else policy.name
         self.settings = dict(settings or {})
-        self._policy = gang_policy(policy, self.settings)[0] if isinstance(policy, str) else policy
+        self._policy = (
+            gang_policy(policy, self.settings)[0] if isinstance(policy, str) else policy
+        )
         self._timing = Timing.of(self.machine)
         self.notes: list[str] = []
         self._gangs: dict[JobId, Gang] = {}
@@ -85,7 +87,9 @@ class GangScheduler:
         if problem is not None:
             return self._refused(f"job {job!r} refused: {problem}")
         key, self._next = self._next, self._next + 1
-        gang = self._gangs[job] = Gang(key, len(file_nodes), mask_of(file_nodes), *times)
+        gang = self._gangs[job] = Gang(
+            key, len(file_nodes), mask_of(file_nodes), *times
+        )
         self._ids[key], self._attained[key], self._need[key] = job, 0.0, local_seconds
         self._state = self._state._replace(waiting=(*self._state.waiting, gang))
         self._dirty = True
@@ -116,7 +120,9 @@ class GangScheduler:
             )
         gang = self._gangs.pop(job, None) if isinstance(job, (int, str)) else None
         if gang is None:
-            return self._refused(f"departure of {job!r} at {now} s ignored: no such job")
+            return self._refused(
+                f"departure of {job!r} at {now} s ignored: no such job"
+            )
         self._state = _without(self._state, gang)
         for known in (self._ids, self._attained, self._need, self._shown):
             known.pop(gang.key, None)
@@ -132,8 +138,13 @@ class GangScheduler:
             return self._refused(f"service of {job!r} ignored: no such job")
         if not _is_number(attained_seconds, needed_seconds):
             given = f"{attained_seconds!r:.40} and {needed_seconds!r:.40}"
-            return self._refused(f"service of {job!r} ignored: {given} are no times in seconds")
-        self._attained[gang.key], self._need[gang.key] = attained_seconds, needed_seconds
+            return self._refused(
+                f"service of {job!r} ignored: {given} are no times in seconds"
+            )
+        self._attained[gang.key], self._need[gang.key] = (
+            attained_seconds,
+            needed_seconds,
+        )
         return True
 
     def matrix(self, now: float, deadline: float | None = None) -> list[Json]:
@@ -143,23 +154,33 @@ class GangScheduler:
         a policy that fails, errs or is late is answered by Migrate-IOGS, and a note says so.
         """
         if not _is_number(now):
-            note(self.notes, f"matrix at {now!r}: no time in seconds; the matrix as it was last")
+            note(
+                self.notes,
+                f"matrix at {now!r}: no time in seconds; the matrix as it was last",
+            )
         elif self._dirty:
             if deadline is not None and not _is_number(deadline):
-                note(self.notes, f"deadline {deadline!r:.40} ignored: no time in seconds")
+                note(
+                    self.notes, f"deadline {deadline!r:.40} ignored: no time in seconds"
+                )
                 deadline = None
             self._update(now, deadline)
         shown, matrix, state = self._shown, [], self._state
-        for gang, columns, home, span in zip(state.jobs, state.columns, state.homes, state.spans):
+        for gang, columns, home, span in zip(
+            state.jobs, state.columns, state.homes, state.spans
+        ):
             known = shown.get(gang.key)
             if known is None or known[0] != columns:
                 known = shown[gang.key] = (columns, list(nodes_of(columns)))
             matrix.append(
                 {
-                    "id": self._ids[gang.key], "columns": known[1], "home_row": home,
-                    "rows": list(_rows_of(span)), "local": columns == gang.files,
+                    "id": self._ids[gang.key],
+                    "columns": known[1],
+                    "home_row": home,
+                    "rows": list(_rows_of(span)),
+                    "local": columns == gang.files,
                 }
-            )  # fmt: skip
+            )
         return matrix
 
     def _update(self, now: float, deadline: float | None) -> None:
@@ -176,7 +197,10 @@ class GangScheduler:
             return _unsound(before, found) if self._policy.rules is None else None
 
         after, notes = self._guard.run(
-            lambda: self._policy.update(before), lambda: GREEDY.update(before), wrong, deadline
+            lambda: self._policy.update(before),
+            lambda: GREEDY.update(before),
+            wrong,
+            deadline,
         )
         for why in notes:
             note(self.notes, f"{self.policy_name} at {now:g} s: {why}")
@@ -211,22 +235,34 @@ class GangScheduler:
         state = self._state
         jobs = [
             {
-                "key": gang.key, "id": self._ids[gang.key], "files": list(nodes_of(gang.files)),
-                "local": gang.local, "remote": gang.remote, "arrival": gang.arrival,
-                "attained": self._attained[gang.key], "need": self._need[gang.key],
+                "key": gang.key,
+                "id": self._ids[gang.key],
+                "files": list(nodes_of(gang.files)),
+                "local": gang.local,
+                "remote": gang.remote,
+                "arrival": gang.arrival,
+                "attained": self._attained[gang.key],
+                "need": self._need[gang.key],
             }
             for gang in (*state.jobs, *state.waiting)
-        ]  # fmt: skip
+        ]
         places = [
             [list(nodes_of(columns)), home, list(nodes_of(span))]
             for columns, home, span in zip(state.columns, state.homes, state.spans)
         ]
         return {
-            "format": "ioopt/gang-scheduler", "version": STATE_VERSION, "policy": self.policy_name,
-            "settings": self.settings, "machine": self.machine.model_dump(mode="json"),
-            "jobs": jobs, "places": places, "next": self._next, "dirty": self._dirty,
-            "slice": self._slice, "budget": self._budget,
-        }  # fmt: skip
+            "format": "ioopt/gang-scheduler",
+            "version": STATE_VERSION,
+            "policy": self.policy_name,
+            "settings": self.settings,
+            "machine": self.machine.model_dump(mode="json"),
+            "jobs": jobs,
+            "places": places,
+            "next": self._next,
+            "dirty": self._dirty,
+            "slice": self._slice,
+            "budget": self._budget,
+        }
 
     @classmethod
     def restore(cls, state: Json) -> GangScheduler:
@@ -236,12 +272,24 @@ class GangScheduler:
         """
         with restoring("gang scheduler"):
             if state["version"] != STATE_VERSION:
-                raise ValueError(f"version {state['version']!r:.20}, not {STATE_VERSION}")
+                raise ValueError(
+                    f"version {state['version']!r:.20}, not {STATE_VERSION}"
+                )
             made = cls(state["machine"], state["policy"], state["settings"])
             for job in state["jobs"]:
                 key = made._next = job["key"]
-                call = job["id"], job["files"], job["local"], job["remote"], job["arrival"]
-                if not isinstance(key, int) or not key < state["next"] or key in made._ids:
+                call = (
+                    job["id"],
+                    job["files"],
+                    job["local"],
+                    job["remote"],
+                    job["arrival"],
+                )
+                if (
+                    not isinstance(key, int)
+                    or not key < state["next"]
+                    or key in made._ids
+                ):
                     raise ValueError(f"key {key!r}")
                 told = job["id"], job["attained"], job["need"]
                 if not made.arrive(*call) or not made.served(*told):
@@ -267,7 +315,9 @@ class GangScheduler:
 def _without(state: State, gang: Gang) -> State:
     """*state* after *gang* has left the queue or the matrix."""
     if gang in state.waiting:
-        return state._replace(waiting=tuple(job for job in state.waiting if job != gang))
+        return state._replace(
+            waiting=tuple(job for job in state.waiting if job != gang)
+        )
     places = zip(state.jobs, state.columns, state.homes, state.spans)
     stay = [place for place in places if place[0] != gang]
     jobs, columns, homes, spans = zip(*stay) if stay else ((), (), (), ())
@@ -277,7 +327,9 @@ def _without(state: State, gang: Gang) -> State:
 def _is_number(*values: object) -> bool:
     """Whether all are finite numbers that can be times."""
     return all(
-        isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= LARGEST
+        isinstance(value, (int, float))
+        and not isinstance(value, bool)
+        and abs(value) <= LARGEST
         for value in values
     )
 
@@ -285,7 +337,9 @@ def _is_number(*values: object) -> bool:
 def _unsound(before: State, after: State) -> str | None:
     """What is wrong with a matrix, None when it can be run."""
     rows, slots, levels = [0] * len(before.rows), 0, len(before.rows)
-    for job, columns, home, span in zip(after.jobs, after.columns, after.homes, after.spans):
+    for job, columns, home, span in zip(
+        after.jobs, after.columns, after.homes, after.spans
+    ):
         if columns.bit_count() != job.size or columns >> before.nodes:
             return f"a job of {job.size} tasks on the nodes {nodes_of(columns)}"
         if not span >> home & 1 or span >> levels:

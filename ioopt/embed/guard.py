@@ -57,8 +57,16 @@ def restoring(what: str) -> Iterator[None]:
     """InstanceError for whatever a state that is not one of *what* makes fail."""
     try:
         yield
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
-        raise InstanceError(f"not a saved {what} ({type(error).__name__}: {error})") from None
+    except (
+        LookupError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        ArithmeticError,
+    ) as error:
+        raise InstanceError(
+            f"not a saved {what} ({type(error).__name__}: {error})"
+        ) from None
 
 
 class _Worker:
@@ -71,14 +79,18 @@ class _Worker:
         self.wanted: SimpleQueue[Callable[[], Any] | None] = SimpleQueue()
         self.answers: SimpleQueue[tuple[Any, str | None]] = SimpleQueue()
         self.thread = threading.Thread(
-            target=_work, args=(self.wanted, self.answers), daemon=True, name="ioopt-guard"
+            target=_work,
+            args=(self.wanted, self.answers),
+            daemon=True,
+            name="ioopt-guard",
         )
         self.thread.start()
         weakref.finalize(self, self.wanted.put, None)
 
 
 def _work(
-    wanted: SimpleQueue[Callable[[], Any] | None], answers: SimpleQueue[tuple[Any, str | None]]
+    wanted: SimpleQueue[Callable[[], Any] | None],
+    answers: SimpleQueue[tuple[Any, str | None]],
 ) -> None:
     """The loop of a worker; None ends it."""
     while (function := wanted.get()) is not None:
@@ -112,7 +124,9 @@ class Guard:
             try:
                 wrong = sound(value)
             except Exception as error:
-                problem = f"the solver's answer is nonsense ({type(error).__name__}: {error})"
+                problem = (
+                    f"the solver's answer is nonsense ({type(error).__name__}: {error})"
+                )
             else:
                 if wrong is None:
                     return value, ()
@@ -120,7 +134,10 @@ class Guard:
         return fallback(), (f"{problem}; answered by the greedy",)
 
     def ask(
-        self, wanted: Callable[[], T], deadline: float | None, given: float | None = None
+        self,
+        wanted: Callable[[], T],
+        deadline: float | None,
+        given: float | None = None,
     ) -> tuple[Any, str | None]:
         """The value of *wanted* and None, or None and why there is no value."""
         if deadline is None:
@@ -129,7 +146,9 @@ class Guard:
         if len(self._abandoned) >= MAX_ABANDONED:
             return None, f"the solver hung {MAX_ABANDONED} times and is not asked again"
         worker = self._worker
-        if worker is None or not worker.thread.is_alive():  # it does not live on in a forked child
+        if (
+            worker is None or not worker.thread.is_alive()
+        ):  # it does not live on in a forked child
             worker = self._worker = _Worker()
         worker.wanted.put(wanted)
         try:

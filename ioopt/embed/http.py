@@ -67,7 +67,9 @@ def read_token(path: str) -> str:
     except FileExistsError:
         return _known_token(path)
     except OSError as error:
-        raise UsageError(f"{path}: the token cannot be written: {error.strerror}") from None
+        raise UsageError(
+            f"{path}: the token cannot be written: {error.strerror}"
+        ) from None
     with os.fdopen(handle, "w") as file:
         file.write((token := secrets.token_urlsafe(32)) + "\n")
     return token
@@ -83,7 +85,9 @@ def _known_token(path: str) -> str:
             raise UsageError(f"{path}: others can read the token: chmod 600 {path}")
         token = Path(path).read_text("ascii").strip()
     except OSError as error:
-        raise UsageError(f"{path}: the token cannot be read: {error.strerror}") from None
+        raise UsageError(
+            f"{path}: the token cannot be read: {error.strerror}"
+        ) from None
     except UnicodeDecodeError:
         raise UsageError(f"{path}: a token is text in ASCII") from None
     if len(token) < 16:
@@ -164,8 +168,11 @@ class Connection(H11Protocol):
     def send_400_response(self, msg: str) -> None:
         """Say in JSON, as to every other refused call, that this is not HTTP."""
         body = json.dumps({"error": msg}).encode()
-        headers = [("Content-Type", "application/json"), ("Content-Length", str(len(body))),
-                   ("Connection", "close")]  # fmt: skip
+        headers = [
+            ("Content-Type", "application/json"),
+            ("Content-Length", str(len(body))),
+            ("Connection", "close"),
+        ]
         reason = HTTPStatus.BAD_REQUEST.phrase
         head = h11.Response(status_code=400, headers=headers, reason=reason.encode())
         for event in (head, h11.Data(data=body), h11.EndOfMessage()):
@@ -194,7 +201,9 @@ class HttpServer:
     ) -> None:
         self._socket = _listen(address)
         host, port = self._socket.getsockname()[:2]
-        self.endpoint = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        self.endpoint = (
+            f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        )
         self._token = token.encode()
         self._max_bytes = max_bytes
         self._unanswered_bytes = 0
@@ -232,7 +241,9 @@ class HttpServer:
             self._socket.close()
 
     def _app(self) -> FastAPI:
-        app = FastAPI(title="ioopt", version=__version__, redirect_slashes=False, redoc_url=None)
+        app = FastAPI(
+            title="ioopt", version=__version__, redirect_slashes=False, redoc_url=None
+        )
 
         @app.get(HEALTH, response_model=Health)
         async def health() -> Response:
@@ -275,7 +286,9 @@ class HttpServer:
                 document = openapi()
                 parts = document["components"]
                 parts["schemas"] |= _message_schema()["$defs"]
-                parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+                parts["securitySchemes"] = {
+                    "token": {"type": "http", "scheme": "bearer"}
+                }
             return app.openapi_schema or {}
 
         app.openapi = schema  # type: ignore[method-assign]
@@ -356,21 +369,28 @@ async def _skip_body(request: Request) -> None:
 
 def _message_schema() -> Json:
     """The JSON Schema of any message."""
-    return TypeAdapter(AnyMessage).json_schema(ref_template="#/components/schemas/{model}")
+    return TypeAdapter(AnyMessage).json_schema(
+        ref_template="#/components/schemas/{model}"
+    )
 
 
 def _request_schema() -> Json:
     """The body and the token of a call, in the words of OpenAPI."""
     schema = {key: value for key, value in _message_schema().items() if key != "$defs"}
     content = {"application/json": {"schema": schema}}
-    return {"requestBody": {"required": True, "content": content}, "security": [{"token": []}]}
+    return {
+        "requestBody": {"required": True, "content": content},
+        "security": [{"token": []}],
+    }
 
 
 def _listen(address: str) -> socket.socket:
     """A socket that listens on ``PORT`` or ``HOST:PORT``."""
     host, _, port = address.rpartition(":")
     if not port.isdecimal() or int(port) > 65535:
-        raise UsageError(f"--http {address}: wanted PORT or HOST:PORT, such as 127.0.0.1:8080")
+        raise UsageError(
+            f"--http {address}: wanted PORT or HOST:PORT, such as 127.0.0.1:8080"
+        )
     host = host.strip("[]") or "127.0.0.1"
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:

@@ -27,7 +27,11 @@ class LiveView(DispatchView):
     """
 
     def __init__(
-        self, network: Network, nodes: tuple[Node, ...], prefetch: bool = False, now: float = 0.0
+        self,
+        network: Network,
+        nodes: tuple[Node, ...],
+        prefetch: bool = False,
+        now: float = 0.0,
     ) -> None:
         self.network, self.nodes, self.prefetch = network, nodes, prefetch
         self.now, self.round, self.moved, self.under_way = now, 0, 0, 0
@@ -223,14 +227,21 @@ class LiveView(DispatchView):
         if i in self._down:
             return [math.inf] * self.nodes[i].cores
         rows = self.computing(i)
-        busy = [row.end_seconds for row in rows for _ in range(self.task(row.task).cores)]
+        busy = [
+            row.end_seconds for row in rows for _ in range(self.task(row.task).cores)
+        ]
         return sorted(busy + self._idle_since[i])
 
     def fits(self, k: int, i: int) -> bool:
         """Whether a node has the cores and the disk for a task."""
         disk = self.nodes[i].disk_bytes
-        room = disk is None or sum(self._sizes[f] for row in self._io[k] for f in row) <= disk
-        return i not in self._down and room and self.task(k).cores <= self.nodes[i].cores
+        room = (
+            disk is None
+            or sum(self._sizes[f] for row in self._io[k] for f in row) <= disk
+        )
+        return (
+            i not in self._down and room and self.task(k).cores <= self.nodes[i].cores
+        )
 
 
 def make_dispatcher(
@@ -243,6 +254,8 @@ def make_dispatcher(
     row = registry.solver(policy, kind)
     if row.policy is None:
         able = [row.name for row in registry.solvers_for(kind.kind) if row.policy]
-        raise UsageError(f"{policy!r} decides nothing while tasks run; use {', '.join(able)}")
+        raise UsageError(
+            f"{policy!r} decides nothing while tasks run; use {', '.join(able)}"
+        )
     made: Callable[[object], Dispatcher] = registry.load_target(row.policy)
     return made(registry.settings_for(row, settings or {}))

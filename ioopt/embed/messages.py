@@ -34,7 +34,14 @@ METHODS = {
 }
 """What a client may call; nothing else of an object can be reached."""
 Code = Literal[
-    "malformed", "version", "unknown", "invalid", "oversized", "solver", "internal", "busy"
+    "malformed",
+    "version",
+    "unknown",
+    "invalid",
+    "oversized",
+    "solver",
+    "internal",
+    "busy",
 ]
 
 
@@ -80,7 +87,9 @@ class Open(Message):
 
     op: Literal["open"]
     object: str = Field(json_schema_extra={"enum": [*METHODS]})
-    arguments: dict[str, Any] = Field(default={}, description="Its constructor's arguments.")
+    arguments: dict[str, Any] = Field(
+        default={}, description="Its constructor's arguments."
+    )
     state: dict[str, Any] = Field(default={}, description="What save answered.")
 
 

@@ -77,7 +77,9 @@ class ReplicationPlanner:
         seed: int = 0,
     ) -> None:
         self._network = validate(Network, network, "network")
-        self._nodes = {node.id: node for node in (validate(Node, n, "nodes") for n in nodes)}
+        self._nodes = {
+            node.id: node for node in (validate(Node, n, "nodes") for n in nodes)
+        }
         self._files: dict[str, File] = {}
         self._add_files(files)
         self._settings = dict(settings or {})
@@ -140,7 +142,9 @@ class ReplicationPlanner:
                 raise InstanceError(f"tasks: {task.id!r} was submitted before")
             for name in task.inputs:
                 if name not in self._files:
-                    raise InstanceError(f"tasks: {task.id!r} reads {name!r}, an unknown file")
+                    raise InstanceError(
+                        f"tasks: {task.id!r} reads {name!r}, an unknown file"
+                    )
             added[task.id] = task
         return added
 
@@ -156,13 +160,19 @@ class ReplicationPlanner:
             return Decision(len(self._tasks))
         deadline = None if until.limit_seconds is None else until.remaining()
         limit = None if deadline is None else AtMost(deadline * DEADLINE_SHARE)
-        how: Json = {"settings": self._settings, "seed": self._seed, "time_limit": limit}
+        how: Json = {
+            "settings": self._settings,
+            "seed": self._seed,
+            "time_limit": limit,
+        }
         found: list[Result] = []
 
         def wanted() -> Order:
             found.append(solve(problem, self._solver, **how))
             if found[0].plan is None:
-                raise IooptError("; ".join(found[0].notes) or f"no plan: {found[0].status}")
+                raise IooptError(
+                    "; ".join(found[0].notes) or f"no plan: {found[0].status}"
+                )
             return _order_of(found[0].plan)
 
         order, notes = self._guard.run(
@@ -185,7 +195,9 @@ class ReplicationPlanner:
         Where there is no node, a boundless one stands for those to come.
         """
         tasks = self._tasks if tasks is None else tasks
-        used = {name for task in tasks.values() for name in (*task.inputs, *task.outputs)}
+        used = {
+            name for task in tasks.values() for name in (*task.inputs, *task.outputs)
+        }
         used |= {name for held in self._holds.values() for name in held}
         nodes = tuple(
             node.model_copy(update={"holds": tuple(sorted(self._holds[name]))})
@@ -197,10 +209,12 @@ class ReplicationPlanner:
             if name in used
         )
         given = {
-            "name": "embedded", "network": self._network, "files": files,
+            "name": "embedded",
+            "network": self._network,
+            "files": files,
             "nodes": nodes or (Node(id="a node to come"),),
             "tasks": tuple(tasks.values()),
-        }  # fmt: skip
+        }
         problem: ReplicationProblem = validate(ReplicationProblem, given, "planner")
         problem.require_batch("the planner")
         return problem
@@ -250,7 +264,9 @@ class ReplicationPlanner:
         """
         until = Deadline(arguments.deadline(deadline))
         if arguments.name(node, "node") not in self._nodes:
-            raise UsageError(f"there is no node {node!r}; nodes: {', '.join(self._nodes)}")
+            raise UsageError(
+                f"there is no node {node!r}; nodes: {', '.join(self._nodes)}"
+            )
         del self._nodes[node], self._holds[node], self._queues[node]
         for name, (where, task) in list(self._running.items()):
             if where == node:
@@ -262,7 +278,9 @@ class ReplicationPlanner:
         self, problem: ReplicationProblem, until: Deadline
     ) -> Decision[int]:
         """Plan the tasks that some node takes; the others wait for a node that does."""
-        fitting = {task.id: task for k, task in enumerate(problem.tasks) if problem.hosts[k]}
+        fitting = {
+            task.id: task for k, task in enumerate(problem.tasks) if problem.hosts[k]
+        }
         left = sorted(self._tasks.keys() - fitting.keys())
         if not left:
             return self._planned(problem, until)
@@ -306,7 +324,9 @@ class ReplicationPlanner:
         given = told.inputs if inputs is None else arguments.names(inputs, "inputs")
         stayed = {arguments.name(file, "inputs") for file in given}
         if not stayed.issubset(told.inputs):
-            raise UsageError(f"task {task!r} does not read {min(stayed.difference(told.inputs))!r}")
+            raise UsageError(
+                f"task {task!r} does not read {min(stayed.difference(told.inputs))!r}"
+            )
         del self._running[task]
         self._holds[node] |= stayed
         self._make_room(node, stayed)
@@ -317,7 +337,9 @@ class ReplicationPlanner:
         if disk is None:
             return
         wanted = {name for task in self._tasks.values() for name in task.inputs}
-        victims = sorted(self._holds[node] - keep, key=lambda name: (name in wanted, name))
+        victims = sorted(
+            self._holds[node] - keep, key=lambda name: (name in wanted, name)
+        )
         excess = sum(self._files[name].bytes for name in self._holds[node]) - disk
         for name in victims:
             if excess <= 0:
@@ -352,15 +374,21 @@ class ReplicationPlanner:
         """
         with restoring("planner"):
             planner = cls(
-                state["network"], state["nodes"], state["files"], solver=state["solver"],
-                settings=state["settings"], seed=state["seed"],
-            )  # fmt: skip
+                state["network"],
+                state["nodes"],
+                state["files"],
+                solver=state["solver"],
+                settings=state["settings"],
+                seed=state["seed"],
+            )
             planner._tasks = planner._new_tasks(state["tasks"])
             for given in state["started"]:
                 task: Task = validate(Task, given, "started")
                 planner._running[task.id] = state["running"][task.id], task
             planner._holds = {name: set(held) for name, held in state["holds"].items()}
-            planner._queues = {name: list(queue) for name, queue in state["queues"].items()}
+            planner._queues = {
+                name: list(queue) for name, queue in state["queues"].items()
+            }
             planner._problem()
             if not planner._is_whole():
                 raise ValueError("its parts contradict each other")

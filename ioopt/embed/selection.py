@@ -12,7 +12,13 @@ from dataclasses import dataclass
 
 from ioopt import arguments
 from ioopt.errors import BackendMissingError, UsageError
-from ioopt.models.job_selection import CapacityModel, JobClass, Question, ReadyJob, SelectionModel
+from ioopt.models.job_selection import (
+    CapacityModel,
+    JobClass,
+    Question,
+    ReadyJob,
+    SelectionModel,
+)
 from ioopt.options import Deadline, shown
 from ioopt.problems.base import LARGEST
 from ioopt.solvers.backends.answer import BackendLimits
@@ -70,7 +76,9 @@ def select(
     sizes = temp_bytes or {}
     for name in {name for job in jobs for name in job.temp}:
         arguments.number(sizes.get(name), f"bytes of temporary file {name!r}")
-        arguments.whole(readers.get(name), f"readers of temporary file {name!r}", 1, LARGEST)
+        arguments.whole(
+            readers.get(name), f"readers of temporary file {name!r}", 1, LARGEST
+        )
     question = Question(jobs, capacities, sizes, readers)
     classes = question.classes()
     chosen = question.first_fit(sorted(classes, key=question.plain_rank))
@@ -102,7 +110,9 @@ def _check(jobs: Sequence[ReadyJob], capacities: Sequence[int]) -> None:
     for position, job in enumerate(jobs):
         what = f"job {position}"
         if not arguments.is_real(job.priority) or abs(job.priority) > LARGEST:
-            raise UsageError(f"{what}: priority: wanted a number, not {shown(job.priority)}")
+            raise UsageError(
+                f"{what}: priority: wanted a number, not {shown(job.priority)}"
+            )
         if len(job.resources) != len(capacities):
             raise UsageError(
                 f"{what}: {len(job.resources)} resources, but there are {len(capacities)} capacities"
@@ -126,16 +136,23 @@ def _relaxed(
     """A bound of any value, and the worth of each class at the best prices, by the linear relaxation."""
     model = CapacityModel(question, classes)
     if model.program.rows:
-        with contextlib.suppress(Exception):  # a decision goes on where the library fails
+        with contextlib.suppress(
+            Exception
+        ):  # a decision goes on where the library fails
             answer = solve_by_linprog(model.program, RELAXED_SHARE * until.remaining())
             if answer.found and answer.bound is not None:
                 return answer.bound * model.unit, model.scores(answer.prices)
     counts = (len(item.positions) for item in classes)
-    return sum(max(worth, 0.0) * n for worth, n in zip(model.worths, counts)), model.worths
+    return sum(
+        max(worth, 0.0) * n for worth, n in zip(model.worths, counts)
+    ), model.worths
 
 
 def _modelled(
-    question: Question, classes: Sequence[JobClass], start: Sequence[int], until: Deadline
+    question: Question,
+    classes: Sequence[JobClass],
+    start: Sequence[int],
+    until: Deadline,
 ) -> tuple[tuple[int, ...], float]:
     """The integer program on *classes*, begun from *start*; (selection, bound)."""
     model = SelectionModel(question, classes)

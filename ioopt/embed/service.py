@@ -44,7 +44,9 @@ class Service:
     """One connection's state and the handling of its lines. Not thread-safe: one per connection."""
 
     def __init__(
-        self, max_bytes: int = MAX_LINE_BYTES, clock: Callable[[], float] = time.monotonic
+        self,
+        max_bytes: int = MAX_LINE_BYTES,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.max_bytes, self._clock = max_bytes, clock
         self._used: dict[int, float] = {}
@@ -105,7 +107,9 @@ class Service:
 
         name = message.object
         if name not in METHODS:
-            raise MessageError("unknown", f"no object {name!r}; known: {', '.join(METHODS)}")
+            raise MessageError(
+                "unknown", f"no object {name!r}; known: {', '.join(METHODS)}"
+            )
         if len(self._sessions) >= MAX_SESSIONS:
             oldest = min(self._sessions, key=self._used.__getitem__)
             if self._clock() - self._used[oldest] < IDLE_SECONDS:
@@ -114,7 +118,9 @@ class Service:
             del self._sessions[oldest], self._used[oldest]
         cls = getattr(embed, name)
         if {"state", "arguments"} <= message.model_fields_set:
-            raise MessageError("invalid", "an object has 'arguments' or 'state', not both")
+            raise MessageError(
+                "invalid", "an object has 'arguments' or 'state', not both"
+            )
         if "state" in message.model_fields_set:
             made = cls.restore(message.state)
         else:
@@ -135,7 +141,9 @@ class Service:
         method = message.method
         if method not in METHODS[name]:
             known = ", ".join(sorted(METHODS[name]))
-            raise MessageError("unknown", f"{name} has no method {method!r}; known: {known}")
+            raise MessageError(
+                "unknown", f"{name} has no method {method!r}; known: {known}"
+            )
         value = _applied(getattr(made, method), message.arguments)
         if isinstance(value, Refused):
             return {"value": False, "why": value.why}

@@ -45,7 +45,9 @@ _PROGRAM = (
 )
 NUMBERED, LISTED_ONLY = "numbered", "listed-only"
 """Words for :func:`main`: lines begin with a number, solvers of callers are refused."""
-OWN_REFUSED = "over HTTP only listed solvers are served: begin the service with --allow-own"
+OWN_REFUSED = (
+    "over HTTP only listed solvers are served: begin the service with --allow-own"
+)
 _NUMBER_BYTES = 24
 _FULL = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS, errno.EAGAIN)
 
@@ -149,7 +151,9 @@ def main(arguments: list[str]) -> None:
         try:
             server.run()
         except OSError as error:  # nobody hears another answer, but its reason is heard
-            print(f"ioopt: standard output: {error.strerror}", file=sys.stderr, flush=True)
+            print(
+                f"ioopt: standard output: {error.strerror}", file=sys.stderr, flush=True
+            )
     # what is left of a hung solver's thread must not hold up the end
     with contextlib.suppress(OSError):
         sys.stdout.flush()
@@ -217,7 +221,9 @@ class LineProcess:
             return reply.removeprefix(number)
         self.end()
         said = "answered another message" if reply else "has ended"
-        raise MessageError("internal", f"the process that decides {said}; its sessions are lost")
+        raise MessageError(
+            "internal", f"the process that decides {said}; its sessions are lost"
+        )
 
     def end(self) -> None:
         """Kill the process and what its solvers have started; any thread may call it.
@@ -267,7 +273,9 @@ class StdioServer:
                 self._process.wait(0.1)
         if self._process.returncode and self._stopping is None:
             code = self._process.returncode
-            raise BackendFailureError(f"the process that decides has ended with code {code}")
+            raise BackendFailureError(
+                f"the process that decides has ended with code {code}"
+            )
 
     def stop(self, seconds: float = DRAIN_SECONDS) -> None:
         """Answer the present line and end within *seconds*; a signal handler may call it."""
@@ -297,13 +305,17 @@ class SocketServer:
 
     def __init__(self, path: str, max_bytes: int = MAX_LINE_BYTES) -> None:
         self.endpoint, self.max_bytes = path, max_bytes
-        self.connections = max(1, min(MAX_CONNECTIONS, MAX_UNFINISHED_BYTES // max_bytes))
+        self.connections = max(
+            1, min(MAX_CONNECTIONS, MAX_UNFINISHED_BYTES // max_bytes)
+        )
         self._clients: list[_Client] = []
         self._stop_at: float | None = None
         self._waker, self._wake = os.pipe()
         self._listener = _listen(path)
         self._forks = multiprocessing.get_context("forkserver")
-        self._forks.set_forkserver_preload([__name__, "ioopt.solving", "ioopt.cli.main"])
+        self._forks.set_forkserver_preload(
+            [__name__, "ioopt.solving", "ioopt.cli.main"]
+        )
 
     def run(self) -> None:
         """Accept connections until :meth:`stop`; then answer what has arrived and close."""
@@ -328,8 +340,15 @@ class SocketServer:
 
     def _watch(self) -> None:
         """Wait for whatever happens next, and react to it."""
-        poll, ends = select.poll(), {each.process.sentinel: each for each in self._clients}
-        here = {each.connection.fileno(): each for each in self._clients if each.end_at is None}
+        poll, ends = (
+            select.poll(),
+            {each.process.sentinel: each for each in self._clients},
+        )
+        here = {
+            each.connection.fileno(): each
+            for each in self._clients
+            if each.end_at is None
+        }
         for handle in ends:
             poll.register(handle, select.POLLIN)
         for handle in here:
@@ -374,7 +393,9 @@ class SocketServer:
         try:
             if len(self._clients) >= self.connections:
                 raise OSError(f"{self.connections} connections are served already")
-            process = self._forks.Process(target=serve, args=(connection, self.max_bytes))
+            process = self._forks.Process(
+                target=serve, args=(connection, self.max_bytes)
+            )
             process.start()
         except (OSError, EOFError) as error:
             reason = getattr(error, "strerror", None) or error

@@ -49,10 +49,14 @@ class WorkDirectory:
         safe: bool = True,
         in_flight: int | None = None,
     ) -> None:
-        self.problem: WorkDirectoryProblem = validate(WorkDirectoryProblem, instance, "instance")
+        self.problem: WorkDirectoryProblem = validate(
+            WorkDirectoryProblem, instance, "instance"
+        )
         self._how: Json = {"policy": policy, "safe": safe, "in_flight": in_flight}
         if isinstance(policy, str) and policy not in get_args(Policy):
-            raise UsageError(f"policy {policy!r}: there are {', '.join(get_args(Policy))}")
+            raise UsageError(
+                f"policy {policy!r}: there are {', '.join(get_args(Policy))}"
+            )
         order = [self.problem.tasks[k].id for k in least_order(self.problem)]
         self._dispatcher = Dispatcher(
             self.problem, policy, self.problem.quota_bytes, safe, in_flight, order
@@ -93,8 +97,14 @@ class WorkDirectory:
         if not isinstance(files, Mapping):
             raise InstanceError(f"files: wanted bytes by file, not {shown(files)}")
         for name, size in files.items():
-            if name not in self._product or type(size) is not int or not 0 <= size <= LARGEST:
-                raise InstanceError(f"file {name!r}: {size!r}: wanted bytes of a product")
+            if (
+                name not in self._product
+                or type(size) is not int
+                or not 0 <= size <= LARGEST
+            ):
+                raise InstanceError(
+                    f"file {name!r}: {size!r}: wanted bytes of a product"
+                )
         if files:
             self._log.append(("expect", [dict(files)]))
         for name, size in files.items():
@@ -110,8 +120,12 @@ class WorkDirectory:
         """
         index, dispatcher = self.problem.task_index, self._dispatcher
         deadline, ignored = arguments.usable_deadline(deadline)
-        if among is not None and (isinstance(among, str) or not isinstance(among, Collection)):
-            ignored += (f"among: wanted a list of tasks, not {shown(among)}; it is left out",)
+        if among is not None and (
+            isinstance(among, str) or not isinstance(among, Collection)
+        ):
+            ignored += (
+                f"among: wanted a list of tasks, not {shown(among)}; it is left out",
+            )
             among = None
         chosen = (
             None
@@ -119,7 +133,10 @@ class WorkDirectory:
             else {index.get(name, -1) for name in among if isinstance(name, str)}
         )
         k, self.notes = self._guard.run(
-            lambda: dispatcher.next(chosen), lambda: self._first(chosen), self._wrong, deadline
+            lambda: dispatcher.next(chosen),
+            lambda: self._first(chosen),
+            self._wrong,
+            deadline,
         )
         self.notes = ignored + self.notes
         waits = among is None and dispatcher.ready + dispatcher.closed
@@ -137,7 +154,9 @@ class WorkDirectory:
         self._dispatcher.started(k)
         self._running.add(k)
 
-    def ended(self, task: str, now: float, files: Mapping[str, int] | None = None) -> None:
+    def ended(
+        self, task: str, now: float, files: Mapping[str, int] | None = None
+    ) -> None:
         """A task that runs has ended; *files*: the bytes it has written."""
         k = self._runs(task)
         now = arguments.seconds(now, "now")
@@ -159,7 +178,11 @@ class WorkDirectory:
     def state(self) -> Json:
         """The run as plain JSON values: the instance and what was told."""
         instance = self.problem.model_dump(mode="json", by_alias=True)
-        return {"instance": instance, **self._how, "events": [[*row] for row in self._log]}
+        return {
+            "instance": instance,
+            **self._how,
+            "events": [[*row] for row in self._log],
+        }
 
     @classmethod
     def restore(cls, state: Json) -> Self:
@@ -185,7 +208,11 @@ class WorkDirectory:
     def _first(self, among: Collection[int] | None) -> int | None:
         """Where nothing runs, the first ready task of the file that fits."""
         rows = sorted(k for _, k in self._dispatcher.ready + self._dispatcher.closed)
-        able = (k for k in rows if self._dispatcher.fits(k) and (among is None or k in among))
+        able = (
+            k
+            for k in rows
+            if self._dispatcher.fits(k) and (among is None or k in among)
+        )
         return None if self._running else next(able, None)
 
     def _index(self, task: str) -> int:

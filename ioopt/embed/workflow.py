@@ -75,8 +75,14 @@ class WorkflowDispatcher(LiveView):
         self._stored = products == "storage"
         self._node = {node.id: i for i, node in enumerate(self.nodes)}
         if len(self._node) < len(self.nodes) or products not in ("storage", "nodes"):
-            raise InstanceError("nodes: an id twice, or products neither 'storage' nor 'nodes'")
-        self._how: Json = {"policy": policy, "settings": dict(settings or {}), "products": products}
+            raise InstanceError(
+                "nodes: an id twice, or products neither 'storage' nor 'nodes'"
+            )
+        self._how: Json = {
+            "policy": policy,
+            "settings": dict(settings or {}),
+            "products": products,
+        }
         self._policy = make_dispatcher(policy, self._how["settings"])
         self._file: dict[str, int] = {}
         self._files: list[File] = []
@@ -99,7 +105,9 @@ class WorkflowDispatcher(LiveView):
         return f"{type(self).__name__}({self._how['policy']}, {held})"
 
     def submit(
-        self, tasks: Iterable[Mapping[str, object] | Task], files: Iterable[FileLike] = ()
+        self,
+        tasks: Iterable[Mapping[str, object] | Task],
+        files: Iterable[FileLike] = (),
     ) -> int:
         """Add tasks, and files that are new; how many tasks have not been placed.
 
@@ -204,7 +212,9 @@ class WorkflowDispatcher(LiveView):
         """
         new: Node = validate(Node, node, "nodes")
         if new.id in self._node:
-            raise UsageError(f"node {new.id!r} is there already; back(node) for a lost one")
+            raise UsageError(
+                f"node {new.id!r} is there already; back(node) for a lost one"
+            )
         for file in new.holds:
             self._known_file(file)
         state = self.state()
@@ -247,11 +257,15 @@ class WorkflowDispatcher(LiveView):
         gone = {*self.outputs(k), *map(self._known_file, files)}
         for f in sorted(gone):
             readers = [
-                r for r in self._readers.get(f, ()) if self._place.get(self._tasks[r].id) == r
+                r
+                for r in self._readers.get(f, ())
+                if self._place.get(self._tasks[r].id) == r
             ]
             done = all(self._tasks[r].id in self._ended for r in readers)
             if not done or self._writer.get(f, k) != k:
-                raise UsageError(f"task {task!r}: file {self._files[f].id!r} is still needed")
+                raise UsageError(
+                    f"task {task!r}: file {self._files[f].id!r} is still needed"
+                )
         del self._place[task]
         self._ended.discard(task)
         self._forgotten += 1
@@ -280,10 +294,14 @@ class WorkflowDispatcher(LiveView):
         tasks: list[object] = []
         for k, task in enumerate(self._tasks):
             here = self._place.get(task.id) == k
-            writes = any(f in names and self._writer.get(f) == k for f in self.outputs(k))
+            writes = any(
+                f in names and self._writer.get(f) == k for f in self.outputs(k)
+            )
             if not here and not writes:
                 continue  # it runs again at another place, or is forgotten
-            how: object = ENDED if task.id in self._ended else WAITS if here else WITHDRAWN
+            how: object = (
+                ENDED if task.id in self._ended else WAITS if here else WITHDRAWN
+            )
             if k in self._running:
                 i = self._running[k]
                 how = [i, *self._computing[i][k]]
@@ -292,11 +310,15 @@ class WorkflowDispatcher(LiveView):
             "network": self.network.model_dump(mode="json"),
             "nodes": [node.model_dump(mode="json") for node in self.nodes],
             "files": [self._files[f].model_dump(mode="json") for f in sorted(names)],
-            "tasks": tasks, "written": [names[f] for f in sorted(self._written)],
+            "tasks": tasks,
+            "written": [names[f] for f in sorted(self._written)],
             "holds": [[names[f] for f in sorted(held)] for held in self._holds],
-            "idle": self._idle_since, "down": sorted(self._down),
-            "now": self.now, "round": self.round, **self._how,
-        }  # fmt: skip
+            "idle": self._idle_since,
+            "down": sorted(self._down),
+            "now": self.now,
+            "round": self.round,
+            **self._how,
+        }
 
     @classmethod
     def restore(cls, state: Json) -> Self:
@@ -306,9 +328,13 @@ class WorkflowDispatcher(LiveView):
         """
         with restoring("run"):
             made = cls(
-                state["network"], state["nodes"], state["files"], policy=state["policy"],
-                settings=state["settings"], products=state["products"],
-            )  # fmt: skip
+                state["network"],
+                state["nodes"],
+                state["files"],
+                policy=state["policy"],
+                settings=state["settings"],
+                products=state["products"],
+            )
             made._resume(state)
         getattr(made._policy, "resume", lambda given: None)(made._given)
         return made
@@ -352,7 +378,9 @@ class WorkflowDispatcher(LiveView):
         With *room* some node must take each of them too.
         """
         waiting = [self._tasks[k] for k in self._place.values() if k not in self._given]
-        names = {f for task in (*added, *waiting) for f in (*task.inputs, *task.outputs)}
+        names = {
+            f for task in (*added, *waiting) for f in (*task.inputs, *task.outputs)
+        }
         files = tuple(self._files[self._known_file(f)] for f in sorted(names))
         nodes = tuple(n.model_copy(update={"holds": ()}) for n in self.nodes)
         given: Json = {
@@ -370,7 +398,9 @@ class WorkflowDispatcher(LiveView):
                 raise InstanceError(f"tasks: {task.id!r} was submitted before")
             for name in task.outputs:
                 if self._file[name] in self._writer:
-                    raise InstanceError(f"tasks: {task.id!r} writes {name!r}, as another task does")
+                    raise InstanceError(
+                        f"tasks: {task.id!r} writes {name!r}, as another task does"
+                    )
 
     def _add_files(self, files: Iterable[FileLike]) -> None:
         for given in files:
@@ -380,13 +410,17 @@ class WorkflowDispatcher(LiveView):
                 self._files.append(file)
                 self._sizes.append(file.bytes)
             elif self._files[place] != file:
-                raise InstanceError(f"files: {file.id!r} is known with other bytes or storage")
+                raise InstanceError(
+                    f"files: {file.id!r} is known with other bytes or storage"
+                )
 
     def _enter(self, task: Task) -> None:
         """A task, or one that runs again, has a place of its own: dispatchers remember what they gave."""
         k = self._place[task.id] = len(self._tasks)
         self._tasks.append(task)
-        reads, writes = ([self._file[f] for f in names] for names in (task.inputs, task.outputs))
+        reads, writes = (
+            [self._file[f] for f in names] for names in (task.inputs, task.outputs)
+        )
         self._io.append((tuple(reads), tuple(writes)))
         for f in reads:
             self._readers.setdefault(f, set()).add(k)
@@ -412,7 +446,9 @@ class WorkflowDispatcher(LiveView):
         )
         if notes:
             self._policy = locality
-            note(self.notes, f"{self.now:g} s: {notes[0]}, and so is the rest of the run")
+            note(
+                self.notes, f"{self.now:g} s: {notes[0]}, and so is the rest of the run"
+            )
         return pair
 
     def _wrong(self, pair: Pair | None) -> str | None:
@@ -428,7 +464,9 @@ class WorkflowDispatcher(LiveView):
         return Placement(self._tasks[k].id, self.nodes[i].id, stage)
 
     def _holder(self, f: int) -> str | None:
-        return next((n.id for n, held in zip(self.nodes, self._holds) if f in held), None)
+        return next(
+            (n.id for n, held in zip(self.nodes, self._holds) if f in held), None
+        )
 
     def _runs(self, task: str) -> int:
         k = self._place.get(arguments.name(task, "task"), -1)
@@ -438,7 +476,9 @@ class WorkflowDispatcher(LiveView):
 
     def _index(self, node: str) -> int:
         if arguments.name(node, "node") not in self._node:
-            raise UsageError(f"there is no node {node!r}; nodes: {', '.join(self._node)}")
+            raise UsageError(
+                f"there is no node {node!r}; nodes: {', '.join(self._node)}"
+            )
         return self._node[node]
 
     def _known_file(self, name: str) -> int:

@@ -31,7 +31,11 @@ def scaled(part: str, key: str) -> Callable[[Json], bool]:
 
     def turn(data: Json) -> bool:
         found = data.get(part) or []
-        rows = [row for row in (found if isinstance(found, list) else [found]) if row.get(key)]
+        rows = [
+            row
+            for row in (found if isinstance(found, list) else [found])
+            if row.get(key)
+        ]
         for row in rows:
             row[key] = type(row[key])(row[key] * MORE)
         return bool(rows)
@@ -98,10 +102,14 @@ def explain(
         able = ", ".join(row.kind for row in registry.KINDS.values() if row.explain)
         raise UsageError(f"{kind.kind} is not explained; kinds that are: {able}")
     if result.schedule is None:
-        raise UsageError("the result has no schedule to explain; solve or simulate it first")
+        raise UsageError(
+            "the result has no schedule to explain; solve or simulate it first"
+        )
     found = judge(problem, result, "result")[0]
     if found:
-        raise UsageError(f"the result does not hold on this instance ({found[0]}); see ioopt check")
+        raise UsageError(
+            f"the result does not hold on this instance ({found[0]}); see ioopt check"
+        )
     family: Family = load_target(kind.explain)
     trials = _Trials(result, kind, measure_of(kind), time_limit)
     knobs, noise = _tried(trials, problem, family.knobs)
@@ -126,7 +134,9 @@ class _Trials:
     plans: list[Json] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        with suppress(UsageError):  # a function without a name of its own: its plan is replayed
+        with suppress(
+            UsageError
+        ):  # a function without a name of its own: its plan is replayed
             self.spec = registry.solver(self.at_hand.solver, self.kind)
         self._keep(self.at_hand.plan)
 
@@ -165,7 +175,10 @@ class _Trials:
                 break
             with suppress(IooptError):
                 again = solve(
-                    data, partial(_as_it_is, plan), measure=self.measure.name, bound=False
+                    data,
+                    partial(_as_it_is, plan),
+                    measure=self.measure.name,
+                    bound=False,
                 )
                 if again.value is not None:
                     values.append(again.value)
@@ -201,7 +214,9 @@ def _tried(
     searched = [answer.value for answer in again if answer is not None]
     at_hand = measured(trials.at_hand.summary(), trials.measure.name)
     value = trials.best([at_hand, *searched, *trials.replayed(plain)])
-    bounds = [answer.bound for answer in (*answers.values(), *again) if answer is not None]
+    bounds = [
+        answer.bound for answer in (*answers.values(), *again) if answer is not None
+    ]
     # What no plan with more can pass no plan with less can.
     same = Knob(None, value, tightest(value, bounds, trials.measure.sense))
     gaps = [_gain(trials.measure, other, value) for other in (at_hand, *searched)]
@@ -245,7 +260,9 @@ def _standing(result: Result, measure: Measure, same: Knob) -> str:
 
 
 def _held(measure: Measure, knobs: Sequence[Knob]) -> str:
-    gains = {knob.resource: _gain(measure, knobs[0].bound, knob.bound) for knob in knobs[1:]}
+    gains = {
+        knob.resource: _gain(measure, knobs[0].bound, knob.bound) for knob in knobs[1:]
+    }
     known = {resource: gain for resource, gain in gains.items() if gain is not None}
     if not known:
         return f"There is no bound of the {title(measure.name)} to look into."
@@ -260,8 +277,12 @@ def _held(measure: Measure, knobs: Sequence[Knob]) -> str:
 
 
 def _helped(measure: Measure, knobs: Sequence[Knob], noise: float = 0.0) -> str:
-    helping = [knob for knob in knobs[1:] if knob.gain is not None and knob.gain >= TOLD]
-    told = sorted((knob for knob in helping if knob.sure), key=lambda knob: -(knob.gain or 0.0))
+    helping = [
+        knob for knob in knobs[1:] if knob.gain is not None and knob.gain >= TOLD
+    ]
+    told = sorted(
+        (knob for knob in helping if knob.sure), key=lambda knob: -(knob.gain or 0.0)
+    )
     unsure = [str(knob.resource) for knob in helping if not knob.sure]
     doubt = (
         f"cannot tell for {', '.join(unsure)}: less than the {percent(noise)} by which plans of "
@@ -277,5 +298,7 @@ def _helped(measure: Measure, knobs: Sequence[Knob], noise: float = 0.0) -> str:
         f"{quantity(measure.name, first.value, knobs[0].value)}"
     )
     more = [f"{other.resource} {percent(other.gain)}" for other in others]
-    text += f" ({', '.join(more)})" if more else "; the others hardly" if not unsure else ""
+    text += (
+        f" ({', '.join(more)})" if more else "; the others hardly" if not unsure else ""
+    )
     return f"{text}; {doubt}." if unsure else f"{text}."

@@ -18,7 +18,9 @@ def told(problem: BatchIoProblem, result: Result) -> list[str]:
     response = result.metrics["mean_response_seconds"]
     wait = result.metrics["mean_wait_seconds"]
     delay = result.metrics["io_delay_seconds"]
-    compute = sum(phase.compute_seconds * phase.repeat for job in jobs for phase in job.phases)
+    compute = sum(
+        phase.compute_seconds * phase.repeat for job in jobs for phase in job.phases
+    )
     moving = sum(
         io["finish_seconds"] - io["request_seconds"]
         for row in rows.values()
@@ -26,7 +28,11 @@ def told(problem: BatchIoProblem, result: Result) -> list[str]:
         if io["finish_seconds"] is not None
     )
     staging = sum(
-        max(0.0, stream["finish_seconds"] - max(stream["request_seconds"], row["start_seconds"]))
+        max(
+            0.0,
+            stream["finish_seconds"]
+            - max(stream["request_seconds"], row["start_seconds"]),
+        )
         for row in rows.values()
         for stream in row.get("streams", ())
         if stream["kind"] == "in" and stream["finish_seconds"] is not None

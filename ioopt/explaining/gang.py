@@ -32,7 +32,10 @@ def told(problem: GangProblem, result: Result) -> list[str]:
         if away
         else "Every job ends on the nodes of its files"
     )
-    return [times, f"{where}; {moved or 'no'} tasks migrate; the matrix is filled to {wide}."]
+    return [
+        times,
+        f"{where}; {moved or 'no'} tasks migrate; the matrix is filled to {wide}.",
+    ]
 
 
 def _migration(data: Json) -> bool:

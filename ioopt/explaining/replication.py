@@ -24,9 +24,13 @@ def told(problem: ReplicationProblem, result: Result) -> list[str]:
     for row in tasks:
         last[row["node"]] = max(last[row["node"]], row["end_seconds"])
     after = sum((span - last[name]) * cores[name] for name in cores)
-    remote = [row for row in transfers if row["source"] is None or row["destination"] is None]
+    remote = [
+        row for row in transfers if row["source"] is None or row["destination"] is None
+    ]
     link = covered_seconds((row["start_seconds"], row["end_seconds"]) for row in remote)
-    busy, after, waits = (percent(part / room) for part in (busy, after, room - busy - after))
+    busy, after, waits = (
+        percent(part / room) for part in (busy, after, room - busy - after)
+    )
     crossing = f"The remote link is busy {percent(link / span)} of that time"
     times = (
         f"{crossing if link else 'The remote link is not used'}; cores compute {busy}, wait "
@@ -38,7 +42,9 @@ def told(problem: ReplicationProblem, result: Result) -> list[str]:
 def _again(problem: ReplicationProblem, transfers: list[Json]) -> str:
     sizes = {file.id: file.bytes for file in problem.files}
     moves = [(row["file"], row["source"], row["destination"]) for row in transfers]
-    fetched = [name for name, source, target in moves if source is None and target is not None]
+    fetched = [
+        name for name, source, target in moves if source is None and target is not None
+    ]
     first = sum(sizes[name] for name in {*fetched})
     again = sum(sizes[name] for name in fetched) - first
     copied = sum(sizes[name] for name, *ends in moves if None not in ends)
@@ -47,15 +53,13 @@ def _again(problem: ReplicationProblem, transfers: list[Json]) -> str:
     text = f"The plan fetches {total} from remote storage"
     if again:
         share = percent(again / (first + again))
-        text += (
-            f", {quantity('remote_bytes', again)} ({share}) of it files that were fetched before"
-        )
+        text += f", {quantity('remote_bytes', again)} ({share}) of it files that were fetched before"
     elif first:
         text += ", no file twice"
-    text += (
-        f"; {quantity('replica_bytes', copied) if copied else 'nothing'} is copied between nodes"
+    text += f"; {quantity('replica_bytes', copied) if copied else 'nothing'} is copied between nodes"
+    return (
+        f"{text} and {quantity('saved_bytes', saved)} saved." if saved else f"{text}."
     )
-    return f"{text} and {quantity('saved_bytes', saved)} saved." if saved else f"{text}."
 
 
 def _speeds(data: Json) -> bool:

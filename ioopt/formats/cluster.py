@@ -42,17 +42,27 @@ class Machine(Record):
 
     def kinds(self) -> tuple[Nodes, ...]:
         """The kinds of nodes, with what they have."""
-        given = (Nodes(count=self.nodes),) if isinstance(self.nodes, int) else self.nodes
+        given = (
+            (Nodes(count=self.nodes),) if isinstance(self.nodes, int) else self.nodes
+        )
         return tuple(
-            Nodes(count=kind.count, cores=kind.cores or self.cores, disk=kind.disk or self.disk,
-                  speed=kind.speed or self.speed)
+            Nodes(
+                count=kind.count,
+                cores=kind.cores or self.cores,
+                disk=kind.disk or self.disk,
+                speed=kind.speed or self.speed,
+            )
             for kind in given
-        )  # fmt: skip
+        )
 
     def stated(self) -> set[str]:
         """What was given, of all nodes or of each kind."""
         kinds = () if isinstance(self.nodes, int) else self.nodes
-        each = set.intersection(*(kind.model_fields_set for kind in kinds)) if kinds else set()
+        each = (
+            set.intersection(*(kind.model_fields_set for kind in kinds))
+            if kinds
+            else set()
+        )
         return self.model_fields_set | each
 
 
@@ -106,7 +116,9 @@ def built(
         nodes = _recorded_nodes(machine, recorded, widest, remarks)
     else:
         nodes = _nodes(machine, recorded, widest)
-    disks = {text: _disk_bytes(text, part.sizes, rows) for text in _in_order(nodes, "disk")}
+    disks = {
+        text: _disk_bytes(text, part.sizes, rows) for text in _in_order(nodes, "disk")
+    }
     for node in nodes:
         node["disk_bytes"] = disks[node.pop("disk")][0]
     remarks += [remark for _, remark in disks.values() if remark]
@@ -160,7 +172,9 @@ def _recorded_nodes(
     ]
 
 
-def _nodes(machine: Machine, recorded: Sequence[RecordedNode], widest: int) -> list[Json]:
+def _nodes(
+    machine: Machine, recorded: Sequence[RecordedNode], widest: int
+) -> list[Json]:
     """Return the nodes of *machine*; cores that it does not tell are those of *recorded*, if alike."""
     alike = {node.cores for node in recorded}
     found = alike.pop() if len(alike) == 1 else None
@@ -218,7 +232,9 @@ def _disk_bytes(
             f"disk {text!r} is not a share such as 33%, a size such as 500MB, or unlimited"
         )
     wanted = int(share * sum(sizes.values()))
-    needs = [sum(sizes[f] for f in (*task["inputs"], *task["outputs"])) for task in tasks]
+    needs = [
+        sum(sizes[f] for f in (*task["inputs"], *task["outputs"])) for task in tasks
+    ]
     needed = max(needs, default=0)
     if needed <= wanted:
         return wanted, None

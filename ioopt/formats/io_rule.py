@@ -40,18 +40,24 @@ class MachineRule(Record):
     @model_validator(mode="after")
     def _whole_units(self) -> Self:
         if self.nodes is not None and self.nodes % self.unit_nodes:
-            raise ValueError(f"nodes {self.nodes} is no multiple of unit_nodes {self.unit_nodes}")
+            raise ValueError(
+                f"nodes {self.nodes} is no multiple of unit_nodes {self.unit_nodes}"
+            )
         return self
 
     def nodes_for(self, processors: int) -> int:
         """Nodes that hold *processors*."""
         return -(-processors // self.processors_per_node)
 
-    def invented_rates(self, machine: Json, achieved: Sequence[tuple[int, float]] = ()) -> str:
+    def invented_rates(
+        self, machine: Json, achieved: Sequence[tuple[int, float]] = ()
+    ) -> str:
         """What was assumed of the rates of the *machine* block, empty where both were stated."""
         stated = (self.node_bytes_per_second, self.storage_bytes_per_second)
         missing = [
-            name for name, value in zip(("node_rate", "storage_rate"), stated) if value is None
+            name
+            for name, value in zip(("node_rate", "storage_rate"), stated)
+            if value is None
         ]
         if not missing:
             return ""
@@ -64,21 +70,30 @@ class MachineRule(Record):
         said = f"{node} a node, {storage} of storage"
         return f"{said} ({' and '.join(missing)} not given{why})"
 
-    def machine(self, processors: int, achieved: Sequence[tuple[int, float]] = ()) -> Json:
+    def machine(
+        self, processors: int, achieved: Sequence[tuple[int, float]] = ()
+    ) -> Json:
         """The machine of a trace of so many *processors*, whole units; its rates no less than *achieved*."""
         nodes = self.nodes or self.nodes_for(processors)
         if self.nodes is None:
             nodes = -(-nodes // self.unit_nodes) * self.unit_nodes
         rate = self.node_bytes_per_second or NODE_BYTES_PER_SECOND
         storage = self.storage_bytes_per_second or max(
-            float(Fraction(rate) * nodes * STORAGE_SHARE), *(each for _, each in achieved), 0.0
+            float(Fraction(rate) * nodes * STORAGE_SHARE),
+            *(each for _, each in achieved),
+            0.0,
         )
         if self.node_bytes_per_second is None:
-            rate = max(rate, *(each / self.nodes_for(count) for count, each in achieved), 0.0)
+            rate = max(
+                rate, *(each / self.nodes_for(count) for count, each in achieved), 0.0
+            )
         return {
-            "nodes": nodes, "unit_nodes": self.unit_nodes, "allocation": self.allocation,
-            "node_bytes_per_second": rate, "storage_bytes_per_second": storage,
-        }  # fmt: skip
+            "nodes": nodes,
+            "unit_nodes": self.unit_nodes,
+            "allocation": self.allocation,
+            "node_bytes_per_second": rate,
+            "storage_bytes_per_second": storage,
+        }
 
 
 @dataclass(frozen=True)
@@ -99,9 +114,13 @@ class IoRule:
 
     def __post_init__(self) -> None:
         if not 0 <= self.fraction <= 1:
-            raise UsageError(f"the I/O fraction must be from 0 to 1, not {self.fraction}")
+            raise UsageError(
+                f"the I/O fraction must be from 0 to 1, not {self.fraction}"
+            )
         if not 0 < self.period_seconds < float("inf"):
-            raise UsageError(f"the I/O period must be above 0 seconds, not {self.period_seconds}")
+            raise UsageError(
+                f"the I/O period must be above 0 seconds, not {self.period_seconds}"
+            )
 
     def phases(self, run_seconds: float, peak: float, rng: random.Random) -> list[Json]:
         """Phases of a job of *run_seconds* whose peak rate is *peak* bytes per second."""

@@ -96,7 +96,9 @@ def _kind_of(text: str, kind: str, name: str) -> str:
 def _most_in_use(jobs: Sequence[SwfJob]) -> int:
     """Return the most processors that jobs used at once."""
     ran = [job for job in jobs if job.run_seconds]
-    begin = np.array([(job.submit_seconds or 0.0) + (job.wait_seconds or 0.0) for job in ran])
+    begin = np.array(
+        [(job.submit_seconds or 0.0) + (job.wait_seconds or 0.0) for job in ran]
+    )
     run = np.array([job.run_seconds or 0.0 for job in ran])
     sizes = np.array([job.processors or 0 for job in ran], np.int64)
     return int(in_use(begin, begin + run, sizes)[1].max(initial=0))

@@ -21,7 +21,8 @@ _DATE = re.compile(
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?", re.ASCII
 )
 _SPAN = re.compile(
-    r"(?:(\d{1,9})[-:](?=\d+:\d+:))?(?:(\d{1,9}):)?(\d{1,9}):(\d{1,9})(?:\.\d+)?", re.ASCII
+    r"(?:(\d{1,9})[-:](?=\d+:\d+:))?(?:(\d{1,9}):)?(\d{1,9}):(\d{1,9})(?:\.\d+)?",
+    re.ASCII,
 )
 
 
@@ -44,7 +45,9 @@ def epoch_of(text: str, what: str) -> float | None:
     return seconds if seconds >= EARLIEST else None
 
 
-def readings_of(text: str, zone: tzinfo, what: str, said: Warnings) -> tuple[float, ...]:
+def readings_of(
+    text: str, zone: tzinfo, what: str, said: Warnings
+) -> tuple[float, ...]:
     """Return the times that ``2024-05-01T12:00:00`` (or seconds of the epoch) may be.
 
     There are two in the hour that the end of summer time repeats, else one; none where it
@@ -82,7 +85,9 @@ def in_order(readings: Sequence[tuple[float, ...]], lasted: float | None) -> Tim
     *earlier, starts, ends = readings
     if lasted is not None:
         agreeing = [
-            pair for pair in product(starts, ends) if abs(pair[1] - pair[0] - lasted) <= 1.0
+            pair
+            for pair in product(starts, ends)
+            if abs(pair[1] - pair[0] - lasted) <= 1.0
         ]
         if agreeing:
             starts, ends = (agreeing[0][0],), (agreeing[0][1],)
@@ -136,7 +141,9 @@ def job_of(
     """
     submit, eligible, start, end = times
     if submit is not None and (eligible or 0.0) > submit:
-        said["eligible after submission (dependency, begin time): count from then"].append(name)
+        said[
+            "eligible after submission (dependency, begin time): count from then"
+        ].append(name)
         submit = eligible
     if submit is not None and start is not None and start < submit:
         said["started before they were eligible: taken as eligible then"].append(name)
@@ -144,7 +151,9 @@ def job_of(
     run = None if start is None or end is None else end - start
     if run is not None and elapsed is not None:
         if abs(run - elapsed) > 1.0:
-            said["Elapsed is not End - Start (suspended, clock): run for Elapsed"].append(name)
+            said[
+                "Elapsed is not End - Start (suspended, clock): run for Elapsed"
+            ].append(name)
         run = elapsed
     if run is not None and run < 0:
         said["ended before they started, left out"].append(name)

@@ -57,7 +57,10 @@ def read_bytes(source: str | os.PathLike[str]) -> bytes:
             raw = _bounded(sys.stdin.buffer, name, MAX_STREAM_BYTES)
         else:
             if stat.S_ISFIFO(os.stat(name).st_mode) and not name.startswith("/dev/"):
-                print(f"ioopt: {name}: waiting for who writes to this named pipe", file=sys.stderr)
+                print(
+                    f"ioopt: {name}: waiting for who writes to this named pipe",
+                    file=sys.stderr,
+                )
             with open(name, "rb") as stream:
                 raw = _bounded(stream, name, _most_bytes(stream, name))
         if raw[:2] == GZIP_MAGIC:
@@ -83,7 +86,9 @@ def _most_bytes(stream: IO[bytes], name: str) -> int:
     if not stat.S_ISREG(known.st_mode):
         return MAX_STREAM_BYTES
     if known.st_size > MAX_FILE_BYTES:
-        raise InstanceError(f"{name}: {known.st_size} bytes; at most {MAX_FILE_BYTES} are read")
+        raise InstanceError(
+            f"{name}: {known.st_size} bytes; at most {MAX_FILE_BYTES} are read"
+        )
     return MAX_FILE_BYTES
 
 
@@ -110,7 +115,9 @@ def _bounded(
     while piece := stream.read(_CHUNK_BYTES):
         if content.tell() + len(piece) > most:
             hint = " unpacked; unpack it first" if unpacked else ""
-            raise InstanceError(f"{name}: more than the {most} bytes that are read{hint}")
+            raise InstanceError(
+                f"{name}: more than the {most} bytes that are read{hint}"
+            )
         content.write(piece)
     return content.getvalue()
 
@@ -153,9 +160,13 @@ def check_writable(target: str | os.PathLike[str]) -> None:
         _stat(path)
         parent = os.stat(path.parent)
     except OSError as error:
-        raise UsageError(f"{_short(path)}: cannot be written: {error.strerror}") from None
+        raise UsageError(
+            f"{_short(path)}: cannot be written: {error.strerror}"
+        ) from None
     if not stat.S_ISDIR(parent.st_mode):
-        raise UsageError(f"{_short(path)}: cannot be written: {os.strerror(errno.ENOTDIR)}")
+        raise UsageError(
+            f"{_short(path)}: cannot be written: {os.strerror(errno.ENOTDIR)}"
+        )
 
 
 def _short(path: str | Path) -> str:
@@ -235,7 +246,9 @@ def decoded(raw: bytes, name: str, otherwise: str = "") -> str:
     Text is UTF-8, or UTF-16 or UTF-32 where a byte order mark says so. Other bytes are in the
     encoding *otherwise*, or InstanceError.
     """
-    encoding = next((e for mark, e in _BYTE_ORDER_MARKS if raw.startswith(mark)), "utf-8")
+    encoding = next(
+        (e for mark, e in _BYTE_ORDER_MARKS if raw.startswith(mark)), "utf-8"
+    )
     begin = raw[:_SAMPLE_BYTES]
     if encoding == "utf-8" and 3 * begin.count(0) > len(begin):  # of ASCII half are NUL
         raise InstanceError(
@@ -247,7 +260,9 @@ def decoded(raw: bytes, name: str, otherwise: str = "") -> str:
     except UnicodeDecodeError as error:
         if otherwise and encoding == "utf-8":
             return raw.decode(otherwise, errors="replace")
-        raise InstanceError(f"{name}: not {encoding.upper()} text (byte {error.start})") from None
+        raise InstanceError(
+            f"{name}: not {encoding.upper()} text (byte {error.start})"
+        ) from None
 
 
 def read_text(source: str | os.PathLike[str]) -> str:
@@ -261,7 +276,9 @@ def read_toml(path: str) -> dict[str, Any]:
         return tomllib.loads(read_text(path))
     except RecursionError:
         raise InstanceError(f"{path}: nested too deeply") from None
-    except ValueError as error:  # of tomllib, of the text's encoding, of numbers too long to read
+    except (
+        ValueError
+    ) as error:  # of tomllib, of the text's encoding, of numbers too long to read
         raise InstanceError(f"{path}: not valid TOML: {error}") from None
 
 
@@ -273,12 +290,18 @@ def read_json(source: str | os.PathLike[str]) -> Any:
 def parse_json(text: str, name: str) -> Any:
     """Parse JSON *text* that came from *name* (used in messages only)."""
     try:
-        data = json.loads(text, object_pairs_hook=unique_keys, parse_constant=_no_constant)
-        if re.search(r"\\u[dD][89a-fA-F]", text):  # surrogates: in pairs, or no text can hold them
+        data = json.loads(
+            text, object_pairs_hook=unique_keys, parse_constant=_no_constant
+        )
+        if re.search(
+            r"\\u[dD][89a-fA-F]", text
+        ):  # surrogates: in pairs, or no text can hold them
             json.dumps(data, ensure_ascii=False).encode()
         return data
     except UnicodeEncodeError:
-        raise InstanceError(f"{name}: a \\u escape is half a character (a surrogate)") from None
+        raise InstanceError(
+            f"{name}: a \\u escape is half a character (a surrogate)"
+        ) from None
     except json.JSONDecodeError as error:
         raise InstanceError(
             f"{name}: line {error.lineno} column {error.colno}: {error.msg.lower()}: "
@@ -327,7 +350,13 @@ def reading(name: str) -> Iterator[None]:
     """
     try:
         yield
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+    except (
+        LookupError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        ArithmeticError,
+    ) as error:
         text = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
         raise InstanceError(
             f"{name}: does not hold together, so that it cannot be used ({text})"
@@ -342,12 +371,16 @@ _WORDS = {
     "tuple_type": "must be a list",
     "too_short": "must have {min_length} or more items",
     "bool_parsing": "must be 0 or 1",
-    **dict.fromkeys(("float_type", "float_parsing", "finite_number"), "must be a finite number"),
+    **dict.fromkeys(
+        ("float_type", "float_parsing", "finite_number"), "must be a finite number"
+    ),
     **dict.fromkeys(("int_type", "int_parsing"), "must be a whole number"),
 }
 
 
-def describe(error: ValidationError, data: object, cls: type[BaseModel] | None = None) -> str:
+def describe(
+    error: ValidationError, data: object, cls: type[BaseModel] | None = None
+) -> str:
     """One line for one problem of a validation error: place, what is wrong, value; misspelt keys first."""
     problems = error.errors(include_url=False)
     first, meant = _misspelt(problems, cls) or (_telling(problems), "")
@@ -370,8 +403,12 @@ def describe(error: ValidationError, data: object, cls: type[BaseModel] | None =
 def _telling(problems: list[ErrorDetails]) -> ErrorDetails:
     """The first problem; of a value that may have several forms, that of the form it has."""
     first = problems[0]
-    same = (problem for problem in problems if problem.get("input") is first.get("input"))
-    return next((problem for problem in same if not problem["type"].endswith("_type")), first)
+    same = (
+        problem for problem in problems if problem.get("input") is first.get("input")
+    )
+    return next(
+        (problem for problem in same if not problem["type"].endswith("_type")), first
+    )
 
 
 def _misspelt(
@@ -391,8 +428,14 @@ def _keys_at(cls: type[BaseModel] | None, place: Iterable[int | str]) -> list[st
     """The keys that an object at *place* of the data of a class may have."""
     here = [] if cls is None else [cls]
     for part in place:
-        fields = {_key(name, field): field for c in here for name, field in c.model_fields.items()}
-        if part in fields:  # else a position, a key of a mapping, or which form of a union it is
+        fields = {
+            _key(name, field): field
+            for c in here
+            for name, field in c.model_fields.items()
+        }
+        if (
+            part in fields
+        ):  # else a position, a key of a mapping, or which form of a union it is
             here = _classes_in(fields[str(part)].annotation)
     return [_key(name, field) for c in here for name, field in c.model_fields.items()]
 
@@ -414,7 +457,11 @@ def _place(loc: tuple[int | str, ...], data: object) -> str:
     for part in loc:
         if isinstance(part, int):
             text += f"[{part}]"
-            here = here[part] if isinstance(here, (list, tuple)) and part < len(here) else None
+            here = (
+                here[part]
+                if isinstance(here, (list, tuple)) and part < len(here)
+                else None
+            )
             if isinstance(here, Mapping) and isinstance(here.get("id"), (str, int)):
                 name = here["id"]
                 text += f" ({name if isinstance(name, str) and len(name) <= 60 else shown(name)})"

@@ -12,13 +12,18 @@ from ioopt.formats.report import Warnings
 from ioopt.formats.rows import BadRow, amount_of, bad_value, lines_of, read_rows
 from ioopt.formats.swf.log import SwfJob
 
-RECORD = re.compile(r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d(?:\.\d+)?;(\w);([^;]+);(.*)", re.ASCII)
+RECORD = re.compile(
+    r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d(?:\.\d+)?;(\w);([^;]+);(.*)", re.ASCII
+)
 _JOB = re.compile(r"(\d{1,12})(\[\d*\]|-\d+)?(?:\..*)?", re.ASCII)
 _WORD = re.compile(r"""([A-Za-z_][\w.]*)=("[^"]*"|'[^']*'|\S*)|\S+""")
 FIELDS = frozenset(
     {"user", "group", "queue", "ctime", "qtime", "etime", "start", "end", "Exit_status"}
     | {"exec_host", "exec_vnode", "total_execution_slots", "resources_used.ncpus"}
-    | {f"Resource_List.{key}" for key in ("walltime", "mppwidth", "nodes", "procs", "ncpus")}
+    | {
+        f"Resource_List.{key}"
+        for key in ("walltime", "mppwidth", "nodes", "procs", "ncpus")
+    }
 )
 """What is read of a record; other fields are texts in which the like may stand."""
 _TIMES = ("ctime", "qtime", "etime", "start", "end")
@@ -28,7 +33,9 @@ def read_pbs(
     text: str, name: str, said: Warnings, skip_bad: float | None = None
 ) -> tuple[list[SwfJob], list[str]]:
     """Return the jobs that have ended, each run of its own, and remarks on rows."""
-    rows = ((number, line) for number, line in enumerate(lines_of(text), 1) if line.strip())
+    rows = (
+        (number, line) for number, line in enumerate(lines_of(text), 1) if line.strip()
+    )
     return read_rows(rows, lambda line: _job(line, said), name, skip_bad)
 
 
@@ -48,14 +55,18 @@ def _job(line: str, said: Warnings) -> SwfJob | None:
         said["arrays, whose tasks have records of their own"].append(name)
         return None
     if kind != "E":
-        said["deleted or aborted (a run of theirs has a record of its own)"].append(name)
+        said["deleted or aborted (a run of theirs has a record of its own)"].append(
+            name
+        )
     fields = fields_of(text)
     if kind == "E" and "end" not in dict(fields):  # the comment is not the last field
         fields = fields_of(text, to_comment=False)
     cells = dict(fields)
     if len(cells) < len(set(fields)):
         said["a field stands twice in a record, the last one counts"].append(name)
-    made, queued, eligible, start, end = (epoch_of(cells.get(key, ""), key) for key in _TIMES)
+    made, queued, eligible, start, end = (
+        epoch_of(cells.get(key, ""), key) for key in _TIMES
+    )
     if kind == "E" and end is None:
         cause = "no end of a job (cut off?)"
         raise BadRow(f"{cause}: {name}", cause)
@@ -92,7 +103,9 @@ def fields_of(text: str, to_comment: bool = True) -> list[tuple[str, str]]:
         key, value = word[1], word[2]
         if key is None and text_begins is not None:
             del kept[text_begins:]
-        elif key is None:  # no text has begun: a value with a blank, such as group=Domain Users
+        elif (
+            key is None
+        ):  # no text has begun: a value with a blank, such as group=Domain Users
             if kept:
                 kept[-1] = (kept[-1][0], f"{kept[-1][1]} {word[0]}")
         elif key in FIELDS:

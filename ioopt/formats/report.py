@@ -17,7 +17,8 @@ Warnings = defaultdict[str, list[str]]
 def by_kind(warnings: Warnings) -> tuple[str, ...]:
     """One line a kind of oddity, with its first item and how many there were."""
     return tuple(
-        f"{what}: {items[0][:80]}" + (f" and {len(items) - 1} more" if len(items) > 1 else "")
+        f"{what}: {items[0][:80]}"
+        + (f" and {len(items) - 1} more" if len(items) > 1 else "")
         for what, items in warnings.items()
         if items
     )
@@ -37,7 +38,10 @@ def imported(
     Raises InstanceError with one line when the data break a rule of the class.
     """
     made = {key: how for key, how in (synthetic or {}).items() if how}
-    said = [*warnings, *(f"{name}: invented {what}: {how}" for what, how in made.items())]
+    said = [
+        *warnings,
+        *(f"{name}: invented {what}: {how}" for what, how in made.items()),
+    ]
     kept: Json = {"warnings": said} if said else {}
     if made:
         kept["synthetic"] = made

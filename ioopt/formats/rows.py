@@ -134,14 +134,18 @@ def _unwrapped(cell: str) -> str:
     return cell[1:-1].replace('""', '"') if wrapped else cell
 
 
-def _quoted_rows(text: str, name: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+def _quoted_rows(
+    text: str, name: str, delimiter: str
+) -> Iterator[tuple[int, list[str]]]:
     lines = io.StringIO(text, newline="")
     reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True, strict=True)
     try:
         for cells in reader:
             yield reader.line_num, cells
     except csv.Error as error:
-        raise InstanceError(f"{name}: line {reader.line_num}: not CSV: {error}") from None
+        raise InstanceError(
+            f"{name}: line {reader.line_num}: not CSV: {error}"
+        ) from None
 
 
 def read_rows(
@@ -173,7 +177,9 @@ def read_rows(
         except BadRow as error:
             example = f"line {number}: {error}"
             if skip_bad is None:
-                raise InstanceError(f"{name}: {example}; --skip-bad leaves out such rows") from None
+                raise InstanceError(
+                    f"{name}: {example}; --skip-bad leaves out such rows"
+                ) from None
             bad[error.cause].append(number)
             examples.setdefault(error.cause, example)
             continue

@@ -14,22 +14,59 @@ from datetime import tzinfo
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.job_times import in_order, job_of, readings_of, span_of
 from ioopt.formats.report import Warnings
-from ioopt.formats.rows import BadRow, amount_of, bad_value, cells_by_column, lines_of, read_rows
+from ioopt.formats.rows import (
+    BadRow,
+    amount_of,
+    bad_value,
+    cells_by_column,
+    lines_of,
+    read_rows,
+)
 from ioopt.formats.swf.log import SwfJob
 
 NEEDED = ("Submit", "Start", "End", "State")
 SIZES = ("AllocCPUS", "NCPUS", "AllocTRES", "ReqCPUS", "ReqTRES")
 """Columns that say the processors of a job, the first that knows them counts."""
 _READ = frozenset(
-    {*NEEDED, *SIZES, "JobID", "JobIDRaw", "Cluster", "Eligible", "Elapsed", "ElapsedRaw"}
+    {
+        *NEEDED,
+        *SIZES,
+        "JobID",
+        "JobIDRaw",
+        "Cluster",
+        "Eligible",
+        "Elapsed",
+        "ElapsedRaw",
+    }
     | {"Suspended", "Timelimit", "TimelimitRaw", "User", "Account", "QOS", "Partition"}
 )
 _PLAIN = _READ | {
-    "", "AllocNodes", "AssocID", "CPUTime", "CPUTimeRAW", "ConsumedEnergy", "DBIndex",
-    "DerivedExitCode", "ExitCode", "GID", "Group", "MaxRSS", "NNodes", "NTasks", "NodeList",
-    "Planned", "Priority", "QOSRAW", "ReqMem", "ReqNodes", "Reserved", "SystemCPU", "TotalCPU",
-    "UID", "UserCPU",
-}  # fmt: skip
+    "",
+    "AllocNodes",
+    "AssocID",
+    "CPUTime",
+    "CPUTimeRAW",
+    "ConsumedEnergy",
+    "DBIndex",
+    "DerivedExitCode",
+    "ExitCode",
+    "GID",
+    "Group",
+    "MaxRSS",
+    "NNodes",
+    "NTasks",
+    "NodeList",
+    "Planned",
+    "Priority",
+    "QOSRAW",
+    "ReqMem",
+    "ReqNodes",
+    "Reserved",
+    "SystemCPU",
+    "TotalCPU",
+    "UID",
+    "UserCPU",
+}
 """Columns of numbers, times and names of the site; any other may hold a text of a user."""
 _JOB = re.compile(r"(\d{1,12})(?:[_+.\[].*)?", re.ASCII)
 _SCALED = re.compile(r"([^A-Za-z]+)([KMGTP]?)")
@@ -48,7 +85,9 @@ def read_sacct(
 
     Of several clusters *cluster* is read, and has to be named.
     """
-    lines = [(number, line) for number, line in enumerate(lines_of(text), 1) if line.strip()]
+    lines = [
+        (number, line) for number, line in enumerate(lines_of(text), 1) if line.strip()
+    ]
     heading = lines[0][1].strip()
     reader = _Reader(heading.split("|"), said, zone, cluster)
     lacking = reader.lacking()
@@ -58,11 +97,17 @@ def read_sacct(
         )
     rows = (row for row in reader.whole_rows(lines[1:]) if row[1].strip() != heading)
     jobs, remarks = read_rows(rows, reader.job, name, skip_bad)
-    listed = ", ".join(f"{key} ({count} rows)" for key, count in reader.clusters.items())
+    listed = ", ".join(
+        f"{key} ({count} rows)" for key, count in reader.clusters.items()
+    )
     if cluster is not None and cluster not in reader.clusters:
-        raise UsageError(f"--cluster {cluster}: {name} has {listed or 'no column Cluster'}")
+        raise UsageError(
+            f"--cluster {cluster}: {name} has {listed or 'no column Cluster'}"
+        )
     if cluster is None and len(reader.clusters) > 1:
-        raise InstanceError(f"{name}: jobs of {listed}; choose one (import sacct --cluster NAME)")
+        raise InstanceError(
+            f"{name}: jobs of {listed}; choose one (import sacct --cluster NAME)"
+        )
     return jobs, remarks
 
 
@@ -108,7 +153,9 @@ class _Reader:
 
     def _texts(self) -> list[int]:
         """Return the places of the columns in which there may be a | or a line break."""
-        return [place for place, column in enumerate(self.columns) if column not in _PLAIN]
+        return [
+            place for place, column in enumerate(self.columns) if column not in _PLAIN
+        ]
 
     def cells(self, line: str) -> dict[str, str]:
         """Return the cells of a row by column.
@@ -134,7 +181,9 @@ class _Reader:
         except BadRow as error:
             if surplus == 0:
                 raise
-            cause = "a | in a cell" if surplus > 0 else "cut off, or a line break in a cell"
+            cause = (
+                "a | in a cell" if surplus > 0 else "cut off, or a line break in a cell"
+            )
             raise BadRow(f"{error}: {cause}", f"{error.cause}: {cause}") from None
 
     def job(self, line: str) -> SwfJob | None:
@@ -210,7 +259,9 @@ class _Reader:
                 continue
             size = _count(cell, column)
             if cell[-1:].isalpha():
-                self.said["sizes cut to K or M (sacct --noconvert has all digits)"].append(name)
+                self.said[
+                    "sizes cut to K or M (sacct --noconvert has all digits)"
+                ].append(name)
             if size:
                 return size
         return None

@@ -13,14 +13,23 @@ from ioopt.problems.base import Json
 from ioopt.timeline import Interval, Timeline
 
 PROCESS = 1
-CSV_COLUMNS = ("resource", "kind", "label", "start_seconds", "end_seconds", "bytes_per_second")
+CSV_COLUMNS = (
+    "resource",
+    "kind",
+    "label",
+    "start_seconds",
+    "end_seconds",
+    "bytes_per_second",
+)
 
 
 def trace_events(timeline: Timeline) -> Json:
     """The trace as plain JSON values: a row a resource and kind, as viewers nest what overlaps."""
     events: list[Json] = []
     rows: dict[tuple[str, str], int] = {}
-    present: dict[str, set[tuple[str, int]]] = {name: set() for name in timeline.resources}
+    present: dict[str, set[tuple[str, int]]] = {
+        name: set() for name in timeline.resources
+    }
     for item in timeline.intervals:
         present[item.resource].add((item.kind, int(item.info.get("core") or 0)))
     for resource in timeline.resources:
@@ -28,7 +37,9 @@ def trace_events(timeline: Timeline) -> Json:
         for kind, core in sorted(present[resource]) or [("", 0)]:
             name = _lane(kind, core if several and kind == "compute" else None)
             row = rows[resource, _lane(kind, core)] = len(rows) + 1
-            events.append(_metadata("thread_name", row, {"name": f"{resource} {name}".rstrip()}))
+            events.append(
+                _metadata("thread_name", row, {"name": f"{resource} {name}".rstrip()})
+            )
             events.append(_metadata("thread_sort_index", row, {"sort_index": row}))
 
     def row_of(item: Interval) -> int:
@@ -36,19 +47,28 @@ def trace_events(timeline: Timeline) -> Json:
 
     for item in timeline.intervals:
         more: Json = {"dur": item.duration * 1e6, "tid": row_of(item)}
-        events.append({**_event("X", item.label, item.start), **_described(item), **more})
+        events.append(
+            {**_event("X", item.label, item.start), **_described(item), **more}
+        )
     first = {resource: rows[resource, kind] for resource, kind in reversed(rows)}
     for item in timeline.marks:
         more = {"s": "t", "tid": first[item.resource]}
-        events.append({**_event("i", item.label, item.start), **_described(item), **more})
+        events.append(
+            {**_event("i", item.label, item.start), **_described(item), **more}
+        )
     for number, (maker, reader) in enumerate(timeline.flows):
         # An arrow begins within its interval: at the very end viewers may take the next one.
         begun = _event("s", "file", maker.end - 1e-3 * maker.duration)
         events.append({**begun, "cat": "flow", "id": number, "tid": row_of(maker)})
         ended = _event("f", "file", reader.start)
-        events.append({**ended, "cat": "flow", "id": number, "bp": "e", "tid": row_of(reader)})
+        events.append(
+            {**ended, "cat": "flow", "id": number, "bp": "e", "tid": row_of(reader)}
+        )
     for name, steps in timeline.counters.items():
-        events += [{**_event("C", name, time), "args": {"bytes": value}} for time, value in steps]
+        events += [
+            {**_event("C", name, time), "args": {"bytes": value}}
+            for time, value in steps
+        ]
     return {"traceEvents": events, "displayTimeUnit": "ms"}
 
 
@@ -66,10 +86,19 @@ def timeline_csv(timeline: Timeline) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(CSV_COLUMNS)
-    items = sorted([*timeline.intervals, *timeline.marks], key=lambda item: (item.start, item.end))
+    items = sorted(
+        [*timeline.intervals, *timeline.marks], key=lambda item: (item.start, item.end)
+    )
     for item in items:
         rate = "" if item.rate is None else repr(item.rate)
-        row = [item.resource, item.kind, item.label, repr(item.start), repr(item.end), rate]
+        row = [
+            item.resource,
+            item.kind,
+            item.label,
+            repr(item.start),
+            repr(item.end),
+            rate,
+        ]
         writer.writerow(row)
     return text.getvalue()
 

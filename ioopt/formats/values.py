@@ -15,7 +15,9 @@ LARGEST = 1e18
 def _no_switch(value: Any, info: ValidationInfo) -> Any:
     """Return *value*; UsageError for true and false, which Python takes for 1 and 0."""
     if isinstance(value, bool):
-        raise UsageError(f"{info.field_name}: wanted a number, not {str(value).lower()}")
+        raise UsageError(
+            f"{info.field_name}: wanted a number, not {str(value).lower()}"
+        )
     return value
 
 
@@ -44,7 +46,9 @@ Number = Annotated[int, Field(ge=1, le=1_000_000), BeforeValidator(_no_switch)]
 
 Numbers = Annotated[
     tuple[Annotated[float, Field(gt=0)], ...],
-    BeforeValidator(lambda value: tuple(value.split(",")) if isinstance(value, str) else value),
+    BeforeValidator(
+        lambda value: tuple(value.split(",")) if isinstance(value, str) else value
+    ),
 ]
 """Positive numbers; as text, separated by commas."""
 Amount = Annotated[float, Field(ge=0, le=LARGEST, allow_inf_nan=False, strict=True)]

@@ -57,11 +57,16 @@ class Methylseq(Settings):
 
 
 _METHYLSEQ = (
-    ("index", "", 0.1, (1.0,)), ("cat", "", 0.01, (0.39,)), ("fastqc", "cat", 0.24, ()),
-    ("trim", "cat", 0.46, (0.38, 0.07)), ("align", "index trim", 1.0, (0.29,)),
-    ("dedup", "align", 0.03, (0.2,)), ("extract", "dedup index", 0.17, (0.19,)),
-    ("qualimap", "dedup", 0.2, (0.02,)), ("report", "extract qualimap", 1.2, (0.24,)),
-)  # fmt: skip
+    ("index", "", 0.1, (1.0,)),
+    ("cat", "", 0.01, (0.39,)),
+    ("fastqc", "cat", 0.24, ()),
+    ("trim", "cat", 0.46, (0.38, 0.07)),
+    ("align", "index trim", 1.0, (0.29,)),
+    ("dedup", "align", 0.03, (0.2,)),
+    ("extract", "dedup index", 0.17, (0.19,)),
+    ("qualimap", "dedup", 0.2, (0.02,)),
+    ("report", "extract qualimap", 1.2, (0.24,)),
+)
 """Task, what it reads the first output of, its seconds and the bytes that it writes, in parts."""
 
 
@@ -87,32 +92,45 @@ def of_workflow(
             cores=min(task.cores, cores),
             inputs=tuple(name for name in task.inputs if name in made),
             outputs=task.outputs,
-            scratch_bytes=math.ceil(scratch * sum(sizes[name] for name in task.outputs)),
+            scratch_bytes=math.ceil(
+                scratch * sum(sizes[name] for name in task.outputs)
+            ),
             sample=(samples or {}).get(task.id),
         )
         for task in chosen
     )
-    products = tuple(WorkFile(id=name, bytes=size) for name, size in sizes.items() if name in made)
+    products = tuple(
+        WorkFile(id=name, bytes=size) for name, size in sizes.items() if name in made
+    )
     return WorkDirectoryProblem(cores=cores, tasks=rows, files=products, **told)
 
 
 def _methylseq(draft: workflows.Draft, settings: Methylseq) -> None:
     written: dict[str, str] = {}
     for name, reads, work, outputs in _METHYLSEQ:
-        files = draft.task(name, [written[other] for other in reads.split()], *outputs, work=work)
+        files = draft.task(
+            name, [written[other] for other in reads.split()], *outputs, work=work
+        )
         written[name] = files[0] if files else ""
 
 
 _MAKERS: dict[type[Settings], Callable[[workflows.Draft, Any], None]] = {
-    Chain: workflows.chains, ForkJoin: workflows.fork_join, Mosaic: workflows.mosaic,
+    Chain: workflows.chains,
+    ForkJoin: workflows.fork_join,
+    Mosaic: workflows.mosaic,
     Methylseq: _methylseq,
-}  # fmt: skip
+}
 PRESETS: dict[str, type[Settings]] = {
-    "chain": Chain, "fork-join": ForkJoin, "montage-like": Mosaic, "methylseq-like": Methylseq,
-}  # fmt: skip
+    "chain": Chain,
+    "fork-join": ForkJoin,
+    "montage-like": Mosaic,
+    "methylseq-like": Methylseq,
+}
 
 
-def generate(preset: str | None, settings: Mapping[str, object], seed: int) -> WorkDirectoryProblem:
+def generate(
+    preset: str | None, settings: Mapping[str, object], seed: int
+) -> WorkDirectoryProblem:
     """One instance of *preset* (None: ``chain``) with the *settings* changed; repeatable."""
     name, chosen = chosen_preset("work-directory", PRESETS, preset or "chain", settings)
     draft = workflows.Draft(chosen, np.random.default_rng(seed))
@@ -121,8 +139,12 @@ def generate(preset: str | None, settings: Mapping[str, object], seed: int) -> W
     meta["settings"] = chosen.model_dump(mode="json")
     title = f"{name}-{chosen.samples}x{chosen.cores}-s{seed}"
     parts = {"cores": chosen.cores, "name": title, "meta": meta}
-    problem = of_workflow(draft.tasks, draft.files.items(), **parts).copies(chosen.samples)
+    problem = of_workflow(draft.tasks, draft.files.items(), **parts).copies(
+        chosen.samples
+    )
     free = dispatch(problem, Dispatcher(problem))
     peak = carried_out(problem, free).metrics["peak_bytes"]
-    quota = math.ceil(peak * chosen.quota_share) if chosen.quota is None else chosen.quota
+    quota = (
+        math.ceil(peak * chosen.quota_share) if chosen.quota is None else chosen.quota
+    )
     return problem.model_copy(update={"name": title, "quota_bytes": quota})

@@ -10,7 +10,13 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Annotated, Any, Self
 
-from pydantic import ConfigDict, Field, NonNegativeFloat, NonNegativeInt, ValidationError
+from pydantic import (
+    ConfigDict,
+    Field,
+    NonNegativeFloat,
+    NonNegativeInt,
+    ValidationError,
+)
 from pydantic.dataclasses import dataclass
 
 from ioopt import arguments
@@ -35,7 +41,9 @@ THRESHOLD = 0.154
 RUNNING_THRESHOLD = 0.427
 """The same for running processors, times (P - 1) / (P - 2): LU .737 and Water .247."""
 MIN_SAMPLES = 8
-MIN_GANG_MEAN = 1.0 - 1e-9  # a running mean of counts that are 1 on average may be below 1
+MIN_GANG_MEAN = (
+    1.0 - 1e-9
+)  # a running mean of counts that are 1 on average may be below 1
 """Messages a quantum below which an application is too quiet to judge."""
 GAMMA_THRESHOLD = 0.606
 """gamma_sub between the classes: 1 - (1 - e^-x) / x, where this progress of a running process beside
@@ -102,7 +110,9 @@ class GangednessMonitor:
         running_threshold: float = RUNNING_THRESHOLD,
     ) -> None:
         if processors is not None:
-            processors = arguments.whole(processors, "processors of a gang", 2, MAX_NODES)
+            processors = arguments.whole(
+                processors, "processors of a gang", 2, MAX_NODES
+            )
         for value in (threshold, running_threshold):
             if not arguments.number(value, "threshold") > 0:
                 raise UsageError(f"threshold: must be more than 0, not {value}")
@@ -136,9 +146,13 @@ class GangednessMonitor:
         """
         for value in (ganged, running):
             if value not in (True, False):
-                raise UsageError(f"ganged and running are True or False, not {shown(value)}")
+                raise UsageError(
+                    f"ganged and running are True or False, not {shown(value)}"
+                )
         if ganged and not running:
-            raise UsageError("in a gang quantum all processes run: ganged and not running is wrong")
+            raise UsageError(
+                "in a gang quantum all processes run: ganged and not running is wrong"
+            )
         messages = arguments.number(messages, "messages")
         if quantum is not None and processor is not None and self.stretches is not None:
             quantum = arguments.whole(quantum, "quantum", 0, LARGEST)
@@ -184,19 +198,26 @@ class GangednessMonitor:
         basis, tally, factor, threshold = self._basis()
         gang = self.gang
         known: Json = {
-            "basis": basis, "ratio": self.ratio(), "threshold": threshold,
-            "gang_samples": gang.count, "samples": tally.count,
+            "basis": basis,
+            "ratio": self.ratio(),
+            "threshold": threshold,
+            "gang_samples": gang.count,
+            "samples": tally.count,
             "gang_mean": gang.mean if gang.count else None,
             "mean": tally.mean if tally.count else None,
-        }  # fmt: skip
+        }
 
         def verdict(gangedness: Gangedness, reason: str) -> Verdict:
             return Verdict(gangedness=gangedness, reason=reason, **known)
 
         if gang.count < MIN_SAMPLES:
-            return verdict("UNKNOWN", f"{gang.count} gang samples, {MIN_SAMPLES} are needed")
+            return verdict(
+                "UNKNOWN", f"{gang.count} gang samples, {MIN_SAMPLES} are needed"
+            )
         if tally.count < MIN_SAMPLES:
-            return verdict("UNKNOWN", f"{tally.count} {basis} samples, {MIN_SAMPLES} are needed")
+            return verdict(
+                "UNKNOWN", f"{tally.count} {basis} samples, {MIN_SAMPLES} are needed"
+            )
         if gang.mean < MIN_GANG_MEAN:
             quiet = f"{gang.mean:.3g} messages a gang quantum are too few to judge"
             return verdict("UNKNOWN", quiet)
@@ -210,19 +231,26 @@ class GangednessMonitor:
         known["low"], known["high"] = self._interval(tally, factor)
         return verdict(*self._by_interval(known, basis, threshold))
 
-    def _by_interval(self, known: Json, basis: Basis, threshold: float) -> tuple[Gangedness, str]:
+    def _by_interval(
+        self, known: Json, basis: Basis, threshold: float
+    ) -> tuple[Gangedness, str]:
         """The verdict where the ratio has an interval; *known* is told what else decides."""
         low, high, fewer = known["low"], known["high"], self._fewer_senders(basis)
         loss = self.stretches.loss() if self.stretches else None
         if loss is not None:
             known |= {
-                "gamma": loss.gamma, "gamma_low": loss.low, "gamma_high": loss.high,
+                "gamma": loss.gamma,
+                "gamma_low": loss.low,
+                "gamma_high": loss.high,
                 "stretches": loss.stretches,
-            }  # fmt: skip
+            }
         if fewer * high <= threshold:
             return "HIGH", f"the whole interval is below the threshold {threshold:g}"
         if fewer >= FEW_SENDERS:
-            return "UNKNOWN", f"several are absent at once: {fewer:.3g} times fewer senders"
+            return (
+                "UNKNOWN",
+                f"several are absent at once: {fewer:.3g} times fewer senders",
+            )
         if basis == "non-running" and self._may_wait(certainly=loss is None):
             known["one_each"] = (self.one_each + self.silent) / self.nonrunning.count
             known["running_threshold"] = self.running_threshold
@@ -260,7 +288,11 @@ class GangednessMonitor:
     def _may_wait(self, certainly: bool) -> bool:
         """Whether absent processes hear one message from each other one and no more, as when all wait."""
         count, running = self.nonrunning.count, self.running
-        if self.processors is None or self.processors < 3 or running.count < MIN_SAMPLES:
+        if (
+            self.processors is None
+            or self.processors < 3
+            or running.count < MIN_SAMPLES
+        ):
             return False
         chance = Z_90 * math.sqrt(WAITING_SHARE * (1 - WAITING_SHARE) / count)
         share = (self.one_each + self.silent) / count
@@ -275,26 +307,43 @@ class GangednessMonitor:
         if self.silent:
             said += ", or none"
         if high <= self.running_threshold:
-            return "HIGH", f"{said}, and running ones are below {self.running_threshold:g}"
+            return (
+                "HIGH",
+                f"{said}, and running ones are below {self.running_threshold:g}",
+            )
         said += ": all may be waiting"
         if loss is None:
             return "UNKNOWN", f"{said}, the ratio proves no progress"
         if loss.low >= GAMMA_THRESHOLD:
-            return "HIGH", f"{said}, and what stretches of quanta lose is above {GAMMA_THRESHOLD:g}"
+            return (
+                "HIGH",
+                f"{said}, and what stretches of quanta lose is above {GAMMA_THRESHOLD:g}",
+            )
         if loss.high <= GAMMA_THRESHOLD:
-            return "LOW", f"{said}, but what stretches of quanta lose is below {GAMMA_THRESHOLD:g}"
-        return "UNKNOWN", f"{said}, and what stretches of quanta lose straddles {GAMMA_THRESHOLD:g}"
+            return (
+                "LOW",
+                f"{said}, but what stretches of quanta lose is below {GAMMA_THRESHOLD:g}",
+            )
+        return (
+            "UNKNOWN",
+            f"{said}, and what stretches of quanta lose straddles {GAMMA_THRESHOLD:g}",
+        )
 
     def state(self) -> Json:
         """All that the monitor knows, as plain JSON values; see :meth:`restore`."""
         return {
-            "format": STATE_FORMAT, "version": 1, "processors": self.processors,
-            "threshold": self.threshold, "running_threshold": self.running_threshold,
-            "gang": asdict(self.gang), "running": asdict(self.running),
-            "nonrunning": asdict(self.nonrunning), "one_each": self.one_each,
+            "format": STATE_FORMAT,
+            "version": 1,
+            "processors": self.processors,
+            "threshold": self.threshold,
+            "running_threshold": self.running_threshold,
+            "gang": asdict(self.gang),
+            "running": asdict(self.running),
+            "nonrunning": asdict(self.nonrunning),
+            "one_each": self.one_each,
             "silent": self.silent,
             "stretches": None if self.stretches is None else asdict(self.stretches),
-        }  # fmt: skip
+        }
 
     @classmethod
     def restore(cls, state: Mapping[str, Any]) -> Self:
@@ -305,7 +354,9 @@ class GangednessMonitor:
                 f"{state.get('format')!r} version {state.get('version')!r}"
             )
         try:
-            monitor = cls(state["processors"], state["threshold"], state["running_threshold"])
+            monitor = cls(
+                state["processors"], state["threshold"], state["running_threshold"]
+            )
             for name in ("gang", "running", "nonrunning"):
                 setattr(monitor, name, Tally(**state[name]))
             monitor.one_each = int(state.get("one_each", 0))
@@ -315,9 +366,13 @@ class GangednessMonitor:
                 monitor.stretches = Stretches(**{**state["stretches"], **size})
         except ValidationError as error:
             where = ".".join(map(str, error.errors()[0]["loc"]))
-            raise InstanceError(f"gangedness state: {where}: {error.errors()[0]['msg']}") from None
+            raise InstanceError(
+                f"gangedness state: {where}: {error.errors()[0]['msg']}"
+            ) from None
         except (KeyError, TypeError, ValueError, ArithmeticError) as error:
-            raise InstanceError(f"gangedness state: {error} is missing or misplaced") from None
+            raise InstanceError(
+                f"gangedness state: {error} is missing or misplaced"
+            ) from None
         return monitor
 
 
@@ -332,7 +387,12 @@ def judge_means(
     """The class by the point ratio where only means are known: silence stays UNKNOWN."""
     basis: Basis = "non-running"
     mean, factor, limit = nonrunning, 1.0, threshold
-    if nonrunning is None and running is not None and processors is not None and processors > 2:
+    if (
+        nonrunning is None
+        and running is not None
+        and processors is not None
+        and processors > 2
+    ):
         basis, mean, limit = "running", running, running_threshold
         factor = (processors - 1) / (processors - 2)
     ratio = None if mean is None or gang == 0 else factor * mean / gang
@@ -341,14 +401,21 @@ def judge_means(
 
     def verdict(gangedness: Gangedness, reason: str) -> Verdict:
         return Verdict(
-            gangedness=gangedness, reason=reason, basis=basis, ratio=ratio, threshold=limit,
-            gang_mean=gang, mean=mean,
-        )  # fmt: skip
+            gangedness=gangedness,
+            reason=reason,
+            basis=basis,
+            ratio=ratio,
+            threshold=limit,
+            gang_mean=gang,
+            mean=mean,
+        )
 
     if mean is None:
         return verdict("UNKNOWN", "no mean of disturbed quanta that could be used")
     if gang < MIN_GANG_MEAN or ratio is None:
-        return verdict("UNKNOWN", f"{gang:.3g} messages a gang quantum are too few to judge")
+        return verdict(
+            "UNKNOWN", f"{gang:.3g} messages a gang quantum are too few to judge"
+        )
     if mean == 0:
         return verdict("UNKNOWN", "silence, and no number of samples to weigh it")
     return verdict(
@@ -406,7 +473,9 @@ def measure(
     return Measurement(verdicts, rows, metrics, (said,) if means else ())
 
 
-def judge(problem: MessageCountsProblem, counts: MessageCounts, settings: Settings) -> Verdict:
+def judge(
+    problem: MessageCountsProblem, counts: MessageCounts, settings: Settings
+) -> Verdict:
     """Feed one application's counts to a monitor, or judge its means."""
     thresholds = settings.threshold, settings.running_threshold
     gang = counts.mean("gang")
@@ -414,7 +483,9 @@ def judge(problem: MessageCountsProblem, counts: MessageCounts, settings: Settin
         means = counts.mean("nonrunning"), counts.mean("running")
         return judge_means(gang, *means, problem.processors, *thresholds)
     monitor = GangednessMonitor(problem.processors, *thresholds)
-    for quantum, processor, ganged, running, messages in counts.rows(problem.processors):
+    for quantum, processor, ganged, running, messages in counts.rows(
+        problem.processors
+    ):
         monitor.observe(ganged, running, messages, quantum, processor)
     if counts.absent:
         return monitor.evidence()

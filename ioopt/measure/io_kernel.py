@@ -7,7 +7,14 @@ from ioopt.compiled import Box
 
 
 def serve(
-    cycle: int, starts: Box, lengths: Box, bursts: Box, io: Box, horizon: int, ready: Box, out: Box
+    cycle: int,
+    starts: Box,
+    lengths: Box,
+    bursts: Box,
+    io: Box,
+    horizon: int,
+    ready: Box,
+    out: Box,
 ) -> int:
     """Serve until *horizon*; returns the number of bursts written to *out*, in five rows.
 

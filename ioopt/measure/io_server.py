@@ -39,7 +39,9 @@ class Windows:
     def of(cls, cycle_seconds: float, windows: Sequence[tuple[float, float]]) -> Self:
         """Windows from (start, length) pairs in seconds; those that touch are merged."""
         merged: list[list[int]] = []
-        for start, length in sorted((nanoseconds(s), nanoseconds(n)) for s, n in windows):
+        for start, length in sorted(
+            (nanoseconds(s), nanoseconds(n)) for s, n in windows
+        ):
             if merged and merged[-1][0] + merged[-1][1] == start:
                 merged[-1][1] += length
             else:
@@ -70,7 +72,9 @@ class Served:
 
 def use_compiled(bursts: float, deadline: Deadline | None) -> bool:
     """Whether a run that draws about so many bursts in all takes machine code."""
-    return use_machine_code("I/O server", deadline or Deadline(None), SECONDS_PER_BURST * bursts)
+    return use_machine_code(
+        "I/O server", deadline or Deadline(None), SECONDS_PER_BURST * bursts
+    )
 
 
 def serve(
@@ -91,13 +95,21 @@ def serve(
     out = np.zeros(5 * bursts.size, np.int64) if fast else [0] * (5 * bursts.size)
     drawn = bursts.ravel() if fast else bursts.ravel().tolist()
     count = run(
-        windows.cycle, box(windows.starts), box(windows.lengths), drawn, box(io), horizon,
-        box([0] * (2 * len(io))), out,
-    )  # fmt: skip
+        windows.cycle,
+        box(windows.starts),
+        box(windows.lengths),
+        drawn,
+        box(io),
+        horizon,
+        box([0] * (2 * len(io))),
+        out,
+    )
     return Served(*np.array(out, dtype=np.int64).reshape(5, -1)[:, :count])
 
 
-def num_bursts(processes: Sequence[IoBehaviour], horizon: int, processors: int = 1) -> int:
+def num_bursts(
+    processes: Sequence[IoBehaviour], horizon: int, processors: int = 1
+) -> int:
     """Bursts that none can exceed before *horizon*; InstanceError when all would not fit into memory."""
     shortest = min(max(1, nanoseconds(process.io_seconds)) for process in processes)
     count = horizon // shortest + 2
@@ -113,7 +125,9 @@ def draw_bursts(
     process: IoBehaviour, seed: int, job: int, processor: int, count: int
 ) -> np.ndarray:
     """The first *count* CPU bursts of one process in nanoseconds, by (seed, job, processor) alone."""
-    stream = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, job, processor])))
+    stream = np.random.Generator(
+        np.random.PCG64(np.random.SeedSequence([seed, job, processor]))
+    )
     scale = process.burst_seconds * NANOSECONDS / process.burst_shape
     drawn = stream.gamma(process.burst_shape, scale, count)
     return np.maximum(1, np.rint(drawn)).astype(np.int64)

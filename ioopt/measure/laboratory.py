@@ -55,7 +55,9 @@ class Slots:
         return whole + (part / quantum if counts else 0.0)
 
 
-def batch_starts(problem: PerturbationProblem, rng: np.random.Generator, batches: int) -> list[int]:
+def batch_starts(
+    problem: PerturbationProblem, rng: np.random.Generator, batches: int
+) -> list[int]:
     """First quanta of *batches*, uniform over all ways to place them without overlap."""
     reserved = problem.reserved_quanta
     free = problem.window_quanta - batches * (reserved - 1)
@@ -64,7 +66,10 @@ def batch_starts(problem: PerturbationProblem, rng: np.random.Generator, batches
 
 
 def hits(
-    problem: PerturbationProblem, environment: Environment, rng: np.random.Generator, count: int
+    problem: PerturbationProblem,
+    environment: Environment,
+    rng: np.random.Generator,
+    count: int,
 ) -> list[tuple[int, int]]:
     """(gang quantum, processor) of *count* perturbations, in order of time."""
     batches = -(-count // problem.batch)
@@ -79,7 +84,9 @@ def hits(
 
 
 def slots_of(
-    problem: PerturbationProblem, environment: Environment, perturbed: list[tuple[int, int]]
+    problem: PerturbationProblem,
+    environment: Environment,
+    perturbed: list[tuple[int, int]],
 ) -> Slots:
     """The table of slots of one run, from the first quantum to the last perturbed one."""
     by_quantum = dict(perturbed)
@@ -118,7 +125,10 @@ def run(
     none = np.zeros((0, problem.processors), np.int64)
     received = none if received is None else received
     progress = none if progress is None else progress
-    quantum, work = problem.quantum_instructions, problem.work_quanta * problem.quantum_instructions
+    quantum, work = (
+        problem.quantum_instructions,
+        problem.work_quanta * problem.quantum_instructions,
+    )
 
     def size(quanta: float) -> int:
         return max(1, round(quanta * quantum))
@@ -130,14 +140,24 @@ def run(
         name, arguments = "barrier", (work, size(app.interval_quanta), received)
     elif isinstance(app, Workpile):
         scratch = np.zeros(problem.processors, np.int64)
-        name, arguments = "workpile", (problem.processors * work, size(app.unit_quanta), scratch)
+        name, arguments = (
+            "workpile",
+            (problem.processors * work, size(app.unit_quanta), scratch),
+        )
     elif isinstance(app, Msg):
         pattern = PATTERNS.index(app.pattern)
         rounds = app.requests_per_phase
-        name, arguments = "msg", (work, size(app.phase_quanta), rounds, pattern, received)
+        name, arguments = (
+            "msg",
+            (work, size(app.phase_quanta), rounds, pattern, received),
+        )
     else:
         if isinstance(app, Program):
-            sent, waits, cost = _messages(problem, app, rng), app.blocking, app.buffer_instructions
+            sent, waits, cost = (
+                _messages(problem, app, rng),
+                app.blocking,
+                app.buffer_instructions,
+            )
         else:
             sent, waits, cost = _requests(problem, app, rng), True, 0
         state = np.zeros((5, problem.processors), np.int64)
@@ -180,8 +200,13 @@ def _messages(
     ends = work.cumsum(axis=0)
     rate = app.messages_per_quantum * (0.5 if app.blocking else 1.0)
     many = int(1.2 * rate * whole + 8 * (rate * whole) ** 0.5) + 16
-    at = rng.exponential(1 / rate, (processors, many)).cumsum(axis=1)  # in quanta of the run
-    k, p = np.minimum(at // length, count - 1).astype(np.int64), np.arange(processors)[:, None]
+    at = rng.exponential(1 / rate, (processors, many)).cumsum(
+        axis=1
+    )  # in quanta of the run
+    k, p = (
+        np.minimum(at // length, count - 1).astype(np.int64),
+        np.arange(processors)[:, None],
+    )
     part = app.active_share * (at - k * length) / lengths[k, 0] * work[k, p]
     sends = ends[k, p] - work[k, p] + np.clip(part, 1, work[k, p] - 1).astype(np.int64)
     sends[at >= whole] = ends[-1].max() + 1
@@ -230,7 +255,8 @@ def record(
     slots = slots_of(problem, environment, perturbed)
     # No process has done its work before it has run for as many slots.
     rest = np.ones(
-        (problem.work_quanta - int(slots.runs.sum(axis=0).max()), problem.processors), bool
+        (problem.work_quanta - int(slots.runs.sum(axis=0).max()), problem.processors),
+        bool,
     )
     slots = Slots(np.vstack([slots.runs, rest]), np.append(slots.gang, rest[:, 0]))
     received, progress = (np.zeros(slots.runs.shape, np.int64) for _ in range(2))
@@ -239,7 +265,9 @@ def record(
     return Recording(slots.runs, received, progress)
 
 
-def use_compiled(problem: PerturbationProblem, deadline: Deadline | None = None) -> bool:
+def use_compiled(
+    problem: PerturbationProblem, deadline: Deadline | None = None
+) -> bool:
     """Whether the work of all applications takes machine code."""
     runs = problem.runs * len(problem.environments)
     events = sum(map(events_per_quantum, problem.applications)) * runs
@@ -253,7 +281,9 @@ class Laboratory:
     Runs of one seed see the same perturbations in every application.
     """
 
-    def __init__(self, problem: PerturbationProblem, seed: int = 0, fast: bool = False) -> None:
+    def __init__(
+        self, problem: PerturbationProblem, seed: int = 0, fast: bool = False
+    ) -> None:
         self.problem, self.seed, self.fast = problem, seed, fast
         self._alone: dict[tuple[str, int], float] = {}
 
@@ -266,14 +296,22 @@ class Laboratory:
         placing = np.random.default_rng([self.seed, 0, place, k])
         perturbed = hits(problem, environment, placing, count)
         if (app.id, k) not in self._alone:  # the same in every environment
-            self._alone[app.id, k] = self._run(app, slots_of(problem, environment, []), k)
-        return self._run(app, slots_of(problem, environment, perturbed), k), self._alone[app.id, k]
+            self._alone[app.id, k] = self._run(
+                app, slots_of(problem, environment, []), k
+            )
+        return self._run(
+            app, slots_of(problem, environment, perturbed), k
+        ), self._alone[app.id, k]
 
     def _run(self, app: Application, slots: Slots, k: int) -> float:
-        requests = np.random.default_rng([self.seed, 1, self.problem.applications.index(app), k])
+        requests = np.random.default_rng(
+            [self.seed, 1, self.problem.applications.index(app), k]
+        )
         return run(self.problem, app, slots, requests, fast=self.fast)
 
-    def slopes(self, app: Application, deadline: Deadline | None = None) -> ApplicationSlopes:
+    def slopes(
+        self, app: Application, deadline: Deadline | None = None
+    ) -> ApplicationSlopes:
         """Slopes of one application in every environment, and its gammas (rule 5), of the runs in time."""
         problem, count = self.problem, self.problem.perturbations
         runs: dict[Environment, list[tuple[float, float]]] = {
@@ -284,7 +322,10 @@ class Laboratory:
                 break
             for environment, times in runs.items():
                 times.append(self.times(app, environment, count, k))
-        each = {name: [(t - t_gang) / count for t, t_gang in times] for name, times in runs.items()}
+        each = {
+            name: [(t - t_gang) / count for t, t_gang in times]
+            for name, times in runs.items()
+        }
         slopes = {name: fmean(losses) for name, losses in each.items()}
         share = 1 / problem.processors
         sub, add = slopes.get("Sub_RR"), slopes.get("Add_RR")
@@ -309,7 +350,10 @@ class Laboratory:
             for count in counts:
                 if deadline.expired():
                     return None
-                runs = [self.times(app, environment, count, k) for k in range(self.problem.runs)]
+                runs = [
+                    self.times(app, environment, count, k)
+                    for k in range(self.problem.runs)
+                ]
                 drawn.append((count, fmean(t - t_gang for t, t_gang in runs)))
             found[environment] = tuple(drawn)
         return found
@@ -360,7 +404,9 @@ def measure(
             f"characteristic plots of {drawn} of {len(found)} applications: no time was left for "
             "the others; give more time, fewer runs or points=0"
         )
-    slopes = PerturbationSlopes(processors=problem.processors, applications=tuple(found))
+    slopes = PerturbationSlopes(
+        processors=problem.processors, applications=tuple(found)
+    )
     known = [item.gamma_sub for item in found if item.gamma_sub is not None]
     metrics: Json = {"mean_gamma_sub": fmean(known) if known else None}
     rows = tuple(

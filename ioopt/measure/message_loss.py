@@ -71,7 +71,9 @@ class Stretches:
     def expect(self, quantum: int, processor: int) -> None:
         """Raises UsageError for what cannot come next: each processor once, quanta in order."""
         if not 0 <= processor < self.processors:
-            raise UsageError(f"processors are 0 to {self.processors - 1}, not {processor}")
+            raise UsageError(
+                f"processors are 0 to {self.processors - 1}, not {processor}"
+            )
         if quantum < max(0, self.quantum):
             raise UsageError(f"quanta come in order: {quantum} after {self.quantum}")
         if quantum == self.quantum and processor in self.heard:
@@ -110,7 +112,10 @@ class Stretches:
             return
         if self.length > HALF:
             self._end_stretch(self.falling_hits, self.falling_received)
-        self.falling_hits, self.falling_received = self.rising_hits, self.rising_received
+        self.falling_hits, self.falling_received = (
+            self.rising_hits,
+            self.rising_received,
+        )
         self.rising_hits = self.rising_received = 0.0
 
     def _end_stretch(self, hits: float, received: float) -> None:
@@ -124,7 +129,11 @@ class Stretches:
 
     def away_at_once(self) -> float:
         """Processors absent in a disturbed quantum, on average; 1 where nothing is known."""
-        return max(1.0, sum(self.absences) / self.disturbances) if self.disturbances else 1.0
+        return (
+            max(1.0, sum(self.absences) / self.disturbances)
+            if self.disturbances
+            else 1.0
+        )
 
     def loss(self) -> Loss | None:
         """gamma_sub as the messages show it (rule 7); None where they cannot show it.
@@ -133,7 +142,9 @@ class Stretches:
         quanta of messages; with m the share of the processor that missed most, gamma = (loss - m) / (1 - m).
         The interval is that of the line's ratio of coefficients (delta method).
         """
-        if self.count < MIN_STRETCHES or not (self.hits_hits > 0 and self.disturbances > 0):
+        if self.count < MIN_STRETCHES or not (
+            self.hits_hits > 0 and self.disturbances > 0
+        ):
             return None
         slope = self.hits_received / self.hits_hits
         undisturbed = self.mean_received - slope * self.mean_hits
@@ -141,12 +152,17 @@ class Stretches:
         if undisturbed <= self.mean_received / 2 or share >= 1:
             return None
         free = self.count / FADED - 2
-        residual = max(0.0, self.received_received - slope * self.hits_received) / (self.count - 2)
+        residual = max(0.0, self.received_received - slope * self.hits_received) / (
+            self.count - 2
+        )
         lever = slope / undisturbed
         spread = math.sqrt(
             FADED
             * residual
-            * ((1 + lever * self.mean_hits) ** 2 / self.hits_hits + lever**2 / self.count)
+            * (
+                (1 + lever * self.mean_hits) ** 2 / self.hits_hits
+                + lever**2 / self.count
+            )
         )
         unit = HALF / undisturbed / (1 - share)
         student = Z_90 * (1 + (Z_90**2 + 1) / (4 * free))

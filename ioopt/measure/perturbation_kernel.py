@@ -109,7 +109,13 @@ def exchange(
 
 
 def msg(
-    runs: Box, quantum: int, work: int, phase_work: int, rounds: int, pattern: int, received: Box
+    runs: Box,
+    quantum: int,
+    work: int,
+    phase_work: int,
+    rounds: int,
+    pattern: int,
+    received: Box,
 ) -> int:
     """Phases of *phase_work*, each with *rounds* of requests and a barrier at its end."""
     processors = runs.shape[1]
@@ -122,8 +128,16 @@ def msg(
             at, replied = now, now
             for r in range(rounds):
                 at = next_running(runs, quantum, p, at)
-                replied = max(replied, exchange(runs, quantum, p, at, phase, pattern, received))
-                at = advance(runs, quantum, p, at, (r + 1) * piece // rounds - r * piece // rounds)
+                replied = max(
+                    replied, exchange(runs, quantum, p, at, phase, pattern, received)
+                )
+                at = advance(
+                    runs,
+                    quantum,
+                    p,
+                    at,
+                    (r + 1) * piece // rounds - r * piece // rounds,
+                )
             told = at - 1
             if replied > at:
                 at = told = next_running(runs, quantum, p, replied)
@@ -137,7 +151,14 @@ def msg(
 
 
 def deliver(
-    runs: Box, quantum: int, q: int, now: int, cost: int, at: Box, owed: Box, received: Box
+    runs: Box,
+    quantum: int,
+    q: int,
+    now: int,
+    cost: int,
+    at: Box,
+    owed: Box,
+    received: Box,
 ) -> None:
     """A message reaches *q* at *now*: one that is absent has *cost* instructions more to do."""
     note(received, quantum, q, now)
@@ -148,19 +169,31 @@ def deliver(
             owed[q] += cost
 
 
-def note_progress(runs: Box, quantum: int, p: int, since: int, until: int, progress: Box) -> None:
+def note_progress(
+    runs: Box, quantum: int, p: int, since: int, until: int, progress: Box
+) -> None:
     """Add what *p*, busy from *since* to *until*, runs in each slot."""
     slot = since // quantum
     while slot < progress.shape[0] and slot * quantum < until:
         if runs[slot, p]:
-            progress[slot, p] += min(until, (slot + 1) * quantum) - max(since, slot * quantum)
+            progress[slot, p] += min(until, (slot + 1) * quantum) - max(
+                since, slot * quantum
+            )
         slot += 1
 
 
 def program(
-    runs: Box, quantum: int, ends: Box, sends: Box, targets: Box, blocking: bool, cost: int,
-    state: Box, received: Box, progress: Box,
-) -> int:  # fmt: skip
+    runs: Box,
+    quantum: int,
+    ends: Box,
+    sends: Box,
+    targets: Box,
+    blocking: bool,
+    cost: int,
+    state: Box,
+    received: Box,
+    progress: Box,
+) -> int:
     """Intervals of work up to ``ends[k, p]``, each with a barrier at its end, and messages between.
 
     Work done is counted from the start of the run; at each of ``sends[p]`` process p sends a message to
@@ -177,9 +210,13 @@ def program(
         while waiting < processors:
             p = -1
             for q in range(processors):
-                if at[q] < 0:  # at work from since[q] on, until its next message or the barrier
+                if (
+                    at[q] < 0
+                ):  # at work from since[q] on, until its next message or the barrier
                     goal = min(sends[q, sent[q]], ends[k, q])
-                    at[q] = advance(runs, quantum, q, since[q], goal - done[q] + owed[q])
+                    at[q] = advance(
+                        runs, quantum, q, since[q], goal - done[q] + owed[q]
+                    )
                     done[q], owed[q] = goal, 0
                 if since[q] >= 0 and (p < 0 or at[q] < at[p]):
                     p = q

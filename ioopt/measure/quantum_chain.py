@@ -66,7 +66,9 @@ def surface(
             "the chain needs a random burst; with burst_shape null use engine=event"
         )
     try:
-        law = _Law(on_seconds, off_seconds, burst_seconds, io_seconds, shape, donation, cells)
+        law = _Law(
+            on_seconds, off_seconds, burst_seconds, io_seconds, shape, donation, cells
+        )
         iteration = law.iteration_seconds()
         blocked_slot, all_blocked = law.blocked_seconds(iteration, processors)
     except np.linalg.LinAlgError:
@@ -79,7 +81,9 @@ def surface(
         response_seconds=iteration - io_seconds,
         useful=(off_seconds + all_blocked) / cycle,
     )
-    if not all(0 <= value <= LARGEST for value in (found.slowdown, found.response_seconds)):
+    if not all(
+        0 <= value <= LARGEST for value in (found.slowdown, found.response_seconds)
+    ):
         raise InstanceError(
             f"quanta of {on_seconds:g} and {off_seconds:g} s with bursts of {burst_seconds:g} s and "
             f"I/O of {io_seconds:g} s are too far apart to compute with"
@@ -144,7 +148,9 @@ class _Law:
         longest = scale * (shape + 12.0 * math.sqrt(shape) + 40.0)
         turns = math.ceil(longest / self.on) + 1
         what = f"bursts of {self.burst:g} s in slots of {self.on:g} s"
-        require_numbers(12.5 * turns * self.cells, what, "use longer slots or shorter bursts")
+        require_numbers(
+            12.5 * turns * self.cells, what, "use longer slots or shorter bursts"
+        )
         x = np.arange(-1, turns * self.cells + 1) * self.width
         z = np.maximum(x, 0.0) / scale
         cdf = gammainc(shape, z)
@@ -156,7 +162,9 @@ class _Law:
     def _cumulative(self, times: Array) -> Array:
         """Rows that, applied to the mass, give G at *times*; shape (times, cells)."""
         turns, phase = np.divmod(times, self.cycle)
-        inside = np.clip(phase[:, None] / self.width - np.arange(self.cells)[None, :], 0.0, 1.0)
+        inside = np.clip(
+            phase[:, None] / self.width - np.arange(self.cells)[None, :], 0.0, 1.0
+        )
         rows: Array = inside + turns[:, None]
         return rows
 
@@ -165,7 +173,9 @@ class _Law:
         to_start = np.diff(self._cumulative(self.edges - self.io), axis=0)
         waits = 1.0 - to_start.sum(axis=0)
         spectrum = np.fft.rfft(from_cell)[:, None] * np.fft.rfft(to_start, axis=0)
-        step = np.fft.irfft(spectrum, n=self.cells, axis=0) + np.outer(from_start, waits)
+        step = np.fft.irfft(spectrum, n=self.cells, axis=0) + np.outer(
+            from_start, waits
+        )
         system = np.eye(self.cells) - step
         system[-1, :] = 1.0
         right = np.zeros(self.cells)
@@ -177,7 +187,9 @@ class _Law:
         """Mean wall time from request to request: burst, slots missed in it, I/O, wait for a slot."""
         middle = (self.edges[:-1] + self.edges[1:]) / 2
         crossed = (self.start @ middle + self.burst - self.mass @ middle) / self.on
-        return float(self.burst + self.off * crossed + self.io + self.mass @ self._waits())
+        return float(
+            self.burst + self.off * crossed + self.io + self.mass @ self._waits()
+        )
 
     def _waits(self) -> Array:
         """Mean wait of an I/O that started in each cell, from its completion to the next burst."""
@@ -246,9 +258,13 @@ class Surface:
                 "add it, or leave the surface out to use the stationary chain"
             )
         found = surface(
-            round(on_seconds, _DIGITS), round(off_seconds, _DIGITS), io.burst_seconds,
-            io.io_seconds, shape=io.burst_shape, processors=self.processors,
-        )  # fmt: skip
+            round(on_seconds, _DIGITS),
+            round(off_seconds, _DIGITS),
+            io.burst_seconds,
+            io.io_seconds,
+            shape=io.burst_shape,
+            processors=self.processors,
+        )
         return Response(found.slowdown, found.beta, found.fragmentation)
 
     def waste(self, io: IoBehaviour, on_seconds: float, off_seconds: float) -> float:

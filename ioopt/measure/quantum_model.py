@@ -25,7 +25,9 @@ from ioopt.problems.flexgang.quantum_model import (
 Integers = NDArray[np.int64]
 WARM_UP_SHARE = 0.1
 """Part of the horizon that is not measured."""
-REMEDY = "give a shorter horizon_seconds, fewer processors or quanta nearer to the bursts"
+REMEDY = (
+    "give a shorter horizon_seconds, fewer processors or quanta nearer to the bursts"
+)
 NUMBERS_PER_BURST = 25.2
 """Most that is held at once for a burst (while instants are sorted), as tracemalloc counts it."""
 
@@ -43,7 +45,9 @@ def simulate_point(
     io, cycle = nanoseconds(problem.io_seconds), qi + qc
     cycles = max(1, round(problem.horizon(point) * NANOSECONDS / cycle))
     begin, end = max(1, int(cycles * WARM_UP_SHARE)) * cycle, (cycles + 1) * cycle
-    iteration = problem.slowdown_bound(point) * (problem.burst_seconds + problem.io_seconds)
+    iteration = problem.slowdown_bound(point) * (
+        problem.burst_seconds + problem.io_seconds
+    )
     count = int(end / NANOSECONDS / iteration) + 16  # rather more than a process makes
     while True:
         _require_room(problem, point, count, end)
@@ -55,7 +59,9 @@ def simulate_point(
     return _measure(problem, point, bursts, ready, request, (begin, end))
 
 
-def walk(bursts: Integers, qi: int, qc: int, io: int, returns: bool) -> tuple[Integers, Integers]:
+def walk(
+    bursts: Integers, qi: int, qc: int, io: int, returns: bool
+) -> tuple[Integers, Integers]:
     """When each iteration of each process is ready and when it makes its request, in nanoseconds.
 
     *bursts* and both answers have shape (processes, iterations). A burst that ends exactly at a
@@ -68,7 +74,9 @@ def walk(bursts: Integers, qi: int, qc: int, io: int, returns: bool) -> tuple[In
     for k, burst in enumerate(bursts.T):
         ready[:, k] = now
         phase = now % cycle
-        phase = np.where(phase > last, phase - cycle, phase)  # below 0: so long until the slot
+        phase = np.where(
+            phase > last, phase - cycle, phase
+        )  # below 0: so long until the slot
         start = phase.clip(min=0)
         now += start - phase + burst + (start + burst - 1) // qi * qc
         request[:, k] = now
@@ -76,26 +84,38 @@ def walk(bursts: Integers, qi: int, qc: int, io: int, returns: bool) -> tuple[In
     return ready, request
 
 
-def _require_room(problem: QuantumModelProblem, point: QuantumPoint, count: int, end: int) -> None:
+def _require_room(
+    problem: QuantumModelProblem, point: QuantumPoint, count: int, end: int
+) -> None:
     """InstanceError when the bursts take too much memory, or times leave 64 bits of nanoseconds."""
     where = f"the point qi {point.qi_seconds:g} s, qc {point.qc_seconds:g} s"
     bursts = float(count) * problem.processors
     require_numbers(NUMBERS_PER_BURST * bursts, f"simulating {where}", REMEDY)
     longest = 60.0 * problem.burst_seconds * NANOSECONDS  # no draw of 2e6 comes near
-    waits = (1.0 + longest / nanoseconds(point.qi_seconds)) * nanoseconds(point.qc_seconds)
+    waits = (1.0 + longest / nanoseconds(point.qi_seconds)) * nanoseconds(
+        point.qc_seconds
+    )
     if 2.0 * end + longest + waits + problem.io_seconds * NANOSECONDS > 2.0**62:
-        raise InstanceError(f"{where}: its times are too long for whole nanoseconds; {REMEDY}")
+        raise InstanceError(
+            f"{where}: its times are too long for whole nanoseconds; {REMEDY}"
+        )
 
 
 def draw_bursts(problem: QuantumModelProblem, count: int, seed: int) -> Integers:
     """Bursts in nanoseconds, shape (processes, *count*), one random stream a process."""
-    require_numbers(NUMBERS_PER_BURST * count * problem.processors, "drawing the bursts", REMEDY)
+    require_numbers(
+        NUMBERS_PER_BURST * count * problem.processors, "drawing the bursts", REMEDY
+    )
     mean = problem.burst_seconds * NANOSECONDS
     shape = problem.burst_shape
     if shape is None:
-        return np.full((problem.processors, count), nanoseconds(problem.burst_seconds), np.int64)
+        return np.full(
+            (problem.processors, count), nanoseconds(problem.burst_seconds), np.int64
+        )
     streams = np.random.SeedSequence(seed).spawn(problem.processors)
-    drawn = np.array([np.random.default_rng(s).gamma(shape, mean / shape, count) for s in streams])
+    drawn = np.array(
+        [np.random.default_rng(s).gamma(shape, mean / shape, count) for s in streams]
+    )
     return np.maximum(1, np.rint(drawn)).astype(np.int64)
 
 
@@ -132,7 +152,8 @@ def _measure(
     return TwoJobMeasures(
         slowdown=iteration / (io + problem.burst_seconds * NANOSECONDS),
         beta=used / iteration,
-        fragmentation=float(given.sum()) / (problem.processors * span) - together / span,
+        fragmentation=float(given.sum()) / (problem.processors * span)
+        - together / span,
         response_seconds=response / NANOSECONDS,
         useful=(whole_cycles * qc + together) / span,
     )

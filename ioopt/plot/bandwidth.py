@@ -6,7 +6,15 @@ from typing import Any
 import numpy as np
 
 from ioopt.errors import UsageError
-from ioopt.plot.layout import NARROW, finish, headline, label_axis, new_axes, shortened, unit_for
+from ioopt.plot.layout import (
+    NARROW,
+    finish,
+    headline,
+    label_axis,
+    new_axes,
+    shortened,
+    unit_for,
+)
 from ioopt.plot.palette import BOUND, HUES, OTHERS
 from ioopt.problems.base import Json
 from ioopt.result import Result
@@ -38,8 +46,12 @@ def rates_by_job(schedule: Mapping[str, Any]) -> Spans:
         # What a job writes to a burst buffer comes to the storage in its streams.
         for record in job["streams"] if job.get("buffered") else job["io"]:
             if "rates" not in record:
-                raise UsageError("the result holds no rates; solve again with --set rates=yes")
-            spans.setdefault(str(job["id"]), []).extend(tuple(span) for span in record["rates"])
+                raise UsageError(
+                    "the result holds no rates; solve again with --set rates=yes"
+                )
+            spans.setdefault(str(job["id"]), []).extend(
+                tuple(span) for span in record["rates"]
+            )
     moved = {
         name: sum((until - since) * rate for since, until, rate in items)
         for name, items in spans.items()
@@ -58,7 +70,9 @@ def plot_bandwidth(
     """
     axes = new_axes(9, 4) if axes is None else axes
     axes.set_ylim(0, 1)
-    edges = np.unique([time for items in spans.values() for span in items for time in span[:2]])
+    edges = np.unique(
+        [time for items in spans.values() for span in items for time in span[:2]]
+    )
     width = None
     if len(edges) > MOST_STEPS:
         first, last = edges[0], edges[-1]
@@ -66,26 +80,42 @@ def plot_bandwidth(
         width = next((length for length in LENGTHS if length >= finest > 0.5), finest)
         edges = first + width * np.arange(np.ceil((last - first) / width) + 1)
     slice_ = quantity("seconds", float(width or 0.0))
-    layers = [(name, colour, mean_rates(items, edges)) for name, colour, items in _layers(spans)]
-    totals = sum((heights for _, _, heights in layers), np.zeros(max(0, len(edges) - 1)))
+    layers = [
+        (name, colour, mean_rates(items, edges))
+        for name, colour, items in _layers(spans)
+    ]
+    totals = sum(
+        (heights for _, _, heights in layers), np.zeros(max(0, len(edges) - 1))
+    )
     peak = max([limit or 0.0, *totals])
     time = unit_for("seconds", edges[-1] if len(edges) else 0.0)
     rate = unit_for("rate_bytes_per_second", peak)
     below = np.zeros_like(totals)
     for name, colour, heights in layers:
         axes.stairs(
-            (below + heights) / rate.size, edges / time.size, baseline=below / rate.size,
-            fill=True, color=colour, label=name, linewidth=0,
-        )  # fmt: skip
+            (below + heights) / rate.size,
+            edges / time.size,
+            baseline=below / rate.size,
+            fill=True,
+            color=colour,
+            label=name,
+            linewidth=0,
+        )
         below = below + heights
     if width is not None:
         every = [span for items in spans.values() for span in items]
         axes.stairs(
-            _highest(every, edges) / rate.size, edges / time.size, baseline=None,
-            color=OTHERS, lw=0.7, label=f"highest in {slice_}",
-        )  # fmt: skip
+            _highest(every, edges) / rate.size,
+            edges / time.size,
+            baseline=None,
+            color=OTHERS,
+            lw=0.7,
+            label=f"highest in {slice_}",
+        )
     if limit is not None:
-        axes.axhline(limit / rate.size, color=BOUND, linestyle="--", lw=1, label="storage limit")
+        axes.axhline(
+            limit / rate.size, color=BOUND, linestyle="--", lw=1, label="storage limit"
+        )
     axes.set_ylim(0, 1.06 * peak / rate.size or 1)
     if len(edges):
         axes.set_xlim(min(0.0, edges[0]) / time.size, edges[-1] * 1.01 / time.size or 1)
@@ -95,7 +125,9 @@ def plot_bandwidth(
     return finish(axes, title, legend="job")
 
 
-def plot_traffic(options: Mapping[str, Json], limit: float, slice_seconds: float) -> Any:
+def plot_traffic(
+    options: Mapping[str, Json], limit: float, slice_seconds: float
+) -> Any:
     """Draw a panel an option: stacked mean rates of classes of jobs, and the storage's *limit*.
 
     The mean rates are of slices of time, from the first on; returns the last axes.
@@ -119,7 +151,9 @@ def _layers(spans: Spans) -> list[tuple[str, str, list[Span]]]:
     """(name, colour, spans) of the bands, the largest first and lowest."""
     split = NAMED_JOBS if len(spans) > len(HUES) else len(spans)
     named = list(spans.items())[:split]
-    bands = [(shortened(name, 24), hue, items) for (name, items), hue in zip(named, HUES)]
+    bands = [
+        (shortened(name, 24), hue, items) for (name, items), hue in zip(named, HUES)
+    ]
     rest = [span for items in list(spans.values())[split:] for span in items]
     return [*bands, (f"{len(spans) - split} others", OTHERS, rest)] if rest else bands
 
@@ -154,6 +188,8 @@ def _highest(spans: Sequence[Span], edges: Any) -> Any:
 def plot_batch_io(result: Result, axes: Any = None) -> Any:
     """Bandwidth over time of a batch I/O result, by job; returns the axes."""
     if not result.schedule:
-        raise UsageError("the result holds no schedule to draw; run `ioopt simulate` on its plan")
+        raise UsageError(
+            "the result holds no schedule to draw; run `ioopt simulate` on its plan"
+        )
     limit = result.schedule.get("storage_bytes_per_second")
     return plot_bandwidth(rates_by_job(result.schedule), axes, headline(result), limit)

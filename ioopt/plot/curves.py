@@ -51,12 +51,18 @@ def plot_sweep(
             for value, length in zip(mean, error)
         ]
         drawn_line = axes.errorbar(
-            [x / across.size for x in at], [y / up.size for y in mean],
+            [x / across.size for x in at],
+            [y / up.size for y in mean],
             yerr=[[x / up.size for x in below], [x / up.size for x in error]],
-            capsize=2, lw=1.2, label=shortened(name, 40), **series(number),
-        )  # fmt: skip
+            capsize=2,
+            lw=1.2,
+            label=shortened(name, 40),
+            **series(number),
+        )
         beside = ScaledTranslation(  # intervals of several solvers at one setting lie side by side
-            (number - (len(lines) - 1) / 2) * BESIDE / 72, 0, axes.figure.dpi_scale_trans
+            (number - (len(lines) - 1) / 2) * BESIDE / 72,
+            0,
+            axes.figure.dpi_scale_trans,
         )
         for artist in drawn_line.get_children():  # after the limits have seen the data
             artist.set_transform(axes.transData + beside)
@@ -64,9 +70,12 @@ def plot_sweep(
         at, value = zip(*spots)
         style = {"facecolors": "none", "edgecolors": "black", "zorder": 5}
         axes.scatter(
-            [x / across.size for x in at], [y / up.size for y in value], label=name,
-            marker="Dsv^"[number % 4], **style,
-        )  # fmt: skip
+            [x / across.size for x in at],
+            [y / up.size for y in value],
+            label=name,
+            marker="Dsv^"[number % 4],
+            **style,
+        )
     _ticks(axes, sorted({point[0] / across.size for point in drawn}))
     label_axis(axes.xaxis, label.replace("_", " "), "count")
     label_axis(axes.yaxis, title_of(metric), up.name)
@@ -93,7 +102,10 @@ def _ticks(axes: Any, values: Sequence[float]) -> None:
 
 
 def plot_curve(
-    fractions: Sequence[float], lines: Mapping[str, Sequence[Json]], measure: str, worth: float
+    fractions: Sequence[float],
+    lines: Mapping[str, Sequence[Json]],
+    measure: str,
+    worth: float,
 ) -> Any:
     """Draw figures (``value``, ``low``, ``high``) against the I/O fraction; returns the axes.
 
@@ -102,7 +114,13 @@ def plot_curve(
     axes = new_axes(NARROW, 3.4)
     at = [100 * fraction for fraction in fractions]
     for number, (name, figures) in enumerate(lines.items()):
-        axes.plot(at, [100 * row["value"] for row in figures], lw=1.2, label=name, **series(number))
+        axes.plot(
+            at,
+            [100 * row["value"] for row in figures],
+            lw=1.2,
+            label=name,
+            **series(number),
+        )
         low, high = (
             [100 * (row["value"] if row[end] is None else row[end]) for row in figures]
             for end in ("low", "high")

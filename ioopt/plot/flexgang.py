@@ -38,17 +38,31 @@ def plot_flexible_gang(result: Result) -> Any:
     axes.set_facecolor(IDLE)
     for kind in sorted({cell["kind"] for cell in rows}):
         corners = [
-            (*cell["columns"], cell["start_seconds"] / unit.size,
-             (cell["end_seconds"] - cell["start_seconds"]) / unit.size)
-            for cell in rows if cell["kind"] == kind
-        ]  # fmt: skip
+            (
+                *cell["columns"],
+                cell["start_seconds"] / unit.size,
+                (cell["end_seconds"] - cell["start_seconds"]) / unit.size,
+            )
+            for cell in rows
+            if cell["kind"] == kind
+        ]
         rectangles(axes, corners, role(kind)[1], "white")
     for window in schedule["windows"]:
-        start, end = window["start_seconds"] / unit.size, window["end_seconds"] / unit.size
+        start, end = (
+            window["start_seconds"] / unit.size,
+            window["end_seconds"] / unit.size,
+        )
         axes.bar(
-            columns / 2, end - start, columns, start, color="white", edgecolor=IO, hatch="//",
-            linewidth=0.5, zorder=0.5,
-        )  # fmt: skip
+            columns / 2,
+            end - start,
+            columns,
+            start,
+            color="white",
+            edgecolor=IO,
+            hatch="//",
+            linewidth=0.5,
+            zorder=0.5,
+        )
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set_xlabel("column of processors (number)")
     label_axis(axes.yaxis, "time in the frame", unit.name)
@@ -56,14 +70,18 @@ def plot_flexible_gang(result: Result) -> Any:
         Patch(facecolor=role(kind)[1], label=f"{role(kind)[0]}, strict")
         for kind in ("compute", "io")
     ]
-    window_box = Patch(facecolor="white", edgecolor=IO, hatch="//", label="loose window for I/O")
+    window_box = Patch(
+        facecolor="white", edgecolor=IO, hatch="//", label="loose window for I/O"
+    )
     finish(
         axes,
         headline(result, "one frame"),
         [*handles, window_box, Patch(facecolor=IDLE, label="idle")],
     )
     name_boxes(axes, _cells(rows, unit.size))
-    for text in name_boxes(axes, _windows(schedule, unit.size)):  # readable upon the hatching
+    for text in name_boxes(
+        axes, _windows(schedule, unit.size)
+    ):  # readable upon the hatching
         text.set_bbox({"facecolor": "white", "edgecolor": "none", "pad": 1.0})
     return axes
 
@@ -72,7 +90,9 @@ def _cells(rows: Iterable[Mapping[str, Any]], size: float) -> Iterator[Box]:
     for cell in rows:
         (first, last), start = cell["columns"], cell["start_seconds"] / size
         height = cell["end_seconds"] / size - start
-        yield Box(first, start, last - first, height, cell["job"], role(cell["kind"])[1])
+        yield Box(
+            first, start, last - first, height, cell["job"], role(cell["kind"])[1]
+        )
 
 
 def _windows(schedule: Mapping[str, Any], size: float) -> Iterator[Box]:
@@ -86,7 +106,9 @@ def _windows(schedule: Mapping[str, Any], size: float) -> Iterator[Box]:
         )
         for column in range(columns)
     ]
-    edges = [k for k in range(columns + 1) if k in (0, columns) or loose[k] != loose[k - 1]]
+    edges = [
+        k for k in range(columns + 1) if k in (0, columns) or loose[k] != loose[k - 1]
+    ]
     for window in schedule["windows"]:
         start = window["start_seconds"] / size
         height = window["end_seconds"] / size - start
@@ -100,14 +122,23 @@ def plot_quantum_selection(result: Result) -> Any:
     """The slots of one cycle, a row a job, I/O jobs labelled with their slowdown; returns the axes."""
     schedule = result.schedule or {}
     slots = [
-        Interval(slot["start_seconds"], slot["end_seconds"], slot["job"], slot["kind"], slot["job"])
+        Interval(
+            slot["start_seconds"],
+            slot["end_seconds"],
+            slot["job"],
+            slot["kind"],
+            slot["job"],
+        )
         for slot in schedule["slots"]
     ]
     timeline, title = Timeline.of(slots), headline(result, "one cycle")
-    axes = plot_timeline(timeline, title=title, rows="job", until=schedule["cycle_seconds"])
+    axes = plot_timeline(
+        timeline, title=title, rows="job", until=schedule["cycle_seconds"]
+    )
     slowdown = result.metrics.get("slowdown", {})
     labels = [
-        shortened(name, 24) + (f"\nslowdown {slowdown[name]:.2f}" if name in slowdown else "")
+        shortened(name, 24)
+        + (f"\nslowdown {slowdown[name]:.2f}" if name in slowdown else "")
         for name in timeline.resources[: len(axes.get_yticks())]
     ]
     axes.set_yticks(axes.get_yticks(), labels)

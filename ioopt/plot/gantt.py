@@ -25,10 +25,14 @@ MOST_NODES = 8
 """Nodes with a line each; of more, the fullest."""
 
 
-def plot_live_bytes(disks: Mapping[str, Mapping[str, Any]], until: float, axes: Any) -> Any:
+def plot_live_bytes(
+    disks: Mapping[str, Mapping[str, Any]], until: float, axes: Any
+) -> Any:
     """Draw ``schedule.disks``: live bytes a node, up to *until* seconds, limits dotted; returns *axes*."""
     time = unit_for("seconds", until)
-    limits = sorted({disk["bytes"] for disk in disks.values() if disk["bytes"] is not None})
+    limits = sorted(
+        {disk["bytes"] for disk in disks.values() if disk["bytes"] is not None}
+    )
     peak = max((step[1] for disk in disks.values() for step in disk["live"]), default=0)
     unit = unit_for("bytes", max([peak, *limits]))
     lines = {name: disk["live"] for name, disk in disks.items()}
@@ -41,9 +45,13 @@ def plot_live_bytes(disks: Mapping[str, Mapping[str, Any]], until: float, axes: 
         times = [0.0, *(at / time.size for at, _ in steps), until / time.size]
         values = [0.0, *(value / unit.size for _, value in steps)]
         axes.step(
-            times, [*values, values[-1]], where="post", label=name, lw=1.1,
+            times,
+            [*values, values[-1]],
+            where="post",
+            label=name,
+            lw=1.1,
             **series(number, marker=False),
-        )  # fmt: skip
+        )
     for number, limit in enumerate(limits):
         axes.axhline(limit / unit.size, label=None if number else "disk", **LIMIT)
     axes.set_ylim(0, None)
@@ -96,13 +104,16 @@ def plot_timeline(
         marks = []
     _draw_marks(axes, marks, row_of, unit)
     size = "medium" if len(names) <= 12 else "small" if len(names) <= 30 else 6
-    axes.set_yticks(range(len(names)), [shortened(name, 24) for name in names], fontsize=size)
+    axes.set_yticks(
+        range(len(names)), [shortened(name, 24) for name in names], fontsize=size
+    )
     axes.set_ylabel(rows)
     label_axis(axes.xaxis, "time", unit.name)
     kinds = {item.kind for item in [*shown, *marks]}
     if critical := [item for item in shown if item.info.get("critical")]:
         corners = [
-            (item.start / unit.size, item.end / unit.size, *place(item)) for item in critical
+            (item.start / unit.size, item.end / unit.size, *place(item))
+            for item in critical
         ]
         rectangles(axes, corners, "none", BLACK, width=1.4)
         kinds.add("critical")
@@ -138,7 +149,9 @@ class _Rows:
         first, last = item.info.get("core"), _last_core(item)
         if first is None:
             return row + low + self._staging, lane * self._lanes
-        return row + low + self._staging + lane * int(first), lane * (last - int(first) + 1)
+        return row + low + self._staging + lane * int(first), lane * (
+            last - int(first) + 1
+        )
 
 
 def _last_core(item: Interval) -> int:
@@ -157,7 +170,8 @@ def _draw_spans(axes: Any, shown: Sequence[Interval], place: _Rows, unit: Unit) 
         colour = role(kind)[1]
         # Neighbours are told apart by white edges, what is too narrow for these stays visible.
         edges: Any = [
-            "white" if end - start > 0.008 * width else colour for start, end, *_ in corners
+            "white" if end - start > 0.008 * width else colour
+            for start, end, *_ in corners
         ]
         if len(shown) > MOST_SPANS:
             edges = "none"
@@ -179,16 +193,23 @@ def rectangles(
     left, right, low, height = np.array(corners, dtype=float).T
     high = low + height
     vertices: Any = np.stack(
-        [np.stack(pair, axis=1) for pair in ((left, low), (left, high), (right, high), (right, low))],
+        [
+            np.stack(pair, axis=1)
+            for pair in ((left, low), (left, high), (right, high), (right, low))
+        ],
         axis=1,
-    )  # fmt: skip
+    )
     axes.add_collection(
         PolyCollection(
-            vertices, facecolor=colour, edgecolor=edges, linewidth=width, alpha=alpha,
+            vertices,
+            facecolor=colour,
+            edgecolor=edges,
+            linewidth=width,
+            alpha=alpha,
             rasterized=len(corners) > MOST_SPANS,
         ),
         autolim=False,
-    )  # fmt: skip
+    )
 
 
 def _draw_marks(
@@ -212,9 +233,13 @@ def _boxes(shown: Sequence[Interval], place: _Rows, unit: Unit) -> Iterator[Box]
 def plot_replication(result: Result, axes: Any = None, until: float = 0.0) -> Any:
     """Gantt chart of a replication result by node; returns the axes."""
     if not result.schedule:
-        raise UsageError("the result holds no schedule to draw; run `ioopt simulate` on its plan")
+        raise UsageError(
+            "the result holds no schedule to draw; run `ioopt simulate` on its plan"
+        )
     makespan = result.metrics.get("makespan_seconds")
-    more = "" if makespan is None else f"makespan {quantity('makespan_seconds', makespan)}"
+    more = (
+        "" if makespan is None else f"makespan {quantity('makespan_seconds', makespan)}"
+    )
     timeline = replication_timeline(result.schedule)
     disks = result.schedule.get("disks")
     if axes is None and disks:
@@ -232,8 +257,12 @@ def plot_replication(result: Result, axes: Any = None, until: float = 0.0) -> An
 def plot_jobs(result: Result, axes: Any = None, until: float = 0.0) -> Any:
     """Gantt chart of a batch I/O or gang result, the first 60 jobs by start; returns the axes."""
     if not result.schedule:
-        raise UsageError("the result holds no schedule to draw; run `ioopt simulate` on its plan")
-    jobs = sorted(result.schedule["jobs"], key=lambda job: (job["start_seconds"], str(job["id"])))
+        raise UsageError(
+            "the result holds no schedule to draw; run `ioopt simulate` on its plan"
+        )
+    jobs = sorted(
+        result.schedule["jobs"], key=lambda job: (job["start_seconds"], str(job["id"]))
+    )
     title = headline(result)
     if len(jobs) > MOST_ROWS:
         title += f", the first {MOST_ROWS} of {len(jobs)} jobs"

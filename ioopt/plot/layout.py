@@ -51,7 +51,9 @@ def label_axis(axis: Any, words: str, unit: str) -> None:
 
     axis.set_label_text(words if words.endswith(")") else f"{words} ({unit})")
     if isinstance(axis.get_major_formatter(), ScalarFormatter):
-        axis.get_major_formatter().set_useOffset(False)  # "+1e-9" beside an axis reads as a unit
+        axis.get_major_formatter().set_useOffset(
+            False
+        )  # "+1e-9" beside an axis reads as a unit
     low, high = axis.get_view_interval()
     for step in STEPS.get(unit, ()):
         if 2 <= abs(high - low) / step <= MOST_TICKS:
@@ -60,7 +62,10 @@ def label_axis(axis: Any, words: str, unit: str) -> None:
 
 
 def finish(
-    axes: Any, title: str = "", handles: Sequence[Any] | None = None, legend: str | None = None
+    axes: Any,
+    title: str = "",
+    handles: Sequence[Any] | None = None,
+    legend: str | None = None,
 ) -> Any:
     """Set the title and put the legend, with a heading, to the right of the data; returns the axes."""
     axes.set_title(title, fontsize="medium")
@@ -69,16 +74,26 @@ def finish(
     if found:
         options = {"handles": list(handles)} if handles is not None else {}
         axes.legend(
-            **options, loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0,
-            frameon=False, fontsize="small", title=legend,
+            **options,
+            loc="upper left",
+            bbox_to_anchor=(1.01, 1.0),
+            borderaxespad=0.0,
+            frameon=False,
+            fontsize="small",
+            title=legend,
             ncols=1 + (len(found) - 1) // TALLEST_LEGEND,
-        )  # fmt: skip
+        )
     return axes
 
 
 def legend_beside(figure: Any, handles: Sequence[Any]) -> None:
     """One legend for all panels of a figure, to their right."""
-    figure.legend(handles=list(handles), loc="outside right upper", frameon=False, fontsize="small")
+    figure.legend(
+        handles=list(handles),
+        loc="outside right upper",
+        frameon=False,
+        fontsize="small",
+    )
 
 
 def patches(kinds: Iterable[str]) -> list[Any]:
@@ -93,7 +108,9 @@ def patches(kinds: Iterable[str]) -> list[Any]:
 
 def headline(result: Result, more: str = "") -> str:
     """The title of a result's picture: instance, solver, and what else there is to say."""
-    return f"{shortened(result.instance, 48)}: {result.solver}" + (f", {more}" if more else "")
+    return f"{shortened(result.instance, 48)}: {result.solver}" + (
+        f", {more}" if more else ""
+    )
 
 
 def shortened(text: str, most: int) -> str:
@@ -139,8 +156,13 @@ def name_boxes(axes: Any, boxes: Iterable[Box], most: int = 200) -> list[Any]:
         middle = box.left + box.width / 2, box.low + box.height / 2
         written.append(
             axes.text(
-                *middle, box.text, ha="center", va="center", fontsize=size, color=ink(box.colour),
+                *middle,
+                box.text,
+                ha="center",
+                va="center",
+                fontsize=size,
+                color=ink(box.colour),
                 clip_on=True,
             )
-        )  # fmt: skip
+        )
     return written

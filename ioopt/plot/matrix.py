@@ -38,7 +38,9 @@ def plot_gang(result: Result) -> Any:
     return plot_matrix(jobs, title=headline(result, more))
 
 
-def fullest(updates: Iterable[Mapping[str, Any]]) -> tuple[float, list[Mapping[str, Any]]]:
+def fullest(
+    updates: Iterable[Mapping[str, Any]],
+) -> tuple[float, list[Mapping[str, Any]]]:
     """The first instant at which home instances fill most slots, and the jobs placed then."""
     places: dict[Any, Mapping[str, Any]] = {}
     best, seconds, jobs = -1, 0.0, []
@@ -72,7 +74,9 @@ def plot_matrix(jobs: Sequence[Mapping[str, Any]], title: str = "") -> Any:
     axes.set_yticks(range(0, shown, 1 + shown // 21))
     axes.set_xlabel("node (number)")
     rows = "row (time slice)"
-    axes.set_ylabel(rows if shown == height else f"{rows}, the first {shown} of {height}")
+    axes.set_ylabel(
+        rows if shown == height else f"{rows}, the first {shown} of {height}"
+    )
     kinds = [role("local"), role("remote start")]
     handles = [Patch(facecolor=colour, label=words) for words, colour in kinds]
     handles += [
@@ -122,7 +126,9 @@ def _draw(axes: Any, pieces: Sequence[Piece]) -> None:
         ]
         if corners:
             edge = "white" if len(pieces) <= MOST_PIECES else "none"
-            rectangles(axes, corners, role(_kind(local))[1], edge, 1.0 if home else REPLICA)
+            rectangles(
+                axes, corners, role(_kind(local))[1], edge, 1.0 if home else REPLICA
+            )
 
 
 def _runs(columns: Iterable[int]) -> Iterator[tuple[int, int]]:

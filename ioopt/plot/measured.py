@@ -31,13 +31,18 @@ def plot_quantum_model(found: QuantumMeasures, title: str = "") -> Any:
         else ("qc_seconds", "compute quantum qc (ms)", "qi_seconds", "qi")
     )
     handles = []
-    for number, value in enumerate(sorted({getattr(point, curve_name) for point in points})):
+    for number, value in enumerate(
+        sorted({getattr(point, curve_name) for point in points})
+    ):
         curve = sorted(
             (point for point in points if getattr(point, curve_name) == value),
             key=lambda point: float(getattr(point, x_name)),
         )
         x = [getattr(point, x_name) * MILLISECONDS for point in curve]
-        style = {**series(number), "label": f"{curve_label} = {value * MILLISECONDS:g} ms"}
+        style = {
+            **series(number),
+            "label": f"{curve_label} = {value * MILLISECONDS:g} ms",
+        }
         style["markevery"] = max(1, len(x) // 8)
         handles += left.plot(x, [point.slowdown for point in curve], **style)
         right.plot(x, [100 * point.fragmentation for point in curve], **style)
@@ -69,8 +74,12 @@ def plot_perturbation(found: PerturbationSlopes, title: str = "") -> Any:
     items = found.applications
     columns = min(COLUMNS, len(items))
     rows = math.ceil(len(items) / columns)
-    figure = Figure(figsize=(1.6 + 2.7 * columns, 0.9 + 2.4 * rows), layout="constrained")
-    panels = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True).ravel()
+    figure = Figure(
+        figsize=(1.6 + 2.7 * columns, 0.9 + 2.4 * rows), layout="constrained"
+    )
+    panels = figure.subplots(
+        rows, columns, squeeze=False, sharex=True, sharey=True
+    ).ravel()
     for item, axes in zip(items, panels):
         curves: dict[str, tuple[tuple[int, float], ...]] = {
             name: item.curves.get(name, ((0, 0.0), (1, slope)))
@@ -85,17 +94,23 @@ def plot_perturbation(found: PerturbationSlopes, title: str = "") -> Any:
         panels[place - columns].set_xlabel(axes.get_xlabel() or "perturbations (count)")
     figure.suptitle(title, fontsize="medium")
     handles = panels[0].get_legend_handles_labels()[0]
-    legend_beside(figure, sorted(handles, key=lambda line: line.get_label() not in ENVIRONMENTS))
+    legend_beside(
+        figure, sorted(handles, key=lambda line: line.get_label() not in ENVIRONMENTS)
+    )
     return panels[0]
 
 
-def _panel(axes: Any, curves: Mapping[str, Sequence[tuple[int, float]]], processors: int) -> None:
+def _panel(
+    axes: Any, curves: Mapping[str, Sequence[tuple[int, float]]], processors: int
+) -> None:
     """Draw (perturbations, change in quanta) by environment.
 
     With the dotted reference lines of the paper: of P *processors* all, 1/P, none and -1/P of the
     time taken or given.
     """
-    furthest = max((count for points in curves.values() for count, _ in points), default=0)
+    furthest = max(
+        (count for points in curves.values() for count, _ in points), default=0
+    )
     for slope in (1.0, 0.0, 1 / processors, -1 / processors):
         axes.plot([0, furthest], [0, slope * furthest], ":", color=OTHERS, lw=0.9)
     axes.lines[-1].set_label(f"slopes 1, 1/{processors}, 0, -1/{processors}")
@@ -126,7 +141,9 @@ def plot_message_counts(found: GangednessVerdicts, title: str = "") -> Any:
     drawn, shown = [0.02, 1.0], set()
     for place, verdict in enumerate(item.verdict for item in items):
         if verdict.threshold:
-            axes.vlines(verdict.threshold, place - 0.4, place + 0.4, BOUND, "dashed", lw=0.8)
+            axes.vlines(
+                verdict.threshold, place - 0.4, place + 0.4, BOUND, "dashed", lw=0.8
+            )
         if not verdict.ratio:
             continue
         colour, marker = VERDICTS[verdict.gangedness]
@@ -138,7 +155,14 @@ def plot_message_counts(found: GangednessVerdicts, title: str = "") -> Any:
             axes.hlines(place, max(verdict.low, TICKS[0] / 100), verdict.high, colour)
             drawn += [end for end in (verdict.low, verdict.high) if end > 0]
     handles = [
-        Line2D([], [], color=colour, marker=marker, ls="none", label=f"{name}, 90 % interval")
+        Line2D(
+            [],
+            [],
+            color=colour,
+            marker=marker,
+            ls="none",
+            label=f"{name}, 90 % interval",
+        )
         for name, (colour, marker) in VERDICTS.items()
         if name in shown
     ]
@@ -148,7 +172,9 @@ def plot_message_counts(found: GangednessVerdicts, title: str = "") -> Any:
     axes.set_xlim(min(drawn) / 1.3, max(drawn) * 1.3)
     axes.minorticks_off()
     names = [f"{shortened(item.id, 24)} ({item.verdict.gangedness})" for item in items]
-    axes.set_yticks(range(len(items)), names, fontsize="medium" if len(items) <= 30 else 6)
+    axes.set_yticks(
+        range(len(items)), names, fontsize="medium" if len(items) <= 30 else 6
+    )
     axes.invert_yaxis()
     axes.set_ylabel("application (gangedness)")
     axes.set_xlabel("messages in disturbed quanta / messages in gang quanta (factor)")

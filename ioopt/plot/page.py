@@ -72,7 +72,10 @@ def page(title: str, body: str) -> str:
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """A table that scrolls by itself where the screen is too narrow for it."""
-    words = [bool(rows) and all(_of_text(row[k]) for row in rows) for k in range(len(headers))]
+    words = [
+        bool(rows) and all(_of_text(row[k]) for row in rows)
+        for k in range(len(headers))
+    ]
     head = "".join(
         f"<th{' class=t' * of_text}>{html.escape(name)}</th>"
         for name, of_text in zip(headers, words)
@@ -91,6 +94,4 @@ def _cell(value: object) -> str:
 
 def figure(axes: Any, caption: str) -> str:
     """The figure of *axes* inside the page, with words under it."""
-    return (
-        f"<figure>{svg_text(axes.figure)}<figcaption>{html.escape(caption)}</figcaption></figure>"
-    )
+    return f"<figure>{svg_text(axes.figure)}<figcaption>{html.escape(caption)}</figcaption></figure>"

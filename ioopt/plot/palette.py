@@ -52,7 +52,10 @@ def role(kind: str) -> tuple[str, str]:
 def series(number: int, marker: bool = True) -> dict[str, Any]:
     """Colour, dashes and marker of line *number*: 28 lines that differ."""
     turn, place = divmod(number, len(HUES))
-    style: dict[str, Any] = {"color": HUES[place], "linestyle": DASHES[turn % len(DASHES)]}
+    style: dict[str, Any] = {
+        "color": HUES[place],
+        "linestyle": DASHES[turn % len(DASHES)],
+    }
     if marker:
         style |= {"marker": MARKERS[(place + turn) % len(MARKERS)], "markersize": 4}
     return style
@@ -66,9 +69,15 @@ def ink(colour: str) -> str:
     """
     red, green, blue = (_linear(int(colour[k : k + 2], 16) / 255) for k in (1, 3, 5))
     luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue
-    return "white" if 1.05 / (luminance + 0.05) >= (luminance + 0.05) / 0.05 else "black"
+    return (
+        "white" if 1.05 / (luminance + 0.05) >= (luminance + 0.05) / 0.05 else "black"
+    )
 
 
 def _linear(channel: float) -> float:
     """A channel of sRGB as light (WCAG 2, definition of relative luminance)."""
-    return channel / 12.92 if channel <= 0.04045 else float(((channel + 0.055) / 1.055) ** 2.4)
+    return (
+        channel / 12.92
+        if channel <= 0.04045
+        else float(((channel + 0.055) / 1.055) ** 2.4)
+    )

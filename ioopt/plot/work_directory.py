@@ -15,7 +15,9 @@ def plot_use(result: Result) -> Any:
     """Bytes inside, stacked by stage, against the quota; below the tasks, each in a row of its own."""
     schedule = result.schedule or {}
     stages, tasks = schedule["stages"], schedule["tasks"]
-    colours = {name: HUES[at % len(HUES)] for at, name in enumerate(stages) if name != "others"}
+    colours = {
+        name: HUES[at % len(HUES)] for at, name in enumerate(stages) if name != "others"
+    }
     last = max((task["end_seconds"] for task in tasks), default=0.0)
     quota = schedule["quota_bytes"]
     time = unit_for("seconds", last)
@@ -25,9 +27,12 @@ def plot_use(result: Result) -> Any:
     instants = sorted({row[0] for rows in stages.values() for row in rows} | {last})
     levels = [_at(rows, instants) for rows in stages.values()]
     axes.stackplot(
-        [at / time.size for at in instants], [[y / size.size for y in row] for row in levels],
-        labels=list(stages), colors=[colours.get(name, OTHERS) for name in stages], step="post",
-    )  # fmt: skip
+        [at / time.size for at in instants],
+        [[y / size.size for y in row] for row in levels],
+        labels=list(stages),
+        colors=[colours.get(name, OTHERS) for name in stages],
+        step="post",
+    )
     if quota is not None:
         axes.axhline(quota / size.size, label="quota", **LIMIT)
     free: list[tuple[float, int]] = []
@@ -37,7 +42,9 @@ def plot_use(result: Result) -> Any:
         row = heapq.heappop(free)[1] if free and free[0][0] <= start else len(free)
         heapq.heappush(free, (end, row))
         colour = colours.get(task.get("stage", ""), OTHERS)
-        boxes.setdefault(colour, []).append((start / time.size, end / time.size, row, 1.0))
+        boxes.setdefault(colour, []).append(
+            (start / time.size, end / time.size, row, 1.0)
+        )
     for colour, corners in boxes.items():
         rectangles(below, corners, colour, "none")
     for panel in (axes, below):
@@ -65,10 +72,13 @@ def plot_frontier(rows: Sequence[Json], title: str = "") -> Any:
     axes = new_axes(7, 4)
     size = unit_for("bytes", max(row["quota_bytes"] for row in rows))
     found = [row for row in rows if row["makespan_seconds"] is not None]
-    time = unit_for("seconds", max([row["makespan_seconds"] or row["bound"] for row in rows]))
+    time = unit_for(
+        "seconds", max([row["makespan_seconds"] or row["bound"] for row in rows])
+    )
     for name, key, points, style in (
-        ("found", "makespan_seconds", found, series(0)), ("bound", "bound", rows, LIMIT),
-    ):  # fmt: skip
+        ("found", "makespan_seconds", found, series(0)),
+        ("bound", "bound", rows, LIMIT),
+    ):
         across = [row["quota_bytes"] / size.size for row in points]
         axes.plot(across, [row[key] / time.size for row in points], label=name, **style)
     axes.set_ylim(bottom=0)

@@ -132,7 +132,9 @@ class Problem(Record):
     def warnings(self) -> tuple[str, ...]:
         """The lines that its importer left in ``meta.warnings``: what it dropped, invented or scaled."""
         said = (self.meta or {}).get("warnings")
-        return tuple(str(line) for line in said) if isinstance(said, (list, tuple)) else ()
+        return (
+            tuple(str(line) for line in said) if isinstance(said, (list, tuple)) else ()
+        )
 
     @property
     def synthetic_notes(self) -> tuple[str, ...]:
@@ -222,4 +224,6 @@ def require_one_id_type(what: str, ids: Iterable[Hashable]) -> None:
     first = {isinstance(value, str): value for value in reversed([*ids])}
     if len(first) > 1:
         number, text = first[False], first[True]
-        raise ValueError(f"{what}: ids {number!r} and {text!r} mix numbers and text; use one kind")
+        raise ValueError(
+            f"{what}: ids {number!r} and {text!r} mix numbers and text; use one kind"
+        )

@@ -61,7 +61,9 @@ class Machine(base.Lean):
     @model_validator(mode="after")
     def _whole_units(self) -> Self:
         if self.nodes % self.unit_nodes:
-            raise ValueError(f"nodes {self.nodes} is no multiple of unit_nodes {self.unit_nodes}")
+            raise ValueError(
+                f"nodes {self.nodes} is no multiple of unit_nodes {self.unit_nodes}"
+            )
         if self.allocation == "partition" and self.units > base.MAX_NODES:
             raise ValueError(
                 f"nodes {self.nodes} / unit_nodes {self.unit_nodes}: with partitions there are at "
@@ -168,11 +170,17 @@ class QueueOptions(base.Lean):
 
     def stages_early(self, buffer: BurstBuffer | None) -> bool:
         """Whether jobs stage into the *buffer* while they wait (rule 45)."""
-        return buffer is not None and buffer.placement == "shared" and self.staging == "ahead"
+        return (
+            buffer is not None
+            and buffer.placement == "shared"
+            and self.staging == "ahead"
+        )
 
     def keeps_nodes(self, buffer: BurstBuffer | None) -> bool:
         """Whether nodes are held until the *buffer* is released (rule 44)."""
-        until = "release" if buffer and buffer.placement == "per-node" else self.nodes_until
+        until = (
+            "release" if buffer and buffer.placement == "per-node" else self.nodes_until
+        )
         return buffer is not None and until == "release"
 
 
@@ -251,7 +259,9 @@ class IoRequestsProblem(base.Problem):
             for key in ("request_seconds", "start_seconds"):
                 value = getattr(request, key)
                 if value is not None and value > self.now_seconds:
-                    raise ValueError(f"{where}: {key} {value} is after now {self.now_seconds}")
+                    raise ValueError(
+                        f"{where}: {key} {value} is after now {self.now_seconds}"
+                    )
         return self
 
 
@@ -265,19 +275,27 @@ def _require_buffered(where: str, job: Job, machine: Machine) -> None:
     own, buffer = job.buffer_bytes, machine.burst_buffer
     for key in ("stage_in_bytes", "stage_out_bytes"):
         if getattr(job, key) > own:
-            raise ValueError(f"{where}: {key} {getattr(job, key):g} exceeds buffer_bytes {own:g}")
+            raise ValueError(
+                f"{where}: {key} {getattr(job, key):g} exceeds buffer_bytes {own:g}"
+            )
     if not own:
         return
     if buffer is None:
-        raise ValueError(f"{where}: buffer_bytes {own:g}, but the machine has no burst_buffer")
+        raise ValueError(
+            f"{where}: buffer_bytes {own:g}, but the machine has no burst_buffer"
+        )
     most = max(phase.io_bytes for phase in job.phases)
     if most > own:
-        raise ValueError(f"{where}: a phase's io_bytes {most:g} exceeds buffer_bytes {own:g}")
+        raise ValueError(
+            f"{where}: a phase's io_bytes {most:g} exceeds buffer_bytes {own:g}"
+        )
     room = exact(buffer.bytes)
     if buffer.placement == "per-node":
         room = room * machine.allocated_nodes(job.nodes) / machine.nodes
     if exact(own) > room:
-        raise ValueError(f"{where}: buffer_bytes {own:g}, but the burst buffer has {float(room):g}")
+        raise ValueError(
+            f"{where}: buffer_bytes {own:g}, but the burst buffer has {float(room):g}"
+        )
 
 
 class BatchIoPlan(base.Plan):

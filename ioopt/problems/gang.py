@@ -19,7 +19,9 @@ _CEIL_SLACK = Fraction(1, 10**9)
 
 MAX_LEVELS, MAX_CELLS = 1 << 12, 1 << 28
 """Most rows of a matrix, and most cells: they are kept as bits, 32 MiB of them."""
-RemainingFraction = Annotated[float, Field(gt=0, le=1, strict=True, allow_inf_nan=False)]
+RemainingFraction = Annotated[
+    float, Field(gt=0, le=1, strict=True, allow_inf_nan=False)
+]
 
 
 class Machine(base.Record):
@@ -114,14 +116,18 @@ class GangProblem(base.Problem):
     @cached_property
     def fcfs(self) -> tuple[int, ...]:
         """Positions of the jobs in order of (arrival, position in the file)."""
-        return tuple(sorted(range(len(self.jobs)), key=lambda k: self.jobs[k].arrival_seconds))
+        return tuple(
+            sorted(range(len(self.jobs)), key=lambda k: self.jobs[k].arrival_seconds)
+        )
 
 
 def _times(job: Job, io: BlockTimes | None) -> tuple[Fraction, Fraction]:
     if job.local_seconds is not None and job.remote_seconds is not None:
         return exact(job.local_seconds), exact(job.remote_seconds)
     assert io is not None and job.compute_seconds is not None
-    assert job.io_interarrival_seconds is not None and job.blocks_per_request is not None
+    assert (
+        job.io_interarrival_seconds is not None and job.blocks_per_request is not None
+    )
     compute = exact(job.compute_seconds)
     # An exact multiple must not round up because its decimal text is a hair too large.
     requests = math.ceil(compute / exact(job.io_interarrival_seconds) - _CEIL_SLACK)
@@ -153,7 +159,9 @@ def _check_times(where: str, job: Job, io: BlockTimes | None) -> None:
             f"{where}: compute_seconds needs io.local_seconds_per_block and "
             "io.remote_seconds_per_block at the top of the file"
         )
-    local, remote = _times(job, io) if derived else (getattr(job, key) for key in DIRECT)
+    local, remote = (
+        _times(job, io) if derived else (getattr(job, key) for key in DIRECT)
+    )
     if remote < local:
         raise ValueError(
             f"{where}: remote_seconds {float(remote):g} is less than local_seconds {float(local):g}"
@@ -164,7 +172,9 @@ def _check_nodes(where: str, nodes: tuple[int, ...], count: int) -> None:
     if not nodes:
         raise ValueError(f"{where}: is empty, but a job needs at least one file node")
     if len(nodes) > count:
-        raise ValueError(f"{where}: {len(nodes)} nodes, but the machine has only {count}")
+        raise ValueError(
+            f"{where}: {len(nodes)} nodes, but the machine has only {count}"
+        )
     if max(nodes) >= count:
         raise ValueError(
             f"{where}: node {max(nodes)} is outside the machine, whose nodes are 0 .. {count - 1}"

@@ -161,7 +161,9 @@ class ReplicationProblem(base.Problem):
             _references(where, node.holds, files)
             held = sum(files[name].bytes for name in node.holds)
             if node.disk_bytes is not None and held > node.disk_bytes:
-                raise ValueError(f"{where}: {held} bytes held, but disk_bytes is {node.disk_bytes}")
+                raise ValueError(
+                    f"{where}: {held} bytes held, but disk_bytes is {node.disk_bytes}"
+                )
         if any(task.outputs for task in self.tasks):
             self._require_products(files)
         return self
@@ -248,13 +250,17 @@ class ReplicationProblem(base.Problem):
     def is_workflow(self) -> bool:
         """Whether some task writes a file, takes several cores or arrives, or some node has cores."""
         return any(node.cores > 1 for node in self.nodes) or any(
-            task.outputs or task.cores > 1 or task.release_seconds > 0 for task in self.tasks
+            task.outputs or task.cores > 1 or task.release_seconds > 0
+            for task in self.tasks
         )
 
     @cached_property
     def holds(self) -> tuple[frozenset[int], ...]:
         """Per node, the positions of the files on its disk at time 0."""
-        return tuple(frozenset(self.file_index[name] for name in node.holds) for node in self.nodes)
+        return tuple(
+            frozenset(self.file_index[name] for name in node.holds)
+            for node in self.nodes
+        )
 
     @property
     def remote_seconds_per_byte(self) -> float:
@@ -277,7 +283,9 @@ class ReplicationProblem(base.Problem):
     def _task_bytes(self) -> tuple[int, ...]:
         sizes = [file.bytes for file in self.files]
         rows = zip(self.inputs, self.outputs, strict=True)
-        return tuple(sum([sizes[file] for file in (*reads, *writes)]) for reads, writes in rows)
+        return tuple(
+            sum([sizes[file] for file in (*reads, *writes)]) for reads, writes in rows
+        )
 
     def task_bytes(self, task: int) -> int:
         """Total size of the inputs and outputs of the task at position *task*."""
@@ -407,7 +415,16 @@ class ReplicationPlan(ReplayOptions):
     """
 
     LATER = frozenset(
-        {"sources", "rounds", "barriers", "moves", "carry_out", "room", "dispatches", "prefetch"}
+        {
+            "sources",
+            "rounds",
+            "barriers",
+            "moves",
+            "carry_out",
+            "room",
+            "dispatches",
+            "prefetch",
+        }
     )
 
     assign: dict[base.Name, base.Name] = Field(default_factory=dict)
@@ -435,7 +452,9 @@ class ReplicationPlan(ReplayOptions):
 
 
 def beyond(
-    problem: ReplicationProblem, plan: ReplicationPlan | None, schedule: base.Json | None
+    problem: ReplicationProblem,
+    plan: ReplicationPlan | None,
+    schedule: base.Json | None,
 ) -> base.Json:
     """What a schedule may change of the question: the link, and compute times of so many tasks."""
     told = schedule or {}

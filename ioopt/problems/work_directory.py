@@ -41,7 +41,8 @@ class Fault(SimulationError, ValueError):
     def __init__(self, kind: str, **found: object) -> None:
         self.record: base.Json = {"kind": kind, **found}
         told = {
-            key: item[:SHOWN] if isinstance(item, list) else item for key, item in found.items()
+            key: item[:SHOWN] if isinstance(item, list) else item
+            for key, item in found.items()
         }
         words = ", ".join(f"{key} {item!r}" for key, item in told.items())
         text = LONG.get(kind, "{kind}: {words}")
@@ -92,7 +93,9 @@ def _ratio(seconds: float) -> tuple[int, int]:
 class WorkTask(base.Lean):
     """A task: the files it reads and writes, scratch while it runs, and the sample it belongs to."""
 
-    LATER = frozenset({"cores", "inputs", "outputs", "scratch_bytes", "release_seconds", "sample"})
+    LATER = frozenset(
+        {"cores", "inputs", "outputs", "scratch_bytes", "release_seconds", "sample"}
+    )
     id: base.Name
     compute_seconds: base.Seconds
     cores: base.PositiveCount = 1
@@ -128,7 +131,9 @@ class WorkDirectoryProblem(base.Problem):
 
     @model_validator(mode="wrap")
     @classmethod
-    def _read_at_once(cls, data: object, build: ModelWrapValidatorHandler[Self]) -> Self:
+    def _read_at_once(
+        cls, data: object, build: ModelWrapValidatorHandler[Self]
+    ) -> Self:
         with base.collector_paused():
             return build(data)
 
@@ -148,7 +153,9 @@ class WorkDirectoryProblem(base.Problem):
         for task in self.tasks:
             for name in task.outputs:
                 if writer.setdefault(name, task.id) != task.id:
-                    raise Fault("two producers", file=name, tasks=[writer[name], task.id])
+                    raise Fault(
+                        "two producers", file=name, tasks=[writer[name], task.id]
+                    )
         if len(self.topological) < len(self.tasks):
             cycle = base.find_cycle(dict(enumerate(self.predecessors)))
             raise Fault("circle", tasks=[self.tasks[k].id for k in cycle])
@@ -196,20 +203,27 @@ class WorkDirectoryProblem(base.Problem):
     def predecessors(self) -> tuple[tuple[int, ...], ...]:
         """Per task, the producers of its inputs, each once, in the order of its inputs."""
         writer = {f: k for k, files in enumerate(self.outputs) for f in files}
-        return tuple(tuple(dict.fromkeys(writer[f] for f in files)) for files in self.inputs)
+        return tuple(
+            tuple(dict.fromkeys(writer[f] for f in files)) for files in self.inputs
+        )
 
     @cached_property
     def successors(self) -> tuple[tuple[int, ...], ...]:
         """Per task, the readers of its outputs, each once."""
         read = self.readers
-        return tuple(tuple(dict.fromkeys(k for f in row for k in read[f])) for row in self.outputs)
+        return tuple(
+            tuple(dict.fromkeys(k for f in row for k in read[f]))
+            for row in self.outputs
+        )
 
     @cached_property
     def own_bytes(self) -> tuple[int, ...]:
         """Per task, what enters at its start: outputs and scratch."""
         sizes = [file.bytes for file in self.products]
         rows = zip(self.tasks, self.outputs, strict=True)
-        return tuple(task.scratch_bytes + sum(sizes[f] for f in files) for task, files in rows)
+        return tuple(
+            task.scratch_bytes + sum(sizes[f] for f in files) for task, files in rows
+        )
 
     @cached_property
     def levels(self) -> tuple[int, ...]:
@@ -266,7 +280,11 @@ class WorkDirectoryProblem(base.Problem):
     @cached_property
     def ticks(self) -> Ticks:
         """The ticks in which all its times are whole."""
-        return Ticks(t for task in self.tasks for t in (task.compute_seconds, task.release_seconds))
+        return Ticks(
+            t
+            for task in self.tasks
+            for t in (task.compute_seconds, task.release_seconds)
+        )
 
     def copies(self, count: int) -> Self:
         """The workflow *count* times over, names and samples numbered from 1 (rule B15).
@@ -306,11 +324,15 @@ class WorkDirectoryPlan(base.Lean, base.Plan):
 
 
 def beyond(
-    problem: WorkDirectoryProblem, plan: WorkDirectoryPlan | None, schedule: base.Json | None
+    problem: WorkDirectoryProblem,
+    plan: WorkDirectoryPlan | None,
+    schedule: base.Json | None,
 ) -> base.Json:
     """What a result may change of the question: the quota, and compute times of so many tasks."""
     actual = (schedule or {}).get("actual_compute_seconds") or {}
-    planned = {task.id: task.compute_seconds for task in problem.tasks} if actual else {}
+    planned = (
+        {task.id: task.compute_seconds for task in problem.tasks} if actual else {}
+    )
     return {
         "quota": "ignored" if plan is not None and plan.ignore_quota else "kept",
         "actual": sum(seconds != planned.get(task) for task, seconds in actual.items()),

@@ -62,16 +62,29 @@ def _added(group: str, cls: type[Row], taken: Callable[[Row], bool]) -> tuple[Ro
 
 _TABLES = (replication, batch_io, gang, flexgang, work_directory)
 
-KINDS: dict[str, KindSpec] = {spec.kind: spec for table in _TABLES for spec in table.KINDS}
-SOLVERS: tuple[SolverSpec, ...] = tuple(spec for table in _TABLES for spec in table.SOLVERS)
+KINDS: dict[str, KindSpec] = {
+    spec.kind: spec for table in _TABLES for spec in table.KINDS
+}
+SOLVERS: tuple[SolverSpec, ...] = tuple(
+    spec for table in _TABLES for spec in table.SOLVERS
+)
 
 
-KINDS |= {row.kind: row for row in _added("ioopt.kinds", KindSpec, lambda row: row.kind in KINDS)}
+KINDS |= {
+    row.kind: row
+    for row in _added("ioopt.kinds", KindSpec, lambda row: row.kind in KINDS)
+}
 SOLVERS += _added(
-    "ioopt.solvers", SolverSpec,
-    lambda row: any(row.name == own.name and {*row.kinds} & {*own.kinds} for own in SOLVERS),
-)  # fmt: skip
-FORMATS: dict[str, Format] = {**KINDS, **{spec.kind: spec for spec in flexgang.MEASURED}}
+    "ioopt.solvers",
+    SolverSpec,
+    lambda row: any(
+        row.name == own.name and {*row.kinds} & {*own.kinds} for own in SOLVERS
+    ),
+)
+FORMATS: dict[str, Format] = {
+    **KINDS,
+    **{spec.kind: spec for spec in flexgang.MEASURED},
+}
 """What can be read and generated: kinds of decisions, then what is only measured."""
 
 
@@ -86,7 +99,9 @@ def format_of(text: object, where: str = "instance") -> Format:
         if text == spec.format:
             return spec
     if text is None:
-        raise InstanceError(f'{where}: format: missing; an instance says "format": "ioopt/..."')
+        raise InstanceError(
+            f'{where}: format: missing; an instance says "format": "ioopt/..."'
+        )
     known = suggest(str(text), [spec.format for spec in FORMATS.values()])
     raise InstanceError(f"{where}: format: {text!r} is not an instance format; {known}")
 
@@ -95,7 +110,9 @@ def decided(spec: Format) -> KindSpec:
     """*spec*, in which something is to be decided; raises UsageError where it is only measured."""
     if isinstance(spec, KindSpec):
         return spec
-    raise UsageError(f"{spec.kind} instances are measured, not solved: ioopt measure FILE")
+    raise UsageError(
+        f"{spec.kind} instances are measured, not solved: ioopt measure FILE"
+    )
 
 
 def generator_of(name: str) -> Format:
@@ -105,12 +122,16 @@ def generator_of(name: str) -> Format:
         spec for spec in able if spec.family == name
     ]
     if not fitting:
-        known = dict.fromkeys(text for spec in able for text in (spec.family, spec.kind))
+        known = dict.fromkeys(
+            text for spec in able for text in (spec.family, spec.kind)
+        )
         raise UsageError(f"no family {name!r} to generate; {suggest(name, known)}")
     return fitting[0]
 
 
-def generate(kind: Format, preset: str | None, settings: Mapping[str, object], seed: int) -> Any:
+def generate(
+    kind: Format, preset: str | None, settings: Mapping[str, object], seed: int
+) -> Any:
     """One instance of *kind*. A preset that another kind has is named as such (UsageError)."""
     if preset is not None and preset not in kind.presets:
         for spec in FORMATS.values():
@@ -123,7 +144,9 @@ def generate(kind: Format, preset: str | None, settings: Mapping[str, object], s
 
     try:
         return load_target(kind.generate or "")(preset, settings, seed)
-    except ValidationError as error:  # settings that are sound one by one and make no instance
+    except (
+        ValidationError
+    ) as error:  # settings that are sound one by one and make no instance
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
         said = f"{where} {first['input']!r}: {first['msg'].lower()}"
@@ -192,7 +215,9 @@ def require_backend(spec: SolverSpec, backend: str | None) -> None:
     """Raise UsageError for a backend that the solver does not have."""
     if backend is not None and backend not in spec.backends:
         known = ", ".join(spec.backends) or "none, it needs no backend"
-        raise UsageError(f"solver {spec.name!r} has no backend {backend!r}; its backends: {known}")
+        raise UsageError(
+            f"solver {spec.name!r} has no backend {backend!r}; its backends: {known}"
+        )
 
 
 def settings_for(spec: SolverSpec, given: Mapping[str, object]) -> Any:
@@ -203,7 +228,9 @@ def settings_for(spec: SolverSpec, given: Mapping[str, object]) -> Any:
                 f"{spec.name} has no setting {next(iter(given))!r}; its settings: none"
             )
         return None
-    settings = parse_settings(load_target(spec.settings), {**spec.fixed, **given}, spec.name)
+    settings = parse_settings(
+        load_target(spec.settings), {**spec.fixed, **given}, spec.name
+    )
     for key, value in spec.fixed.items():
         if getattr(settings, key) != value:
             raise UsageError(
@@ -256,17 +283,22 @@ def _own(solver: str | Callable[..., object], kind: KindSpec) -> SolverSpec:
     if isinstance(function, SolverSpec):
         return replace(function, name=name)
     if not callable(function):
-        raise UsageError(f"solver {name!r}: a {type(function).__name__}, not a function")
+        raise UsageError(
+            f"solver {name!r}: a {type(function).__name__}, not a function"
+        )
     try:
         one = len(inspect.signature(function).parameters) == 1
     except ValueError:
         one = False
     settings = getattr(sys.modules.get(function.__module__), "Settings", None)
     return SolverSpec(
-        name, (kind.kind,), _of_problem_alone(function) if one else function,
-        (inspect.getdoc(function) or "a function of the caller").splitlines()[0], "outside",
+        name,
+        (kind.kind,),
+        _of_problem_alone(function) if one else function,
+        (inspect.getdoc(function) or "a function of the caller").splitlines()[0],
+        "outside",
         settings=settings,
-    )  # fmt: skip
+    )
 
 
 def _of_problem_alone(function: Callable[..., object]) -> Callable[..., object]:
@@ -314,7 +346,9 @@ def measure_of(kind: KindSpec, name: str | None = None) -> Measure:
     known |= dict.fromkeys(kind.compare_columns)
     chosen = name or next(iter(known))
     if chosen not in known:
-        raise UsageError(f"--measure: {kind.kind} has no {chosen!r}; {suggest(chosen, known)}")
+        raise UsageError(
+            f"--measure: {kind.kind} has no {chosen!r}; {suggest(chosen, known)}"
+        )
     return Measure(chosen, sense_of(kind, chosen))
 
 
@@ -354,7 +388,9 @@ def own_bound(row: Mapping[str, Any], kind: KindSpec, name: str) -> float | None
     if row["objective_name"] == name and row["bound"] is not None:
         return float(row["bound"])
     metrics = row["metrics"]
-    found: float | None = metrics.get(proof_of(name), metrics.get(kind.bound_metrics.get(name, "")))
+    found: float | None = metrics.get(
+        proof_of(name), metrics.get(kind.bound_metrics.get(name, ""))
+    )
     return found
 
 

@@ -25,11 +25,17 @@ def _policy(
     top: bool = False,
 ) -> SolverSpec:
     return SolverSpec(
-        name + "+top" * top, _KINDS, _AT + "run:solve", summary, source, _AT + settings,
-        _AT + policy, fixed={"policy": name, "top": top},
+        name + "+top" * top,
+        _KINDS,
+        _AT + "run:solve",
+        summary,
+        source,
+        _AT + settings,
+        _AT + policy,
+        fixed={"policy": name, "top": top},
         abilities=_ONLINE | {REFERENCE} if name == "no-congestion" else _ONLINE,
         variant_of=name if top else None,
-    )  # fmt: skip
+    )
 
 
 def _conservative(
@@ -45,68 +51,99 @@ def _conservative(
 
 SOLVERS: tuple[SolverSpec, ...] = (
     SolverSpec(
-        "auto", ("batch-io",), "ioopt.registry.policies:best_policy",
-        "every policy on the trace, the best answers", "ours", abilities={ANYTIME},
+        "auto",
+        ("batch-io",),
+        "ioopt.registry.policies:best_policy",
+        "every policy on the trace, the best answers",
+        "ours",
+        abilities={ANYTIME},
     ),
     _policy(
-        "no-congestion", "base_line:policy",
+        "no-congestion",
+        "base_line:policy",
         "every request at its peak rate: the reference without contention",
         "Zhou et al., Section IV",
     ),
     _policy(
-        "base-line", "base_line:policy",
+        "base-line",
+        "base_line:policy",
         "all outstanding requests share the storage by nodes",
-        "Zhou et al., Section IV.D", "settings:SharingSettings",
+        "Zhou et al., Section IV.D",
+        "settings:SharingSettings",
     ),
     *_conservative(
-        "cons-fcfs", "conservative:policy",
-        "first fit by request time", "settings:FirstComeSettings",
+        "cons-fcfs",
+        "conservative:policy",
+        "first fit by request time",
+        "settings:FirstComeSettings",
     ),
     *_conservative(
-        "cons-max-util", "max_util:policy",
-        "the subset that keeps the most nodes busy", "max_util:MaxUtilSettings",
+        "cons-max-util",
+        "max_util:policy",
+        "the subset that keeps the most nodes busy",
+        "max_util:MaxUtilSettings",
     ),
     *_conservative(
-        "cons-min-inst-sld", "conservative:policy",
-        "least slowdown of the present request first", "settings:OrderedSettings",
+        "cons-min-inst-sld",
+        "conservative:policy",
+        "least slowdown of the present request first",
+        "settings:OrderedSettings",
     ),
     *_conservative(
-        "cons-min-aggr-sld", "conservative:policy",
-        "least slowdown of the job so far first", "settings:OrderedSettings",
+        "cons-min-aggr-sld",
+        "conservative:policy",
+        "least slowdown of the job so far first",
+        "settings:OrderedSettings",
     ),
     _policy(
-        "adaptive", "adaptive:policy",
+        "adaptive",
+        "adaptive:policy",
         "first fit by request time, sharing where that lowers the mean I/O time",
         "Zhou et al., Section III.C.2, Algorithm 1",
     ),
     _policy(
-        "set-10", "set10:policy",
+        "set-10",
+        "set10:policy",
         "one request at a time in each order of magnitude of the iteration length",
         "IO-Sets, doi 10.1109/TPDS.2023.3305028",
     ),
     _policy(
-        "fill", "fill:policy",
-        "least bytes left per node^alpha first, bandwidth always filled", "ours", "fill:FillSettings"
+        "fill",
+        "fill:policy",
+        "least bytes left per node^alpha first, bandwidth always filled",
+        "ours",
+        "fill:FillSettings",
     ),
     _policy(
-        "least-delay", "fill:least_delay",
-        "least bytes left x node^1/2 first, bandwidth always filled: for the total I/O delay", "ours",
+        "least-delay",
+        "fill:least_delay",
+        "least bytes left x node^1/2 first, bandwidth always filled: for the total I/O delay",
+        "ours",
     ),
     SolverSpec(
-        "io-exact", ("batch-io",), _AT + "exact:solve",
-        "the least I/O delay for given starts, up to 30 requests: what being online costs", "ours",
-        _AT + "exact:ExactSettings", _AT + "exact:policy", fixed={"policy": "io-exact", "top": False},
-        abilities={EXACT, BOUND, THREADS}, backends=("HiGHS", "CBC"),
+        "io-exact",
+        ("batch-io",),
+        _AT + "exact:solve",
+        "the least I/O delay for given starts, up to 30 requests: what being online costs",
+        "ours",
+        _AT + "exact:ExactSettings",
+        _AT + "exact:policy",
+        fixed={"policy": "io-exact", "top": False},
+        abilities={EXACT, BOUND, THREADS},
+        backends=("HiGHS", "CBC"),
     ),
-)  # fmt: skip
+)
 """One row a policy: its name, its file, and what is said of it."""
 
 _COMPARED = tuple(
-    row.name for row in SOLVERS if row.variant_of is None and row.name not in ("auto", "io-exact")
+    row.name
+    for row in SOLVERS
+    if row.variant_of is None and row.name not in ("auto", "io-exact")
 )
 
 _ONLINE_ROWS = sorted(
-    (row for row in SOLVERS if row.abilities == _ONLINE), key=lambda row: row.variant_of is not None
+    (row for row in SOLVERS if row.abilities == _ONLINE),
+    key=lambda row: row.variant_of is not None,
 )
 
 KINDS: tuple[KindSpec, ...] = (
@@ -128,7 +165,12 @@ KINDS: tuple[KindSpec, ...] = (
         fallback="base-line",
         policies=tuple(
             dict.fromkeys(
-                ("fill", "least-delay", "cons-max-util", *(row.name for row in _ONLINE_ROWS))
+                (
+                    "fill",
+                    "least-delay",
+                    "cons-max-util",
+                    *(row.name for row in _ONLINE_ROWS),
+                )
             )
         ),
         objective_name="mean_response_seconds",

@@ -47,7 +47,13 @@ KINDS: tuple[KindSpec, ...] = (
         most=("value_one", "local_jobs", "matrix_utilisation"),
         bound="ioopt.solvers.gang.bound:upper_bound",
         limited_bound=True,
-        compare_solvers=(*_FOUR, "guarded-iogs", "index-iogs", "exact-iogs", "exact-iogs:guard=1"),
+        compare_solvers=(
+            *_FOUR,
+            "guarded-iogs",
+            "index-iogs",
+            "exact-iogs",
+            "exact-iogs:guard=1",
+        ),
         compare_columns=("model_gap", "value_one", "local_jobs", "matrix_utilisation"),
         decision=True,
         summary="one update of the gang scheduler's matrix (Zhang et al.)",
@@ -59,39 +65,74 @@ def _policy(
     name: str, policy: str, summary: str, source: str, settings: str = "run:Settings"
 ) -> SolverSpec:
     return SolverSpec(
-        name, _BOTH, _AT + "run:solve", summary, source, _AT + settings, _AT + policy,
+        name,
+        _BOTH,
+        _AT + "run:solve",
+        summary,
+        source,
+        _AT + settings,
+        _AT + policy,
         abilities=_ONLINE,
-    )  # fmt: skip
+    )
 
 
 SOLVERS: tuple[SolverSpec, ...] = (
     SolverSpec(
-        "auto", _BOTH, "ioopt.registry.policies:best_policy",
-        "every policy on the instance, the best answers", "ours", abilities={ANYTIME},
-    ),
-    _policy("gs", "policy:gs", "plain gang scheduling, blind to files", "Zhang et al., Section 3.2"),
-    _policy("iogs", "policy:iogs", "jobs start on their file nodes or wait", "Zhang et al., Section 3.3"),
-    _policy(
-        "adaptive-iogs", "policy:adaptive_iogs",
-        "on the file nodes where free, else anywhere", "Zhang et al., Section 3.5",
+        "auto",
+        _BOTH,
+        "ioopt.registry.policies:best_policy",
+        "every policy on the instance, the best answers",
+        "ours",
+        abilities={ANYTIME},
     ),
     _policy(
-        "migrate-iogs", "policy:migrate_iogs",
-        "adaptive-iogs that moves remote jobs to their files", "Zhang et al., Section 3.6",
+        "gs",
+        "policy:gs",
+        "plain gang scheduling, blind to files",
+        "Zhang et al., Section 3.2",
     ),
     _policy(
-        "guarded-iogs", "policy:guarded",
-        "migrate-iogs that refuses remote starts on a crowded machine", "ours", "policy:GuardedSettings",
+        "iogs",
+        "policy:iogs",
+        "jobs start on their file nodes or wait",
+        "Zhang et al., Section 3.3",
     ),
     _policy(
-        "index-iogs", "policy:index",
-        "least attained service first, guarded, with an age term", "ours", "policy:IndexSettings",
+        "adaptive-iogs",
+        "policy:adaptive_iogs",
+        "on the file nodes where free, else anywhere",
+        "Zhang et al., Section 3.5",
+    ),
+    _policy(
+        "migrate-iogs",
+        "policy:migrate_iogs",
+        "adaptive-iogs that moves remote jobs to their files",
+        "Zhang et al., Section 3.6",
+    ),
+    _policy(
+        "guarded-iogs",
+        "policy:guarded",
+        "migrate-iogs that refuses remote starts on a crowded machine",
+        "ours",
+        "policy:GuardedSettings",
+    ),
+    _policy(
+        "index-iogs",
+        "policy:index",
+        "least attained service first, guarded, with an age term",
+        "ours",
+        "policy:IndexSettings",
     ),
     SolverSpec(
-        "exact-iogs", _BOTH, _AT + "exact:solve",
-        "every decision an integer program over rows and columns", "ours",
-        _AT + "exact:Settings", _AT + "exact:policy", abilities={EXACT, BOUND, ONLINE},
+        "exact-iogs",
+        _BOTH,
+        _AT + "exact:solve",
+        "every decision an integer program over rows and columns",
+        "ours",
+        _AT + "exact:Settings",
+        _AT + "exact:policy",
+        abilities={EXACT, BOUND, ONLINE},
         backends=("CP-SAT", "HiGHS", "CBC"),
     ),
-)  # fmt: skip
+)
 """One row a policy: its name, its file, and what is said of it."""

@@ -30,22 +30,34 @@ def best_policy(problem: Problem, request: SolveRequest) -> Outcome:
         if found and deadline.expired():
             break
         begun = deadline.elapsed()
-        until = deadline.within(deadline.remaining() - OVERTIME_SECONDS) if found else deadline
+        until = (
+            deadline.within(deadline.remaining() - OVERTIME_SECONDS)
+            if found
+            else deadline
+        )
         spec = registry.solver(name, kind)
         settings = registry.settings_for(spec, {})
         policy = registry.load_target(spec.policy or "")(settings)
         asked = replace(
-            request, settings=settings, policy=policy, deadline=until, trials=len(kind.policies)
+            request,
+            settings=settings,
+            policy=policy,
+            deadline=until,
+            trials=len(kind.policies),
         )
         outcome: Outcome = registry.load_target(spec.target)(problem, asked)
-        if outcome.stop is not StopReason.FINISHED:  # late; what answers in its place is known
+        if (
+            outcome.stop is not StopReason.FINISHED
+        ):  # late; what answers in its place is known
             if not found:
                 return outcome
             break
         last = deadline.elapsed() - begun
         values = outcome.simulation.metrics if outcome.simulation else None
         if values is None:
-            values = registry.load_target(kind.check)(problem, outcome.plan, None).objectives
+            values = registry.load_target(kind.check)(
+                problem, outcome.plan, None
+            ).objectives
         found[name] = values[kind.objective_name]
         request.incumbents.report(outcome.plan, found[name])
         if not chosen or sign * found[name] < sign * found[chosen]:
@@ -81,12 +93,17 @@ def _policy_row(name: str, kind: str) -> registry.SolverSpec:
 def policy_of_plan(plan: BatchIoPlan) -> IoPolicy:
     """The policy of a plan, with the settings that the plan tells."""
     spec = registry.solver(plan.policy + "+top" * plan.top, registry.KINDS["batch-io"])
-    told = registry.load_target(spec.settings or "").model_fields.keys() - {"policy", "top"}
+    told = registry.load_target(spec.settings or "").model_fields.keys() - {
+        "policy",
+        "top",
+    }
     known = plan.model_dump(include=told)
     return io_policy(spec.name, {**known, **(plan.settings or {})})
 
 
-def simulate_batch_io(problem: BatchIoProblem, plan: BatchIoPlan, **options: Any) -> Simulation:
+def simulate_batch_io(
+    problem: BatchIoProblem, plan: BatchIoPlan, **options: Any
+) -> Simulation:
     """Replay a plan: run its policy on the trace."""
     from ioopt.solvers.batch_io.run import simulate
 

@@ -27,7 +27,9 @@ def load_target(target: str | Callable[..., object]) -> Any:
     if not isinstance(target, str):
         return target
     module, _, name = target.partition(":")
-    found = getattr(sys.modules.get(module), name, None)  # a service asks a thousand times a second
+    found = getattr(
+        sys.modules.get(module), name, None
+    )  # a service asks a thousand times a second
     return resolve_name(target) if found is None else found
 
 
@@ -49,7 +51,11 @@ class Format:
     @property
     def presets(self) -> Mapping[str, Any]:
         """Preset -> its settings class, from the module of the generator."""
-        return load_target(self.generate.replace(":generate", ":PRESETS")) if self.generate else {}
+        return (
+            load_target(self.generate.replace(":generate", ":PRESETS"))
+            if self.generate
+            else {}
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,7 +2,15 @@
 
 from typing import Any
 
-from ioopt.registry.types import ANYTIME, BOUND, EXACT, THREADS, WARM_START, KindSpec, SolverSpec
+from ioopt.registry.types import (
+    ANYTIME,
+    BOUND,
+    EXACT,
+    THREADS,
+    WARM_START,
+    KindSpec,
+    SolverSpec,
+)
 
 _AT = "ioopt.solvers.work_directory."
 
@@ -27,10 +35,13 @@ KINDS = (
         compare_solvers=("search", "in-flight", "depth-first", "submission"),
         compare_columns=("peak_bytes", "mean_bytes", "cores_busy"),
         most=("cores_busy",),
-        bound_metrics={"makespan_seconds": "lower_bound_seconds", "peak_bytes": "peak_bound_bytes"},
+        bound_metrics={
+            "makespan_seconds": "lower_bound_seconds",
+            "peak_bytes": "peak_bound_bytes",
+        },
         summary="a workflow on one machine whose work directory has a quota",
     ),
-)  # fmt: skip
+)
 
 
 def _solver(name: str, module: str, what: str, **more: Any) -> SolverSpec:
@@ -40,28 +51,41 @@ def _solver(name: str, module: str, what: str, **more: Any) -> SolverSpec:
 
 SOLVERS = (
     _solver(
-        "auto", "exact:solve_auto", "in-flight, then search; where it is small, exact",
-        settings=_AT + "search:Settings", abilities={BOUND, ANYTIME, WARM_START, THREADS},
+        "auto",
+        "exact:solve_auto",
+        "in-flight, then search; where it is small, exact",
+        settings=_AT + "search:Settings",
+        abilities={BOUND, ANYTIME, WARM_START, THREADS},
     ),
     _solver(
-        "submission", "dispatch:solve_submission",
+        "submission",
+        "dispatch:solve_submission",
         "the task that has been ready longest, where it fits (as Nextflow submits)",
         settings=_AT + "dispatch:Settings",
     ),
     _solver(
-        "depth-first", "dispatch:solve_depth_first", "the ready task of the greatest level first",
+        "depth-first",
+        "dispatch:solve_depth_first",
+        "the ready task of the greatest level first",
         settings=_AT + "dispatch:Settings",
     ),
     _solver(
-        "in-flight", "dispatch:solve_in_flight",
+        "in-flight",
+        "dispatch:solve_in_flight",
         "the best safe run over all caps on samples in flight and both policies",
     ),
     _solver(
-        "search", "search:solve", "priorities of tasks and the cap, perturbed; begins at in-flight",
-        settings=_AT + "search:Settings", abilities={BOUND, ANYTIME, WARM_START},
+        "search",
+        "search:solve",
+        "priorities of tasks and the cap, perturbed; begins at in-flight",
+        settings=_AT + "search:Settings",
+        abilities={BOUND, ANYTIME, WARM_START},
     ),
     _solver(
-        "exact", "exact:solve", "constraint programming: small instances and least peaks",
-        settings=_AT + "search:Settings", abilities={EXACT, BOUND, ANYTIME, WARM_START, THREADS},
+        "exact",
+        "exact:solve",
+        "constraint programming: small instances and least peaks",
+        settings=_AT + "search:Settings",
+        abilities={EXACT, BOUND, ANYTIME, WARM_START, THREADS},
     ),
-)  # fmt: skip
+)

@@ -43,10 +43,15 @@ class Pace:
             return
         now, done = self.deadline.elapsed(), arrived + ended
         spent = now - self.begun
-        since, before = self.first = self.first or (now, done)  # what comes before is setting up
+        since, before = self.first = self.first or (
+            now,
+            done,
+        )  # what comes before is setting up
         sure = done - before >= SURE_SHARE * 2 * total and now > since
         rest = (now - since) * (2 * total - done) / (done - before) if sure else 0.0
-        hopeless = rest > left and left <= CHEAPEST * (spent + rest) and spent >= self.unsure
+        hopeless = (
+            rest > left and left <= CHEAPEST * (spent + rest) and spent >= self.unsure
+        )
         if left and (self.cheapest or not hopeless):
             return
         margin = EARLY_MARGIN if done < EARLY_SHARE * 2 * total else MARGIN

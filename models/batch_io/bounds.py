@@ -8,7 +8,13 @@ from typing import Any
 from ioopt.models.batch_io.prices import Chain, Step, delay_bound
 from ioopt.models.fluid_bound import SHAVED, Work, least_response
 from ioopt.options import Deadline
-from ioopt.problems.batch_io import BatchIoPlan, BatchIoProblem, IoRequestsProblem, Job, Machine
+from ioopt.problems.batch_io import (
+    BatchIoPlan,
+    BatchIoProblem,
+    IoRequestsProblem,
+    Job,
+    Machine,
+)
 
 REFERENCE = "no-congestion"
 """The policy that may exceed the storage's bandwidth."""
@@ -20,7 +26,10 @@ Starts = Mapping[Any, float]
 
 
 def mean_response_bound(
-    problem: BatchIoProblem, plan: BatchIoPlan, starts: Starts | None = None, delay: float = 0.0
+    problem: BatchIoProblem,
+    plan: BatchIoPlan,
+    starts: Starts | None = None,
+    delay: float = 0.0,
 ) -> float | None:
     """The largest of four lower bounds of the mean response, in seconds; None without jobs.
 
@@ -65,7 +74,10 @@ def mean_response_bound(
         storage.append(Work(submit + head, volume / bandwidth, moving, 1.0))
         around += head + tail
     rounding = count * math.ulp(latest)
-    bounds = [alone + delay * count, least_response(nodes) + holding - bool(buffer) * rounding]
+    bounds = [
+        alone + delay * count,
+        least_response(nodes) + holding - bool(buffer) * rounding,
+    ]
     if buffer and starts is None:
         bounds.append(least_response(held) + keeping)
     if plan.policy != REFERENCE and not options.kill:
@@ -88,13 +100,20 @@ def delay_bounds(
     or the *deadline* has passed.
     """
     found = {}
-    for name, by_nodes in (("io_delay_seconds", False), ("node_weighted_io_delay", True)):
+    for name, by_nodes in (
+        ("io_delay_seconds", False),
+        ("node_weighted_io_delay", True),
+    ):
         chains = chains_of(problem, plan.ef, starts, by_nodes)
         free = plan.policy == REFERENCE or problem.options.kill
         weight = sum(chain.weight for chain in chains)
         total = sum(_weight(problem, job, by_nodes) for job in problem.jobs)
         known = float(metrics[name] or 0.0) * total
-        least = 0.0 if free or not weight else delay_bound(chains, known, ROUNDS, WORK, deadline)
+        least = (
+            0.0
+            if free or not weight
+            else delay_bound(chains, known, ROUNDS, WORK, deadline)
+        )
         found[name.replace("_seconds", "") + "_bound"] = least / total if total else 0.0
     return found
 
@@ -130,7 +149,9 @@ def _weight(problem: BatchIoProblem, job: Job, by_nodes: bool) -> float:
 
 def _peak(problem: BatchIoProblem, job: Job) -> float:
     machine = problem.machine
-    return float(machine.peak(machine.allocated_nodes(job.nodes), job.io_bytes_per_second))
+    return float(
+        machine.peak(machine.allocated_nodes(job.nodes), job.io_bytes_per_second)
+    )
 
 
 def _buffered(machine: Machine, job: Job, ef: float) -> tuple[float, float, float]:
@@ -138,10 +159,16 @@ def _buffered(machine: Machine, job: Job, ef: float) -> tuple[float, float, floa
     buffer, nodes = machine.burst_buffer, machine.allocated_nodes(job.nodes)
     assert buffer
     parts = nodes if buffer.placement == "per-node" else 1
-    stream = min(parts * buffer.drain_bytes_per_second, machine.storage_bytes_per_second)
+    stream = min(
+        parts * buffer.drain_bytes_per_second, machine.storage_bytes_per_second
+    )
     own = math.inf if job.io_bytes_per_second is None else job.io_bytes_per_second
-    write = min(nodes * machine.node_bytes_per_second, parts * buffer.bytes_per_second, own)
-    room = float(job.buffer_bytes) * (1 + 1e-9)  # more than the sum of what is kept is rounded by
+    write = min(
+        nodes * machine.node_bytes_per_second, parts * buffer.bytes_per_second, own
+    )
+    room = float(job.buffer_bytes) * (
+        1 + 1e-9
+    )  # more than the sum of what is kept is rounded by
     staged = now = through = float(job.stage_in_bytes / stream)
     kept, inside = deque[tuple[float, float]](), 0.0
     for phase in job.phases:

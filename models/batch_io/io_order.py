@@ -45,7 +45,9 @@ Linear = dict[int, float]
 class IoOrderModel:
     """The program; ``most`` is the total delay of a schedule that is known."""
 
-    def __init__(self, chains: Sequence[Chain], most: float, least: float = 0.0) -> None:
+    def __init__(
+        self, chains: Sequence[Chain], most: float, least: float = 0.0
+    ) -> None:
         self.program = Program("io_order")
         self.chains, self.most = chains, most
         self.ideal = 0.0
@@ -138,14 +140,21 @@ class IoOrderModel:
             total = _less(total, change, -1.0)
             label = f"{i[0]}_{i[1]}_{name}"
             self._row(f"grow_{label}", change, {}, order, step.amount)
-            self._row(f"rate_{label}", gap, change, order, most * step.share, step.share)
+            self._row(
+                f"rate_{label}", gap, change, order, most * step.share, step.share
+            )
         if total:
             self._row(f"storage_{name}", gap, total, order, most)
 
     def _row(
-        self, name: str, more: Linear, less: Linear, order: tuple[int, bool] | None,
-        slack: float, factor: float = 1.0,
-    ) -> None:  # fmt: skip
+        self,
+        name: str,
+        more: Linear,
+        less: Linear,
+        order: tuple[int, bool] | None,
+        slack: float,
+        factor: float = 1.0,
+    ) -> None:
         """factor x more - less >= 0, or at least -slack where *order* says otherwise."""
         left = _less({at: factor * value for at, value in more.items()}, less)
         right = -left.pop(-1, 0.0)
@@ -160,9 +169,12 @@ class IoOrderModel:
     def rates(self, values: Mapping[int, Number]) -> list[dict[tuple[int, int], float]]:
         """Shares of the storage of all outstanding requests (chain, place), span by span, of a solution."""
         times = [
-            sum(value * _of(values, at) for at, value in _time(p).items()) for p in self.points
+            sum(value * _of(values, at) for at, value in _time(p).items())
+            for p in self.points
         ]
-        order = sorted(range(len(times)), key=lambda p: (times[p], self.points[p].place))
+        order = sorted(
+            range(len(times)), key=lambda p: (times[p], self.points[p].place)
+        )
         found, here = [], set()
         for p, q in pairwise(order):
             point, span = self.points[p], times[q] - times[p]
@@ -174,7 +186,9 @@ class IoOrderModel:
             shares = {}
             for i in sorted(here):
                 change = _less(self.moved[q][i], self.moved[p][i])
-                part = sum(value * _of(values, at) for at, value in change.items()) / span
+                part = (
+                    sum(value * _of(values, at) for at, value in change.items()) / span
+                )
                 shares[i] = min(max(0.0, part), self.chains[i[0]].steps[i[1]].share)
             over = max(1.0, sum(shares.values()))
             found.append({i: share / over for i, share in shares.items()})
@@ -186,7 +200,9 @@ def _of(values: Mapping[int, Number], at: int) -> Number:
 
 
 def _time(point: Point) -> Linear:
-    return {-1: point.lag} if point.finish is None else {point.finish: 1.0, -1: point.lag}
+    return (
+        {-1: point.lag} if point.finish is None else {point.finish: 1.0, -1: point.lag}
+    )
 
 
 def _less(one: Linear, other: Linear, factor: float = 1.0) -> Linear:

@@ -14,13 +14,17 @@ from ioopt.models.program import Number, Program
 class MaxUtilModel:
     """The knapsack; :attr:`program` is to be maximised, its variables are named ``x_<i>``."""
 
-    def __init__(self, weights: Sequence[int], values: Sequence[int], capacity: int) -> None:
+    def __init__(
+        self, weights: Sequence[int], values: Sequence[int], capacity: int
+    ) -> None:
         self.program = Program("max_util", maximise=True)
         self.x = [self.program.binary(f"x_{i}") for i in range(len(weights))]
         # (1) The nodes whose jobs transfer.
         self.program.objective = dict(zip(self.x, values, strict=True))
         # (2) Aggregate bandwidth within the storage's.
-        self.program.add("bandwidth", list(zip(self.x, weights, strict=True)), most=capacity)
+        self.program.add(
+            "bandwidth", list(zip(self.x, weights, strict=True)), most=capacity
+        )
 
     def chosen(self, values: Mapping[int, Number]) -> tuple[int, ...]:
         """Positions that transfer, of a solution."""

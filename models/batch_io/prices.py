@@ -62,7 +62,8 @@ def delay_bound(
         return 0.0
     # With the storage to themselves.
     ends = [
-        c.begin + sum(item.amount / item.share + item.after for item in c.steps) for c in chains
+        c.begin + sum(item.amount / item.share + item.after for item in c.steps)
+        for c in chains
     ]
     span = max(ends) - min(chain.begin for chain in chains)
     # Four digits: a schedule whose last digits differ (another arithmetic) gets the same grid.
@@ -91,7 +92,10 @@ class _Market:
         self.pieces = []
         for q in range(len(rows[0][0])):
             column = [pieces[q] for pieces, _ in rows if len(pieces) > q]
-            slots, amounts = np.array([at for at, _ in column]), np.array([v for _, v in column])
+            slots, amounts = (
+                np.array([at for at, _ in column]),
+                np.array([v for _, v in column]),
+            )
             self.pieces.append((slots, amounts))
         self.size = max(int(slots.max()) for slots, _ in self.pieces) + LEVELS + 1
 
@@ -125,14 +129,18 @@ class _Market:
             low = np.minimum.accumulate(over, axis=1)
             origin = np.where(over <= low, levels, 0)
             came.append(np.maximum.accumulate(origin, axis=1).astype(np.uint8))
-            paid[:count] = low + costs[:count] + amounts[:, None] * least[slots[:, None] + levels]
+            paid[:count] = (
+                low + costs[:count] + amounts[:, None] * least[slots[:, None] + levels]
+            )
         total = np.minimum(paid.min(axis=1), self.costs[:, 1] * LEVELS).sum()
         level, bought = paid.argmin(axis=1), np.zeros(self.size + 1)
         for (slots, amounts), origin in zip(self.pieces[::-1], came[::-1]):
             jobs, at = np.arange(len(slots)), level[: len(slots)]
             np.add.at(bought, where[slots + at], amounts)
             level[: len(slots)] = origin[jobs, at]
-        return float(total * SHAVED - self.step * prices.sum() / SHAVED), bought[: self.size]
+        return float(total * SHAVED - self.step * prices.sum() / SHAVED), bought[
+            : self.size
+        ]
 
 
 def _pieces(chain: Chain, step: float, origin: float) -> Iterator[tuple[int, float]]:

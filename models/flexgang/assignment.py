@@ -36,7 +36,9 @@ class AssignmentModel:
         self.data = data
         self.problem, self.pattern = data.problem, data.pattern
         self.quantum = data.problem.machine.quantum_seconds
-        self.program = Program(f"flexgang_k{self.pattern.k}_d{self.pattern.d}", maximise=True)
+        self.program = Program(
+            f"flexgang_k{self.pattern.k}_d{self.pattern.d}", maximise=True
+        )
         self.s: dict[tuple[int, int], int] = {}
         self.x: dict[tuple[int, int], int] = {}
         self.y: dict[tuple[int, int], int] = {}
@@ -75,9 +77,13 @@ class AssignmentModel:
         goal = self.program.objective
         for j in self.data.compute_jobs():
             share = self.problem.share(j)
-            goal.update(_nonzero((at, share * factor) for at, factor in self.progress(j)))
+            goal.update(
+                _nonzero((at, share * factor) for at, factor in self.progress(j))
+            )
         for loose, family in ((False, self.x), (True, self.y)):
-            costs = ((at, -self.data.io_penalty(i, loose)) for (i, _), at in family.items())
+            costs = (
+                (at, -self.data.io_penalty(i, loose)) for (i, _), at in family.items()
+            )
             goal.update(_nonzero(costs))
 
     def progress(self, job: int) -> list[Term]:
@@ -96,7 +102,12 @@ class AssignmentModel:
         (row, column) holds at most one job: the rows held in a column are at most R.
         """
         for i in self.data.io_jobs():
-            places = [at for family in (self.x, self.y) for (j, _), at in family.items() if j == i]
+            places = [
+                at
+                for family in (self.x, self.y)
+                for (j, _), at in family.items()
+                if j == i
+            ]
             self.program.add(f"placed_{i}", [(at, 1) for at in places], 1, 1)
         for j in self.data.compute_jobs():
             homes = [(at, 1) for (job, _), at in self.s.items() if job == j]
@@ -104,8 +115,12 @@ class AssignmentModel:
         for (j, b), at in self.n.items():
             terms = [(at, 1), (self.s[j, b], -self.pattern.strict_rows)]
             self.program.add(f"rows_at_home_{j}_{b}", terms, most=0)
-        for c in range(self.problem.machine.num_columns) if self.pattern.strict_rows else ():
-            held = [(at, 1) for family in (self.n, self.x) for _, at in self._at(family, c)]
+        for c in (
+            range(self.problem.machine.num_columns) if self.pattern.strict_rows else ()
+        ):
+            held = [
+                (at, 1) for family in (self.n, self.x) for _, at in self._at(family, c)
+            ]
             self.program.add(f"column_rows_{c}", held, most=self.pattern.strict_rows)
 
     def _add_loose_cpu(self) -> None:
@@ -129,11 +144,16 @@ class AssignmentModel:
             for (i, _), at in self._at(self.x, c):
                 used.append((at, 1.0 - self.data.fragment(i) / self.quantum))
             loads.append(
-                [(at, self.data.loose_cpu(i) / self.quantum) for (i, _), at in self._at(self.y, c)]
+                [
+                    (at, self.data.loose_cpu(i) / self.quantum)
+                    for (i, _), at in self._at(self.y, c)
+                ]
             )
             used += loads[c]
             for (j, b), at in self._at(self.tau, c):
-                used.append((self.t[j, b, c] if self.problem.jobs[j].self_balancing else at, 1))
+                used.append(
+                    (self.t[j, b, c] if self.problem.jobs[j].self_balancing else at, 1)
+                )
             self.program.add(f"capacity_{c}", _nonzero(used), most=self.pattern.rows)
         limit = self.problem.loose_io_limit * self.pattern.k
         for c, load in enumerate(loads):
@@ -144,7 +164,9 @@ class AssignmentModel:
         """pr_j >= phi_j; without loose CPU the rows must reach the next whole number."""
         for j in self.data.compute_jobs():
             if self.problem.jobs[j].takes_loose_cpu:
-                self.program.add(f"floor_{j}", self.progress(j), least=self.problem.phi(j))
+                self.program.add(
+                    f"floor_{j}", self.progress(j), least=self.problem.phi(j)
+                )
             else:
                 rows = [(at, 1) for (job, _), at in self.n.items() if job == j]
                 self.program.add(f"floor_{j}", rows, least=self.data.min_rows(j))
@@ -152,7 +174,11 @@ class AssignmentModel:
     def _at(
         self, family: dict[tuple[int, int], int], column: int
     ) -> list[tuple[tuple[int, int], int]]:
-        return [((j, b), at) for (j, b), at in family.items() if column in self.problem.block(j, b)]
+        return [
+            ((j, b), at)
+            for (j, b), at in family.items()
+            if column in self.problem.block(j, b)
+        ]
 
     def placement(self, values: Mapping[int, Number]) -> Placement:
         """Homes, row counts and loose jobs of a solution."""
@@ -208,6 +234,8 @@ def _by_position(
     for name in plan.home:
         j = index[name]
         granted = plan.granted_seconds(name, problem.job_columns(j))
-        by_column |= {(j, c): granted[at] for at, c in enumerate(problem.block(j, home[j]))}
+        by_column |= {
+            (j, c): granted[at] for at, c in enumerate(problem.block(j, home[j]))
+        }
     rows = {index[name]: len(held) for name, held in plan.rows.items()}
     return Placement(home, rows, {index[name] for name in plan.loose}), tau, by_column

@@ -7,7 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ioopt.measure.quantum_chain import Response, Surface
-from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem, Pattern
+from ioopt.problems.flexgang.flexible_gang import (
+    FlexibleGangPlan,
+    FlexibleGangProblem,
+    Pattern,
+)
 
 ROUND = 1e-9
 """Times below this (in seconds) are rounding of a solver and count as 0."""
@@ -30,8 +34,14 @@ class PatternData:
         surface, strict_point, loose_point = _points(problem, pattern)
         io = [j for j, job in enumerate(problem.jobs) if job.is_io]
         free = [j for j in io if not problem.jobs[j].coordinated]
-        loose = {j: surface.at(problem.jobs[j], *loose_point) for j in free if pattern.k}
-        strict = {j: surface.at(problem.jobs[j], *strict_point) for j in io if pattern.strict_rows}
+        loose = {
+            j: surface.at(problem.jobs[j], *loose_point) for j in free if pattern.k
+        }
+        strict = {
+            j: surface.at(problem.jobs[j], *strict_point)
+            for j in io
+            if pattern.strict_rows
+        }
         return cls(problem, pattern, loose, strict)
 
     def compute_jobs(self) -> list[int]:
@@ -54,7 +64,9 @@ class PatternData:
     def io_penalty(self, job: int, loose: bool) -> float:
         """lambda w (n/P) (S - 1)."""
         response = self.loose[job] if loose else self.strict[job]
-        return self.problem.lambda_ * self.problem.share(job) * (response.slowdown - 1.0)
+        return (
+            self.problem.lambda_ * self.problem.share(job) * (response.slowdown - 1.0)
+        )
 
     def min_rows(self, job: int) -> int:
         """Strict rows that the floor of a job without loose CPU needs, 0 for the others."""
@@ -67,7 +79,11 @@ def covered(problem: FlexibleGangProblem, pattern: Pattern) -> bool:
     """Whether the instance's own surface, if it has one, answers for the pattern."""
     surface, strict_point, loose_point = _points(problem, pattern)
     io = [job for job in problem.jobs if job.is_io]
-    if pattern.k and not all(job.coordinated for job in io) and not surface.covers(*loose_point):
+    if (
+        pattern.k
+        and not all(job.coordinated for job in io)
+        and not surface.covers(*loose_point)
+    ):
         return False
     return not io or not pattern.strict_rows or surface.covers(*strict_point)
 
@@ -95,7 +111,9 @@ def column_capacity(data: PatternData, placement: Placement) -> list[float]:
     """Seconds a frame of every column that compute jobs may share beside their own rows."""
     problem, pattern = data.problem, data.pattern
     quantum = problem.machine.quantum_seconds
-    spare = [pattern.k * quantum + pattern.strict_rows * quantum] * problem.machine.num_columns
+    spare = [
+        pattern.k * quantum + pattern.strict_rows * quantum
+    ] * problem.machine.num_columns
     for job, position in placement.home.items():
         held = placement.rows.get(job, 0) * quantum
         if job in placement.loose:
@@ -125,14 +143,19 @@ def lay_out(
         block = set(problem.block(job, placement.home[job]))
         free = [row for row, cells in enumerate(taken) if cells.isdisjoint(block)]
         chosen = free[: placement.rows[job]]
-        assert len(chosen) == placement.rows[job], "a column holds more rows than the pattern has"
+        assert len(chosen) == placement.rows[job], (
+            "a column holds more rows than the pattern has"
+        )
         for row in chosen:
             taken[row] |= block
         if chosen:
             rows[problem.jobs[job].id] = tuple(chosen)
     ids = [job.id for job in problem.jobs]
     kept = {ids[j]: t for j, t in sorted((tau or {}).items()) if t > ROUND}
-    columns = {ids[j]: tuple(max(0.0, t) for t in c) for j, c in sorted((by_column or {}).items())}
+    columns = {
+        ids[j]: tuple(max(0.0, t) for t in c)
+        for j, c in sorted((by_column or {}).items())
+    }
     return FlexibleGangPlan(
         k=data.pattern.k,
         d=data.pattern.d,

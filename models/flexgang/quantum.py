@@ -39,7 +39,9 @@ def least_cost(problem: QuantumSelectionProblem) -> float:
     least of sum w (r / x - 1) is (sum sqrt(w r))^2 / F - sum w, where x is as sqrt(w r).
     """
     rows = [
-        (job.weight, job.burst_seconds / job.dedicated_seconds) for job in problem.jobs if job.is_io
+        (job.weight, job.burst_seconds / job.dedicated_seconds)
+        for job in problem.jobs
+        if job.is_io
     ]
     left = 1.0 - math.fsum(job.floor for job in problem.jobs if not job.is_io)
     if problem.surface is not None or left <= FLOOR_SLACK:
@@ -83,7 +85,9 @@ class QuantumCosts:
     def total(self, options: Sequence[Option]) -> float:
         """Cost of one option a job with L = sum f q; infinity where a floor is missed."""
         cycle = self.cycle(options)
-        return math.fsum(self.cost(job, option, cycle) for job, option in enumerate(options))
+        return math.fsum(
+            self.cost(job, option, cycle) for job, option in enumerate(options)
+        )
 
     def cycle(self, options: Sequence[Option]) -> int:
         """L = sum f q in ticks."""
@@ -112,7 +116,9 @@ class QuantumModel:
             for job in range(len(self.problem.jobs)):
                 for o, option in enumerate(self.problem.options(job)):
                     if math.isfinite(costs.cost(job, option, length)):
-                        self.z[job, o, length] = self.program.binary(f"z_{job}_{o}_{length}")
+                        self.z[job, o, length] = self.program.binary(
+                            f"z_{job}_{o}_{length}"
+                        )
         self.program.objective = {
             at: cost
             for (job, o, length), at in self.z.items()

@@ -43,7 +43,9 @@ class RelaxedModel:
         pattern = data.pattern
         self.program.add("rows", self._rows, most=float(pattern.strict_rows))
         self.program.add("cpu", self._cpu, most=float(pattern.rows))
-        self.program.add("loose_io", self._loose, most=data.problem.loose_io_limit * pattern.k)
+        self.program.add(
+            "loose_io", self._loose, most=data.problem.loose_io_limit * pattern.k
+        )
         for name, terms, least in self._floors:
             self.program.add(name, terms, least=least)
         for name, terms in self._placed:
@@ -79,7 +81,9 @@ class RelaxedModel:
             strict = self.program.real(f"x_{job}", 0.0, 1.0)
             self.program.objective[strict] = -self.data.io_penalty(job, False)
             self._rows.append((strict, width))
-            self._cpu.append((strict, width * (1.0 - self.data.fragment(job) / quantum)))
+            self._cpu.append(
+                (strict, width * (1.0 - self.data.fragment(job) / quantum))
+            )
             places.append((strict, 1.0))
         if job in self.data.loose:
             loose = self.program.real(f"y_{job}", 0.0, 1.0)
@@ -103,7 +107,9 @@ class TauModel:
     a job without loose CPU misses its floor; there is no program then.
     """
 
-    def __init__(self, data: PatternData, placement: Placement, slack: float = 0.0) -> None:
+    def __init__(
+        self, data: PatternData, placement: Placement, slack: float = 0.0
+    ) -> None:
         self.data, self.placement, self.slack = data, placement, slack
         self.unit = data.problem.machine.quantum_seconds
         self.program = Program("tau", maximise=True)
@@ -111,7 +117,9 @@ class TauModel:
         capacity = [seconds / self.unit for seconds in column_capacity(data, placement)]
         self._loads: list[list[Term]] = [[] for _ in capacity]
         self._means: list[tuple[str, list[Term], float]] = []
-        self.feasible = min(capacity) >= -OVERFULL and all(map(self._add, data.compute_jobs()))
+        self.feasible = min(capacity) >= -OVERFULL and all(
+            map(self._add, data.compute_jobs())
+        )
         for c, limit in enumerate(capacity):
             self.program.add(f"capacity_{c}", self._loads[c], most=max(0.0, limit))
         for name, terms, least in self._means:
@@ -121,7 +129,9 @@ class TauModel:
         """The variables of one job: its tau, or its t in every column; False where it falls short."""
         problem, frame = self.data.problem, self.data.pattern.rows
         item = problem.jobs[job]
-        short = (problem.phi(job) - self.slack) * frame - self.placement.rows.get(job, 0)
+        short = (problem.phi(job) - self.slack) * frame - self.placement.rows.get(
+            job, 0
+        )
         if not item.takes_loose_cpu:
             return short <= SHORT
         assert item.gamma is not None
@@ -131,7 +141,9 @@ class TauModel:
         parts: list[int | None] = list(block) if item.self_balancing else [None]
         mean: list[Term] = []
         for part in parts:
-            at = self.program.real(f"t_{job}_{part}", 0.0 if item.self_balancing else least)
+            at = self.program.real(
+                f"t_{job}_{part}", 0.0 if item.self_balancing else least
+            )
             self.program.objective[at] = gain / len(parts)
             self.parts.append((job, part))
             mean.append((at, 1.0 / len(parts)))
@@ -141,7 +153,9 @@ class TauModel:
             self._means.append((f"mean_{job}", mean, least))
         return True
 
-    def read(self, values: Mapping[int, Number]) -> tuple[dict[int, float], dict[int, list[float]]]:
+    def read(
+        self, values: Mapping[int, Number]
+    ) -> tuple[dict[int, float], dict[int, list[float]]]:
         """Seconds of tau by job, and seconds by column of self-balancing jobs, of a solution."""
         tau: dict[int, float] = {}
         by_column: dict[int, list[float]] = {}

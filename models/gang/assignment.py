@@ -35,11 +35,20 @@ class AssignmentModel:
             if option.worth
         }
         self._add_rows()
-        for k, clique in enumerate(question.cliques):  # (3) one of those that share a node
+        for k, clique in enumerate(
+            question.cliques
+        ):  # (3) one of those that share a node
             for r in range(question.levels):
-                self.program.add(f"clique_{k}_{r}", [(self.cells[o][r], 1) for o in clique], most=1)
-        for r in range(question.levels) if question.remote else ():  # (4) P nodes for all of them
-            terms = [(cells[r], option.size) for cells, option in zip(self.cells, question.options)]
+                self.program.add(
+                    f"clique_{k}_{r}", [(self.cells[o][r], 1) for o in clique], most=1
+                )
+        for r in (
+            range(question.levels) if question.remote else ()
+        ):  # (4) P nodes for all of them
+            terms = [
+                (cells[r], option.size)
+                for cells, option in zip(self.cells, question.options)
+            ]
             self.program.add(f"slots_{r}", terms, most=question.nodes)
 
     def _add_rows(self) -> None:

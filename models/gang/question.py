@@ -58,7 +58,9 @@ class Question:
     @property
     def remote(self) -> tuple[int, ...]:
         """Positions of the options without columns."""
-        return tuple(o for o, option in enumerate(self.options) if option.deed == "remote")
+        return tuple(
+            o for o, option in enumerate(self.options) if option.deed == "remote"
+        )
 
     @property
     def guarded(self) -> tuple[int, ...]:
@@ -68,9 +70,13 @@ class Question:
 
 
 def ask(
-    state: State, weight: Weight = "las", *, fcfs: bool = False, window: int | None = None,
+    state: State,
+    weight: Weight = "las",
+    *,
+    fcfs: bool = False,
+    window: int | None = None,
     share: Fraction = Fraction(1),
-) -> Question:  # fmt: skip
+) -> Question:
     """The question that *state* (before an update) poses under *weight*.
 
     Only the first *window* waiting jobs in queue order are asked about (None: all). With *fcfs* a
@@ -96,7 +102,10 @@ def ask(
     heavy = weights(weight, jobs, state.clock)
     scale = LARGEST_WORTH / float(max(heavy, default=1))
     # A move may cost a million slices; nobody makes it, and solvers hold no numbers of that size.
-    worths = (max(-LARGEST_WORTH, math.ceil(float(heavy[j] * s) * scale)) for j, *_, s in drafts)
+    worths = (
+        max(-LARGEST_WORTH, math.ceil(float(heavy[j] * s) * scale))
+        for j, *_, s in drafts
+    )
     options = tuple(
         Option(j, deed, mask, jobs[j].size, cost, worth)
         for (j, deed, mask, cost, _), worth in zip(drafts, worths)
@@ -105,10 +114,18 @@ def ask(
     for o, option in enumerate(options):
         by_job[option.job].append(o)
     return Question(
-        state.nodes, levels, jobs, len(state.jobs), options,
-        tuple(map(tuple, by_job)), cliques_of([option.columns for option in options], state.nodes),
-        state.budget, fcfs, scale, remote_slots,
-    )  # fmt: skip
+        state.nodes,
+        levels,
+        jobs,
+        len(state.jobs),
+        options,
+        tuple(map(tuple, by_job)),
+        cliques_of([option.columns for option in options], state.nodes),
+        state.budget,
+        fcfs,
+        scale,
+        remote_slots,
+    )
 
 
 def _slower(job: Gang) -> bool:

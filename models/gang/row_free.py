@@ -57,14 +57,20 @@ def add_choice(program: Program, question: Question) -> list[int | None]:
     if costs:
         program.add("budget", costs, most=question.budget)
     starts = [
-        (at, question.options[o].size) for o in question.guarded if (at := taken[o]) is not None
+        (at, question.options[o].size)
+        for o in question.guarded
+        if (at := taken[o]) is not None
     ]
     if sum(size for _, size in starts) > question.remote_slots:
         program.add("guard", starts, most=question.remote_slots)
     if question.fcfs:
         for j in range(question.num_running + 1, len(question.jobs)):
-            later = [(at, 1) for o in question.by_job[j] if (at := taken[o]) is not None]
-            before = [(at, -1) for o in question.by_job[j - 1] if (at := taken[o]) is not None]
+            later = [
+                (at, 1) for o in question.by_job[j] if (at := taken[o]) is not None
+            ]
+            before = [
+                (at, -1) for o in question.by_job[j - 1] if (at := taken[o]) is not None
+            ]
             program.add(f"fcfs_{j}", [*later, *before], most=0)
     return taken
 
@@ -77,7 +83,9 @@ class RowFreeModel:
         self.program = program_of(question, "gang_row_free")
         self.taken = add_choice(self.program, question)
         self.rows = [self._rows_variable(o) for o in range(len(question.options))]
-        for k, clique in enumerate(question.cliques):  # (2) who share a node share its M slots
+        for k, clique in enumerate(
+            question.cliques
+        ):  # (2) who share a node share its M slots
             terms = [(self.rows[o], 1) for o in clique]
             self.program.add(f"clique_{k}", terms, most=question.levels)
         self._add_slots()
@@ -85,7 +93,11 @@ class RowFreeModel:
     def _rows_variable(self, o: int) -> int:
         """y[o] with u_o <= y_o <= M u_o."""
         option, taken = self.question.options[o], self.taken[o]
-        most = 1 if option.deed == "remote" and not self.replicated else self.question.levels
+        most = (
+            1
+            if option.deed == "remote" and not self.replicated
+            else self.question.levels
+        )
         rows = self.program.whole(f"y_{o}", 0 if taken is not None else 1, most)
         if option.worth:
             self.program.objective[rows] = option.worth
@@ -98,7 +110,9 @@ class RowFreeModel:
         """(3): remote options, whose columns are open, fit at least into all slots together."""
         question = self.question
         if question.remote:
-            terms = [(at, option.size) for at, option in zip(self.rows, question.options)]
+            terms = [
+                (at, option.size) for at, option in zip(self.rows, question.options)
+            ]
             self.program.add("slots", terms, most=question.nodes * question.levels)
             for k in range(1, ROUNDED + 1):
                 rounded = [
@@ -157,10 +171,13 @@ class ReplicatedModel(RowFreeModel):
         places: list[list[tuple[int, int]]] = [[] for _ in range(levels)]
         for a, (cover, size) in enumerate(classes.items()):
             used = [
-                program.whole(f"t_{a}_{k}", 0, size * (levels // k)) for k in range(1, levels + 1)
+                program.whole(f"t_{a}_{k}", 0, size * (levels // k))
+                for k in range(1, levels + 1)
             ]
             taken = [(self.rows[o], 1) for o in cover]
-            slots = [(at, size) for at, _ in taken] + [(t, k) for k, t in enumerate(used, start=1)]
+            slots = [(at, size) for at, _ in taken] + [
+                (t, k) for k, t in enumerate(used, start=1)
+            ]
             program.add(f"column_slots_{a}", slots, most=size * levels)
             for k in range(2, levels + 1):
                 room = program.whole(f"g_{a}_{k}", 0, levels // k)

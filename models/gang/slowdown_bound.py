@@ -16,6 +16,8 @@ def mean_slowdown_bound(problem: GangProblem) -> float | None:
     for job, (local_time, _) in zip(problem.jobs, problem.times, strict=True):
         local, floor = float(local_time), max(float(local_time), float(quantum))
         least = max(0.0, local - FINISHED_SECONDS)
-        work.append(Work(float(job.arrival_seconds), job.size / nodes * least, least, 1 / floor))
+        work.append(
+            Work(float(job.arrival_seconds), job.size / nodes * least, least, 1 / floor)
+        )
         alone += max(least, float(quantum)) / floor
     return max(alone, least_response(work) * SHAVED) / len(work)

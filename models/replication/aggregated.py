@@ -53,32 +53,57 @@ class AggregatedModel:
         ]
         held = instance.held
         self.R = {
-            (l, i): program.binary(f"R_{l}_{i}") for l in files for i in nodes if l not in held[i]
+            (l, i): program.binary(f"R_{l}_{i}")
+            for l in files
+            for i in nodes
+            if l not in held[i]
         }
         self.K = {
             (l, i): program.binary(f"K_{l}_{i}")
-            for l in files for i in nodes if evictable and l in held[i]
-        }  # fmt: skip
+            for l in files
+            for i in nodes
+            if evictable and l in held[i]
+        }
         self.N: dict[tuple[int, int], int] = {}
         self.A: dict[tuple[int, int], int] = {}
         self.B: dict[tuple[int, int], int] = {}
         if replication and most > 0:
             self.N = {key: program.binary(f"N_{key[0]}_{key[1]}") for key in self.R}
-            self.A = {(l, i): program.whole(f"A_{l}_{i}", 0, most) for l in files for i in nodes}
+            self.A = {
+                (l, i): program.whole(f"A_{l}_{i}", 0, most)
+                for l in files
+                for i in nodes
+            }
             if cycles == "acyclic" and most > 1:
-                self.B = {key: program.whole(f"B_{key[0]}_{key[1]}", 0, most - 1) for key in self.N}
-        self.span = program.time("M", lower, horizon(instance) if upper is None else upper)
+                self.B = {
+                    key: program.whole(f"B_{key[0]}_{key[1]}", 0, most - 1)
+                    for key in self.N
+                }
+        self.span = program.time(
+            "M", lower, horizon(instance) if upper is None else upper
+        )
         for method in (
-            self.eq_2_copies_have_readers, self.eq_4_every_task_runs, self.eq_5_stored_once,
-            self.eq_7_inputs_are_there, self.eq_8_every_file_is_fetched, self.senders_hold,
-            self.sends_match_arrivals, self.descent, self.eq_13_batch_time, self.eq_21_disks,
-        ):  # fmt: skip
+            self.eq_2_copies_have_readers,
+            self.eq_4_every_task_runs,
+            self.eq_5_stored_once,
+            self.eq_7_inputs_are_there,
+            self.eq_8_every_file_is_fetched,
+            self.senders_hold,
+            self.sends_match_arrivals,
+            self.descent,
+            self.eq_13_batch_time,
+            self.eq_21_disks,
+        ):
             method()
         program.objective[self.span] = 1
 
     def stored(self, file: int, node: int) -> list[Term]:
         """X_li as terms (variable, 1); a held file that cannot go has none and is always there."""
-        keys = (table[file, node] for table in (self.R, self.N, self.K) if (file, node) in table)
+        keys = (
+            table[file, node]
+            for table in (self.R, self.N, self.K)
+            if (file, node) in table
+        )
         return [(variable, 1) for variable in keys]
 
     def always(self, file: int, node: int) -> bool:
@@ -92,7 +117,9 @@ class AggregatedModel:
             rights = [(self.T[k][node], factor) for k in self.instance.readers[file]]
             if self.relays:
                 rights.append((self.B[file, node], 1))
-            self.program.add(f"eq2_{file}_{node}", [*rights, (arrives, -factor)], least=0)
+            self.program.add(
+                f"eq2_{file}_{node}", [*rights, (arrives, -factor)], least=0
+            )
 
     def eq_4_every_task_runs(self) -> None:
         """(4): all tasks of a class are on nodes."""
@@ -130,7 +157,11 @@ class AggregatedModel:
         for (file, node), sends in self.A.items():
             if self.always(file, node):
                 continue
-            has = [self.R, self.K] if self.cycles == "acyclic" else [self.R, self.K, self.N]
+            has = (
+                [self.R, self.K]
+                if self.cycles == "acyclic"
+                else [self.R, self.K, self.N]
+            )
             rights = [(t[file, node], most) for t in has if (file, node) in t]
             self.program.add(f"sendR_{file}_{node}", [*rights, (sends, -1)], least=0)
         for (file, node), sends in self.B.items():
@@ -140,16 +171,25 @@ class AggregatedModel:
     def sends_match_arrivals(self) -> None:
         """As many copies are sent as arrive, and none of a node's sends is to itself."""
         for file in self._files if self.A else ():
-            arrivals = [(self.N[file, i], 1) for i in self._nodes if (file, i) in self.N]
+            arrivals = [
+                (self.N[file, i], 1) for i in self._nodes if (file, i) in self.N
+            ]
             sends = [
-                (t[file, i], -1) for t in (self.A, self.B) for i in self._nodes if (file, i) in t
+                (t[file, i], -1)
+                for t in (self.A, self.B)
+                for i in self._nodes
+                if (file, i) in t
             ]
             self.program.add(f"flow_{file}", [*arrivals, *sends], 0, 0)
             for node in self._nodes:
                 others = [
-                    (self.N[file, i], 1) for i in self._nodes if i != node and (file, i) in self.N
+                    (self.N[file, i], 1)
+                    for i in self._nodes
+                    if i != node and (file, i) in self.N
                 ]
-                out = [(t[file, node], -1) for t in (self.A, self.B) if (file, node) in t]
+                out = [
+                    (t[file, node], -1) for t in (self.A, self.B) if (file, node) in t
+                ]
                 self.program.add(f"self_{file}_{node}", [*others, *out], least=0)
 
     def descent(self) -> None:
@@ -163,13 +203,18 @@ class AggregatedModel:
     def load(self, node: int) -> list[Term]:
         """Exec_i (12) as terms in units: (9) both ends of a copy, (10) compute, (11) fetches."""
         instance = self.instance
-        terms = [(self.T[k][node], instance.work[k][node]) for k in range(len(instance.classes))]
+        terms = [
+            (self.T[k][node], instance.work[k][node])
+            for k in range(len(instance.classes))
+        ]
         for file in self._files:
             key = (file, node)
             if key in self.R:
                 terms.append((self.R[key], instance.far[file]))
             terms.extend(
-                (t[key], instance.near[file]) for t in (self.N, self.A, self.B) if key in t
+                (t[key], instance.near[file])
+                for t in (self.N, self.A, self.B)
+                if key in t
             )
         return [(variable, factor) for variable, factor in terms if factor]
 
@@ -179,7 +224,9 @@ class AggregatedModel:
         for node in self._nodes:
             terms = self.load(node)
             everything += terms
-            self.program.add(f"eq13_{node}", [*terms, (self.span, -1)], most=0, timed=True)
+            self.program.add(
+                f"eq13_{node}", [*terms, (self.span, -1)], most=0, timed=True
+            )
         everything.append((self.span, -len(self._nodes)))
         self.program.add("total_load", everything, most=0, timed=True)
 
@@ -231,7 +278,10 @@ class AggregatedModel:
                 for _ in range(value(variable)):
                     assign[next(waiting)] = node
         remote = [move for move, variable in self.R.items() if value(variable)]
-        there = {*remote, *(pair for pair, variable in self.K.items() if value(variable))}
+        there = {
+            *remote,
+            *(pair for pair, variable in self.K.items() if value(variable)),
+        }
         receivers: dict[int, list[int]] = defaultdict(list)
         for (file, node), variable in self.N.items():
             if value(variable):
@@ -239,10 +289,14 @@ class AggregatedModel:
         copies: list[tuple[int, int, int]] = []
         for file, nodes in sorted(receivers.items()):
             sends = {
-                node: sum(value(t[file, node]) for t in (self.A, self.B) if (file, node) in t)
+                node: sum(
+                    value(t[file, node]) for t in (self.A, self.B) if (file, node) in t
+                )
                 for node in self._nodes
             }
-            roots = [i for i in self._nodes if (file, i) in there or self.always(file, i)]
+            roots = [
+                i for i in self._nodes if (file, i) in there or self.always(file, i)
+            ]
             copies.extend((file, i, j) for i, j in attach(roots, nodes, sends))
         return Moves(tuple(assign), tuple(remote), tuple(copies))
 

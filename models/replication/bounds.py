@@ -16,7 +16,9 @@ def area(instance: StaticInstance) -> Fraction:
     """(t_rem sum of sizes + sum of compute at the largest speed) / C, held files free."""
     free = set().union(*instance.held) if instance.held else set()
     total = sum(cost for file, cost in enumerate(instance.far) if file not in free)
-    total += sum(group.count * instance.least_work[k] for k, group in enumerate(instance.classes))
+    total += sum(
+        group.count * instance.least_work[k] for k, group in enumerate(instance.classes)
+    )
     return Fraction(total, instance.num_nodes)
 
 
@@ -24,7 +26,9 @@ def area_seconds(problem: ReplicationProblem) -> float:
     """The area bound in seconds, slightly lower for rounding; also of plans in rounds, which fetch more."""
     held = frozenset().union(*problem.holds)
     wanted = sum(
-        file.bytes for f, file in enumerate(problem.files) if problem.readers[f] and f not in held
+        file.bytes
+        for f, file in enumerate(problem.files)
+        if problem.readers[f] and f not in held
     )
     fastest = max(node.speed for node in problem.nodes)
     compute = math.fsum(task.compute_seconds for task in problem.tasks) / fastest
@@ -51,7 +55,9 @@ def quick(problem: ReplicationProblem) -> float:
     return instance.seconds(max(math.ceil(area(instance)), largest_task(instance)))
 
 
-def file_weights(instance: StaticInstance, cycles: Cycles, replication: bool) -> list[Fraction]:
+def file_weights(
+    instance: StaticInstance, cycles: Cycles, replication: bool
+) -> list[Fraction]:
     """Per file, what fetching it costs the node that fetches it and uses or sends it; 0 where held."""
     free = set().union(*instance.held) if instance.held else set()
     weights = []
@@ -70,7 +76,9 @@ def file_weights(instance: StaticInstance, cycles: Cycles, replication: bool) ->
     return weights
 
 
-def _share(instance: StaticInstance, task_class: int, file: int, free: set[int]) -> Fraction:
+def _share(
+    instance: StaticInstance, task_class: int, file: int, free: set[int]
+) -> Fraction:
     inputs = instance.classes[task_class].inputs
     total = sum(instance.sizes[other] for other in inputs if other not in free)
     part = Fraction(instance.sizes[file], total) if total else Fraction(0)
@@ -102,5 +110,7 @@ def partition_model(
             program.add(f"order_{node}", [(load, 1), (before, -1)], most=0)
         before = load
     for w, weight in enumerate(kinds):
-        program.add(f"all_{w}", [(at, 1) for at in place[w]], counts[weight], counts[weight])
+        program.add(
+            f"all_{w}", [(at, 1) for at in place[w]], counts[weight], counts[weight]
+        )
     return program

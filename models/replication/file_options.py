@@ -49,8 +49,15 @@ def file_options(
         lacking = readers - roots
         if not roots or (lacking and not replication):
             continue
-        between = set(range(num_nodes)) - readers - roots if relays and len(lacking) > 1 else set()
-        for relay in (frozenset[int](), *(frozenset({node}) for node in sorted(between))):
+        between = (
+            set(range(num_nodes)) - readers - roots
+            if relays and len(lacking) > 1
+            else set()
+        )
+        for relay in (
+            frozenset[int](),
+            *(frozenset({node}) for node in sorted(between)),
+        ):
             receivers = lacking | relay
             for sends in _sends(num_nodes, roots, receivers, cycles):
                 loads = tuple(
@@ -77,7 +84,8 @@ def _sends(
     copies = len(receivers)
     holders = roots | receivers
     ranges = [
-        range(copies - (i in receivers) + 1) if i in holders else range(1) for i in range(num_nodes)
+        range(copies - (i in receivers) + 1) if i in holders else range(1)
+        for i in range(num_nodes)
     ]
     for sends in product(*ranges):
         if sum(sends) != copies:
@@ -103,7 +111,11 @@ class FileMix:
     """
 
     def __init__(
-        self, groups: Sequence[FileGroup], loads: Sequence[int], room: int | None, upper: int
+        self,
+        groups: Sequence[FileGroup],
+        loads: Sequence[int],
+        room: int | None,
+        upper: int,
     ) -> None:
         self.program = program = Program("file_mix")
         span = program.whole("M", 0, upper)
@@ -122,7 +134,9 @@ class FileMix:
                     work[i].append((count, option.loads[i]))
                     if i in option.holders:
                         stored[i].append((count, group.bytes))
-            program.add(f"all_{g}", [(count, 1) for count in row], group.files, group.files)
+            program.add(
+                f"all_{g}", [(count, 1) for count in row], group.files, group.files
+            )
         for i in nodes:
             program.add(f"load_{i}", [*work[i], (span, -1)], most=-loads[i])
             if room is not None:

@@ -49,27 +49,44 @@ class PrintedModel:
         self._variables()
         self.program.objective[self.M] = 1
         for method in (
-            self.eq_1, self.eq_2, self.eq_3, self.eq_4, self.eq_5, self.eq_6, self.eq_7, self.eq_8,
-            self.eq_13, self.eq_21, self.levels,
-        ):  # fmt: skip
+            self.eq_1,
+            self.eq_2,
+            self.eq_3,
+            self.eq_4,
+            self.eq_5,
+            self.eq_6,
+            self.eq_7,
+            self.eq_8,
+            self.eq_13,
+            self.eq_21,
+            self.levels,
+        ):
             method()
 
     def _variables(self) -> None:
         f, n, t = self._f, self._n, self._t
         held, binary = self.instance.held, self.program.binary
-        self.T = {(k, i): binary(f"T_{t[k]}_{n[i]}") for k in range(len(t)) for i in self._nodes}
+        self.T = {
+            (k, i): binary(f"T_{t[k]}_{n[i]}")
+            for k in range(len(t))
+            for i in self._nodes
+        }
         pairs = [(l, i) for l in self._files for i in self._nodes]
         self.X = {(l, i): binary(f"X_{f[l]}_{n[i]}") for l, i in pairs}
         self.R = {(l, i): binary(f"R_{f[l]}_{n[i]}") for l, i in pairs}
         self.Y = {
             (i, j, l): binary(f"Y_{n[i]}_{n[j]}_{f[l]}")
-            for i in self._nodes for j in self._nodes for l in self._files
+            for i in self._nodes
+            for j in self._nodes
+            for l in self._files
             if i != j and self.replication and l not in held[j]
-        }  # fmt: skip
+        }
         self.U: dict[tuple[int, int], int] = {}
         if self.cycles == "acyclic":
             most = max(len(n) - 1, 0)
-            self.U = {(l, i): self.program.real(f"U_{f[l]}_{n[i]}", 0, most) for l, i in pairs}
+            self.U = {
+                (l, i): self.program.real(f"U_{f[l]}_{n[i]}", 0, most) for l, i in pairs
+            }
         self.M = self.program.real("Batch_Exec_Time", 0)
         for node, files in enumerate(held):
             for file in files:
@@ -102,7 +119,9 @@ class PrintedModel:
     def eq_4(self) -> None:
         """(4): sum over i of T_ki = 1, each task on one node."""
         for k, name in enumerate(self._t):
-            self.program.add(f"eq4_{name}", [(self.T[k, i], 1) for i in self._nodes], 1, 1)
+            self.program.add(
+                f"eq4_{name}", [(self.T[k, i], 1) for i in self._nodes], 1, 1
+            )
 
     def eq_5(self) -> None:
         """(5): X_li = R_li + sum over j of Y_jil; held files are there without either."""
@@ -123,7 +142,9 @@ class PrintedModel:
             for l in group.inputs:
                 for i in self._nodes:
                     name = f"eq7_{self._t[k]}_{self._f[l]}_{self._n[i]}"
-                    self.program.add(name, [(self.T[k, i], 1), (self.X[l, i], -1)], most=0)
+                    self.program.add(
+                        name, [(self.T[k, i], 1), (self.X[l, i], -1)], most=0
+                    )
 
     def eq_8(self) -> None:
         """(8): sum over i of R_li >= 1, every file is fetched once or more (unless held)."""
@@ -135,7 +156,9 @@ class PrintedModel:
     def replication_seconds(self, node: int) -> list[Term]:
         """(9): sum of (Y_jil + Y_ijl) x t_rep x size, both ends of a copy are charged (rule 4)."""
         near, seconds = self.instance.near, self.instance.seconds
-        return [(y, seconds(near[l])) for (i, j, l), y in self.Y.items() if node in (i, j)]
+        return [
+            (y, seconds(near[l])) for (i, j, l), y in self.Y.items() if node in (i, j)
+        ]
 
     def computation_seconds(self, node: int) -> list[Term]:
         """(10): sum of Comp_k x T_ki, divided by the node's speed."""
@@ -150,7 +173,11 @@ class PrintedModel:
     def eq_13(self) -> None:
         """(12), (13): Batch_Exec_Time >= Exec_i = Replication_i + Remote_i + Computation_i."""
         for i, name in enumerate(self._n):
-            parts = (self.replication_seconds, self.computation_seconds, self.remote_seconds)
+            parts = (
+                self.replication_seconds,
+                self.computation_seconds,
+                self.remote_seconds,
+            )
             terms = [term for part in parts for term in part(i)]
             self.program.add(f"eq13_{name}", [*terms, (self.M, -1)], most=0)
 

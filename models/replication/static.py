@@ -77,7 +77,9 @@ class StaticInstance:
     @cached_property
     def class_of(self) -> list[int]:
         """By task, the position of its class."""
-        pairs = sorted((task, k) for k, group in enumerate(self.classes) for task in group.tasks)
+        pairs = sorted(
+            (task, k) for k, group in enumerate(self.classes) for task in group.tasks
+        )
         return [k for _, k in pairs]
 
     def holders(self, file: int) -> list[int]:
@@ -143,14 +145,25 @@ def reduce(problem: ReplicationProblem, merge: bool = True) -> StaticInstance:
         seconds: {speed: math.floor(time / unit) for speed, time in row.items()}
         for seconds, row in rows.items()
     }
-    work = {seconds: tuple(row[speed] for speed in speeds) for seconds, row in units.items()}
+    work = {
+        seconds: tuple(row[speed] for speed in speeds) for seconds, row in units.items()
+    }
     return StaticInstance(
-        problem, kept, sizes, tuple(tuple(r) for r in readers),
-        tuple(frozenset(index[f] for f in files if f in index) for files in problem.holds),
-        tuple(room), classes, unit, is_exact,
-        tuple(math.floor(t / unit) for t in far), tuple(math.floor(t / unit) for t in near),
+        problem,
+        kept,
+        sizes,
+        tuple(tuple(r) for r in readers),
+        tuple(
+            frozenset(index[f] for f in files if f in index) for files in problem.holds
+        ),
+        tuple(room),
+        classes,
+        unit,
+        is_exact,
+        tuple(math.floor(t / unit) for t in far),
+        tuple(math.floor(t / unit) for t in near),
         tuple(work[group.seconds] for group in classes),
-    )  # fmt: skip
+    )
 
 
 def _classes(
@@ -176,7 +189,11 @@ def _unit(
     total: Fraction,
 ) -> tuple[Fraction, bool]:
     """The largest unit of which every time is a multiple; a rounder one where sums get too large."""
-    times = {t for t in (*transfers, *(t for row in work.values() for t in row.values())) if t}
+    times = {
+        t
+        for t in (*transfers, *(t for row in work.values() for t in row.values()))
+        if t
+    }
     if not times:
         return Fraction(1, 1000), True
     bottom = math.lcm(*(t.denominator for t in times))
@@ -213,8 +230,13 @@ def _surplus(
 ) -> set[tuple[int, int]]:
     """Fetches that nothing needs, one of each file spared when no other fetch or holder is left."""
     idle = remote - needed
-    served = {file for file, _ in remote & needed} | {f for files in instance.held for f in files}
-    spared = {min(move for move in idle if move[0] == f) for f in {f for f, _ in idle} - served}
+    served = {file for file, _ in remote & needed} | {
+        f for files in instance.held for f in files
+    }
+    spared = {
+        min(move for move in idle if move[0] == f)
+        for f in {f for f, _ in idle} - served
+    }
     return idle - spared
 
 
@@ -240,7 +262,8 @@ def fits(instance: StaticInstance, moves: Moves) -> bool:
     for file, node in there:
         used[node] += instance.sizes[file]
     return all(
-        room is None or amount <= room for room, amount in zip(instance.room, used, strict=True)
+        room is None or amount <= room
+        for room, amount in zip(instance.room, used, strict=True)
     )
 
 
@@ -250,7 +273,9 @@ def enough_disk(instance: StaticInstance) -> bool:
         return True
     held = sum(instance.sizes[f] for files in instance.held for f in files)
     anywhere = set().union(*instance.held) if instance.held else set()
-    wanted = sum(size for file, size in enumerate(instance.sizes) if file not in anywhere)
+    wanted = sum(
+        size for file, size in enumerate(instance.sizes) if file not in anywhere
+    )
     return held + wanted <= sum(room for room in instance.room if room is not None)
 
 
@@ -279,7 +304,9 @@ def queue_order(instance: StaticInstance, tasks: Iterable[int]) -> list[int]:
     return order
 
 
-def to_plan(instance: StaticInstance, moves: Moves, printed: bool = False) -> ReplicationPlan:
+def to_plan(
+    instance: StaticInstance, moves: Moves, printed: bool = False
+) -> ReplicationPlan:
     """The plan of a static solution; ``printed`` holds it to the rules that allow cycles."""
     problem = instance.problem
     nodes = [node.id for node in problem.nodes]
@@ -288,7 +315,9 @@ def to_plan(instance: StaticInstance, moves: Moves, printed: bool = False) -> Re
     for task, node in enumerate(moves.assign):
         queues[node].append(task)
     return ReplicationPlan(
-        assign={problem.tasks[k].id: nodes[node] for k, node in enumerate(moves.assign)},
+        assign={
+            problem.tasks[k].id: nodes[node] for k, node in enumerate(moves.assign)
+        },
         order={
             nodes[i]: tuple(problem.tasks[k].id for k in queue_order(instance, queue))
             for i, queue in enumerate(queues)
@@ -306,7 +335,9 @@ def from_plan(instance: StaticInstance, plan: ReplicationPlan) -> Moves | None:
     node_of: dict[str, str] = dict(plan.assign)
     for node_id, queue in plan.order.items():
         node_of.update({entry: node_id for entry in queue if isinstance(entry, str)})
-    assign = [problem.node_index.get(node_of.get(task.id, "")) for task in problem.tasks]
+    assign = [
+        problem.node_index.get(node_of.get(task.id, "")) for task in problem.tasks
+    ]
     known = [node for node in assign if node is not None]
     if len(known) != len(assign):
         return None

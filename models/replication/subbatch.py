@@ -100,7 +100,10 @@ class SubBatchModel:
                     key = file, i
                     if key not in self.stored:
                         self.stored[key] = self.program.binary(f"X_{file}_{i}")
-                    terms = [(self.count[g][i], 1), (self.stored[key], -len(group.tasks))]
+                    terms = [
+                        (self.count[g][i], 1),
+                        (self.stored[key], -len(group.tasks)),
+                    ]
                     self.program.add(f"eq14_{g}_{file}_{i}", terms, most=0)
 
     def _disk_15(self) -> None:
@@ -117,11 +120,15 @@ class SubBatchModel:
     def _one_place_16(self) -> None:
         """(16): a task is allocated at most once."""
         for g, (group, row) in enumerate(zip(self.groups, self.count, strict=True)):
-            self.program.add(f"eq16_{g}", [(at, 1) for at in row], most=len(group.tasks))
+            self.program.add(
+                f"eq16_{g}", [(at, 1) for at in row], most=len(group.tasks)
+            )
 
     def _balance_17(self, thresh: float) -> None:
         """(17)-(19): no place computes longer than (1 + Thresh) x the average over all places."""
-        share = (1 + exact(thresh).limit_denominator(MOST_DENOMINATOR)) / len(self.places)
+        share = (1 + exact(thresh).limit_denominator(MOST_DENOMINATOR)) / len(
+            self.places
+        )
         top, bottom = share.numerator, share.denominator
         loads, slack = self._whole_loads(MOST_SUM // (top + bottom))
         for i in range(len(self.places)):
@@ -129,7 +136,9 @@ class SubBatchModel:
             terms = []
             for at, load in enumerate(loads):
                 factor = bottom - top if at == i else -top
-                terms += [(row[at], work * factor) for row, work in zip(self.count, load)]
+                terms += [
+                    (row[at], work * factor) for row, work in zip(self.count, load)
+                ]
             self.program.add(f"eq17_{i}", terms, most=slack * (top + bottom))
 
     def _whole_loads(self, most: int) -> tuple[list[list[int]], int]:
@@ -140,14 +149,21 @@ class SubBatchModel:
         rounding may add to a load.
         """
         seconds = [
-            exact(self.problem.tasks[group.tasks[0]].compute_seconds) for group in self.groups
+            exact(self.problem.tasks[group.tasks[0]].compute_seconds)
+            for group in self.groups
         ]
-        loads = [[value / exact(place.speed) for value in seconds] for place in self.places]
+        loads = [
+            [value / exact(place.speed) for value in seconds] for place in self.places
+        ]
         counts = [len(group.tasks) for group in self.groups]
         longest = [max(row[g] for row in loads) for g in range(len(self.groups))]
-        total = sum((value * count for value, count in zip(longest, counts)), Fraction())
+        total = sum(
+            (value * count for value, count in zip(longest, counts)), Fraction()
+        )
         unit = Fraction(1, lcm(*(value.denominator for row in loads for value in row)))
-        slack = int(TOLERANCE * total / unit)  # 0 unless times have more than nine digits
+        slack = int(
+            TOLERANCE * total / unit
+        )  # 0 unless times have more than nine digits
         if total / unit > most:
             unit = total / most
             slack = int(TOLERANCE * most) + sum(counts)

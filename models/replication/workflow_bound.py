@@ -38,7 +38,9 @@ class WorkflowBound:
         power = sum(node.cores * node.speed for node in nodes)
         area = [task.cores * task.compute_seconds / power for task in tasks]
         best = total = 0.0
-        for k in sorted(range(len(tasks)), key=self.earliest_start.__getitem__, reverse=True):
+        for k in sorted(
+            range(len(tasks)), key=self.earliest_start.__getitem__, reverse=True
+        ):
             total += area[k]
             best = max(best, self.earliest_start[k] + total)
         total, first = 0.0, float("inf")
@@ -56,29 +58,45 @@ class WorkflowBound:
         links = 1 if (self.link_model or network.remote_link) == "shared" else nodes
         # What crosses the links crosses the interfaces of nodes, too.
         rate = min(
-            network.remote_bytes_per_second * links, network.replica_bytes_per_second * nodes
+            network.remote_bytes_per_second * links,
+            network.replica_bytes_per_second * nodes,
         )
-        kept = [f for f, k in enumerate(self.problem.producer) if k >= 0 and files[f].keep]
+        kept = [
+            f for f, k in enumerate(self.problem.producer) if k >= 0 and files[f].keep
+        ]
         best = self._crossing(self.first_touch, kept, rate)
         for storage in self.problem.storages:
             own = [f for f, file in enumerate(files) if file.storage == storage.id]
             fetched = [f for f in own if f in self.first_touch]
-            best = max(best, self._crossing(
-                fetched, [f for f in own if f in set(kept)], storage.bytes_per_second
-            ))  # fmt: skip
+            best = max(
+                best,
+                self._crossing(
+                    fetched,
+                    [f for f in own if f in set(kept)],
+                    storage.bytes_per_second,
+                ),
+            )
         return best
 
-    def _crossing(self, fetched: Collection[int], kept: Collection[int], rate: float) -> float:
+    def _crossing(
+        self, fetched: Collection[int], kept: Collection[int], rate: float
+    ) -> float:
         """*fetched* files come in and *kept* products go out through one resource of that rate."""
         problem = self.problem
         far = sum(problem.files[f].bytes for f in fetched) / rate
         out = sum(problem.files[f].bytes for f in kept) / rate
         begun = min((self._asked[f] for f in fetched), default=float("inf"))
-        made = min((self.earliest_end[problem.producer[f]] for f in kept), default=float("inf"))
+        made = min(
+            (self.earliest_end[problem.producer[f]] for f in kept), default=float("inf")
+        )
         best = 0.0
         if fetched:
             readers = {k for f in fetched for k in problem.readers[f]}
-            best = begun + far + min(self.seconds_on_fastest[k] + self.tail[k] for k in readers)
+            best = (
+                begun
+                + far
+                + min(self.seconds_on_fastest[k] + self.tail[k] for k in readers)
+            )
         if kept:
             best = max(best, made + out)
         if fetched and kept:
@@ -88,7 +106,9 @@ class WorkflowBound:
     @cached_property
     def order(self) -> list[int]:
         """The tasks, each after its predecessors."""
-        return list(TopologicalSorter(dict(enumerate(self.problem.predecessors))).static_order())
+        return list(
+            TopologicalSorter(dict(enumerate(self.problem.predecessors))).static_order()
+        )
 
     @cached_property
     def seconds_on_fastest(self) -> list[float]:
@@ -106,7 +126,9 @@ class WorkflowBound:
         problem = self.problem
         held = frozenset().union(*problem.holds)
         makers = enumerate(problem.producer)
-        return frozenset(f for f, k in makers if k < 0 and problem.readers[f] and f not in held)
+        return frozenset(
+            f for f, k in makers if k < 0 and problem.readers[f] and f not in held
+        )
 
     @cached_property
     def _asked(self) -> list[float]:
@@ -121,7 +143,9 @@ class WorkflowBound:
     def rates(self) -> list[float]:
         """Per file, the most that a transfer from or to the remote storage can carry."""
         network = self.problem.network
-        disks = {storage.id: storage.bytes_per_second for storage in self.problem.storages}
+        disks = {
+            storage.id: storage.bytes_per_second for storage in self.problem.storages
+        }
         pipe = min(network.remote_bytes_per_second, network.replica_bytes_per_second)
         return [
             pipe if file.storage is None else min(pipe, disks[file.storage])
@@ -139,7 +163,9 @@ class WorkflowBound:
         start = [0.0] * len(problem.tasks)
         for k in self.order:
             times = [problem.tasks[k].release_seconds]
-            times += [start[p] + self.seconds_on_fastest[p] for p in problem.predecessors[k]]
+            times += [
+                start[p] + self.seconds_on_fastest[p] for p in problem.predecessors[k]
+            ]
             born = [f for f in problem.inputs[k] if problem.producer[f] < 0]
             for f in born:
                 if f in self.first_touch:
@@ -157,7 +183,10 @@ class WorkflowBound:
     @cached_property
     def earliest_end(self) -> list[float]:
         """EF: the earliest start and the computing."""
-        return [s + w for s, w in zip(self.earliest_start, self.seconds_on_fastest, strict=True)]
+        return [
+            s + w
+            for s, w in zip(self.earliest_start, self.seconds_on_fastest, strict=True)
+        ]
 
     @cached_property
     def tail(self) -> list[float]:
@@ -173,7 +202,9 @@ class WorkflowBound:
         return after
 
 
-def makespan_bound_seconds(problem: ReplicationProblem, link: LinkModel | None = None) -> float:
+def makespan_bound_seconds(
+    problem: ReplicationProblem, link: LinkModel | None = None
+) -> float:
     """The bound of :class:`WorkflowBound` in seconds, of batches too."""
     return WorkflowBound(problem, link).seconds
 
@@ -232,7 +263,10 @@ class TransferBound(WorkflowBound):
     def core_area(self) -> float:
         """As in workflow rule 18; and of m C + 1 tasks on C cores some core runs m + 1."""
         best = super().core_area
-        quick, all_cores = self.seconds_on_fastest, sum(node.cores for node in self.problem.nodes)
+        quick, all_cores = (
+            self.seconds_on_fastest,
+            sum(node.cores for node in self.problem.nodes),
+        )
         longest = sorted(range(len(quick)), key=quick.__getitem__, reverse=True)
         start = tail = float("inf")
         for place, k in enumerate(longest):
@@ -260,7 +294,9 @@ class TransferBound(WorkflowBound):
     @cached_property
     def _classes(self) -> list[Node]:
         """One node of each kind: held files apart, bounds see no more of a node."""
-        kinds = {(n.speed, n.cores, n.disk_bytes): n for n in reversed(self.problem.nodes)}
+        kinds = {
+            (n.speed, n.cores, n.disk_bytes): n for n in reversed(self.problem.nodes)
+        }
         return list(kinds.values())
 
     @cached_property
@@ -289,8 +325,13 @@ class TransferBound(WorkflowBound):
     def earliest_end(self) -> list[float]:
         """The least head and computing over the nodes."""
         return [
-            min((row[c] + self._work(k, node) for c, node in self._places[k]), default=start)
-            for k, (row, start) in enumerate(zip(self._heads, self.earliest_start, strict=True))
+            min(
+                (row[c] + self._work(k, node) for c, node in self._places[k]),
+                default=start,
+            )
+            for k, (row, start) in enumerate(
+                zip(self._heads, self.earliest_start, strict=True)
+            )
         ]
 
     @cached_property
@@ -300,12 +341,17 @@ class TransferBound(WorkflowBound):
         rows: list[dict[int, float]] = [{} for _ in plain]
         end = list(plain)
         for k in self.order:
-            rows[k] = {c: max(plain[k], self._head(k, c, rows, end)) for c, _ in self._places[k]}
+            rows[k] = {
+                c: max(plain[k], self._head(k, c, rows, end))
+                for c, _ in self._places[k]
+            }
             ends = (rows[k][c] + self._work(k, node) for c, node in self._places[k])
             end[k] = min(ends, default=plain[k])
         return rows
 
-    def _head(self, k: int, c: int, heads: list[dict[int, float]], end: list[float]) -> float:
+    def _head(
+        self, k: int, c: int, heads: list[dict[int, float]], end: list[float]
+    ) -> float:
         """When *k* can start on a node of kind *c*: its producers ran there, or their files came."""
         problem, byte = self.problem, self.problem.replica_seconds_per_byte
         wires = {p: 0.0 for p in problem.predecessors[k]}
@@ -334,7 +380,9 @@ class TransferBound(WorkflowBound):
             least[k] = min(rows[k].values(), default=0.0)
         return rows
 
-    def _tail(self, k: int, c: int, tails: list[dict[int, float]], tail: list[float]) -> float:
+    def _tail(
+        self, k: int, c: int, tails: list[dict[int, float]], tail: list[float]
+    ) -> float:
         """What follows *k* on a node of kind *c*: readers of its files there, or the files leave."""
         problem, byte = self.problem, self.problem.replica_seconds_per_byte
         node, quick = self._classes[c], self.seconds_on_fastest
@@ -361,12 +409,17 @@ class TransferBound(WorkflowBound):
             return best
         return max(best, least_of_both(shares, min(stay), min(after)))
 
-    def _crossing(self, fetched: Collection[int], kept: Collection[int], rate: float) -> float:
+    def _crossing(
+        self, fetched: Collection[int], kept: Collection[int], rate: float
+    ) -> float:
         """As in workflow rule 18; and what is fetched for some time to follow leaves that time after it."""
         best, total = super()._crossing(fetched, kept, rate), 0.0
         begun = min((self._asked[f] for f in fetched), default=0.0)
         after = {
-            f: max(self.seconds_on_fastest[k] + self.tail[k] for k in self.problem.readers[f])
+            f: max(
+                self.seconds_on_fastest[k] + self.tail[k]
+                for k in self.problem.readers[f]
+            )
             for f in fetched
         }
         for f in sorted(fetched, key=after.__getitem__, reverse=True):

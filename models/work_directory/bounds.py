@@ -43,7 +43,9 @@ class PeakBound:
     complete: bool = True
 
 
-def peak_bound(problem: WorkDirectoryProblem, deadline: Deadline | None = None) -> PeakBound:
+def peak_bound(
+    problem: WorkDirectoryProblem, deadline: Deadline | None = None
+) -> PeakBound:
     """Return the largest of the three bounds of the peak.
 
     Past the *deadline* ``through`` is that of some tasks only, and not ``complete``.
@@ -53,7 +55,9 @@ def peak_bound(problem: WorkDirectoryProblem, deadline: Deadline | None = None) 
     inputs = [sum(sizes[f] for f in files) for files in problem.inputs]
     last = {
         k: task.scratch_bytes
-        + sum(sizes[f] for f in (*problem.inputs[k], *problem.outputs[k]) if not kept[f])
+        + sum(
+            sizes[f] for f in (*problem.inputs[k], *problem.outputs[k]) if not kept[f]
+        )
         for k, task in enumerate(problem.tasks)
         if not problem.successors[k]
     }
@@ -69,7 +73,9 @@ def peak_bound(problem: WorkDirectoryProblem, deadline: Deadline | None = None) 
     most = {reason: max(rows.values(), default=0) for reason, rows in values.items()}
     bound = max(most.values())
     reason = next(reason for reason, size in most.items() if size == bound)
-    task = next((k for k, size in sorted(values[reason].items()) if size == bound), None)
+    task = next(
+        (k for k, size in sorted(values[reason].items()) if size == bound), None
+    )
     name = None if task is None else problem.tasks[task].id
     return PeakBound(**most, bound=bound, reason=reason, task=name, complete=complete)
 
@@ -227,7 +233,9 @@ def makespan_bounds(
 
     path = max((a + b + c for a, b, c in zip(head, s, tail, strict=True)), default=0)
     if deadline is not None and deadline.expired():
-        return MakespanBound(Fraction(path, ticks.per_second), Fraction(0), None, None, False)
+        return MakespanBound(
+            Fraction(path, ticks.per_second), Fraction(0), None, None, False
+        )
     cores = [(head[k], tail[k], t.cores * s[k]) for k, t in enumerate(problem.tasks)]
     core_area = swept(cores, problem.cores)
     seconds = Fraction(path, ticks.per_second)

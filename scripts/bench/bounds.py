@@ -40,9 +40,11 @@ WHOLE, QUICK = 100_000, 2_000
 DEALT = 80
 """Plans at random of an instance of replication."""
 SETTINGS: dict[str, dict[str, Any]] = {
-    "ip-printed": {"cycles": "acyclic"}, "exact-workflow": {"replays": 5_000},
-    "link-aware": {"evaluations": 100}, "anneal": {"steps": 5_000},
-}  # fmt: skip
+    "ip-printed": {"cycles": "acyclic"},
+    "exact-workflow": {"replays": 5_000},
+    "link-aware": {"evaluations": 100},
+    "anneal": {"steps": 5_000},
+}
 """Of solvers by name: without the first it answers another question (copies that feed each other in a
 cycle), the others count what they do."""
 SCOPED = ("ip-printed", "ip-no-replication")
@@ -57,7 +59,9 @@ def batch(rng: random.Random) -> Any:
 def workflow(rng: random.Random) -> Any:
     """A workflow of 2 to 9 tasks, on disks or without."""
     seed = rng.randrange(1 << 30)
-    return ioopt.load({"format": "ioopt/replication", **random_workflow(seed, rng.randint(2, 9))})
+    return ioopt.load(
+        {"format": "ioopt/replication", **random_workflow(seed, rng.randint(2, 9))}
+    )
 
 
 def trace(rng: random.Random) -> Any:
@@ -70,15 +74,33 @@ def trace(rng: random.Random) -> Any:
 
 def requests(rng: random.Random) -> Any:
     """One I/O decision."""
-    machine = {"nodes": 16, "unit_nodes": 1, "allocation": "flat", "node_bytes_per_second": 1.0,
-               "storage_bytes_per_second": rng.choice((2.0, 5.5, 9.0))}  # fmt: skip
+    machine = {
+        "nodes": 16,
+        "unit_nodes": 1,
+        "allocation": "flat",
+        "node_bytes_per_second": 1.0,
+        "storage_bytes_per_second": rng.choice((2.0, 5.5, 9.0)),
+    }
     asked = [
-        {"id": k, "nodes": rng.randint(1, 8), "request_seconds": rng.random() * 9,
-         "left_bytes": rng.uniform(1, 50), "moved_bytes": rng.uniform(0, 9), "start_seconds": 0.0}
+        {
+            "id": k,
+            "nodes": rng.randint(1, 8),
+            "request_seconds": rng.random() * 9,
+            "left_bytes": rng.uniform(1, 50),
+            "moved_bytes": rng.uniform(0, 9),
+            "start_seconds": 0.0,
+        }
         for k in range(rng.randint(1, 9))
-    ]  # fmt: skip
-    return ioopt.load({"format": "ioopt/io-requests", "name": "decision", "machine": machine,
-                       "now_seconds": 10.0, "requests": asked})  # fmt: skip
+    ]
+    return ioopt.load(
+        {
+            "format": "ioopt/io-requests",
+            "name": "decision",
+            "machine": machine,
+            "now_seconds": 10.0,
+            "requests": asked,
+        }
+    )
 
 
 def gangs(rng: random.Random) -> Any:
@@ -103,10 +125,21 @@ def drawn(kind: str, presets: Sequence[str], **choices: Sequence[object]) -> Mak
     return make
 
 
-FLEXIBLE = drawn("flexible-gang", ["heavy-mix"], jobs=range(2, 6), io_fraction=(0.2, 0.4, 0.6),
-                 lambda_weight=(0, 0.1, 0.5))  # fmt: skip
-QUANTA = drawn("quantum-selection", ("plain", "mixed"), io_jobs=(1, 2), compute_jobs=(1, 2),
-               compute_share=(0, 0.1, 0.2, 0.3, 0.4), mu=(0, 0.5, 1))  # fmt: skip
+FLEXIBLE = drawn(
+    "flexible-gang",
+    ["heavy-mix"],
+    jobs=range(2, 6),
+    io_fraction=(0.2, 0.4, 0.6),
+    lambda_weight=(0, 0.1, 0.5),
+)
+QUANTA = drawn(
+    "quantum-selection",
+    ("plain", "mixed"),
+    io_jobs=(1, 2),
+    compute_jobs=(1, 2),
+    compute_share=(0, 0.1, 0.2, 0.3, 0.4),
+    mu=(0, 0.5, 1),
+)
 PARTS: dict[str, tuple[Maker, dict[str, Any], float]] = {
     "replication batches": (batch, {}, 0.35),
     "workflows": (workflow, {}, 0.2),
@@ -126,7 +159,12 @@ def stated(problem: Any, settings: dict[str, Any], rng: random.Random) -> Any:
     kind = registry.kind_of_problem(problem)
     bounds: dict[str, dict[float, str]] = defaultdict(dict)
     values: dict[str, dict[float, str]] = defaultdict(dict)
-    known = {*kind.compare_columns, *kind.bound_metrics, *kind.proven_metrics, kind.objective_name}
+    known = {
+        *kind.compare_columns,
+        *kind.bound_metrics,
+        *kind.proven_metrics,
+        kind.objective_name,
+    }
     if kind.bound is not None and not settings:
         with suppress(NotApplicableError):
             bound = load_target(kind.bound)(problem)
@@ -135,14 +173,19 @@ def stated(problem: Any, settings: dict[str, Any], rng: random.Random) -> Any:
     for row in registry.solvers_for(kind.kind):
         try:
             result = ioopt.solve(
-                problem, row.name, time_limit=LIMIT_SECONDS, seed=rng.randrange(99),
+                problem,
+                row.name,
+                time_limit=LIMIT_SECONDS,
+                seed=rng.randrange(99),
                 settings=settings | SETTINGS.get(row.name, {}),
-            )  # fmt: skip
+            )
         except IooptError:
             continue  # a solver that does not take this instance
         if (result.plan or {}).get("loop", "closed") != settings.get("loop", "closed"):
             continue  # a solver of open loops alone
-        for measure, bound in told_bounds(kind, result) if row.name not in SCOPED else ():
+        for measure, bound in (
+            told_bounds(kind, result) if row.name not in SCOPED else ()
+        ):
             bounds[measure][bound] = row.name
         if any("contradicts" in note for note in result.notes):
             liar = "of " + row.name
@@ -164,8 +207,10 @@ def told_bounds(kind: Any, result: Any) -> Iterator[tuple[str, float]]:
     if result.bound is not None:
         yield str(result.objective_name), result.bound
     for measure in (*kind.bound_metrics, *kind.proven_metrics):
-        for bound in (own_bound(result.summary(), kind, measure),
-                      result.metrics.get(kind.proven_metrics.get(measure, ""))):  # fmt: skip
+        for bound in (
+            own_bound(result.summary(), kind, measure),
+            result.metrics.get(kind.proven_metrics.get(measure, "")),
+        ):
             if bound is not None:
                 yield measure, bound
 
@@ -215,6 +260,13 @@ def main(quick: bool, seed: int = 1) -> int:
         seconds, row = timed(partial(checked, part, int(total * share), seed), cpu)
         table.append([*row, f"{seconds:.0f}"])
     table.append(["all", *(sum(row[k] for row in table) for k in (1, 2, 3, 4)), ""])
-    head = ("family", "instances", "checks", "bound met", "bounds beyond a plan", "CPU seconds")
+    head = (
+        "family",
+        "instances",
+        "checks",
+        "bound met",
+        "bounds beyond a plan",
+        "CPU seconds",
+    )
     show("Bounds against plans", head, table)
     return int(table[-1][4])

@@ -29,17 +29,26 @@ def main(quick: bool) -> None:
                 plan = ReplicationPlan.model_validate(entry.plan)
                 if not plan.rounds and not plan.dispatches:
                     rows.append((name, *gains(problem, plan, 20 if quick else MOST)))
-    show("one copy entry more", ("entry", "makespan", "places", "tried", "better", "gain, %"), rows)
+    show(
+        "one copy entry more",
+        ("entry", "makespan", "places", "tried", "better", "gain, %"),
+        rows,
+    )
 
 
-def gains(problem: ReplicationProblem, plan: ReplicationPlan, most: int) -> tuple[str, ...]:
+def gains(
+    problem: ReplicationProblem, plan: ReplicationPlan, most: int
+) -> tuple[str, ...]:
     """Makespan, places, how many were tried, how many were better, and the most that one gained."""
     inputs = {task.id: task.inputs for task in problem.tasks}
     places = []
     for node, queue in plan.order.items():
         for x in range(len(queue)):
             ahead = [name for name in queue[x : x + AHEAD] if isinstance(name, str)]
-            places += [(node, x, file) for file in sorted({f for k in ahead for f in inputs[k]})]
+            places += [
+                (node, x, file)
+                for file in sorted({f for k in ahead for f in inputs[k]})
+            ]
     before = simulate(problem, plan).metrics["makespan_seconds"]
     ends = []
     tried = places if len(places) <= most else random.Random(1).sample(places, most)
@@ -51,4 +60,10 @@ def gains(problem: ReplicationProblem, plan: ReplicationPlan, most: int) -> tupl
             ends.append(simulate(problem, changed).metrics["makespan_seconds"])
     better = sum(end < before * (1 - 1e-9) for end in ends)
     gain = 100 * (1 - min([before, *ends]) / before)
-    return f"{before:.6g}", str(len(places)), str(len(tried)), str(better), f"{gain:.3f}"
+    return (
+        f"{before:.6g}",
+        str(len(places)),
+        str(len(tried)),
+        str(better),
+        f"{gain:.3f}",
+    )

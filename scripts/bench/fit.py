@@ -36,10 +36,12 @@ NIGHT = Window(from_hour=8, to_hour=18, days=WEEKDAYS, over_hours=4)
 DRAIN = Window(from_hour=8, to_hour=8, days=WEEKDAYS, drain=True)
 LARGE = Window(from_hour=8, to_hour=18, days=WEEKDAYS, over_processors=16)
 SOUND: dict[str, Json] = {
-    "first come": {}, "EASY": {"backfill": "easy"}, "deep backfilling": {"backfill": "deep"},
+    "first come": {},
+    "EASY": {"backfill": "easy"},
+    "deep backfilling": {"backfill": "deep"},
     "EASY, 9 of 10 processors": {"backfill": "easy", "processors": 115},
     "EASY, long jobs at night": {"backfill": "easy", "windows": (NIGHT,)},
-}  # fmt: skip
+}
 UNSOUND: dict[str, Json] = {
     "drained at 8": {"backfill": "easy", "windows": (DRAIN,)},
     "shortest first": {"backfill": "easy", "order": "sjf"},
@@ -50,7 +52,7 @@ UNSOUND: dict[str, Json] = {
     "a quarter of jobs not in the log": {"backfill": "easy"},
     "large jobs at night": {"backfill": "easy", "windows": (LARGE,)},
     "waits of another log": {"backfill": "easy"},
-}  # fmt: skip
+}
 """Names of queues, and what a site would say of them."""
 
 
@@ -61,19 +63,27 @@ def drawn(seed: int) -> SwfTrace:
     size, scale = 2 ** rng.integers(0, 6, USERS), rng.lognormal(8.6, 1.2, USERS)
     seconds = WEEKS * 7 * 86400
     submit = rng.uniform(0, seconds, 3 * PER_WEEK * WEEKS)
-    busy = np.where((submit % 86400 > 8 * 3600) & (submit % 86400 < 20 * 3600), 1.0, 0.25)
+    busy = np.where(
+        (submit % 86400 > 8 * 3600) & (submit % 86400 < 20 * 3600), 1.0, 0.25
+    )
     busy *= np.where(submit // 86400 % 7 < 5, 1.0, 0.4)
     chance = busy * (1 + 0.25 * np.sin(submit / 4e5)) / 1.5
     submit = np.sort(submit[rng.random(len(submit)) < chance])
     load = rng.uniform(0.7, 0.9)
     user = rng.choice(USERS, len(submit), p=share)
-    units = np.clip(size[user] * 2.0 ** rng.integers(-1, 3, len(submit)), 1, LARGEST).astype(int)
+    units = np.clip(
+        size[user] * 2.0 ** rng.integers(-1, 3, len(submit)), 1, LARGEST
+    ).astype(int)
     run = np.minimum(scale[user] * rng.lognormal(0, 0.8, len(submit)), 86400)
     run = np.clip(run * load * PROCESSORS * seconds / float(units @ run), 30, 2 * 86400)
-    asked = np.minimum(3600 * np.ceil(run * rng.uniform(1, 3, len(submit)) / 3600), 2 * 86400)
+    asked = np.minimum(
+        3600 * np.ceil(run * rng.uniform(1, 3, len(submit)) / 3600), 2 * 86400
+    )
     columns = zip(submit.round(), run.round(), units.tolist(), asked, user.tolist())
     jobs = [
-        SwfJob(k, at, 0.0, ran, size, requested_seconds=most, user=who, partition=who % 2)
+        SwfJob(
+            k, at, 0.0, ran, size, requested_seconds=most, user=who, partition=who % 2
+        )
         for k, (at, ran, size, most, who) in enumerate(columns, 1)
     ]
     epoch = 4 * 86400  # a Monday
@@ -90,7 +100,9 @@ def planted(seed: int, name: str) -> tuple[SwfTrace, Rules, Jobs]:
     waits = rules.starts(jobs, fast=FAST) - jobs.submit + rng.exponential(30, len(jobs))
     if "another" in name:
         waits = np.roll(waits, len(waits) // 3)
-    listed = [replace(job, wait_seconds=float(round(w))) for job, w in zip(log.jobs, waits)]
+    listed = [
+        replace(job, wait_seconds=float(round(w))) for job, w in zip(log.jobs, waits)
+    ]
     if "not in the log" in name:
         kept = [job for job, u in zip(listed, rng.random(len(listed))) if u > 0.25]
         listed = [replace(job, id=k) for k, job in enumerate(kept, 1)]
@@ -100,7 +112,9 @@ def planted(seed: int, name: str) -> tuple[SwfTrace, Rules, Jobs]:
 def shortest_first(rules: Rules, jobs: Jobs) -> float:
     """The mean wait with shortest-first over that with the queue's own order, as a logarithm."""
     other = replace(rules, site=rules.site.model_copy(update={"order": "sjf"}))
-    waits = [np.mean(each.starts(jobs, fast=FAST) - jobs.submit) for each in (other, rules)]
+    waits = [
+        np.mean(each.starts(jobs, fast=FAST) - jobs.submit) for each in (other, rules)
+    ]
     return math.log(max(float(waits[0]), 1.0) / max(float(waits[1]), 1.0))
 
 
@@ -117,9 +131,17 @@ def trials(seeds: range) -> Iterator[Json]:
             found = fit(log)
             passed, right = found.status == "passed", False
             if found.rules and found.jobs:
-                right = agree(shortest_first(rules, jobs), shortest_first(found.rules, found.jobs))
-            yield {"kind": kind, "queue": name, "logs": 1, "passed": passed,
-                   "sign right of passed": passed and right, "sign right of all": right}  # fmt: skip
+                right = agree(
+                    shortest_first(rules, jobs), shortest_first(found.rules, found.jobs)
+                )
+            yield {
+                "kind": kind,
+                "queue": name,
+                "logs": 1,
+                "passed": passed,
+                "sign right of passed": passed and right,
+                "sign right of all": right,
+            }
 
 
 def logs() -> Iterator[tuple[str, SwfTrace, Site | None]]:

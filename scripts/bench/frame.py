@@ -35,13 +35,19 @@ class Tree(NamedTuple):
     def compile(self) -> None:
         """Have machine code ready, so that no row compiles."""
         command = [self.python, "-m", "ioopt", "doctor", "--compile"]
-        subprocess.run(command, cwd=self.folder, env=self.environment(), capture_output=True)
+        subprocess.run(
+            command, cwd=self.folder, env=self.environment(), capture_output=True
+        )
 
 
 def trees() -> dict[str, Tree]:
     """This checkout, and before it the one that ``IOOPT_BEFORE=FOLDER[:PYTHON]`` names."""
     folder, _, python = os.environ.get("IOOPT_BEFORE", "").partition(":")
-    before = {"before": Tree(Path(folder).resolve(), python or sys.executable)} if folder else {}
+    before = (
+        {"before": Tree(Path(folder).resolve(), python or sys.executable)}
+        if folder
+        else {}
+    )
     return before | {"now": Tree(ROOT, sys.executable)}
 
 
@@ -56,15 +62,25 @@ class Cost(NamedTuple):
     error: str
 
 
-def run(command: Sequence[str], environment: Mapping[str, str], folder: Path | None = None) -> Cost:
+def run(
+    command: Sequence[str], environment: Mapping[str, str], folder: Path | None = None
+) -> Cost:
     """One process; what it left running beside is ended."""
     begun = time.monotonic()
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as told:
         process = subprocess.Popen(
-            command, cwd=folder, env=environment, stdout=out, stderr=told, start_new_session=True
+            command,
+            cwd=folder,
+            env=environment,
+            stdout=out,
+            stderr=told,
+            start_new_session=True,
         )
         _, ended, used = os.wait4(process.pid, 0)
-        wall, process.returncode = time.monotonic() - begun, os.waitstatus_to_exitcode(ended)
+        wall, process.returncode = (
+            time.monotonic() - begun,
+            os.waitstatus_to_exitcode(ended),
+        )
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         out.seek(0)
@@ -95,4 +111,6 @@ def timed(
 
 def shared_data(folder: str) -> Path:
     """*folder* of the shared data (``IOOPT_SHARED``), which need not be there."""
-    return Path(os.environ.get("IOOPT_SHARED", ROOT.parent / "shared")) / "data" / folder
+    return (
+        Path(os.environ.get("IOOPT_SHARED", ROOT.parent / "shared")) / "data" / folder
+    )

@@ -45,7 +45,9 @@ def improve(known: Entry, seconds: float, seeds: int) -> Entry:
                 if entry.plan and row(entry)[6] == "closed":
                     return entry
                 with suppress(IooptError):  # it does not apply
-                    result = ioopt.solve(problem, spec.name, time_limit=seconds, seed=seed)
+                    result = ioopt.solve(
+                        problem, spec.name, time_limit=seconds, seed=seed
+                    )
                     entry = _with(entry, result)
     return entry
 

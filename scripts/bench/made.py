@@ -41,20 +41,29 @@ MACHINES = {
 DISK_SHARE = 1.5
 """A small disk holds so many times the largest task."""
 FLATTENED = (
-    "1000genome-chameleon-2ch", "cycles", "epigenomics-chameleon-ilmn", "montage-chameleon-2mass-05d",
-    "srasearch", "montage-chameleon-dss",
-)  # fmt: skip
+    "1000genome-chameleon-2ch",
+    "cycles",
+    "epigenomics-chameleon-ilmn",
+    "montage-chameleon-2mass-05d",
+    "srasearch",
+    "montage-chameleon-dss",
+)
 """Files of the shared data, by the beginning of their names."""
 LOGS = (
-    ("KTH-SP2-1996-2.1-cln.first20000", 128), ("NASA-iPSC-1993-3.1-cln", 128),
-    ("HPC2N-2002-excerpt-alea", 240), ("lublin_256", 256), ("RICC-2010-2.first20000", 8192),
-)  # fmt: skip
+    ("KTH-SP2-1996-2.1-cln.first20000", 128),
+    ("NASA-iPSC-1993-3.1-cln", 128),
+    ("HPC2N-2002-excerpt-alea", 240),
+    ("lublin_256", 256),
+    ("RICC-2010-2.first20000", 8192),
+)
 """Logs and the nodes of the machine that they are put on."""
 KINDS = ("batch-io", "gang", "gang-matrix", "quantum-selection")
 RECORDED = {
-    "methylseq-dirt02-001": (20, (0.5, 0.3, 0.1)), "chipseq-dirt02-001": (12, (0.5, 0.3, 0.2)),
-    "viralrecon-dirt02-001": (12, (0.5, 0.3, 0.2)), "montage-chameleon-dss-075d-001": (8, (0.5, 0.2)),
-}  # fmt: skip
+    "methylseq-dirt02-001": (20, (0.5, 0.3, 0.1)),
+    "chipseq-dirt02-001": (12, (0.5, 0.3, 0.2)),
+    "viralrecon-dirt02-001": (12, (0.5, 0.3, 0.2)),
+    "montage-chameleon-dss-075d-001": (8, (0.5, 0.2)),
+}
 """Copies and quotas, in peaks of an unlimited run, of the files that the search of work directories was
 chosen on."""
 LEFT_OUT = ("helloworld", "blast-chameleon-small", "montage-chameleon-2mass-005d")
@@ -91,14 +100,18 @@ def workflows(folder: Path, quick: bool) -> None:
         files = sorted(shared_data("workflows").glob("*-0*.json"))
         found = {file.stem: read_wfformat(str(file), machine=machine) for file in files}
         found |= {problem.name: problem for problem in graphs(machine)}
-        for name in sorted(found, key=lambda name: len(found[name].tasks))[: 2 if quick else None]:
+        for name in sorted(found, key=lambda name: len(found[name].tasks))[
+            : 2 if quick else None
+        ]:
             put(folder, found[name], f"{title}, ample disks: {name}")
             put(folder, with_small_disks(found[name]), f"{title}, small disks: {name}")
 
 
 def flattened(folder: Path, quick: bool) -> None:
     """Recorded workflows as batches, on disks of a share of their bytes."""
-    for share, name in itertools.product(("15%", "25%"), FLATTENED[: 1 if quick else None]):
+    for share, name in itertools.product(
+        ("15%", "25%"), FLATTENED[: 1 if quick else None]
+    ):
         for path in sorted(shared_data("wfformat").glob(f"{name}*.json"))[:1]:
             machine = Machine.model_validate({"disk": share, "nodes": 4})
             problem = read_wfformat(str(path), machine, flatten=True)
@@ -118,9 +131,15 @@ def random_workflows(folder: Path, quick: bool) -> None:
 
 def chosen_on(folder: Path, quick: bool) -> None:
     """What defaults were chosen on, bundled and of the library; logs under three intensities of I/O."""
-    found = {name: ioopt.load(name) for name, row in entries().items() if row["kind"] in KINDS}
+    found = {
+        name: ioopt.load(name)
+        for name, row in entries().items()
+        if row["kind"] in KINDS
+    }
     own = [entry for entry in library().values() if entry.kind in KINDS]
-    found |= {entry.name: entry.problem() for entry in own if entry.recipe.bundled is None}
+    found |= {
+        entry.name: entry.problem() for entry in own if entry.recipe.bundled is None
+    }
     for name, problem in found.items():
         kind = registry.kind_of_problem(problem).kind
         put(folder, problem, f"chosen on, {kind}: {name}")
@@ -150,18 +169,29 @@ def work_directories(folder: Path, quick: bool) -> dict[str, float]:
     Those that the search was chosen on also with their tasks shuffled; others at half of the peak.
     """
     named = [
-        (shared_data("workflows") / f"{stem}.json", f"{stem.split('-')[0]}{how}", copies, shares)
+        (
+            shared_data("workflows") / f"{stem}.json",
+            f"{stem.split('-')[0]}{how}",
+            copies,
+            shares,
+        )
         for stem, (copies, shares) in RECORDED.items()
         for how in ("", ", shuffled")
     ]
     others = sorted(shared_data("wfformat").glob("*.json"))
-    named += [(path, "others", 8, (0.5,)) for path in others if not path.stem.startswith(LEFT_OUT)]
+    named += [
+        (path, "others", 8, (0.5,))
+        for path in others
+        if not path.stem.startswith(LEFT_OUT)
+    ]
     known = {}
     for path, group, copies, shares in named[: 2 if quick else None]:
         one = read_work_directory(str(path), 64)
         if "shuffled" in group:
             tasks = random.Random("shuffled").sample(one.tasks, len(one.tasks))
-            one = WorkDirectoryProblem.model_validate(one.model_dump() | {"tasks": tasks})
+            one = WorkDirectoryProblem.model_validate(
+                one.model_dump() | {"tasks": tasks}
+            )
         problem = one.copies(copies)
         free = unlimited(problem)
         for share in shares:
@@ -173,8 +203,12 @@ def work_directories(folder: Path, quick: bool) -> dict[str, float]:
 
 
 MAKERS: dict[str, Callable[[Path, bool], dict[str, float] | None]] = {
-    "defaults": chosen_on, "library": stored,
-    "library-additive": partial(stored, additive=True), "replication-search": flattened,
-    "work-directory": work_directories, "workflow": workflows, "workflow-exact": random_workflows,
-}  # fmt: skip
+    "defaults": chosen_on,
+    "library": stored,
+    "library-additive": partial(stored, additive=True),
+    "replication-search": flattened,
+    "work-directory": work_directories,
+    "workflow": workflows,
+    "workflow-exact": random_workflows,
+}
 """By the name of the sweep."""

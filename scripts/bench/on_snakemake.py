@@ -28,9 +28,17 @@ SHAPES = {
     "methylseq-like": {"samples": 8, "cores": 8},
     "montage-like": {"samples": 2, "cores": 8, "images": 8},
     "fork-join": {"samples": 6, "cores": 8},
-}  # fmt: skip
+}
 """Generated workflows."""
-HEADS = ("workflow", "scheduler", "seconds", "peak MB", "quota MB", "seconds in it", "peak in it")
+HEADS = (
+    "workflow",
+    "scheduler",
+    "seconds",
+    "peak MB",
+    "quota MB",
+    "seconds in it",
+    "peak in it",
+)
 LARGEST, PAGE, FREE = 500 * 10**6, 4096, 8 * 10**9
 """Bytes that all products of a workflow have; of a page of a tmpfs; of one without a quota."""
 ROOM = 1.25
@@ -42,7 +50,9 @@ def plain(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9_.-]", "_", name)
 
 
-def as_run(problem: WorkDirectoryProblem, largest: int = LARGEST) -> WorkDirectoryProblem:
+def as_run(
+    problem: WorkDirectoryProblem, largest: int = LARGEST
+) -> WorkDirectoryProblem:
     """*problem* with *largest* bytes in all; what nobody reads stays, as Snakemake's targets do."""
     part = largest / sum(file.bytes for file in problem.products)
     read = {file.id for file, tasks in zip(problem.products, problem.readers) if tasks}
@@ -69,20 +79,28 @@ def write(problem: WorkDirectoryProblem, directory: Path, total_seconds: float) 
     for task in (task for task in problem.tasks if task.id.endswith("#1")):
         makes = [files[name] for name in task.outputs]
         finals += [path(file.id) for file in makes if file.keep]
-        outputs = [repr(path(f.id)) if f.keep else f"temp({path(f.id)!r})" for f in makes]
-        commands = [f"head -c {f.bytes} /dev/zero > {{output[{at}]}}" for at, f in enumerate(makes)]
+        outputs = [
+            repr(path(f.id)) if f.keep else f"temp({path(f.id)!r})" for f in makes
+        ]
+        commands = [
+            f"head -c {f.bytes} /dev/zero > {{output[{at}]}}"
+            for at, f in enumerate(makes)
+        ]
         if not makes:
             finals += [path(task.id)]
             outputs, commands = [repr(path(task.id))], ["touch {output}"]
-        commands += [f"sleep {task.compute_seconds * total_seconds / (seconds or 1.0):.3f}"]
+        commands += [
+            f"sleep {task.compute_seconds * total_seconds / (seconds or 1.0):.3f}"
+        ]
         whole = -(-sum(file.bytes for file in makes) // 10**6)
         rules += [
             f"rule {re.sub(r'[^A-Za-z0-9_]', '_', task.id)}:",
             f"    input: {_listed(path(name) for name in task.inputs)}",
             f"    output: {', '.join(outputs)}",
-            f"    threads: {task.cores}", f"    resources: disk_mb={whole}",
+            f"    threads: {task.cores}",
+            f"    resources: disk_mb={whole}",
             f"    shell: {' && '.join(commands)!r}\n",
-        ]  # fmt: skip
+        ]
     every = [name.format(sample=n) for n in range(1, samples + 1) for name in finals]
     head = f"wildcard_constraints: sample='[0-9]+'\n\nrule all:\n    input: {_listed(every)}\n"
     (directory / "Snakefile").write_text("\n".join([head, *rules]))
@@ -93,7 +111,9 @@ def _listed(names: Iterable[str]) -> str:
 
 
 @contextmanager
-def mounted(problem: WorkDirectoryProblem, place: Path, quota: int | None) -> Iterator[None]:
+def mounted(
+    problem: WorkDirectoryProblem, place: Path, quota: int | None
+) -> Iterator[None]:
     """A file system of *quota* bytes at *place*; PermissionError where that is not allowed."""
     place.mkdir(parents=True)
     size = FREE if quota is None else quota + PAGE * (len(problem.products) + 2)
@@ -110,10 +130,19 @@ def mounted(problem: WorkDirectoryProblem, place: Path, quota: int | None) -> It
 def main(quick: bool) -> None:
     """Rule graphs under every scheduler, without a quota of the disk and with one."""
     shapes = list(SHAPES)[: 1 if quick else None]
-    rows = [row for shape in shapes for row in real_rows(as_run(generate(shape, SHAPES[shape], 0)))]
+    rows = [
+        row
+        for shape in shapes
+        for row in real_rows(as_run(generate(shape, SHAPES[shape], 0)))
+    ]
     show("Real Snakemake, stub commands", HEADS, rows)
-    full = {name: sum(row[1] == name and row[-1] == "full" for row in rows) for name in NAMES}
-    print(f"ended by a full disk: {', '.join(f'{name} {count}' for name, count in full.items())}")
+    full = {
+        name: sum(row[1] == name and row[-1] == "full" for row in rows)
+        for name in NAMES
+    }
+    print(
+        f"ended by a full disk: {', '.join(f'{name} {count}' for name, count in full.items())}"
+    )
 
 
 def real_rows(problem: WorkDirectoryProblem) -> Iterator[tuple[object, ...]]:
@@ -140,15 +169,29 @@ def _timed(
             return timed(partial(run_stub, problem.cores, directory, scheduler, quota))
 
 
-def run_stub(cores: int, directory: Path, scheduler: str, quota: int | None) -> int | None:
+def run_stub(
+    cores: int, directory: Path, scheduler: str, quota: int | None
+) -> int | None:
     """Run what was written to *directory*; the most bytes in ``work`` at once, None if it was full."""
     plugin = ROOT / "plugins" / "snakemake-scheduler-plugin-ioopt"
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(plugin), str(ROOT)])}
-    command = [sys.executable, "-m", "snakemake", "--scheduler", scheduler.split()[0],
-               "--cores", str(cores), "--directory", str(directory),
-               "--snakefile", str(directory / "Snakefile")]  # fmt: skip
+    command = [
+        sys.executable,
+        "-m",
+        "snakemake",
+        "--scheduler",
+        scheduler.split()[0],
+        "--cores",
+        str(cores),
+        "--directory",
+        str(directory),
+        "--snakefile",
+        str(directory / "Snakefile"),
+    ]
     if scheduler == NAMES[0]:
-        disk = [] if quota is None else ["--scheduler-ioopt-disk-mb", str(quota // 10**6)]
+        disk = (
+            [] if quota is None else ["--scheduler-ioopt-disk-mb", str(quota // 10**6)]
+        )
         command += ["--scheduler-ioopt-data", *disk]
     with (directory / "log").open("w") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)

@@ -36,11 +36,22 @@ SIGMAS = (0.3, 0.8)
 WAYS = ("fifo", "locality", "locality+", "static", "rolling")
 SMALL = ", small disks"
 CASES = (
-    "pegasus epigenomics", "pegasus sipht", "elementary merge_triplets",
-    f"elementary merge_triplets{SMALL}", "elementary conflux", f"elementary conflux{SMALL}",
-    "elementary grid", f"elementary grid{SMALL}", "elementary fork1", "elementary fork2",
-    f"elementary fork2{SMALL}", "chains", "fork-join", f"in-tree{SMALL}", "montage-like",
-)  # fmt: skip
+    "pegasus epigenomics",
+    "pegasus sipht",
+    "elementary merge_triplets",
+    f"elementary merge_triplets{SMALL}",
+    "elementary conflux",
+    f"elementary conflux{SMALL}",
+    "elementary grid",
+    f"elementary grid{SMALL}",
+    "elementary fork1",
+    "elementary fork2",
+    f"elementary fork2{SMALL}",
+    "chains",
+    "fork-join",
+    f"in-tree{SMALL}",
+    "montage-like",
+)
 """File and graph of the shared data (Estee), or a preset."""
 ARRIVALS = ("pegasus sipht", "elementary merge_triplets", "chains")
 """Cases that also come as four copies, one after the other."""
@@ -68,8 +79,13 @@ def arriving(problem: ReplicationProblem, seed: int) -> ReplicationProblem:
     for copy in range(4):
         files += [{**row, "id": f"{copy}.{row['id']}"} for row in data["files"]]
         for row in data["tasks"]:
-            own = {key: [f"{copy}.{name}" for name in row[key]] for key in ("inputs", "outputs")}
-            tasks.append({**row, "id": f"{copy}.{row['id']}", "release_seconds": release, **own})
+            own = {
+                key: [f"{copy}.{name}" for name in row[key]]
+                for key in ("inputs", "outputs")
+            }
+            tasks.append(
+                {**row, "id": f"{copy}.{row['id']}", "release_seconds": release, **own}
+            )
         release += draw.expovariate(1.0 / distance)
     found: ReplicationProblem = load({**data, "files": files, "tasks": tasks})
     return found
@@ -81,21 +97,36 @@ def planned(
     """The makespan of the best plan of all planners, and the plan; they know the actual *seconds*."""
     times = seconds or {}
     tasks = tuple(
-        task.model_copy(update={"compute_seconds": times.get(task.id, task.compute_seconds)})
+        task.model_copy(
+            update={"compute_seconds": times.get(task.id, task.compute_seconds)}
+        )
         for task in problem.tasks
     )
     problem = problem.model_copy(update={"tasks": tasks})
     request = SolveRequest(SolveOptions(), Deadline(None))
     plans = [plan(problem, request).plan for plan in PLANNERS.values()]
-    ends = [(simulate(problem, made).metrics["makespan_seconds"], made) for made in plans if made]
+    ends = [
+        (simulate(problem, made).metrics["makespan_seconds"], made)
+        for made in plans
+        if made
+    ]
     return min(ends, key=lambda pair: pair[0])
 
 
-def makespans(problem: ReplicationProblem, static: ReplicationPlan, actual: Times) -> list[float]:
+def makespans(
+    problem: ReplicationProblem, static: ReplicationPlan, actual: Times
+) -> list[float]:
     """Of each way to decide, in the order of WAYS."""
-    online = ((fifo, False), (locality, False), (locality, True),
-              (rolling.policy(None), True))  # fmt: skip
-    runs = [dispatch(problem, how, prefetch=early, actual=actual)[1] for how, early in online]
+    online = (
+        (fifo, False),
+        (locality, False),
+        (locality, True),
+        (rolling.policy(None), True),
+    )
+    runs = [
+        dispatch(problem, how, prefetch=early, actual=actual)[1]
+        for how, early in online
+    ]
     runs.insert(3, simulate(problem, static, actual=actual))
     return [ran.metrics["makespan_seconds"] for ran in runs]
 
@@ -114,7 +145,9 @@ def rows(cases: Iterable[str], arrivals: bool, seeds: range) -> Iterator[list[st
                     static = planned(problem)[1]
                 actual = noisy_seconds(problem, sigma, seed)
                 best = planned(problem, actual)[0]
-                ratios.append([end / best for end in makespans(problem, static, actual)])
+                ratios.append(
+                    [end / best for end in makespans(problem, static, actual)]
+                )
             found = [mean_interval(values) for values in zip(*ratios, strict=True)]
             means.append([mean for mean, *_ in found])
             cells = (f"{mean:.3f} ± {mean - low:.3f}" for mean, low, _ in found)
@@ -127,6 +160,10 @@ def main(quick: bool = False) -> None:
     """Print the tables; with ``quick`` one, 3 seeds of three workflows."""
     head, seeds = ("workflow", "sigma", *WAYS), range(1, 4 if quick else 21)
     few = ("chains", "fork-join", "montage-like")
-    show("Makespan over the clairvoyant plan's", head, rows(few if quick else CASES, False, seeds))
+    show(
+        "Makespan over the clairvoyant plan's",
+        head,
+        rows(few if quick else CASES, False, seeds),
+    )
     if not quick:
         show("The same with arrivals", head, rows(ARRIVALS, True, seeds))

@@ -19,7 +19,10 @@ SIZES: dict[int, int] = {12: 3, 16: 4, 20: 4}
 
 def small(tasks: int, seed: int) -> Any:
     """A batch or workflow of about so many tasks on 3 nodes: disks and copies ample or not, by seed."""
-    batch: dict[str, Any] = {"tasks": tasks, "disk": "600MB" if seed // 6 % 2 else "100GB"}
+    batch: dict[str, Any] = {
+        "tasks": tasks,
+        "disk": "600MB" if seed // 6 % 2 else "100GB",
+    }
     flow: dict[str, Any] = {"cores": 1} | ({"disk_share": 2.0} if seed // 6 % 2 else {})
     name, chosen = [
         ("image-85", batch | {"compute_seconds_per_mb": 0.1}),
@@ -41,12 +44,19 @@ def row(name: str, problems: list[Any]) -> list[Any]:
         result = ioopt.solve(problem, "exact-workflow", time_limit=SECONDS)
         end = result.metrics["makespan_seconds"]
         bounds = (
-            TransferBound(problem).seconds, result.bound, result.metrics["queues_bound_seconds"],
-        )  # fmt: skip
+            TransferBound(problem).seconds,
+            result.bound,
+            result.metrics["queues_bound_seconds"],
+        )
         gaps.append([100 * (1 - bound / end) if end else 0.0 for bound in bounds])
         proofs.append([gap < 1e-7 for gap in gaps[-1]])
     means = [f"{fmean(gap):.2f}" for gap in zip(*gaps, strict=True)]
-    return [name, len(problems), *means, *(sum(some) for some in zip(*proofs, strict=True))]
+    return [
+        name,
+        len(problems),
+        *means,
+        *(sum(some) for some in zip(*proofs, strict=True)),
+    ]
 
 
 def main(quick: bool, seed: int = 1) -> None:
@@ -57,5 +67,12 @@ def main(quick: bool, seed: int = 1) -> None:
     for tasks in SIZES:
         seeds = range(100 * seed, 100 * seed + SMALL // part)
         table.append(row(f"{tasks} x 3", [small(tasks, s) for s in seeds]))
-    told = ("gap % before", "gap %", "queues' gap %", "proofs before", "proofs", "queues proven")
+    told = (
+        "gap % before",
+        "gap %",
+        "queues' gap %",
+        "proofs before",
+        "proofs",
+        "queues proven",
+    )
     show(f"exact-workflow, {SECONDS:g} s", ("instances", "number", *told), table)

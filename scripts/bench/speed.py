@@ -65,10 +65,14 @@ def main(group: str, quick: bool) -> None:
         for tree in found.values():
             tree.compile()
         rows = [
-            (one["what"].format(**one["over"]), *(told(tree, one, Path(folder)) for tree in found.values()),
-             one.get("aim", ""))
-            for row in ROWS[group] for one in each(row, quick)
-        ]  # fmt: skip
+            (
+                one["what"].format(**one["over"]),
+                *(told(tree, one, Path(folder)) for tree in found.values()),
+                one.get("aim", ""),
+            )
+            for row in ROWS[group]
+            for one in each(row, quick)
+        ]
     show(f"{group}: processor seconds of one", ("what", *found, "aim"), rows)
 
 
@@ -85,15 +89,22 @@ def told(tree: Tree, row: dict[str, Any], folder: Path) -> str:
     per = row.get("per", 1)
     try:
         if "work" in row:
-            code = {key: row.get(key, "") for key in ("setup", "work", "soak", "wall", "over")}
-            found = json.loads(ran(tree, "-c", PRELUDE, json.dumps(code)).text.splitlines()[-1])
+            code = {
+                key: row.get(key, "")
+                for key in ("setup", "work", "soak", "wall", "over")
+            }
+            found = json.loads(
+                ran(tree, "-c", PRELUDE, json.dumps(code)).text.splitlines()[-1]
+            )
             grown = [f"grows {found['grown'] / 1e6:.1f} MB"] if "grown" in found else []
             return ", ".join([duration(found["seconds"] / per), *grown])
         words = row["command"].format(**row["over"]).split()
         costs = []
         for _ in range(times):
             places = {"FILE": str(made(tree, row, folder)), "OUT": str(folder / "out")}
-            costs.append(ran(tree, "-m", "ioopt", *(places.get(word, word) for word in words)))
+            costs.append(
+                ran(tree, "-m", "ioopt", *(places.get(word, word) for word in words))
+            )
             Path(places["OUT"]).unlink(missing_ok=True)
     except subprocess.CalledProcessError as error:
         return f"- (exit {error.returncode})"
@@ -109,11 +120,15 @@ def told(tree: Tree, row: dict[str, Any], folder: Path) -> str:
 def made(tree: Tree, row: dict[str, Any], folder: Path) -> Path:
     """The file of a row, made once."""
     words = row.get("make", "").format(**row["over"]).split()
-    path = folder / ("-".join(words).replace("/", "-") + (".toml" if "config" in row else ".json"))
+    path = folder / (
+        "-".join(words).replace("/", "-") + (".toml" if "config" in row else ".json")
+    )
     if "config" in row:
         path.write_text(row["config"].format(**row["over"]), "utf-8")
     elif words and not path.exists():
-        words = [word.replace("SHARED", str(shared_data("swf").parent)) for word in words]
+        words = [
+            word.replace("SHARED", str(shared_data("swf").parent)) for word in words
+        ]
         verb = [] if words[0] == "import" else ["generate"]
         ran(tree, "-m", "ioopt", *verb, *words, "-o", str(path))
     return path

@@ -24,8 +24,20 @@ from ioopt.campaign import frame as frames
 from ioopt.registry import KINDS, measures_of
 
 FOLDER = ROOT / "scripts" / "sweeps"
-HEAD = ("instances", "solver", "n", "mean", "in time", "proven", "over the bound", "over the best",
-        "sum over least", "most", "best on", "seconds")  # fmt: skip
+HEAD = (
+    "instances",
+    "solver",
+    "n",
+    "mean",
+    "in time",
+    "proven",
+    "over the bound",
+    "over the best",
+    "sum over least",
+    "most",
+    "best on",
+    "seconds",
+)
 KNOWN_HEAD = ("over best known", "most")
 
 
@@ -41,22 +53,31 @@ def main(name: str, quick: bool, keep: str | None = None) -> None:
     if quick:
         config = shortened(config)
     best = FOLDER / f"{name}.json"
-    known: dict[str, float] = json.loads(best.read_text("utf-8")) if best.exists() else {}
+    known: dict[str, float] = (
+        json.loads(best.read_text("utf-8")) if best.exists() else {}
+    )
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(keep or temporary)
         (folder / "made").mkdir(parents=True, exist_ok=True)
         if name in made.MAKERS:
             known |= made.MAKERS[name](folder / "made", quick) or {}
         path = folder / f"{name}.toml"
-        path.write_text("".join(f"{key} = {toml(value)}\n" for key, value in config.items()))
+        path.write_text(
+            "".join(f"{key} = {toml(value)}\n" for key, value in config.items())
+        )
         stores = {label: swept(path, label, tree) for label, tree in trees().items()}
         rows = joined(stores, config.get("measure"))
-    title, head = text.partition("\n")[0].strip("# "), (*HEAD, *(KNOWN_HEAD if known else ()))
+    title, head = (
+        text.partition("\n")[0].strip("# "),
+        (*HEAD, *(KNOWN_HEAD if known else ())),
+    )
     show(title, head, table(rows, known))
     if best.exists() and not quick:
         found = rows.groupby(rows["instance"].astype(str))["value"].min().dropna()
         known |= {
-            at: value for at, value in found.items() if value < known.get(at, math.inf) * (1 - 1e-9)
+            at: value
+            for at, value in found.items()
+            if value < known.get(at, math.inf) * (1 - 1e-9)
         }
         best.write_text(json.dumps(known, indent=0, sort_keys=True) + "\n", "utf-8")
 
@@ -76,7 +97,11 @@ def shortened(config: Mapping[str, Any]) -> dict[str, Any]:
 def toml(value: Any) -> str:
     """A value as TOML spells it."""
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{key} = {toml(item)}" for key, item in value.items()) + "}"
+        return (
+            "{"
+            + ", ".join(f"{key} = {toml(item)}" for key, item in value.items())
+            + "}"
+        )
     if isinstance(value, list):
         return "[" + ", ".join(map(toml, value)) + "]"
     return json.dumps(value)
@@ -112,20 +137,28 @@ def table(rows: pd.DataFrame, known: Mapping[str, float]) -> Iterator[list[str]]
     names = rows["instance"].astype(str)
     rows = rows.assign(
         group=names.str.split("-seed=|: ", regex=True).str[0],
-        over=rows["value"] / rows["bound"], known=rows["value"] / names.map(known),
+        over=rows["value"] / rows["bound"],
+        known=rows["value"] / names.map(known),
         least=rows.groupby("digest", observed=True)["value"].transform("min"),
         seconds=rows["build_seconds"].fillna(0) + rows["solve_seconds"].fillna(0),
-    )  # fmt: skip
+    )
     for (group, solver), part in rows.groupby(["group", "variant"], observed=True):
         answered = part.dropna(subset="value")
         total = answered["least"].sum()
         found = [
-            str(group), str(solver), f"{len(answered)}", f"{answered['value'].mean():.6g}",
-            f"{(part['stop'] != 'time').sum()}", f"{(part['standing'] == 'optimal').sum()}",
-            _mean(part["over"]), _mean(part["ratio"]),
-            f"{answered['value'].sum() / total:.4f}" if total else "-", _most(part["ratio"]),
-            f"{part['won'].sum()}", f"{part['seconds'].median():.2f}",
-        ]  # fmt: skip
+            str(group),
+            str(solver),
+            f"{len(answered)}",
+            f"{answered['value'].mean():.6g}",
+            f"{(part['stop'] != 'time').sum()}",
+            f"{(part['standing'] == 'optimal').sum()}",
+            _mean(part["over"]),
+            _mean(part["ratio"]),
+            f"{answered['value'].sum() / total:.4f}" if total else "-",
+            _most(part["ratio"]),
+            f"{part['won'].sum()}",
+            f"{part['seconds'].median():.2f}",
+        ]
         yield found + ([_mean(part["known"]), _most(part["known"])] if known else [])
 
 

@@ -77,15 +77,19 @@ def table(paper: str) -> dict[str, Any]:
 
 
 def computed(
-    rows: Sequence[Mapping[str, Any]], how: Mapping[str, Any],
-    readings: Mapping[str, Sequence[object]], **names: object,
-) -> Iterator[Claim]:  # fmt: skip
+    rows: Sequence[Mapping[str, Any]],
+    how: Mapping[str, Any],
+    readings: Mapping[str, Sequence[object]],
+    **names: object,
+) -> Iterator[Claim]:
     """The claims of *rows*, by the functions *how*; ``{name}`` in a text stands for one of *names*."""
     known = {"stated": stated, **how}
     first = next(iter(readings))
     for row in rows:
         given = dict(row)
-        texts = [str(given.pop(key)).format(**names) for key in ("claim", "where", "paper")]
+        texts = [
+            str(given.pop(key)).format(**names) for key in ("claim", "where", "paper")
+        ]
         headline, own = given.pop("headline", ""), given.pop("ours", False)
         under = given.pop("readings", readings)
         function = known[given.pop("how")]
@@ -170,5 +174,7 @@ def ratio_interval(base: Sequence[float], over: Sequence[float]) -> Ratio:
     """
     scale = max(statistics.fmean(base), 1e-9)
     ratio = statistics.fmean(over) / scale
-    centre, low, high = mean_interval((b - ratio * a) / scale for a, b in zip(base, over))
+    centre, low, high = mean_interval(
+        (b - ratio * a) / scale for a, b in zip(base, over)
+    )
     return Ratio(ratio, ratio + low - centre, ratio + high - centre)

@@ -34,7 +34,12 @@ from ioopt import registry
 from ioopt.generate.replication.generate import generate
 from ioopt.metrics import mean_interval
 from ioopt.plot.curves import plot_sweep
-from ioopt.problems.replication import LinkModel, ReplicationPlan, ReplicationProblem, Room
+from ioopt.problems.replication import (
+    LinkModel,
+    ReplicationPlan,
+    ReplicationProblem,
+    Room,
+)
 from ioopt.protocols import SolveRequest
 from ioopt.registry import load_target
 from ioopt.solvers.replication.greedy.job_data_present import When
@@ -44,7 +49,11 @@ SIZED = ("tasks", "many_tasks", "ppa_tasks", "most_500")
 LINKS: tuple[LinkModel, ...] = ("shared", "per-node")
 SPAN = "makespan_seconds"
 IP = ("two-stage", "hierarchical")
-NAMES = {**dict.fromkeys(IP, "IP"), "minmin": "MinMin", "job-data-present": "JobDataPresent"}
+NAMES = {
+    **dict.fromkeys(IP, "IP"),
+    "minmin": "MinMin",
+    "job-data-present": "JobDataPresent",
+}
 
 
 @dataclass(frozen=True)
@@ -86,15 +95,18 @@ READINGS = {
     "DataLeastLoaded copies nothing": Reading(threshold=None),
     "three times the work a model": Reading(work=3.0),
     "room for the next task": Reading(room="next"),
-    "evicts what is missing, no barriers (ours)": Reading(room="missing", barriers=False),
+    "evicts what is missing, no barriers (ours)": Reading(
+        room="missing", barriers=False
+    ),
     "SAT along the curve (ours)": Reading(windows="curve"),
 }
 """The first is the text; the next four are other replays of the same plans."""
 GROUPS = {
     "first": list(READINGS)[:1],
     "planned": [name for name, reading in READINGS.items() if reading.work == 1],
-    "links": list(READINGS)[:2], "replays": list(READINGS)[:5],
-}  # fmt: skip
+    "links": list(READINGS)[:2],
+    "replays": list(READINGS)[:5],
+}
 """Names of readings by what a row of the table asks for."""
 
 
@@ -129,13 +141,18 @@ NONE: Options = MappingProxyType({})
 
 
 def run(
-    size: Sizes, reading: Reading, workload: Workload, solver: str, metric: str = SPAN,
+    size: Sizes,
+    reading: Reading,
+    workload: Workload,
+    solver: str,
+    metric: str = SPAN,
     options: Options = NONE,
-) -> list[float]:  # fmt: skip
+) -> list[float]:
     """A metric of a solver on a workload, one value a seed."""
     preset, given = workload
     settings = {
-        key: getattr(size, value) if value in SIZED else value for key, value in given.items()
+        key: getattr(size, value) if value in SIZED else value
+        for key, value in given.items()
     }
     if reading.node_disk_rate is not None:
         settings["node_disk_rate"] = reading.node_disk_rate
@@ -146,13 +163,22 @@ def run(
         own = {"room": reading.room}
     if solver in IP:
         own["effort"] = reading.work * size.effort
-    asked = {"preset": preset, "settings": settings, "solver": solver, "options": own | options}
+    asked = {
+        "preset": preset,
+        "settings": settings,
+        "solver": solver,
+        "options": own | options,
+    }
     found = values_of(solved, [{**asked, "seed": seed} for seed in size.seeds])
     return [one[reading.replay(solver)][metric] for one in found]
 
 
 def solved(
-    preset: str, settings: Mapping[str, Any], solver: str, options: Mapping[str, Any], seed: int
+    preset: str,
+    settings: Mapping[str, Any],
+    solver: str,
+    options: Mapping[str, Any],
+    seed: int,
 ) -> Figures:
     """Solve one workload once and replay the plan in every way, from the least loaded sources."""
     problem = generate(preset, settings, seed)
@@ -162,7 +188,9 @@ def solved(
     def timed(problem: ReplicationProblem, request: SolveRequest) -> object:
         chosen = registry.settings_for(spec, options)
         begun = time.process_time()
-        outcome: object = load_target(spec.target)(problem, replace(request, settings=chosen))
+        outcome: object = load_target(spec.target)(
+            problem, replace(request, settings=chosen)
+        )
         spent.append(time.process_time() - begun)
         return outcome
 
@@ -192,7 +220,9 @@ ORDER = ("two-stage", "job-data-present", "minmin")
 
 def _ratio(above: Sequence[float], base: Sequence[float]) -> Ratio:
     """The mean of paired ratios, and its 95 % interval."""
-    return Ratio(*mean_interval(a / max(b, 1e-9) for a, b in zip(above, base, strict=True)))
+    return Ratio(
+        *mean_interval(a / max(b, 1e-9) for a, b in zip(above, base, strict=True))
+    )
 
 
 def _told(name: str, ratio: Ratio) -> str:
@@ -200,9 +230,14 @@ def _told(name: str, ratio: Ratio) -> str:
 
 
 def least(
-    size: Sizes, reading: Reading, presets: Sequence[str], set: Options = NONE,
-    chain: Sequence[str] = ORDER, metric: str = SPAN, options: Options = NONE,
-) -> Found:  # fmt: skip
+    size: Sizes,
+    reading: Reading,
+    presets: Sequence[str],
+    set: Options = NONE,
+    chain: Sequence[str] = ORDER,
+    metric: str = SPAN,
+    options: Options = NONE,
+) -> Found:
     """That the first solver of *chain*, with *options*, is below each other one on each of *presets*."""
     said, words = [], []
     for preset in presets:
@@ -217,19 +252,26 @@ def least(
 
 def copies_pay(size: Sizes, reading: Reading, preset: str, set: Options) -> Found:
     """That the rounds end sooner with copies between nodes than without."""
-    alone = run(size, reading, (preset, set), "two-stage", options={"replication": False})
+    alone = run(
+        size, reading, (preset, set), "two-stage", options={"replication": False}
+    )
     ratio = _ratio(run(size, reading, (preset, set), "two-stage"), alone)
     return _told("with/without", ratio), below(ratio)
 
 
 def falling(
-    size: Sizes, reading: Reading, along: Sequence[Sequence[Any]], solver: str = ORDER[0]
+    size: Sizes,
+    reading: Reading,
+    along: Sequence[Sequence[Any]],
+    solver: str = ORDER[0],
 ) -> Found:
     """That IP's gain over the better baseline, along workloads with options, falls and begins above 0."""
     said, shares = [], []
     for name, preset, set, options in along:
         ours = run(size, reading, (preset, set), solver, options=options)
-        others = zip(*(run(size, reading, (preset, set), o) for o in ORDER[1:]), strict=True)
+        others = zip(
+            *(run(size, reading, (preset, set), o) for o in ORDER[1:]), strict=True
+        )
         shares.append([a / min(pair) for a, pair in zip(ours, others, strict=True)])
         mean, low, _ = mean_interval(shares[-1])
         said.append(f"{name} {100 * (1 - mean):+.1f} ± {100 * (mean - low):.1f} %")
@@ -238,21 +280,33 @@ def falling(
     return ", ".join(said), several(words)
 
 
-def gain_more(size: Sizes, reading: Reading, preset: str, small: Options, large: Options) -> Found:
+def gain_more(
+    size: Sizes, reading: Reading, preset: str, small: Options, large: Options
+) -> Found:
     """That large disks cut a larger part of the baselines' batch time than of IP's."""
     parts = {}
     for solver in ORDER:
-        more, less = (run(size, reading, (preset, set), solver) for set in (large, small))
+        more, less = (
+            run(size, reading, (preset, set), solver) for set in (large, small)
+        )
         parts[solver] = [a / max(b, 1e-9) for a, b in zip(more, less, strict=True)]
     ratios = {name: _ratio(parts[name], parts[ORDER[0]]) for name in ORDER[1:]}
-    said = [f"{NAMES[name]} {100 * (1 - mean_interval(parts[name])[0]):.0f} %" for name in ORDER]
-    return f"cut by: {', '.join(said)}", several([below(ratio) for ratio in ratios.values()])
+    said = [
+        f"{NAMES[name]} {100 * (1 - mean_interval(parts[name])[0]):.0f} %"
+        for name in ORDER
+    ]
+    return f"cut by: {', '.join(said)}", several(
+        [below(ratio) for ratio in ratios.values()]
+    )
 
 
 def planning(
-    size: Sizes, reading: Reading, first: Sequence[Any], second: Sequence[Any],
+    size: Sizes,
+    reading: Reading,
+    first: Sequence[Any],
+    second: Sequence[Any],
     limit: float | None = None,
-) -> Found:  # fmt: skip
+) -> Found:
     """Processor time to plan a task: *first* below *second* (solver, settings, options), or to *limit*."""
     sides = [
         run(size, reading, ("ppa", set), solver, "milliseconds", options)

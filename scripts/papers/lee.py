@@ -15,14 +15,27 @@ from statistics import fmean
 from typing import Any, Literal
 
 from papers import lee_gangedness, lee_perturbations, lee_pictures
-from papers.claims import Claim, Found, Picture, computed, several, table, values_of, verdict
+from papers.claims import (
+    Claim,
+    Found,
+    Picture,
+    computed,
+    several,
+    table,
+    values_of,
+    verdict,
+)
 from papers.lee_perturbations import SEED, Reading
 
 import ioopt
 from ioopt.generate.flexgang import flexible_gang
 from ioopt.measure.quantum_chain import measure
 from ioopt.metrics import mean_interval
-from ioopt.problems.flexgang.quantum_model import MeasuredPoint, QuantumModelProblem, QuantumPoint
+from ioopt.problems.flexgang.quantum_model import (
+    MeasuredPoint,
+    QuantumModelProblem,
+    QuantumPoint,
+)
 
 READINGS = {
     "perturbations over the whole run, messages at the rate of Table 2": Reading(),
@@ -73,8 +86,13 @@ def claims(quick: bool, *sections: str) -> list[Claim]:
     """The claims of *sections* (tables of lee.toml), of all without any."""
     size, rows = Size.of(quick), table("lee")
     del rows["marks"]
-    how, found = {**vars(lee_gangedness), **vars(lee_perturbations), **globals()}, list[Claim]()
-    readings = [(name, each._replace(runs=size.runs)) for name, each in READINGS.items()]
+    how, found = (
+        {**vars(lee_gangedness), **vars(lee_perturbations), **globals()},
+        list[Claim](),
+    )
+    readings = [
+        (name, each._replace(runs=size.runs)) for name, each in READINGS.items()
+    ]
     for section in sections or rows:
         chosen = dict(readings[k] for k in OPEN.get(section, (0,)))
         own = section in ("monitor", "mixes")
@@ -87,14 +105,20 @@ def claims(quick: bool, *sections: str) -> list[Claim]:
 def swept(donation: str) -> dict[tuple[float, float], MeasuredPoint]:
     """Both figures' pairs, by the chain."""
     pairs = list(dict.fromkeys(PAIRS["2"] + PAIRS["3"]))
-    found = values_of(one_pair, [{"qi": qi, "qc": qc, "donation": donation} for qi, qc in pairs])
-    return {pair: MeasuredPoint.model_validate(each) for pair, each in zip(pairs, found)}
+    found = values_of(
+        one_pair, [{"qi": qi, "qc": qc, "donation": donation} for qi, qc in pairs]
+    )
+    return {
+        pair: MeasuredPoint.model_validate(each) for pair, each in zip(pairs, found)
+    }
 
 
 def one_pair(qi: float, qc: float, donation: str) -> dict[str, Any]:
     """The measures of one pair."""
     point = QuantumPoint(qi_seconds=qi / 1000, qc_seconds=qc / 1000)
-    problem = QuantumModelProblem.model_validate({"points": (point,), "donation": donation})
+    problem = QuantumModelProblem.model_validate(
+        {"points": (point,), "donation": donation}
+    )
     return MeasuredPoint.of(point, measure(problem, point)).model_dump(mode="json")
 
 
@@ -102,8 +126,12 @@ def curves(reading: Reading, figure: str, what: Measure) -> Curves:
     """The curves of a figure: *what* against qc by qi (2), against qi by qc (3)."""
     found = swept(reading.donation)
     if figure == "2":
-        return {qi: [getattr(found[qi, float(qc)], what) for qc in SWEEP] for qi in FIGURE_2}
-    return {qc: [getattr(found[float(qi), qc], what) for qi in SWEEP] for qc in FIGURE_3}
+        return {
+            qi: [getattr(found[qi, float(qc)], what) for qc in SWEEP] for qi in FIGURE_2
+        }
+    return {
+        qc: [getattr(found[float(qi), qc], what) for qi in SWEEP] for qc in FIGURE_3
+    }
 
 
 def _steps(values: Sequence[float]) -> list[float]:
@@ -117,14 +145,20 @@ def _peaks(values: Sequence[float]) -> int:
     return sum(before > 0 > after for before, after in pairwise(turns))
 
 
-def trend(reading: Reading, figure: str, what: Measure, rises: bool, least: float = 0.0) -> Found:
+def trend(
+    reading: Reading, figure: str, what: Measure, rises: bool, least: float = 0.0
+) -> Found:
     """Every curve ends on the side that it says; at least *least* of its steps go there."""
     found, name = curves(reading, figure, what), "qi" if figure == "2" else "qc"
     sign = 1 if rises else -1
-    ours = ", ".join(f"{name} {at:g}: {x[0]:.3g} -> {x[-1]:.3g}" for at, x in found.items())
+    ours = ", ".join(
+        f"{name} {at:g}: {x[0]:.3g} -> {x[-1]:.3g}" for at, x in found.items()
+    )
     share = min(fmean(sign * step >= 0 for step in _steps(x)) for x in found.values())
     there = all(sign * x[-1] > sign * x[0] for x in found.values())
-    return f"{ours}; {share:.0%} or more of the steps", verdict(there and share >= least)
+    return f"{ours}; {share:.0%} or more of the steps", verdict(
+        there and share >= least
+    )
 
 
 def waves(reading: Reading, what: Measure) -> Found:
@@ -155,7 +189,9 @@ def against_trend(reading: Reading) -> Found:
     return ours, verdict(fmean(against) > fmean(before))
 
 
-def low_inversion(reading: Reading, regions: Sequence[tuple[int, int, int]], most: float) -> Found:
+def low_inversion(
+    reading: Reading, regions: Sequence[tuple[int, int, int]], most: float
+) -> Found:
     """The slowdown in regions (qc, qi from, to) of Figure 3: all of a region, some of it or none is low."""
     slow, frag = (curves(reading, "3", what) for what in ("slowdown", "fragmentation"))
     said, words = [], []
@@ -173,8 +209,12 @@ def heavy_mix(seed: int) -> dict[str, float]:
     """One heavy mix of 10 jobs on 32 processors (q = 10 ms, lambda = .1): the exact plan and its rivals."""
     problem = flexible_gang.generate("heavy-mix", {}, seed)
     how = {"time_limit": HEAVY_SECONDS, "gap": 0.002}
-    strict, fill = (ioopt.solve(problem, name).metrics for name in ("strict", "strict-fill"))
-    k0 = ioopt.solve(problem, "flex-exact", **how, settings={"patterns": "strict"}).metrics
+    strict, fill = (
+        ioopt.solve(problem, name).metrics for name in ("strict", "strict-fill")
+    )
+    k0 = ioopt.solve(
+        problem, "flex-exact", **how, settings={"patterns": "strict"}
+    ).metrics
     exact = ioopt.solve(problem, "flex-exact", **how).metrics
     goal = "simulated_objective"
     return {
@@ -187,7 +227,11 @@ def heavy_mix(seed: int) -> dict[str, float]:
 
 
 def mixed(
-    size: Size, of: str, least: float = -math.inf, most: float = math.inf, each: bool = False
+    size: Size,
+    of: str,
+    least: float = -math.inf,
+    most: float = math.inf,
+    each: bool = False,
 ) -> Found:
     """A figure of heavy mixes, on average or on *each* of them."""
     found = values_of(heavy_mix, [{"seed": SEED + seed} for seed in range(size.mixes)])

@@ -63,7 +63,10 @@ def unseen(count: int, seed: int = SEED) -> list[Application]:
             Blocking(requests_per_quantum=between(1, 60)),
             Barrier(interval_quanta=between(0.001, 0.5)),
             Msg(phase_quanta=between(0.005, 0.5), pattern=pattern),
-            Msg(phase_quanta=long, requests_per_phase=max(2, round(between(1, 20) * long))),
+            Msg(
+                phase_quanta=long,
+                requests_per_phase=max(2, round(between(1, 20) * long)),
+            ),
         ]
         pattern = PATTERNS[k // 4 % len(PATTERNS)]
         if k % 4 == 1:
@@ -74,21 +77,37 @@ def unseen(count: int, seed: int = SEED) -> list[Application]:
 
 
 def monitored(
-    size: Any, right: float = 0.0, seed: int = SEED, fewer: int = 1,
+    size: Any,
+    right: float = 0.0,
+    seed: int = SEED,
+    fewer: int = 1,
     recording: Mapping[str, Any] = MappingProxyType({}),
-) -> Found:  # fmt: skip
+) -> Found:
     """Classes of unseen workloads, on a part of the recordings: at least *right*, at most 1 % wrong."""
     many = max(5, size.recordings // fewer)
-    good, wrong, unknown = score(trials(unseen(size.count, seed), many, size.runs, **recording))
+    good, wrong, unknown = score(
+        trials(unseen(size.count, seed), many, size.runs, **recording)
+    )
     total = good + wrong + unknown
     ours = f"{good / total:.1%} right, {wrong / total:.1%} wrong, {unknown / total:.1%} UNKNOWN of {total}"
     return ours, verdict(good >= right * total and wrong <= 0.01 * total)
 
 
-def trials(apps: list[Application], seeds: int, runs: int, **recording: Any) -> list[Trial]:
+def trials(
+    apps: list[Application], seeds: int, runs: int, **recording: Any
+) -> list[Trial]:
     """Truth and classes of each of *apps*, on *seeds* recordings."""
-    size = {"seeds": seeds, "runs": runs, "perturbations": 32, "work_quanta": 192, **recording}
-    scale = [Blocking(requests_per_quantum=rate).model_dump(mode="json") for rate in (3.0, 12.0)]
+    size = {
+        "seeds": seeds,
+        "runs": runs,
+        "perturbations": 32,
+        "work_quanta": 192,
+        **recording,
+    }
+    scale = [
+        Blocking(requests_per_quantum=rate).model_dump(mode="json")
+        for rate in (3.0, 12.0)
+    ]
     asked = [{"app": app, "seeds": 0, "runs": runs} for app in scale]
     asked += [{"app": app.model_dump(mode="json"), **size} for app in apps]
     lu, water, *found = values_of(one_workload, asked)
@@ -109,7 +128,9 @@ def one_workload(
     found: Counter[str] = Counter()
     for seed in range(1000 * SEED, 1000 * SEED + seeds):
         counts = message_samples(problem, known, environment, seed)
-        heard = MessageCountsProblem(processors=problem.processors, applications=(counts,))
+        heard = MessageCountsProblem(
+            processors=problem.processors, applications=(counts,)
+        )
         found[judge(heard, counts, Settings()).gangedness] += 1
     perturbed = problem.model_copy(update={"environments": ("Sub_RR",), "runs": runs})
     slopes = Laboratory(perturbed, SEED, available()).slopes(known)
@@ -121,7 +142,11 @@ def score(group: list[Trial]) -> tuple[int, int, int]:
     scored = [trial for trial in group if trial.truth is not None]
     right = sum(trial.found[str(trial.truth)] for trial in scored)
     unknown = sum(trial.found["UNKNOWN"] for trial in scored)
-    return right, sum(trial.found.total() for trial in scored) - right - unknown, unknown
+    return (
+        right,
+        sum(trial.found.total() for trial in scored) - right - unknown,
+        unknown,
+    )
 
 
 def factor(*context: object, least: float) -> Found:

@@ -21,7 +21,11 @@ from ioopt.measure import laboratory
 from ioopt.metrics import mean_interval
 from ioopt.problems.base import Json
 from ioopt.problems.flexgang.message_counts import QUANTA, Quanta
-from ioopt.problems.flexgang.perturbation import Application, PerturbationProblem, Program
+from ioopt.problems.flexgang.perturbation import (
+    Application,
+    PerturbationProblem,
+    Program,
+)
 
 
 class Reading(NamedTuple):
@@ -36,7 +40,10 @@ class Reading(NamedTuple):
 
 TABLE_1 = {app.id: app for app in APPLICATIONS["table-1"]}
 TABLE_2 = {app.id: app for app in APPLICATIONS["table-2"] if isinstance(app, Program)}
-VARIANTS: dict[str, Json] = {"balanced": {"loads": ()}, "unbuffered": {"buffer_instructions": 0}}
+VARIANTS: dict[str, Json] = {
+    "balanced": {"loads": ()},
+    "unbuffered": {"buffer_instructions": 0},
+}
 BURSTS = {"Enum": 0.968, "Water": 0.391, "LU": 0.526, "Barnes": 0.201}
 """``active_share`` by Table 3's deviation and mean of messages: 1 / (1 + (deviation^2 - mean) / mean^2)."""
 TAKEN = (0, 1, 3)
@@ -52,7 +59,9 @@ def read(name: str, reading: Reading, variant: str = "") -> Application:
     if name in TABLE_1:
         return TABLE_1[name]
     app = TABLE_2[name]
-    changes = VARIANTS.get(variant, {}) | ({"active_share": BURSTS[name]} if reading.bursts else {})
+    changes = VARIANTS.get(variant, {}) | (
+        {"active_share": BURSTS[name]} if reading.bursts else {}
+    )
     if reading.requests and app.blocking:  # the replies are as many messages more
         changes = changes | {"messages_per_quantum": 2 * app.messages_per_quantum}
     return app.model_copy(update=changes)
@@ -62,34 +71,48 @@ def slopes(app: Json, **settings: Any) -> dict[str, list[float]]:
     """What a perturbation costs one application in one environment, in quanta, run by run."""
     problem = PerturbationProblem.model_validate({"applications": [app], **settings})
     (known,), (environment,) = problem.applications, problem.environments
-    found, count = laboratory.Laboratory(problem, SEED, available()), problem.perturbations
+    found, count = (
+        laboratory.Laboratory(problem, SEED, available()),
+        problem.perturbations,
+    )
     times = [found.times(known, environment, count, k) for k in range(problem.runs)]
     return {"each": [(time - alone) / count for time, alone in times]}
 
 
-def measured(names: Sequence[str], reading: Reading, **changes: int) -> list[list[float]]:
+def measured(
+    names: Sequence[str], reading: Reading, **changes: int
+) -> list[list[float]]:
     """The slopes of *names*, run by run."""
     asked = []
     for name in names:
         app, *variant, environment, processor = name.split()
         settings = {
-            "work_quanta": 150 if app in TABLE_2 else 120, "window": reading.window, "runs": reading.runs,
-            "environments": [environment], "fixed_processor": int(processor),
-        }  # fmt: skip
+            "work_quanta": 150 if app in TABLE_2 else 120,
+            "window": reading.window,
+            "runs": reading.runs,
+            "environments": [environment],
+            "fixed_processor": int(processor),
+        }
         known = read(app, reading, *variant).model_dump(mode="json")
         asked.append({"app": known, **settings, **changes})
     return [found["each"] for found in values_of(slopes, asked)]
 
 
 def slope(
-    reading: Reading, cases: Mapping[str, float], within: float = 0.0,
-    rule: str = "within", times: float = 1.0, **changes: int,
-) -> Found:  # fmt: skip
+    reading: Reading,
+    cases: Mapping[str, float],
+    within: float = 0.0,
+    rule: str = "within",
+    times: float = 1.0,
+    **changes: int,
+) -> Found:
     """Slopes, or *times* their differences, *within* so much of *cases*, or by *rule* above or under them."""
     said, words = [], []
     for name, target in cases.items():
         first, *others = measured(name.split(" - "), reading, **changes)
-        mean, low, high = mean_interval(times * (x - sum(o)) for x, *o in zip(first, *others))
+        mean, low, high = mean_interval(
+            times * (x - sum(o)) for x, *o in zip(first, *others)
+        )
         said.append(f"{name} {mean:.3f} [{low:.3f} .. {high:.3f}]")
         if rule == "within":
             words.append(verdict(abs(mean - target) <= within))
@@ -140,7 +163,9 @@ def recorded(reading: Reading) -> dict[str, list[Recording]]:
     return {name: list(islice(found, reading.runs)) for name in TABLE_2}
 
 
-def means(found: Sequence[Recording], quanta: str, column: str = "messages") -> list[float]:
+def means(
+    found: Sequence[Recording], quanta: str, column: str = "messages"
+) -> list[float]:
     """The means of one set, by recording."""
     return [one[quanta][column] for one in found]
 
@@ -171,7 +196,9 @@ def progress(reading: Reading, less: Sequence[Sequence[str]]) -> Found:
     """The part of its progress that each keeps while a process is absent: pairs of *less* and more."""
     parts = {name: kept(found, "progress") for name, found in recorded(reading).items()}
     words = [below(ratio_interval(parts[more], parts[name])) for name, more in less]
-    return ", ".join(f"{name} {np.mean(x):.3f}" for name, x in parts.items()), several(words)
+    return ", ".join(f"{name} {np.mean(x):.3f}" for name, x in parts.items()), several(
+        words
+    )
 
 
 def many_messages(reading: Reading, few: float = 0.0) -> Found:
@@ -191,7 +218,9 @@ def many_messages(reading: Reading, few: float = 0.0) -> Found:
 def needs(reading: Reading, by: str) -> Found:
     """gamma_sub (rule 5) *by* the rate of messages in gang quanta (most: least), or *by* ratio (order)."""
     each = measured([f"{name} Sub_RR 0" for name in TABLE_2], reading)
-    gammas = dict(zip(TABLE_2, (float(np.mean(found) - 1 / 4) / (3 / 4) for found in each)))
+    gammas = dict(
+        zip(TABLE_2, (float(np.mean(found) - 1 / 4) / (3 / 4) for found in each))
+    )
     parts = {
         name: means(found, "gang") if by == "rate" else kept(found, "messages")
         for name, found in recorded(reading).items()

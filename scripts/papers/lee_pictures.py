@@ -8,7 +8,15 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 from papers.claims import Picture
-from papers.lee_perturbations import SEED, TABLE_2, TAKEN, Reading, Recording, means, recorded
+from papers.lee_perturbations import (
+    SEED,
+    TABLE_2,
+    TAKEN,
+    Reading,
+    Recording,
+    means,
+    recorded,
+)
 
 from ioopt.generate.flexgang.message_counts import TABLE_3
 from ioopt.generate.flexgang.perturbation import generate
@@ -29,9 +37,7 @@ def quanta(number: str, points: Sequence[MeasuredPoint]) -> Picture:
     for low, high in REGIONS[number]:
         axes.axvspan(low, high, color=OTHERS, alpha=0.2, lw=0)
     named = "the period of 25 ms" if number == "2" else "the regions of low inversion"
-    caption = (
-        f"Figure {number}: slowdown of the I/O job and CPU fragmentation; grey: {named} (text)"
-    )
+    caption = f"Figure {number}: slowdown of the I/O job and CPU fragmentation; grey: {named} (text)"
     return Picture(f"lee-{number}", caption, axes)
 
 
@@ -39,22 +45,29 @@ def perturbations(reading: Reading, marks: Marks) -> Iterator[Picture]:
     """Figures 5 to 10; *marks* are the slopes that Section 4.2 prints, by application and processor."""
     settings = {"runs": str(reading.runs), "window": "1.0"}
     types = laboratory.measure(generate("figure-5", settings, 0), seed=SEED).found
-    caption = (
-        "Figure 5: change of the run time, an application of each type; dotted: lines of the paper"
-    )
+    caption = "Figure 5: change of the run time, an application of each type; dotted: lines of the paper"
     yield Picture("lee-5", caption, plot_perturbation(types))
-    made = [generate("table-2", settings | {"fixed_processor": str(p)}, 0) for p in TAKEN]
+    made = [
+        generate("table-2", settings | {"fixed_processor": str(p)}, 0) for p in TAKEN
+    ]
     panels = [laboratory.measure(each, seed=SEED).found for each in made]
     for place, name in enumerate(TABLE_2):
         items = [
             each.applications[place].model_copy(update={"id": f"{name}, fixed {p}"})
             for p, each in zip(TAKEN, panels)
         ]
-        axes = plot_perturbation(PerturbationSlopes(processors=4, applications=tuple(items)))
+        axes = plot_perturbation(
+            PerturbationSlopes(processors=4, applications=tuple(items))
+        )
         for p, panel in zip(TAKEN, axes.figure.axes):
             for slope in marks[name].get(str(p), ()):
                 panel.scatter(
-                    20, 20 * slope, marker="D", facecolors="none", edgecolors="black", zorder=5
+                    20,
+                    20 * slope,
+                    marker="D",
+                    facecolors="none",
+                    edgecolors="black",
+                    zorder=5,
                 )
         caption = f"Figure {6 + place}, left: {name}, change of the run time; diamonds: Section 4.2's numbers"
         yield Picture(f"lee-{6 + place}", caption, axes)
@@ -86,15 +99,24 @@ def _messages(heard: Mapping[str, Sequence[Recording]]) -> Any:
     names = []
     for place, (name, found) in enumerate(heard.items()):
         average = []
-        for side, (quanta, colour) in enumerate((("gang", BLUE), ("nonrunning", ORANGE))):
+        for side, (quanta, colour) in enumerate(
+            (("gang", BLUE), ("nonrunning", ORANGE))
+        ):
             at, printed = place + 0.3 * side, TABLE_3[name][2 * side]
             low, high = np.mean([one[quanta]["range"] for one in found], axis=0)
             average.append(np.mean(means(found, quanta)))
             axes.bar(
-                at, max(high, 0.1) - max(low, 0.1), 0.25, max(low, 0.1), color=colour, alpha=0.4
+                at,
+                max(high, 0.1) - max(low, 0.1),
+                0.25,
+                max(low, 0.1),
+                color=colour,
+                alpha=0.4,
             )
             axes.hlines(average[-1], at - 0.12, at + 0.12, colour, lw=3)
-            axes.scatter(at, printed, marker="D", facecolors="none", edgecolors="black", zorder=5)
+            axes.scatter(
+                at, printed, marker="D", facecolors="none", edgecolors="black", zorder=5
+            )
         paper = TABLE_3[name][2] / TABLE_3[name][0]
         names.append(f"{name}  G, NG\n({average[1] / average[0]:.3f}, {paper:.3f})")
     axes.set_yscale("log")

@@ -57,11 +57,15 @@ def conclusion(module: ModuleType, quick: bool, study: Study) -> dict[str, Any]:
         for name, caption, axes in getattr(module, "pictures", lambda _: ())(quick)
     }
     return {
-        "claims": rows, "pictures": pictures, "readings": list(module.READINGS),
+        "claims": rows,
+        "pictures": pictures,
+        "readings": list(module.READINGS),
         "notes": list(module.notes(rows)) if hasattr(module, "notes") else [],
-        "sizes": module.sizes(quick), "num_values": study.num_values, "seconds": study.seconds,
+        "sizes": module.sizes(quick),
+        "num_values": study.num_values,
+        "seconds": study.seconds,
         "versions": {name: _version(name) for name in PACKAGES},
-    }  # fmt: skip
+    }
 
 
 def _svg(figure: Any) -> str:
@@ -86,14 +90,18 @@ def _version(name: str) -> str:
 def write_page(page: Path, found: Mapping[tuple[str, str], Conclusion]) -> None:
     """Write *page*, a page a paper beside it and pictures; a full run is preferred to a quick one."""
     sizes = ("quick", "full")
-    chosen = {name: size for name, size in product(TITLES, sizes) if (name, size) in found}
+    chosen = {
+        name: size for name, size in product(TITLES, sizes) if (name, size) in found
+    }
     ended = {name: found[name, size] for name, size in chosen.items()}
     folder = page.parent / page.stem
     folder.mkdir(parents=True, exist_ok=True)
     for name, one in ended.items():
         text = "\n".join(_section(name, chosen[name], one, folder / "figures"))
         (folder / f"{name}.md").write_text(text)
-    page.write_text("\n".join((HEAD, _headlines(ended, page.stem), *_counts(chosen, ended))))
+    page.write_text(
+        "\n".join((HEAD, _headlines(ended, page.stem), *_counts(chosen, ended)))
+    )
 
 
 def claims_of(one: Conclusion) -> list[Claim]:
@@ -112,7 +120,9 @@ def told(row: Claim, figures: bool = True) -> str:
     names: dict[str, list[str]] = {word: [] for word in VERDICTS}
     for name, word, figure in row.other:
         names[word].append(f"{name} ({figure})" if figures else name)
-    return "; ".join(f"{word}: {', '.join(those)}" for word, those in names.items() if those)
+    return "; ".join(
+        f"{word}: {', '.join(those)}" for word, those in names.items() if those
+    )
 
 
 def cells(rows: Iterable[Claim]) -> list[Cells]:
@@ -123,17 +133,34 @@ def cells(rows: Iterable[Claim]) -> list[Cells]:
 def _headlines(ended: Mapping[str, Conclusion], folder: str) -> str:
     """The table of the claims that a paper is known for."""
     rows = [
-        (f"[{TITLES[name].partition(':')[0]}]({folder}/{name}.md)", row.claim, row.where,
-         row.headline, row.ours, row.verdict, told(row, figures=False))
+        (
+            f"[{TITLES[name].partition(':')[0]}]({folder}/{name}.md)",
+            row.claim,
+            row.where,
+            row.headline,
+            row.ours,
+            row.verdict,
+            told(row, figures=False),
+        )
         for name, one in ended.items()
         for row in claims_of(one)
         if row.headline
-    ]  # fmt: skip
-    head = ("paper", "claim", "where", "the paper's number", "ours", "verdict", "other readings")
+    ]
+    head = (
+        "paper",
+        "claim",
+        "where",
+        "the paper's number",
+        "ours",
+        "verdict",
+        "other readings",
+    )
     return _table(head, rows)
 
 
-def _counts(chosen: Mapping[str, str], ended: Mapping[str, Conclusion]) -> Iterator[str]:
+def _counts(
+    chosen: Mapping[str, str], ended: Mapping[str, Conclusion]
+) -> Iterator[str]:
     """Verdicts by paper, of the papers' own claims; ours in a line of their own."""
     yield "## All claims of the papers\n"
     rows: list[Cells] = []
@@ -144,19 +171,29 @@ def _counts(chosen: Mapping[str, str], ended: Mapping[str, Conclusion]) -> Itera
         own += [row for row in claims if row.own]
         verdicts = (count[word] for word in VERDICTS)
         rows.append(
-            (TITLES[name], chosen[name], sum(count.values()), *verdicts, one["num_values"],
-             round(one["seconds"]))
-        )  # fmt: skip
+            (
+                TITLES[name],
+                chosen[name],
+                sum(count.values()),
+                *verdicts,
+                one["num_values"],
+                round(one["seconds"]),
+            )
+        )
     total = [sum(column) for column in zip(*(row[2:] for row in rows), strict=True)]
     rows.append(("all", "", *total))
-    yield _table(("paper", "size", "claims", *VERDICTS, "runs", "seconds of computing"), rows)
+    yield _table(
+        ("paper", "size", "claims", *VERDICTS, "runs", "seconds of computing"), rows
+    )
     yield f"Beside these, ioopt's own claims: {counted(own) or 'none'}.\n"
 
 
 def _section(paper: str, size: str, one: Conclusion, folder: Path) -> Iterator[str]:
     """The parts of one paper's page; its pictures are written on the way."""
     yield f"# {TITLES[paper]}\n"
-    reduced = "" if size == "full" else " **Quick sizes; the full ones have not been run.**"
+    reduced = (
+        "" if size == "full" else " **Quick sizes; the full ones have not been run.**"
+    )
     option = "" if size == "full" else " --quick"
     yield f"`python scripts/reproduce.py {paper}{option}`: {one['sizes']}.{reduced}\n"
     first, *others = one["readings"]
@@ -173,7 +210,11 @@ def _section(paper: str, size: str, one: Conclusion, folder: Path) -> Iterator[s
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{name}.svg").write_text(picture["svg"])
         yield f"![{picture['caption']}](figures/{name}.svg)\n\n*{picture['caption']}*\n"
-    known = [f"{name} {version}" for name, version in one["versions"].items() if version != ABSENT]
+    known = [
+        f"{name} {version}"
+        for name, version in one["versions"].items()
+        if version != ABSENT
+    ]
     yield f"Versions: {', '.join(known)}.\n"
 
 

@@ -53,7 +53,9 @@ from ioopt.solvers.gang.policy import (
 
 FOUR = ("gs", "iogs", "adaptive-iogs", "migrate-iogs")
 OURS = (guarded(GuardedSettings()), index(IndexSettings()))
-POLICIES = {policy.name: policy for policy in (GS, IOGS, ADAPTIVE_IOGS, MIGRATE_IOGS, *OURS)}
+POLICIES = {
+    policy.name: policy for policy in (GS, IOGS, ADAPTIVE_IOGS, MIGRATE_IOGS, *OURS)
+}
 """Every policy that is compared."""
 CLASSES = (0.5, 0.33, 0.1)
 """The paper's three classes of workloads by I/O intensity r."""
@@ -67,26 +69,40 @@ READINGS: dict[str, dict[str, Any]] = {
     "slowdown and response from start": {},
     ARRIVAL: {"since": "arrival"},
     "from arrival, smaller jobs and calmer arrivals": {
-        "since": "arrival", "preset": {"class_centre": 4.66, "interarrival_cv": 1.0},
+        "since": "arrival",
+        "preset": {"class_centre": 4.66, "interarrival_cv": 1.0},
     },
-}  # fmt: skip
+}
 """What changes in the runs: from which instant is counted, and the fitted workload."""
 
 
 @cache
 def simulated(
-    policy: str, load: int, intensity: Any, seed: int, jobs: int, migration: float, budget: int,
+    policy: str,
+    load: int,
+    intensity: Any,
+    seed: int,
+    jobs: int,
+    migration: float,
+    budget: int,
     **preset: Any,
-) -> Mapping[str, float]:  # fmt: skip
+) -> Mapping[str, float]:
     """Measures of one workload of *preset* settings; *load* counts the nine execution times from 0."""
     settings = BluePacificLike(
-        jobs=jobs, mean_local_seconds=LOADS_SECONDS[load], intensity=intensity,
-        migration_seconds=migration, migration_tasks_per_quantum=budget, **preset,
-    )  # fmt: skip
+        jobs=jobs,
+        mean_local_seconds=LOADS_SECONDS[load],
+        intensity=intensity,
+        migration_seconds=migration,
+        migration_tasks_per_quantum=budget,
+        **preset,
+    )
     jobs_of, timing = make_table(settings, seed), Timing.of(settings.machine)
     trajectory = run(jobs_of.gangs(), timing, POLICIES[policy].rules)
     start, finish = np.array(trajectory.start), np.array(trajectory.finish)
-    found = {"local": float(sum(trajectory.local)), "wait": float((start - jobs_of.arrival).mean())}
+    found = {
+        "local": float(sum(trajectory.local)),
+        "wait": float((start - jobs_of.arrival).mean()),
+    }
     floor = np.maximum(jobs_of.local, float(timing.quantum))
     for since, begun in (("start", start), ("arrival", jobs_of.arrival)):
         response = finish - begun
@@ -110,29 +126,53 @@ class Runs:
     ) -> list[float]:
         """A measure of one point, a seed at a time."""
         asked = [
-            {"policy": policy, "load": load, "intensity": intensity, "seed": seed,
-             "jobs": self.jobs, "migration": 20.0, "budget": 64, **self.preset, **options}
+            {
+                "policy": policy,
+                "load": load,
+                "intensity": intensity,
+                "seed": seed,
+                "jobs": self.jobs,
+                "migration": 20.0,
+                "budget": 64,
+                **self.preset,
+                **options,
+            }
             for seed in self.seeds
-        ]  # fmt: skip
-        name = measure if measure in ("wait", "local") else f"{measure}_from_{self.since}"
+        ]
+        name = (
+            measure if measure in ("wait", "local") else f"{measure}_from_{self.since}"
+        )
         return [found[name] for found in values_of(simulated, asked)]
 
-    def mean(self, measure: str, policy: str, load: int, intensity: Any, **options: Any) -> float:
+    def mean(
+        self, measure: str, policy: str, load: int, intensity: Any, **options: Any
+    ) -> float:
         """The mean over the seeds."""
         return fmean(self.values(measure, policy, load, intensity, **options))
 
-    def ratio(self, measure: str, better: str, worse: str, load: int, intensity: Any) -> Ratio:
+    def ratio(
+        self, measure: str, better: str, worse: str, load: int, intensity: Any
+    ) -> Ratio:
         """The mean of one policy over that of another."""
-        values = (self.values(measure, name, load, intensity) for name in (worse, better))
+        values = (
+            self.values(measure, name, load, intensity) for name in (worse, better)
+        )
         return ratio_interval(*values)
 
     def ratios(
-        self, measure: str, policy: str, of: Sequence[str], intensity: Any,
-        since: float = 0.0, until: float = float("inf"),
-    ) -> dict[float, Ratio]:  # fmt: skip
+        self,
+        measure: str,
+        policy: str,
+        of: Sequence[str],
+        intensity: Any,
+        since: float = 0.0,
+        until: float = float("inf"),
+    ) -> dict[float, Ratio]:
         """One policy over the best of others by load, those with t_e between *since* and *until*."""
         return {
-            seconds: max(self.ratio(measure, policy, other, load, intensity) for other in of)
+            seconds: max(
+                self.ratio(measure, policy, other, load, intensity) for other in of
+            )
             for load, seconds in enumerate(LOADS_SECONDS)
             if since <= seconds <= until
         }
@@ -144,9 +184,14 @@ def gain(ratio: Ratio) -> str:
 
 
 def best(
-    runs: Runs, policy: str, of: Sequence[str], intensity: Any, measure: str = "slowdown",
-    least: float = 0.0, **loads: float,
-) -> Found:  # fmt: skip
+    runs: Runs,
+    policy: str,
+    of: Sequence[str],
+    intensity: Any,
+    measure: str = "slowdown",
+    least: float = 0.0,
+    **loads: float,
+) -> Found:
     """One policy better than the best of others at each load, by *least* where it is given."""
     found = runs.ratios(measure, policy, of, intensity, **loads)
     words = {
@@ -162,7 +207,9 @@ def best(
     for word in VERDICTS[1:]:
         at = [f"{t:.0f} ({gain(found[t])})" for t in found if words[t] == word]
         if at:
-            figure += f"; {word} at " + ("all" if len(at) == len(found) else f"t_e {', '.join(at)}")
+            figure += f"; {word} at " + (
+                "all" if len(at) == len(found) else f"t_e {', '.join(at)}"
+            )
     return figure, several(list(words.values()))
 
 
@@ -195,9 +242,15 @@ def local_jobs(runs: Runs, counts: Sequence[Mapping[str, Any]]) -> Found:
 def collapse(runs: Runs, policy: str, intensity: float, measure: str) -> Found:
     """At the highest load worse than IOGS, and nearer to GS than at the lowest."""
     far = runs.ratio(measure, "iogs", policy, LAST, intensity)
-    low, high = (runs.ratio(measure, policy, "gs", load, intensity).mean for load in (0, LAST))
-    figure = f"{high:.2f} x GS (at the lowest load {low:.2f} x), {1 / far.mean:.2f} x IOGS"
-    return figure, several([below(far), verdict(abs(high - 1) < min(0.25, abs(low - 1)))])
+    low, high = (
+        runs.ratio(measure, policy, "gs", load, intensity).mean for load in (0, LAST)
+    )
+    figure = (
+        f"{high:.2f} x GS (at the lowest load {low:.2f} x), {1 / far.mean:.2f} x IOGS"
+    )
+    return figure, several(
+        [below(far), verdict(abs(high - 1) < min(0.25, abs(low - 1)))]
+    )
 
 
 def _distances(runs: Runs, policy: str, measure: str) -> list[float]:
@@ -212,13 +265,17 @@ def _distances(runs: Runs, policy: str, measure: str) -> list[float]:
 def close_to_gs(runs: Runs, policy: str, share: float, measure: str) -> Found:
     """At r = .1 nearer to GS than *share* of what IOGS is, at each load."""
     close = _distances(runs, policy, measure)
-    figure = f"at most {max(close):.2f} of that of IOGS, at the highest load {close[-1]:.3f}"
+    figure = (
+        f"at most {max(close):.2f} of that of IOGS, at the highest load {close[-1]:.3f}"
+    )
     return figure, several([verdict(one <= share) for one in close])
 
 
 def closer_at_the_end(runs: Runs, policy: str, measure: str) -> Found:
     """At r = .1 closer to GS at the highest load than at the lowest."""
-    low, high = (runs.ratio(measure, policy, "gs", load, 0.1).mean for load in (0, LAST))
+    low, high = (
+        runs.ratio(measure, policy, "gs", load, 0.1).mean for load in (0, LAST)
+    )
     figure = f"{low:.2f} x GS at the lowest load, {high:.2f} x at the highest"
     return figure, verdict(abs(high - 1) < abs(low - 1))
 
@@ -240,7 +297,8 @@ def cost_of_migration(runs: Runs, margin: float, measure: str) -> Found:
     said, words = [], []
     for intensity in CLASSES:
         free, *dear = (
-            runs.values(measure, "migrate-iogs", LAST, intensity, migration=cost) for cost in COSTS
+            runs.values(measure, "migrate-iogs", LAST, intensity, migration=cost)
+            for cost in COSTS
         )
         ratios = [ratio_interval(free, one) for one in dear]
         last = ratios[-1]
@@ -262,18 +320,25 @@ def _by_budget(runs: Runs, intensity: float, measure: str) -> dict[int, list[flo
     }
 
 
-def gain_by_budget(runs: Runs, intensity: float, measure: str, least: float = 0.0) -> Found:
+def gain_by_budget(
+    runs: Runs, intensity: float, measure: str, least: float = 0.0
+) -> Found:
     """The largest Q better than none, by *least* where it is given."""
     found = _by_budget(runs, intensity, measure)
     ratio = ratio_interval(found[0], found[320])
-    listed = ", ".join(f"{budget}: {fmean(values):.3g}" for budget, values in found.items())
+    listed = ", ".join(
+        f"{budget}: {fmean(values):.3g}" for budget, values in found.items()
+    )
     word = reaches(ratio, 1 / (1 + least)) if least else below(ratio)
     return f"{gain(ratio)} (by Q {listed})", word
 
 
 def early_gain(runs: Runs, intensity: float, measure: str, share: float) -> Found:
     """How much of that gain Q = 64 has."""
-    found = {budget: fmean(each) for budget, each in _by_budget(runs, intensity, measure).items()}
+    found = {
+        budget: fmean(each)
+        for budget, each in _by_budget(runs, intensity, measure).items()
+    }
     early = (found[0] - found[64]) / (found[0] - found[320])
     return f"{early:.0%}", verdict(early > share)
 
@@ -281,8 +346,14 @@ def early_gain(runs: Runs, intensity: float, measure: str, share: float) -> Foun
 def larger_budgets(runs: Runs, intensity: float, measure: str) -> Found:
     """Each Q over 64 worse than 64."""
     found = _by_budget(runs, intensity, measure)
-    ratios = {budget: ratio_interval(found[budget], found[64]) for budget in BUDGETS if budget > 64}
-    figure = ", ".join(f"Q = {q}: {1 / ratio.mean - 1:+.1%}" for q, ratio in ratios.items())
+    ratios = {
+        budget: ratio_interval(found[budget], found[64])
+        for budget in BUDGETS
+        if budget > 64
+    }
+    figure = ", ".join(
+        f"Q = {q}: {1 / ratio.mean - 1:+.1%}" for q, ratio in ratios.items()
+    )
     return figure, several([below(ratio) for ratio in ratios.values()])
 
 
@@ -312,7 +383,8 @@ def notes(rows: Sequence[Claim]) -> Iterator[str]:
     """Readings and findings."""
     yield from table("zhang")["notes"]
     other = [
-        next((word for name, word, _ in row.other if name == ARRIVAL), row.verdict) for row in rows
+        next((word for name, word, _ in row.other if name == ARRIVAL), row.verdict)
+        for row in rows
     ]
     holds = sum(row.verdict == HOLDS for row in rows)
     yield f"Of {len(rows)} claims {holds} hold as printed, {other.count(HOLDS)} counted {ARRIVAL}."
@@ -329,7 +401,9 @@ def pictures(quick: bool) -> Iterator[Picture]:
                 (t, *(runs.mean(measure, name, load, 0.5) for name in ("gs", "iogs")))
                 for load, t in enumerate(LOADS_SECONDS)
             ]
-            marks["paper: iogs at most"] = [(t, gs / (3 if t >= 2000 else 2)) for t, gs, _ in loads]
+            marks["paper: iogs at most"] = [
+                (t, gs / (3 if t >= 2000 else 2)) for t, gs, _ in loads
+            ]
             half = [(t, iogs / 2) for t, _, iogs in loads if t >= 2500]
             marks["paper: migrate-iogs at most"] = half
         elif measure == "local":
@@ -343,7 +417,8 @@ def pictures(quick: bool) -> Iterator[Picture]:
         }
         yield _picture(lines, measure, f"{intensity}", f"r = {intensity}", LOAD, marks)
     for measure, (name, across, places) in product(
-        ("slowdown", "wait"), (("budget", "Q (tasks)", BUDGETS), ("migration", "C (s)", COSTS))
+        ("slowdown", "wait"),
+        (("budget", "Q (tasks)", BUDGETS), ("migration", "C (s)", COSTS)),
     ):
         lines = {
             f"r = {r}": [
@@ -352,20 +427,27 @@ def pictures(quick: bool) -> Iterator[Picture]:
             ]
             for r in CLASSES
         }
-        yield _picture(lines, measure, f"8-{name}", "Figure 8, highest load", across, {})
+        yield _picture(
+            lines, measure, f"8-{name}", "Figure 8, highest load", across, {}
+        )
 
 
 LOAD = "mean local run time (s)"
 WORDS = {
-    "slowdown": "mean slowdown from arrival", "wait": "mean wait (s)",
+    "slowdown": "mean slowdown from arrival",
+    "wait": "mean wait (s)",
     "local": "local jobs of 10,000 (count)",
-}  # fmt: skip
+}
 
 
 def _picture(
-    lines: Mapping[str, Any], measure: str, name: str, title: str, across: str,
+    lines: Mapping[str, Any],
+    measure: str,
+    name: str,
+    title: str,
+    across: str,
     marks: Mapping[str, Any],
-) -> Picture:  # fmt: skip
+) -> Picture:
     """Means with their standard errors, on a logarithmic axis, below 1 an even one."""
     axes = plot_sweep(lines, across, WORDS[measure], title=title, marks=marks)
     axes.set_yscale("symlog", linthresh=1.0)

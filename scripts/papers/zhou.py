@@ -49,14 +49,23 @@ FACTORS = (*PRINTED, 0.8, 1.2)
 CONSERVATIVE = ("cons-fcfs", "cons-max-util", "cons-min-inst-sld", "cons-min-aggr-sld")
 SLOWDOWNS = CONSERVATIVE[2:]
 PAPER_POLICIES = (*CONSERVATIVE, "adaptive")
-PRESETS = {"1": "mira-mixed", "2": "mira-wide", "3": "mira-bursts", "month": "mira-month"}
+PRESETS = {
+    "1": "mira-mixed",
+    "2": "mira-wide",
+    "3": "mira-bursts",
+    "month": "mira-month",
+}
 """Which preset stands for which of the paper's workloads; ours are on the last."""
 WORKLOADS = ("1", "2", "3")
 FIRST_SEED = 1000
 METRICS = (
-    "mean_wait_seconds", "mean_response_seconds", "mean_runtime_seconds", "utilisation",
-    "io_delay_seconds", "node_weighted_io_delay",
-)  # fmt: skip
+    "mean_wait_seconds",
+    "mean_response_seconds",
+    "mean_runtime_seconds",
+    "utilisation",
+    "io_delay_seconds",
+    "node_weighted_io_delay",
+)
 WAIT, RESPONSE = METRICS[:2]
 
 
@@ -106,30 +115,49 @@ class Runs(NamedTuple):
     reading: Reading = READINGS["as printed"]
 
     def of(
-        self, metric: str, policy: str, workload: str, factor: float, loop: str = "closed"
+        self,
+        metric: str,
+        policy: str,
+        workload: str,
+        factor: float,
+        loop: str = "closed",
     ) -> list[float]:
         """The metric, a seed at a time."""
         key = workload, loop, self.reading.policy(policy), factor
         return [run[metric] for run in self.values[key]]
 
     def ratio(
-        self, metric: str, policy: str, workload: str, factor: float = 1.0,
-        against: str = "base-line", loop: str = "closed",
-    ) -> Ratio:  # fmt: skip
+        self,
+        metric: str,
+        policy: str,
+        workload: str,
+        factor: float = 1.0,
+        against: str = "base-line",
+        loop: str = "closed",
+    ) -> Ratio:
         """The mean under *policy* over that under *against*."""
-        base, over = (self.of(metric, p, workload, factor, loop) for p in (against, policy))
+        base, over = (
+            self.of(metric, p, workload, factor, loop) for p in (against, policy)
+        )
         return ratio_interval(base, over)
 
 
 @lru_cache(maxsize=8)
-def _trace(preset: str, seed: int, factor: float, settings: tuple[tuple[str, str], ...]) -> Trace:
+def _trace(
+    preset: str, seed: int, factor: float, settings: tuple[tuple[str, str], ...]
+) -> Trace:
     return Trace.of(generate(preset, dict(settings), seed), factor, False)
 
 
 def one_run(
-    preset: str, seed: int, factor: float, loop: str, policy: str, settings: dict[str, str],
+    preset: str,
+    seed: int,
+    factor: float,
+    loop: str,
+    policy: str,
+    settings: dict[str, str],
     engine: str,
-) -> dict[str, float]:  # fmt: skip
+) -> dict[str, float]:
     """The metrics of one policy on one workload."""
     trace = _trace(preset, seed, factor, tuple(settings.items()))
     name, _, setting = policy.partition(":")
@@ -153,15 +181,27 @@ def run_all(size: Size) -> Runs:
     """What the claims ask for of policies, workloads, seeds and expansion factors."""
     asked = [
         (workload, loop, policy, factor, seed)
-        for workload, seed in product(PRESETS, range(FIRST_SEED, FIRST_SEED + size.seeds))
+        for workload, seed in product(
+            PRESETS, range(FIRST_SEED, FIRST_SEED + size.seeds)
+        )
         for factor in FACTORS
         for loop, policy in _needed(workload, factor)
     ]
-    found = values_of(one_run, [
-        {"preset": PRESETS[workload], "seed": seed, "factor": factor, "loop": loop, "policy": policy,
-         "settings": size.settings, "engine": size.engine}
-        for workload, loop, policy, factor, seed in asked
-    ])  # fmt: skip
+    found = values_of(
+        one_run,
+        [
+            {
+                "preset": PRESETS[workload],
+                "seed": seed,
+                "factor": factor,
+                "loop": loop,
+                "policy": policy,
+                "settings": size.settings,
+                "engine": size.engine,
+            }
+            for workload, loop, policy, factor, seed in asked
+        ],
+    )
     runs = Runs({})
     for key, row in zip(asked, found):
         runs.values.setdefault(key[:-1], []).append(row)
@@ -181,15 +221,24 @@ def turned(ratio: Ratio) -> Ratio:
 def each(workloads: Sequence[str], judged: Callable[[str], Found]) -> Found:
     """Figures and verdict of a claim that is *judged* on each of *workloads*."""
     found = {workload: judged(workload) for workload in workloads}
-    figures = "; ".join(f"{workload}: {figure}" for workload, (figure, _) in found.items())
+    figures = "; ".join(
+        f"{workload}: {figure}" for workload, (figure, _) in found.items()
+    )
     return figures, several([word for _, word in found.values()])
 
 
 def compared(
-    runs: Runs, metric: str, policy: str, workloads: Sequence[str] = WORKLOADS,
-    against: str = "base-line", factor: float = 1.0, higher: bool = False,
-    limit: float | None = None, up_to: float | None = None, within: Sequence[float] = (),
-) -> Found:  # fmt: skip
+    runs: Runs,
+    metric: str,
+    policy: str,
+    workloads: Sequence[str] = WORKLOADS,
+    against: str = "base-line",
+    factor: float = 1.0,
+    higher: bool = False,
+    limit: float | None = None,
+    up_to: float | None = None,
+    within: Sequence[float] = (),
+) -> Found:
     """Below another policy (or above it); at most *limit*, no farther from it than *up_to*, or *within*."""
 
     def judged(workload: str) -> Found:
@@ -199,7 +248,9 @@ def compared(
             word = verdict(within[0] <= ratio.mean <= within[1])
         elif limit is not None:
             word = reaches(ratio, limit)
-        elif up_to is not None and word == HOLDS and abs(ratio.mean - 1) > abs(up_to - 1):
+        elif (
+            up_to is not None and word == HOLDS and abs(ratio.mean - 1) > abs(up_to - 1)
+        ):
             word = PARTLY
         return shown(ratio), word
 
@@ -207,15 +258,26 @@ def compared(
 
 
 def pairs(
-    runs: Runs, metric: str, policies: Sequence[str], others: Sequence[str],
-    workloads: Sequence[str] = WORKLOADS, factor: float = 1.0, higher: bool = False,
-) -> Found:  # fmt: skip
+    runs: Runs,
+    metric: str,
+    policies: Sequence[str],
+    others: Sequence[str],
+    workloads: Sequence[str] = WORKLOADS,
+    factor: float = 1.0,
+    higher: bool = False,
+) -> Found:
     """Each of *policies* below (or above) each of *others*."""
 
     def judged(workload: str) -> Found:
-        ratios = [runs.ratio(metric, p, workload, factor, o) for p, o in product(policies, others)]
+        ratios = [
+            runs.ratio(metric, p, workload, factor, o)
+            for p, o in product(policies, others)
+        ]
         words = [below(turned(ratio) if higher else ratio) for ratio in ratios]
-        return f"{words.count(HOLDS)} of {len(words)} ({words.count(TIE)} ties)", several(words)
+        return (
+            f"{words.count(HOLDS)} of {len(words)} ({words.count(TIE)} ties)",
+            several(words),
+        )
 
     return each(workloads, judged)
 
@@ -225,13 +287,20 @@ def not_always(runs: Runs, metric: str, policies: Sequence[str]) -> Found:
 
     def judged(policy: str) -> Found:
         ratios = [runs.ratio(metric, policy, workload) for workload in WORKLOADS]
-        return f"at worst {shown(max(ratios))}", verdict(any(below(r) != HOLDS for r in ratios))
+        return f"at worst {shown(max(ratios))}", verdict(
+            any(below(r) != HOLDS for r in ratios)
+        )
 
     return each(policies, judged)
 
 
 def largest(
-    runs: Runs, metric: str, limit: float, factor: float = 1.0, of: str = "", on: str = ""
+    runs: Runs,
+    metric: str,
+    limit: float,
+    factor: float = 1.0,
+    of: str = "",
+    on: str = "",
 ) -> Found:
     """The cut by the policy and on the workload of the largest one; those that the paper names, if any."""
     found = {
@@ -249,7 +318,11 @@ def rising(runs: Runs, metric: str, policies: Sequence[str]) -> Found:
 
     def judged(workload: str) -> Found:
         words = [
-            below(ratio_interval(*(runs.of(metric, policy, workload, f) for f in (high, low))))
+            below(
+                ratio_interval(
+                    *(runs.of(metric, policy, workload, f) for f in (high, low))
+                )
+            )
             for policy, (low, high) in product(policies, pairwise(PRINTED))
         ]
         return f"{words.count(HOLDS)} of {len(words)} steps", several(words)
@@ -294,11 +367,22 @@ def steps(grant: GrantFunction, count: int) -> int:
 
 def cheaper(runs: Runs, few: int, many: int) -> Found:
     """Steps of a decision grow less with cons-min-aggr-sld than with Algorithm 1 as printed."""
-    grants = {"cons-min-aggr-sld": conservative.cons_min_aggr_sld, "Algorithm 1": adaptive.share_played,
-              "ours": adaptive.share_chosen}  # fmt: skip
-    found = {name: [steps(grant, count) for count in (few, many)] for name, grant in grants.items()}
-    grown = {name: math.log(last / first, many / few) for name, (first, last) in found.items()}
-    told = [f"{name} {found[name][1]:,}, as K^{power:.1f}" for name, power in grown.items()]
+    grants = {
+        "cons-min-aggr-sld": conservative.cons_min_aggr_sld,
+        "Algorithm 1": adaptive.share_played,
+        "ours": adaptive.share_chosen,
+    }
+    found = {
+        name: [steps(grant, count) for count in (few, many)]
+        for name, grant in grants.items()
+    }
+    grown = {
+        name: math.log(last / first, many / few)
+        for name, (first, last) in found.items()
+    }
+    told = [
+        f"{name} {found[name][1]:,}, as K^{power:.1f}" for name, power in grown.items()
+    ]
     less = grown["cons-min-aggr-sld"] < grown["Algorithm 1"]
     return f"{many} requests: {'; '.join(told)}", verdict(less)
 
@@ -308,14 +392,18 @@ def fill_over_adaptive(
 ) -> Found:
     """FILL over ADAPTIVE on mira-month, a factor at a time."""
     ratios = [runs.ratio(metric, "fill", "month", f, "adaptive", loop) for f in factors]
-    told = "; ".join(f"{100 * f:.0f} %: {shown(ratio)}" for f, ratio in zip(factors, ratios))
+    told = "; ".join(
+        f"{100 * f:.0f} %: {shown(ratio)}" for f, ratio in zip(factors, ratios)
+    )
     return told, several([reaches(ratio, limit) for ratio in ratios])
 
 
 def sizes(quick: bool) -> str:
     """One line: how much is run."""
     size = QUICK if quick else FULL
-    what = ", ".join([*PRESETS.values(), *(f"{k}={value}" for k, value in size.settings.items())])
+    what = ", ".join(
+        [*PRESETS.values(), *(f"{k}={value}" for k, value in size.settings.items())]
+    )
     seeds = f"{FIRST_SEED} to {FIRST_SEED + size.seeds - 1} (the presets were chosen on 0 to 39)"
     return f"{what}; paired seeds {seeds}, {size.engine} engine; ratios [95 % interval]"
 
@@ -323,7 +411,9 @@ def sizes(quick: bool) -> str:
 def claims(quick: bool) -> list[Claim]:
     """The claims of the paper, each under every reading, and ours."""
     runs = run_all(QUICK if quick else FULL)
-    under = {name: (runs._replace(reading=reading),) for name, reading in READINGS.items()}
+    under = {
+        name: (runs._replace(reading=reading),) for name, reading in READINGS.items()
+    }
     rows = [{"readings": SINGLE, **row} for row in table("zhou")["claims"]]
     return list(computed(rows, globals(), under))
 
@@ -336,8 +426,14 @@ def notes(rows: Sequence[Claim]) -> Iterator[str]:
         "Figures 8 to 10. Section IV.E names the expansion factors 30, 50 and 150 %; of the others of "
         "Figure 11 100 % are the workloads as they are, 80 and 120 % are guessed, drawn and not judged."
     )
-    words = [{o[0]: o[1] for o in row.other} | {"": row.verdict} for row in rows if not row.own]
-    held = {name: sum(row.get(name, row[""]) == HOLDS for row in words) for name in SINGLE}
+    words = [
+        {o[0]: o[1] for o in row.other} | {"": row.verdict}
+        for row in rows
+        if not row.own
+    ]
+    held = {
+        name: sum(row.get(name, row[""]) == HOLDS for row in words) for name in SINGLE
+    }
     told = ", ".join(f"{name} {count}" for name, count in held.items())
     yield f"Of {len(words)} claims of the paper hold: {told}."
 
@@ -354,8 +450,12 @@ def pictures(quick: bool) -> Iterator[Picture]:
         lines: dict[str, Any] = {name: [] for name, *_ in series}
         for (name, read, policy), (at, metric, *where) in product(series, points):
             ratio = read.ratio(metric, policy, *where)
-            lines[name].append((at, ratio.mean, (ratio.high - ratio.low) / 2, FULL.seeds))
-        printed = {f"paper: {name}": spots for name, spots in marks.get(figure, {}).items()}
+            lines[name].append(
+                (at, ratio.mean, (ratio.high - ratio.low) / 2, FULL.seeds)
+            )
+        printed = {
+            f"paper: {name}": spots for name, spots in marks.get(figure, {}).items()
+        }
         caption = f"Figure {figure.partition('-')[0]}: {what} over that of BASE_LINE"
         words = f"{what} over base-line's (factor)"
         axes = plot_sweep(lines, label, words, caption, floor=None, marks=printed)
@@ -365,10 +465,17 @@ def pictures(quick: bool) -> Iterator[Picture]:
         return Picture(f"zhou-{figure}", caption, axes)
 
     for figure, what, metric in (
-        ("8", "mean wait", WAIT), ("9", "mean response", RESPONSE), ("10", "utilisation", METRICS[3]),
-    ):  # fmt: skip
+        ("8", "mean wait", WAIT),
+        ("9", "mean response", RESPONSE),
+        ("10", "utilisation", METRICS[3]),
+    ):
         points = [(int(workload), metric, workload) for workload in WORKLOADS]
         yield drawn(figure, what, "workload (of the paper)", points)
     for name in WORKLOADS:
         points = [(100 * factor, WAIT, name, factor) for factor in sorted(FACTORS)]
-        yield drawn(f"11-{name}", f"mean wait on workload {name}", "expansion factor (%)", points)
+        yield drawn(
+            f"11-{name}",
+            f"mean wait on workload {name}",
+            "expansion factor (%)",
+            points,
+        )

@@ -19,7 +19,8 @@ from ioopt.cli.listings import json_schema  # noqa: E402
 from ioopt.tables import render  # noqa: E402
 
 EQUATION = re.compile(
-    r'<(span|div) class="arithmatex">\s*(?:\\\((.*?)\\\)|\\\[(.*?)\\\])\s*</\1>', re.DOTALL
+    r'<(span|div) class="arithmatex">\s*(?:\\\((.*?)\\\)|\\\[(.*?)\\\])\s*</\1>',
+    re.DOTALL,
 )
 ROLE = re.compile(r":(?:class|func|mod|meth|attr|data|exc):<code>~?")
 
@@ -30,13 +31,19 @@ def on_files(files: Any, config: Any, **_: Any) -> Any:
 
     for file in [file for file in files if file.src_uri.endswith(".ipynb")]:
         page = str(Path(file.src_uri).with_suffix(".md"))
-        files.append(File.generated(config, page, content=notebook_page(Path(file.abs_src_path))))
+        files.append(
+            File.generated(config, page, content=notebook_page(Path(file.abs_src_path)))
+        )
     return files
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Fill the places marked ``<!-- README -->``, ``<!-- solver table -->``, ``<!-- schema table -->``."""
-    makers = {"README": readme, "solver table": solver_table, "schema table": schema_table}
+    makers = {
+        "README": readme,
+        "solver table": solver_table,
+        "schema table": schema_table,
+    }
     for name, made in makers.items():
         if f"<!-- {name} -->" in markdown:
             markdown = markdown.replace(f"<!-- {name} -->", made())
@@ -52,7 +59,11 @@ def on_page_content(content: str, **_: Any) -> str:
     def rendered(match: re.Match[str]) -> str:
         inline, block = match.group(2), match.group(3)
         display = "inline" if inline is not None else "block"
-        math = str(convert(html.unescape(inline if inline is not None else block), display=display))
+        math = str(
+            convert(
+                html.unescape(inline if inline is not None else block), display=display
+            )
+        )
         return math if display == "inline" else f'<div class="formula">{math}</div>'
 
     return ROLE.sub("<code>", EQUATION.sub(rendered, content))
@@ -62,7 +73,9 @@ def readme() -> str:
     """The README as a page: links from the folder of the pages, others as plain text."""
     text = (ROOT / "README.md").read_text("utf-8")
     text = text.replace("](docs/", "](./").replace(".ipynb)", ".md)")
-    return re.sub(r"\[([^\]]+)\]\((?!\./|https:)[^)]+\)", r"\1", text).replace("](./", "](")
+    return re.sub(r"\[([^\]]+)\]\((?!\./|https:)[^)]+\)", r"\1", text).replace(
+        "](./", "]("
+    )
 
 
 def notebook_page(path: Path) -> str:
@@ -86,7 +99,9 @@ def shown(output: Any) -> str:
         return f'<img alt="" src="data:image/png;base64,{data["image/png"].strip()}">'
     if "text/html" in data:
         return str(data["text/html"]).replace(' border="1" class="dataframe"', "")
-    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", output.get("text") or data["text/plain"])
+    text = re.sub(
+        r"\x1b\[[0-9;?]*[A-Za-z]", "", output.get("text") or data["text/plain"]
+    )
     return f"```text\n{text.strip()}\n```"
 
 
@@ -96,11 +111,18 @@ def solver_table() -> str:
     text = ""
     for kind in registry.KINDS.values():
         rows = [
-            (f"`{spec.name}`", spec.summary, spec.source,
-             ", ".join(sorted(spec.abilities)) or None, ", ".join(spec.backends) or None)
+            (
+                f"`{spec.name}`",
+                spec.summary,
+                spec.source,
+                ", ".join(sorted(spec.abilities)) or None,
+                ", ".join(spec.backends) or None,
+            )
             for spec in registry.solvers_for(kind.kind)
-        ]  # fmt: skip
-        text += f"\n## {kind.kind}\n\n{kind.summary}\n\n" + render(headers, rows, "markdown")
+        ]
+        text += f"\n## {kind.kind}\n\n{kind.summary}\n\n" + render(
+            headers, rows, "markdown"
+        )
     return text
 
 
@@ -111,7 +133,11 @@ def schema_table() -> str:
         schema = json_schema(spec.problem)
         required = set(schema.get("required", ()))
         for key, value in schema["properties"].items():
-            kind = value.get("type") or value.get("$ref", "").rpartition("/")[2] or "one of several"
+            kind = (
+                value.get("type")
+                or value.get("$ref", "").rpartition("/")[2]
+                or "one of several"
+            )
             need = "required" if key in required else "optional"
             rows.append((f"`{spec.format}`", f"`{key}`", kind, need))
     return "\n" + render(("format", "key", "type", ""), rows, "markdown")

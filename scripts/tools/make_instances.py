@@ -24,7 +24,9 @@ from ioopt.problems.base import Problem  # noqa: E402
 from ioopt.registry import FORMATS, generate  # noqa: E402
 from ioopt.solving import problem_from_dict  # noqa: E402
 
-FAMILIES = sorted(path.parent.name for path in (ROOT / "instances").glob("*/catalog.json"))
+FAMILIES = sorted(
+    path.parent.name for path in (ROOT / "instances").glob("*/catalog.json")
+)
 
 
 def refresh(family: str, solve_seconds: float | None) -> None:
@@ -39,12 +41,20 @@ def refresh(family: str, solve_seconds: float | None) -> None:
         problem = problem.model_copy(update={"name": row["name"]})
         if not path.exists() or not _same(read_json(path), problem):
             head = {"format": problem.format, "version": 1, "name": row["name"]}
-            content = problem.model_dump(mode="json", exclude_defaults=True, by_alias=True)
+            content = problem.model_dump(
+                mode="json", exclude_defaults=True, by_alias=True
+            )
             write_text(path, dump_json(head | content))
             row |= dict.fromkeys({"best_objective", "bound", "who"} & row.keys())
-        if solve_seconds is not None and "solver" in made and row["best_objective"] is None:
+        if (
+            solve_seconds is not None
+            and "solver" in made
+            and row["best_objective"] is None
+        ):
             row |= _solved(path, made["solver"], row["objective"], solve_seconds)
-        print(f"{family}/{path.name}: best {row.get('best_objective')}, bound {row.get('bound')}")
+        print(
+            f"{family}/{path.name}: best {row.get('best_objective')}, bound {row.get('bound')}"
+        )
     write_text(folder / "catalog.json", dump_json({"instances": rows}))
 
 
@@ -70,11 +80,15 @@ def _solved(path: Path, solver: str, objective: str, seconds: float) -> dict[str
 def main() -> None:
     """Make the families named on the command line, or all of them, again."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("families", nargs="*", metavar="FAMILY", help=", ".join(FAMILIES))
+    parser.add_argument(
+        "families", nargs="*", metavar="FAMILY", help=", ".join(FAMILIES)
+    )
     parser.add_argument("--solve", type=float, metavar="SECONDS", default=None)
     given = parser.parse_args()
     if unknown := set(given.families) - set(FAMILIES):
-        parser.error(f"no family {', '.join(sorted(unknown))}; known: {', '.join(FAMILIES)}")
+        parser.error(
+            f"no family {', '.join(sorted(unknown))}; known: {', '.join(FAMILIES)}"
+        )
     for family in given.families or FAMILIES:
         refresh(family, given.solve)
 

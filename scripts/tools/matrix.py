@@ -25,7 +25,11 @@ def interpreter(minor: str) -> str | None:
     kept = os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")
     own = sorted(glob(f"{kept}/versions/{minor}.*/bin/python"))
     for found in (shutil.which(f"python{minor}"), *own):
-        if found and subprocess.run([found, "--version"], capture_output=True).returncode == 0:
+        if (
+            found
+            and subprocess.run([found, "--version"], capture_output=True).returncode
+            == 0
+        ):
             return found
     return None
 
@@ -33,7 +37,12 @@ def interpreter(minor: str) -> str | None:
 def lowest() -> list[str]:
     """The lowest version of everything that the base install, fast, plot and serve name."""
     extras = PROJECT["optional-dependencies"]
-    lines = [*PROJECT["dependencies"], *extras["fast"], *extras["plot"], *extras["serve"]]
+    lines = [
+        *PROJECT["dependencies"],
+        *extras["fast"],
+        *extras["plot"],
+        *extras["serve"],
+    ]
     return [re.sub(r"^([\w-]+)>=([\d.]+).*", r"\1==\2.*", line) for line in lines]
 
 
@@ -45,7 +54,15 @@ def build(folder: str) -> dict[str, str]:
         if name and (ROOT / name).exists():
             (tree / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, tree / name, follow_symlinks=False)
-    building = [sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, str(tree)]
+    building = [
+        sys.executable,
+        "-m",
+        "build",
+        "--no-isolation",
+        "--outdir",
+        folder,
+        str(tree),
+    ]
     subprocess.run(building, check=True, stdout=subprocess.DEVNULL)
     return {"wheel": glob(f"{folder}/*.whl")[0], "sdist": glob(f"{folder}/*.tar.gz")[0]}
 
@@ -68,15 +85,25 @@ def main() -> int:
                 package = made[form] + (extras and f"[{extras}]")
                 # None is cleared: a process that compiles may still write into an earlier one.
                 inside = f"{folder}/venv{number}/bin/python"
-                subprocess.run([python, "-m", "venv", f"{folder}/venv{number}"], check=True)
-                subprocess.run([inside, "-m", "pip", "install", "-q", package, *pins], check=True)
+                subprocess.run(
+                    [python, "-m", "venv", f"{folder}/venv{number}"], check=True
+                )
+                subprocess.run(
+                    [inside, "-m", "pip", "install", "-q", package, *pins], check=True
+                )
                 smoke = Path(__file__).with_name("smoke.py")
-                run = subprocess.run([inside, "-I", str(smoke)], capture_output=True, text=True)
+                run = subprocess.run(
+                    [inside, "-I", str(smoke)], capture_output=True, text=True
+                )
                 good, told = run.returncode == 0, (run.stdout + run.stderr)[-2000:]
             except subprocess.CalledProcessError as error:
                 good, told = False, str(error)
             failed += not good
-            print(f"{'ok' if good else 'FAILED'} {name}", *([] if good else [told]), flush=True)
+            print(
+                f"{'ok' if good else 'FAILED'} {name}",
+                *([] if good else [told]),
+                flush=True,
+            )
     return failed > 0
 
 

@@ -33,15 +33,22 @@ def run(path: Path) -> Any:
     from nbclient import NotebookClient
 
     book = nbformat.read(path, as_version=4)
-    own = {"PYTHONPATH": str(ROOT), "MPLBACKEND": "module://matplotlib_inline.backend_inline"}
+    own = {
+        "PYTHONPATH": str(ROOT),
+        "MPLBACKEND": "module://matplotlib_inline.backend_inline",
+    }
     with TemporaryDirectory() as folder:
         # What it writes goes there; the samples are where it has them in the repository.
         (Path(folder) / "samples").symlink_to(ROOT / "docs/samples")
         (work := Path(folder) / "notebooks").mkdir()
         client = NotebookClient(
-            book, timeout=120, coalesce_streams=True, record_timing=False,
-            extra_arguments=["--log-level=ERROR"], resources={"metadata": {"path": str(work)}},
-        )  # fmt: skip
+            book,
+            timeout=120,
+            coalesce_streams=True,
+            record_timing=False,
+            extra_arguments=["--log-level=ERROR"],
+            resources={"metadata": {"path": str(work)}},
+        )
         client.execute(env={**os.environ, **own})
     for cell in book.cells:
         for output in cell.get("outputs", ()):
@@ -49,7 +56,10 @@ def run(path: Path) -> Any:
             for kind in [kind for kind in data if len(str(data[kind])) > MOST_BYTES]:
                 data["text/plain"] = f"<{kind} left out: too large>"
                 del data[kind]
-    book.metadata = {"kernelspec": book.metadata["kernelspec"], "ioopt": digest(book.cells)}
+    book.metadata = {
+        "kernelspec": book.metadata["kernelspec"],
+        "ioopt": digest(book.cells),
+    }
     return book
 
 

@@ -52,7 +52,9 @@ class BackendLimits:
     def of(cls, request: SolveRequest, seconds: float | None = None) -> BackendLimits:
         """The limits of a solver's request: what is left of its deadline, at most *seconds*."""
         asked = request.options
-        left = min(request.deadline.remaining(), math.inf if seconds is None else seconds)
+        left = min(
+            request.deadline.remaining(), math.inf if seconds is None else seconds
+        )
         least = None if math.isinf(left) else left
         return cls(least, asked.gap, asked.threads, asked.seed, asked.log)
 
@@ -105,7 +107,9 @@ def judged(program: Program, answer: BackendAnswer) -> BackendAnswer:
                 f"{answer.backend} calls optimal what breaks a constraint by {worst:g}"
             )
         return replace(answer, status=Status.UNKNOWN, values={})
-    objective = math.fsum(factor * answer.values[at] for at, factor in program.objective.items())
+    objective = math.fsum(
+        factor * answer.values[at] for at, factor in program.objective.items()
+    )
     answer = replace(answer, objective=objective)
     if answer.status is not Status.OPTIMAL:
         return answer
@@ -116,10 +120,14 @@ def judged(program: Program, answer: BackendAnswer) -> BackendAnswer:
 
 def _worst_miss(program: Program, values: Mapping[int, float]) -> float:
     """The largest part of its largest number by which a row, a limit or a whole number is missed."""
-    if not all(math.isfinite(values.get(at, math.nan)) for at in range(len(program.variables))):
+    if not all(
+        math.isfinite(values.get(at, math.nan)) for at in range(len(program.variables))
+    ):
         return math.inf
     whole = [at for at, item in enumerate(program.variables) if item.nature == "whole"]
-    broken = (float(amount) / float(largest) for _, amount, largest in program.misses(values))
+    broken = (
+        float(amount) / float(largest) for _, amount, largest in program.misses(values)
+    )
     return max(
         max(broken, default=0.0),
         max((abs(values[at] - round(values[at])) for at in whole), default=0.0),

@@ -24,12 +24,17 @@ def run_child(
     """Run a solver to its end or kill it past its limit; its output, and whether it was cut off."""
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
         child = subprocess.Popen(
-            command, env={**os.environ, **(environment or {})},
-            stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
-        )  # fmt: skip
+            command,
+            env={**os.environ, **(environment or {})},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
         late = False
         try:
-            child.wait(None if limits.seconds is None else limits.seconds + GRACE_SECONDS)
+            child.wait(
+                None if limits.seconds is None else limits.seconds + GRACE_SECONDS
+            )
         except subprocess.TimeoutExpired:
             late = True
             child.send_signal(signal.SIGINT)
@@ -43,5 +48,7 @@ def run_child(
     limits.note(text)
     if child.returncode != 0 and not late:
         tail = " ".join(text.split("\n")[-4:]).strip()
-        raise BackendFailureError(f"{command[0]} ended with code {child.returncode}: {tail}")
+        raise BackendFailureError(
+            f"{command[0]} ended with code {child.returncode}: {tail}"
+        )
     return text, child.returncode != 0

@@ -42,7 +42,10 @@ class Scale:
         whole = sum(seconds) + max(releases, default=0)
         if whole <= MOST_TICKS:
             return cls(Fraction(ticks.per_second), True, seconds, releases)
-        rounded = [[value * MOST_TICKS // whole for value in row] for row in (seconds, releases)]
+        rounded = [
+            [value * MOST_TICKS // whole for value in row]
+            for row in (seconds, releases)
+        ]
         return cls(Fraction(ticks.per_second * MOST_TICKS, whole), False, *rounded)
 
     @classmethod
@@ -114,10 +117,13 @@ def program(
     rows = zip(s, releases, strict=True)
     starts = [model.new_int_var(release, horizon - long, "") for long, release in rows]
     spans = [
-        model.new_fixed_size_interval_var(at, long, "") for at, long in zip(starts, s, strict=True)
+        model.new_fixed_size_interval_var(at, long, "")
+        for at, long in zip(starts, s, strict=True)
     ]
     busy = [k for k in range(len(s)) if s[k] and sizes.cores[k]]
-    model.add_cumulative([spans[k] for k in busy], [sizes.cores[k] for k in busy], sizes.most_cores)
+    model.add_cumulative(
+        [spans[k] for k in busy], [sizes.cores[k] for k in busy], sizes.most_cores
+    )
     intervals: list[IntervalVar] = []
     amounts: list[int] = []
     hints = dict(enumerate(hint.values())) if hint else {}

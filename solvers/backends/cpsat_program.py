@@ -54,18 +54,25 @@ def solve_by_cpsat(
     begun = time.monotonic()
     model = to_cpsat(program, start, objective=objective)
     limits = limits.after(time.monotonic() - begun)
-    return solve_cpsat(model, limits, parameters=parameters, on_solution=on_solution, cancel=cancel)
+    return solve_cpsat(
+        model, limits, parameters=parameters, on_solution=on_solution, cancel=cancel
+    )
 
 
 @collector_paused()
 def to_cpsat(
-    program: Program, start: Mapping[int, Number] | None = None, *, objective: bool = True
+    program: Program,
+    start: Mapping[int, Number] | None = None,
+    *,
+    objective: bool = True,
 ) -> CpModel:
     """The program as a ``CpModel`` with the same positions, hinted with *start* in its order."""
     cp_model = load_cp_model()
     total = cp_model.LinearExpr.weighted_sum
     model: CpModel = cp_model.CpModel()
-    made = [model.new_int_var(low, high, name) for name, low, high, _ in program.variables]
+    made = [
+        model.new_int_var(low, high, name) for name, low, high, _ in program.variables
+    ]
     for _, columns, factors, least, most, _ in program.rows:
         left = total([made[at] for at in columns], factors)
         if least is not None and least == most:
@@ -76,7 +83,9 @@ def to_cpsat(
         if least is not None:
             model.add(left >= least)
     if objective:
-        goal = total([made[at] for at in program.objective], list(program.objective.values()))
+        goal = total(
+            [made[at] for at in program.objective], list(program.objective.values())
+        )
         (model.maximize if program.maximise else model.minimize)(goal)
     for at, value in (start or {}).items():
         model.add_hint(made[at], int(value))
@@ -111,7 +120,9 @@ def solve_cpsat(
     watcher = None if on_solution is None else _watcher(cp_model, on_solution)
     begun = time.monotonic()
     try:
-        code = run_interruptibly(lambda: solver.solve(model, watcher), solver.stop_search, cancel)
+        code = run_interruptibly(
+            lambda: solver.solve(model, watcher), solver.stop_search, cancel
+        )
     finally:
         limits.note("\n".join(logs) + "\n")
     seconds = time.monotonic() - begun
@@ -123,7 +134,10 @@ def solve_cpsat(
     objective = solver.objective_value if found and model.has_objective() else None
     bound = solver.best_objective_bound if model.has_objective() else None
     # A run that ended before the search began leaves a bound of 0 there, unproven.
-    early = solver.best_objective_bound == 0.0 and solver.num_branches == solver.num_conflicts == 0
+    early = (
+        solver.best_objective_bound == 0.0
+        and solver.num_branches == solver.num_conflicts == 0
+    )
     if status is Status.INFEASIBLE or (status is not Status.OPTIMAL and early):
         bound = None
     values = dict(enumerate(solver.response_proto.solution)) if found else {}
@@ -133,7 +147,9 @@ def solve_cpsat(
     elif status in (Status.FEASIBLE, Status.UNKNOWN):
         late = limits.seconds is not None and seconds >= CLOCK_SHARE * limits.seconds
         stop = StopReason.TIME if late else StopReason.ITERATIONS
-    return BackendAnswer(status, stop, values, objective, bound, seconds, NAME, ortools.__version__)
+    return BackendAnswer(
+        status, stop, values, objective, bound, seconds, NAME, ortools.__version__
+    )
 
 
 def _watcher(cp_model: Any, notify: Notify) -> CpSolverSolutionCallback:
@@ -144,7 +160,9 @@ def _watcher(cp_model: Any, notify: Notify) -> CpSolverSolutionCallback:
     return Watcher()
 
 
-def _configure(parameters: Any, limits: BackendLimits, more: Mapping[str, object]) -> None:
+def _configure(
+    parameters: Any, limits: BackendLimits, more: Mapping[str, object]
+) -> None:
     parameters.num_workers = limits.threads
     parameters.random_seed = limits.seed
     # Ctrl-C is handled by run_interruptibly, so that the caller learns of it.

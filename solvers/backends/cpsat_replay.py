@@ -27,7 +27,13 @@ from ioopt.solvers.backends.cpsat_program import load_cp_model, solve_cpsat
 from ioopt.units import exact
 
 if TYPE_CHECKING:
-    from ortools.sat.python.cp_model import BoolVarT, CpModel, IntervalVar, IntVar, LinearExprT
+    from ortools.sat.python.cp_model import (
+        BoolVarT,
+        CpModel,
+        IntervalVar,
+        IntVar,
+        LinearExprT,
+    )
 
 MOST_TICKS = 10**12
 """Of a makespan. Rounding down loses less than one for each of the times in a row: all of it less than
@@ -39,8 +45,9 @@ MOST_PAIRS = 4000
 MOST_SECONDS, WORK = 20.0, 3.0
 """Of the clock, and of CP-SAT's own time, by which it repeats."""
 SEARCHES: tuple[tuple[float, dict[str, object]], ...] = (
-    (0.3, {"optimize_with_core": True}), (1.0, {"optimize_with_lb_tree_search": True}),
-)  # fmt: skip
+    (0.3, {"optimize_with_core": True}),
+    (1.0, {"optimize_with_lb_tree_search": True}),
+)
 """Shares and parameters. The first soon ends where today's bounds are near, the second raises them most."""
 
 
@@ -59,9 +66,12 @@ def relaxed_seconds(
     asked, best = request.options, 0.0
     for share, search in SEARCHES:
         limits = BackendLimits(
-            max(LEAST_SECONDS, share * deadline.remaining()), threads=asked.threads,
-            seed=asked.seed, log=asked.log, work=share * WORK,
-        )  # fmt: skip
+            max(LEAST_SECONDS, share * deadline.remaining()),
+            threads=asked.threads,
+            seed=asked.seed,
+            log=asked.log,
+            work=share * WORK,
+        )
         search = {"symmetry_level": 0, **search}
         answer = solve_cpsat(relaxation.model, limits, parameters=search)
         if answer.bound is not None:
@@ -106,7 +116,8 @@ class Relaxation:
         self.replica = exact(network.replica_bytes_per_second)
         self.disks = {s.id: exact(s.bytes_per_second) for s in problem.storages}
         work = {
-            (k, i): exact(problem.tasks[k].compute_seconds) / exact(problem.nodes[i].speed)
+            (k, i): exact(problem.tasks[k].compute_seconds)
+            / exact(problem.nodes[i].speed)
             for k, hosts in enumerate(problem.hosts)
             for i in hosts
         }
@@ -139,7 +150,9 @@ class Relaxation:
         """A task is on one node, behind its producers, with the starts and tails of workflow rule 18."""
         problem, model, ticks = self.problem, self.model, self.ticks
         self.on = {pair: model.new_bool_var("") for pair in self.work}
-        self.start = [self._time(ticks.near(seconds)) for seconds in self.bounds.earliest_start]
+        self.start = [
+            self._time(ticks.near(seconds)) for seconds in self.bounds.earliest_start
+        ]
         self.stop = [self._time() for _ in problem.tasks]
         for k, hosts in enumerate(problem.hosts):
             model.add_exactly_one(self.on[k, i] for i in hosts)
@@ -180,7 +193,9 @@ class Relaxation:
         if f in self.bounds.first_touch:
             # Some node has it first, a reader's or one with a copy entry: from remote storage, at this rate.
             storage = problem.files[f].storage
-            rate = min(self.remote, self.replica, *[self.disks[s] for s in [storage] if s])
+            rate = min(
+                self.remote, self.replica, *[self.disks[s] for s in [storage] if s]
+            )
             begun, far = self._time(), ticks.of(size / rate)
             first = self.first[f] = begun + far
             self._after(first + ticks.slack, ticks.near(self.bounds.first_arrival(f)))
@@ -219,7 +234,9 @@ class Relaxation:
         optional = self.model.new_optional_fixed_size_interval_var
         for i, node in enumerate(self.problem.nodes):
             tasks = [(k, here) for (k, other), here in self.on.items() if other == i]
-            spans = [optional(self.start[k], self.work[k, i], here, "") for k, here in tasks]
+            spans = [
+                optional(self.start[k], self.work[k, i], here, "") for k, here in tasks
+            ]
             cores = [self.problem.tasks[k].cores for k, _ in tasks]
             self.model.add_cumulative(spans, cores, node.cores)
             if node.staging == 1:
@@ -238,7 +255,9 @@ class Relaxation:
         if problem.network.remote_link == "shared":
             shared.append((self.remote, list(range(len(problem.files)))))
         for name, rate in self.disks.items():
-            shared.append((rate, [f for f, x in enumerate(problem.files) if x.storage == name]))
+            shared.append(
+                (rate, [f for f, x in enumerate(problem.files) if x.storage == name])
+            )
         for rate, files in shared:
             spans = []
             for f in files:

@@ -19,7 +19,9 @@ def solve_by_linprog(program: Program, seconds: float = math.inf) -> BackendAnsw
 
     size, sign = len(program.variables), -1.0 if program.maximise else 1.0
     if not size:
-        return BackendAnswer(Status.OPTIMAL, StopReason.FINISHED, {}, 0.0, 0.0, backend="linprog")
+        return BackendAnswer(
+            Status.OPTIMAL, StopReason.FINISHED, {}, 0.0, 0.0, backend="linprog"
+        )
     table, limits, equal, right, names = [], [], [], [], []
     for name, columns, factors, least, most, _ in program.rows:
         row = [0.0] * size
@@ -39,16 +41,30 @@ def solve_by_linprog(program: Program, seconds: float = math.inf) -> BackendAnsw
             names.append(name)
     solved = linprog(
         [sign * program.objective.get(at, 0.0) for at in range(size)],
-        table or None, limits or None, equal or None, right or None,
+        table or None,
+        limits or None,
+        equal or None,
+        right or None,
         [(item.least, item.most) for item in program.variables],
-        options={} if math.isinf(seconds) else {"time_limit": max(LEAST_SECONDS, seconds)},
-    )  # fmt: skip
+        options={}
+        if math.isinf(seconds)
+        else {"time_limit": max(LEAST_SECONDS, seconds)},
+    )
     status = _STATUS.get(solved.status, Status.UNKNOWN)
     if status is not Status.OPTIMAL:
         return BackendAnswer(status, StopReason.FINISHED, backend="linprog")
     values = {at: float(value) for at, value in enumerate(solved.x)}
     best = sign * float(solved.fun)
-    prices = {name: abs(price) for name, price in zip(names, map(float, solved.ineqlin.marginals))}
+    prices = {
+        name: abs(price)
+        for name, price in zip(names, map(float, solved.ineqlin.marginals))
+    }
     return BackendAnswer(
-        status, StopReason.FINISHED, values, best, best, backend="linprog", prices=prices
+        status,
+        StopReason.FINISHED,
+        values,
+        best,
+        best,
+        backend="linprog",
+        prices=prices,
     )

@@ -44,7 +44,11 @@ _STATUS = {
     "NO_SOLUTION_FOUND": Status.UNKNOWN,
 }
 """By MathOpt's reason of termination."""
-_STOP = {None: StopReason.FINISHED, "TIME": StopReason.TIME, "INTERRUPTED": StopReason.INTERRUPTED}
+_STOP = {
+    None: StopReason.FINISHED,
+    "TIME": StopReason.TIME,
+    "INTERRUPTED": StopReason.INTERRUPTED,
+}
 """By the limit that was met; any other is one of counts."""
 
 
@@ -74,7 +78,9 @@ def _apart(
         asked.write_bytes(pickle.dumps((begun, program, solver, limits, dict(start))))
         left = replace(limits.after(time.time() - begun), log=None)
         command = [sys.executable, "-m", __name__, str(asked), str(answer)]
-        run_child(command, left, {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))})
+        run_child(
+            command, left, {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        )
         if answer.exists():
             found: BackendAnswer = pickle.loads(answer.read_bytes())
             return found
@@ -113,16 +119,23 @@ def run(
     hear = lines.extend if limits.log is not None else None
     try:
         result = mathopt.solve(model, kind, params=how, model_params=given, msg_cb=hear)
-        if result.termination.reason is mathopt.TerminationReason.INFEASIBLE_OR_UNBOUNDED:
+        if (
+            result.termination.reason
+            is mathopt.TerminationReason.INFEASIBLE_OR_UNBOUNDED
+        ):
             # Presolve saw only that there is no optimum; the simplex tells which of the two it is.
             how.presolve = mathopt.Emphasis.OFF
-            result = mathopt.solve(model, kind, params=how, model_params=given, msg_cb=hear)
+            result = mathopt.solve(
+                model, kind, params=how, model_params=given, msg_cb=hear
+            )
     except Exception as error:
         # MathOpt 9.15 fails while it words a refusal, which then is what this one came from.
         raise BackendFailureError(f"{solver}: {error.__context__ or error}") from None
     limits.note("".join(f"{line}\n" for line in lines))
     end = result.termination
-    status, stop = mathopt_status(solver, end.reason.name, end.limit and end.limit.name, end.detail)
+    status, stop = mathopt_status(
+        solver, end.reason.name, end.limit and end.limit.name, end.detail
+    )
     if stop is StopReason.FINISHED and limits.gap is not None:
         stop = StopReason.GAP
     values: dict[int, float] = {}
@@ -131,9 +144,13 @@ def run(
     bound = end.objective_bounds.dual_bound
     integer = any(variable.nature == "whole" for variable in program.variables)
     return BackendAnswer(
-        status, stop, values, bound=bound if integer and math.isfinite(bound) else None,
-        backend=solver, version=f"OR-Tools {ortools.__version__}",
-    )  # fmt: skip
+        status,
+        stop,
+        values,
+        bound=bound if integer and math.isfinite(bound) else None,
+        backend=solver,
+        version=f"OR-Tools {ortools.__version__}",
+    )
 
 
 def _parameters(solver: str, limits: BackendLimits) -> SolveParameters:
@@ -163,12 +180,16 @@ def to_mathopt(program: Program) -> tuple[Model, list[Variable]]:
     model: Model = mathopt.Model()
     columns = [
         model.add_variable(
-            lb=float(item.least), ub=_or(item.most, math.inf), is_integer=item.nature == "whole"
+            lb=float(item.least),
+            ub=_or(item.most, math.inf),
+            is_integer=item.nature == "whole",
         )
         for item in program.variables
     ]
     for row in program.rows:
-        made = model.add_linear_constraint(lb=_or(row.least, -math.inf), ub=_or(row.most, math.inf))
+        made = model.add_linear_constraint(
+            lb=_or(row.least, -math.inf), ub=_or(row.most, math.inf)
+        )
         for at, factor in row.terms:
             made.set_coefficient(columns[at], float(factor))
     model.objective.is_maximize = program.maximise

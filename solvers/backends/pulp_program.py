@@ -34,10 +34,15 @@ def to_pulp(program: Program) -> tuple[LpProblem, list[LpVariable]]:
     """*program*, which is in seconds, for PuLP, and its variables by position."""
     import pulp
 
-    lp = pulp.LpProblem(program.name, pulp.LpMaximize if program.maximise else pulp.LpMinimize)
+    lp = pulp.LpProblem(
+        program.name, pulp.LpMaximize if program.maximise else pulp.LpMinimize
+    )
     columns = [
         pulp.LpVariable(
-            item.name, item.least, item.most, "Integer" if item.nature == "whole" else "Continuous"
+            item.name,
+            item.least,
+            item.most,
+            "Integer" if item.nature == "whole" else "Continuous",
         )
         for item in program.variables
     ]
@@ -62,9 +67,13 @@ def _sides(row: Row) -> list[tuple[str, int, Number]]:
     return [(row.name, -1, row.most), (f"{row.name}_least", 1, row.least)]
 
 
-def _by_position(columns: list[LpVariable], named: Mapping[str, float]) -> dict[int, float]:
+def _by_position(
+    columns: list[LpVariable], named: Mapping[str, float]
+) -> dict[int, float]:
     """Values by position; a variable that stands in no row takes its limit."""
-    return {at: named.get(column.name, column.lowBound) for at, column in enumerate(columns)}
+    return {
+        at: named.get(column.name, column.lowBound) for at, column in enumerate(columns)
+    }
 
 
 def _last(pattern: str, text: str) -> str:
@@ -100,16 +109,22 @@ def cbc_path() -> str | None:
     return shutil.which("cbc") or shutil.which(coin_api.pulp_cbc_path)
 
 
-def solve_cbc(program: Program, limits: BackendLimits, start: Mapping[int, float]) -> BackendAnswer:
+def solve_cbc(
+    program: Program, limits: BackendLimits, start: Mapping[int, float]
+) -> BackendAnswer:
     """Run CBC; the bound is read from the closing lines of its log (minimisation only)."""
     import pulp
 
     path = cbc_path()
     if path is None:
-        raise BackendMissingError("backend CBC is not here: put cbc on the PATH or reinstall pulp")
+        raise BackendMissingError(
+            "backend CBC is not here: put cbc on the PATH or reinstall pulp"
+        )
     lp, columns = to_pulp(program)
     with tempfile.TemporaryDirectory(prefix="ioopt-cbc-") as folder:
-        model, solution, begin = (Path(folder, f"model.{end}") for end in ("mps", "sol", "mst"))
+        model, solution, begin = (
+            Path(folder, f"model.{end}") for end in ("mps", "sol", "mst")
+        )
         variables, names, rows, _ = lp.writeMPS(str(model), rename=1)
         reader = pulp.COIN_CMD(path=path, msg=False)
         command = [path, str(model)]
@@ -124,13 +139,22 @@ def solve_cbc(program: Program, limits: BackendLimits, start: Mapping[int, float
         command += ["-solve", "-printingOptions", "all", "-solution", str(solution)]
         begun = time.monotonic()
         text, cut_off = run_child(command, limits)
-        late = limits.seconds is not None and time.monotonic() - begun > 0.8 * limits.seconds
+        late = (
+            limits.seconds is not None
+            and time.monotonic() - begun > 0.8 * limits.seconds
+        )
         version = _last(r"^Version: (\S+)", text)
-        unknown = BackendAnswer(Status.UNKNOWN, StopReason.TIME, backend="CBC", version=version)
+        unknown = BackendAnswer(
+            Status.UNKNOWN, StopReason.TIME, backend="CBC", version=version
+        )
         if cut_off:
             return unknown
-        if not solution.exists() or not (first := solution.read_text("utf-8").partition("\n")[0]):
-            raise BackendFailureError(f"CBC wrote no solution file: {text[-200:].strip()}")
+        if not solution.exists() or not (
+            first := solution.read_text("utf-8").partition("\n")[0]
+        ):
+            raise BackendFailureError(
+                f"CBC wrote no solution file: {text[-200:].strip()}"
+            )
         status, stop = cbc_status(first)
         if status is Status.INFEASIBLE and late:
             # Out of time during preprocessing, CBC 2.10 calls feasible models infeasible.
@@ -139,8 +163,12 @@ def solve_cbc(program: Program, limits: BackendLimits, start: Mapping[int, float
         if status in _FOUND:
             named = reader.readsol_MPS(str(solution), lp, variables, names, rows)[1]
             values = _by_position(columns, named)
-        bound = None if program.maximise else _bound(_last(r"^Lower bound:\s+(\S+)", text))
-        return BackendAnswer(status, stop, values, bound=bound, backend="CBC", version=version)
+        bound = (
+            None if program.maximise else _bound(_last(r"^Lower bound:\s+(\S+)", text))
+        )
+        return BackendAnswer(
+            status, stop, values, bound=bound, backend="CBC", version=version
+        )
 
 
 def _bound(text: str) -> float | None:
@@ -156,21 +184,27 @@ def _cbc_options(limits: BackendLimits) -> list[str]:
     options = ["-timeMode", "elapsed", "-randomCbcSeed", str(limits.seed + 1)]
     threads = limits.threads if limits.threads > 1 else None
     pairs = (("-sec", limits.seconds), ("-ratio", limits.gap), ("-threads", threads))
-    return options + [str(part) for pair in pairs if pair[1] is not None for part in pair]
+    return options + [
+        str(part) for pair in pairs if pair[1] is not None for part in pair
+    ]
 
 
 def cbc_status(line: str) -> tuple[Status, StopReason]:
     """Status and stop reason in the first line of CBC's solution file; unknown words raise."""
     words = line.split()
     if words[0] not in _CBC_STATUS:
-        raise BackendFailureError(f"CBC answered {line.strip()!r}, which is not in its table")
+        raise BackendFailureError(
+            f"CBC answered {line.strip()!r}, which is not in its table"
+        )
     status = _CBC_STATUS[words[0]]
     if status is not Status.FEASIBLE:
         within_gap = status is Status.OPTIMAL and "gap" in words
         return status, StopReason.GAP if within_gap else StopReason.FINISHED
     reason = words[2].lower() if len(words) > 2 else ""
     if reason not in _CBC_STOP:
-        raise BackendFailureError(f"CBC stopped for a reason not in its table: {line.strip()!r}")
+        raise BackendFailureError(
+            f"CBC stopped for a reason not in its table: {line.strip()!r}"
+        )
     if "(no" in words:
         status = Status.UNKNOWN
     return status, _CBC_STOP[reason]
@@ -197,12 +231,26 @@ def solve_glpk(program: Program, limits: BackendLimits) -> BackendAnswer:
 
     path = shutil.which("glpsol")
     if path is None:
-        raise BackendMissingError("backend GLPK needs the program glpsol (Debian: glpk-utils)")
+        raise BackendMissingError(
+            "backend GLPK needs the program glpsol (Debian: glpk-utils)"
+        )
     lp, columns = to_pulp(program)
     with tempfile.TemporaryDirectory(prefix="ioopt-glpk-") as folder:
-        model, out, sol = (str(Path(folder, name)) for name in ("m.lp", "m.out", "m.sol"))
+        model, out, sol = (
+            str(Path(folder, name)) for name in ("m.lp", "m.out", "m.sol")
+        )
         lp.writeLP(model, writeSOS=False)
-        command = [path, "--cpxlp", model, "-o", out, "-w", sol, "--seed", str(limits.seed + 1)]
+        command = [
+            path,
+            "--cpxlp",
+            model,
+            "-o",
+            out,
+            "-w",
+            sol,
+            "--seed",
+            str(limits.seed + 1),
+        ]
         if limits.seconds is not None:
             command += ["--tmlim", str(max(1, math.floor(limits.seconds)))]
         if limits.gap is not None:
@@ -217,7 +265,9 @@ def solve_glpk(program: Program, limits: BackendLimits) -> BackendAnswer:
         values: Mapping[int, float] = {}
         if status in _FOUND:
             texts = pulp.GLPK_CMD(path=path, msg=False).readsol(out, sol)[1]
-            values = _by_position(columns, {name: float(text) for name, text in texts.items()})
+            values = _by_position(
+                columns, {name: float(text) for name, text in texts.items()}
+            )
         return BackendAnswer(status, stop, values, backend="GLPK", version=version)
 
 

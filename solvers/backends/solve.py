@@ -65,9 +65,13 @@ def solve_program(
     answer = judged(written, answer)
 
     def units(seconds: float | None) -> float | None:
-        return seconds if seconds is None or unit == 1 else float(Fraction(seconds) / unit)
+        return (
+            seconds if seconds is None or unit == 1 else float(Fraction(seconds) / unit)
+        )
 
     return replace(
-        answer, objective=units(answer.objective), bound=units(answer.bound),
+        answer,
+        objective=units(answer.objective),
+        bound=units(answer.bound),
         seconds=time.monotonic() - begun,
-    )  # fmt: skip
+    )

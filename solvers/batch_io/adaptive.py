@@ -35,8 +35,18 @@ def share_chosen(view: KernelView, rates: Box) -> None:
     of d = R / N, and while M nodes remain, d grows by g in g max(M, BW/b) / BW seconds. Kept of S, in
     that order: ``depths`` d, ``sizes`` N, ``finishes`` f, times BW; ``full`` nodes are BW/b.
     """
-    jobs, out, depths, sizes, finishes = view.jobs, view.out, view.depths, view.sizes, view.finishes
-    storage, node_rate, slack = view.limits.storage, view.limits.node_rate, view.limits.slack
+    jobs, out, depths, sizes, finishes = (
+        view.jobs,
+        view.out,
+        view.depths,
+        view.sizes,
+        view.finishes,
+    )
+    storage, node_rate, slack = (
+        view.limits.storage,
+        view.limits.node_rate,
+        view.limits.slack,
+    )
     pays = 1 if view.limits.exact else PAYS
     full, room, size, nodes, stale = storage / node_rate, storage, 0, 0, True
     waiting = storage * 0
@@ -50,7 +60,9 @@ def share_chosen(view: KernelView, rates: Box) -> None:
         else:
             if stale:
                 waiting, stale = sum_of_finishes(view, size, nodes, full), False
-            start = room_at(sizes, finishes, size, nodes, (storage * slack - peak) / node_rate)
+            start = room_at(
+                sizes, finishes, size, nodes, (storage * slack - peak) / node_rate
+            )
             # Both sides are means over |S| + 1, so the sums are compared.
             most = (waiting + start + request.left / peak * storage) * pays
             if not sum_with(view, size, nodes, full, own, depth, place, most) < most:
@@ -90,9 +102,15 @@ def sum_of_finishes(view: KernelView, size: int, nodes: int, full: Number) -> Nu
 
 
 def sum_with(
-    view: KernelView, size: int, nodes: int, full: Number, own: int, joining: Number, place: int,
+    view: KernelView,
+    size: int,
+    nodes: int,
+    full: Number,
+    own: int,
+    joining: Number,
+    place: int,
     most: Number,
-) -> Number:  # fmt: skip
+) -> Number:
     """Sum of the finishes when so deep a request on *own* nodes joins at *place*, up to *most*."""
     depths, sizes = view.depths, view.sizes
     before = now = total = full * 0
@@ -156,7 +174,12 @@ def play(
     view: KernelView, size: int, without: int, peak: Number, slack: Number
 ) -> tuple[Number, Number]:
     """Sum of f_j over the *size* requests in ``order`` but *without* one, and T_i for a *peak*."""
-    order, left, speeds, storage = view.order, view.depths, view.finishes, view.limits.storage
+    order, left, speeds, storage = (
+        view.order,
+        view.depths,
+        view.finishes,
+        view.limits.storage,
+    )
     now = total = start = storage * 0
     known = False
     for q in range(size):

@@ -81,7 +81,10 @@ def aggregate_slowdowns(view: KernelView) -> None:
     """Equation (2) of every request into ``keys``."""
     for k in range(view.size):
         request = view.jobs[view.out[k]]
-        passed, ideal = view.now - request.start, request.compute_so_far + request.ideal_so_far
+        passed, ideal = (
+            view.now - request.start,
+            request.compute_so_far + request.ideal_so_far,
+        )
         view.keys[k] = passed / ideal if ideal > 0 else of_nothing(view, passed)
 
 
@@ -111,7 +114,9 @@ GRANTS: dict[tuple[str, str], GrantFunction] = {
 
 def policy(how: Settings) -> IoPolicy:
     """The conservative policy that *how* names."""
-    order = getattr(how, "order", "ascending") if getattr(how, "preempt", True) else "kept"
+    order = (
+        getattr(how, "order", "ascending") if getattr(how, "preempt", True) else "kept"
+    )
     grant = GRANTS[how.policy, order]
     name, aggregate = how.policy + "+top" * how.top, how.policy == "cons-min-aggr-sld"
     return IoPolicy(name, grant, top=how.top, needs_start=aggregate)

@@ -55,7 +55,9 @@ def solve(problem: BatchIoProblem, request: SolveRequest) -> Outcome:
     rivals = [fill.least_delay(plain), adaptive.policy(plain), base_line.BASE_LINE]
     # So few requests are simulated at once: an answer there is under any limit.
     limit = deadline if len(trace) > MANY_JOBS else None
-    runs = [run_trace(trace, rival, "open", "python", deadline=limit) for rival in rivals]
+    runs = [
+        run_trace(trace, rival, "open", "python", deadline=limit) for rival in rivals
+    ]
     known, best = min((_delay(trace, run), k) for k, run in enumerate(runs))
     starts = dict(zip(trace.ids, map(float, runs[0].start)))
     chains = chains_of(problem, settings.ef, starts)
@@ -78,7 +80,9 @@ def solve(problem: BatchIoProblem, request: SolveRequest) -> Outcome:
                 least = max(least, min(known, answer.bound - model.ideal))
             if answer.found:
                 rows = _rows(trace, chains, problem, model.rates(answer.values))
-    plan = BatchIoPlan(policy="io-exact", ef=settings.ef, loop="open", settings={"rows": rows})
+    plan = BatchIoPlan(
+        policy="io-exact", ef=settings.ef, loop="open", settings={"rows": rows}
+    )
     simulation = simulate(problem, plan, replay(rows))
     reached = simulation.metrics["io_delay_seconds"] * len(trace)
     if reached > known:
@@ -93,12 +97,17 @@ def solve(problem: BatchIoProblem, request: SolveRequest) -> Outcome:
         bound = simulation.metrics["mean_response_seconds"]
     metrics = {"io_delay_bound": least / len(trace)}
     notes.append("starts are those of the uncongested run (loop=open)")
-    return Outcome(plan, bound, stop, simulation=simulation, notes=tuple(notes), metrics=metrics)
+    return Outcome(
+        plan, bound, stop, simulation=simulation, notes=tuple(notes), metrics=metrics
+    )
 
 
 def _require_small(problem: BatchIoProblem, settings: ExactSettings) -> None:
     asked = sum(
-        p.repeat for job in problem.jobs for p in job.phases if p.io_bytes * settings.ef > 0
+        p.repeat
+        for job in problem.jobs
+        for p in job.phases
+        if p.io_bytes * settings.ef > 0
     )
     reasons = {
         "needs given starts: --set loop=open": settings.loop == "closed",
@@ -106,7 +115,8 @@ def _require_small(problem: BatchIoProblem, settings: ExactSettings) -> None:
         "knows no interference": problem.machine.interference > 0,
         "knows no burst buffer": any(job.buffer_bytes for job in problem.jobs),
         "works in floats": settings.arithmetic == "exact",
-        f"takes at most {MOST_REQUESTS} requests, there are {asked}": asked > MOST_REQUESTS,
+        f"takes at most {MOST_REQUESTS} requests, there are {asked}": asked
+        > MOST_REQUESTS,
         "has no jobs to order": not problem.jobs,
     }
     for reason, holds in reasons.items():
@@ -115,7 +125,9 @@ def _require_small(problem: BatchIoProblem, settings: ExactSettings) -> None:
 
 
 def _delay(trace: Trace, run: Any) -> float:
-    return float(sum(run.end[j] - run.start[j] - trace.ideal[j] for j in range(len(trace))))
+    return float(
+        sum(run.end[j] - run.start[j] - trace.ideal[j] for j in range(len(trace)))
+    )
 
 
 def _rows(
@@ -136,7 +148,10 @@ def _rows(
         if found:
             keys.append(found)
     storage = trace.limits.storage
-    return [[(*keys[j][k], share * storage) for (j, k), share in span.items()] for span in spans]
+    return [
+        [(*keys[j][k], share * storage) for (j, k), share in span.items()]
+        for span in spans
+    ]
 
 
 def replay(rows: Rows) -> IoPolicy:
@@ -150,7 +165,9 @@ def replay(rows: Rows) -> IoPolicy:
     otherwise = fill.made("fill", 0.0)
 
     def decide(view: View) -> Rates:
-        here = frozenset((r.id, nine_digits(float(r.ideal_so_far))) for r in view.requests)
+        here = frozenset(
+            (r.id, nine_digits(float(r.ideal_so_far))) for r in view.requests
+        )
         rates = table.get(here)
         if rates is None:
             return otherwise.decide(view)

@@ -10,7 +10,14 @@ value) that no other dominates (rule 26). The integer program is a check of both
 from functools import partial
 
 from ioopt.compiled import Box
-from ioopt.decisions.batch_io import IoPolicy, KernelView, Rates, View, as_they_came, top_up
+from ioopt.decisions.batch_io import (
+    IoPolicy,
+    KernelView,
+    Rates,
+    View,
+    as_they_came,
+    top_up,
+)
 from ioopt.decisions.ordering import Number
 from ioopt.errors import BackendFailureError, UsageError
 from ioopt.problems.batch_io import Knapsack
@@ -61,13 +68,19 @@ def mark_by_value(view: KernelView, rates: Box, room: Number) -> None:
                 low = middle + 1
             else:
                 high = middle
-        if low < last and values[low] == rest and used + request.peak + loads[low] <= room:
+        if (
+            low < last
+            and values[low] == rest
+            and used + request.peak + loads[low] <= room
+        ):
             rates[k] = request.peak
             used += request.peak
             missing = rest
 
 
-def add_states(view: KernelView, j: int, peak: Number, units: int, room: Number) -> None:
+def add_states(
+    view: KernelView, j: int, peak: Number, units: int, room: Number
+) -> None:
     """The states of j requests and one more: each without it and with it, merged by load."""
     loads, values, rows = view.loads, view.values, view.rows
     end = at = rows[j + 1]
@@ -166,12 +179,16 @@ def by_program(view: View, top: bool) -> Rates:
     limits, units = view.limits, [request.units for request in view.requests]
     peaks = [request.peak for request in view.requests]
     if not limits.own_peaks:
-        room = max(1, limits.capacity_units)  # who saturates the storage needs all of it
+        room = max(
+            1, limits.capacity_units
+        )  # who saturates the storage needs all of it
         weights = [min(size, room) for size in units]
     elif all(peak == int(peak) for peak in peaks):
         room, weights = int(limits.storage * limits.slack), [*map(int, peaks)]
     else:
-        raise UsageError("this knapsack takes whole bytes per second; use knapsack=bitset")
+        raise UsageError(
+            "this knapsack takes whole bytes per second; use knapsack=bitset"
+        )
     model = MaxUtilModel(weights, units, room)
     answer = solve_by_cpsat(model.program, BackendLimits())
     if not answer.found:

@@ -43,7 +43,9 @@ ONE_A_SET = (
 )
 
 
-def solve(problem: BatchIoProblem | IoRequestsProblem, request: SolveRequest) -> Outcome:
+def solve(
+    problem: BatchIoProblem | IoRequestsProblem, request: SolveRequest
+) -> Outcome:
     """Run the request's policy on *problem*, a trace or one decision's snapshot."""
     settings, policy = request.settings, request.policy
     if isinstance(problem, IoRequestsProblem):
@@ -57,10 +59,16 @@ def solve(problem: BatchIoProblem | IoRequestsProblem, request: SolveRequest) ->
     while simulation is None:
         try:
             simulation = simulate(
-                problem, plan, answers, arithmetic=settings.arithmetic, engine=settings.engine,
-                rates="no" if request.trials else settings.rates, trials=request.trials,
-                deadline=request.deadline, drawn=False,
-            )  # fmt: skip
+                problem,
+                plan,
+                answers,
+                arithmetic=settings.arithmetic,
+                engine=settings.engine,
+                rates="no" if request.trials else settings.rates,
+                trials=request.trials,
+                deadline=request.deadline,
+                drawn=False,
+            )
         except OutOfTime as error:
             notes = (*notes, f"{plan.policy}: {error}")
             if answers is BASE_LINE or request.incumbents.plan is not None:
@@ -80,7 +88,9 @@ def solve(problem: BatchIoProblem | IoRequestsProblem, request: SolveRequest) ->
     starts = {row["id"]: row["start_seconds"] for row in simulation.schedule["jobs"]}
     delays = delay_bounds(problem, plan, starts, simulation.metrics, request.deadline)
     bound = mean_response_bound(problem, plan, starts, delays["io_delay_bound"])
-    return Outcome(plan, bound, stop, simulation=simulation, notes=notes, metrics=delays)
+    return Outcome(
+        plan, bound, stop, simulation=simulation, notes=notes, metrics=delays
+    )
 
 
 def simulate(
@@ -118,7 +128,9 @@ def simulate(
     metrics |= {"instants": run.events, "io_decisions": run.decisions}
     notes = []
     if not record and rates == "auto":
-        notes.append(f"{phases} phases: rates not recorded (--set rates=yes), so checked in part")
+        notes.append(
+            f"{phases} phases: rates not recorded (--set rates=yes), so checked in part"
+        )
     schedule, timeline = schedule_of(trace, run), None
     if drawn and phases <= TIMELINE_UP_TO_PHASES:
         submits = {job.id: job.submit_seconds for job in problem.jobs}
@@ -170,8 +182,12 @@ def _run(
     trials: int,
 ) -> Run:
     deadline = deadline or Deadline(None)
-    seconds = PLAIN_SECONDS_PER_JOB * len(trace) + PLAIN_SECONDS_PER_PHASE * trace.num_phases
-    if engine == "auto" and use_machine_code("batch I/O", deadline, seconds * (trials or 1)):
+    seconds = (
+        PLAIN_SECONDS_PER_JOB * len(trace) + PLAIN_SECONDS_PER_PHASE * trace.num_phases
+    )
+    if engine == "auto" and use_machine_code(
+        "batch I/O", deadline, seconds * (trials or 1)
+    ):
         engine = "compiled"
     pace = Pace(deadline, seconds, policy is BASE_LINE)
     fast = engine == "compiled"
@@ -180,7 +196,9 @@ def _run(
     )
 
 
-def _decide_once(problem: IoRequestsProblem, policy: IoPolicy, settings: Settings) -> Outcome:
+def _decide_once(
+    problem: IoRequestsProblem, policy: IoPolicy, settings: Settings
+) -> Outcome:
     for key in ("ef", "loop", "engine", "rates"):
         default = Settings.model_fields[key].default
         if getattr(settings, key) != default:
@@ -205,7 +223,9 @@ def view_of(
     limits = Limits.of(problem.machine, use_exact)
     for item in problem.requests:
         if policy is not None and policy.needs_start and item.start_seconds is None:
-            raise InstanceError(f"request {item.id!r}: cons-min-aggr-sld needs start_seconds")
+            raise InstanceError(
+                f"request {item.id!r}: cons-min-aggr-sld needs start_seconds"
+            )
     requests = [Request.of(item, problem.machine, limits) for item in problem.requests]
     requests.sort(key=lambda request: request.key)
     if any(map(limits.has_own_peak, requests)):

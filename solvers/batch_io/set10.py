@@ -14,7 +14,9 @@ from ioopt.decisions.batch_io import IoPolicy, KernelView
 from ioopt.decisions.ordering import Number
 from ioopt.solvers.batch_io.settings import Settings
 
-FARTHEST = 150  # sets beyond are this one: their squares and weights leave the range of floats
+FARTHEST = (
+    150  # sets beyond are this one: their squares and weights leave the range of floats
+)
 
 
 @lru_cache(maxsize=1 << 16, typed=True)
@@ -60,7 +62,9 @@ def set_10(view: KernelView, rates: Box) -> None:
         behind[q] = behind[q + 1] + weights[order[q]]
     for q in range(size):
         k = int(positions[order[q]])
-        rates[k] = min(view.jobs[view.out[k]].peak, left * weights[order[q]] / behind[q])
+        rates[k] = min(
+            view.jobs[view.out[k]].peak, left * weights[order[q]] / behind[q]
+        )
         left -= rates[k]
 
 

@@ -75,7 +75,9 @@ def rerank(
     where it is too short for the former the list is empty. A candidate that does not beat the best
     baseline by two standard errors of their paired difference gives way to it.
     """
-    order = sorted(candidates, key=lambda item: (not item.baseline, -item.model_objective))
+    order = sorted(
+        candidates, key=lambda item: (not item.baseline, -item.model_objective)
+    )
     clock = deadline or Deadline(None)
     needed = min(len(order), 1 + sum(item.baseline for item in order))
     ranked: list[Ranked] = []
@@ -90,7 +92,9 @@ def rerank(
         if clock.remaining() <= ahead * len(seeds) * run:
             break
         begun = clock.elapsed()
-        values = [measure(problem, item.plan, seed, seconds, fast).objective for seed in seeds]
+        values = [
+            measure(problem, item.plan, seed, seconds, fast).objective for seed in seeds
+        ]
         run = max(run, (clock.elapsed() - begun) / len(seeds))
         ranked.append(Ranked(item, tuple(values)))
     if len(ranked) < needed:
@@ -129,7 +133,9 @@ def solve(
     begun = request.deadline.elapsed()
     # Before anything else, and for longer, so that they have the time that the greedy solver would have.
     greedy = list(greedy_plans(problem, request.deadline, GREEDY_RESERVE))
-    wanted = [item for item in problem.patterns() if settings.patterns == "all" or not item.k]
+    wanted = [
+        item for item in problem.patterns() if settings.patterns == "all" or not item.k
+    ]
     patterns = [item for item in wanted if covered(problem, item)]
     skipped = " ".join(item.key for item in wanted if item not in patterns)
     notes = [f"patterns without an entry in the surface: {skipped}"] if skipped else []
@@ -138,7 +144,9 @@ def solve(
     build = request.deadline.elapsed() - begun
     limit = request.options.time_limit_seconds
     search.relax()
-    search.run(request.options.gap or 0.0, 0.0 if limit is None else RESERVE_FRACTION * limit)
+    search.run(
+        request.options.gap or 0.0, 0.0 if limit is None else RESERVE_FRACTION * limit
+    )
     candidates = _candidates(search, baselines)
     metrics: Json = {
         "per_pattern": {state.pattern.key: state.row() for state in search.states},
@@ -149,13 +157,19 @@ def solve(
         None, stop=stop, build_seconds=build, metrics=metrics, versions=search.versions
     )
     if not candidates:
-        infeasible = all(state.status == "infeasible" for state in search.states)  # proven
+        infeasible = all(
+            state.status == "infeasible" for state in search.states
+        )  # proven
         return replace(outcome, infeasible=infeasible, notes=tuple(notes))
     plan = max(candidates, key=lambda item: item.model_objective).plan
-    if settings.rerank == "true" or (settings.rerank == "auto" and problem.surface is None):
+    if settings.rerank == "true" or (
+        settings.rerank == "auto" and problem.surface is None
+    ):
         ranked = rerank(problem, candidates, deadline=request.deadline)
         if not ranked:
-            notes.append("chosen by the model alone: no time was left to simulate the candidates")
+            notes.append(
+                "chosen by the model alone: no time was left to simulate the candidates"
+            )
         elif len(ranked) < len(candidates):
             left_out = len(candidates) - len(ranked)
             notes.append(f"{left_out} candidates were not simulated: no time was left")
@@ -170,7 +184,9 @@ def solve(
                 )
             plan, trace = chosen.plan, request.incumbents.trace
             # A plan that the model alone ranks higher was no better answer on the way.
-            trace[:] = [row for row in trace if row[1] <= chosen.model_objective * (1 + 1e-9)]
+            trace[:] = [
+                row for row in trace if row[1] <= chosen.model_objective * (1 + 1e-9)
+            ]
     return replace(outcome, plan=plan, bound=search.bound, notes=tuple(notes))
 
 
@@ -196,7 +212,10 @@ def _baselines(
     for plan in found.values():
         search.offer(plan)
     request = search.request
-    if request.start is not None and f"{request.start.k},{request.start.d}" in search.by_key:
+    if (
+        request.start is not None
+        and f"{request.start.k},{request.start.d}" in search.by_key
+    ):
         search.offer(request.start)
     best = max(search.states, key=lambda state: state.value, default=None)
     if best is not None and best.plan is not None:
@@ -204,10 +223,17 @@ def _baselines(
     return found
 
 
-def _candidates(search: PatternSearch, plans: dict[str, FlexibleGangPlan]) -> list[Candidate]:
+def _candidates(
+    search: PatternSearch, plans: dict[str, FlexibleGangPlan]
+) -> list[Candidate]:
     """The baselines, the model of strict rows among them, then the models' plans."""
     named = [
-        Candidate(name, plan, model_objective(search.by_key[f"{plan.k},{plan.d}"].data, plan), True)
+        Candidate(
+            name,
+            plan,
+            model_objective(search.by_key[f"{plan.k},{plan.d}"].data, plan),
+            True,
+        )
         for name, plan in plans.items()
     ]
     strict = search.by_key.get("0,1")

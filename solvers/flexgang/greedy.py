@@ -2,7 +2,12 @@
 
 from collections.abc import Iterator
 
-from ioopt.models.flexgang.frame import PatternData, Placement, column_capacity, model_objective
+from ioopt.models.flexgang.frame import (
+    PatternData,
+    Placement,
+    column_capacity,
+    model_objective,
+)
 from ioopt.options import Deadline
 from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem
 from ioopt.protocols import Outcome, SolveRequest
@@ -32,7 +37,11 @@ def solve(
         return Outcome(best_of(plans), stop=stop, metrics=metrics)
     filled, why = try_strict(problem, fill=True)
     note = "the greedy keeps the floors in no pattern"
-    note += "; strict + fill instead" if filled is not None else f", strict + fill neither: {why}"
+    note += (
+        "; strict + fill instead"
+        if filled is not None
+        else f", strict + fill neither: {why}"
+    )
     return Outcome(filled, stop=stop, notes=(note,), metrics=metrics)
 
 
@@ -75,7 +84,11 @@ def greedy_plan(data: PatternData) -> FlexibleGangPlan | None:
     """The greedy's plan of one pattern; None when it does not fit or a floor breaks."""
     placement = Placement()
     strict = _place_loose_io(data, placement)
-    strict += [j for j in data.compute_jobs() if (data.problem.jobs[j].gamma or 0) >= LOOSE_GAMMA]
+    strict += [
+        j
+        for j in data.compute_jobs()
+        if (data.problem.jobs[j].gamma or 0) >= LOOSE_GAMMA
+    ]
     cells: list[set[int]] = [set() for _ in range(data.pattern.strict_rows)]
     for job in data.problem.by_size(strict):
         place = data.problem.first_fit(job, cells)
@@ -100,7 +113,8 @@ def _place_loose_io(data: PatternData, placement: Placement) -> list[int]:
             strict.append(job)
             continue
         peaks = [
-            max(load[c] for c in problem.block(job, b)) for b in range(problem.num_positions(job))
+            max(load[c] for c in problem.block(job, b))
+            for b in range(problem.num_positions(job))
         ]
         position = min(range(len(peaks)), key=peaks.__getitem__)
         if peaks[position] + data.loose_cpu(job) > limit:

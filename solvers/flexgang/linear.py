@@ -18,7 +18,9 @@ def plan_with_best_tau(
     if not model.feasible:
         return None
     answer = solve_by_linprog(model.program)
-    return lay_out(data, placement, *model.read(answer.values)) if answer.found else None
+    return (
+        lay_out(data, placement, *model.read(answer.values)) if answer.found else None
+    )
 
 
 def relaxed_bound(data: PatternData) -> float:
@@ -32,7 +34,9 @@ def relaxed_bound(data: PatternData) -> float:
     return math.inf if answer.objective is None else answer.objective
 
 
-def upper_bound(problem: FlexibleGangProblem, deadline: Deadline | None = None) -> float | None:
+def upper_bound(
+    problem: FlexibleGangProblem, deadline: Deadline | None = None
+) -> float | None:
     """No plan of any pattern has a higher model objective; None for no bound, weaker past the *deadline*."""
     bounds = []
     for pattern in problem.patterns():

@@ -12,7 +12,11 @@ from ioopt.models.flexgang.assignment import AssignmentModel
 from ioopt.models.flexgang.frame import PatternData, model_objective
 from ioopt.models.flexgang.relaxation import universal_bound
 from ioopt.problems.base import Json
-from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem, Pattern
+from ioopt.problems.flexgang.flexible_gang import (
+    FlexibleGangPlan,
+    FlexibleGangProblem,
+    Pattern,
+)
 from ioopt.protocols import SolveRequest
 from ioopt.result import Status, StopReason, relative_gap
 from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
@@ -116,7 +120,9 @@ class PatternSearch:
         while waiting:
             if waiting[0].bound <= self.best * (1 - 1e-9) - 1e-12:
                 state = waiting.pop(0)
-                state.status = state.status if state.status == "infeasible" else "pruned"
+                state.status = (
+                    state.status if state.status == "infeasible" else "pruned"
+                )
                 continue
             begun = deadline.remaining()
             if begun - reserve < LEAST_SECONDS + self.build_seconds:
@@ -146,7 +152,9 @@ class PatternSearch:
         if answer.status is Status.INFEASIBLE:
             state.bound, state.status = -math.inf, "infeasible"
             return
-        state.status = "optimal" if answer.status is Status.OPTIMAL else str(answer.stop)
+        state.status = (
+            "optimal" if answer.status is Status.OPTIMAL else str(answer.stop)
+        )
         if answer.bound is not None:
             state.bound = min(state.bound, answer.bound)
         if answer.found:
@@ -163,13 +171,17 @@ class PatternSearch:
         if bound is not None and self.best >= bound - 1e-9 * max(1.0, abs(bound)):
             return StopReason.FINISHED
         done = ("optimal", "pruned", "infeasible")
-        if all(state.status in done or state.bound <= self.best for state in self.states):
+        if all(
+            state.status in done or state.bound <= self.best for state in self.states
+        ):
             return StopReason.FINISHED
         final = relative_gap(self.best, bound) if math.isfinite(self.best) else None
         return StopReason.GAP if final is not None and final <= gap else StopReason.TIME
 
 
-def plan_of_answer(model: AssignmentModel, answer: BackendAnswer) -> FlexibleGangPlan | None:
+def plan_of_answer(
+    model: AssignmentModel, answer: BackendAnswer
+) -> FlexibleGangPlan | None:
     """The plan of a solution, its tau re-optimised; None when a floor met by tolerance cannot be kept."""
     placement = model.placement(answer.values)
     exact = plan_with_best_tau(model.data, placement)

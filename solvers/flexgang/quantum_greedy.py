@@ -17,7 +17,9 @@ from ioopt.sim.flexgang.quantum_selection import simulate
 PASSES = 6
 
 
-def greedy_options(costs: QuantumCosts, found: Incumbents | None = None) -> list[Option] | None:
+def greedy_options(
+    costs: QuantumCosts, found: Incumbents | None = None
+) -> list[Option] | None:
     """One option a job, or None when the descent ends below a floor.
 
     Best uniform quantum with one visit, then up to six passes over the jobs in their order, each
@@ -47,7 +49,9 @@ def greedy_options(costs: QuantumCosts, found: Incumbents | None = None) -> list
     return options if best[0] == 0 else None
 
 
-def cycle_grid(costs: QuantumCosts, deadline: Deadline | None = None) -> tuple[int, ...]:
+def cycle_grid(
+    costs: QuantumCosts, deadline: Deadline | None = None
+) -> tuple[int, ...]:
     """Cycle lengths in ticks: the instance's grid and the greedy's, without which it could win."""
     lengths = set(costs.problem.default_cycles())
     single = costs.problem.one_visit()
@@ -58,7 +62,9 @@ def cycle_grid(costs: QuantumCosts, deadline: Deadline | None = None) -> tuple[i
     return tuple(sorted(lengths))
 
 
-def _least_uniform(costs: QuantumCosts, found: Incumbents | None = None) -> list[Option] | None:
+def _least_uniform(
+    costs: QuantumCosts, found: Incumbents | None = None
+) -> list[Option] | None:
     """The best plan of one quantum for all jobs once a cycle, floors broken where they must be.
 
     None if no quantum is on all menus; ties go to the one that stands first. Each that is the best
@@ -83,7 +89,10 @@ def _least_uniform(costs: QuantumCosts, found: Incumbents | None = None) -> list
 
 
 def _report(
-    costs: QuantumCosts, options: Sequence[Option], key: tuple[int, float], found: Incumbents
+    costs: QuantumCosts,
+    options: Sequence[Option],
+    key: tuple[int, float],
+    found: Incumbents,
 ) -> None:
     """Offer *options* as the best plan so far where all jobs keep their floors."""
     below_floor, cost = key
@@ -151,7 +160,9 @@ def realised_outcome(
         elif once_a_cycle < realised:
             told.append(f"fell back to one visit a cycle: {apart}")
         else:
-            told.append(f"one visit a cycle realises {once_a_cycle:.4g}, no less; {apart}")
+            told.append(
+                f"one visit a cycle realises {once_a_cycle:.4g}, no less; {apart}"
+            )
     uniform = _least_uniform(costs)
     if uniform is not None and _key(costs, uniform)[0] == 0:
         before = min(cost for cost, *_ in tried)
@@ -159,12 +170,16 @@ def realised_outcome(
         if cost is None:
             told.append("no time was left to simulate the best uniform quantum")
         elif cost < before:
-            told.append(f"the best uniform quantum realises {cost:.4g}, less than {before:.4g}")
+            told.append(
+                f"the best uniform quantum realises {cost:.4g}, less than {before:.4g}"
+            )
         elif cost > 0:
             gained = f"{1 - before / cost:.1%} are gained"
             told.append(f"the best uniform quantum realises {cost:.4g}: {gained}")
     _, options, simulation = min(tried, key=lambda attempted: attempted[0])
-    return Outcome(costs.plan(options), bound, stop, simulation=simulation, notes=tuple(told))
+    return Outcome(
+        costs.plan(options), bound, stop, simulation=simulation, notes=tuple(told)
+    )
 
 
 def solve(problem: QuantumSelectionProblem, request: SolveRequest) -> Outcome:
@@ -175,9 +190,7 @@ def solve(problem: QuantumSelectionProblem, request: SolveRequest) -> Outcome:
     if options is None and late:
         return Outcome(None, stop=StopReason.TIME)
     if options is None:
-        note = (
-            "the greedy found no options that keep every floor; quantum-ip decides whether any do"
-        )
+        note = "the greedy found no options that keep every floor; quantum-ip decides whether any do"
         return Outcome(None, stop=StopReason.ITERATIONS, notes=(note,))
 
     def again(once: QuantumSelectionProblem) -> Sequence[Option] | None:

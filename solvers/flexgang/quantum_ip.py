@@ -10,7 +10,11 @@ from ioopt.protocols import Incumbents, Outcome, SolveRequest
 from ioopt.result import Status, StopReason
 from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
 from ioopt.solvers.backends.solve import solve_program
-from ioopt.solvers.flexgang.quantum_greedy import cycle_grid, greedy_options, realised_outcome
+from ioopt.solvers.flexgang.quantum_greedy import (
+    cycle_grid,
+    greedy_options,
+    realised_outcome,
+)
 
 
 def solve(problem: QuantumSelectionProblem, request: SolveRequest) -> Outcome:
@@ -37,7 +41,9 @@ def solve(problem: QuantumSelectionProblem, request: SolveRequest) -> Outcome:
     if not answer.found:
         infeasible = answer.status is Status.INFEASIBLE
         if start is None or infeasible:
-            return Outcome(None, stop=answer.stop, infeasible=infeasible, build_seconds=build)
+            return Outcome(
+                None, stop=answer.stop, infeasible=infeasible, build_seconds=build
+            )
         options: Sequence[Option] = start
     else:
         options = model.options(answer.values)
@@ -46,7 +52,9 @@ def solve(problem: QuantumSelectionProblem, request: SolveRequest) -> Outcome:
     return replace(outcome, build_seconds=build, versions=versions)
 
 
-def _costs_in_time(costs: QuantumCosts, lengths: Iterable[int], deadline: Deadline) -> bool:
+def _costs_in_time(
+    costs: QuantumCosts, lengths: Iterable[int], deadline: Deadline
+) -> bool:
     """Compute the cost of every option in cycles of these *lengths*; False once it is too late."""
     for length in lengths:
         for job in range(len(costs.problem.jobs)):

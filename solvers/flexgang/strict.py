@@ -22,7 +22,9 @@ def solve(
     return Outcome(plan, notes=(f"no strict plan: {why}",) if plan is None else ())
 
 
-def try_strict(problem: FlexibleGangProblem, fill: bool) -> tuple[FlexibleGangPlan | None, str]:
+def try_strict(
+    problem: FlexibleGangProblem, fill: bool
+) -> tuple[FlexibleGangPlan | None, str]:
     """The strict plan, with fragments shared equally when *fill*, or None and why not.
 
     Rows, the surface, a floor, or I/O beyond its fragments.

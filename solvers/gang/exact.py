@@ -24,7 +24,13 @@ from ioopt.models.gang.row_free import RowFreeModel
 from ioopt.models.program import Program
 from ioopt.options import Deadline
 from ioopt.problems.base import Json
-from ioopt.problems.gang import GangMatrixProblem, GangPlan, GangProblem, mask_of, nodes_of
+from ioopt.problems.gang import (
+    GangMatrixProblem,
+    GangPlan,
+    GangProblem,
+    mask_of,
+    nodes_of,
+)
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import Status, StopReason
 from ioopt.sim.gang.update import with_replicas
@@ -34,7 +40,13 @@ from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
 from ioopt.solvers.backends.solve import solve_program
 from ioopt.solvers.gang import run
 from ioopt.solvers.gang.bound import PARAMETERS, upper_bound
-from ioopt.solvers.gang.exact_layout import Placed, lay_out, spans_of, state_with, with_columns
+from ioopt.solvers.gang.exact_layout import (
+    Placed,
+    lay_out,
+    spans_of,
+    state_with,
+    with_columns,
+)
 from ioopt.solvers.gang.policy import IndexSettings, index
 from ioopt.units import exact
 
@@ -48,7 +60,9 @@ def urgent_rows_first(state: State, kind: Weight) -> State:
     levels = len(state.rows)
     urgency: list[Number] = [0] * levels
     heavy = weights(kind, state.jobs, state.clock)
-    for weight, job, columns, span in zip(heavy, state.jobs, state.columns, state.spans):
+    for weight, job, columns, span in zip(
+        heavy, state.jobs, state.columns, state.spans
+    ):
         speed = 1 if columns == job.files else job.local / job.remote
         share = weight * speed / span.bit_count()
         for row in nodes_of(span):
@@ -175,13 +189,17 @@ class ExactPolicy:
         if not question.options:
             return greedy, Decision(floor, floor, False, 0.0)
         best, bound, rows_solved = self._search(question, state, greedy)
-        filled = with_replicas(best, self.greedy.rules) if best is not greedy else greedy
+        filled = (
+            with_replicas(best, self.greedy.rules) if best is not greedy else greedy
+        )
         value = float(value_of(filled, kind))
         if value < floor:
             filled, value = greedy, floor
         return filled, Decision(value, bound / question.scale, rows_solved, 0.0)
 
-    def _search(self, question: Question, state: State, greedy: State) -> tuple[State, float, bool]:
+    def _search(
+        self, question: Question, state: State, greedy: State
+    ) -> tuple[State, float, bool]:
         """The best matrix of the models, their bound in worths, whether the row model was solved."""
         spans = spans_of(question, state, greedy)
         free = RowFreeModel(question)
@@ -195,10 +213,18 @@ class ExactPolicy:
         if free.program.value(start) >= bound:
             return greedy, bound, False
         best, bound = self._rows(question, spans, free.counts(values), bound)
-        return greedy if best is None else state_with(state, question, best), bound, True
+        return (
+            greedy if best is None else state_with(state, question, best),
+            bound,
+            True,
+        )
 
     def _rows(
-        self, question: Question, spans: dict[int, int], counts: dict[int, int], bound: float
+        self,
+        question: Question,
+        spans: dict[int, int],
+        counts: dict[int, int],
+        bound: float,
     ) -> tuple[Placed | None, float]:
         """Solve the row model from the greedy's matrix or what can be laid out of *counts*."""
         rows = AssignmentModel(question)
@@ -209,11 +235,15 @@ class ExactPolicy:
             if rows.program.value(laid) > rows.program.value(start):
                 start, best = laid, partial
         values, row_bound = self._solve(rows.program, start)
-        if values is not None and rows.program.value(values) > rows.program.value(start):
+        if values is not None and rows.program.value(values) > rows.program.value(
+            start
+        ):
             best = with_columns(question, rows.spans(values))
         return best, min(bound, row_bound)
 
-    def _solve(self, program: Program, start: list[int]) -> tuple[list[int] | None, float]:
+    def _solve(
+        self, program: Program, start: list[int]
+    ) -> tuple[list[int] | None, float]:
         """The best point found (None: none) and the bound of the objective."""
         left, begin = self.deadline.remaining(), dict(enumerate(start))
         limits = BackendLimits(seconds=None if math.isinf(left) else left)
@@ -240,10 +270,14 @@ def solve(problem: GangProblem | GangMatrixProblem, request: SolveRequest) -> Ou
     """Simulate a workload under the exact policy, or take the one decision of a snapshot."""
     settings: Settings = request.settings or Settings()
     if settings.phase != "all":
-        raise UsageError("exact-iogs decides in one piece; it has no phases (leave phase=all)")
+        raise UsageError(
+            "exact-iogs decides in one piece; it has no phases (leave phase=all)"
+        )
     backend = request.options.backend
     if isinstance(problem, GangMatrixProblem):
-        settings = settings.model_copy(update={"limit": settings.limit or SNAPSHOT_LIMIT})
+        settings = settings.model_copy(
+            update={"limit": settings.limit or SNAPSHOT_LIMIT}
+        )
         policy = ExactPolicy(settings, request.deadline, backend)
         return _decide(problem, policy, request.deadline)
     chosen = ExactPolicy(settings, request.deadline, backend)
@@ -264,16 +298,24 @@ def solve(problem: GangProblem | GangMatrixProblem, request: SolveRequest) -> Ou
     notes, stop = [], StopReason.FINISHED
     if chosen.stopped_at is not None and chosen.stopped_at < chosen.events:
         values["exact_events"] = chosen.stopped_at
-        notes.append(f"from event {chosen.stopped_at} of {chosen.events} on the greedy decided")
+        notes.append(
+            f"from event {chosen.stopped_at} of {chosen.events} on the greedy decided"
+        )
         if settings.exact_events is None:
             stop = StopReason.TIME
     plan = GangPlan(policy=chosen.name, settings=values)
     return Outcome(
-        plan, simulation=simulation, stop=stop, notes=tuple(notes), metrics=summary(chosen.log)
+        plan,
+        simulation=simulation,
+        stop=stop,
+        notes=tuple(notes),
+        metrics=summary(chosen.log),
     )
 
 
-def _decide(problem: GangMatrixProblem, chosen: ExactPolicy, deadline: Deadline) -> Outcome:
+def _decide(
+    problem: GangMatrixProblem, chosen: ExactPolicy, deadline: Deadline
+) -> Outcome:
     after = chosen.update(state_of(problem))
     weight, log = chosen.settings.weight, chosen.log
     metrics = summary(log)
@@ -289,8 +331,10 @@ def _decide(problem: GangMatrixProblem, chosen: ExactPolicy, deadline: Deadline)
         # The front door bounds value_las, where a bound is asked for.
         bound=None if weight == "las" else upper_bound(problem, weight, deadline),
         stop=StopReason.FINISHED if log else StopReason.TIME,
-        objective_name=f"value_{weight}", notes=tuple(notes), metrics=metrics,
-    )  # fmt: skip
+        objective_name=f"value_{weight}",
+        notes=tuple(notes),
+        metrics=metrics,
+    )
 
 
 def summary(log: list[Decision]) -> Json:
@@ -302,5 +346,7 @@ def summary(log: list[Decision]) -> Json:
         "proven_decisions": sum(decision.proven for decision in log) / len(log),
         "row_model_decisions": sum(decision.rows_solved for decision in log) / len(log),
         "mean_decision_gap": statistics.fmean(decision.gap for decision in log),
-        "median_decision_seconds": statistics.median(decision.seconds for decision in log),
+        "median_decision_seconds": statistics.median(
+            decision.seconds for decision in log
+        ),
     }

@@ -11,7 +11,9 @@ Placed = dict[int, tuple[int, int]]
 """(columns, rows) as masks, by option."""
 
 
-def lay_out(question: Question, counts: Mapping[int, int], partial: bool = False) -> Placed | None:
+def lay_out(
+    question: Question, counts: Mapping[int, int], partial: bool = False
+) -> Placed | None:
     """Rows and columns for an answer of the row-free model; None where this colouring finds none.
 
     First remote jobs get contiguous nodes that fewer than M rows use, the tightest such gap, large
@@ -20,9 +22,13 @@ def lay_out(question: Question, counts: Mapping[int, int], partial: bool = False
     holes, the others are packed into the lowest rows, and remote jobs take what a row has left;
     with *partial* those that find no room are left out.
     """
-    fixed = {o: question.options[o].columns for o in counts if question.options[o].columns}
+    fixed = {
+        o: question.options[o].columns for o in counts if question.options[o].columns
+    }
     masks = _in_gaps(question, counts, dict(fixed))
-    spans = None if masks is None else colour(masks, counts, question.levels, nearest=True)
+    spans = (
+        None if masks is None else colour(masks, counts, question.levels, nearest=True)
+    )
     if masks is not None and spans is not None:
         return {o: (masks[o], span) for o, span in spans.items()}
     spans = colour(fixed, counts, question.levels)
@@ -34,7 +40,9 @@ def _in_gaps(
 ) -> dict[int, int] | None:
     """*masks* with contiguous columns for the remote options of *counts*."""
     levels = question.levels
-    crowded = [0] * (levels + 1)  # nodes that at least k of the masks cover (0: none counted)
+    crowded = [0] * (
+        levels + 1
+    )  # nodes that at least k of the masks cover (0: none counted)
     for o in masks:
         for _ in range(counts[o]):
             _add(crowded, masks[o])
@@ -49,7 +57,10 @@ def _in_gaps(
 
 
 def colour(
-    masks: Mapping[int, int], counts: Mapping[int, int], levels: int, nearest: bool = False
+    masks: Mapping[int, int],
+    counts: Mapping[int, int],
+    levels: int,
+    nearest: bool = False,
 ) -> dict[int, int] | None:
     """Lowest rows (or the *nearest* occupied) for *counts* of every mask, by left endpoint; None if none."""
     rows, spans = [0] * levels, {}
@@ -70,7 +81,9 @@ def _in_rows(
     question: Question, counts: Mapping[int, int], spans: dict[int, int], partial: bool
 ) -> Placed | None:
     """Remote jobs, large ones first, into the rows with the fewest free nodes that suffice."""
-    rows = _rows(question, {o: (question.options[o].columns, s) for o, s in spans.items()})
+    rows = _rows(
+        question, {o: (question.options[o].columns, s) for o, s in spans.items()}
+    )
     spans = dict(spans)
     counted = [question.nodes - row.bit_count() for row in rows]
     for o in _largest_first(question, counts):
@@ -172,7 +185,13 @@ def state_with(before: State, question: Question, placed: Placed) -> State:
             moved.append(question.jobs[j].key)
             cost += option.cost
     return before._replace(
-        jobs=[question.jobs[j] for j in order], columns=columns, homes=homes, spans=spans,
-        rows=rows, budget=before.budget - cost, tasks_moved=cost, moved=tuple(moved),
+        jobs=[question.jobs[j] for j in order],
+        columns=columns,
+        homes=homes,
+        spans=spans,
+        rows=rows,
+        budget=before.budget - cost,
+        tasks_moved=cost,
+        moved=tuple(moved),
         admitted=tuple(question.jobs[j] for j in order if j >= question.num_running),
-    )  # fmt: skip
+    )

@@ -6,7 +6,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from ioopt.decisions.gang.rules import ADAPTIVE, BEST_FIT, FILE_NODES, WEIGHTS, Rules, Weight
+from ioopt.decisions.gang.rules import (
+    ADAPTIVE,
+    BEST_FIT,
+    FILE_NODES,
+    WEIGHTS,
+    Rules,
+    Weight,
+)
 from ioopt.decisions.gang.state import State
 from ioopt.errors import UsageError
 from ioopt.problems.base import Record
@@ -44,7 +51,9 @@ class Policy:
         phases = phases_of(self.rules)
         if phase != "all" and phase not in phases:
             known = ", ".join(phases)
-            raise UsageError(f"{self.name} has no phase {phase!r}; its phases: {known}, all")
+            raise UsageError(
+                f"{self.name} has no phase {phase!r}; its phases: {known}, all"
+            )
         chosen = [phases[phase]] if phase != "all" else [*phases.values()]
         return updated(state, self.rules, chosen, full=phase in ("all", "fill"))
 
@@ -64,7 +73,9 @@ def _fixed(policy: Policy) -> Callable[[Settings], Policy]:
     return lambda settings: policy
 
 
-gs, iogs, adaptive_iogs, migrate_iogs = map(_fixed, (GS, IOGS, ADAPTIVE_IOGS, MIGRATE_IOGS))
+gs, iogs, adaptive_iogs, migrate_iogs = map(
+    _fixed, (GS, IOGS, ADAPTIVE_IOGS, MIGRATE_IOGS)
+)
 
 
 class GuardedSettings(Settings):

@@ -35,7 +35,9 @@ def solve(problem: GangProblem | GangMatrixProblem, request: SolveRequest) -> Ou
         after = policy.update(state_of(problem), settings.phase)
         return Outcome(plan_of_state(problem, after))
     if settings.phase != "all":
-        raise UsageError(f"phase={settings.phase} is for ioopt/gang-matrix, not ioopt/gang")
+        raise UsageError(
+            f"phase={settings.phase} is for ioopt/gang-matrix, not ioopt/gang"
+        )
     plan = GangPlan(policy=policy.name, settings=settings.model_dump(mode="json"))
     try:
         simulation = simulate_policy(problem, policy, settings, request.deadline)
@@ -51,7 +53,9 @@ def cheapest(
     late = f"{slow.name}: {error}"
     if slow is GS or request.incumbents.plan is not None:
         return Outcome(None, stop=StopReason.TIME, notes=(late,))
-    settings = Settings(**request.settings.model_dump(include=set(Settings.model_fields)))
+    settings = Settings(
+        **request.settings.model_dump(include=set(Settings.model_fields))
+    )
     try:
         simulation = simulate_policy(problem, GS, settings, request.deadline)
     except OutOfTime as last:
@@ -69,7 +73,9 @@ def simulate_policy(
     deadline: Deadline | None = None,
 ) -> Simulation:
     """Simulate a workload by the engine of *settings* or a fitting one; OutOfTime at the *deadline*."""
-    deadline = (deadline or Deadline(None)).with_overtime(SECONDS_PER_JOB * len(problem.jobs))
+    deadline = (deadline or Deadline(None)).with_overtime(
+        SECONDS_PER_JOB * len(problem.jobs)
+    )
     jobs, nodes = len(problem.jobs), problem.machine.nodes
     small = jobs <= RECORD_UP_TO_JOBS and jobs * nodes <= RECORD_UP_TO_CELLS
     wanted = settings.history == "yes" or (
@@ -89,7 +95,9 @@ def simulate_policy(
     pace = Pace(deadline, seconds, policy is GS)
     gangs = gangs_of(problem, settings.arithmetic)
     if not compiled:
-        history = History([problem.jobs[k].id for k in problem.fcfs]) if wanted else None
+        history = (
+            History([problem.jobs[k].id for k in problem.fcfs]) if wanted else None
+        )
         engine = GangSimulation(gangs, timing, policy, history)
         return simulation_of(problem, engine.run(pace), history)
     from ioopt.sim.gang.compiled import run
@@ -120,6 +128,8 @@ def plan_of_state(problem: GangMatrixProblem, state: State) -> GangMatrixPlan:
                 rows=nodes_of(span),
                 local=columns == job.files,
             )
-            for job, columns, home, span in zip(state.jobs, state.columns, state.homes, state.spans)
+            for job, columns, home, span in zip(
+                state.jobs, state.columns, state.homes, state.spans
+            )
         )
     )

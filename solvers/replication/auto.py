@@ -32,16 +32,21 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Answer:
         note = f"auto: exact-workflow, because {tasks} tasks are few enough to try every queue"
     else:
         outcome = exact_workflow.searched(problem, request)
-        note = f"auto: link-aware, because {tasks} tasks are too many to try every queue"
+        note = (
+            f"auto: link-aware, because {tasks} tasks are too many to try every queue"
+        )
     return replace(outcome, notes=(note, *outcome.notes))
 
 
 def has_small_disk(problem: ReplicationProblem) -> bool:
     """Whether some node's disk cannot hold all files that are read beside what it keeps."""
     read = sum(file.bytes for f, file in enumerate(problem.files) if problem.readers[f])
-    unread = [0 if by else file.bytes for file, by in zip(problem.files, problem.readers)]
+    unread = [
+        0 if by else file.bytes for file, by in zip(problem.files, problem.readers)
+    ]
     return any(
-        node.disk_bytes is not None and node.disk_bytes < read + sum(unread[f] for f in held)
+        node.disk_bytes is not None
+        and node.disk_bytes < read + sum(unread[f] for f in held)
         for node, held in zip(problem.nodes, problem.holds)
     )
 

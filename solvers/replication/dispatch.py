@@ -28,14 +28,21 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
 
 
 def answer(
-    problem: ReplicationProblem, request: SolveRequest, policy: Dispatcher, settings: Settings
+    problem: ReplicationProblem,
+    request: SolveRequest,
+    policy: Dispatcher,
+    settings: Settings,
 ) -> Outcome:
     """The answer of *policy*: a run with its record, or a plan of queues."""
     online = settings.mode == "dispatch"
     plan, ran = dispatch(
-        problem, policy, prefetch=settings.prefetch and online, eviction=settings.eviction,
-        options=settings, deadline=request.deadline,
-    )  # fmt: skip
+        problem,
+        policy,
+        prefetch=settings.prefetch and online,
+        eviction=settings.eviction,
+        options=settings,
+        deadline=request.deadline,
+    )
     if not online:
         plan = plan.model_copy(update={"dispatches": None})
     return Outcome(
@@ -115,7 +122,11 @@ def expected_end(view: DispatchView, k: int, i: int) -> float:
         if not view.holds(i, f):
             copied = view.copies(f) > 0
             network = view.network
-            rate = network.replica_bytes_per_second if copied else network.remote_bytes_per_second
+            rate = (
+                network.replica_bytes_per_second
+                if copied
+                else network.remote_bytes_per_second
+            )
             seconds += view.size(f) / rate
     return seconds + view.task(k).compute_seconds / view.nodes[i].speed
 

@@ -58,7 +58,12 @@ def build_plan(
     tasks = [task.id for task in problem.tasks]
     listed = list(moves)
     return ReplicationPlan(
-        assign={tasks[k]: nodes[i] for i, queue in enumerate(queues) for k in queue if k >= 0},
+        assign={
+            tasks[k]: nodes[i]
+            for i, queue in enumerate(queues)
+            for k in queue
+            if k >= 0
+        },
         order={
             nodes[i]: tuple(
                 tasks[k] if k >= 0 else CopyEntry(copy=files[-1 - k])  # type: ignore[call-arg]
@@ -67,10 +72,15 @@ def build_plan(
             for i, queue in enumerate(queues)
         },
         remote=tuple((files[f], nodes[i]) for f, source, i in listed if source < 0),
-        copies=tuple((files[f], nodes[source], nodes[i]) for f, source, i in listed if source >= 0),
+        copies=tuple(
+            (files[f], nodes[source], nodes[i])
+            for f, source, i in listed
+            if source >= 0
+        ),
         eviction=eviction,
         moves=moves_model,
-        rounds=tuple(Round(tasks=tuple(tasks[k] for k in part)) for part in rounds) or None,
+        rounds=tuple(Round(tasks=tuple(tasks[k] for k in part)) for part in rounds)
+        or None,
         barriers=bool(rounds),
         **options,
     )
@@ -125,7 +135,9 @@ def successors(problem: ReplicationProblem) -> list[list[int]]:
 def lacking(instance: StaticInstance, assign: Sequence[int]) -> list[tuple[int, int]]:
     """(file, node) of all that is read where it is not held, in order."""
     pairs = read_pairs(instance, assign)
-    return sorted((file, node) for file, node in pairs if file not in instance.held[node])
+    return sorted(
+        (file, node) for file, node in pairs if file not in instance.held[node]
+    )
 
 
 def tiny_batch() -> ReplicationProblem:
@@ -136,6 +148,8 @@ def tiny_batch() -> ReplicationProblem:
             "network": network,
             "nodes": [{"id": "n", "disk_bytes": 1}],
             "files": [{"id": "f", "bytes": 1}],
-            "tasks": [{"id": name, "compute_seconds": 1.0, "inputs": ["f"]} for name in "ab"],
+            "tasks": [
+                {"id": name, "compute_seconds": 1.0, "inputs": ["f"]} for name in "ab"
+            ],
         }
     )

@@ -60,12 +60,17 @@ def solve_ready_min_min(problem: ReplicationProblem, request: SolveRequest) -> A
     """MinMin over the tasks whose producers are planned (workflow rule 17); on a batch, ``minmin``."""
     settings = request.settings or ReadySettings()
     if settings.mode == "dispatch":
-        return dispatch.answer(problem, request, request.policy or dispatch.ready_min_min, settings)
+        return dispatch.answer(
+            problem, request, request.policy or dispatch.ready_min_min, settings
+        )
     if not problem.is_workflow:
         return minmin.solve(
-            problem, replace(request, settings=minmin.Settings(eviction=settings.eviction))
+            problem,
+            replace(request, settings=minmin.Settings(eviction=settings.eviction)),
         )
-    short = minmin.planning_seconds(problem) > request.deadline.remaining() + SLACK_SECONDS
+    short = (
+        minmin.planning_seconds(problem) > request.deadline.remaining() + SLACK_SECONDS
+    )
     if not short:
         try:
             return _planned(problem, request, MIN_MIN, settings)
@@ -114,9 +119,13 @@ def _planned(
 
 PLANNERS: dict[str, Planner] = {
     "b-level": solve_b_level,
-    "locality": partial(dispatch.answer, policy=dispatch.locality, settings=dispatch.Settings()),
+    "locality": partial(
+        dispatch.answer, policy=dispatch.locality, settings=dispatch.Settings()
+    ),
     "heft": solve_heft,
     "ready-min-min": solve_ready_min_min,
-    "fifo": partial(dispatch.answer, policy=dispatch.fifo, settings=dispatch.Settings()),
+    "fifo": partial(
+        dispatch.answer, policy=dispatch.fifo, settings=dispatch.Settings()
+    ),
 }
 """In the order in which they are tried: the quickest, the best on small disks, the rest."""

@@ -17,8 +17,20 @@ from ioopt.problems.base import Json, Record, collector_paused
 from ioopt.problems.work_directory import Fault, WorkDirectoryPlan, WorkDirectoryProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
-from ioopt.sim.work_directory.dispatch import Dispatcher, Policy, Rank, Starts, named, run
-from ioopt.sim.work_directory.order import Walk, least_order, reference_order, sequential_peak
+from ioopt.sim.work_directory.dispatch import (
+    Dispatcher,
+    Policy,
+    Rank,
+    Starts,
+    named,
+    run,
+)
+from ioopt.sim.work_directory.order import (
+    Walk,
+    least_order,
+    reference_order,
+    sequential_peak,
+)
 
 POLICIES: tuple[Policy, ...] = ("submission", "depth-first")
 Answer = Outcome[WorkDirectoryPlan]
@@ -129,7 +141,9 @@ class Question:
 
     def no_order(self) -> Fault:
         """That the reference order needs more than the quota."""
-        return Fault("no order found", least=self.found, over=self.found - (self.quota or 0))
+        return Fault(
+            "no order found", least=self.found, over=self.found - (self.quota or 0)
+        )
 
     @cached_property
     def bound(self) -> Fraction:
@@ -150,7 +164,10 @@ class Question:
 
     def plan(self, starts: Starts) -> WorkDirectoryPlan:
         """The plan of a run."""
-        plan, own = named(self.problem, self.problem.ticks, starts), self.problem.quota_bytes
+        plan, own = (
+            named(self.problem, self.problem.ticks, starts),
+            self.problem.quota_bytes,
+        )
         ignores = self.peak and own is not None and (self.quota or 0) > own
         return plan.model_copy(update={"ignore_quota": True}) if ignores else plan
 
@@ -170,7 +187,9 @@ class Runs:
         self.ticks, tasks = self.problem.ticks, self.problem.tasks
         self.length = self.ticks.all_of(task.compute_seconds for task in tasks)
         self.releases = self.ticks.all_of(task.release_seconds for task in tasks)
-        self.rest = list(self.length)  # from the start of a task to the last end after it, at least
+        self.rest = list(
+            self.length
+        )  # from the start of a task to the last end after it, at least
         for k in reversed(self.problem.topological):
             after = (self.rest[j] for j in self.problem.successors[k])
             self.rest[k] += max(after, default=0)
@@ -194,9 +213,13 @@ class Runs:
         if delays is not None:
             rows = zip(releases, self.problem.samples, strict=True)
             releases = [at if s < 0 else max(at, delays[s]) for at, s in rows]
-        dispatcher = Dispatcher(self.problem, rank, question.quota, safe, in_flight, question.walk)
+        dispatcher = Dispatcher(
+            self.problem, rank, question.quota, safe, in_flight, question.walk
+        )
         due = None if until is None else [until - rest for rest in self.rest]
-        return run(dispatcher, self.ticks, self.length, releases, due=due, deadline=deadline)
+        return run(
+            dispatcher, self.ticks, self.length, releases, due=due, deadline=deadline
+        )
 
     def makespan(self, starts: Starts) -> int:
         """The last end, in ticks."""
@@ -216,7 +239,8 @@ class Runs:
 
 def _policy(name: Policy) -> Callable[[WorkDirectoryProblem, SolveRequest], Answer]:
     def solve(
-        problem: WorkDirectoryProblem, request: SolveRequest[Settings, WorkDirectoryPlan]
+        problem: WorkDirectoryProblem,
+        request: SolveRequest[Settings, WorkDirectoryPlan],
     ) -> Answer:
         """Run the policy once."""
         question, told = Question.asked(problem, request), request.settings
@@ -224,7 +248,9 @@ def _policy(name: Policy) -> Callable[[WorkDirectoryProblem, SolveRequest], Answ
             return refused
         deadline = first_answer(problem, request.deadline)
         try:
-            starts = Runs(question).run(name, told.safe, told.in_flight, deadline=deadline)
+            starts = Runs(question).run(
+                name, told.safe, told.in_flight, deadline=deadline
+            )
         except Fault as fault:
             return Outcome(None, notes=(str(fault),))
         return question.answer(starts)

@@ -82,7 +82,9 @@ def _least_peak(question: Question, request: Asked) -> tuple[list[int], int]:
     limits = BackendLimits.of(request, request.deadline.remaining() / 2)
     answer = solve_cpsat(model, limits, parameters=PARAMETERS)
     if answer.found:
-        made = in_order([int(answer.values[k]) for k in range(len(order))], problem.topological)
+        made = in_order(
+            [int(answer.values[k]) for k in range(len(order))], problem.topological
+        )
         order = min(order, made, key=lambda row: sequential_peak(problem, row))
     if answer.bound is not None:
         bound = max(bound, round(answer.bound) * sizes.unit)
@@ -154,10 +156,15 @@ def _better(search: Search, proof: Proof) -> Answer:
         return replace(found, bound=proof.seconds) if found.plan else found
     plans = [*proof.plans, *([found.plan] if found.plan else [])]
     if not plans:
-        return Outcome(None, infeasible=True, notes=("no plan keeps the quota: CP-SAT's proof",))
+        return Outcome(
+            None, infeasible=True, notes=("no plan keeps the quota: CP-SAT's proof",)
+        )
     problem = search.question.problem
     length = {task.id: exact(task.compute_seconds) for task in problem.tasks}
-    best = min(plans, key=lambda plan: max(exact(at) + length[name] for at, name in plan.starts))
+    best = min(
+        plans,
+        key=lambda plan: max(exact(at) + length[name] for at, name in plan.starts),
+    )
     return Outcome(best, proof.seconds, proof.stop)
 
 
@@ -166,7 +173,10 @@ def _hint(search: Search, scale: Scale) -> dict[int, int]:
     if search.best is None:
         return {}
     per_tick = scale.per_second / search.runs.ticks.per_second
-    return {k: int(at * per_tick) for at, k in sorted(search.best.starts, key=lambda row: row[1])}
+    return {
+        k: int(at * per_tick)
+        for at, k in sorted(search.best.starts, key=lambda row: row[1])
+    }
 
 
 def _carried_out(

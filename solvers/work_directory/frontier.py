@@ -53,11 +53,15 @@ def frontier(
         if known and start is not None:
             no_worse(row, carried_out(asked, start).metrics)
         if row["makespan_seconds"] is None or not request.deadline.expired():
-            told = replace(request, deadline=part, start=start, incumbents=Incumbents(part))
+            told = replace(
+                request, deadline=part, start=start, incumbents=Incumbents(part)
+            )
             found = search(question, told, evaluations)
             if found.infeasible:
                 row["status"] = str(Status.INFEASIBLE)
-            elif found.plan is not None and no_worse(row, carried_out(asked, found.plan).metrics):
+            elif found.plan is not None and no_worse(
+                row, carried_out(asked, found.plan).metrics
+            ):
                 start, known = found.plan, True
     for row, larger in reversed([*pairwise(rows)]):
         row["bound"] = max(row["bound"], larger["bound"])

@@ -82,10 +82,14 @@ class Search:
         self.rng = random.Random(request.options.seed)
         self.evaluated = 0
         self.first = [self.runs]
-        if not question.peak and (question.no_order_known or not self.deadline.expired()):
+        if not question.peak and (
+            question.no_order_known or not self.deadline.expired()
+        ):
             order = least_order(question.problem, self.deadline)
             if sequential_peak(question.problem, order) < question.found:
-                other = Question.of(question.problem, order=order, deadline=self.deadline)
+                other = Question.of(
+                    question.problem, order=order, deadline=self.deadline
+                )
                 self.runs = Runs(other)
                 self.first.append(self.runs)
         self.groups: list[list[int]] = [
@@ -162,7 +166,10 @@ class Search:
         size = min(rng.randint(1, count), rng.randint(1, count))
         cap = rng.randint(1, 2 * count)
         step = rng.uniform(0, LONGEST) / count
-        delays = [part_of(self.bound * (number // size * size), step) for number in range(count)]
+        delays = [
+            part_of(self.bound * (number // size * size), step)
+            for number in range(count)
+        ]
         self.attempt(rng.choice(self.ranks), delays, cap if cap < count else None)
 
     @cached_property

@@ -29,7 +29,10 @@ def test_a_sweep_names_what_is_there(name, tmp_path) -> None:
 @pytest.mark.parametrize("group", speed.GROUPS)
 def test_a_row_of_speeds_is_a_command_or_a_statement(group) -> None:
     for row in speed.ROWS[group]:
-        assert {"work", "command"} & row.keys() and not {"work", "command"} <= row.keys()
+        assert {"work", "command"} & row.keys() and not {
+            "work",
+            "command",
+        } <= row.keys()
         for one in speed.each(row, True):
             assert row["what"].format(**one["over"])
             compile(row.get("setup", ""), row["what"], "exec")
@@ -39,12 +42,16 @@ def test_a_row_of_speeds_is_a_command_or_a_statement(group) -> None:
 def test_short_sweeps_are_valid_and_of_first_values(tmp_path) -> None:
     given = {
         "time_limit": 60,
-        "instances": [{"generate": "replication", "set": {"tasks": [6, 8]}, "seeds": [3, 4, 5]}],
+        "instances": [
+            {"generate": "replication", "set": {"tasks": [6, 8]}, "seeds": [3, 4, 5]}
+        ],
         "solvers": [{"name": "minmin"}, {"name": "two-stage", "set": {"room": "mean"}}],
     }
     short = sweeps.shortened(given)
     path = tmp_path / "short.toml"
-    path.write_text("".join(f"{key} = {sweeps.toml(value)}\n" for key, value in short.items()))
+    path.write_text(
+        "".join(f"{key} = {sweeps.toml(value)}\n" for key, value in short.items())
+    )
     config = read_config(str(path))
     assert (config.time_limit, config.instances[0].seeds) == (2.0, (3, 4))
     assert config.instances[0].settings == {"tasks": 6}
@@ -71,7 +78,11 @@ def test_the_table_of_a_sweep(tmp_path) -> None:
     assert set(found) == {f"{tree}: {name}" for tree in stores for name in SHOWN}
     exact, greedy = found["now: ip"], found["before: minmin"]
     value = float(exact[3])
-    assert exact[:3] == ["cycle3", "now: ip", "1"] and exact[5] == "1" and exact[7] == "1.0000"
+    assert (
+        exact[:3] == ["cycle3", "now: ip", "1"]
+        and exact[5] == "1"
+        and exact[7] == "1.0000"
+    )
     assert exact[-1] == f"{value / 50:.4f}"
     assert float(greedy[7]) == pytest.approx(float(greedy[3]) / value, abs=1e-4)
 

@@ -44,7 +44,9 @@ def test_lists_expand_and_keys_are_stable(tmp_path):
     again = build_grid(read_config(str(config)), str(tmp_path))
     # cycle3 and 2 task counts x 3 seeds = 7 instances; 2 solvers; 2 repeats
     assert len(first.points) == 7 * 2 * 2
-    assert [point.key for point in first.points] == [point.key for point in again.points]
+    assert [point.key for point in first.points] == [
+        point.key for point in again.points
+    ]
     assert len({point.key for point in first.points}) == len(first.points)
 
 
@@ -53,9 +55,13 @@ def test_the_key_follows_content_not_the_file_name(tmp_path):
     keys = []
     for name in ("a.json", "b.json"):
         (tmp_path / name).write_text(text)
-        grid = grid_of(tmp_path, MINIMAL.replace('bundled = "cycle3"', f'path = "{name}"'))
+        grid = grid_of(
+            tmp_path, MINIMAL.replace('bundled = "cycle3"', f'path = "{name}"')
+        )
         keys.append([point.key for point in grid.points])
-    assert keys[0] == keys[1] == [point.key for point in grid_of(tmp_path, MINIMAL).points]
+    assert (
+        keys[0] == keys[1] == [point.key for point in grid_of(tmp_path, MINIMAL).points]
+    )
 
 
 @pytest.mark.parametrize(
@@ -68,7 +74,11 @@ def test_the_key_follows_content_not_the_file_name(tmp_path):
         (MINIMAL.replace("cycle3", "cycel3"), UsageError, "did you mean 'cycle3'"),
         (MINIMAL.replace("minmin", "minmim"), UsageError, "did you mean 'minmin'"),
         (GENERATED.format("image-99", "tasks"), UsageError, "no preset 'image-99'"),
-        (GENERATED.format("image-85", "taskz"), UsageError, "image-85 has no setting 'taskz'"),
+        (
+            GENERATED.format("image-85", "taskz"),
+            UsageError,
+            "image-85 has no setting 'taskz'",
+        ),
         (MINIMAL + "set = {x = 1}\n", UsageError, "minmin has no setting 'x'"),
         (
             MINIMAL.replace("[[solvers]]", 'path = "*.json"\n[[solvers]]'),
@@ -91,7 +101,10 @@ def test_rows_are_replaced_not_doubled(tmp_path):
         assert store.done(retry_failed=True) == {"b"}
         store.put(row("a"))
     with StoreReader(path) as reader:
-        assert list(rows_in(reader, ("key", "status"))) == [("a", "feasible"), ("b", "feasible")]
+        assert list(rows_in(reader, ("key", "status"))) == [
+            ("a", "feasible"),
+            ("b", "feasible"),
+        ]
         with pytest.raises(sqlite3.OperationalError, match="readonly"):
             reader.connection.execute("DELETE FROM runs")
 
@@ -113,7 +126,10 @@ IDENTITY = f"PRAGMA application_id={stores.APPLICATION_ID}"
 def first_store(tmp_path):
     """A store of the first version, from before whole results, with one row."""
     old = row("kept")
-    values = [json.dumps(old[c]) if c in stores.JSON_COLUMNS else old[c] for c in stores.COLUMNS]
+    values = [
+        json.dumps(old[c]) if c in stores.JSON_COLUMNS else old[c]
+        for c in stores.COLUMNS
+    ]
     insert = f"INSERT INTO runs VALUES ({','.join('?' * len(values))})"
     first = (stores.MIGRATIONS[0], IDENTITY, "PRAGMA user_version=1")
     return executed(tmp_path / "old.sqlite", *first, insert, values=values)
@@ -178,7 +194,9 @@ def test_other_files_are_refused_and_left_alone(tmp_path, make, message, opener)
     assert path.read_bytes() == before
 
 
-def test_damage_in_the_middle_of_a_store_is_one_line_and_it_is_left_alone(tmp_path, capsys):
+def test_damage_in_the_middle_of_a_store_is_one_line_and_it_is_left_alone(
+    tmp_path, capsys
+):
     """The head of the file is whole, so that only reading its rows finds the damage."""
     path = tmp_path / "runs.sqlite"
     with Store(str(path)) as store:
@@ -202,8 +220,12 @@ def test_damage_in_the_middle_of_a_store_is_one_line_and_it_is_left_alone(tmp_pa
     assert not (tmp_path / "x.html").exists() and not (tmp_path / "x.csv").exists()
 
 
-@pytest.mark.parametrize("name", ["h#x.sqlite", "h?mode=rwc.sqlite", "h%23x.sqlite", "h x.sqlite"])
-def test_a_store_of_any_name_is_read_and_no_other_file_is_made(tmp_path, name, monkeypatch):
+@pytest.mark.parametrize(
+    "name", ["h#x.sqlite", "h?mode=rwc.sqlite", "h%23x.sqlite", "h x.sqlite"]
+)
+def test_a_store_of_any_name_is_read_and_no_other_file_is_made(
+    tmp_path, name, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     with Store(name) as store:
         store.put(row("a"))
@@ -221,12 +243,17 @@ def test_a_second_sweep_says_who_has_the_store_and_stops(tmp_path, capsys):
         for words in ((str(path),), (str(path), "--resume"), (str(link), "--resume")):
             assert main(["sweep", str(tmp_path / "g.toml"), "--store", *words]) == 2
             error = capsys.readouterr().err
-            assert f"a sweep (process {os.getpid()} on " in error and error.count("\n") == 1
+            assert (
+                f"a sweep (process {os.getpid()} on " in error
+                and error.count("\n") == 1
+            )
         with StoreReader(str(path)) as reader:
             assert len(rows_in(reader)) == 1
     assert sorted(found.name for found in tmp_path.iterdir()) == [
-        "g.toml", "link.sqlite", "runs.sqlite"
-    ]  # fmt: skip
+        "g.toml",
+        "link.sqlite",
+        "runs.sqlite",
+    ]
     with Store(str(path)) as again:
         assert again.done() == {"a"}
     with pytest.raises(UsageError, match="exists already"):
@@ -258,13 +285,17 @@ def unprivileged_in(folder: Path):
 
 @pytest.mark.parametrize("left", ["plain", "wal", "killed"])
 def test_a_store_in_a_folder_that_cannot_be_written_to(left):
-    with tempfile.TemporaryDirectory() as name:  # that of pytest is closed to other users
+    with (
+        tempfile.TemporaryDirectory() as name
+    ):  # that of pytest is closed to other users
         folder = Path(name)
         path = str(folder / "runs.sqlite")
         with Store(path) as store:
             store.put(row("a"))
             wal = (folder / "runs.sqlite-wal").read_bytes()
-        if left != "plain":  # as an earlier version left a store, and as a killed sweep does
+        if (
+            left != "plain"
+        ):  # as an earlier version left a store, and as a killed sweep does
             executed(path, "PRAGMA journal_mode=WAL")
         if left == "killed":
             (folder / "runs.sqlite-wal").write_bytes(wal)
@@ -287,12 +318,16 @@ def test_what_is_no_file_is_no_store(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["pipe"]
 
 
-def test_a_store_that_is_removed_while_it_is_written_says_that_its_rows_are_lost(tmp_path):
+def test_a_store_that_is_removed_while_it_is_written_says_that_its_rows_are_lost(
+    tmp_path,
+):
     path = tmp_path / "runs.sqlite"
     with Store(str(path)) as store:
         store.put(row("a"))
         path.unlink()
-        with pytest.raises(UsageError, match="was removed or replaced while it was written"):
+        with pytest.raises(
+            UsageError, match="was removed or replaced while it was written"
+        ):
             store.put(row("b"))
 
 

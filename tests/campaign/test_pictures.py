@@ -46,7 +46,9 @@ def runs(tmp_path_factory):
         for point in grid.points:
             store.put(perform(point, grid.sources[point.source]))
     with StoreReader(path) as reader:
-        rows = list(rows_in(reader, ("key", "kind", "solver", "settings", "status", "error")))
+        rows = list(
+            rows_in(reader, ("key", "kind", "solver", "settings", "status", "error"))
+        )
     assert len(rows) == 4 * 2 + 2 + 1
     assert all(row[4] in ("feasible", "optimal") for row in rows), rows
     return path
@@ -60,7 +62,9 @@ PICTURES = [
 
 @pytest.mark.parametrize("ending", first(1, [".svg", ".png", ".html"]))
 @pytest.mark.parametrize(("options", "words"), PICTURES)
-def test_each_picture_of_a_store_alone(runs, tmp_path, monkeypatch, options, words, ending):
+def test_each_picture_of_a_store_alone(
+    runs, tmp_path, monkeypatch, options, words, ending
+):
     import matplotlib
 
     monkeypatch.setitem(matplotlib.rcParams, "svg.fonttype", "none")

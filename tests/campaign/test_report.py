@@ -27,15 +27,26 @@ def stored(folder, rows):
     made = []
     for k, (solver, instance, makespan, status) in enumerate(rows):
         metrics = {"makespan_seconds": makespan} if makespan is not None else {}
-        made.append(row(f"k{k:03}", solver=solver, digest=instance, metrics=metrics, status=status))
+        made.append(
+            row(
+                f"k{k:03}",
+                solver=solver,
+                digest=instance,
+                metrics=metrics,
+                status=status,
+            )
+        )
     return put(folder, *made)
 
 
 ROWS = [
-    ("exact", "i", 10.0, "optimal"), ("greedy", "i", 20.0, "feasible"),
-    ("exact", "j", 30.0, "feasible"), ("greedy", "j", 15.0, "feasible"),
-    ("exact", "k", None, "failed"), ("greedy", "k", 7.0, "feasible"),
-]  # fmt: skip
+    ("exact", "i", 10.0, "optimal"),
+    ("greedy", "i", 20.0, "feasible"),
+    ("exact", "j", 30.0, "feasible"),
+    ("greedy", "j", 15.0, "feasible"),
+    ("exact", "k", None, "failed"),
+    ("greedy", "k", 7.0, "feasible"),
+]
 
 
 def test_ratios_and_wins_by_hand(tmp_path):
@@ -57,19 +68,36 @@ def test_what_breaks_a_rule_has_no_ratio_and_no_win(tmp_path):
     ln(2) sqrt(.3 / 5) = .169786, times 2.776445 of Student's t .471401: .824 to 2.114.
     """
     rows = [("a", name, 2.0, "feasible") for name in "ijklm"]
-    rows += [("b", name, at, "feasible") for name, at in zip("ijklm", (1.0, 1.0, 2.0, 4.0, 4.0))]
+    rows += [
+        ("b", name, at, "feasible")
+        for name, at in zip("ijklm", (1.0, 1.0, 2.0, 4.0, 4.0))
+    ]
     path = stored(tmp_path, rows)
     with Store(path) as store:
         for k, name in enumerate("ijklm"):
-            store.put(row(f"c{k}", solver="cheat", digest=name, status="error", violations=3,
-                          metrics={"makespan_seconds": 0.5}))  # fmt: skip
+            store.put(
+                row(
+                    f"c{k}",
+                    solver="cheat",
+                    digest=name,
+                    status="error",
+                    violations=3,
+                    metrics={"makespan_seconds": 0.5},
+                )
+            )
     frame = frames.read_frame([path])
     table = frames.summary(frame).set_index("variant")
     assert table["wins"].to_dict() == {"a": 3, "b": 3, "cheat": 0}
     assert table.loc["cheat", "failed"] == 5
-    assert frame.loc[frame["solver"] == "cheat", ["value", "ratio", "gap"]].isna().all(axis=None)
+    assert (
+        frame.loc[frame["solver"] == "cheat", ["value", "ratio", "gap"]]
+        .isna()
+        .all(axis=None)
+    )
     ends = [table.loc["a", name] for name in ("mean_ratio", "low", "high")]
-    assert ends == pytest.approx([1.319508, 1.319508 / 1.602237, 1.319508 * 1.602237], rel=1e-5)
+    assert ends == pytest.approx(
+        [1.319508, 1.319508 / 1.602237, 1.319508 * 1.602237], rel=1e-5
+    )
     # With four instances there is no interval.
     few = frames.summary(frame[frame["digest"] != "m"]).set_index("variant")
     assert few.loc["a", ["low", "high"]].isna().all() and few.loc["a", "mean_ratio"] > 1
@@ -81,24 +109,45 @@ def test_gaps_are_of_one_measure_and_every_standing_is_counted(tmp_path):
     limit = {"lower_bound_seconds": 6.0}
     path = put(
         tmp_path,
-        row("a", solver="ip", status="optimal", objective=7.0, bound=7.0, gap=0.0,
-            objective_name="additive_seconds", metrics={"makespan_seconds": 12.0, **limit}),
-        row("b", solver="minmin", objective=8.0, bound=2.0, gap=0.75, stop="fallback",
-            objective_name="additive_seconds", metrics={"makespan_seconds": 10.0, **limit}),
-        row("c", solver="w", status="does not apply"), row("d", solver="x", status="unknown"),
+        row(
+            "a",
+            solver="ip",
+            status="optimal",
+            objective=7.0,
+            bound=7.0,
+            gap=0.0,
+            objective_name="additive_seconds",
+            metrics={"makespan_seconds": 12.0, **limit},
+        ),
+        row(
+            "b",
+            solver="minmin",
+            objective=8.0,
+            bound=2.0,
+            gap=0.75,
+            stop="fallback",
+            objective_name="additive_seconds",
+            metrics={"makespan_seconds": 10.0, **limit},
+        ),
+        row("c", solver="w", status="does not apply"),
+        row("d", solver="x", status="unknown"),
         row("e", solver="y", status="failed"),
-    )  # fmt: skip
+    )
     frame = frames.read_frame([path]).set_index("solver")
     assert frame.loc["ip", "standing"] == "feasible"
     assert frame["gap"].dropna().to_dict() == pytest.approx({"ip": 0.5, "minmin": 0.4})
     table = frames.summary(frame.reset_index()).set_index("variant")
     assert table.loc["ip", "proven"] == 0 and table.loc["minmin", "fell back"] == 1
-    assert [table.loc[name, what] for name, what in
-            (("w", "does not apply"), ("x", "no answer"), ("y", "failed"))] == [1, 1, 1]  # fmt: skip
+    assert [
+        table.loc[name, what]
+        for name, what in (("w", "does not apply"), ("x", "no answer"), ("y", "failed"))
+    ] == [1, 1, 1]
     other = frames.read_frame([path], "additive_seconds").set_index("solver")
     assert other.loc["ip", "standing"] == "optimal"
     # ip's proof holds for every plan, so that minmin is within 1/8 of it
-    assert other["gap"].dropna().to_dict() == pytest.approx({"ip": 0.0, "minmin": 1 / 8})
+    assert other["gap"].dropna().to_dict() == pytest.approx(
+        {"ip": 0.0, "minmin": 1 / 8}
+    )
     assert "by additive_seconds" in report_html([path], measure="additive_seconds")
     with pytest.raises(UsageError, match="did you mean"):
         frames.read_frame([path], "makespan")
@@ -133,7 +182,9 @@ def test_the_page_says_where_io_is_synthetic(tmp_path):
         "notes": ["I/O is synthetic: mean 0.1 of the run time"],
     }
     own = row("b", instance="own", digest="2", metrics={"makespan_seconds": 1.0})
-    path = put(tmp_path, row("a", instance="kth.swf", digest="1", **made), own, name="made")
+    path = put(
+        tmp_path, row("a", instance="kth.swf", digest="1", **made), own, name="made"
+    )
     page = report_html([path])
     assert "<p>I/O is synthetic in kth.swf: these figures depend on it" in page
     assert list(frames.read_frame([path])["synthetic_io"]) == [1, 0]
@@ -150,12 +201,26 @@ def test_the_report_opens_in_a_browser(tmp_path):
     page = tmp_path / "report.html"
     page.write_text(report_html([str(store)]))
     run = subprocess.run(
-        [browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
-         "--no-first-run", "--disable-background-networking", "--disable-component-update",
-         "--disable-sync", "--host-resolver-rules=MAP * ~NOTFOUND", "--enable-logging=stderr",
-         f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", page.as_uri()],
-        capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
+        [
+            browser,
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-quic",
+            "--no-first-run",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+            "--host-resolver-rules=MAP * ~NOTFOUND",
+            "--enable-logging=stderr",
+            f"--user-data-dir={tmp_path / 'profile'}",
+            "--dump-dom",
+            page.as_uri(),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     assert run.returncode == 0
     assert run.stdout.count("<table") >= 3 and run.stdout.count("<svg") >= 1
     assert "CONSOLE" not in run.stderr, run.stderr[-2000:]

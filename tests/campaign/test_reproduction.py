@@ -26,7 +26,15 @@ from papers.claims import (
 from ioopt.campaign.store import Store
 
 CLAIMS = [
-    Claim("a < b", "Fig. 1", "a is less", "0.9 ± 0.05", HOLDS, [("ours", TIE, "1.00")], "< 1"),
+    Claim(
+        "a < b",
+        "Fig. 1",
+        "a is less",
+        "0.9 ± 0.05",
+        HOLDS,
+        [("ours", TIE, "1.00")],
+        "< 1",
+    ),
     Claim("c|d", "Fig. 2", "equal", "c 3, d 4", NOT),
     Claim("e", "Fig. 3", "no figure", "5", NOT_RUN),
     Claim("f", "", "", "6", HOLDS, own=True),
@@ -36,10 +44,15 @@ CLAIMS = [
 def concluded(claims, seconds=1.5):
     picture = {"caption": "A picture", "svg": "<svg></svg>"}
     return {
-        "claims": claims, "pictures": {"one": picture}, "sizes": "3 seeds", "num_values": 7,
-        "seconds": seconds, "versions": {"ioopt": "1", "pulp": "not installed"}, "notes": [],
+        "claims": claims,
+        "pictures": {"one": picture},
+        "sizes": "3 seeds",
+        "num_values": 7,
+        "seconds": seconds,
+        "versions": {"ioopt": "1", "pulp": "not installed"},
+        "notes": [],
         "readings": ["as printed", "ours"],
-    }  # fmt: skip
+    }
 
 
 def test_verdicts_follow_the_printed_rules():
@@ -55,11 +68,19 @@ def test_verdicts_follow_the_printed_rules():
 
 
 def test_a_row_is_judged_by_the_first_reading_and_names_the_others():
-    row = {"claim": "below {x}", "where": "Fig. 1", "paper": "less", "how": "less", "than": 2}
+    row = {
+        "claim": "below {x}",
+        "where": "Fig. 1",
+        "paper": "less",
+        "how": "less",
+        "than": 2,
+    }
     how = {"less": lambda value, than: (str(value), verdict(value < than))}
     (one,) = computed([row], how, {"printed": (3,), "ours": (1,), "theirs": (4,)}, x=7)
     assert one[:6] == ("below 7", "Fig. 1", "less", "3", NOT, [("ours", HOLDS, "1")])
-    (one,) = computed([row | {"readings": ["ours"]}], how, {"printed": (3,), "ours": (1,)}, x=7)
+    (one,) = computed(
+        [row | {"readings": ["ours"]}], how, {"printed": (3,), "ours": (1,)}, x=7
+    )
     assert one[3:6] == ("1 (under: ours)", HOLDS, [])
 
 
@@ -72,16 +93,28 @@ def test_pages_count_the_verdicts_and_prefer_full_runs(tmp_path):
     page = tmp_path / "docs" / "page.md"
     reproduction_page.write_page(page, found)
     text = page.read_text()
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()]
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in text.splitlines()
+    ]
     # lee: one holds, one not; zhou: the full run's three, without ours; sums of claims, runs, seconds
     lee_title, zhou_title = (reproduction_page.TITLES[name] for name in ("lee", "zhou"))
     assert [lee_title, "quick", "2", "1", "0", "0", "1", "0", "7", "4"] in rows
     assert [zhou_title, "full", "3", "1", "0", "0", "1", "1", "7", "2"] in rows
     assert ["all", "", "5", "2", "0", "0", "2", "1", "14", "6"] in rows
     assert "ioopt's own claims: 1 holds" in text
-    headline = ["[Lee et al.](page/lee.md)", "a < b", "Fig. 1", "< 1", "0.9 ± 0.05", HOLDS]
+    headline = [
+        "[Lee et al.](page/lee.md)",
+        "a < b",
+        "Fig. 1",
+        "< 1",
+        "0.9 ± 0.05",
+        HOLDS,
+    ]
     assert [*headline, "tie: ours"] in rows
-    lee, zhou = ((page.parent / "page" / f"{name}.md").read_text() for name in ("lee", "zhou"))
+    lee, zhou = (
+        (page.parent / "page" / f"{name}.md").read_text() for name in ("lee", "zhou")
+    )
     assert "c\\|d" in lee and "tie: ours (1.00)" in lee
     assert "the full ones have not been run" in lee and "have not been run" not in zhou
     assert "reproduce.py lee --quick`" in lee and "reproduce.py zhou`" in zhou
@@ -93,8 +126,16 @@ def test_pages_count_the_verdicts_and_prefer_full_runs(tmp_path):
 @pytest.mark.slow
 def test_a_killed_reproduction_goes_on_where_it_was(tmp_path):
     store, page = tmp_path / "runs.sqlite", tmp_path / "page.md"
-    command = [sys.executable, str(ROOT / "scripts" / "reproduce.py"), "zhou", "--quick",
-               "--store", str(store), "--output", str(page)]  # fmt: skip
+    command = [
+        sys.executable,
+        str(ROOT / "scripts" / "reproduce.py"),
+        "zhou",
+        "--quick",
+        "--store",
+        str(store),
+        "--output",
+        str(page),
+    ]
     process = subprocess.Popen(
         command, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
@@ -107,11 +148,17 @@ def test_a_killed_reproduction_goes_on_where_it_was(tmp_path):
     assert before >= 30 and not page.exists()
     again = subprocess.run(command, env=environment(), capture_output=True, text=True)
     assert again.returncode == 0, again.stderr
-    said = re.search(r"zhou: (\d+) claims from (\d+) runs \((\d+) of them run now\)", again.stdout)
+    said = re.search(
+        r"zhou: (\d+) claims from (\d+) runs \((\d+) of them run now\)", again.stdout
+    )
     assert said is not None, again.stdout
     claims, runs, now = map(int, said.groups())
     assert runs > before and now == runs - before
     assert rows_so_far(store) == runs
     text = (tmp_path / "page" / "zhou.md").read_text()
-    told = [line.strip("|").split("|")[-2].strip() for line in text.splitlines() if "|" in line]
+    told = [
+        line.strip("|").split("|")[-2].strip()
+        for line in text.splitlines()
+        if "|" in line
+    ]
     assert sum(word in VERDICTS for word in told) == claims

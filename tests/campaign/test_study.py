@@ -20,7 +20,10 @@ def experiments(name, seeds, limit=None):
     """Seed 3 alone has the hard limit: how slowly a worker starts ends no other."""
     return [
         Experiment(
-            "x", f"campaign_experiments:{name}", {"seed": seed}, limit if seed == 3 else None
+            "x",
+            f"campaign_experiments:{name}",
+            {"seed": seed},
+            limit if seed == 3 else None,
         )
         for seed in range(seeds)
     ]
@@ -62,12 +65,16 @@ def test_numerical_libraries_of_workers_use_one_thread(monkeypatch):
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
     with Pool(1) as pool:
         ((_, row),) = pool.answers([Experiment("x", "os:environ.copy", {})], {})
-    found = {name: row["metrics"].get(f"{name}_NUM_THREADS") for name in ("OMP", "OPENBLAS")}
+    found = {
+        name: row["metrics"].get(f"{name}_NUM_THREADS") for name in ("OMP", "OPENBLAS")
+    }
     assert found == {"OMP": "3", "OPENBLAS": "1"}
     assert "OPENBLAS_NUM_THREADS" not in os.environ
 
 
-@pytest.mark.skipif(not os.path.exists("/proc/net/tcp"), reason="reads the tables of Linux")
+@pytest.mark.skipif(
+    not os.path.exists("/proc/net/tcp"), reason="reads the tables of Linux"
+)
 def test_no_process_of_a_sweep_listens():
     with Pool(1) as pool:
         ((_, row),) = pool.answers(experiments("square", 1), {})
@@ -122,7 +129,9 @@ def test_a_value_is_computed_once_and_found_again(tmp_path, without_workers):
         found = study.values("campaign_experiments:square", [*SEEDS, {"seed": 2}])
         assert [row["value"] for row in found] == [0, 1, 4, 9, 16, 25, 4]
         assert study.num_run == study.num_values == 6
-        scaled = study.values("campaign_experiments:square", [{"seed": 2, "scale": 10.0}])
+        scaled = study.values(
+            "campaign_experiments:square", [{"seed": 2, "scale": 10.0}]
+        )
         assert scaled == [{"value": 40.0}] and study.num_run == 7
     with open_campaign(path, 1) as campaign:
         study = campaign.study("squares")
@@ -130,7 +139,9 @@ def test_a_value_is_computed_once_and_found_again(tmp_path, without_workers):
         assert [row["value"] for row in again] == [25, 16, 9, 4, 1, 0]
         assert study.num_run == 0 and study.num_values == 6 and study.seconds > 0
     with StoreReader(path) as reader:
-        rows = list(rows_in(reader, ("family", "kind", "instance", "solver", "seed", "status")))
+        rows = list(
+            rows_in(reader, ("family", "kind", "instance", "solver", "seed", "status"))
+        )
     assert sorted(row[4] for row in rows) == [0, 1, 2, 2, 3, 4, 5]
     assert {(*row[:4], row[5]) for row in rows} == {
         ("experiment", "experiment", "squares", "campaign_experiments.square", "done")
@@ -144,11 +155,16 @@ def test_a_value_is_computed_once_and_found_again(tmp_path, without_workers):
     [
         ("refuse", "ValueError: three is too many"),
         ("stop", "SystemExit: three is refused"),
-        ("listed", "TypeError: campaign_experiments:listed returned list, not a mapping"),
+        (
+            "listed",
+            "TypeError: campaign_experiments:listed returned list, not a mapping",
+        ),
         ("opaque", "TypeError: Object of type object is not JSON serializable"),
     ],
 )
-def test_a_failed_value_says_why_and_is_tried_again(tmp_path, without_workers, function, reason):
+def test_a_failed_value_says_why_and_is_tried_again(
+    tmp_path, without_workers, function, reason
+):
     path, target = str(tmp_path / "runs.sqlite"), f"campaign_experiments:{function}"
     for _ in range(2):
         with open_campaign(path, 1) as campaign:

@@ -46,7 +46,11 @@ def worker_processes(client_pid):
         frontier = [int(row[0]) for row in rows if row[1] in parents]
         found += [pid for pid in frontier if pid not in found]
     names = {int(row[0]): row[2] for row in rows}
-    return [pid for pid in found if "resource_tracker" not in names.get(pid, "") and pid in names]
+    return [
+        pid
+        for pid in found
+        if "resource_tracker" not in names.get(pid, "") and pid in names
+    ]
 
 
 @pytest.mark.slow
@@ -56,11 +60,17 @@ def test_thirty_kills_lose_and_double_nothing(tmp_path):
     config = write_config(tmp_path, seeds=12, repeats=10, tasks=(120, 140))
     calm, rough = tmp_path / "calm.sqlite", tmp_path / "rough.sqlite"
     assert run_sweep(config, calm, "--workers", "2").returncode == 0
-    rng, command = random.Random(2), sweep_command(config, rough, "--resume", "--workers", "2")
+    rng, command = (
+        random.Random(2),
+        sweep_command(config, rough, "--resume", "--workers", "2"),
+    )
     killed = 0
     for _ in range(30):
         process = subprocess.Popen(
-            command, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            command,
+            env=environment(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
         )
         for victim in ("worker", "client"):
             until = rows_so_far(rough) + rng.randint(1, 6)
@@ -85,9 +95,13 @@ def test_an_interrupted_sweep_says_so_in_one_line_and_goes_on(tmp_path):
     config = write_config(tmp_path, seeds=12, repeats=10, tasks=(120, 140))
     store = tmp_path / "runs.sqlite"
     process = subprocess.Popen(
-        sweep_command(config, store, "--workers", "2"), env=environment(), text=True,
-        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True,
-    )  # fmt: skip
+        sweep_command(config, store, "--workers", "2"),
+        env=environment(),
+        text=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
     while process.poll() is None:
         if rows_so_far(store) >= 20:
             os.killpg(process.pid, signal.SIGINT)
@@ -108,16 +122,37 @@ def test_a_scheduler_and_workers_started_by_hand_give_the_same(tmp_path):
     assert run_sweep(config, calm, "--workers", "2").returncode == 0
     address_file = tmp_path / "scheduler.json"
     dask = [sys.executable, "-m", "distributed.cli.dask_scheduler"]
-    options = {"env": environment(), "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    options = {
+        "env": environment(),
+        "stdout": subprocess.DEVNULL,
+        "stderr": subprocess.DEVNULL,
+    }
     processes = [
         subprocess.Popen(
-            [*dask, "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
-             "--scheduler-file", str(address_file)], **options,
+            [
+                *dask,
+                "--host",
+                "127.0.0.1",
+                "--port",
+                "0",
+                "--no-dashboard",
+                "--scheduler-file",
+                str(address_file),
+            ],
+            **options,
         )
-    ]  # fmt: skip
+    ]
     try:
-        worker = [sys.executable, "-m", "distributed.cli.dask_worker", "--no-dashboard",
-                  "--scheduler-file", str(address_file), "--nthreads", "1"]  # fmt: skip
+        worker = [
+            sys.executable,
+            "-m",
+            "distributed.cli.dask_worker",
+            "--no-dashboard",
+            "--scheduler-file",
+            str(address_file),
+            "--nthreads",
+            "1",
+        ]
         processes += [subprocess.Popen(worker, **options) for _ in range(2)]
         address = _address(address_file, processes[0])
         run = run_sweep(config, remote, "--scheduler", address)

@@ -27,10 +27,15 @@ from ioopt.problems.batch_io import BatchIoProblem
 
 DAY = 86400
 PASSED = Fit(
-    "passed", "The simulated queue reproduces the waits of this log.", logged_seconds=100.0,
-    simulated_seconds=98.0, rank=0.9, knobs=("backfill: EASY",), exact=True,
+    "passed",
+    "The simulated queue reproduces the waits of this log.",
+    logged_seconds=100.0,
+    simulated_seconds=98.0,
+    rank=0.9,
+    knobs=("backfill: EASY",),
+    exact=True,
     options={"queue": "fcfs", "backfill": "easy"},
-)  # fmt: skip
+)
 
 
 def log(days: int = 30) -> str:
@@ -56,8 +61,12 @@ FIFTH = (*QUICK, "--io-fraction", "0.2")
     ],
     ids=["made congested", "without congestion", "of another queue"],
 )
-@pytest.mark.parametrize(("days", "draws"), [(7, 2), pytest.param(112, 4, marks=pytest.mark.slow)])
-def test_verdicts_on_logs_whose_truth_is_known(storage, delay, begins, kind, days, draws):
+@pytest.mark.parametrize(
+    ("days", "draws"), [(7, 2), pytest.param(112, 4, marks=pytest.mark.slow)]
+)
+def test_verdicts_on_logs_whose_truth_is_known(
+    storage, delay, begins, kind, days, draws
+):
     """What the machine that wrote the log would save under the same policy (printed with -s).
 
     A storage that takes what all nodes send has no congestion. The waits of the third log are random, as
@@ -65,25 +74,49 @@ def test_verdicts_on_logs_whose_truth_is_known(storage, delay, begins, kind, day
     logs, to which no queue can be fitted, are told what a fit would say.
     """
     made, waits = truth(storage, 0.2, 3, days), random.Random(1)
-    text = swf(made, (lambda wait: waits.expovariate(1 / delay)) if delay else (lambda wait: wait))
+    text = swf(
+        made,
+        (lambda wait: waits.expovariate(1 / delay)) if delay else (lambda wait: wait),
+    )
     trace = parse_swf(text, "made.swf")
-    fitted = fit(trace) if days > 100 else replace(PASSED, status="refused" if delay else "passed")
+    fitted = (
+        fit(trace)
+        if days > 100
+        else replace(PASSED, status="refused" if delay else "passed")
+    )
     asked = Question(
-        trace, io=IoRule(io_share(made)), fraction_given=True, fit=fitted, options=QUEUE,
-        machine=MachineRule(node_rate=NODE_RATE, storage_rate=storage), solvers=("fill",), draws=draws,
-    )  # fmt: skip
+        trace,
+        io=IoRule(io_share(made)),
+        fraction_given=True,
+        fit=fitted,
+        options=QUEUE,
+        machine=MachineRule(node_rate=NODE_RATE, storage_rate=storage),
+        solvers=("fill",),
+        draws=draws,
+    )
     found = study.advise(asked)
     lines = page.answer(found)
     true = 1 - mean_response(made, found["best"]) / mean_response(made, BASELINE)
-    print(f"\ntruth: {found['best']} saves {100 * true:.1f} % of response time", *lines, sep="\n  ")
+    print(
+        f"\ntruth: {found['best']} saves {100 * true:.1f} % of response time",
+        *lines,
+        sep="\n  ",
+    )
     assert lines[0].startswith(begins) and found["verdict"]["kind"] == kind
     said = " ".join(lines)
-    assert re.search(r"assuming that jobs spend 2\d % of run time in I/O \(given\)", said)
+    assert re.search(
+        r"assuming that jobs spend 2\d % of run time in I/O \(given\)", said
+    )
     if delay:
-        assert "on a queue that is not yours" in lines[1] and "of what congestion adds" in lines[1]
+        assert (
+            "on a queue that is not yours" in lines[1]
+            and "of what congestion adds" in lines[1]
+        )
         assert "response time" not in said and found["measure"] == verdict.RUN
     else:
-        near = 0.0 if days > 100 else 0.03  # one drawing of few days has no interval of its luck
+        near = (
+            0.0 if days > 100 else 0.03
+        )  # one drawing of few days has no interval of its luck
         assert found["verdict"]["low"] - near <= true <= found["verdict"]["high"] + near
         assert "the queue is as fitted (unseen half: mean wait" in lines[0]
     # What holds jobs back in the queue is judged only where waits are believed.
@@ -95,15 +128,20 @@ def test_verdicts_on_logs_whose_truth_is_known(storage, delay, begins, kind, day
 def test_without_a_fraction_the_answer_is_the_one_from_which_on_it_pays():
     made = truth(8e9, 0.2, seed=3, days=5)
     asked = Question(
-        parse_swf(swf(made), "made.swf"), options=QUEUE, solvers=("fill",), draws=2,
+        parse_swf(swf(made), "made.swf"),
+        options=QUEUE,
+        solvers=("fill",),
+        draws=2,
         machine=MachineRule(node_rate=NODE_RATE, storage_rate=8e9),
-    )  # fmt: skip
+    )
     found = study.advise(asked)
     assert [row["fraction"] for row in found["curve"]] == list(study.FRACTIONS)
     even = found["break_even"]
     assert 0.05 < even["low"] <= even["value"] <= even["high"] < 0.2
     told = verdict.sentence(found)
-    assert re.match(r"Pays if jobs spend more than \d.* % \(95 %: .*\) of run time in I/O", told)
+    assert re.match(
+        r"Pays if jobs spend more than \d.* % \(95 %: .*\) of run time in I/O", told
+    )
     # The details are of the first fraction that pays, and nobody need guess how to find one's own.
     assert found["shown_fraction"] in (0.1, 0.2) and "LMT" in page.as_text(
         "x", list(page.parts(found, "")), 79
@@ -128,13 +166,20 @@ def test_what_pays_and_what_does_not():
     for (value, low, high, bound), kind in cases.items():
         assert verdict.kind(figure(value, low, high), bound) == kind
     found = {
-        "verdict": figure(0.099, 0.04, 0.15) | {"kind": verdict.SAVES}, "cost": figure(0.2, 0.1, 0.3),
-        "best": "fill", "measure": "response time", "curve": [{"fraction": 0.3}], "fraction": 0.2,
-        "break_even": figure(0.1, None, None), "relief": figure(0.5, 0.4, 0.6),
-        "fraction_from": "by Darshan", "storage_given": False, "yours": True,
+        "verdict": figure(0.099, 0.04, 0.15) | {"kind": verdict.SAVES},
+        "cost": figure(0.2, 0.1, 0.3),
+        "best": "fill",
+        "measure": "response time",
+        "curve": [{"fraction": 0.3}],
+        "fraction": 0.2,
+        "break_even": figure(0.1, None, None),
+        "relief": figure(0.5, 0.4, 0.6),
+        "fraction_from": "by Darshan",
+        "storage_given": False,
+        "yours": True,
         "storage_bytes_per_second": 5e8,
         "fit": {"simulated_seconds": 7080.0, "logged_seconds": 7140.0, "rank": 0.85},
-    }  # fmt: skip
+    }
     assert verdict.sentence(found) == (
         "Saves 9.9 % of response time (95 %: 4.0 to 15.0), with the policy fill, assuming that jobs spend "
         "20 % of run time in I/O (by Darshan), the storage takes 500 MB/s (a guess) and the queue is as "
@@ -146,12 +191,18 @@ def test_what_pays_and_what_does_not():
     )
     found |= {"break_even": figure(None, 0.25, None)}
     found["verdict"]["kind"] = verdict.NOTHING
-    assert verdict.sentence(found).startswith("No clear benefit at any I/O fraction up to 30 %")
+    assert verdict.sentence(found).startswith(
+        "No clear benefit at any I/O fraction up to 30 %"
+    )
 
 
 def test_intervals_of_resampled_weeks_and_drawings():
     submit = np.arange(105) * DAY / 3.0
-    drawn, everybody, ones = Blocks(submit, 1, 1000, 0), np.ones(105, bool), np.ones(105)
+    drawn, everybody, ones = (
+        Blocks(submit, 1, 1000, 0),
+        np.ones(105, bool),
+        np.ones(105),
+    )
     assert (drawn.weeks.shape[1], drawn.words) == (5, "weeks")
 
     def saved(blocks, top, member=everybody):
@@ -162,7 +213,10 @@ def test_intervals_of_resampled_weeks_and_drawings():
     half = np.arange(105) % 2 == 0
     assert saved(drawn, [np.where(half, 0.5, 2.0)], half)["value"] == pytest.approx(0.5)
     found = saved(drawn, [np.where(drawn.block == 0, 2.0, 1.0)])
-    assert found["value"] == pytest.approx(-0.2) and -1 <= found["low"] < -0.2 < found["high"] <= 0
+    assert (
+        found["value"] == pytest.approx(-0.2)
+        and -1 <= found["low"] < -0.2 < found["high"] <= 0
+    )
     # Weeks alike, drawings not: luck alone has an interval too. Of two drawings one is drawn.
     lucky = saved(Blocks(submit, 2, 1000, 0), [0.8 * ones, 1.0 * ones])
     assert lucky == pytest.approx(figure(0.1, 0.0, 0.2))
@@ -183,7 +237,9 @@ def test_intervals_of_resampled_weeks_and_drawings():
 )
 def test_where_a_saving_begins(saved, even):
     grid = (0.1, 0.2, 0.3)[: len(saved)]
-    assert break_even(grid, [np.array([value]) for value in saved])[0] == pytest.approx(even)
+    assert break_even(grid, [np.array([value]) for value in saved])[0] == pytest.approx(
+        even
+    )
 
 
 def one_machine(*jobs: tuple) -> BatchIoProblem:
@@ -214,7 +270,9 @@ def test_licences_hold_jobs_back_in_the_queue():
     trace, run = replay(ASKED, made, Option("x", licences=1))
     holds = licensed(made)[0][list(trace.position)]
     spans = sorted(zip(np.array(run.start)[holds], np.array(run.end)[holds]))
-    assert len(spans) > 20 and all(end <= start for (_, end), (start, _) in pairwise(spans))
+    assert len(spans) > 20 and all(
+        end <= start for (_, end), (start, _) in pairwise(spans)
+    )
 
 
 def test_turns_and_rate_limits():
@@ -225,13 +283,26 @@ def test_turns_and_rate_limits():
     10 s. With turns B waits to 12 s and ends at 22 s. With 5 B/s a job A takes 20 s.
     """
     problem = one_machine(
-        (1, 0, 1, 100, [(0, 100)]), (2, 1, 2, 100, [(0, 200)]), (3, 2, 1, 100, [(0, 100)])
+        (1, 0, 1, 100, [(0, 100)]),
+        (2, 1, 2, 100, [(0, 200)]),
+        (3, 2, 1, 100, [(0, 100)]),
     )
-    ends = np.arange(3) + run_option(ASKED, problem, Option("x", "cons-fcfs:preempt=no")).response
+    ends = (
+        np.arange(3)
+        + run_option(ASKED, problem, Option("x", "cons-fcfs:preempt=no")).response
+    )
     assert ends.tolist() == [10, 22, 12]
     ends = np.arange(3) + run_option(ASKED, problem, Option("x", "cons-fcfs")).response
-    assert ends.tolist() == [10, 20, 22]  # C has 80 B by 10 s, and its last 20 B from 20 s on
-    assert run_option(ASKED, problem, Option("x", job_rate=5.0)).run.tolist() == [20, 40, 20]
+    assert ends.tolist() == [
+        10,
+        20,
+        22,
+    ]  # C has 80 B by 10 s, and its last 20 B from 20 s on
+    assert run_option(ASKED, problem, Option("x", job_rate=5.0)).run.tolist() == [
+        20,
+        40,
+        20,
+    ]
 
 
 def test_where_only_the_fit_knows_the_queue_its_starts_count():
@@ -243,19 +314,31 @@ def test_where_only_the_fit_knows_the_queue_its_starts_count():
     later = Later(**told | {"exact": False, "job_ids": (1, 2, 3)})
     asked = Question(parse_swf(log(1), "a.swf"), fit=later, io=IoRule(0.0))
     found = run_option(asked, asked.problem(0.0), Option(BASELINE))
-    assert found.response.tolist() == [1807, 1807, 1807] and found.run.tolist() == [1800] * 3
-    assert "licences" not in {knob["name"] for knob in study.advise(
-        replace(asked, io=IoRule(0.2), fraction_given=True, solvers=("fill",), draws=1)
-    )["knobs"]}  # fmt: skip
+    assert (
+        found.response.tolist() == [1807, 1807, 1807]
+        and found.run.tolist() == [1800] * 3
+    )
+    assert "licences" not in {
+        knob["name"]
+        for knob in study.advise(
+            replace(
+                asked, io=IoRule(0.2), fraction_given=True, solvers=("fill",), draws=1
+            )
+        )["knobs"]
+    }
 
 
 def test_the_page_the_text_the_data_and_standard_input(run, tmp_path, monkeypatch):
     (tmp_path / "a.swf").write_text(log())
     code, out, _ = run("advise", "a.swf", *FIFTH, "-o", "page.html")
-    assert code == 0 and "90 jobs in 29 d on 4 nodes" in out and len(out.splitlines()) == 5
+    assert (
+        code == 0 and "90 jobs in 29 d on 4 nodes" in out and len(out.splitlines()) == 5
+    )
     html = (tmp_path / "page.html").read_text()
     assert html.count("<svg") == 2 and "<h2>How to repeat it</h2>" in html
-    assert not re.search(r"(src|href)=\"(?!data:)[^#\"]", html.replace("xlink:href", ""))
+    assert not re.search(
+        r"(src|href)=\"(?!data:)[^#\"]", html.replace("xlink:href", "")
+    )
     code, text, err = run("advise", "a.swf", *FIFTH)
     assert (code, err) == (0, "") and "What can be switched on" in text
     code, out, _ = run("advise", "a.swf", *FIFTH, "--format", "json")
@@ -271,7 +354,8 @@ def test_the_page_the_text_the_data_and_standard_input(run, tmp_path, monkeypatc
 def test_a_queue_that_passed_is_the_one_simulated(run, tmp_path, monkeypatch):
     """Of as many processors as was fitted; the page ends with the command that made it."""
     monkeypatch.setattr(
-        "ioopt.advice.fit.fit", lambda log, site=None, deadline=None: replace(PASSED, processors=3)
+        "ioopt.advice.fit.fit",
+        lambda log, site=None, deadline=None: replace(PASSED, processors=3),
     )
     words = ["advise", "my log.swf", *QUICK, "--seed", "3", "--format", "json"]
     monkeypatch.setattr("sys.argv", ["ioopt", *words])

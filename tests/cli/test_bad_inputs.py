@@ -31,16 +31,25 @@ NETWORK = TINY["network"]
 def test_ids_name_the_form_they_have() -> None:
     """An id may be a number or text: text that is too long is not told to be a number."""
     batch = by_hand([("x" * 5000, 0, 1, 1, [(1, 1)])])
-    with pytest.raises(InstanceError, match=r"\)\.id: must have 4096 characters or less, not"):
+    with pytest.raises(
+        InstanceError, match=r"\)\.id: must have 4096 characters or less, not"
+    ):
         load(batch)
 
 
 SMALL = {
-    "cycle3": "minmin", "two-writers": "adaptive", "gang-figure-5": "gs", "quantum-plain":
-    "quantum-greedy", "flexgang-tiny": "greedy",
-    "gang-figure-7": "gs", "two-writers-now": "adaptive",
-}  # fmt: skip
-DRAWN = {"two-writers": ["--set", "rates=yes"], "gang-figure-5": ["--set", "history=yes"]}
+    "cycle3": "minmin",
+    "two-writers": "adaptive",
+    "gang-figure-5": "gs",
+    "quantum-plain": "quantum-greedy",
+    "flexgang-tiny": "greedy",
+    "gang-figure-7": "gs",
+    "two-writers-now": "adaptive",
+}
+DRAWN = {
+    "two-writers": ["--set", "rates=yes"],
+    "gang-figure-5": ["--set", "history=yes"],
+}
 
 
 @pytest.fixture(scope="module")
@@ -71,51 +80,106 @@ def hurt(document: Any, place: tuple[Any, ...], value: Any) -> Any:
 @pytest.mark.parametrize(
     ("name", "place", "value", "says"),
     [
-        ("cycle3", ("schedule", "tasks", 0, "start_seconds"), ..., "start_seconds: missing"),
-        ("cycle3", ("schedule", "tasks", 0, "end_seconds"), "x", "end_seconds: must be a finite number"),
-        ("cycle3", ("schedule", "transfers"), "x", "schedule: transfers: must be a list"),
-        ("cycle3", ("schedule", "tasks", 1), "x", "schedule: tasks[1]: must be an object"),
-        ("cycle3", ("schedule", "tasks", 0, "node"), [], "node: input should be a valid string"),
+        (
+            "cycle3",
+            ("schedule", "tasks", 0, "start_seconds"),
+            ...,
+            "start_seconds: missing",
+        ),
+        (
+            "cycle3",
+            ("schedule", "tasks", 0, "end_seconds"),
+            "x",
+            "end_seconds: must be a finite number",
+        ),
+        (
+            "cycle3",
+            ("schedule", "transfers"),
+            "x",
+            "schedule: transfers: must be a list",
+        ),
+        (
+            "cycle3",
+            ("schedule", "tasks", 1),
+            "x",
+            "schedule: tasks[1]: must be an object",
+        ),
+        (
+            "cycle3",
+            ("schedule", "tasks", 0, "node"),
+            [],
+            "node: input should be a valid string",
+        ),
         ("cycle3", ("plan",), 1, "plan: input should be a valid dictionary"),
         ("cycle3", ("plan", "order", "n0"), 3, "plan: order.n0: must be a list, not 3"),
         ("two-writers", ("schedule", "jobs", 0, "io"), 5, "jobs[0] ("),
         ("two-writers", ("schedule", "jobs", 0, "io", 0, "rates"), [[1.0]], "rates[0]"),
         ("gang-figure-5", ("schedule", "jobs", 0), 1, "schedule: jobs[0]"),
-        ("gang-figure-5", ("schedule", "updates", 0, "placed", 0, "rows"), ..., "rows: missing"),
-        ("gang-figure-5", ("schedule", "updates", 0, "placed", 0, "columns"), [10**12], "columns"),
+        (
+            "gang-figure-5",
+            ("schedule", "updates", 0, "placed", 0, "rows"),
+            ...,
+            "rows: missing",
+        ),
+        (
+            "gang-figure-5",
+            ("schedule", "updates", 0, "placed", 0, "columns"),
+            [10**12],
+            "columns",
+        ),
         ("gang-figure-7", ("plan", "jobs", 0, "columns"), [10**12], "plan: jobs[0] ("),
         ("quantum-plain", ("schedule", "slots", 0), True, "schedule: slots[0]"),
         ("quantum-plain", ("schedule", "slots", 0, "end_seconds"), None, "end_seconds"),
         ("flexgang-tiny", ("schedule", "rows"), ..., "schedule: rows: missing"),
         ("two-writers-now", ("plan", "grants"), [], "plan: grants: input should be"),
     ],
-)  # fmt: skip
+)
 def test_results(
-    name: str, place: tuple[Any, ...], value: Any, says: str, results: dict[str, Any],
-    tmp_path: Path, capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+    name: str,
+    place: tuple[Any, ...],
+    value: Any,
+    says: str,
+    results: dict[str, Any],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     path = tmp_path / "result.json"
     path.write_text(json.dumps(hurt(results[name], place, value)))
     commands = [["check", name, str(path)]]
     if name not in ("two-writers-now",):  # nothing is drawn of it
         commands.append(["plot", str(path), "-o", str(tmp_path / "out.svg")])
-    if name in ("cycle3", "two-writers", "gang-figure-5", "quantum-plain", "flexgang-tiny"):
+    if name in (
+        "cycle3",
+        "two-writers",
+        "gang-figure-5",
+        "quantum-plain",
+        "flexgang-tiny",
+    ):
         commands.append(["simulate", name, str(path)])
     for command in commands:
         assert says in refused(command, capsys), command
 
 
-@pytest.mark.parametrize("key", ["objective", "metrics", "plan", "bound", "objective_name"])
+@pytest.mark.parametrize(
+    "key", ["objective", "metrics", "plan", "bound", "objective_name"]
+)
 @pytest.mark.parametrize("whole", [True, False])
 def test_statements_of_results(
-    key: str, whole: bool, results: dict[str, Any], tmp_path: Path,
+    key: str,
+    whole: bool,
+    results: dict[str, Any],
+    tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+) -> None:
     """Also of an object that is no whole result, such as another program writes."""
     path = tmp_path / "result.json"
     document = {**results["cycle3"], key: [["x"]]}
     path.write_text(json.dumps(document if whole else {**document, "format": None}))
-    wanted = "must be a finite number" if key in ("objective", "bound") else "input should be"
+    wanted = (
+        "must be a finite number"
+        if key in ("objective", "bound")
+        else "input should be"
+    )
     assert f"{key}: {wanted}" in refused(["check", "cycle3", str(path)], capsys)
 
 
@@ -124,11 +188,18 @@ def test_what_does_not_hold_together_is_no_internal_error(
 ) -> None:
     """Every part has its form, but the plan is of jobs that the instance does not have."""
     path = tmp_path / "result.json"
-    plan = {**results["flexgang-tiny"]["plan"], "loose": ["nobody"], "home": {"nobody": 0}}
+    plan = {
+        **results["flexgang-tiny"]["plan"],
+        "loose": ["nobody"],
+        "home": {"nobody": 0},
+    }
     path.write_text(json.dumps({"plan": plan}))
     line = refused(["simulate", "flexgang-tiny", str(path)], capsys)
     assert "does not hold together" in line and "no job 'nobody'" in line
-    with pytest.raises(InstanceError, match=r"a\.json: .*KeyError: 'x'"), reading("a.json"):
+    with (
+        pytest.raises(InstanceError, match=r"a\.json: .*KeyError: 'x'"),
+        reading("a.json"),
+    ):
         {}["x"]
 
 
@@ -175,19 +246,31 @@ BATSIM = {
     "jobs": [{"id": 1, "subtime": 0, "res": 1, "profile": "p", "walltime": 10}],
     "profiles": {"p": {"type": "delay", "delay": 5}},
 }
-TWO_JOBS = {"format": "ioopt/quantum-model", "points": [{"qi_seconds": 0.001, "qc_seconds": 0.01}]}
-PERTURBED = {"format": "ioopt/perturbation", "applications":
-             [{"kind": "blocking", "requests_per_quantum": 1e15}]}  # fmt: skip
+TWO_JOBS = {
+    "format": "ioopt/quantum-model",
+    "points": [{"qi_seconds": 0.001, "qc_seconds": 0.01}],
+}
+PERTURBED = {
+    "format": "ioopt/perturbation",
+    "applications": [{"kind": "blocking", "requests_per_quantum": 1e15}],
+}
 CHOSEN = {"format": "ioopt/quantum-selection", "jobs": [{"id": "a", "kind": "io"}]}
 COMPARED = {"format": "ioopt/comparison", "version": 1}
-PLOT, IMPORT = "plot given.json -o out.svg", "import nextflow-trace given.csv -o out.json"
+PLOT, IMPORT = (
+    "plot given.json -o out.svg",
+    "import nextflow-trace given.csv -o out.json",
+)
 TRACE = b"name,realtime\n"
 
 
 @pytest.mark.parametrize(
     ("command", "content", "says"),
     [
-        ("check given.json", json.dumps(TINY).replace("10}", "9" * 5000 + "}"), "5000 digits"),
+        (
+            "check given.json",
+            json.dumps(TINY).replace("10}", "9" * 5000 + "}"),
+            "5000 digits",
+        ),
         ("check given.json", {**TINY, "name": "\ud800"}, "half a character"),
         (PLOT, {**COMPARED, "rows": []}, "rows: "),
         (PLOT, COMPARED, "rows: missing"),
@@ -195,26 +278,52 @@ TRACE = b"name,realtime\n"
         (PLOT, {**COMPARED, "rows": [[]]}, "rows[0]: must be an object"),
         (IMPORT, TRACE + b"A" * 200_000 + b",1s\n", "not CSV: field larger than"),
         (IMPORT, TRACE + b"x" * 5000 + b",1s\n", "4096 characters"),
-        *(("sweep given.toml --store runs.sqlite --dry-run", text, "given.toml") for text in
-          ("a = " + "[" * 3000, "a = " + "9" * 5000, "a = \x00", 'name = "\\ud800"')),
+        *(
+            ("sweep given.toml --store runs.sqlite --dry-run", text, "given.toml")
+            for text in (
+                "a = " + "[" * 3000,
+                "a = " + "9" * 5000,
+                "a = \x00",
+                'name = "\\ud800"',
+            )
+        ),
         # 1e5 s of bursts of 25 ms and their slowdown of 2.2 on 32 processors are 5.8e7 draws of 25.2 numbers.
-        ("measure given.json --set engine=event", {**TWO_JOBS, "horizon_seconds": 1e5},
-         "1.47e+09 numbers in memory"),
-        ("measure given.json --set engine=event",
-         {**TWO_JOBS, "points": [{"qi_seconds": 0.001, "qc_seconds": 1e9}]}, "too long for"),
-        ("measure given.json --set engine=chain",
-         {**TWO_JOBS, "points": [{"qi_seconds": 1e-12, "qc_seconds": 1.0}]}, "in memory"),
+        (
+            "measure given.json --set engine=event",
+            {**TWO_JOBS, "horizon_seconds": 1e5},
+            "1.47e+09 numbers in memory",
+        ),
+        (
+            "measure given.json --set engine=event",
+            {**TWO_JOBS, "points": [{"qi_seconds": 0.001, "qc_seconds": 1e9}]},
+            "too long for",
+        ),
+        (
+            "measure given.json --set engine=chain",
+            {**TWO_JOBS, "points": [{"qi_seconds": 1e-12, "qc_seconds": 1.0}]},
+            "in memory",
+        ),
         ("measure given.json --set points=0", PERTURBED, "events in a run"),
-        ("solve given.json --solver quantum-ip", {**CHOSEN, "quanta_seconds": [2500.0, 0.005]},
-         "steps of the time grid 0.005 s"),
-        ("solve given.json --solver quantum-greedy", {**CHOSEN, "quanta_seconds": [1e5]}, "in memory"),
+        (
+            "solve given.json --solver quantum-ip",
+            {**CHOSEN, "quanta_seconds": [2500.0, 0.005]},
+            "steps of the time grid 0.005 s",
+        ),
+        (
+            "solve given.json --solver quantum-greedy",
+            {**CHOSEN, "quanta_seconds": [1e5]},
+            "in memory",
+        ),
         # Sources whose values are sound by their own format, but not as an instance.
         ("import swf --family gang given.swf -o out.json", SWF_LINE, "5e-321"),
-        ("import batsim --machine nodes=2,storage_rate=1e22B/s given.json -o out.json", BATSIM,
-         "1e+18 or less"),
+        (
+            "import batsim --machine nodes=2,storage_rate=1e22B/s given.json -o out.json",
+            BATSIM,
+            "1e+18 or less",
+        ),
     ],
     ids=lambda value: str(value)[:40],
-)  # fmt: skip
+)
 def test_files(run: Any, command: str, content: Any, says: str) -> None:
     name = next(word for word in command.split() if word.startswith("given."))
     text = json.dumps(content) if isinstance(content, dict) else content
@@ -222,24 +331,33 @@ def test_files(run: Any, command: str, content: Any, says: str) -> None:
     code, out, err = run(*command.split())
     assert (code, out, len(err.splitlines())) == (2, "", 1)
     assert says in err and len(err) < 500
-    assert name in err or command.startswith(("measure", "solve"))  # a model is as large as it is
+    assert name in err or command.startswith(
+        ("measure", "solve")
+    )  # a model is as large as it is
     assert [path.name for path in Path().iterdir()] == [name]
 
 
 @pytest.mark.parametrize(
     ("command", "content"),
     [
-        ("check given.json", json.dumps({**TINY, "name": "\U0001f600"})),  # two escapes, one character
+        (
+            "check given.json",
+            json.dumps({**TINY, "name": "\U0001f600"}),
+        ),  # two escapes, one character
         (IMPORT, "name,realtime\rA,1s\rB,2s\r"),  # bare returns end rows, too
     ],
     ids=lambda value: str(value)[:40],
-)  # fmt: skip
+)
 def test_odd_files_that_are_sound(run: Any, command: str, content: str) -> None:
-    Path(command.split()[command.startswith("import") + 1]).write_bytes(content.encode())
+    Path(command.split()[command.startswith("import") + 1]).write_bytes(
+        content.encode()
+    )
     assert run(*command.split())[0] == 0
 
 
 def test_whole_numbers_of_5000_digits_from_python() -> None:
-    with pytest.raises(InstanceError, match=r"bytes: .*not a whole number of 16610 bits"):
+    with pytest.raises(
+        InstanceError, match=r"bytes: .*not a whole number of 16610 bits"
+    ):
         load({**TINY, "files": [{"id": "f", "bytes": 10**5000}]})
     assert shown(10**5000) == "a whole number of 16610 bits"

@@ -39,15 +39,26 @@ def test_what_is_asked_by_hand(run, trace, tmp_path):
     free = found["unlimited"]
     assert (free["makespan_seconds"], free["peak_bytes"]) == (35, 36)
     at = found["at_quota"]
-    assert (at["status"], at["makespan_seconds"], at["peak_bytes"]) == ("feasible", 140, 9)
-    assert (found["setting"]["in_flight"], found["setting"]["makespan_seconds"]) == (1, 140)
+    assert (at["status"], at["makespan_seconds"], at["peak_bytes"]) == (
+        "feasible",
+        140,
+        9,
+    )
+    assert (found["setting"]["in_flight"], found["setting"]["makespan_seconds"]) == (
+        1,
+        140,
+    )
     assert [row["makespan_seconds"] for row in found["curve"]][-1] == 35
     assert "<svg" in (tmp_path / "curve.svg").read_text()
     words = ("import", "work-directory", *trace, "--quota", "9", "-o", "made.json")
     assert run(*words)[0] == 0 and run("check", "made.json")[0] == 0
     code, text, _ = run("budget", "made.json", "--time-limit", "9")
-    assert code == 0 and "9 B (proven)" in text and "2.333 min, peak 9 B: 4.00 x" in text
-    assert "--scheduler-ioopt-in-flight 1 --scheduler-ioopt-disk-mb 0" in " ".join(text.split())
+    assert (
+        code == 0 and "9 B (proven)" in text and "2.333 min, peak 9 B: 4.00 x" in text
+    )
+    assert "--scheduler-ioopt-in-flight 1 --scheduler-ioopt-disk-mb 0" in " ".join(
+        text.split()
+    )
     assert max(map(len, text.splitlines())) <= 80
 
 
@@ -62,7 +73,9 @@ def peak_under(tasks, forks):
     seconds, size = {p: s for p, s, _ in STEPS}, {p: w for p, _, w in STEPS}
     after, inside, running, now, peak = {"TRIM": "MAP2", "MAP2": "CALL"}, {}, {}, 0, 0
     while queue or running:
-        for job in sorted((job for job, end in running.items() if end == now), key=lambda j: j[1]):
+        for job in sorted(
+            (job for job, end in running.items() if end == now), key=lambda j: j[1]
+        ):
             del running[job]
             before = [p for p, other in after.items() if other == job[0]]
             for p in before:
@@ -82,10 +95,14 @@ def peak_under(tasks, forks):
 
 @pytest.mark.parametrize("quota", [28, 31, 36])
 def test_a_nextflow_config_does_what_is_said(run, trace, tmp_path, quota):
-    code, found, _ = asked(run, *trace, "--quota", str(quota), "--nextflow", "nf.config")
+    code, found, _ = asked(
+        run, *trace, "--quota", str(quota), "--nextflow", "nf.config"
+    )
     assert code == 0
     text = (tmp_path / "nf.config").read_text()
-    forks = {name: int(cap) for name, cap in re.findall(r"'(\w+)' \{ maxForks = (\d+)", text)}
+    forks = {
+        name: int(cap) for name, cap in re.findall(r"'(\w+)' \{ maxForks = (\d+)", text)
+    }
     (tasks,) = map(int, re.findall(r"queueSize = (\d+)", text))
     met = found["nextflow"]
     assert peak_under(tasks, forks) == (met["peak_bytes"], met["makespan_seconds"])
@@ -97,7 +114,10 @@ def test_caps_that_keep_too_small_a_quota_are_not_written(run, trace, tmp_path):
     code, found, err = asked(run, *trace, "--quota", "16", "--nextflow", "nf.config")
     assert code == 4 and "not written" in err
     met = found["nextflow"]
-    assert peak_under(met["tasks"], met["forks"]) == (met["peak_bytes"], met["makespan_seconds"])
+    assert peak_under(met["tasks"], met["forks"]) == (
+        met["peak_bytes"],
+        met["makespan_seconds"],
+    )
     assert met["peak_bytes"] > 16
     assert not (tmp_path / "nf.config").exists()
     assert "batches" not in found and found["at_quota"]["makespan_seconds"] <= 140
@@ -111,24 +131,54 @@ def test_without_a_dag_nothing_is_called_proven(run, trace, tmp_path):
     assert "proven" not in text and "optimal" not in text and "none below" not in text
     code, found, _ = asked(run, *words[:-2], "--nextflow", "nf.config")
     assert code == 0 and found["independent"]
-    assert {row["status"] for row in found["curve"]} <= {"feasible", "infeasible", "unknown"}
+    assert {row["status"] for row in found["curve"]} <= {
+        "feasible",
+        "infeasible",
+        "unknown",
+    }
     assert "if tasks were independent" in (tmp_path / "nf.config").read_text()
     assert not asked(run, *trace, "--quota", "40")[1]["independent"]
 
 
 KEPT = {
-    "format": "ioopt/work-directory", "version": 1, "name": "kept", "cores": 2, "quota_bytes": 25,
-    "tasks": [{"id": x, "compute_seconds": 10, "outputs": [x], "scratch_bytes": 5} for x in "AB"],
-    "files": [{"id": x, "bytes": 10, "keep": True} for x in "AB"],
-}  # fmt: skip
-QC = {
-    "format": "ioopt/work-directory", "version": 1, "name": "qc", "cores": 2, "quota_bytes": 21,
+    "format": "ioopt/work-directory",
+    "version": 1,
+    "name": "kept",
+    "cores": 2,
+    "quota_bytes": 25,
     "tasks": [
-        {"id": f"A{k}", "compute_seconds": 10, "outputs": [f"a{k}"], "sample": f"s{k}",
-         "scratch_bytes": 6} for k in (1, 2, 3)
-    ] + [{"id": "QC", "compute_seconds": 1, "inputs": ["a1", "a2", "a3"], "outputs": ["report"]}],
-    "files": [{"id": f"a{k}", "bytes": 5} for k in (1, 2, 3)] + [{"id": "report", "bytes": 1}],
-}  # fmt: skip
+        {"id": x, "compute_seconds": 10, "outputs": [x], "scratch_bytes": 5}
+        for x in "AB"
+    ],
+    "files": [{"id": x, "bytes": 10, "keep": True} for x in "AB"],
+}
+QC = {
+    "format": "ioopt/work-directory",
+    "version": 1,
+    "name": "qc",
+    "cores": 2,
+    "quota_bytes": 21,
+    "tasks": [
+        {
+            "id": f"A{k}",
+            "compute_seconds": 10,
+            "outputs": [f"a{k}"],
+            "sample": f"s{k}",
+            "scratch_bytes": 6,
+        }
+        for k in (1, 2, 3)
+    ]
+    + [
+        {
+            "id": "QC",
+            "compute_seconds": 1,
+            "inputs": ["a1", "a2", "a3"],
+            "outputs": ["report"],
+        }
+    ],
+    "files": [{"id": f"a{k}", "bytes": 5} for k in (1, 2, 3)]
+    + [{"id": "report", "bytes": 1}],
+}
 
 
 @pytest.mark.parametrize(("given", "least"), [(KEPT, 25), (QC, 21)])
@@ -136,10 +186,15 @@ def test_no_row_is_below_what_every_plan_needs(run, tmp_path, given, least):
     """Kept: 10 stay, then 10 + 5 more: 25. One report of three: 5 + 5 stay, then 5 + 6 more: 21."""
     (tmp_path / "given.json").write_text(json.dumps(given))
     code, found, _ = asked(run, "given.json", "--nextflow", "nf.config")
-    assert code == 0 and found["least"]["found_bytes"] == least and "batches" not in found
+    assert (
+        code == 0 and found["least"]["found_bytes"] == least and "batches" not in found
+    )
     for row in found["curve"]:
         assert (row["makespan_seconds"] is None) is (row["quota_bytes"] < least)
-        assert row["makespan_seconds"] is None or least <= row["peak_bytes"] <= row["quota_bytes"]
+        assert (
+            row["makespan_seconds"] is None
+            or least <= row["peak_bytes"] <= row["quota_bytes"]
+        )
 
 
 def test_noisy_runs_count_the_bytes_that_are_real(run, trace):
@@ -162,9 +217,15 @@ def test_nothing_is_slower_than_a_run_that_is_known(run, limit):
     assert times[:-1] == sorted(times[:-1], reverse=True)
     assert any(row["quota_bytes"] == found["least"]["found_bytes"] for row in rows)
     for row, seconds in zip(rows, times, strict=True):
-        known = [run["makespan_seconds"] for run in runs if run["peak_bytes"] <= row["quota_bytes"]]
+        known = [
+            run["makespan_seconds"]
+            for run in runs
+            if run["peak_bytes"] <= row["quota_bytes"]
+        ]
         assert row["bound"] <= seconds <= min(known, default=math.inf)
-        assert (seconds < math.inf) is (row["quota_bytes"] >= found["least"]["found_bytes"])
+        assert (seconds < math.inf) is (
+            row["quota_bytes"] >= found["least"]["found_bytes"]
+        )
 
 
 def test_import_copies_and_scratch(run, trace, tmp_path):
@@ -182,11 +243,29 @@ def test_import_copies_and_scratch(run, trace, tmp_path):
 
 def test_simulate_with_other_compute_seconds(run, tmp_path):
     """S, X, N start at 0, 5 and 6 s: N ends at 15 s, or at 7 s where it takes 1. A start never moves."""
-    assert run("solve", "directory-wait", "--solver", "in-flight", "-o", "plan.json")[0] == 0
-    for actual, code, told in (({"N": 1}, 0, 7), ({"S": 1}, 0, 15), ({"X": 2}, 5, "'X', which")):
+    assert (
+        run("solve", "directory-wait", "--solver", "in-flight", "-o", "plan.json")[0]
+        == 0
+    )
+    for actual, code, told in (
+        ({"N": 1}, 0, 7),
+        ({"S": 1}, 0, 15),
+        ({"X": 2}, 5, "'X', which"),
+    ):
         (tmp_path / "actual.json").write_text(json.dumps(actual))
-        words = ("directory-wait", "plan.json", "--actual", "actual.json", "--format", "json")
+        words = (
+            "directory-wait",
+            "plan.json",
+            "--actual",
+            "actual.json",
+            "--format",
+            "json",
+        )
         found, out, err = run("simulate", *words)
         assert found == code, actual
-        assert told in err if code else json.loads(out)["metrics"]["makespan_seconds"] == told
+        assert (
+            told in err
+            if code
+            else json.loads(out)["metrics"]["makespan_seconds"] == told
+        )
     assert run("simulate", "directory-wait", "plan.json", "--link", "shared")[0] == 2

@@ -21,9 +21,14 @@ def test_solve_check_simulate_plot_round_trip(run, tmp_path):
     code, out, _ = run("solve", "cycle3", "--solver", "minmin", "-o", "r.json")
     assert code == 0 and "additive " in out
     assert run("check", "cycle3", "r.json")[:2] == (0, "r.json: no violation\n")
-    code, out, _ = run("simulate", "cycle3", "r.json", "--format", "json", "--timeline", "t.csv")
+    code, out, _ = run(
+        "simulate", "cycle3", "r.json", "--format", "json", "--timeline", "t.csv"
+    )
     stored = json.loads((tmp_path / "r.json").read_text())
-    assert json.loads(out)["metrics"]["makespan_seconds"] == stored["metrics"]["makespan_seconds"]
+    assert (
+        json.loads(out)["metrics"]["makespan_seconds"]
+        == stored["metrics"]["makespan_seconds"]
+    )
     assert (tmp_path / "t.csv").read_text().count("\n") > 6
     assert run("simulate", "cycle3", "r.json", "--timeline", "t.json")[0] == 0
     events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
@@ -54,22 +59,40 @@ def test_only_order_and_eviction_are_needed_to_simulate(run, tmp_path):
 
 
 def test_results_follow_their_schema_and_the_contract(run):
-    _, out, _ = run("solve", "two-pairs", "--solver", "job-data-present", "--format", "json")
+    _, out, _ = run(
+        "solve", "two-pairs", "--solver", "job-data-present", "--format", "json"
+    )
     result = json.loads(out)
     jsonschema.validate(result, json_schema(schema_targets()["result"]))
     keys = "instance family solver status stop objective objective_name bound gap build_seconds"
     keys += " solve_seconds simulate_seconds seed options versions notes violations metrics plan"
     for key in [*keys.split(), "schedule"]:
         assert key in result
-    assert {"additive_seconds", "makespan_seconds", "link_bound_seconds", "remote_bytes",
-            "replica_bytes", "remote_transfers", "replications", "evictions",
-            "compute_imbalance"} <= set(result["metrics"])  # fmt: skip
+    assert {
+        "additive_seconds",
+        "makespan_seconds",
+        "link_bound_seconds",
+        "remote_bytes",
+        "replica_bytes",
+        "remote_transfers",
+        "replications",
+        "evictions",
+        "compute_imbalance",
+    } <= set(result["metrics"])
 
 
 def test_compare_in_every_form(run, tmp_path):
     solvers = ("--solver", "minmin", "--solver", "job-data-present")
-    code, out, _ = run("compare", "cycle3", "two-pairs", *solvers, "--plot", "bars.png",
-                       "--baseline", "minmin")  # fmt: skip
+    code, out, _ = run(
+        "compare",
+        "cycle3",
+        "two-pairs",
+        *solvers,
+        "--plot",
+        "bars.png",
+        "--baseline",
+        "minmin",
+    )
     assert code == 0 and out.count("minmin") >= 3 and (tmp_path / "bars.png").exists()
     code, out, _ = run("compare", "cycle3", *solvers, "--format", "json")
     document = json.loads(out)
@@ -95,7 +118,8 @@ def test_instances_and_solvers_and_schemas(run, tmp_path):
     code, _, err = run("instances", "copy", "cycle3", "-o", "copy.json")
     assert code == 2 and "exists already" in err
     names = [
-        spec["name"] for spec in json.loads(run("instances", "solvers", "--format", "json")[1])
+        spec["name"]
+        for spec in json.loads(run("instances", "solvers", "--format", "json")[1])
     ]
     assert {"ip", "minmin", "job-data-present"} <= set(names)
     for name in run("instances", "schema")[1].split():
@@ -109,97 +133,203 @@ def test_schemas_are_valid(name):
 
 BAD = [
     (("solve", "absent.json"), 2, "no such file"),
-    (("solve", "cycle3", "--solver", "minmin", "--backend", "CBC"), 2, "no backend 'CBC'"),
+    (
+        ("solve", "cycle3", "--solver", "minmin", "--backend", "CBC"),
+        2,
+        "no backend 'CBC'",
+    ),
     (("solve", "cycle3", "--solver", "minmin", "--set", "x=1"), 2, "no setting 'x'"),
     (("solve", "cycle3", "--time-limit", "-1"), 2, "time limit must be more than 0"),
     (("solve", "cycle3", "--threads", "0"), 2, "threads must be 1 or more"),
-    (("solve", "cycle3", "--solver", "minmin", "--threads", "2"), 2, "minmin uses one thread; more"),
-    (("solve", "two-writers-now", "--now", "--threads", "2"), 2, "to no solver of io-requests"),
-    (("solve", "cycle3", "--solver", "minmin", "-o", "no/such/dir.json"), 2, "cannot be written"),
-    (("compare", "cycle3", "--solver", "minmin", "--set", "x=1"), 2, "has a setting 'x'"),
-    (("compare", "cycle3", "--solver", "minmin", "--baseline", "ip"), 2, "not among the solvers"),
+    (
+        ("solve", "cycle3", "--solver", "minmin", "--threads", "2"),
+        2,
+        "minmin uses one thread; more",
+    ),
+    (
+        ("solve", "two-writers-now", "--now", "--threads", "2"),
+        2,
+        "to no solver of io-requests",
+    ),
+    (
+        ("solve", "cycle3", "--solver", "minmin", "-o", "no/such/dir.json"),
+        2,
+        "cannot be written",
+    ),
+    (
+        ("compare", "cycle3", "--solver", "minmin", "--set", "x=1"),
+        2,
+        "has a setting 'x'",
+    ),
+    (
+        ("compare", "cycle3", "--solver", "minmin", "--baseline", "ip"),
+        2,
+        "not among the solvers",
+    ),
     (("simulate", "cycle3", "empty.json"), 2, "empty.json"),
     (("check", "broken.json"), 2, "broken.json: line 1 column"),
     (("solve", "toobig.json", "--solver", "minmin"), 2, "t0"),
     (("solve", "toobig.json", "--solver", "ip"), 2, "90 bytes"),
-    (("instances", "generate", "replicatoin", "-o", "x.json"), 2, "did you mean 'replication'"),
+    (
+        ("instances", "generate", "replicatoin", "-o", "x.json"),
+        2,
+        "did you mean 'replication'",
+    ),
     (("instances", "generate", "replication"), 2, "missing -o FILE"),
     (("plot", "broken.json", "-o", "x.bmp"), 2, "a picture's name ends in"),
-    (("solve", "cycle3", "--now"), 2, "one decision is made from io-requests, gang-matrix"),
+    (
+        ("solve", "cycle3", "--now"),
+        2,
+        "one decision is made from io-requests, gang-matrix",
+    ),
     (("instances", "schema", "replicaton"), 2, "did you mean 'replication'"),
     (("instances", "solvers", "--family", "gnag"), 2, "gang"),
     (("check", "cycle3", "--explain"), 2, "wants a RESULT"),
     (("check", "cycle3", "--format", "json"), 2, "belongs to --explain"),
-    (("import", "swf", "a.swf", "--node-rate", "1GB/s"), 2, "--node-rate is now --machine node_rate="),
-    (("import", "swf", "a.swf", "--machine", "disk=1GB", "-o", "x"), 2, "no key 'disk'; known: nodes"),
+    (
+        ("import", "swf", "a.swf", "--node-rate", "1GB/s"),
+        2,
+        "--node-rate is now --machine node_rate=",
+    ),
+    (
+        ("import", "swf", "a.swf", "--machine", "disk=1GB", "-o", "x"),
+        2,
+        "no key 'disk'; known: nodes",
+    ),
     (("simulate", "cycle3", "--policy", "fifo"), 2, "--policy is now --solver"),
     (("slove", "cycle3"), 2, "did you mean 'solve'"),
     (("solve",), 2, "Missing argument"),
-    (("check", "toobig.json"), 2, "task 't0' reads 90 bytes, but the largest disk holds 50"),
+    (
+        ("check", "toobig.json"),
+        2,
+        "task 't0' reads 90 bytes, but the largest disk holds 50",
+    ),
     (("solve", "half.json"), 2, "half.json: machine: missing"),
     (("solve", "cycle3", "--solver", "minmim"), 2, "did you mean 'minmin'?"),
     (("solve", "cycle3", "--solver", "MinMin"), 2, "did you mean 'minmin'?"),
     (("solve", "cycle3", "--solver", "mimmin"), 2, "did you mean 'minmin'?"),
     # Near to nothing of this kind, but to a solver of another one.
-    (("solve", "cycle3", "--solver", "adaptiv"), 2, "did you mean 'adaptive', which takes batch-io"),
-    (("solve", "cycle3", "--solver", "minmin", "--set", "evction=lru"), 2,
-     "did you mean 'eviction'? its settings: "),
+    (
+        ("solve", "cycle3", "--solver", "adaptiv"),
+        2,
+        "did you mean 'adaptive', which takes batch-io",
+    ),
+    (
+        ("solve", "cycle3", "--solver", "minmin", "--set", "evction=lru"),
+        2,
+        "did you mean 'eviction'? its settings: ",
+    ),
     (("compare", "cycle3", "--set", "evction=lru"), 2, "did you mean 'eviction'?"),
     (("solve", "cycl3"), 2, "did you mean 'cycle3'?"),
     (("instances", "show", "cycl3"), 2, "did you mean 'cycle3'?"),
     (("solve", "cycle3", "--solver", "two-stage", "--set", "thresh=-1"), 2, "thresh"),
-    (("solve", "cycle3", "--solver", "hierarchical", "--set", "hierarchy=4:2"), 2, "8 nodes"),
-    (("solve", "cycle3", "--measure", "makespan"), 2, "did you mean 'makespan_seconds'"),
-    *((words, 2, "message-counts instances are measured, not solved: ioopt measure FILE") for words in (
-        ("solve", "gangedness-table-3"), ("compare", "gangedness-table-3"),
-        ("simulate", "gangedness-table-3", "empty.json"), ("check", "gangedness-table-3", "empty.json"))),
+    (
+        ("solve", "cycle3", "--solver", "hierarchical", "--set", "hierarchy=4:2"),
+        2,
+        "8 nodes",
+    ),
+    (
+        ("solve", "cycle3", "--measure", "makespan"),
+        2,
+        "did you mean 'makespan_seconds'",
+    ),
+    *(
+        (
+            words,
+            2,
+            "message-counts instances are measured, not solved: ioopt measure FILE",
+        )
+        for words in (
+            ("solve", "gangedness-table-3"),
+            ("compare", "gangedness-table-3"),
+            ("simulate", "gangedness-table-3", "empty.json"),
+            ("check", "gangedness-table-3", "empty.json"),
+        )
+    ),
     (("measure", "cycle3"), 2, "replication instances are solved, not measured"),
     (("measure", "quantum-ties", "--set", "engine=magic"), 2, "engine"),
-    (("measure", "quantum-ties", "--time-limit", "1e-9"), 4,
-     "0 of 5 points simulated before the time limit"),
-    *(((*words, "-o", "x.json"), 2, message) for words, message in [
-        (("instances", "generate", "replication", "--preset", "image-86"), "did you mean 'image-85'?"),
-        (("instances", "generate", "replication", "--preset", "mira-month"), "is one of batch-io, not"),
-        (("instances", "generate", "replication", "--set", "disk=lots"), "lots"),
-        (("instances", "generate", "gang", "--set", "jobs=1e30"), "too large to make"),
-        (("instances", "generate", "quantum-model", "--set", "processors=" + "9" * 20),
-         "processors 99999999999999999999: input should be less"),
-        (("import", "wfformat", "nowhere.json"), "nowhere.json"),
-        (("import", "wfformat", "broken.json"), "broken.json: line 1"),
-        (("import", "wfformat", "flow.json", "--machine", "disk=much"), "much"),
-        (("import", "wfformat", "flow.json", "--machine", "nodes=0"), "nodes"),
-        (("import", "swf", "missing.swf"), "missing.swf: no such file"),
-        (("import", "swf", "bad.swf"), "bad.swf: line 1: submit_seconds 'two'"),
-        (("import", "swf", "a.swf", "--io-fraction", "2"), "from 0 to 1, not 2.0"),
-        (("import", "swf", "a.swf", "--machine", "nodes=6,unit_nodes=4"), "unit_nodes"),
-        (("import", "darshan", "a.swf"), "no '# darshan log version' line"),
-        (("import", "batsim", "a.swf"), "not complete, valid JSON"),
-        (("export", "batsim", "cycle3", "r.json"), "takes batch-io"),
-    ]),
+    (
+        ("measure", "quantum-ties", "--time-limit", "1e-9"),
+        4,
+        "0 of 5 points simulated before the time limit",
+    ),
+    *(
+        ((*words, "-o", "x.json"), 2, message)
+        for words, message in [
+            (
+                ("instances", "generate", "replication", "--preset", "image-86"),
+                "did you mean 'image-85'?",
+            ),
+            (
+                ("instances", "generate", "replication", "--preset", "mira-month"),
+                "is one of batch-io, not",
+            ),
+            (("instances", "generate", "replication", "--set", "disk=lots"), "lots"),
+            (
+                ("instances", "generate", "gang", "--set", "jobs=1e30"),
+                "too large to make",
+            ),
+            (
+                (
+                    "instances",
+                    "generate",
+                    "quantum-model",
+                    "--set",
+                    "processors=" + "9" * 20,
+                ),
+                "processors 99999999999999999999: input should be less",
+            ),
+            (("import", "wfformat", "nowhere.json"), "nowhere.json"),
+            (("import", "wfformat", "broken.json"), "broken.json: line 1"),
+            (("import", "wfformat", "flow.json", "--machine", "disk=much"), "much"),
+            (("import", "wfformat", "flow.json", "--machine", "nodes=0"), "nodes"),
+            (("import", "swf", "missing.swf"), "missing.swf: no such file"),
+            (("import", "swf", "bad.swf"), "bad.swf: line 1: submit_seconds 'two'"),
+            (("import", "swf", "a.swf", "--io-fraction", "2"), "from 0 to 1, not 2.0"),
+            (
+                ("import", "swf", "a.swf", "--machine", "nodes=6,unit_nodes=4"),
+                "unit_nodes",
+            ),
+            (("import", "darshan", "a.swf"), "no '# darshan log version' line"),
+            (("import", "batsim", "a.swf"), "not complete, valid JSON"),
+            (("export", "batsim", "cycle3", "r.json"), "takes batch-io"),
+        ]
+    ),
     (("advise", "gone.swf"), 2, "gone.swf: no such file"),
     (("advise", "a.swf", "--solver", "base-line"), 2, "not base-line itself"),
     (("advise", "a.swf", "--solver", "fil"), 2, "fill"),
-    (("advise", "a.swf", "--solver", "fill:ef=2"), 2, "ef is no setting of the policy fill"),
+    (
+        ("advise", "a.swf", "--solver", "fill:ef=2"),
+        2,
+        "ef is no setting of the policy fill",
+    ),
     (("advise", "a.swf", "--io-fraction", "0"), 2, "no job has I/O"),
     (("advise", "a.swf", "--io-fraction", "7"), 2, "from 0 to 1"),
     (("advise", "a.swf", "-o", "p.html", "--format", "json"), 2, "p.html is a page"),
     (("advise", "a.swf", "--darshan", "."), 2, "no Darshan log in ."),
     (("budget", "trace.tsv"), 2, "--cores N"),
-    (("budget", "trace.tsv", "--cores", "2", "--quota", "lots"), 2,
-     "--quota: size 'lots' is not a number"),
+    (
+        ("budget", "trace.tsv", "--cores", "2", "--quota", "lots"),
+        2,
+        "--quota: size 'lots' is not a number",
+    ),
     (("budget", "trace.tsv", "--cores", "2", "--noise", "0.3"), 2, "--quota BYTES"),
     (("budget", "none.txt", "--cores", "2"), 2, "none.txt"),
     (("budget", "empty.tsv", "--cores", "2"), 2, "no task wrote a byte"),
     (("budget", "cycle3"), 2, "wanted ioopt/work-directory"),
-]  # fmt: skip
+]
 
 
-@pytest.mark.parametrize(("words", "code", "message"), BAD, ids=lambda value: str(value)[:40])
+@pytest.mark.parametrize(
+    ("words", "code", "message"), BAD, ids=lambda value: str(value)[:40]
+)
 def test_bad_input_gets_one_line_and_a_code(run, tmp_path, words, code, message):
     (tmp_path / "broken.json").write_text('{"format": "ioopt/replication", ')
     (tmp_path / "empty.json").write_text("{}")
     (tmp_path / "toobig.json").write_text(json.dumps(_task_no_disk_holds()))
-    (tmp_path / "half.json").write_text('{"format": "ioopt/batch-io", "name": "x", "jobs": []}')
+    (tmp_path / "half.json").write_text(
+        '{"format": "ioopt/batch-io", "name": "x", "jobs": []}'
+    )
     flow = {"specification": {"tasks": [{"id": "a"}]}}
     (tmp_path / "flow.json").write_text(
         json.dumps({"schemaVersion": "1.5", "name": "f", "workflow": flow})
@@ -223,7 +353,9 @@ def _task_no_disk_holds():
 
 def test_standard_input_and_output(tmp_path):
     text = json.dumps(_task_no_disk_holds() | {"files": [{"id": "f0", "bytes": 9}]})
-    done = command_beside(tmp_path)("solve", "-", "--solver", "minmin", "-o", "-", input=text)
+    done = command_beside(tmp_path)(
+        "solve", "-", "--solver", "minmin", "-o", "-", input=text
+    )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["instance"] == "made"
 
@@ -243,18 +375,30 @@ Incumbents.report = reported
 sys.exit(main(["solve", "image-16x3", "--solver", "ip", "--time-limit", "3600", "-o", "r.json"]))
 """
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path,
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
         env=os.environ | {"PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
+    )
     assert done.returncode == 130, done.stderr
     result = json.loads((tmp_path / "r.json").read_text())
-    assert result["stop"] == "interrupted" and result["plan"] and result["objective"] > 0
+    assert (
+        result["stop"] == "interrupted" and result["plan"] and result["objective"] > 0
+    )
 
 
-def test_where_nothing_can_be_written_is_said_before_the_work(run, tmp_path, monkeypatch):
-    monkeypatch.setattr("ioopt.cli.solve.load_within", lambda *given: pytest.fail("read first"))
+def test_where_nothing_can_be_written_is_said_before_the_work(
+    run, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(
+        "ioopt.cli.solve.load_within", lambda *given: pytest.fail("read first")
+    )
     for option in ("-o", "--log"):
-        for target, reason in [(tmp_path, "Is a directory"), (tmp_path / "no" / "x", "No such")]:
+        for target, reason in [
+            (tmp_path, "Is a directory"),
+            (tmp_path / "no" / "x", "No such"),
+        ]:
             code, out, err = run("solve", "cycle3", option, str(target))
             assert code == 2 and out == ""
             assert err.startswith(f"ioopt: {target}: cannot be written: {reason}")
@@ -265,7 +409,15 @@ def test_where_nothing_can_be_written_is_said_before_the_work(run, tmp_path, mon
     [
         ("solve", "cycle3", "--solver", "minmin"),
         ("compare", "cycle3", "--solver", "minmin", "--solver", "fifo"),
-        ("instances", "generate", "replication", "--preset", "image-85", "--set", "tasks=4"),
+        (
+            "instances",
+            "generate",
+            "replication",
+            "--preset",
+            "image-85",
+            "--set",
+            "tasks=4",
+        ),
         ("export", "lp", "cycle3"),
     ],
 )
@@ -278,19 +430,31 @@ def test_output_through_a_link_leaves_the_link(run, command, tmp_path):
 
 
 def test_help_lists_few_commands_and_old_ones_still_answer(run):
-    listed = run("--help")[1].partition("Commands:")[2].partition("Examples:")[0].split("\n  ")
+    listed = (
+        run("--help")[1]
+        .partition("Commands:")[2]
+        .partition("Examples:")[0]
+        .split("\n  ")
+    )
     names = [line.split()[0] for line in listed[1:] if line.strip()]
     assert len(names) <= 14 and not {*names} & {*RENAMED["command"]}
     for old, new in RENAMED["command"].items():
         assert new.split()[0] in names
         assert run(old, "--help")[2] == f"ioopt: {old} is now {new}\n"
-    assert run("-q", "schema", "replication") == run("instances", "schema", "replication")
+    assert run("-q", "schema", "replication") == run(
+        "instances", "schema", "replication"
+    )
 
 
-@pytest.mark.parametrize(("name", "old", "new"), [
-    ("two-writers", "exact", "io-exact"), ("flexgang-tiny", "exact", "flex-exact"),
-    ("cycle3", "lpt", "auto"), ("gang-figure-3", "dedicated", "iogs"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("two-writers", "exact", "io-exact"),
+        ("flexgang-tiny", "exact", "flex-exact"),
+        ("cycle3", "lpt", "auto"),
+        ("gang-figure-3", "dedicated", "iogs"),
+    ],
+)
 def test_an_old_solver_names_the_new_one(name, old, new, capsys):
     assert main(["solve", name, "--solver", old]) == 2
     assert capsys.readouterr().err.endswith(f" is now {new}\n")

@@ -16,15 +16,20 @@ def test_every_kernel_in_turn(run: Any, monkeypatch: pytest.MonkeyPatch) -> None
     done: list[str] = []
     monkeypatch.setattr(Kernel, "compile", lambda kernel: done.append(kernel.name))
     monkeypatch.setattr(Kernel, "ready", lambda kernel: True)
-    monkeypatch.setattr(choice, "KERNELS", {k: Kernel("gang", k, k, "") for k in ("one", "two")})
+    monkeypatch.setattr(
+        choice, "KERNELS", {k: Kernel("gang", k, k, "") for k in ("one", "two")}
+    )
     code, _, err = run("doctor", "--compile")
     assert code == 0 and done == ["one", "two"]
     assert [line.partition(" (")[0] for line in err.splitlines()] == [
-        "compiled 1 of 2: gang, one", "compiled 2 of 2: gang, two",
-    ]  # fmt: skip
+        "compiled 1 of 2: gang, one",
+        "compiled 2 of 2: gang, two",
+    ]
 
 
-def test_without_numba_a_package_is_missing(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_numba_a_package_is_missing(
+    run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(compiled, "available", lambda: False)
     code, _, err = run("doctor", "--compile")
     assert code == 6 and "pip install 'ioopt[fast]'" in err
@@ -32,7 +37,9 @@ def test_without_numba_a_package_is_missing(run: Any, monkeypatch: pytest.Monkey
 
 def test_every_family_has_its_kernels() -> None:
     """Work directories need none: a run of 10,000 tasks takes a second."""
-    assert {kernel.family for kernel in KERNELS.values()} == {*families()} - {"work-directory"}
+    assert {kernel.family for kernel in KERNELS.values()} == {*families()} - {
+        "work-directory"
+    }
 
 
 @pytest.mark.parametrize(
@@ -57,9 +64,11 @@ def test_runs_find_the_kernels_that_were_compiled() -> None:
     assert compiled.is_kept(compiled.compiled(engine.__name__, "advance", whole=True))
     assert compiled.is_kept(gang_compiled._simulate)
     for module, name in (
-        (anneal_kernel, "run"), (line_kernel, "anneal"), (queue_kernel, "search"),
+        (anneal_kernel, "run"),
+        (line_kernel, "anneal"),
+        (queue_kernel, "search"),
         (enumeration_kernel, "search"),
-    ):  # fmt: skip
+    ):
         assert compiled.is_kept(compiled.compiled(module.__name__, name))
 
 
@@ -71,4 +80,6 @@ def test_the_doctor_tells_what_is_here(run):
     states = {row["state"] for key, row in rows.items() if key[0] == "kernel"}
     assert states <= {"compiled", "not yet"}
     shown = run("doctor")
-    assert code == shown[0] == 0 and all(len(line) <= 80 for line in shown[1].splitlines())
+    assert code == shown[0] == 0 and all(
+        len(line) <= 80 for line in shown[1].splitlines()
+    )

@@ -12,7 +12,9 @@ from ioopt.cli.main import cli
 
 
 def offered(line: str, begun: str = "") -> list[str]:
-    items = BashComplete(cli, {}, "ioopt", "_IOOPT_COMPLETE").get_completions(line.split(), begun)
+    items = BashComplete(cli, {}, "ioopt", "_IOOPT_COMPLETE").get_completions(
+        line.split(), begun
+    )
     return [item.value if item.type == "plain" else f"<{item.type}>" for item in items]
 
 
@@ -33,11 +35,23 @@ def offered(line: str, begun: str = "") -> list[str]:
         ("instances solvers", "ga", ["gang", "gang-matrix"]),
         ("instances generate replication --preset", "ppa", ["ppa", "ppa-2000"]),
         ("instances generate gang --preset", "image", []),
-        *((line, "r", ["<file>"]) for line in (
-            "check cycle3", "simulate cycle3", "check cycle3 --explain", "plot", "solve cycle3 -o",
-            "solve cycle3 --log", "solve x --warm-start", "import swf", "advise", "sweep")),
+        *(
+            (line, "r", ["<file>"])
+            for line in (
+                "check cycle3",
+                "simulate cycle3",
+                "check cycle3 --explain",
+                "plot",
+                "solve cycle3 -o",
+                "solve cycle3 --log",
+                "solve x --warm-start",
+                "import swf",
+                "advise",
+                "sweep",
+            )
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_offered(line, begun, wanted):
     assert offered(line, begun) == wanted
 
@@ -45,7 +59,10 @@ def test_what_is_offered(line, begun, wanted):
 @pytest.mark.parametrize("shell", [BashComplete, FishComplete, ZshComplete])
 def test_every_shell_has_its_script(shell):
     made = shell(cli, {}, "ioopt", "_IOOPT_COMPLETE")
-    assert f"_IOOPT_COMPLETE={shell.name}_complete" in made.source_template % made.source_vars()
+    assert (
+        f"_IOOPT_COMPLETE={shell.name}_complete"
+        in made.source_template % made.source_vars()
+    )
 
 
 def test_asking_loads_nothing_heavy():
@@ -57,9 +74,19 @@ def test_asking_loads_nothing_heavy():
         "print(json.dumps([m for m in ('numpy', 'pandas', 'ortools', 'pulp') if m in sys.modules]),"
         " file=sys.stderr)"
     )
-    asked = {"_IOOPT_COMPLETE": "bash_complete", "COMP_CWORD": "4",
-             "COMP_WORDS": "ioopt solve cycle3 --solver heft", "PATH": ""}  # fmt: skip
+    asked = {
+        "_IOOPT_COMPLETE": "bash_complete",
+        "COMP_CWORD": "4",
+        "COMP_WORDS": "ioopt solve cycle3 --solver heft",
+        "PATH": "",
+    }
     run = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, env=asked, text=True, capture_output=True
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        env=asked,
+        text=True,
+        capture_output=True,
     )
-    assert run.stdout == "plain,heft\n" and json.loads(run.stderr.splitlines()[-1]) == []
+    assert (
+        run.stdout == "plain,heft\n" and json.loads(run.stderr.splitlines()[-1]) == []
+    )

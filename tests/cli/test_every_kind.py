@@ -25,13 +25,30 @@ SOLVERS = {
     "work-directory": ["submission", "depth-first", "in-flight", "search", "exact"],
 }
 COMPARED = {
-    "batch-io": ["no-congestion", "base-line", "cons-fcfs", "cons-max-util", "cons-min-inst-sld",
-                 "cons-min-aggr-sld", "adaptive", "set-10", "fill", "least-delay"],
-    "gang": ["gs", "iogs", "adaptive-iogs", "migrate-iogs", "guarded-iogs", "index-iogs"],
+    "batch-io": [
+        "no-congestion",
+        "base-line",
+        "cons-fcfs",
+        "cons-max-util",
+        "cons-min-inst-sld",
+        "cons-min-aggr-sld",
+        "adaptive",
+        "set-10",
+        "fill",
+        "least-delay",
+    ],
+    "gang": [
+        "gs",
+        "iogs",
+        "adaptive-iogs",
+        "migrate-iogs",
+        "guarded-iogs",
+        "index-iogs",
+    ],
     "quantum-selection": ["quantum-greedy", "quantum-ip"],
     "flexible-gang": ["flex-exact", "greedy", "strict-fill", "strict"],
     "work-directory": ["search", "in-flight", "depth-first", "submission"],
-}  # fmt: skip
+}
 MEASURES = {
     "replication": {"additive_seconds", "makespan_seconds"},
     "batch-io": {"mean_response_seconds"},
@@ -41,7 +58,11 @@ MEASURES = {
 
 
 @pytest.mark.parametrize(
-    "kind", [pytest.param(kind, marks=pytest.mark.slow if kind in SLOW else ()) for kind in KINDS]
+    "kind",
+    [
+        pytest.param(kind, marks=pytest.mark.slow if kind in SLOW else ())
+        for kind in KINDS
+    ],
 )
 def test_generate_solve_check_simulate_plot_compare(run, tmp_path, kind):
     code, out, _ = run("instances", "generate", kind, "--list")
@@ -51,8 +72,14 @@ def test_generate_solve_check_simulate_plot_compare(run, tmp_path, kind):
     assert run(*made, "-")[1] == (tmp_path / "in.json").read_text()
     assert run("check", "in.json")[0] == 0
     for solver in SOLVERS[kind]:
-        more = ("--set", "barriers=no", "--set", "effort=0.1") if solver == "two-stage" else ()
-        assert run("solve", "in.json", "--solver", solver, *more, "-o", "out.json")[0] == 0
+        more = (
+            ("--set", "barriers=no", "--set", "effort=0.1")
+            if solver == "two-stage"
+            else ()
+        )
+        assert (
+            run("solve", "in.json", "--solver", solver, *more, "-o", "out.json")[0] == 0
+        )
         assert run("check", "in.json", "out.json")[0] == 0
     result = json.loads((tmp_path / "out.json").read_text())
     assert MEASURES.get(kind, set()) <= result["metrics"].keys()
@@ -87,7 +114,9 @@ def test_same_seed_same_answer(seed: int) -> None:
     from ioopt.generate.flexgang.flexible_gang import generate
 
     problem = generate("light-mix", {"jobs": 5}, seed)
-    first, second = (ioopt.solve(problem, "flex-exact", time_limit=60) for _ in range(2))
+    first, second = (
+        ioopt.solve(problem, "flex-exact", time_limit=60) for _ in range(2)
+    )
     assert first.plan == second.plan
     assert first.metrics["simulated_objective"] == second.metrics["simulated_objective"]
 
@@ -101,5 +130,7 @@ def test_bundled_instances_reach_their_best() -> None:
     ]
     assert len(names) == 7
     for name in ("quantum-plain", "quantum-visits"):
-        assert ioopt.solve(name).objective == pytest.approx(entries()[name]["best_objective"])
+        assert ioopt.solve(name).objective == pytest.approx(
+            entries()[name]["best_objective"]
+        )
     assert ioopt.solve("flexgang-tiny", time_limit=30).objective == pytest.approx(0.579)

@@ -17,20 +17,30 @@ ONE = document(1, {"f": 120_000_000}, {"t": (8.0, "f")}, 10e6, 100e6)
 def test_times_bound_and_help_of_one_task():
     found = explain(ONE, ioopt.solve(ONE, "minmin"), time_limit=1.0)
     standing, times, again, held, helped = found.sentences
-    assert standing == "The makespan of minmin's plan is 20 s, which is proven to be the best."
+    assert (
+        standing
+        == "The makespan of minmin's plan is 20 s, which is proven to be the best."
+    )
     assert "remote link is busy 60.0 % of that time; cores compute 40.0 %" in times
     assert "disk space 60.0 %, and are idle at the end 0 %" in times
-    assert again.startswith("The plan fetches 120 MB from remote storage, no file twice")
+    assert again.startswith(
+        "The plan fetches 120 MB from remote storage, no file twice"
+    )
     # Link: 12 / 1.1 + 8 = 18.909 s, 5.5 % less. Speed: 12 + 8 / 1.1 = 19.273 s, 3.6 % less.
-    assert held == "The bound is held by the remote link: 10 % more of it moves it by 5.5 %."
+    assert (
+        held
+        == "The bound is held by the remote link: 10 % more of it moves it by 5.5 %."
+    )
     assert helped == (
         "10 % more of the remote link would help most: 5.5 %, to 18.91 s (computing speed 3.6 %)."
     )
     values = {knob.resource: knob.value for knob in found.knobs}
     assert values == {
-        None: pytest.approx(20.0), "the remote link": pytest.approx(12 / 1.1 + 8),
-        "the nodes' network": pytest.approx(20.0), "computing speed": pytest.approx(12 + 8 / 1.1),
-    }  # fmt: skip
+        None: pytest.approx(20.0),
+        "the remote link": pytest.approx(12 / 1.1 + 8),
+        "the nodes' network": pytest.approx(20.0),
+        "computing speed": pytest.approx(12 + 8 / 1.1),
+    }
 
 
 def test_what_is_fetched_again_is_told():
@@ -39,7 +49,10 @@ def test_what_is_fetched_again_is_told():
     problem = document(
         [{"disk_bytes": 10**7}], {"a": 6 * 10**6, "b": 6 * 10**6}, tasks, 10e6, 100e6
     )
-    plan = {"order": {"n0": ["t0", "t1", "t2"]}, "assign": dict.fromkeys(("t0", "t1", "t2"), "n0")}
+    plan = {
+        "order": {"n0": ["t0", "t1", "t2"]},
+        "assign": dict.fromkeys(("t0", "t1", "t2"), "n0"),
+    }
     result = ioopt.solve(problem, lambda given: plan)
     (_, again) = explain_told(problem, result)
     assert (
@@ -62,7 +75,9 @@ def test_as_it_is_is_solved_last(monkeypatch):
     found = explain(ONE, ioopt.solve(ONE, "minmin"), time_limit=1.0)
     assert tried[0] == (pytest.approx(11e6), 1.0) and tried[-1] == (10e6, 1.0)
     assert tried[-2] == (10e6, pytest.approx(1.1))
-    assert found.knobs[0].resource is None and found.knobs[1].resource == "the remote link"
+    assert (
+        found.knobs[0].resource is None and found.knobs[1].resource == "the remote link"
+    )
 
 
 def test_what_is_below_the_noise_cannot_be_told():
@@ -71,12 +86,12 @@ def test_what_is_below_the_noise_cannot_be_told():
     same = Knob(None, 100.0, 50.0)
     small = Knob("disk", 97.0, 50.0, gain=0.03, sure=False)
     large = Knob("the remote link", 95.0, 50.0, gain=0.05)
-    doubt = (
-        "cannot tell for disk: less than the 4.0 % by which plans of the instance as it is differ"
-    )
+    doubt = "cannot tell for disk: less than the 4.0 % by which plans of the instance as it is differ"
     assert doubt in _helped(measure, [same, small], 0.04)
     told = _helped(measure, [same, small, large], 0.04)
-    assert told.startswith("10 % more of the remote link would help most: 5.0 %, to 95 s; cannot")
+    assert told.startswith(
+        "10 % more of the remote link would help most: 5.0 %, to 95 s; cannot"
+    )
     assert _helped(measure, [same, Knob("disk", 100.0, 50.0, gain=0.0)]) == (
         "10 % more of no single resource would help this solver."
     )
@@ -96,7 +111,9 @@ def erratic(problem):
     return {"assign": assign, "order": order, "remote": remote}
 
 
-TWO = document(2, {"f": 10_000_000}, {f"t{k}": (10.0, "f") for k in range(2)}, 10e6, 100e6)
+TWO = document(
+    2, {"f": 10_000_000}, {f"t{k}": (10.0, "f") for k in range(2)}, 10e6, 100e6
+)
 """One file that arrives after 1 s on the first node; two tasks of 10 s: 21 s on one node."""
 
 
@@ -111,12 +128,16 @@ def test_more_of_a_resource_is_never_worse_than_the_plan_at_hand(monkeypatch):
     found = explain(TWO, result, time_limit=1.0)
     values = {knob.resource: knob.value for knob in found.knobs}
     assert values == {
-        None: pytest.approx(11.1), "the remote link": pytest.approx(1 / 1.1 + 0.1 + 10),
+        None: pytest.approx(11.1),
+        "the remote link": pytest.approx(1 / 1.1 + 0.1 + 10),
         "the nodes' network": pytest.approx(1 + 0.1 / 1.1 + 10),
         "computing speed": pytest.approx(1 + 0.1 + 10 / 1.1),
-    }  # fmt: skip
+    }
     # What is found again is worse by 9.9 s: more than any of the gains.
-    assert found.noise == pytest.approx(9.9 / 21.0) and "cannot tell for" in found.sentences[-1]
+    assert (
+        found.noise == pytest.approx(9.9 / 21.0)
+        and "cannot tell for" in found.sentences[-1]
+    )
 
 
 def test_a_plan_found_with_more_counts_for_less_too(monkeypatch):
@@ -156,9 +177,16 @@ def test_objectives_below_0_are_told_with_their_sign():
         update={"objective": -1.2, "objective_name": "worth", "metrics": {}}
     )
     measure = Measure("worth", "max")
-    knobs = [Knob(None, -1.2, -0.9), Knob("rows", -1.1, -0.9, gain=_gain(measure, -1.2, -1.1))]
-    assert _standing(result, measure, knobs[0]).endswith("so at most 25.0 % can be gained.")
-    assert _helped(measure, knobs).startswith("10 % more of rows would help most: 8.3 %")
+    knobs = [
+        Knob(None, -1.2, -0.9),
+        Knob("rows", -1.1, -0.9, gain=_gain(measure, -1.2, -1.1)),
+    ]
+    assert _standing(result, measure, knobs[0]).endswith(
+        "so at most 25.0 % can be gained."
+    )
+    assert _helped(measure, knobs).startswith(
+        "10 % more of rows would help most: 8.3 %"
+    )
 
 
 def test_nothing_is_not_counted():
@@ -166,16 +194,22 @@ def test_nothing_is_not_counted():
     problem = {**ONE, "nodes": [{"id": "n", "holds": ["f"]}]}
     times, again = explain_told(problem, ioopt.solve(problem, "minmin"))
     assert times.startswith("The remote link is not used; cores compute 100.0 %")
-    assert again == "The plan fetches nothing from remote storage; nothing is copied between nodes."
+    assert (
+        again
+        == "The plan fetches nothing from remote storage; nothing is copied between nodes."
+    )
     writers = explain("two-writers", ioopt.solve("two-writers", "fill")).sentences
     assert "per job for their first byte; job B waits longest (2 s)." in writers[2]
 
 
 def test_staging_has_its_share():
     """One job of the eight stages its input for 48 s of 8 x 241.5 s: 2.5 %."""
-    found = explain("buffer-per-node-8", ioopt.solve("buffer-per-node-8", "fill"), time_limit=1.0)
+    found = explain(
+        "buffer-per-node-8", ioopt.solve("buffer-per-node-8", "fill"), time_limit=1.0
+    )
     assert (
-        "68.0 % waiting in the queue, 2.5 % staging input, 13.8 % computing" in found.sentences[1]
+        "68.0 % waiting in the queue, 2.5 % staging input, 13.8 % computing"
+        in found.sentences[1]
     )
 
 
@@ -187,7 +221,10 @@ def explain_told(problem, result):
 
 @pytest.mark.parametrize(
     ("name", "solver", "measure"),
-    [("small-8", "fill", "mean_response_seconds"), ("gang-figure-5", "iogs", "mean_slowdown")],
+    [
+        ("small-8", "fill", "mean_response_seconds"),
+        ("gang-figure-5", "iogs", "mean_slowdown"),
+    ],
 )
 def test_batch_and_gang_on_the_command_line(run, name, solver, measure):
     assert run("solve", name, "--solver", solver, "-o", "r.json")[0] == 0
@@ -196,7 +233,11 @@ def test_batch_and_gang_on_the_command_line(run, name, solver, measure):
     assert all(len(line) <= 80 for line in out.splitlines())
     code, out, _ = run("check", "--explain", name, "r.json", "--format", "json")
     told = json.loads(out)
-    assert code == 0 and told["measure"] == measure and told["knobs"][0]["resource"] is None
+    assert (
+        code == 0
+        and told["measure"] == measure
+        and told["knobs"][0]["resource"] is None
+    )
     assert len(told["sentences"]) == 5
 
 

@@ -143,27 +143,41 @@ def test_every_failure_marks_its_row_and_ends_nothing(run):
     assert code == 5 and len(rows) == len(FAILED) + 3
     for name, said in FAILED.items():
         row = rows[f"theirs:{name}"]
-        figures = [row[key] for key in ("value", "objective", "bound", "gap", "ratio_to_best")]
-        assert (row["status"], figures, row["metrics"]) == ("error", [None] * 5, {}), name
+        figures = [
+            row[key] for key in ("value", "objective", "bound", "gap", "ratio_to_best")
+        ]
+        assert (row["status"], figures, row["metrics"]) == ("error", [None] * 5, {}), (
+            name
+        )
         assert said in " ".join(row["notes"]), name
     assert rows["theirs:nothing"]["status"] == "unknown"
     assert rows["minmin"]["ratio_to_best"] == 1.0
     assert rows["job-data-present"]["value"] is not None
-    assert f"theirs:crashes: failed (IndexError: tuple index out of range) at {CRASH}" in plain(err)
+    assert (
+        f"theirs:crashes: failed (IndexError: tuple index out of range) at {CRASH}"
+        in plain(err)
+    )
 
 
 def test_no_form_of_the_table_shows_what_broke_a_rule(run):
     asked = words("minmin", "theirs:without_disks")
     _, out, err = run("compare", "rounds4", *asked, "--wide")
     line = next(line for line in out.splitlines() if line.startswith("theirs:"))
-    assert line.split()[1:5] == ["failed", "-", "-", "-"] and set(line.split()[7:]) == {"-"}
+    assert line.split()[1:5] == ["failed", "-", "-", "-"] and set(line.split()[7:]) == {
+        "-"
+    }
     assert "theirs:without_disks: 2 violations, such as (21) disk: n0: " in plain(err)
     _, out, _ = run("compare", "rounds4", *asked, "--format", "csv")
     row = list(csv.DictReader(io.StringIO(out)))[1]
     assert row["solver"] == "theirs:without_disks" and row["status"] == "error"
     assert {key for key, cell in row.items() if cell} <= {
-        "instance", "solver", "status", "objective_name", "measure", "seconds",
-    }  # fmt: skip
+        "instance",
+        "solver",
+        "status",
+        "objective_name",
+        "measure",
+        "seconds",
+    }
     _, out, _ = run("compare", "rounds4", *asked, "--format", "markdown")
     assert "|theirs:without_disks | failed " in out
 
@@ -172,24 +186,47 @@ def test_a_picture_has_no_bar_of_it(run):
     asked = words("minmin", "theirs:without_disks")
     _, out, _ = run("compare", "rounds4", *asked, "--format", "json")
     axes = plot_comparison(json.loads(out)["rows"], "makespan_seconds")
-    assert len(axes.patches) == 1 and any(" failed" in text.get_text() for text in axes.texts)
+    assert len(axes.patches) == 1 and any(
+        " failed" in text.get_text() for text in axes.texts
+    )
 
 
 def test_ratios_to_a_baseline_leave_it_out(run):
     """On its own it would take less than minmin: 2 disks that hold all four files at once."""
     asked = words("minmin", "job-data-present", "theirs:without_disks")
-    _, out, err = run("compare", "rounds4", "two-pairs", *asked, "--baseline", "minmin",
-                      "--format", "json")  # fmt: skip
-    assert {row["solver"] for row in json.loads(out)["ratios"]} == {"minmin", "job-data-present"}
-    assert "rounds4 and 1 more: theirs:without_disks: 4 violations, such as (21) disk" in plain(err)
+    _, out, err = run(
+        "compare",
+        "rounds4",
+        "two-pairs",
+        *asked,
+        "--baseline",
+        "minmin",
+        "--format",
+        "json",
+    )
+    assert {row["solver"] for row in json.loads(out)["ratios"]} == {
+        "minmin",
+        "job-data-present",
+    }
+    assert (
+        "rounds4 and 1 more: theirs:without_disks: 4 violations, such as (21) disk"
+        in plain(err)
+    )
 
 
 def test_one_summary_comes_first(run):
-    _, out, _ = run("compare", "rounds4", "two-pairs", *words("minmin", "job-data-present"),
-                    "--baseline", "minmin")  # fmt: skip
+    _, out, _ = run(
+        "compare",
+        "rounds4",
+        "two-pairs",
+        *words("minmin", "job-data-present"),
+        "--baseline",
+        "minmin",
+    )
     assert out.startswith("2 instances, by makespan_seconds")
     order = [
-        out.index(text) for text in ("2 instances", "ratios to", "rounds4, by", "two-pairs, by")
+        out.index(text)
+        for text in ("2 instances", "ratios to", "rounds4, by", "two-pairs, by")
     ]
     assert order == sorted(order)
 
@@ -207,7 +244,11 @@ def test_python_agrees_with_the_command(run):
 @pytest.mark.parametrize(
     ("name", "code", "said"),
     [
-        ("crashes", 2, f"crashes failed (IndexError: tuple index out of range) at {CRASH}"),
+        (
+            "crashes",
+            2,
+            f"crashes failed (IndexError: tuple index out of range) at {CRASH}",
+        ),
         ("leaves", 2, f"leaves failed (SystemExit: 3) at {EXIT}"),
         ("refuses", 2, "failed (InstanceError"),
         ("nothing", 4, "returned None, no plan"),
@@ -240,10 +281,25 @@ def test_what_a_solver_writes_to_the_descriptor_is_no_part_of_the_answer(tmp_pat
         "    ctypes.CDLL(None).puts(b'a third')\n"
         "    return ioopt.solve(problem, 'minmin').plan\n"
     )
-    words = ["-m", "ioopt", "solve", "cycle3", "--solver", "raw:solve", "--format", "json"]
-    buffered = {key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"}
+    words = [
+        "-m",
+        "ioopt",
+        "solve",
+        "cycle3",
+        "--solver",
+        "raw:solve",
+        "--format",
+        "json",
+    ]
+    buffered = {
+        key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"
+    }
     done = subprocess.run(
-        [sys.executable, *words], cwd=tmp_path, env=buffered, capture_output=True, text=True
+        [sys.executable, *words],
+        cwd=tmp_path,
+        env=buffered,
+        capture_output=True,
+        text=True,
     )
     assert json.loads(done.stdout)["objective"] == pytest.approx(6.748)
     assert "a line\nanother\n" in done.stderr and "a third\n" in done.stderr
@@ -251,9 +307,13 @@ def test_what_a_solver_writes_to_the_descriptor_is_no_part_of_the_answer(tmp_pat
 
 def test_a_closed_standard_output_does_not_lose_the_result(tmp_path):
     words = f"{sys.executable} -m ioopt -q solve cycle3 --solver minmin -o r.json >&-"
-    done = subprocess.run(words, cwd=tmp_path, shell=True, capture_output=True, text=True)
+    done = subprocess.run(
+        words, cwd=tmp_path, shell=True, capture_output=True, text=True
+    )
     assert (done.returncode, done.stderr) == (0, "")
-    assert json.loads((tmp_path / "r.json").read_text())["objective"] == pytest.approx(6.748)
+    assert json.loads((tmp_path / "r.json").read_text())["objective"] == pytest.approx(
+        6.748
+    )
 
 
 def test_an_error_that_cannot_say_what_it_is_is_named_by_its_class(run, tmp_path):
@@ -270,7 +330,9 @@ def test_an_error_that_cannot_say_what_it_is_is_named_by_its_class(run, tmp_path
 
 def test_what_a_solver_prints_is_no_part_of_the_answer(run):
     """64 MB over a link of 12.5 MB/s and six tasks of 1.5 s on one node: 5.12 + 9 s."""
-    _, out, err = run("solve", "cycle3", "--solver", "theirs:prints", "--format", "json")
+    _, out, err = run(
+        "solve", "cycle3", "--solver", "theirs:prints", "--format", "json"
+    )
     assert json.loads(out)["objective"] == pytest.approx(14.12)
     assert "a line of the solver" in plain(err)
     _, out, _ = run("compare", "cycle3", *words("theirs:prints"), "--format", "json")
@@ -279,11 +341,15 @@ def test_what_a_solver_prints_is_no_part_of_the_answer(run):
 
 def test_a_proof_that_another_plan_contradicts_is_no_proof(run):
     """All on one node takes 14.12 s, which it calls proven; minmin's plan takes 9.748 s."""
-    _, out, err = run("compare", "cycle3", *words("theirs:boasts", "minmin"), "--format", "json")
+    _, out, err = run(
+        "compare", "cycle3", *words("theirs:boasts", "minmin"), "--format", "json"
+    )
     row = json.loads(out)["rows"][0]
     assert row["value"] == pytest.approx(14.12) and row["status"] == "feasible"
     assert row["bound"] < 9.748 and row["ratio_to_best"] == pytest.approx(14.12 / 9.748)
-    assert "its bound 14.12 contradicts the plan of minmin and is left out" in plain(err)
+    assert "its bound 14.12 contradicts the plan of minmin and is left out" in plain(
+        err
+    )
 
 
 def test_a_module_that_exits_when_it_is_loaded_is_named(run, tmp_path):

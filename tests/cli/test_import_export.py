@@ -20,38 +20,67 @@ SWF = """; MaxProcs: 8
 
 def test_swf_to_a_compared_instance(run, tmp_path):
     (tmp_path / "a.swf").write_text(SWF)
-    code, out, err = run("import", "swf", "a.swf", "--io-period", "1800", "-o", "a.json")
+    code, out, err = run(
+        "import", "swf", "a.swf", "--io-period", "1800", "-o", "a.json"
+    )
     assert (code, out) == (0, "")
     told = [text.removeprefix("ioopt: warning: ") for text in err.splitlines()]
     assert told[0] == "a.swf: 1 jobs left out, without a run time: 3"
     assert [text.split(":")[1] for text in told[1:]] == [
-        " invented I/O", " invented rates",
-    ]  # fmt: skip
+        " invented I/O",
+        " invented rates",
+    ]
     problem = ioopt.load("a.json")
     assert [job.id for job in problem.jobs] == [1, 2]
     assert problem.jobs[0].phases[0].repeat == 4
     assert problem.meta["warnings"] == told
     code, out, _ = run("compare", "a.json", "--format", "json")
     assert code == 0 and len(json.loads(out)["rows"]) >= 9
-    code, out, err = run("compare", "a.json", "--solver", "fill", "--solver", "base-line")
-    footnote = "I/O is synthetic in a.swf: these figures depend on it (see meta.synthetic)."
+    code, out, err = run(
+        "compare", "a.json", "--solver", "fill", "--solver", "base-line"
+    )
+    footnote = (
+        "I/O is synthetic in a.swf: these figures depend on it (see meta.synthetic)."
+    )
     assert code == 0 and out.endswith(footnote + "\n") and "synthetic" not in err
 
 
 def test_quiet_and_machine_options(run, tmp_path):
     (tmp_path / "a.swf").write_text(SWF)
-    rows = ("nodes = 16", "unit_nodes = 4", 'allocation = "partition"', 'node_rate = "1GB/s"',
-            'storage_rate = 9e9', 'queue = "fcfs"', 'disk = "1TB"')  # fmt: skip
+    rows = (
+        "nodes = 16",
+        "unit_nodes = 4",
+        'allocation = "partition"',
+        'node_rate = "1GB/s"',
+        "storage_rate = 9e9",
+        'queue = "fcfs"',
+        'disk = "1TB"',
+    )
     (tmp_path / "m.toml").write_text("\n".join(rows))
     code, _, err = run(
-        "import", "swf", "a.swf", "-q", "--machine", "m.toml", "--machine",
-        "storage_rate=4GB/s,kill=true,backfill=none", "-o", "a.json.gz",
-    )  # fmt: skip
+        "import",
+        "swf",
+        "a.swf",
+        "-q",
+        "--machine",
+        "m.toml",
+        "--machine",
+        "storage_rate=4GB/s,kill=true,backfill=none",
+        "-o",
+        "a.json.gz",
+    )
     assert (code, err) == (0, "")
     problem = ioopt.load("a.json.gz")
     machine = problem.machine
-    assert (machine.nodes, machine.unit_nodes, machine.allocation) == (16, 4, "partition")
-    assert (machine.node_bytes_per_second, machine.storage_bytes_per_second) == (1e9, 4e9)
+    assert (machine.nodes, machine.unit_nodes, machine.allocation) == (
+        16,
+        4,
+        "partition",
+    )
+    assert (machine.node_bytes_per_second, machine.storage_bytes_per_second) == (
+        1e9,
+        4e9,
+    )
     options = problem.options
     assert (options.kill, options.queue, options.backfill) == (True, "fcfs", "none")
 
@@ -61,7 +90,10 @@ def test_batsim_there_and_back(run, tmp_path):
     workload = json.loads(SOURCES["batsim"])
     workload["jobs"][0]["id"] = "1"
     workload["jobs"].append({"id": "2", "subtime": 1, "res": 2, "profile": "w"})
-    workload["profiles"]["w"] = {"type": "parallel_homogeneous_pfs", "bytes_to_write": 10}
+    workload["profiles"]["w"] = {
+        "type": "parallel_homogeneous_pfs",
+        "bytes_to_write": 10,
+    }
     (tmp_path / "w.json").write_text(json.dumps(workload))
     code, _, err = run("import", "batsim", "w.json", "-o", "b.json")
     assert code == 0 and "invented rates" in err and "invented platform" in err
@@ -83,7 +115,9 @@ def test_swf_joined_with_a_folder_of_darshan_logs(run, tmp_path):
     (tmp_path / "logs" / "notes.txt").write_text("no log\n")
     code, _, err = run("import", "swf", "a.swf", "--darshan", "logs", "-o", "p.json")
     assert code == 0 and "1 jobs have a Darshan log of their own, 1 have none" in err
-    assert "log left out: logs" in err and "notes.txt: no '# darshan log version'" in err
+    assert (
+        "log left out: logs" in err and "notes.txt: no '# darshan log version'" in err
+    )
     rates = {job.id: job.io_bytes_per_second for job in ioopt.load("p.json").jobs}
     assert rates == {1: None, 2: pytest.approx(100 / 4.5)}
 
@@ -92,19 +126,32 @@ SOURCES = {
     "swf": SWF,
     "darshan": HEADER + write_record(0, 1, 10, 14, 100),
     "wfformat": json.dumps(
-        {"name": "w", "schemaVersion": "1.5", "workflow": {
-            "specification": {"tasks": [{"id": "a"}, {"id": "b", "parents": ["a"]}]},
-            "execution": {"tasks": [{"id": x, "runtimeInSeconds": 1.0} for x in "ab"]},
-        }}
+        {
+            "name": "w",
+            "schemaVersion": "1.5",
+            "workflow": {
+                "specification": {
+                    "tasks": [{"id": "a"}, {"id": "b", "parents": ["a"]}]
+                },
+                "execution": {
+                    "tasks": [{"id": x, "runtimeInSeconds": 1.0} for x in "ab"]
+                },
+            },
+        }
     ),
-    "estee": json.dumps({"graph_name": {"0": "g"}, "graph": {"0": '[{"d": 2, "e_d": 3}]'}}),
+    "estee": json.dumps(
+        {"graph_name": {"0": "g"}, "graph": {"0": '[{"d": 2, "e_d": 3}]'}}
+    ),
     "saga": json.dumps({"task_graph": {"tasks": [{"name": "a", "cost": 2}]}}),
     "nextflow-trace": "name\trealtime\trchar\twchar\nA\t5s\t1 KB\t2 KB\n",
     "batsim": json.dumps(
-        {"nb_res": 4, "jobs": [{"id": 1, "subtime": 0, "res": 2, "profile": "p"}],
-         "profiles": {"p": {"type": "delay", "delay": 9}}}
+        {
+            "nb_res": 4,
+            "jobs": [{"id": 1, "subtime": 0, "res": 2, "profile": "p"}],
+            "profiles": {"p": {"type": "delay", "delay": 9}},
+        }
     ),
-}  # fmt: skip
+}
 TOLD = {
     "swf": ("invented I/O", "invented rates"),
     "swf --family gang": ("machine of 8 nodes is not used", "local", "invented I/O"),
@@ -134,9 +181,9 @@ def test_every_importer_tells_what_it_changes(run, tmp_path, words):
         text.split("invented ")[1].split(":")[0] for text in told if "invented " in text
     }
     # What stands in meta is no part of the problem.
-    assert ioopt.load({**problem.model_dump(mode="json", by_alias=True), "meta": None}) == (
-        problem.model_copy(update={"meta": None})
-    )
+    assert ioopt.load(
+        {**problem.model_dump(mode="json", by_alias=True), "meta": None}
+    ) == (problem.model_copy(update={"meta": None}))
 
 
 def test_bad_darshan_logs_are_left_out_and_listed_when_asked(run, tmp_path):
@@ -149,11 +196,21 @@ def test_bad_darshan_logs_are_left_out_and_listed_when_asked(run, tmp_path):
     assert code == 2 and "2 of 3 logs cannot be read, more than 5 %" in err
     code, _, err = run(*words, "--skip-bad", "0.7")
     left_out = [text for text in err.splitlines() if "log left out" in text]
-    assert code == 0 and ["bad.txt" in left_out[0], "gone.txt" in left_out[1]] == [True, True]
+    assert code == 0 and ["bad.txt" in left_out[0], "gone.txt" in left_out[1]] == [
+        True,
+        True,
+    ]
     problem = ioopt.load("d.json")
-    assert len(problem.jobs) == 1 and "log left out: bad.txt" in problem.meta["warnings"][0]
+    assert (
+        len(problem.jobs) == 1
+        and "log left out: bad.txt" in problem.meta["warnings"][0]
+    )
     code, _, err = run("import", "darshan", "bad.txt", "--skip-bad", "-o", "e.json")
-    assert code == 2 and "none of 1 logs can be read" in err and not (tmp_path / "e.json").exists()
+    assert (
+        code == 2
+        and "none of 1 logs can be read" in err
+        and not (tmp_path / "e.json").exists()
+    )
 
 
 GOOD_ROWS = {
@@ -168,7 +225,11 @@ GOOD_ROWS = {
         "05/01/2024 11:00:00;E;{k};ctime=1714550400 start=1714550400 end=1714554000 Resource_List.ncpus=2",
         "05/01/2024 11:00:00;E;30;ctime=1714550400 start=-1714550400 end=1714554000 Resource_List.ncpus=2",
     ),
-    "nextflow-trace": ("task_id\tname\trealtime\twchar", "{k}\tA\t5s\t9", "30\tA\t-5s\t9"),
+    "nextflow-trace": (
+        "task_id\tname\trealtime\twchar",
+        "{k}\tA\t5s\t9",
+        "30\tA\t-5s\t9",
+    ),
 }
 
 
@@ -187,14 +248,22 @@ def test_bad_rows_are_left_out_and_counted_when_asked(run, tmp_path, kind):
     code, _, err = run("import", kind, "log", "-o", "x.json")
     assert code == 2 and len(err.splitlines()) == 1
     assert "log: line 2" in err and "--skip-bad leaves out such rows" in err
-    for words in (("--skip-bad", "log"), ("log", "--skip-bad"), ("log", "--skip-bad", "0.05")):
+    for words in (
+        ("--skip-bad", "log"),
+        ("log", "--skip-bad"),
+        ("log", "--skip-bad", "0.05"),
+    ):
         code, _, err = run("import", kind, *words, "-o", "x.json")
         assert code == 0 and "1 of 20 rows left out" in err, words
         problem = ioopt.load("x.json")
         assert len(problem.tasks if kind == "nextflow-trace" else problem.jobs) == 19
         assert any("rows left out" in text for text in problem.meta["warnings"])
     code, _, err = run("import", kind, "short", "--skip-bad", "-o", "y.json")
-    assert code == 2 and len(err.splitlines()) == 1 and "1 of 19 rows cannot be read" in err
+    assert (
+        code == 2
+        and len(err.splitlines()) == 1
+        and "1 of 19 rows cannot be read" in err
+    )
     assert "--skip-bad 0.06 allows that" in err and not (tmp_path / "y.json").exists()
     assert run("import", kind, "short", "--skip-bad", "0.06", "-o", "y.json")[0] == 0
 
@@ -219,7 +288,15 @@ def test_every_reader_of_rows_takes_the_share(run, tmp_path):
 def test_import_and_export_wfformat(run, tmp_path):
     """42 tasks; 3 % of their bytes is less than one task reads."""
     assert run("export", "wfformat", "flow-montage", "-o", "flow.json")[0] == 0
-    words = ("--machine", "nodes=2,disk=3%", "--flatten", "--select", "all", "-o", "part.json")
+    words = (
+        "--machine",
+        "nodes=2,disk=3%",
+        "--flatten",
+        "--select",
+        "all",
+        "-o",
+        "part.json",
+    )
     code, _, err = run("import", "wfformat", "flow.json", *words)
     assert code == 0 and "raised to the" in err
     assert run("export", "wfformat", "part.json", "-o", "again.json")[0] == 0
@@ -257,7 +334,10 @@ def test_an_exported_program_has_the_optimum_of_the_read_me(run, tmp_path, form)
     model = tmp_path / f"cycle3.{form}"
     assert run("export", form, "cycle3", "-o", str(model))[0] == 0
     assert cbc(model, tmp_path) == pytest.approx(5.184, abs=1e-6)
-    assert run("export", form, "cycle3", "-o", str(model), "--set", "cycles=printed")[0] == 0
+    assert (
+        run("export", form, "cycle3", "-o", str(model), "--set", "cycles=printed")[0]
+        == 0
+    )
     assert cbc(model, tmp_path) == pytest.approx(5.12, abs=1e-6)
 
 

@@ -44,7 +44,9 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return lines[0]
 
 
-@pytest.mark.parametrize("text", ["11e308GB/s", "11e308", "1e999kB/s", "9" * 400 + "TB/s"])
+@pytest.mark.parametrize(
+    "text", ["11e308GB/s", "11e308", "1e999kB/s", "9" * 400 + "TB/s"]
+)
 def test_a_rate_that_no_float_holds_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match=r"rate .* (too large|more than)"):
         parse_rate(text)
@@ -81,11 +83,15 @@ def test_a_switch_is_no_number_of_a_machine(
     folder: Path, capsys: pytest.CaptureFixture[str], key: str
 ) -> None:
     Path("m.toml").write_text(f"{key} = true\n")
-    said = refused(capsys, "import", "batsim", "b.json", "--machine", "m.toml", "-o", "o.json")
+    said = refused(
+        capsys, "import", "batsim", "b.json", "--machine", "m.toml", "-o", "o.json"
+    )
     assert "wanted a number, not true" in said
 
 
-@pytest.mark.parametrize("number", ["1e999", "NaN", "Infinity", "-Infinity", "1" + "0" * 400])
+@pytest.mark.parametrize(
+    "number", ["1e999", "NaN", "Infinity", "-Infinity", "1" + "0" * 400]
+)
 def test_numbers_of_json_that_no_float_holds_are_refused(
     folder: Path, capsys: pytest.CaptureFixture[str], number: str
 ) -> None:
@@ -128,27 +134,46 @@ def test_file_names_above_255_bytes_are_refused(
         ("import", "swf", "s.swf", "--io-period", "1e999", "-o", "o.json"),
         ("import", "batsim", "b.json", "--flops", "1e999", "-o", "o.json"),
         ("import", "batsim", "b.json", "--network-rate", "1e999", "-o", "o.json"),
-        ("import", "work-directory", "t.txt", "--cores", "2", "--scratch", "1e999", "-o", "o"),
+        (
+            "import",
+            "work-directory",
+            "t.txt",
+            "--cores",
+            "2",
+            "--scratch",
+            "1e999",
+            "-o",
+            "o",
+        ),
         ("solve", "cycle3", "--solver", "minmin", "--gap", "1e999"),
     ],
 )
 def test_options_that_overflow_are_refused(
     folder: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
 ) -> None:
-    Path("s.swf").write_text("; MaxProcs: 8\n1 0 1 10 2 -1 -1 2 20 -1 1 1 1 1 1 1 -1 -1\n")
+    Path("s.swf").write_text(
+        "; MaxProcs: 8\n1 0 1 10 2 -1 -1 2 20 -1 1 1 1 1 1 1 -1 -1\n"
+    )
     refused(capsys, *words)
 
 
-def test_more_copies_than_fit_are_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_more_copies_than_fit_are_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     words = ("t.txt", "--cores", "2", "--samples", "9" * 20, "-o", "o.json")
-    assert "at most 1000000 tasks" in refused(capsys, "import", "work-directory", *words)
+    assert "at most 1000000 tasks" in refused(
+        capsys, "import", "work-directory", *words
+    )
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="/dev/full is not here")
 @pytest.mark.parametrize(
-    "words", [["--help"], ["check", "cycle3"], ["import", "batsim", "b.json", "-o", "-"]]
+    "words",
+    [["--help"], ["check", "cycle3"], ["import", "batsim", "b.json", "-o", "-"]],
 )
-def test_a_full_device_behind_standard_output_is_one_line(folder: Path, words: list[str]) -> None:
+def test_a_full_device_behind_standard_output_is_one_line(
+    folder: Path, words: list[str]
+) -> None:
     with open("/dev/full", "wb") as full:
         done = subprocess.run(
             [sys.executable, "-m", "ioopt", "-q", *words],

@@ -5,12 +5,26 @@ import json
 import pytest
 
 SMALL = {
-    "quantum-model": ["--preset", "figure-2", "--set", "longest_seconds=0.003",
-                      "--set", "horizon_seconds=5"],
-    "perturbation": ["--preset", "figure-5", "--set", "runs=1", "--set", "work_quanta=30",
-                     "--set", "perturbations=4"],
+    "quantum-model": [
+        "--preset",
+        "figure-2",
+        "--set",
+        "longest_seconds=0.003",
+        "--set",
+        "horizon_seconds=5",
+    ],
+    "perturbation": [
+        "--preset",
+        "figure-5",
+        "--set",
+        "runs=1",
+        "--set",
+        "work_quanta=30",
+        "--set",
+        "perturbations=4",
+    ],
     "message-counts": ["--preset", "laboratory", "--seed", "3"],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("kind", SMALL)
@@ -31,8 +45,13 @@ def test_generate_check_measure(run, tmp_path, kind):
 
 @pytest.mark.parametrize(
     ("name", "figure", "value"),
-    [("quantum-ties", "slowdown", 1.28), ("gangedness-laboratory", "unknown_applications", 0)],
+    [
+        ("quantum-ties", "slowdown", 1.28),
+        ("gangedness-laboratory", "unknown_applications", 0),
+    ],
 )
 def test_bundled_instances_hold_what_the_catalog_says(run, name, figure, value):
     code, out, _ = run("measure", name, "--format", "json")
-    assert code == 0 and json.loads(out)["metrics"][figure] == pytest.approx(value, abs=1e-4)
+    assert code == 0 and json.loads(out)["metrics"][figure] == pytest.approx(
+        value, abs=1e-4
+    )

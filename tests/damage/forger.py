@@ -68,7 +68,9 @@ def _worse(result: Json, amount: float) -> float:
     """A value that is worse than the objective by *amount* of it."""
     objective = result["objective"]
     step = amount * max(abs(objective), 1e-9)
-    return objective - step if result["objective_name"] in MAXIMISED else objective + step
+    return (
+        objective - step if result["objective_name"] in MAXIMISED else objective + step
+    )
 
 
 def _has_bound(result: Json) -> bool:
@@ -81,23 +83,35 @@ def _is_best(result: Json) -> bool:
     from ioopt.known_plans import known_plans
 
     known = known_plans(load(result["instance"])).get(result["objective_name"])
-    return known is not None and math.isclose(known.best, result["objective"], rel_tol=1e-3)
+    return known is not None and math.isclose(
+        known.best, result["objective"], rel_tol=1e-3
+    )
 
 
 def _numbers(result: Json, rng: random.Random, kind: type) -> list[str]:
     """The names of recomputed metrics of a type, in random order; what is 0 but for rounding left out."""
     metrics = result["metrics"].items()
     found = [name for name, value in metrics if type(value) is kind]
-    found = [name for name in found if kind is int or abs(result["metrics"][name]) > 1e-9]
+    found = [
+        name for name in found if kind is int or abs(result["metrics"][name]) > 1e-9
+    ]
     rng.shuffle(found)
     return [name for name in found if name not in OF_THE_SEARCH]
 
 
 OF_THE_SEARCH = (
-    "evaluations", "replays", "scheduling_milliseconds_per_task", "queues_bound_seconds",
-    "per_pattern", "ranking", "model_best", "one_round_bound_seconds", "model_gap",
-    "noisy_mean_seconds", "noisy_p95_seconds",
-)  # fmt: skip
+    "evaluations",
+    "replays",
+    "scheduling_milliseconds_per_task",
+    "queues_bound_seconds",
+    "per_pattern",
+    "ranking",
+    "model_best",
+    "one_round_bound_seconds",
+    "model_gap",
+    "noisy_mean_seconds",
+    "noisy_p95_seconds",
+)
 """Metrics that are the solver's word."""
 
 
@@ -182,10 +196,15 @@ def solver_of_another_family(result: Json, rng: random.Random) -> bool:
 @named("solver")
 def solver_with_other_settings(result: Json, rng: random.Random) -> bool:
     others = {
-        "replication": "hierarchical", "batch-io": "auto", "io-requests": "cons-max-util",
-        "gang": "auto", "gang-matrix": "auto", "flexible-gang": "strict",
-        "quantum-selection": "nobody", "work-directory": "search",
-    }  # fmt: skip
+        "replication": "hierarchical",
+        "batch-io": "auto",
+        "io-requests": "cons-max-util",
+        "gang": "auto",
+        "gang-matrix": "auto",
+        "flexible-gang": "strict",
+        "quantum-selection": "nobody",
+        "work-directory": "search",
+    }
     other = others[result["kind"]]
     if result["solver"] == other or (result["solver"] == "auto" and other == "search"):
         return False
@@ -334,7 +353,11 @@ def bound_as_text(result: Json, rng: random.Random) -> bool:
 @named("bound")
 def bound_drawn_up_to_the_objective(result: Json, rng: random.Random) -> bool:
     """A plan that is not known to be optimal is called so."""
-    if result["status"] != "feasible" or result["objective"] is None or _is_best(result):
+    if (
+        result["status"] != "feasible"
+        or result["objective"] is None
+        or _is_best(result)
+    ):
         return False
     result |= {"bound": result["objective"], "gap": 0.0, "status": "optimal"}
     return True
@@ -456,7 +479,9 @@ def status_misspelt(result: Json, rng: random.Random) -> bool:
 
 @way
 def violations_of_a_sound_plan(result: Json, rng: random.Random) -> bool:
-    return _put(result, "violations", [{"rule": "disk", "item": "n0", "message": "full"}])
+    return _put(
+        result, "violations", [{"rule": "disk", "item": "n0", "message": "full"}]
+    )
 
 
 # --- metrics
@@ -483,30 +508,42 @@ def metric_negated(result: Json, rng: random.Random) -> bool:
 @way
 def count_one_more(result: Json, rng: random.Random) -> bool:
     names = _numbers(result, rng, int)
-    return any(_put(result["metrics"], name, result["metrics"][name] + 1) for name in names)
+    return any(
+        _put(result["metrics"], name, result["metrics"][name] + 1) for name in names
+    )
 
 
 @way
 def count_one_less(result: Json, rng: random.Random) -> bool:
     names = _numbers(result, rng, int)
-    return any(_put(result["metrics"], name, result["metrics"][name] - 1) for name in names)
+    return any(
+        _put(result["metrics"], name, result["metrics"][name] - 1) for name in names
+    )
 
 
 @way
 def count_with_a_fraction(result: Json, rng: random.Random) -> bool:
     names = _numbers(result, rng, int)
-    return any(_put(result["metrics"], name, result["metrics"][name] + 0.5) for name in names)
+    return any(
+        _put(result["metrics"], name, result["metrics"][name] + 0.5) for name in names
+    )
 
 
 @way
 def metric_as_text(result: Json, rng: random.Random) -> bool:
     names = _numbers(result, rng, float)
-    return any(_put(result["metrics"], name, str(result["metrics"][name])) for name in names)
+    return any(
+        _put(result["metrics"], name, str(result["metrics"][name])) for name in names
+    )
 
 
 @way
 def metric_as_a_switch(result: Json, rng: random.Random) -> bool:
-    names = [name for name in _numbers(result, rng, int) if result["metrics"][name] not in (0, 1)]
+    names = [
+        name
+        for name in _numbers(result, rng, int)
+        if result["metrics"][name] not in (0, 1)
+    ]
     return any(_put(result["metrics"], name, True) for name in names)
 
 
@@ -527,7 +564,9 @@ def metric_told_though_unknown(result: Json, rng: random.Random) -> bool:
 @way
 def metrics_of_two_swapped(result: Json, rng: random.Random) -> bool:
     metrics, names = result["metrics"], _numbers(result, rng, float)
-    if len(names) < 2 or math.isclose(metrics[names[0]], metrics[names[1]], rel_tol=1e-4):
+    if len(names) < 2 or math.isclose(
+        metrics[names[0]], metrics[names[1]], rel_tol=1e-4
+    ):
         return False
     metrics[names[0]], metrics[names[1]] = metrics[names[1]], metrics[names[0]]
     return True
@@ -582,11 +621,15 @@ def metric_invented(result: Json, rng: random.Random) -> bool:
 def bound_metric_past_what_it_bounds(result: Json, rng: random.Random) -> bool:
     metrics = result["metrics"]
     pairs = (
-        ("makespan_seconds", "lower_bound_seconds"), ("peak_bytes", "peak_bound_bytes"),
-        ("io_delay_seconds", "io_delay_bound"), ("makespan_seconds", "transfer_bound_seconds"),
+        ("makespan_seconds", "lower_bound_seconds"),
+        ("peak_bytes", "peak_bound_bytes"),
+        ("io_delay_seconds", "io_delay_bound"),
+        ("makespan_seconds", "transfer_bound_seconds"),
         ("additive_seconds", "additive_bound_seconds"),
-    )  # fmt: skip
-    found = [pair for pair in pairs if all(metrics.get(name) is not None for name in pair)]
+    )
+    found = [
+        pair for pair in pairs if all(metrics.get(name) is not None for name in pair)
+    ]
     for measure, name in found[:1]:
         metrics[name] = 2 * metrics[measure] + 1
     return bool(found)
@@ -594,7 +637,12 @@ def bound_metric_past_what_it_bounds(result: Json, rng: random.Random) -> bool:
 
 @way
 def bound_metric_that_says_nothing(result: Json, rng: random.Random) -> bool:
-    names = ("lower_bound_seconds", "peak_bound_bytes", "io_delay_bound", "link_bound_seconds")
+    names = (
+        "lower_bound_seconds",
+        "peak_bound_bytes",
+        "io_delay_bound",
+        "link_bound_seconds",
+    )
     return any(_put(result["metrics"], name, -1e300) for name in names)
 
 
@@ -949,7 +997,9 @@ def task_on_another_node(result: Json, rng: random.Random) -> bool:
     if len(nodes) < 2:
         return False
     row = rng.choice(rows)
-    return _put(row, "node", rng.choice([node for node in nodes if node != row["node"]]))
+    return _put(
+        row, "node", rng.choice([node for node in nodes if node != row["node"]])
+    )
 
 
 @way
@@ -990,7 +1040,9 @@ def transfer_from_another_node(result: Json, rng: random.Random) -> bool:
 
 @way
 def transfer_of_no_time(result: Json, rng: random.Random) -> bool:
-    rows = [r for r in _rows(result, "transfers") if r["end_seconds"] > r["start_seconds"]]
+    rows = [
+        r for r in _rows(result, "transfers") if r["end_seconds"] > r["start_seconds"]
+    ]
     row = rng.choice(rows) if rows else {}
     return bool(rows) and _put(row, "end_seconds", row["start_seconds"])
 
@@ -1024,7 +1076,9 @@ def disk_of_another_size(result: Json, rng: random.Random) -> bool:
 
 @way
 def request_ends_sooner(result: Json, rng: random.Random) -> bool:
-    records = [record for record in _requests(result) if record["finish_seconds"] is not None]
+    records = [
+        record for record in _requests(result) if record["finish_seconds"] is not None
+    ]
     if not records:
         return False
     rng.choice(records)["finish_seconds"] -= 1e-3
@@ -1044,7 +1098,9 @@ def request_made_sooner(result: Json, rng: random.Random) -> bool:
 def request_granted_before_it_is_made(result: Json, rng: random.Random) -> bool:
     records = [r for r in _requests(result) if r["first_grant_seconds"] is not None]
     row = rng.choice(records) if records else {}
-    return bool(records) and _put(row, "first_grant_seconds", row["request_seconds"] - 1.0)
+    return bool(records) and _put(
+        row, "first_grant_seconds", row["request_seconds"] - 1.0
+    )
 
 
 @way
@@ -1116,7 +1172,9 @@ def update_of_the_matrix_later(result: Json, rng: random.Random) -> bool:
 def job_in_other_columns(result: Json, rng: random.Random) -> bool:
     rows = _placed(result)
     row = rng.choice(rows) if rows else {"columns": []}
-    return bool(rows) and _put(row, "columns", [column + 1 for column in row["columns"]])
+    return bool(rows) and _put(
+        row, "columns", [column + 1 for column in row["columns"]]
+    )
 
 
 @way
@@ -1278,7 +1336,9 @@ def two_jobs_in_one_cell(result: Json, rng: random.Random) -> bool:
 @way
 def option_off_the_menu(result: Json, rng: random.Random) -> bool:
     options = result["plan"].get("options") or {}
-    return any(_scaled(options[name], "quantum_seconds", 1.37) for name in sorted(options))
+    return any(
+        _scaled(options[name], "quantum_seconds", 1.37) for name in sorted(options)
+    )
 
 
 @way
@@ -1319,31 +1379,63 @@ def start_of_a_plan_left_out(result: Json, rng: random.Random) -> bool:
 
 
 QUICK = (
-    ("cycle3", "ip"), ("cycle3", "minmin"), ("rounds4", "two-stage"), ("eight-tasks", "heft"),
-    ("two-writers", "fill"), ("small-8", "no-congestion"), ("two-writers-now", "base-line"),
-    ("gang-figure-5", "migrate-iogs"), ("gang-figure-7", "gs"), ("flexgang-tiny", "strict"),
+    ("cycle3", "ip"),
+    ("cycle3", "minmin"),
+    ("rounds4", "two-stage"),
+    ("eight-tasks", "heft"),
+    ("two-writers", "fill"),
+    ("small-8", "no-congestion"),
+    ("two-writers-now", "base-line"),
+    ("gang-figure-5", "migrate-iogs"),
+    ("gang-figure-7", "gs"),
+    ("flexgang-tiny", "strict"),
     ("directory-wait", "in-flight"),
-)  # fmt: skip
+)
 """Instances and solvers that take no time."""
 MORE = (
-    ("cycle3", "ip-printed"), ("cycle3", "job-data-present"), ("two-pairs", "link-aware"),
-    ("held", "auto"), ("idle-root", "hierarchical"), ("sat-16x3", "minmin"),
-    ("image-16x3", "anneal"), ("eight-tasks", "locality"), ("eight-tasks", "exact-workflow"),
-    ("flow-chains", "b-level"), ("flow-montage", "ready-min-min"), ("flow-groups", "fifo"),
-    ("two-writers", "io-exact"), ("two-writers", "base-line"), ("small-8", "cons-max-util"),
-    ("small-8", "auto"), ("small-8", "cons-fcfs+top"), ("io-sets-12", "set-10"),
-    ("two-writers-now", "cons-max-util"), ("two-writers-now", "no-congestion"),
-    ("gang-figure-5", "auto"), ("gang-mixed-60", "iogs"), ("gang-figure-3", "migrate-iogs"),
-    ("gang-crowded-now", "index-iogs"), ("flexgang-tiny", "flex-exact"),
-    ("flexgang-heavy-mix", "greedy"), ("quantum-plain", "quantum-greedy"),
-    ("quantum-mixed", "quantum-ip"), ("directory-two-chains", "exact"),
-    ("directory-chains", "depth-first"), ("directory-montage", "search"),
-)  # fmt: skip
+    ("cycle3", "ip-printed"),
+    ("cycle3", "job-data-present"),
+    ("two-pairs", "link-aware"),
+    ("held", "auto"),
+    ("idle-root", "hierarchical"),
+    ("sat-16x3", "minmin"),
+    ("image-16x3", "anneal"),
+    ("eight-tasks", "locality"),
+    ("eight-tasks", "exact-workflow"),
+    ("flow-chains", "b-level"),
+    ("flow-montage", "ready-min-min"),
+    ("flow-groups", "fifo"),
+    ("two-writers", "io-exact"),
+    ("two-writers", "base-line"),
+    ("small-8", "cons-max-util"),
+    ("small-8", "auto"),
+    ("small-8", "cons-fcfs+top"),
+    ("io-sets-12", "set-10"),
+    ("two-writers-now", "cons-max-util"),
+    ("two-writers-now", "no-congestion"),
+    ("gang-figure-5", "auto"),
+    ("gang-mixed-60", "iogs"),
+    ("gang-figure-3", "migrate-iogs"),
+    ("gang-crowded-now", "index-iogs"),
+    ("flexgang-tiny", "flex-exact"),
+    ("flexgang-heavy-mix", "greedy"),
+    ("quantum-plain", "quantum-greedy"),
+    ("quantum-mixed", "quantum-ip"),
+    ("directory-two-chains", "exact"),
+    ("directory-chains", "depth-first"),
+    ("directory-montage", "search"),
+)
 """More of them, of every kind; with the quick ones enough for 2,000 documents."""
 
 
 REPLAYED, REPLAYED_SHARE = (
-    ("flexgang-heavy-mix", "quantum-plain", "quantum-mixed", "io-sets-12", "flexgang-tiny"),
+    (
+        "flexgang-heavy-mix",
+        "quantum-plain",
+        "quantum-mixed",
+        "io-sets-12",
+        "flexgang-tiny",
+    ),
     0.1,
 )
 """Instances whose check replays for tenths of a second, and the part of their forgeries tried."""
@@ -1406,11 +1498,15 @@ def written(document: Json) -> str:
     return text.replace("-Infinity", "-1e400").replace("Infinity", "1e400")
 
 
-def judged(source: str, document: Json, settings: Json, folder: Path) -> tuple[int, str]:
+def judged(
+    source: str, document: Json, settings: Json, folder: Path
+) -> tuple[int, str]:
     """Exit code and standard error of ``ioopt check`` for a document, in a file of *folder*."""
     path = folder / "result.json"
     path.write_text(written(document), "utf-8")
-    asked = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
+    asked = [
+        word for key, value in settings.items() for word in ("--set", f"{key}={value}")
+    ]
     return run_command(["check", source, os.fspath(path), *asked])
 
 

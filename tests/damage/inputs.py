@@ -49,7 +49,10 @@ def bundled_inputs(kind: str) -> list[bytes]:
     documents = [read_json(bundled(name)["path"]) for name in INSTANCES[kind]]
     for document in documents:
         if "points" in document:
-            document["points"], document["horizon_seconds"] = document["points"][::300][:3], 2.0
+            document["points"], document["horizon_seconds"] = (
+                document["points"][::300][:3],
+                2.0,
+            )
     return [json.dumps(document, indent=1).encode() for document in documents]
 
 
@@ -59,9 +62,20 @@ def answers_of(kind: str) -> tuple[bytes, ...]:
     found = []
     for solver in SOLVERS[kind][:2]:
         with tempfile.TemporaryDirectory() as folder:
-            path, target = os.path.join(folder, "instance.json"), os.path.join(folder, "result")
+            path, target = (
+                os.path.join(folder, "instance.json"),
+                os.path.join(folder, "result"),
+            )
             Path(path).write_bytes(bundled_inputs(kind)[0])
-            arguments = ["solve", path, "--solver", solver, "-o", target, *DRAWN.get(kind, [])]
+            arguments = [
+                "solve",
+                path,
+                "--solver",
+                solver,
+                "-o",
+                target,
+                *DRAWN.get(kind, []),
+            ]
             code, err = run_command(arguments)
             assert code == 0, (kind, solver, err)
             found.append(Path(target).read_bytes())
@@ -74,22 +88,31 @@ def _own(folder: str) -> list[bytes]:
     if folder in samples:
         return [path.read_bytes() for path in sorted(SAMPLES.glob(samples[folder]))]
     if folder == "dagbench":
-        return [b'{"task_graph": {"tasks": [{"name": "a", "cost": 2}], "dependencies": []}}']
-    form, name = {"wfformat": ("wfformat", "flow-groups"), "batsim-json": ("batsim", "small-8")}[
-        folder
-    ]
+        return [
+            b'{"task_graph": {"tasks": [{"name": "a", "cost": 2}], "dependencies": []}}'
+        ]
+    form, name = {
+        "wfformat": ("wfformat", "flow-groups"),
+        "batsim-json": ("batsim", "small-8"),
+    }[folder]
     with tempfile.TemporaryDirectory() as place:
         run_command(["export", form, name, "-o", os.path.join(place, "own.json")])
         return [Path(place, "own.json").read_bytes()]
 
 
-def data(folder: str, names: list[str], lines: int | None = None) -> Callable[[], list[bytes]]:
+def data(
+    folder: str, names: list[str], lines: int | None = None
+) -> Callable[[], list[bytes]]:
     """Some files of a folder of the shared data, else our own, cut after so many lines."""
 
     def texts() -> list[bytes]:
         paths = [shared_root() / "data" / folder / name for name in names]
         found = [path.read_bytes() for path in paths if path.exists()] or _own(folder)
-        return [b"\n".join(text.split(b"\n")[:lines]) + b"\n" for text in found] if lines else found
+        return (
+            [b"\n".join(text.split(b"\n")[:lines]) + b"\n" for text in found]
+            if lines
+            else found
+        )
 
     return texts
 
@@ -101,14 +124,20 @@ def sample(name: str) -> Callable[[], list[bytes]]:
 
 def batsim() -> list[bytes]:
     """Three Batsim workloads of at most a dozen jobs."""
-    names = ("test_various_profile_types", "test_workload_pfs0", "KTH-SP2-io-aware-1000")
+    names = (
+        "test_various_profile_types",
+        "test_workload_pfs0",
+        "KTH-SP2-io-aware-1000",
+    )
     found = []
     for text in data("batsim-json", [f"{name}.json" for name in names])():
         document = json.loads(text)
         document["jobs"] = document["jobs"][:12]
         used = {str(job["profile"]) for job in document["jobs"]}
         if len(document["profiles"]) > 100:
-            document["profiles"] = {k: v for k, v in document["profiles"].items() if k in used}
+            document["profiles"] = {
+                k: v for k, v in document["profiles"].items() if k in used
+            }
         found.append(json.dumps(document, indent=1).encode())
     return found
 
@@ -118,11 +147,17 @@ def comparisons() -> list[bytes]:
     found = []
     with tempfile.TemporaryDirectory() as folder:
         target = os.path.join(folder, "rows.json")
-        for name, first in (("cycle3", "minmin"), ("two-writers", "fill"), ("gang-figure-7", "gs")):
+        for name, first in (
+            ("cycle3", "minmin"),
+            ("two-writers", "fill"),
+            ("gang-figure-7", "gs"),
+        ):
             solvers = ["--solver", first, "--solver", "job-data-present"][
                 : 4 if name == "cycle3" else 2
             ]
-            code, err = run_command(["compare", name, *solvers, "--format", "json", "-o", target])
+            code, err = run_command(
+                ["compare", name, *solvers, "--format", "json", "-o", target]
+            )
             assert code == 0, err
             found.append(Path(target).read_bytes())
     return found
@@ -131,11 +166,21 @@ def comparisons() -> list[bytes]:
 def estee_graphs() -> list[bytes]:
     """A table of two graphs, the text of a graph being JSON of its own."""
     tasks = [
-        {"d": 2.5, "e_d": 4, "cpus": 2, "outputs": [{"s": 1.5, "e_s": 2}], "inputs": []},
+        {
+            "d": 2.5,
+            "e_d": 4,
+            "cpus": 2,
+            "outputs": [{"s": 1.5, "e_s": 2}],
+            "inputs": [],
+        },
         {"d": 3, "e_d": None, "cpus": 1, "outputs": [], "inputs": [[0, 0]]},
     ]
     graphs = {"0": json.dumps(tasks), "1": json.dumps(tasks[:1])}
-    table = {"graph_name": {"0": "a", "1": "b"}, "graph_id": {"0": "x", "1": "y"}, "graph": graphs}
+    table = {
+        "graph_name": {"0": "a", "1": "b"},
+        "graph_id": {"0": "x", "1": "y"},
+        "graph": graphs,
+    }
     return [json.dumps(table, indent=1).encode()]
 
 
@@ -169,7 +214,9 @@ flowchart TB
     v1 -->|index| v2
     v2 --> v3
 """
-MERMAID_PAGE = b'<html><body><pre class="mermaid">\n' + MERMAID_DAG + b"</pre></body></html>\n"
+MERMAID_PAGE = (
+    b'<html><body><pre class="mermaid">\n' + MERMAID_DAG + b"</pre></body></html>\n"
+)
 CYTOSCAPE_PAGE = b"""\
 <html><script>cytoscape({
 elements: {

@@ -13,17 +13,93 @@ from pathlib import Path
 from typing import Any
 
 WORDS = [
-    "-1", "0", "-0", "nan", "inf", "-inf", "1e308", "1e-320", "99999999999999999999", "", " ", ";",
-    "\t", "\x00", "\u2028", "é", "1_0", "0x10", "1.5", "-2147483649", "true", "null", '"', "{", "]",
-    "1e999", "\u0663", "# nprocs: 0", "POSIX\t0", "CP_BYTES_READ", "9" * 5000, "\r", "[", "'", ",",
-    "1" + "0" * 400, "x" * 5000, "[" * 3000, "NaN", "\\u0000", "\\ud800", "=", "..", "/", "100Mb",
-]  # fmt: skip
+    "-1",
+    "0",
+    "-0",
+    "nan",
+    "inf",
+    "-inf",
+    "1e308",
+    "1e-320",
+    "99999999999999999999",
+    "",
+    " ",
+    ";",
+    "\t",
+    "\x00",
+    "\u2028",
+    "é",
+    "1_0",
+    "0x10",
+    "1.5",
+    "-2147483649",
+    "true",
+    "null",
+    '"',
+    "{",
+    "]",
+    "1e999",
+    "\u0663",
+    "# nprocs: 0",
+    "POSIX\t0",
+    "CP_BYTES_READ",
+    "9" * 5000,
+    "\r",
+    "[",
+    "'",
+    ",",
+    "1" + "0" * 400,
+    "x" * 5000,
+    "[" * 3000,
+    "NaN",
+    "\\u0000",
+    "\\ud800",
+    "=",
+    "..",
+    "/",
+    "100Mb",
+]
 VALUES: list[Any] = [
-    None, True, False, -1, 0, 1, 2, 3, 2.5, -0.0, 1e308, -1e308, 10**400, 10**18, 2**53, 2**63, "",
-    "x", "1", [], {}, [1], [[]], {"id": 1}, "delay", float(2**70), 5e-324, 1e-9, "composed",
-    ["1", "1"], "x" * 5000, "\x00", "\ud800", [None], {"": {}}, [0, 1], [1.0, 2.0, 3.0], "n0",
+    None,
+    True,
+    False,
+    -1,
+    0,
+    1,
+    2,
+    3,
+    2.5,
+    -0.0,
+    1e308,
+    -1e308,
+    10**400,
+    10**18,
+    2**53,
+    2**63,
+    "",
+    "x",
+    "1",
+    [],
+    {},
+    [1],
+    [[]],
+    {"id": 1},
+    "delay",
+    float(2**70),
+    5e-324,
+    1e-9,
+    "composed",
+    ["1", "1"],
+    "x" * 5000,
+    "\x00",
+    "\ud800",
+    [None],
+    {"": {}},
+    [0, 1],
+    [1.0, 2.0, 3.0],
+    "n0",
     10**5000,
-]  # fmt: skip
+]
 
 
 def mutate_text(raw: bytes, rng: random.Random) -> bytes:
@@ -38,7 +114,9 @@ def mutate_text(raw: bytes, rng: random.Random) -> bytes:
         elif what == 2:
             data = data[: rng.randint(len(data) // 2, len(data))]
         elif what in (3, 4):
-            data = data[:at] + rng.choice(WORDS).encode() + data[at + rng.randint(0, 4) :]
+            data = (
+                data[:at] + rng.choice(WORDS).encode() + data[at + rng.randint(0, 4) :]
+            )
         else:
             data = _mutate_lines(data, what == 5, rng)
     return encode(data, rng) if rng.random() < 0.05 else data
@@ -90,7 +168,9 @@ def _alike(value: Any, places: list[tuple[Any, Any]], rng: random.Random) -> Any
     if isinstance(value, (int, float)):
         if not -1e300 < value < 1e300:
             return rng.choice(NUMBERS)
-        number = rng.choice((*NUMBERS, value * 1e6, value / 1e6, value + 1, -value, value * 2))
+        number = rng.choice(
+            (*NUMBERS, value * 1e6, value / 1e6, value + 1, -value, value * 2)
+        )
         return type(value)(number)
     if isinstance(value, str):
         texts = [node[key] for node, key in places if isinstance(node[key], str)]
@@ -117,10 +197,14 @@ def mutate_json(raw: bytes, rng: random.Random) -> bytes:
         node, key = rng.choice(places)
         what = rng.randrange(12)
         if what == 0 and isinstance(node, dict):
-            node[rng.choice([f"{key}s", "type", "res", "seq", "x", "cpu", "id"])] = node.pop(key)
+            node[rng.choice([f"{key}s", "type", "res", "seq", "x", "cpu", "id"])] = (
+                node.pop(key)
+            )
         elif what == 1:
             del node[key]
-        elif what == 2:  # a value from elsewhere in the document: right form, wrong place
+        elif (
+            what == 2
+        ):  # a value from elsewhere in the document: right form, wrong place
             other, name = rng.choice(places)
             node[key] = copy.deepcopy(other[name])
         elif what == 3 and isinstance(node, list):
@@ -134,9 +218,20 @@ def mutate_json(raw: bytes, rng: random.Random) -> bytes:
 
 
 KINDS = (
-    "replication", "batch-io", "io-requests", "gang", "gang-matrix", "quantum-model", "perturbation",
-    "message-counts", "quantum-selection", "flexible-gang", "workflow", "result", "comparison",
-)  # fmt: skip
+    "replication",
+    "batch-io",
+    "io-requests",
+    "gang",
+    "gang-matrix",
+    "quantum-model",
+    "perturbation",
+    "message-counts",
+    "quantum-selection",
+    "flexible-gang",
+    "workflow",
+    "result",
+    "comparison",
+)
 
 
 def _swap_kind(data: Any, rng: random.Random) -> None:
@@ -148,7 +243,9 @@ def _swap_kind(data: Any, rng: random.Random) -> None:
 
 def _scale_key(data: Any, rng: random.Random) -> None:
     """All numbers under one key grow or shrink together: legal each, and consistent."""
-    numbers = [(node, key) for node, key in places_of(data) if type(node[key]) in (int, float)]
+    numbers = [
+        (node, key) for node, key in places_of(data) if type(node[key]) in (int, float)
+    ]
     if numbers:
         chosen, power = rng.choice(numbers)[1], rng.choice((3, 6, 9, 12, 15, -6))
         for node, key in numbers:
@@ -183,16 +280,45 @@ def mutate_store(raw: bytes, rng: random.Random) -> bytes:
         path.write_bytes(raw)
         connection = sqlite3.connect(path)
         cells = [
-            *(("runs", name) for name in ("status", "objective", "metrics", "labels", "versions",
-              "kind", "settings", "notes", "bound", "gap", "seed", "violations", "instance")),
+            *(
+                ("runs", name)
+                for name in (
+                    "status",
+                    "objective",
+                    "metrics",
+                    "labels",
+                    "versions",
+                    "kind",
+                    "settings",
+                    "notes",
+                    "bound",
+                    "gap",
+                    "seed",
+                    "violations",
+                    "instance",
+                )
+            ),
             ("results", "document"),
-        ]  # fmt: skip
+        ]
         for _ in range(rng.randint(1, 3)):
             table, column = rng.choice(cells)
             value = rng.choice(
-                ["x", -1, 1e308, "{}", "[]", "null", b"\x00\x01", "", "nan", "[" * 2000, '{"a": 1}',
-                 float("inf"), "9" * 400]
-            )  # fmt: skip
+                [
+                    "x",
+                    -1,
+                    1e308,
+                    "{}",
+                    "[]",
+                    "null",
+                    b"\x00\x01",
+                    "",
+                    "nan",
+                    "[" * 2000,
+                    '{"a": 1}',
+                    float("inf"),
+                    "9" * 400,
+                ]
+            )
             where = rng.choice(("", " WHERE key < '8'"))
             connection.execute(f"UPDATE {table} SET {column} = ?{where}", (value,))
         connection.commit()

@@ -49,7 +49,10 @@ def run_command(arguments: list[str]) -> tuple[int, str]:
     """Exit code and standard error of one command of ioopt."""
     from ioopt.cli.main import main
 
-    out, err = io.TextIOWrapper(io.BytesIO(), "utf-8", errors="surrogateescape"), io.StringIO()
+    out, err = (
+        io.TextIOWrapper(io.BytesIO(), "utf-8", errors="surrogateescape"),
+        io.StringIO(),
+    )
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = main(arguments)
     return code, err.getvalue()
@@ -84,7 +87,9 @@ def _most_resident() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
 
 
-def _work(reader: Reader, seed: int, count: int, keep: str | None, warm: int, pipe: Any) -> None:
+def _work(
+    reader: Reader, seed: int, count: int, keep: str | None, warm: int, pipe: Any
+) -> None:
     signal.signal(signal.SIGPROF, _too_long)
     found = Found(reader.name)
     with tempfile.TemporaryDirectory() as folder:
@@ -108,7 +113,9 @@ def _work(reader: Reader, seed: int, count: int, keep: str | None, warm: int, pi
             data = reader.mutate(rng.choice(texts), rng)
             fault = _run_one(reader, data, folder, rng, found)
             if fault and keep:
-                Path(keep, f"{reader.name}-{seed}-{number}{reader.ending}").write_bytes(data)
+                Path(keep, f"{reader.name}-{seed}-{number}{reader.ending}").write_bytes(
+                    data
+                )
             if fault:
                 found.faults.append(f"{reader.name} {seed} {number}: {fault}")
         os.chdir("/")
@@ -148,7 +155,12 @@ def _placed(path: str, data: bytes, chance: float) -> Iterator[None]:
 
 
 def _run_one(
-    reader: Reader, data: bytes, folder: str, rng: random.Random, found: Found, warm: bool = False
+    reader: Reader,
+    data: bytes,
+    folder: str,
+    rng: random.Random,
+    found: Found,
+    warm: bool = False,
 ) -> str | None:
     """Run one input; what is wrong, if anything."""
     code, err = -1, ""
@@ -188,13 +200,17 @@ def run_reader(
     """
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
-    child = context.Process(target=_work, args=(reader, seed, count, keep, warm, sender))
+    child = context.Process(
+        target=_work, args=(reader, seed, count, keep, warm, sender)
+    )
     child.start()
     sender.close()
     try:
         found: Found = receiver.recv()
     except EOFError:
         child.join()
-        found = Found(reader.name, faults=[f"{reader.name} {seed}: killed ({child.exitcode})"])
+        found = Found(
+            reader.name, faults=[f"{reader.name} {seed}: killed ({child.exitcode})"]
+        )
     child.join()
     return found

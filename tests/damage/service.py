@@ -11,51 +11,88 @@ from damage.mutators import mutate_json
 
 MACHINE = {"nodes": 4, "levels": 2, "quantum_seconds": 200.0}
 STORAGE = {
-    "nodes": 8, "unit_nodes": 1, "allocation": "flat", "node_bytes_per_second": 1e9,
+    "nodes": 8,
+    "unit_nodes": 1,
+    "allocation": "flat",
+    "node_bytes_per_second": 1e9,
     "storage_bytes_per_second": 4e9,
-}  # fmt: skip
-ARRIVAL = {"job": "a", "file_nodes": [0, 1], "local_seconds": 9.0, "remote_seconds": 18.0,
-           "now": 0.0}  # fmt: skip
-NODES = {"nodes": [{"id": "n0"}, {"id": "n1"}],
-         "network": {"remote_bytes_per_second": 1.0, "replica_bytes_per_second": 2.0}}  # fmt: skip
+}
+ARRIVAL = {
+    "job": "a",
+    "file_nodes": [0, 1],
+    "local_seconds": 9.0,
+    "remote_seconds": 18.0,
+    "now": 0.0,
+}
+NODES = {
+    "nodes": [{"id": "n0"}, {"id": "n1"}],
+    "network": {"remote_bytes_per_second": 1.0, "replica_bytes_per_second": 2.0},
+}
 OBJECTS: list[list[dict[str, Any]]] = [
     [
         {"op": "open", "object": "GangScheduler", "arguments": {"machine": MACHINE}},
         {"op": "call", "method": "arrive", "arguments": ARRIVAL},
-        {"op": "call", "method": "served",
-         "arguments": {"job": "a", "attained_seconds": 1.0, "needed_seconds": 8.0}},
+        {
+            "op": "call",
+            "method": "served",
+            "arguments": {"job": "a", "attained_seconds": 1.0, "needed_seconds": 8.0},
+        },
         {"op": "call", "method": "matrix", "arguments": {"now": 0.0}},
         {"op": "call", "method": "depart", "arguments": {"job": "a", "now": 5.0}},
         {"op": "save"},
         {"op": "close"},
     ],
     [
-        {"op": "open", "object": "IoArbiter",
-         "arguments": {"machine": STORAGE, "policy": "adaptive"}},
-        {"op": "call", "method": "request",
-         "arguments": {"id": 1, "nodes": 4, "size": 8e9, "now": 0.0}},
+        {
+            "op": "open",
+            "object": "IoArbiter",
+            "arguments": {"machine": STORAGE, "policy": "adaptive"},
+        },
+        {
+            "op": "call",
+            "method": "request",
+            "arguments": {"id": 1, "nodes": 4, "size": 8e9, "now": 0.0},
+        },
         {"op": "call", "method": "decide", "arguments": {"now": 0.0}},
-        {"op": "call", "method": "progress", "arguments": {"id": 1, "moved_bytes": 1e9}},
+        {
+            "op": "call",
+            "method": "progress",
+            "arguments": {"id": 1, "moved_bytes": 1e9},
+        },
         {"op": "call", "method": "finish", "arguments": {"id": 1}},
         {"op": "save"},
     ],
     [
         {"op": "open", "object": "ReplicationPlanner", "arguments": NODES},
-        {"op": "call", "method": "submit", "arguments":
-         {"tasks": [{"id": "t", "compute_seconds": 1.0, "inputs": ["f"]}],
-          "files": [{"id": "f", "bytes": 10}], "deadline": 2.0}},
+        {
+            "op": "call",
+            "method": "submit",
+            "arguments": {
+                "tasks": [{"id": "t", "compute_seconds": 1.0, "inputs": ["f"]}],
+                "files": [{"id": "f", "bytes": 10}],
+                "deadline": 2.0,
+            },
+        },
         {"op": "call", "method": "next", "arguments": {"node": "n0"}},
         {"op": "call", "method": "completed", "arguments": {"task": "t"}},
         {"op": "save"},
     ],
     [
         {"op": "open", "object": "GangednessMonitor", "arguments": {"processors": 4}},
-        {"op": "call", "method": "observe", "arguments":
-         {"processor": 0, "ganged": True, "running": True, "messages": 3}},
+        {
+            "op": "call",
+            "method": "observe",
+            "arguments": {
+                "processor": 0,
+                "ganged": True,
+                "running": True,
+                "messages": 3,
+            },
+        },
         {"op": "call", "method": "classify", "arguments": {}},
         {"op": "save"},
     ],
-]  # fmt: skip
+]
 """What a client says to one object, for every object."""
 
 
@@ -84,10 +121,17 @@ def conversations() -> list[bytes]:
         {"op": "decide", "instance": json.loads(bundled_inputs(kind)[0]), "deadline": 1}
         for kind in ("io-requests", "gang-matrix")
     )
-    decisions = [[{"op": "ping"}], [requests], [{**matrix, "solver": "migrate-iogs", "set": {}}]]
+    decisions = [
+        [{"op": "ping"}],
+        [requests],
+        [{**matrix, "solver": "migrate-iogs", "set": {}}],
+    ]
     calls = [*decisions, *OBJECTS, *map(_restored, OBJECTS)]
     return [
-        b"\n".join(json.dumps(_message(number, line)).encode() for number, line in enumerate(lines))
+        b"\n".join(
+            json.dumps(_message(number, line)).encode()
+            for number, line in enumerate(lines)
+        )
         for lines in calls
     ]
 
@@ -104,7 +148,9 @@ def mutate_messages(raw: bytes, rng: random.Random) -> bytes:
 
 def ask(service: Any, **message: Any) -> Any:
     """The reply of *service* to one message."""
-    return json.loads(service.handle(json.dumps({"ioopt": 1, "id": 7} | message).encode()))
+    return json.loads(
+        service.handle(json.dumps({"ioopt": 1, "id": 7} | message).encode())
+    )
 
 
 def serve_lines(data: bytes) -> int:

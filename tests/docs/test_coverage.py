@@ -13,7 +13,9 @@ WORDS = ("complete", "partly", "other reading", "not built")
 def table(start: str) -> list[list[str]]:
     """Cells of the rows that begin with *start*, an expression."""
     lines = (ROOT / "docs" / "coverage.md").read_text("utf-8").splitlines()
-    rows = [line.strip("|").split("|") for line in lines if re.match(rf"\| {start} ", line)]
+    rows = [
+        line.strip("|").split("|") for line in lines if re.match(rf"\| {start} ", line)
+    ]
     return [[cell.strip() for cell in row] for row in rows]
 
 
@@ -31,11 +33,19 @@ def absent(cell: str) -> list[str]:
 
 
 def test_every_path_and_name_is_there() -> None:
-    wrong = {row[0]: gone for row in table(r"[KZGL]\d+") if (gone := absent(" ".join(row[2:4])))}
+    wrong = {
+        row[0]: gone
+        for row in table(r"[KZGL]\d+")
+        if (gone := absent(" ".join(row[2:4])))
+    }
     assert not wrong
-    assert absent("`docs/coverage.md` `Khanna` `of no such thing`, `docs/none.md` `x`") == [
-        "of no such thing", "docs/none.md", "x",
-    ]  # fmt: skip
+    assert absent(
+        "`docs/coverage.md` `Khanna` `of no such thing`, `docs/none.md` `x`"
+    ) == [
+        "of no such thing",
+        "docs/none.md",
+        "x",
+    ]
 
 
 def test_ids_statuses_and_counts() -> None:
@@ -47,9 +57,14 @@ def test_ids_statuses_and_counts() -> None:
         words = [next(word for word in WORDS if row[4].startswith(word)) for row in own]
         for row, word in zip(own, words, strict=True):
             assert row[2] or word == "not built", f"{row[0]} names no file"
-            assert word == row[4] or re.match(rf"{word}(: |, because )\S", row[4]), row[4]
+            assert word == row[4] or re.match(rf"{word}(: |, because )\S", row[4]), row[
+                4
+            ]
         counts = Counter(words)
-        assert paper in line[0] and line[1:] == [str(len(own)), *(str(counts[w]) for w in WORDS)]
+        assert paper in line[0] and line[1:] == [
+            str(len(own)),
+            *(str(counts[w]) for w in WORDS),
+        ]
         total += counts
     assert stated[-1] == ["all", str(len(rows)), *(str(total[word]) for word in WORDS)]
     assert [letter for letter, _ in groupby(row[0][0] for row in rows)] == list(PAPERS)

@@ -13,7 +13,8 @@ from conftest import ROOT
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(
-    r"(?P<skip><!-- (?:not run|ci): [^>]*-->\n)?```(?P<kind>\w+)\n(?P<body>.*?)```", re.DOTALL
+    r"(?P<skip><!-- (?:not run|ci): [^>]*-->\n)?```(?P<kind>\w+)\n(?P<body>.*?)```",
+    re.DOTALL,
 )
 
 
@@ -37,7 +38,9 @@ def write_inputs(page: Path, folder: Path) -> None:
 
 def figures(page: Path) -> list[str]:
     """What is bold in tables under the heading "Three figures"."""
-    section = page.read_text("utf-8").partition("## Three figures\n")[2].partition("\n## ")[0]
+    section = (
+        page.read_text("utf-8").partition("## Three figures\n")[2].partition("\n## ")[0]
+    )
     return re.findall(r"\*\*(\d.*?)\*\*", section)
 
 
@@ -49,14 +52,23 @@ def run_command(line: str) -> None:
     assert code == 0, f"{line!r} ended with {code}"
 
 
-LONG = {"campaigns", "flexgang", "flexgang-assignment", "gallery", "replication", "workflows"}
+LONG = {
+    "campaigns",
+    "flexgang",
+    "flexgang-assignment",
+    "gallery",
+    "replication",
+    "workflows",
+}
 """Pages of more than three seconds: run by .ci/run, by a real clock."""
 
 
 @pytest.mark.parametrize(
     "page",
     [
-        pytest.param(page, id=page.stem, marks=[pytest.mark.slow] if page.stem in LONG else [])
+        pytest.param(
+            page, id=page.stem, marks=[pytest.mark.slow] if page.stem in LONG else []
+        )
         for page in PAGES
         if runnable(page)
     ],

@@ -14,7 +14,10 @@ from ioopt.embed import IoArbiter
 from ioopt.registry import batch_io as rows
 
 PAGE = (ROOT / "docs/extending.md").read_text("utf-8")
-JOBS = [("long", 0.0, 4, 100.0, [(10.0, 40.0)]), ("short", 0.0, 4, 100.0, [(10.0, 8.0)])]
+JOBS = [
+    ("long", 0.0, 4, 100.0, [(10.0, 40.0)]),
+    ("short", 0.0, 4, 100.0, [(10.0, 8.0)]),
+]
 """Four nodes each that compute 10 s and then write 40 or 8 bytes at 4 B/s, which is all there is."""
 TRACE = by_hand(JOBS)
 
@@ -34,9 +37,12 @@ def installed(tmp_path, monkeypatch):
 
 def test_the_page_s_policy_is_simulated_live_and_on_the_command_line(installed, capsys):
     ends = {
-        solver: {run["id"]: run["end_seconds"] for run in ioopt.solve(TRACE, solver).schedule["jobs"]}
+        solver: {
+            run["id"]: run["end_seconds"]
+            for run in ioopt.solve(TRACE, solver).schedule["jobs"]
+        }
         for solver in ("cons-fcfs", installed)
-    }  # fmt: skip
+    }
     # Both ask for all 4 B/s at 10 s. In order of the file: 40 / 4 = 10 s, then 8 / 4 = 2 s.
     assert ends["cons-fcfs"] == {"long": 20.0, "short": 22.0}
     assert ends[installed] == {"long": 22.0, "short": 12.0}
@@ -46,7 +52,10 @@ def test_the_page_s_policy_is_simulated_live_and_on_the_command_line(installed, 
     for name, volume in (("long", 40.0), ("short", 8.0)):
         arbiter.request(name, nodes=4, size=volume, now=0.0)
     assert arbiter.decide(0.0) == {"long": 0.0, "short": 4.0} and arbiter.notes == ()
-    assert main(["instances", "solvers", "batch-io"]) == 0 and installed in capsys.readouterr().out
+    assert (
+        main(["instances", "solvers", "batch-io"]) == 0
+        and installed in capsys.readouterr().out
+    )
 
 
 @pytest.mark.slow
@@ -54,7 +63,9 @@ def test_its_machine_code_decides_as_its_function_does(installed):
     """On the bundled traces both engines give the same schedule to the bit."""
     for trace in (TRACE, "small-8"):
         plain, compiled = (
-            ioopt.solve(trace, installed, settings={"engine": engine}, time_limit=None).schedule
+            ioopt.solve(
+                trace, installed, settings={"engine": engine}, time_limit=None
+            ).schedule
             for engine in ("python", "compiled")
         )
         assert plain == compiled

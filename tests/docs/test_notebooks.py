@@ -14,7 +14,9 @@ def test_every_cell_was_run_and_its_outputs_are_stored(path):
     cells = [cell for cell in book["cells"] if cell["cell_type"] == "code"]
     assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1))
     again = f"python scripts/tools/notebooks.py {path.stem}"
-    assert book["metadata"]["ioopt"] == digest(book["cells"]), f"code has changed: {again}"
+    assert book["metadata"]["ioopt"] == digest(book["cells"]), (
+        f"code has changed: {again}"
+    )
     assert any(cell["outputs"] for cell in cells)
     kinds = {output["output_type"] for cell in cells for output in cell["outputs"]}
     assert kinds <= {"stream", "display_data", "execute_result"}

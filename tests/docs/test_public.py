@@ -34,10 +34,15 @@ def test_a_public_name_has_an_example_that_runs(name):
 @pytest.mark.parametrize("name", ioopt.__all__)
 def test_a_public_name_has_types(name):
     found = documented(name)
-    calls = [found] if not inspect.isclass(found) else [
-        value for key, value in vars(found).items()
-        if inspect.isfunction(value) and not key.startswith("_")
-    ]  # fmt: skip
+    calls = (
+        [found]
+        if not inspect.isclass(found)
+        else [
+            value
+            for key, value in vars(found).items()
+            if inspect.isfunction(value) and not key.startswith("_")
+        ]
+    )
     for call in calls:
         signature = inspect.signature(call)
         assert signature.return_annotation is not inspect.Signature.empty, call
@@ -53,23 +58,34 @@ def test_the_list_of_parameters_ends_a_docstring():
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if not isinstance(node, ast.FunctionDef):
                 continue
-            _, title, listed = (ast.get_docstring(node) or "").partition("Parameters\n----------\n")
+            _, title, listed = (ast.get_docstring(node) or "").partition(
+                "Parameters\n----------\n"
+            )
             lists += bool(title)
-            names = {line for line in listed.splitlines() if line and not line.startswith(" ")}
+            names = {
+                line
+                for line in listed.splitlines()
+                if line and not line.startswith(" ")
+            }
             assert names <= {arg.arg for arg in node.args.args}, (path, node.name)
     assert lists
 
 
 def test_dir_is_what_is_public():
     assert {*ioopt.__all__, "embed"} < {*dir(ioopt)}
-    assert all(name.startswith("__") for name in {*dir(ioopt)} - {*ioopt.__all__, "embed"})
+    assert all(
+        name.startswith("__") for name in {*dir(ioopt)} - {*ioopt.__all__, "embed"}
+    )
 
 
 SMALL = {
-    "replication": "cycle3", "batch-io": "two-writers", "gang": "gang-figure-5",
-    "flexible-gang": "flexgang-tiny", "io-requests": "two-writers-now",
+    "replication": "cycle3",
+    "batch-io": "two-writers",
+    "gang": "gang-figure-5",
+    "flexible-gang": "flexgang-tiny",
+    "io-requests": "two-writers-now",
     "work-directory": "directory-two-chains",
-}  # fmt: skip
+}
 """An instance of each kind whose plans are replayed, and of one that is a decision."""
 
 
@@ -81,7 +97,12 @@ def test_a_plan_may_be_a_dictionary_everywhere(kind, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     row = registry.KINDS[kind]
     result = ioopt.solve(name, row.fallback, time_limit=2)
-    forms = (result, result.plan, result.to_dict(), ioopt.solving.plan_of(row, result.plan))
+    forms = (
+        result,
+        result.plan,
+        result.to_dict(),
+        ioopt.solving.plan_of(row, result.plan),
+    )
     whole = forms if kind != "batch-io" else (result, result.to_dict())
     assert all(
         ioopt.check(name, form) == [] for form in whole

@@ -13,7 +13,12 @@ import pytest
 from conftest import ROOT
 
 RULES = ROOT / "docs" / "rules"
-PAPERS = {"replication": "Khanna", "batch-io": "Zhou", "gang": "Zhang", "flexgang": "Lee"}
+PAPERS = {
+    "replication": "Khanna",
+    "batch-io": "Zhou",
+    "gang": "Zhang",
+    "flexgang": "Lee",
+}
 COUNTS = {"batch-io": 49, "gang": 17, "replication": 11, "flexgang": 13}
 ROOMS = (  # the first that matches; files elsewhere name the family or the authors
     ("replication", r"/replication(/|\.py)"),
@@ -119,7 +124,9 @@ def texts(source: str, name: str) -> tuple[str, ...]:
     found = []
     for node in ast.walk(parse(source)):
         registered = "/registry/" in name and isinstance(node, ast.Constant)
-        value = node.value if isinstance(node, ast.Expr) else node if registered else None
+        value = (
+            node.value if isinstance(node, ast.Expr) else node if registered else None
+        )
         if isinstance(value, ast.Constant) and isinstance(value.value, str):
             found.append(re.sub(r"\s+", " ", value.value))
     found += [line.partition("#")[2] for line in source.splitlines() if "#" in line]
@@ -143,12 +150,18 @@ def unresolved(source: str, name: str) -> list[str]:
             author = author_before(text[: found.start()], family)
             known_sections = paper(author)[0] if author else frozenset()
             listed_sections = re.split(_JOIN, found.group(1))
-            wrong += [f"{author}, Section {s}" for s in listed_sections if s not in known_sections]
+            wrong += [
+                f"{author}, Section {s}"
+                for s in listed_sections
+                if s not in known_sections
+            ]
         for found in PICTURE.finditer(text):
             author = author_before(text[: found.start()], family)
             last = pictures(author, found.group(1)) if author else 0
             wrong += [
-                f"{author}, {found.group(1)} {n}" for n in numbers(found.group(2)) if n > last
+                f"{author}, {found.group(1)} {n}"
+                for n in numbers(found.group(2))
+                if n > last
             ]
         wrong += [f"{found}?" for found in SECTION_WITHOUT_NUMBER.findall(text)]
         known_equations = own or (paper(PAPERS[family])[1] if family else frozenset())
@@ -164,7 +177,10 @@ def unresolved(source: str, name: str) -> list[str]:
 def sources() -> list[tuple[str, str]]:
     folders = (ROOT / "ioopt", ROOT / "models", ROOT / "solvers")
     paths = [path for folder in folders for path in sorted(folder.rglob("*.py"))]
-    return [(f"/{path.relative_to(ROOT).as_posix()}", path.read_text("utf-8")) for path in paths]
+    return [
+        (f"/{path.relative_to(ROOT).as_posix()}", path.read_text("utf-8"))
+        for path in paths
+    ]
 
 
 @pytest.mark.parametrize(("family", "count"), COUNTS.items())
@@ -180,7 +196,9 @@ def test_timeline_rules_and_features_have_their_headings() -> None:
 
 
 def test_every_reference_in_the_code_has_its_heading() -> None:
-    missing = {name: wrong for name, text in sources() if (wrong := unresolved(text, name))}
+    missing = {
+        name: wrong for name, text in sources() if (wrong := unresolved(text, name))
+    }
     assert not missing
 
 
@@ -197,7 +215,11 @@ def cited() -> set[tuple[str, bool, int]]:
 
 def test_every_rule_leads_to_the_code_that_keeps_it() -> None:
     """Whoever searches the code for "rule 9" of a family finds it."""
-    wanted = {(family, False, n) for family, count in COUNTS.items() for n in range(1, count + 1)}
+    wanted = {
+        (family, False, n)
+        for family, count in COUNTS.items()
+        for n in range(1, count + 1)
+    }
     wanted |= {("replication", True, n) for n in headings("replication", timeline=True)}
     assert wanted <= cited()
 
@@ -239,7 +261,9 @@ def test_sources_of_rules_are_sections_of_the_paper(family: str) -> None:
     cited = [  # a source ends with its paragraph
         section
         for source in re.findall(r"\*\*Source:\*\*((?:(?!\*\*|\n\n).)*)", text, re.S)
-        for section in re.findall(r"\b(?:[IVX]+\.[A-Z](?:\.\d)?|\d\.\d(?:\.\d)?)\b", source)
+        for section in re.findall(
+            r"\b(?:[IVX]+\.[A-Z](?:\.\d)?|\d\.\d(?:\.\d)?)\b", source
+        )
     ]
     assert len(cited) >= 4
     assert set(cited) <= paper(PAPERS[family])[0]

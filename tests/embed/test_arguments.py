@@ -49,7 +49,9 @@ def test_a_batch_cluster_refuses_jobs_that_cannot_be(queue: str) -> None:
         )
         assert "now: wanted a number" in refused(lambda now=now: cluster.run(now))
     for name in (None, ["a"], {}):
-        assert "wanted a name" in refused(lambda name=name: cluster.arrive(name, 1, 10.0, 0.0))
+        assert "wanted a name" in refused(
+            lambda name=name: cluster.arrive(name, 1, 10.0, 0.0)
+        )
         assert "wanted a name" in refused(lambda name=name: cluster.leave(name))
     assert len(cluster) == 0
     for name, walltime in (("a", 10), ("b", math.inf), ("c", 1e300)):
@@ -58,7 +60,8 @@ def test_a_batch_cluster_refuses_jobs_that_cannot_be(queue: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "nodes", [[-1], [4], [99], ["0"], [0.5], [True], [None], [math.nan], [0, 9], 3, "0", None]
+    "nodes",
+    [[-1], [4], [99], ["0"], [0.5], [True], [None], [math.nan], [0, 9], 3, "0", None],
 )
 def test_nodes_that_are_not_there_cannot_be_taken_down(nodes: Any) -> None:
     cluster = BatchCluster(4)
@@ -90,19 +93,30 @@ def test_a_planner_refuses_names_and_deadlines_that_cannot_be() -> None:
         for call in (made.next, made.completed):
             assert "wanted a name" in refused(lambda call=call, name=name: call(name))
         for pair in (made.staged, made.evicted):
-            assert "wanted a name" in refused(lambda pair=pair, name=name: pair(name, "f"))
-            assert "wanted a name" in refused(lambda pair=pair, name=name: pair("n0", name))
+            assert "wanted a name" in refused(
+                lambda pair=pair, name=name: pair(name, "f")
+            )
+            assert "wanted a name" in refused(
+                lambda pair=pair, name=name: pair("n0", name)
+            )
     for deadline in (math.nan, "1", True, [1]):
         assert "deadline: wanted" in refused(lambda d=deadline: made.plan(d))
-        assert "deadline: wanted" in refused(lambda d=deadline: made.submit([], deadline=d))
+        assert "deadline: wanted" in refused(
+            lambda d=deadline: made.submit([], deadline=d)
+        )
     assert made.next("n0").task == "t"
     assert "inputs: wanted a list" in refused(lambda: made.completed("t", "f"))
     made.completed("t", ["f"])
 
 
 def test_an_arbiter_refuses_progress_and_decides_all_the_same() -> None:
-    machine = {"nodes": 8, "unit_nodes": 1, "allocation": "flat",
-               "node_bytes_per_second": 1e9, "storage_bytes_per_second": 4e9}  # fmt: skip
+    machine = {
+        "nodes": 8,
+        "unit_nodes": 1,
+        "allocation": "flat",
+        "node_bytes_per_second": 1e9,
+        "storage_bytes_per_second": 4e9,
+    }
     arbiter = IoArbiter(machine, "fill")
     for size in (*NO_TIMES, -1.0, math.inf):
         refused(lambda size=size: arbiter.request("A", 4, size, 0.0))
@@ -138,9 +152,16 @@ def test_a_gang_scheduler_answers_with_why() -> None:
 
 @pytest.mark.parametrize(
     "how",
-    [{"processors": 2.5}, {"processors": True}, {"processors": "4"}, {"threshold": None},
-     {"threshold": math.nan}, {"threshold": math.inf}, {"running_threshold": 0}],
-)  # fmt: skip
+    [
+        {"processors": 2.5},
+        {"processors": True},
+        {"processors": "4"},
+        {"threshold": None},
+        {"threshold": math.nan},
+        {"threshold": math.inf},
+        {"running_threshold": 0},
+    ],
+)
 def test_a_monitor_refuses_what_it_cannot_be(how: dict[str, Any]) -> None:
     refused(lambda: GangednessMonitor(**how))
 
@@ -152,23 +173,39 @@ def test_a_monitor_refuses_counts_that_cannot_be() -> None:
     for flag in (None, "yes", 2):
         refused(lambda flag=flag: monitor.observe(flag, True, 1))
     for place in (1.5, "0", True, -1, math.nan):
-        refused(lambda place=place: monitor.observe(True, True, 1, quantum=place, processor=0))
-        refused(lambda place=place: monitor.observe(True, True, 1, quantum=0, processor=place))
+        refused(
+            lambda place=place: monitor.observe(
+                True, True, 1, quantum=place, processor=0
+            )
+        )
+        refused(
+            lambda place=place: monitor.observe(
+                True, True, 1, quantum=0, processor=place
+            )
+        )
     assert monitor.gang.count == 0
     monitor.observe(True, True, 3, quantum=0, processor=0)
     assert monitor.gang.count == 1
 
 
 def test_a_workflow_dispatcher_refuses_and_changes_nothing() -> None:
-    run = WorkflowDispatcher(NETWORK, [{"id": "n0"}], [{"id": "f", "bytes": 5}], policy="locality")
-    run.submit([{"id": "t", "compute_seconds": 1, "inputs": ["f"]},
-                {"id": "u", "compute_seconds": 1, "inputs": ["f"]}])  # fmt: skip
+    run = WorkflowDispatcher(
+        NETWORK, [{"id": "n0"}], [{"id": "f", "bytes": 5}], policy="locality"
+    )
+    run.submit(
+        [
+            {"id": "t", "compute_seconds": 1, "inputs": ["f"]},
+            {"id": "u", "compute_seconds": 1, "inputs": ["f"]},
+        ]
+    )
     before = run.state()
     for now in NO_TIMES:
         assert "now: wanted" in refused(lambda now=now: run.next(now))
         assert "now: wanted" in refused(lambda now=now: run.lost("n0", now))
     for deadline in (math.nan, "1", [1]):
-        assert "deadline: wanted" in refused(lambda d=deadline: run.next(0.0, deadline=d))
+        assert "deadline: wanted" in refused(
+            lambda d=deadline: run.next(0.0, deadline=d)
+        )
     for name in (None, 3, ["t"]):
         for call in (run.withdraw, run.back, lambda x: run.completed(x, 0.0)):
             assert "wanted a name" in refused(lambda call=call, name=name: call(name))
@@ -180,8 +217,10 @@ def test_a_workflow_dispatcher_refuses_and_changes_nothing() -> None:
 
 
 def test_a_work_directory_refuses_and_changes_nothing() -> None:
-    tasks = [{"id": "a", "compute_seconds": 5, "outputs": ["x"]},
-             {"id": "b", "compute_seconds": 5, "release_seconds": 3}]  # fmt: skip
+    tasks = [
+        {"id": "a", "compute_seconds": 5, "outputs": ["x"]},
+        {"id": "b", "compute_seconds": 5, "release_seconds": 3},
+    ]
     files = [{"id": "x", "bytes": 6}]
     run = WorkDirectory({"cores": 2, "quota_bytes": 10, "tasks": tasks, "files": files})
     before = run.state()
@@ -215,7 +254,11 @@ def job(need: object = 1, **how: Any) -> ReadyJob:
         ([job(cores=None)], {}, "job 0: resources"),
         ([ReadyJob(resources=(1, 2))], {}, "2 resources, but there are 1 capacities"),
         ([job(temp=frozenset("a"))], {}, "bytes of temporary file 'a': wanted"),
-        ([job(temp=frozenset("a"))], {"temp_bytes": {"a": 1}, "readers": {}}, "readers of"),
+        (
+            [job(temp=frozenset("a"))],
+            {"temp_bytes": {"a": 1}, "readers": {}},
+            "readers of",
+        ),
         ([job()], {"deadline": math.nan}, "deadline: wanted"),
     ],
 )

@@ -24,13 +24,17 @@ def cluster(processes: bool, workers: int = 3):
     for name in ("connect", "tcp"):  # only what hangs takes as long
         dask.config.set({f"distributed.comm.timeouts.{name}": "600s"})
     return distributed.LocalCluster(
-        n_workers=workers, threads_per_worker=1, dashboard_address=None, silence_logs=50,
+        n_workers=workers,
+        threads_per_worker=1,
+        dashboard_address=None,
+        silence_logs=50,
         processes=processes,
-    )  # fmt: skip
+    )
 
 
 @pytest.fixture(
-    scope="module", params=["threads", pytest.param("processes", marks=pytest.mark.slow)]
+    scope="module",
+    params=["threads", pytest.param("processes", marks=pytest.mark.slow)],
 )
 def client(request):
     with (
@@ -77,7 +81,9 @@ def test_collections_are_placed_and_what_is_dead_goes(client):
     with adapter.placed(client) as report:
         assert client.compute((x + x.T).sum()).result() == 3200
     assert report.decisions > 16 and report.notes == []
-    assert client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)) == 0
+    assert (
+        client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)) == 0
+    )
 
 
 def failing(view):
@@ -103,7 +109,12 @@ def silent(view):
     ("make", "leaves", "decisions", "notes"),
     [
         (lambda: failing, 4, 0, ["ValueError: broken"]),
-        (lambda: Fading(failing), 8, 1, ["ValueError: broken"]),  # what was decided before is done
+        (
+            lambda: Fading(failing),
+            8,
+            1,
+            ["ValueError: broken"],
+        ),  # what was decided before is done
         (lambda: silent, 4, 7, []),
     ],
 )
@@ -131,10 +142,15 @@ def test_a_late_answer_is_the_last(client, monkeypatch):
     graph, last = tree_graph(8)
     with adapter.placed(client, lambda: late) as report:
         assert client.get(graph, last) == bytes(1000)
-    assert report.notes == ["TimeoutError: no answer within 10 s"] and report.decisions == 1
+    assert (
+        report.notes == ["TimeoutError: no answer within 10 s"]
+        and report.decisions == 1
+    )
 
 
-def test_a_clock_that_jumps_and_a_graph_that_comes_twice_lose_nothing(client, monkeypatch):
+def test_a_clock_that_jumps_and_a_graph_that_comes_twice_lose_nothing(
+    client, monkeypatch
+):
     """A day ahead and an hour back at every look; both graphs ask for the same keys."""
     seconds = itertools.accumulate(itertools.cycle([86400.0, -3600.0]))
     monkeypatch.setattr(adapter, "monotonic", lambda: next(seconds))
@@ -317,7 +333,13 @@ def test_work_waits_for_a_paused_worker_to_resume():
     graph, last = tree_graph(8)
     with placing(1) as (made, client, report):
         turn(made, made.workers[0], distributed.core.Status.paused)
-        until(lambda: not client.run_on_scheduler(lambda dask_scheduler: dask_scheduler.running))
+        until(
+            lambda: (
+                not client.run_on_scheduler(
+                    lambda dask_scheduler: dask_scheduler.running
+                )
+            )
+        )
         future = client.get(graph, last, sync=False)
         until(lambda: held(client) == 15)
         turn(made, made.workers[0], distributed.core.Status.running)
@@ -340,7 +362,10 @@ def test_a_worker_that_is_retired_hands_its_work_on():
 
 def test_what_is_lost_after_the_placement_ended_is_made_again_anywhere():
     """No pin to the worker that is gone outlives the placement."""
-    with cluster(False, 2) as made, distributed.Client(made, set_as_default=False) as client:
+    with (
+        cluster(False, 2) as made,
+        distributed.Client(made, set_as_default=False) as client,
+    ):
         with adapter.placed(client) as report:
             kept = client.submit(bytes, 1000)
             assert kept.result() == bytes(1000) and report.decisions == 0
@@ -376,7 +401,10 @@ def second_then_third(view):
 
 
 def test_pins_and_releases(client):
-    names = [str(row["name"]) for row in client.scheduler_info(n_workers=-1)["workers"].values()]
+    names = [
+        str(row["name"])
+        for row in client.scheduler_info(n_workers=-1)["workers"].values()
+    ]
     _, second, third = sorted(names)
     with adapter.placed(client, lambda: second_then_third, record=True) as report:
         x = client.submit(bytes, 1000, key="x")
@@ -389,5 +417,7 @@ def test_pins_and_releases(client):
 
 
 def test_only_dispatchers_can_place():
-    with pytest.raises(UsageError, match="'heft' decides nothing while tasks run; use fifo"):
+    with pytest.raises(
+        UsageError, match="'heft' decides nothing while tasks run; use fifo"
+    ):
         adapter.Placement("heft")

@@ -26,7 +26,11 @@ def tree(leaves: int, nodes: int, size: int, rate: float = 1e6) -> ReplicationPr
             tasks[name] = (4.0, [], [f"f{name}"])
         else:
             middle = (first + last) // 2
-            tasks[name] = (1.0, [f"f{add(first, middle)}", f"f{add(middle, last)}"], [f"f{name}"])
+            tasks[name] = (
+                1.0,
+                [f"f{add(first, middle)}", f"f{add(middle, last)}"],
+                [f"f{name}"],
+            )
         return name
 
     add(0, leaves)
@@ -37,7 +41,9 @@ def whole_view(problem: ReplicationProblem) -> LiveView:
     """A run of *problem* with prefetch; all its tasks are to be given."""
     view = LiveView(problem.network, problem.nodes, True)
     files = zip(problem.inputs, problem.outputs)
-    view.fill(problem.tasks, files, [file.bytes for file in problem.files], problem.holds)
+    view.fill(
+        problem.tasks, files, [file.bytes for file in problem.files], problem.holds
+    )
     return view
 
 
@@ -136,7 +142,9 @@ def test_a_task_of_no_time_is_not_worth_a_transfer():
     # and d .5 s for 1 s of link; e 3 s for 1 s
     seconds = {"a": 9.0, "b": 9.0, "c": 0.0, "d": 0.5, "e": 3.0}
     for names, wanted in (("abcd", None), ("abcde", (4, 1))):
-        view = view_of([["f"], []], {"f": 10**6}, {k: (seconds[k], ["f"]) for k in names})
+        view = view_of(
+            [["f"], []], {"f": 10**6}, {k: (seconds[k], ["f"]) for k in names}
+        )
         homes = Homes()
         view.give(0, 0)
         view.give(1, 0)
@@ -152,8 +160,11 @@ def test_short_tasks_go_first():
 
 def test_of_those_that_wait_the_cheapest_to_bring_goes():
     # both take 4 s off n0; b reads 2 MB (2 s), c 1 MB (1 s)
-    view = view_of([["f", "g"], []], {"f": 2 * 10**6, "g": 10**6},
-                   {"a": (9.0, ["g"]), "x": (9.0, ["g"]), "c": (4.0, ["g"]), "b": (4.0, ["f"])})  # fmt: skip
+    view = view_of(
+        [["f", "g"], []],
+        {"f": 2 * 10**6, "g": 10**6},
+        {"a": (9.0, ["g"]), "x": (9.0, ["g"]), "c": (4.0, ["g"]), "b": (4.0, ["f"])},
+    )
     homes = Homes()
     assert [view.ask(homes) for _ in range(3)] == [(0, 0), (1, 0), (2, 1)]
     assert view.moved == 10**6
@@ -171,8 +182,11 @@ def test_those_who_read_from_everywhere_do_not_all_meet_on_one_node():
 
 def test_links_are_busy_until_what_they_were_given_is_through():
     # n0 sends f (2 s) to n1, and then g (1 s) would take its turn: 3 s; n2 gets h from n1 in 1 s
-    view = view_of([["f", "g"], ["h"], []], {"f": 2 * 10**6, "g": 10**6, "h": 10**6},
-                   {"a": (1.0, ["f"]), "b": (1.0, ["g"]), "c": (1.0, ["h"])})  # fmt: skip
+    view = view_of(
+        [["f", "g"], ["h"], []],
+        {"f": 2 * 10**6, "g": 10**6, "h": 10**6},
+        {"a": (1.0, ["f"]), "b": (1.0, ["g"]), "c": (1.0, ["h"])},
+    )
     view.give(0, 1)
     assert [view.staging_seconds(k, 2) for k in (1, 2)] == [3.0, 1.0]
     assert view.staging_seconds(1, 0) == 0.0

@@ -24,9 +24,19 @@ from ioopt.errors import IooptError
 from ioopt.protocols import Outcome
 from ioopt.solvers.gang.policy import MIGRATE_IOGS
 
-IO_MACHINE = {"nodes": 16, "unit_nodes": 2, "allocation": "flat",
-              "node_bytes_per_second": 1.0, "storage_bytes_per_second": 6.0}  # fmt: skip
-GANG_MACHINE = {"nodes": 6, "levels": 3, "quantum_seconds": 10.0, "migration_tasks_per_quantum": 3}
+IO_MACHINE = {
+    "nodes": 16,
+    "unit_nodes": 2,
+    "allocation": "flat",
+    "node_bytes_per_second": 1.0,
+    "storage_bytes_per_second": 6.0,
+}
+GANG_MACHINE = {
+    "nodes": 6,
+    "levels": 3,
+    "quantum_seconds": 10.0,
+    "migration_tasks_per_quantum": 3,
+}
 
 
 def said(function, *arguments, **named):
@@ -39,15 +49,24 @@ def said(function, *arguments, **named):
 
 
 def arbiter(kind):
-    return IoArbiter(IO_MACHINE, ("fill", "adaptive", "cons-min-aggr-sld", "base-line")[kind])
+    return IoArbiter(
+        IO_MACHINE, ("fill", "adaptive", "cons-min-aggr-sld", "base-line")[kind]
+    )
 
 
 def arbiter_call(made, now, what, name, size):
     name = f"r{name}"
     if what == 0:
-        return said(made.request, name, 1 + size % 16, float(1 + size), now,
-                    start_seconds=max(0.0, now - size), compute_seconds_so_far=float(size % 7),
-                    iteration_seconds=float(1 + size))  # fmt: skip
+        return said(
+            made.request,
+            name,
+            1 + size % 16,
+            float(1 + size),
+            now,
+            start_seconds=max(0.0, now - size),
+            compute_seconds_so_far=float(size % 7),
+            iteration_seconds=float(1 + size),
+        )
     if what == 1:
         return said(made.progress, name, size / 2)
     if what == 2:
@@ -77,15 +96,22 @@ def planner(kind):
     return ReplicationPlanner(
         {"remote_bytes_per_second": 10.0, "replica_bytes_per_second": 70.0},
         [{"id": f"n{k}", "disk_bytes": 250} for k in range(3)],
-        [{"id": f"f{k}", "bytes": 40 + k} for k in range(6)], solver=solver,
-    )  # fmt: skip
+        [{"id": f"f{k}", "bytes": 40 + k} for k in range(6)],
+        solver=solver,
+    )
 
 
 def planner_call(made, now, what, name, size):
     node, file = f"n{size % 3}", f"f{name % 6}"
     if what == 0:
-        tasks = [{"id": f"t{name}.{k}", "compute_seconds": float(1 + k),
-                  "inputs": sorted({file, f"f{(name + k) % 6}"})} for k in range(1 + size % 4)]  # fmt: skip
+        tasks = [
+            {
+                "id": f"t{name}.{k}",
+                "compute_seconds": float(1 + k),
+                "inputs": sorted({file, f"f{(name + k) % 6}"}),
+            }
+            for k in range(1 + size % 4)
+        ]
         found = said(made.submit, tasks, deadline=None)
         return found if isinstance(found, str) else "planned"
     if what == 1:
@@ -114,7 +140,9 @@ OBJECTS = {
     "GangednessMonitor": (monitor, monitor_call, GangednessMonitor.restore),
 }
 CALLS = st.lists(
-    st.tuples(st.integers(0, 3), st.integers(0, 7), st.integers(0, 40)), min_size=4, max_size=40
+    st.tuples(st.integers(0, 3), st.integers(0, 7), st.integers(0, 40)),
+    min_size=4,
+    max_size=40,
 )
 
 
@@ -142,10 +170,17 @@ def test_saved_and_restored_it_decides_as_before(name, kind, before, after):
 
 
 NONSENSE = st.recursive(
-    st.none() | st.booleans() | st.integers(-3, 3) | st.just(10**30) | st.text(max_size=3),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    st.none()
+    | st.booleans()
+    | st.integers(-3, 3)
+    | st.just(10**30)
+    | st.text(max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+    ),
     max_leaves=4,
-)  # fmt: skip
+)
 
 
 def places(value, at=()):
@@ -163,7 +198,9 @@ def places(value, at=()):
 def test_a_damaged_state_is_refused_or_harmless(name, data):
     make, call, restore = OBJECTS[name]
     made = make(1)
-    for k, change in enumerate([(0, 1, 3), (0, 2, 5), (3, 0, 0), (1, 1, 1), (3, 1, 1), (0, 4, 9)]):
+    for k, change in enumerate(
+        [(0, 1, 3), (0, 2, 5), (3, 0, 0), (1, 1, 1), (3, 1, 1), (0, 4, 9)]
+    ):
         call(made, float(k), *change)
     state = json.loads(json.dumps(made.state()))
     path = data.draw(st.sampled_from(sorted(places(state), key=repr)))
@@ -178,9 +215,11 @@ def test_a_damaged_state_is_refused_or_harmless(name, data):
 def ways_to_go_wrong(release):
     """Functions for a solver; one hangs until *release* is set."""
     return {
-        "fails": lambda *_, **__: 1 / 0, "hangs": lambda *_, **__: release.wait(),
-        "nonsense": lambda *_, **__: 7, "no plan": lambda *_, **__: Outcome(None),
-    }  # fmt: skip
+        "fails": lambda *_, **__: 1 / 0,
+        "hangs": lambda *_, **__: release.wait(),
+        "nonsense": lambda *_, **__: 7,
+        "no plan": lambda *_, **__: Outcome(None),
+    }
 
 
 @pytest.mark.parametrize("how", ["fails", "hangs", "nonsense"])
@@ -188,7 +227,11 @@ def ways_to_go_wrong(release):
 def test_a_solver_that_goes_wrong_is_answered_by_the_greedy(monkeypatch, name, how):
     release = threading.Event()
     wrong = ways_to_go_wrong(release)[how]
-    word = {"fails": "ZeroDivisionError", "hangs": "no answer within", "nonsense": "nonsense"}[how]
+    word = {
+        "fails": "ZeroDivisionError",
+        "hangs": "no answer within",
+        "nonsense": "nonsense",
+    }[how]
     deadline = 0.05 if how == "hangs" else 3600.0
     for _ in range(3):
         if name == "IoArbiter":
@@ -198,7 +241,9 @@ def test_a_solver_that_goes_wrong_is_answered_by_the_greedy(monkeypatch, name, h
             notes = made.notes
         elif name == "GangScheduler":
             policy = SimpleNamespace(name="wrong", rules=None, update=wrong)
-            made, sound = (GangScheduler(GANG_MACHINE, each) for each in (policy, MIGRATE_IOGS))
+            made, sound = (
+                GangScheduler(GANG_MACHINE, each) for each in (policy, MIGRATE_IOGS)
+            )
             for scheduler in (made, sound):
                 assert scheduler.arrive("a", [0, 1], 5.0, 9.0, 0.0)
             assert made.matrix(1.0, deadline) == sound.matrix(1.0) != []
@@ -208,9 +253,12 @@ def test_a_solver_that_goes_wrong_is_answered_by_the_greedy(monkeypatch, name, h
                 patch.setattr("ioopt.embed.replication.solve", wrong)
                 made = planner(0)
                 notes = made.submit(
-                    [{"id": "t", "compute_seconds": 1.0, "inputs": ["f1"]}], deadline=deadline
+                    [{"id": "t", "compute_seconds": 1.0, "inputs": ["f1"]}],
+                    deadline=deadline,
                 ).notes
-            assert [step.task for k in range(3) if (step := made.next(f"n{k}"))] == ["t"]
+            assert [step.task for k in range(3) if (step := made.next(f"n{k}"))] == [
+                "t"
+            ]
         assert len(notes) == 1 and "greedy" in notes[0]
         told = ("no attribute", "has no len") if how == "nonsense" else ()
         assert any(text in notes[0] for text in (word, *told))
@@ -223,7 +271,11 @@ SMALL_MACHINE = {"nodes": 4, "levels": 2, "quantum_seconds": 200.0}
 @pytest.mark.parametrize(
     ("method", "arguments", "why"),
     [
-        ("arrive", ("a", [0], 1.0, 2.0, 0.0), "job 'a' refused: a job of that id is here already"),
+        (
+            "arrive",
+            ("a", [0], 1.0, 2.0, 0.0),
+            "job 'a' refused: a job of that id is here already",
+        ),
         ("arrive", ("b", [0], 3.0, 2.0, 0.0), "0 < local_seconds <= remote_seconds"),
         ("depart", ("b", 1.0), "departure of 'b' at 1.0 s ignored: no such job"),
         ("served", ("b", 1.0, 1.0), "service of 'b' ignored: no such job"),
@@ -250,9 +302,13 @@ def test_the_service_says_why_an_answer_is_false():
 def test_embedded_objects_say_what_they_hold():
     scheduler = GangScheduler(SMALL_MACHINE, "iogs")
     scheduler.arrive("a", [0, 1], 1.0, 2.0, 0.0)
-    assert repr(scheduler) == "GangScheduler(iogs, 4 nodes, 2 rows, 0 running, 1 waiting)"
+    assert (
+        repr(scheduler) == "GangScheduler(iogs, 4 nodes, 2 rows, 0 running, 1 waiting)"
+    )
     scheduler.matrix(0.0)
-    assert repr(scheduler) == "GangScheduler(iogs, 4 nodes, 2 rows, 1 running, 0 waiting)"
+    assert (
+        repr(scheduler) == "GangScheduler(iogs, 4 nodes, 2 rows, 1 running, 0 waiting)"
+    )
     arbiter = IoArbiter(IO_MACHINE | {"nodes": 1, "unit_nodes": 1})
     arbiter.request("a", nodes=1, size=1.0, now=0.0)
     assert repr(arbiter) == "IoArbiter(fill, 1 node, 1 request)"
@@ -261,11 +317,15 @@ def test_embedded_objects_say_what_they_hold():
     planner = ReplicationPlanner(network, [{"id": "n"}])
     planner.submit(tasks)
     planner.next("n")
-    assert repr(planner) == "ReplicationPlanner(link-aware, 1 node, 1 waiting, 1 running)"
+    assert (
+        repr(planner) == "ReplicationPlanner(link-aware, 1 node, 1 waiting, 1 running)"
+    )
     dispatcher = WorkflowDispatcher(network, [{"id": "n"}], policy="locality")
     dispatcher.submit(tasks)
     dispatcher.next(0.0)
-    assert repr(dispatcher) == "WorkflowDispatcher(locality, 1 node, 1 waiting, 1 running)"
+    assert (
+        repr(dispatcher) == "WorkflowDispatcher(locality, 1 node, 1 waiting, 1 running)"
+    )
     monitor = GangednessMonitor(4)
     monitor.observe(ganged=True, running=True, messages=20)
     assert repr(monitor) == "GangednessMonitor(1 gang counts, 0 running)"
@@ -282,7 +342,13 @@ def test_a_solver_that_goes_wrong_leaves_the_service_standing(monkeypatch, how):
     with monkeypatch.context() as patch:
         patch.setattr("ioopt.solving.load_target", lambda name: wrong)
         for _ in range(7):
-            reply = ask(service, op="decide", instance=SNAPSHOT, solver="fill", deadline=deadline)
+            reply = ask(
+                service,
+                op="decide",
+                instance=SNAPSHOT,
+                solver="fill",
+                deadline=deadline,
+            )
             assert reply["id"] == 7 and "ok" in reply
             if how == "hangs":
                 assert reply["error"]["code"] == "solver"
@@ -293,4 +359,6 @@ def test_a_solver_that_goes_wrong_leaves_the_service_standing(monkeypatch, how):
 @pytest.mark.parametrize("deadline", [0, -1, "2", True, [], float("1e400")])
 def test_deadlines_that_are_none_are_refused(deadline):
     reply = ask(Service(), op="decide", instance=SNAPSHOT, deadline=deadline)
-    assert reply["error"]["code"] == ("malformed" if deadline == float("inf") else "invalid")
+    assert reply["error"]["code"] == (
+        "malformed" if deadline == float("inf") else "invalid"
+    )

@@ -33,18 +33,34 @@ def chain_of_groups(policy, products):
     """Three groups of a maker and two readers, on three nodes."""
     files = [{"id": f"f{k}", "bytes": 10} for k in range(3)]
     run = WorkflowDispatcher(
-        NETWORK, [{"id": f"n{k}"} for k in range(3)], files, policy=policy, products=products
+        NETWORK,
+        [{"id": f"n{k}"} for k in range(3)],
+        files,
+        policy=policy,
+        products=products,
     )
     for k in range(3):
         run.submit([{"id": f"m{k}", "compute_seconds": 2, "outputs": [f"f{k}"]}])
-        run.submit([{"id": f"r{k}{j}", "compute_seconds": 3, "inputs": [f"f{k}"]} for j in "ab"])
+        run.submit(
+            [
+                {"id": f"r{k}{j}", "compute_seconds": 3, "inputs": [f"f{k}"]}
+                for j in "ab"
+            ]
+        )
     return run
 
 
 @pytest.mark.parametrize("seed", range(12))
-@pytest.mark.parametrize(("policy", "products"), [("locality", "nodes"), ("rolling", "storage")])
+@pytest.mark.parametrize(
+    ("policy", "products"), [("locality", "nodes"), ("rolling", "storage")]
+)
 def test_tasks_fail_nodes_die_and_the_scheduler_is_killed(policy, products, seed):
-    draw, run, now, ended = random.Random(seed), chain_of_groups(policy, products), 0.0, set()
+    draw, run, now, ended = (
+        random.Random(seed),
+        chain_of_groups(policy, products),
+        0.0,
+        set(),
+    )
     running: dict[str, str] = {}
     for step in range(400):
         now += 1.0
@@ -52,7 +68,9 @@ def test_tasks_fail_nodes_die_and_the_scheduler_is_killed(policy, products, seed
             assert placed.task not in running
             running[placed.task] = placed.node
         fault = draw.random() if step < 60 else 1.0
-        if fault < 0.15:  # the scheduler is killed, and started again from what it had saved
+        if (
+            fault < 0.15
+        ):  # the scheduler is killed, and started again from what it had saved
             run = WorkflowDispatcher.restore(json.loads(json.dumps(run.state())))
         elif fault < 0.3 and running:
             task = draw.choice(sorted(running))
@@ -75,11 +93,16 @@ def test_tasks_fail_nodes_die_and_the_scheduler_is_killed(policy, products, seed
 
 LOAD = {
     "nb_res": 8,
-    "jobs": [{"id": name, "subtime": k, "res": 4, "profile": "p", "walltime": 100.0}
-             for k, name in enumerate("abc")],
-    "profiles": {"c": {"type": "delay", "delay": 5}, "p": {"type": "composed", "seq": ["c", "io"]},
-                 "io": {"type": "parallel_homogeneous_pfs", "bytes_to_read": 10}},
-}  # fmt: skip
+    "jobs": [
+        {"id": name, "subtime": k, "res": 4, "profile": "p", "walltime": 100.0}
+        for k, name in enumerate("abc")
+    ],
+    "profiles": {
+        "c": {"type": "delay", "delay": 5},
+        "p": {"type": "composed", "seq": ["c", "io"]},
+        "io": {"type": "parallel_homogeneous_pfs", "bytes_to_read": 10},
+    },
+}
 LOAD["profiles"]["p"]["repeat"] = 1
 
 
@@ -129,13 +152,20 @@ class Slurm(Recorded):
 def placer(slurm):
     said = []
     site = SITE | {"nodes": [{"id": "n0"}, {"id": "n1"}]}
-    made = SlurmPlacer(site, "stage {file}", solver="minmin", runner=slurm, say=said.append)
+    made = SlurmPlacer(
+        site, "stage {file}", solver="minmin", runner=slurm, say=said.append
+    )
     return made, said
 
 
 @pytest.mark.parametrize("command", ["sbatch", "scontrol update", "scontrol release"])
-@pytest.mark.parametrize("error", [BackendFailureError("slurmctld does not answer"),
-                                   OSError(errno.ENOSPC, "no space left")])  # fmt: skip
+@pytest.mark.parametrize(
+    "error",
+    [
+        BackendFailureError("slurmctld does not answer"),
+        OSError(errno.ENOSPC, "no space left"),
+    ],
+)
 def test_slurm_fails_once_and_every_job_is_placed_in_the_end(command, error):
     left = [error]
 
@@ -149,11 +179,23 @@ def test_slurm_fails_once_and_every_job_is_placed_in_the_end(command, error):
     assert len(slurm.released) == 2 and len(said) == 1 and "stays held" in said[0]
     made.place()
     assert slurm.released == {1, 2, 3} and len(said) == 1
-    assert len({job["comment"] for job in slurm.jobs[3:]}) == len(slurm.jobs) - 3  # staged once
+    assert (
+        len({job["comment"] for job in slurm.jobs[3:]}) == len(slurm.jobs) - 3
+    )  # staged once
 
 
-@pytest.mark.parametrize("answer", ["", "{", '{"jobs": [', "[]", '{"jobs": [{}]}', '{"jobs": 3}',
-                                    "slurm_load_jobs error: Unable to contact"])  # fmt: skip
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "",
+        "{",
+        '{"jobs": [',
+        "[]",
+        '{"jobs": [{}]}',
+        '{"jobs": 3}',
+        "slurm_load_jobs error: Unable to contact",
+    ],
+)
 def test_what_squeue_never_says_costs_one_round(answer):
     left = [answer]
     slurm = Slurm(lambda words: left.pop() if words[0] == "squeue" and left else None)
@@ -222,7 +264,9 @@ def test_a_command_of_slurms_that_hangs_has_failed(monkeypatch):
         raise subprocess.TimeoutExpired(words, options["timeout"])
 
     monkeypatch.setattr(subprocess, "run", hangs)
-    with pytest.raises(BackendFailureError, match="squeue --json: no answer within 120 s"):
+    with pytest.raises(
+        BackendFailureError, match="squeue --json: no answer within 120 s"
+    ):
         run_command(["squeue", "--json"])
 
 
@@ -241,9 +285,15 @@ def test_no_wall_clock_is_read(monkeypatch):
 
 def dispatching(service):
     """A session of a chain w -> r on two nodes; gives a function that calls its methods."""
-    opened = {"network": NETWORK, "nodes": [{"id": "n0"}, {"id": "n1"}],
-              "files": [{"id": "f", "bytes": 1}], "policy": "locality"}  # fmt: skip
-    return session(service, ask(service, op="open", object="WorkflowDispatcher", arguments=opened))
+    opened = {
+        "network": NETWORK,
+        "nodes": [{"id": "n0"}, {"id": "n1"}],
+        "files": [{"id": "f", "bytes": 1}],
+        "policy": "locality",
+    }
+    return session(
+        service, ask(service, op="open", object="WorkflowDispatcher", arguments=opened)
+    )
 
 
 def session(service, opened):
@@ -252,13 +302,17 @@ def session(service, opened):
     def call(method, **arguments):
         if method == "save":
             return ask(service, op="save", session=number)["result"]["state"]
-        return ask(service, op="call", session=number, method=method, arguments=arguments)
+        return ask(
+            service, op="call", session=number, method=method, arguments=arguments
+        )
 
     return call
 
 
-CHAIN = [{"id": "w", "compute_seconds": 5, "outputs": ["f"]},
-         {"id": "r", "compute_seconds": 5, "inputs": ["f"]}]  # fmt: skip
+CHAIN = [
+    {"id": "w", "compute_seconds": 5, "outputs": ["f"]},
+    {"id": "r", "compute_seconds": 5, "inputs": ["f"]},
+]
 DAY, HOUR = 86400.0, 3600.0
 
 
@@ -266,10 +320,12 @@ def test_messages_that_come_twice_late_or_in_another_time_change_nothing():
     """What comes again is refused or says nothing new; the clock jumps a day ahead and an hour back."""
     call = dispatching(Service())
     for now, method, arguments in (
-        (0.0, "submit", {"tasks": CHAIN}), (0.0, "next", {"now": 0.0}),
-        (DAY, "completed", {"task": "w", "now": DAY}), (DAY, "next", {"now": DAY - HOUR}),
+        (0.0, "submit", {"tasks": CHAIN}),
+        (0.0, "next", {"now": 0.0}),
+        (DAY, "completed", {"task": "w", "now": DAY}),
+        (DAY, "next", {"now": DAY - HOUR}),
         (DAY, "completed", {"task": "r", "now": DAY - HOUR + 5}),
-    ):  # fmt: skip
+    ):
         first = call(method, **arguments)
         assert first["ok"] and (method != "next" or len(first["result"]["value"]) == 1)
         state = call("save")
@@ -288,20 +344,28 @@ def test_an_answer_that_nobody_has_read_is_in_the_state(again):
     call("submit", tasks=CHAIN)
     call("next", now=0.0)
     state = json.loads(json.dumps(call("save")))
-    assert [task["id"] for task, how in state["tasks"] if isinstance(how, list)] == ["w"]
+    assert [task["id"] for task, how in state["tasks"] if isinstance(how, list)] == [
+        "w"
+    ]
     if again == "another process":
         other = Service()
-        call = session(other, ask(other, op="open", object="WorkflowDispatcher", state=state))
+        call = session(
+            other, ask(other, op="open", object="WorkflowDispatcher", state=state)
+        )
     call("failed", task="w", now=1.0)
     assert [step["task"] for step in call("next", now=1.0)["result"]["value"]] == ["w"]
 
 
 def test_a_batsim_that_finds_another_decider_amid_its_run_is_told():
     """Ours is killed and begun again: what it cannot know is refused, and not answered in silence."""
-    for kind, data in (("JOB_COMPLETED", {"job_id": "w!a"}),
-                       ("JOB_SUBMITTED", {"job_id": "w!a", "job": {"res": 1, "profile": "p"}})):  # fmt: skip
+    for kind, data in (
+        ("JOB_COMPLETED", {"job_id": "w!a"}),
+        ("JOB_SUBMITTED", {"job_id": "w!a", "job": {"res": 1, "profile": "p"}}),
+    ):
         with pytest.raises(InstanceError, match="before SIMULATION_BEGINS"):
-            BatsimDecider(**RATES).reply({"now": 3.0, "events": [{"type": kind, "data": data}]})
+            BatsimDecider(**RATES).reply(
+                {"now": 3.0, "events": [{"type": kind, "data": data}]}
+            )
 
 
 @pytest.mark.parametrize("cut", range(0, 30, 3))
@@ -355,12 +419,24 @@ def test_answers_that_come_ten_seconds_late_are_only_late():
 
 
 def test_every_cell_of_the_table_names_a_test_that_exists():
-    page = (ROOT / "docs/embedding.md").read_text("utf-8").partition("## What a fault costs")[2]
+    page = (
+        (ROOT / "docs/embedding.md")
+        .read_text("utf-8")
+        .partition("## What a fault costs")[2]
+    )
     page = page.partition("\n## ")[0]
-    named = dict(re.findall(r'^\[(f\d+)\]: #what-a-fault-costs "(.+)"$', page, re.MULTILINE))
-    rows = [line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("| ")]
+    named = dict(
+        re.findall(r'^\[(f\d+)\]: #what-a-fault-costs "(.+)"$', page, re.MULTILINE)
+    )
+    rows = [
+        line.strip("| ").split(" | ")
+        for line in page.splitlines()
+        if line.startswith("| ")
+    ]
     assert [len(row) for row in rows] == [9] * 7
     cells = [cell for row in rows[1:] for cell in row[1:] if cell != "not tested"]
-    assert {re.fullmatch(r"\[[a-z ]+\]\[(f\d+)\]", cell)[1] for cell in cells} == named.keys()
+    assert {
+        re.fullmatch(r"\[[a-z ]+\]\[(f\d+)\]", cell)[1] for cell in cells
+    } == named.keys()
     for file, _, test in (name.partition("::") for name in named.values()):
         assert f"\ndef {test}(" in (ROOT / file).read_text("utf-8"), (file, test)

@@ -56,9 +56,13 @@ def server():
 
 
 def call(server, method, path, body=None, token=TOKEN, raw=None):
-    where = http.client.HTTPConnection(*server.endpoint.removeprefix("http://").split(":"))
+    where = http.client.HTTPConnection(
+        *server.endpoint.removeprefix("http://").split(":")
+    )
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-    data = raw if raw is not None else None if body is None else json.dumps(body).encode()
+    data = (
+        raw if raw is not None else None if body is None else json.dumps(body).encode()
+    )
     try:
         where.request(method, path, data, headers)
         reply = where.getresponse()
@@ -76,7 +80,11 @@ def test_the_token_is_asked_for(server):
     assert call(server, "POST", f"/{TOKEN}{MESSAGES}", PING, None)[0] == 404
     assert call(server, "POST", MESSAGES, PING)[0] == 200
     assert call(server, "GET", "/health", None, None) == (200, {"version": __version__})
-    assert call(server, "PATCH", MESSAGES, {})[0] == call(server, "PUT", MESSAGES, {})[0] == 405
+    assert (
+        call(server, "PATCH", MESSAGES, {})[0]
+        == call(server, "PUT", MESSAGES, {})[0]
+        == 405
+    )
     assert call(server, "GET", "/v1/none")[0] == 404
     assert call(server, "POST", "/v1/scheduler/a_run", {})[0] == 404
 
@@ -85,12 +93,24 @@ def test_messages_are_those_of_the_other_services(server):
     for text in (b'{"ioopt": 1, "id": 7, "op": "ping"}', b"{", b'{"ioopt": 2}', b""):
         wanted = json.loads(Service(4096).handle(text))
         assert call(server, "POST", MESSAGES, raw=text) == (200, wanted)
-    opened = {"ioopt": 1, "op": "open", "object": "WorkflowDispatcher", "arguments": MACHINE}
+    opened = {
+        "ioopt": 1,
+        "op": "open",
+        "object": "WorkflowDispatcher",
+        "arguments": MACHINE,
+    }
     session = call(server, "POST", MESSAGES, opened)[1]["result"]["session"]
-    for method, arguments in (("submit", {"tasks": [{"id": "t", "compute_seconds": 1}]}),
-                              ("next", {"now": 0.0})):  # fmt: skip
-        message = {"ioopt": 1, "op": "call", "session": session, "method": method,
-                   "arguments": arguments}  # fmt: skip
+    for method, arguments in (
+        ("submit", {"tasks": [{"id": "t", "compute_seconds": 1}]}),
+        ("next", {"now": 0.0}),
+    ):
+        message = {
+            "ioopt": 1,
+            "op": "call",
+            "session": session,
+            "method": method,
+            "arguments": arguments,
+        }
         value = call(server, "POST", MESSAGES, message)[1]["result"]["value"]
     assert value == [{"task": "t", "node": "k1", "stage": []}]
 
@@ -106,22 +126,37 @@ def test_a_process_that_died_is_replaced(server):
     process = server._sessions._process._process
     process.kill()
     process.wait()
-    assert "sessions are lost" in call(server, "POST", MESSAGES, PING)[1]["error"]["message"]
+    assert (
+        "sessions are lost"
+        in call(server, "POST", MESSAGES, PING)[1]["error"]["message"]
+    )
     assert call(server, "POST", MESSAGES, PING)[1]["ok"]
 
 
 def test_a_session_that_nobody_uses_makes_room():
     seconds = iter(
-        [0.0] * MAX_SESSIONS + [10.0, IDLE_SECONDS - 1, IDLE_SECONDS + 1] + [IDLE_SECONDS + 1] * 2
+        [0.0] * MAX_SESSIONS
+        + [10.0, IDLE_SECONDS - 1, IDLE_SECONDS + 1]
+        + [IDLE_SECONDS + 1] * 2
     )
     service = Service(clock=lambda: next(seconds))
-    monitor = {"ioopt": 1, "op": "open", "object": "WorkflowDispatcher", "arguments": MACHINE}
-    opens = [json.loads(service.handle(json.dumps(monitor).encode())) for _ in range(MAX_SESSIONS)]
+    monitor = {
+        "ioopt": 1,
+        "op": "open",
+        "object": "WorkflowDispatcher",
+        "arguments": MACHINE,
+    }
+    opens = [
+        json.loads(service.handle(json.dumps(monitor).encode()))
+        for _ in range(MAX_SESSIONS)
+    ]
     assert all(reply["ok"] for reply in opens)
     save = json.dumps({"ioopt": 1, "op": "save", "session": 1}).encode()
     assert json.loads(service.handle(save))["ok"]  # at 10 s
     assert "close one" in service.handle(json.dumps(monitor).encode()).decode()
-    assert json.loads(service.handle(json.dumps(monitor).encode()))["result"] == {"session": 65}
+    assert json.loads(service.handle(json.dumps(monitor).encode()))["result"] == {
+        "session": 65
+    }
     assert not json.loads(service.handle(save.replace(b"1}", b"2}")))["ok"]
     assert json.loads(service.handle(save))["ok"]
 
@@ -149,8 +184,12 @@ def test_a_token_is_for_its_owner(tmp_path):
         read_token(str(path))
     (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
     os.mkfifo(tmp_path / "pipe", 0o600)
-    for name, why in ((".", "no regular file"), ("dangling", "cannot be read"), ("pipe", "no regular"),
-                      ("none/token", "cannot be written")):  # fmt: skip
+    for name, why in (
+        (".", "no regular file"),
+        ("dangling", "cannot be read"),
+        ("pipe", "no regular"),
+        ("none/token", "cannot be written"),
+    ):
         with pytest.raises(UsageError, match=why):
             read_token(str(tmp_path / name))
 
@@ -163,10 +202,21 @@ def test_an_address_that_is_none_is_refused(address):
 
 def test_the_command_serves_and_stops(tmp_path):
     process = subprocess.Popen(
-        [sys.executable, "-m", "ioopt", "serve", "--http", "0", "--token-file",
-         str(tmp_path / "token")],
-        cwd=ROOT, stderr=subprocess.PIPE, text=True, env=os.environ,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "ioopt",
+            "serve",
+            "--http",
+            "0",
+            "--token-file",
+            str(tmp_path / "token"),
+        ],
+        cwd=ROOT,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ,
+    )
     said = process.stderr.readline().split()
 
     class Where:
@@ -176,11 +226,21 @@ def test_the_command_serves_and_stops(tmp_path):
     assert call(Where, "POST", MESSAGES, PING, token)[1]["ok"]
     # while it decides without a deadline, others are answered, and it ends when it is told to
     instance = json.loads((ROOT / "instances/replication/image-100x4.json").read_text())
-    endless = {"ioopt": 1, "op": "decide", "instance": instance, "solver": "ip", "deadline": None}
-    deciding = socket.create_connection(Where.endpoint.removeprefix("http://").split(":"))
+    endless = {
+        "ioopt": 1,
+        "op": "decide",
+        "instance": instance,
+        "solver": "ip",
+        "deadline": None,
+    }
+    deciding = socket.create_connection(
+        Where.endpoint.removeprefix("http://").split(":")
+    )
     body = json.dumps(endless).encode()
     head = f"POST {MESSAGES} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n"
-    deciding.sendall(head.encode() + f"Content-Length: {len(body)}\r\n\r\n".encode() + body)
+    deciding.sendall(
+        head.encode() + f"Content-Length: {len(body)}\r\n\r\n".encode() + body
+    )
     assert call(Where, "GET", "/health", None, None)[0] == 200
     process.send_signal(signal.SIGTERM)
     assert process.wait(60) == 0
@@ -191,7 +251,12 @@ def test_the_command_serves_and_stops(tmp_path):
 def test_a_connection_that_says_nothing_or_half_a_call_holds_nobody_up(server):
     host, port = server.endpoint.removeprefix("http://").split(":")
     head = f"POST {MESSAGES} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\n"
-    halves = (b"", b"POST", head.encode(), head.encode() + b"Content-Length: 4000\r\n\r\n{")
+    halves = (
+        b"",
+        b"POST",
+        head.encode(),
+        head.encode() + b"Content-Length: 4000\r\n\r\n{",
+    )
     with contextlib.ExitStack() as stack:
         for half in halves * 50:  # more than may be waited for
             client = stack.enter_context(socket.create_connection((host, int(port))))
@@ -218,8 +283,12 @@ def test_what_is_no_call_is_refused_in_json(server):
         head, body = client.makefile("rb").read().split(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 400") and json.loads(body)["error"]
     with socket.create_connection((host, int(port))) as client:
-        chunked = f"POST {MESSAGES} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\n"
-        client.sendall(chunked.encode() + b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n")
+        chunked = (
+            f"POST {MESSAGES} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\n"
+        )
+        client.sendall(
+            chunked.encode() + b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+        )
         head, body = client.makefile("rb").read().split(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 411")
     assert json.loads(body) == {"error": "a body needs a Content-Length"}
@@ -250,8 +319,21 @@ def test_only_listed_solvers_are_served(own, server):
     planner = network | {"solver": "noisy:loud"}
     run = network | {"policy": "noisy:loud"}
     states = [
-        {**network, "files": [], "tasks": [], "solver": "noisy:loud", "settings": {}, "seed": 0},
-        {**network, "files": [], "policy": "noisy:loud", "settings": {}, "products": "nodes"},
+        {
+            **network,
+            "files": [],
+            "tasks": [],
+            "solver": "noisy:loud",
+            "settings": {},
+            "seed": 0,
+        },
+        {
+            **network,
+            "files": [],
+            "policy": "noisy:loud",
+            "settings": {},
+            "products": "nodes",
+        },
     ]
     asked = [
         {"op": "decide", "instance": SNAPSHOT, "solver": "noisy:loud"},
@@ -267,12 +349,22 @@ def test_only_listed_solvers_are_served(own, server):
         )
     for message in ({"arguments": planner}, {"state": states[0]}):
         message |= {"ioopt": 1, "op": "open", "object": "ReplicationPlanner"}
-        session = call(server, "POST", MESSAGES, message)[1].get("result", {}).get("session")
+        session = (
+            call(server, "POST", MESSAGES, message)[1].get("result", {}).get("session")
+        )
         tasks = {"tasks": [{"id": "t", "compute_seconds": 1}]}
-        submit = {"ioopt": 1, "op": "call", "session": session, "method": "submit",
-                  "arguments": tasks}  # fmt: skip
+        submit = {
+            "ioopt": 1,
+            "op": "call",
+            "session": session,
+            "method": "submit",
+            "arguments": tasks,
+        }
         reply = call(server, "POST", MESSAGES, submit)[1]
-        assert not reply["ok"] or "is no listed one" in reply["result"]["value"]["notes"][0]
+        assert (
+            not reply["ok"]
+            or "is no listed one" in reply["result"]["value"]["notes"][0]
+        )
     assert not (own / "imported").exists()
 
 
@@ -282,7 +374,9 @@ def test_a_solver_that_prints_shifts_no_reply(own):
         wanted = {"ioopt": 1, "id": "A", "op": "decide", "instance": SNAPSHOT}
         listed = call(server, "POST", MESSAGES, wanted | {"solver": "gs"})[1]
         reply = call(server, "POST", MESSAGES, wanted | {"solver": "noisy:loud"})[1]
-        assert reply["id"] == "A" and reply["result"]["plan"] == listed["result"]["plan"]
+        assert (
+            reply["id"] == "A" and reply["result"]["plan"] == listed["result"]["plan"]
+        )
         for k in range(3):
             assert call(server, "POST", MESSAGES, PING | {"id": k})[1]["id"] == k
     assert (own / "imported").exists()
@@ -309,7 +403,9 @@ def test_a_solver_past_its_deadline_is_ended(monkeypatch):
     async def answered(error):
         service = Service()
         service._guard.ask = lambda *_: (None, error)
-        monkeypatch.setattr(LineProcess, "handle", lambda self, body: service.handle(body))
+        monkeypatch.setattr(
+            LineProcess, "handle", lambda self, body: service.handle(body)
+        )
         message = {"ioopt": 1, "op": "decide", "instance": SNAPSHOT}
         left = asyncio.create_task(asyncio.Event().wait())
         await Decider(4096, False).answer(json.dumps(message).encode(), left)
@@ -323,18 +419,39 @@ def test_a_solver_past_its_deadline_is_ended(monkeypatch):
 def test_a_client_library_is_answered(server):
     httpx = pytest.importorskip("httpx")
     headers = {"Authorization": f"Bearer {TOKEN}"}
-    with httpx.Client(base_url=server.endpoint, headers=headers, trust_env=False) as client:
+    with httpx.Client(
+        base_url=server.endpoint, headers=headers, trust_env=False
+    ) as client:
         for number in range(3):  # over one connection
-            assert client.post(MESSAGES, json=PING | {"id": number}).json()["id"] == number
+            assert (
+                client.post(MESSAGES, json=PING | {"id": number}).json()["id"] == number
+            )
 
 
 def test_the_solver_of_a_client_that_left_is_ended():
     """The next one is asked though the first has no deadline; the sessions are still there."""
     instance = json.loads((ROOT / "instances/replication/image-100x4.json").read_text())
-    endless = {"ioopt": 1, "op": "decide", "instance": instance, "solver": "ip", "deadline": None}
-    snapshot = {"ioopt": 1, "id": 3, "op": "decide", "instance": SNAPSHOT, "solver": "gs"}
+    endless = {
+        "ioopt": 1,
+        "op": "decide",
+        "instance": instance,
+        "solver": "ip",
+        "deadline": None,
+    }
+    snapshot = {
+        "ioopt": 1,
+        "id": 3,
+        "op": "decide",
+        "instance": SNAPSHOT,
+        "solver": "gs",
+    }
     with serving(max_bytes=1 << 20) as server:
-        opened = {"ioopt": 1, "op": "open", "object": "WorkflowDispatcher", "arguments": MACHINE}
+        opened = {
+            "ioopt": 1,
+            "op": "open",
+            "object": "WorkflowDispatcher",
+            "arguments": MACHINE,
+        }
         session = call(server, "POST", MESSAGES, opened)[1]["result"]["session"]
         host, port = server.endpoint.removeprefix("http://").split(":")
         leaving = http.client.HTTPConnection(host, int(port))
@@ -359,8 +476,13 @@ def test_the_schema_describes_real_messages_and_replies(server):
         whole = schema | {"components": document["components"]}
         return [*jsonschema.Draft202012Validator(whole).iter_errors(value)] == []
 
-    messages = [PING, {"ioopt": 1, "op": "decide", "instance": SNAPSHOT, "solver": "gs"}]
-    messages += [json.loads(line) for talk in conversations() for line in talk.splitlines()]
+    messages = [
+        PING,
+        {"ioopt": 1, "op": "decide", "instance": SNAPSHOT, "solver": "gs"},
+    ]
+    messages += [
+        json.loads(line) for talk in conversations() for line in talk.splitlines()
+    ]
     service, ops = Service(), set()
     for message in messages:
         ops.add(message["op"])
@@ -368,8 +490,12 @@ def test_the_schema_describes_real_messages_and_replies(server):
         reply = json.loads(service.handle(json.dumps(message).encode()))
         assert against(described["responses"]["200"], reply), reply
     assert ops == {"ping", "decide", "open", "call", "save", "close"}
-    for wrong in ({"ioopt": 2, "op": "ping"}, {"ioopt": 1, "op": "shout"}, {"ioopt": 1, "op": "decide"},
-                  PING | {"x": 1}):  # fmt: skip
+    for wrong in (
+        {"ioopt": 2, "op": "ping"},
+        {"ioopt": 1, "op": "shout"},
+        {"ioopt": 1, "op": "decide"},
+        PING | {"x": 1},
+    ):
         assert not against(described["requestBody"], wrong), wrong
         reply = call(server, "POST", MESSAGES, wrong)[1]
         assert not reply["ok"] and against(described["responses"]["200"], reply)
@@ -377,7 +503,9 @@ def test_the_schema_describes_real_messages_and_replies(server):
 
 
 @pytest.mark.parametrize("package", ["fastapi", "uvicorn"])
-def test_without_the_packages_it_says_what_to_install(package, monkeypatch, capsys, tmp_path):
+def test_without_the_packages_it_says_what_to_install(
+    package, monkeypatch, capsys, tmp_path
+):
     monkeypatch.setattr(
         "ioopt.cli.serve.find_spec", lambda name: None if name == package else object()
     )
@@ -390,8 +518,12 @@ def test_without_the_packages_it_says_what_to_install(package, monkeypatch, caps
 
 def test_a_body_that_breaks_off_costs_nobody_else(server):
     where = server.endpoint.removeprefix("http://").split(":")
-    for sent in (b"POST /v1/mess", b"POST /v1/messages HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "
-                 + TOKEN.encode() + b"\r\nContent-Length: 99\r\n\r\n{\"ioopt\": 1"):  # fmt: skip
+    for sent in (
+        b"POST /v1/mess",
+        b"POST /v1/messages HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "
+        + TOKEN.encode()
+        + b'\r\nContent-Length: 99\r\n\r\n{"ioopt": 1',
+    ):
         with socket.create_connection((where[0], int(where[1]))) as broken:
             broken.sendall(sent)
     assert call(server, "POST", MESSAGES, PING)[1]["ok"]

@@ -16,13 +16,16 @@ from ioopt.sim.work_directory.dispatch import Dispatcher, dispatch
 from ioopt.sim.work_directory.order import least_order
 
 CHAINS = {
-    "cores": 2, "quota_bytes": 12,
-    "tasks": [{"id": "A1", "compute_seconds": 1, "outputs": ["a1"]},
-              {"id": "B1", "compute_seconds": 1, "inputs": ["a1"], "outputs": ["b1"]},
-              {"id": "A2", "compute_seconds": 1, "outputs": ["a2"]},
-              {"id": "B2", "compute_seconds": 1, "inputs": ["a2"], "outputs": ["b2"]}],
+    "cores": 2,
+    "quota_bytes": 12,
+    "tasks": [
+        {"id": "A1", "compute_seconds": 1, "outputs": ["a1"]},
+        {"id": "B1", "compute_seconds": 1, "inputs": ["a1"], "outputs": ["b1"]},
+        {"id": "A2", "compute_seconds": 1, "outputs": ["a2"]},
+        {"id": "B2", "compute_seconds": 1, "inputs": ["a2"], "outputs": ["b2"]},
+    ],
     "files": [{"id": name, "bytes": 6} for name in ("a1", "b1", "a2", "b2")],
-}  # fmt: skip
+}
 
 
 def engine(run, seconds, real=lambda task: None, look=lambda run: None):
@@ -55,9 +58,13 @@ def asked(seed):
     rng = random.Random(seed)
     problem = random_instance(rng, rng.randint(1, 9))
     policy = rng.choice(
-        ("submission", "depth-first", rng.sample([*problem.task_index], len(problem.tasks)))
+        (
+            "submission",
+            "depth-first",
+            rng.sample([*problem.task_index], len(problem.tasks)),
+        )
     )
-    return rng, problem, (policy, rng.random() < 0.6, rng.choice((None, 1, 2)))  # fmt: skip
+    return rng, problem, (policy, rng.random() < 0.6, rng.choice((None, 1, 2)))
 
 
 def test_a_live_run_starts_what_the_simulator_starts():
@@ -74,7 +81,9 @@ def test_a_live_run_starts_what_the_simulator_starts():
         starts, fault = engine(run, actual), None
         try:
             order = [problem.tasks[k].id for k in least_order(problem)]
-            dispatcher = Dispatcher(problem, policy, problem.quota_bytes, safe, cap, order)
+            dispatcher = Dispatcher(
+                problem, policy, problem.quota_bytes, safe, cap, order
+            )
             plan = dispatch(problem, dispatcher, actual)
         except Fault as caught:
             fault = caught
@@ -129,11 +138,17 @@ def test_room_is_counted_by_bytes_that_are_real():
                 before = order[: order.index(name)]
                 room = check.sequential(before, [*names, name]) <= problem.quota_bytes
                 made = problem.tasks[k].outputs
-                stays = any(sizes[f] and (check.readers[f] or f in check.keeps) for f in made)
-                free = not stays or all(b in names for b in before)  # it takes no room of another
+                stays = any(
+                    sizes[f] and (check.readers[f] or f in check.keeps) for f in made
+                )
+                free = not stays or all(
+                    b in names for b in before
+                )  # it takes no room of another
                 assert run._dispatcher.admits(k) == (room or free)
 
-        engine(run, {task.id: rng.randint(0, 9) / 2 for task in problem.tasks}, real, look)
+        engine(
+            run, {task.id: rng.randint(0, 9) / 2 for task in problem.tasks}, real, look
+        )
     assert looked > 500
 
 
@@ -158,13 +173,18 @@ def test_larger_bytes_by_hand():
 @pytest.mark.parametrize(
     ("call", "told", "error"),
     [
-        ("started", ("X",), "no task 'X'"), ("started", ("B1",), "not ready"),
-        ("started", ("A2", {"zz": 1}), "'zz'"), ("started", ("A2", {"a2": -1}), "'a2': -1"),
-        ("started", ("A1",), "has started"), ("ended", ("A2", 1.0), "not running"),
-        ("ended", ("A1", 1.0, {"a1": 1.5}), "1.5"), ("failed", ("A2",), "not running"),
-        ("ready", ("A1", 0.0), "released already"), ("expect", ({"a1": True},), "True"),
+        ("started", ("X",), "no task 'X'"),
+        ("started", ("B1",), "not ready"),
+        ("started", ("A2", {"zz": 1}), "'zz'"),
+        ("started", ("A2", {"a2": -1}), "'a2': -1"),
+        ("started", ("A1",), "has started"),
+        ("ended", ("A2", 1.0), "not running"),
+        ("ended", ("A1", 1.0, {"a1": 1.5}), "1.5"),
+        ("failed", ("A2",), "not running"),
+        ("ready", ("A1", 0.0), "released already"),
+        ("expect", ({"a1": True},), "True"),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_is_refused_and_changes_nothing(call, told, error):
     run = WorkDirectory(CHAINS)
     run.started("A1")
@@ -178,7 +198,9 @@ def test_an_unknown_policy_and_a_damaged_state():
     with pytest.raises(UsageError, match="first-come"):
         WorkDirectory(CHAINS, "first-come")
     with pytest.raises(InstanceError, match="not a saved run"):
-        WorkDirectory.restore(WorkDirectory(CHAINS).state() | {"events": [["repr", []]]})
+        WorkDirectory.restore(
+            WorkDirectory(CHAINS).state() | {"events": [["repr", []]]}
+        )
 
 
 @pytest.mark.parametrize("wrong", [ZeroDivisionError, 99])
@@ -199,7 +221,9 @@ def test_over_the_service_and_saved():
     service = Service()
 
     def call(session, method, **arguments):
-        reply = ask(service, op="call", session=session, method=method, arguments=arguments)
+        reply = ask(
+            service, op="call", session=session, method=method, arguments=arguments
+        )
         return reply["result"]["value"] if reply["ok"] else reply["error"]
 
     arguments = {"instance": CHAINS, "policy": "depth-first", "in_flight": 1}
@@ -207,7 +231,9 @@ def test_over_the_service_and_saved():
     assert call(1, "next", deadline=5.0) == "A1"
     call(1, "started", task="A1")
     call(1, "ended", task="A1", now=2.0, files={"a1": 5})
-    state = json.loads(json.dumps(ask(service, op="save", session=1)["result"]["state"]))
+    state = json.loads(
+        json.dumps(ask(service, op="save", session=1)["result"]["state"])
+    )
     assert ask(service, op="open", object="WorkDirectory", state=state)["ok"]
     for session in (1, 2):
         assert call(session, "next") == "B1"

@@ -94,8 +94,11 @@ def test_invalid_tasks_change_nothing(tasks, message):
 
 def test_calls_about_the_unknown_are_refused():
     plan = planner()
-    for call in (lambda: plan.next("zz"), lambda: plan.completed("zz"),
-                 lambda: plan.staged("n0", "zz")):  # fmt: skip
+    for call in (
+        lambda: plan.next("zz"),
+        lambda: plan.completed("zz"),
+        lambda: plan.staged("n0", "zz"),
+    ):
         with pytest.raises(UsageError):
             call()
 
@@ -150,7 +153,9 @@ def test_tasks_that_came_before_all_nodes_run_on_those_that_join(solver):
     plan = ReplicationPlanner(NETWORK, [], files, solver=solver)
     decision = plan.submit([task(f"t{k}", "f") for k in range(6)])
     assert decision.value == 6 and decision.notes == ()
-    with pytest.raises(UsageError, match=r"no node 'n0'; nodes: none; joined\(node\) adds one"):
+    with pytest.raises(
+        UsageError, match=r"no node 'n0'; nodes: none; joined\(node\) adds one"
+    ):
         plan.next("n0")
     plan = restored(plan)
     assert plan.joined({"id": "n0"}).value == 6
@@ -186,12 +191,17 @@ def test_a_task_too_large_for_the_nodes_that_are_left_waits_for_one_that_takes_i
     plan.submit([task("large", "f"), task("small", "g")])
     decision = plan.lost("n1")
     assert decision.value == 2
-    assert decision.notes[-1] == "no node takes task 'large', which waits for one that does"
+    assert (
+        decision.notes[-1]
+        == "no node takes task 'large', which waits for one that does"
+    )
     plan = restored(plan)
     assert plan.next("n0").task == "small" and plan.next("n0") is None
     with pytest.raises(UnsolvableInstanceError, match="'huge'"):
         plan.submit([task("huge", "f")])
-    assert plan.submit([task("tiny", "g")]).value == 2 and plan.next("n0").task == "tiny"
+    assert (
+        plan.submit([task("tiny", "g")]).value == 2 and plan.next("n0").task == "tiny"
+    )
     assert plan.joined({"id": "n2", "disk_bytes": 60}).value == 1
     assert plan.next("n2").task == "large"
 

@@ -28,23 +28,31 @@ def brute(jobs, capacities, temp_bytes, readers):
         if any(use > have for use, have in zip(used, capacities)):
             continue
         value = sum(
-            4 * cores * total * job.priority + 2 * total * max(job.cores, 1) for job in chosen
+            4 * cores * total * job.priority + 2 * total * max(job.cores, 1)
+            for job in chosen
         )
         for name, size in giga.items():
             n = sum(name in job.temp for job in chosen)
-            value += size * n / readers[name] + (total * size if n == readers[name] else 0)
+            value += size * n / readers[name] + (
+                total * size if n == readers[name] else 0
+            )
         best = max(best, value)
     return best
 
 
-ONE_LARGE = [ReadyJob(cores=3, resources=(3,)), *[ReadyJob(cores=2, resources=(2,))] * 2]
+ONE_LARGE = [
+    ReadyJob(cores=3, resources=(3,)),
+    *[ReadyJob(cores=2, resources=(2,))] * 2,
+]
 
 
 def test_two_small_jobs_beat_one_that_blocks_them():
     # 4 cores: priority is equal, so cores at work decide: 2 + 2 before 3
     found = select(ONE_LARGE, [4], deadline=60)
     assert found.chosen == (1, 2)
-    assert found.value == pytest.approx(2 * 4) and found.loss == pytest.approx(0, abs=1e-4)
+    assert found.value == pytest.approx(2 * 4) and found.loss == pytest.approx(
+        0, abs=1e-4
+    )
 
 
 def test_the_last_reader_of_a_temporary_file_goes_first():
@@ -55,8 +63,11 @@ def test_the_last_reader_of_a_temporary_file_goes_first():
 
 def test_a_file_is_worth_its_deletion_only_to_its_last_readers():
     """A core counts 2 at 1 GB; b and c put four cores to work: 8, 1 deleted, 1 read; 1/2 of a part."""
-    jobs = [ReadyJob(cores=3, resources=(3,)), ReadyJob(cores=2, resources=(2,)),
-            ReadyJob(cores=2, resources=(2,), temp=frozenset({"t"}))]  # fmt: skip
+    jobs = [
+        ReadyJob(cores=3, resources=(3,)),
+        ReadyJob(cores=2, resources=(2,)),
+        ReadyJob(cores=2, resources=(2,), temp=frozenset({"t"})),
+    ]
     assert select(jobs, [4], {"t": 10**9}, {"t": 1}, deadline=60).value == 10.0
     assert select(jobs, [4], {"t": 10**9}, {"t": 2}, deadline=60).value == 8.5
 
@@ -68,9 +79,13 @@ def random_question(rng):
     for _ in range(rng.randint(1, 9)):
         cores = rng.randint(1, 4)
         temp = frozenset(name for name in names if rng.random() < 0.3)
-        jobs.append(ReadyJob(rng.randint(0, 2), cores, (cores, rng.randint(0, 5)), temp))
-    readers = {name: max(1, sum(name in job.temp for job in jobs) + rng.randint(0, 1))
-               for name in names}  # fmt: skip
+        jobs.append(
+            ReadyJob(rng.randint(0, 2), cores, (cores, rng.randint(0, 5)), temp)
+        )
+    readers = {
+        name: max(1, sum(name in job.temp for job in jobs) + rng.randint(0, 1))
+        for name in names
+    }
     return jobs, [rng.randint(1, 10), rng.randint(1, 12)], temp_bytes, readers
 
 
@@ -128,10 +143,23 @@ def test_snakemake_runs_a_workflow_with_it(tmp_path):
     plugin = ROOT / "plugins" / "snakemake-scheduler-plugin-ioopt"
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(plugin), str(ROOT)])}
     run = subprocess.run(
-        [sys.executable, "-m", "snakemake", "--scheduler", "ioopt", "--cores", "4",
-         "--directory", str(tmp_path), "--snakefile", str(tmp_path / "Snakefile")],
-        capture_output=True, text=True, env=environment,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "snakemake",
+            "--scheduler",
+            "ioopt",
+            "--cores",
+            "4",
+            "--directory",
+            str(tmp_path),
+            "--snakefile",
+            str(tmp_path / "Snakefile"),
+        ],
+        capture_output=True,
+        text=True,
+        env=environment,
+    )
     assert run.returncode == 0, run.stderr[-3000:]
     assert "ioopt could not" not in run.stderr
     assert len(list((tmp_path / "out").iterdir())) == 12
@@ -140,8 +168,16 @@ def test_snakemake_runs_a_workflow_with_it(tmp_path):
 
 def test_ten_thousand_jobs_that_all_differ_are_nearly_as_good_as_the_bound():
     rng = random.Random(9)
-    jobs = [ReadyJob(0, cores := rng.randint(1, 8), (cores, rng.randint(100, 30_000)),
-                     frozenset({f"t{k}"} if k % 2 else ()), k) for k in range(10_000)]  # fmt: skip
+    jobs = [
+        ReadyJob(
+            0,
+            cores := rng.randint(1, 8),
+            (cores, rng.randint(100, 30_000)),
+            frozenset({f"t{k}"} if k % 2 else ()),
+            k,
+        )
+        for k in range(10_000)
+    ]
     sizes = {f"t{k}": rng.randint(1, 10**9) for k in range(1, 10_000, 2)}
     found = select(jobs, [128, 256_000], sizes, deadline=60)
     used = [sum(jobs[k].resources[r] for k in found.chosen) for r in range(2)]
@@ -174,7 +210,9 @@ def test_the_plugin_sees_temporary_files_by_their_makers(plugin):
     big.temp = True
     maker = Job(0, [], [big])
     jobs = [Job(1, [File("other")], []), Job(2, [File("big")], [])]
-    dag = SimpleNamespace(job_dependencies=lambda job: [maker] if job is jobs[1] else [])
+    dag = SimpleNamespace(
+        job_dependencies=lambda job: [maker] if job is jobs[1] else []
+    )
     log = logging.getLogger("test")
     scheduler = plugin.Scheduler(dag, plugin.SchedulerSettings(time_limit=60.0), log)
     available = {"_cores": 1, "_nodes": 2**62, "queue": "text"}
@@ -191,4 +229,6 @@ def test_the_plugin_leaves_it_to_snakemake_when_anything_fails(plugin, caplog):
     scheduler = plugin.Scheduler(SimpleNamespace(), plugin.SchedulerSettings(), log)
     assert scheduler.select_jobs([Job(1, [3], [])], [], {"_cores": 1}, {}) is None
     assert "using the greedy scheduler" in caplog.text
-    assert scheduler.select_jobs([Job(1, [], [], cores=2)], [], {"_cores": 1}, {}) is None
+    assert (
+        scheduler.select_jobs([Job(1, [], [], cores=2)], [], {"_cores": 1}, {}) is None
+    )

@@ -28,14 +28,34 @@ from ioopt.errors import UsageError
 from ioopt.formats.native import read_json
 
 SNAPSHOT = {
-    "format": "ioopt/io-requests", "version": 1, "name": "r", "now_seconds": 3.0,
-    "machine": {"nodes": 8, "unit_nodes": 1, "allocation": "flat",
-                "node_bytes_per_second": 1.0, "storage_bytes_per_second": 4.0},
+    "format": "ioopt/io-requests",
+    "version": 1,
+    "name": "r",
+    "now_seconds": 3.0,
+    "machine": {
+        "nodes": 8,
+        "unit_nodes": 1,
+        "allocation": "flat",
+        "node_bytes_per_second": 1.0,
+        "storage_bytes_per_second": 4.0,
+    },
     "requests": [
-        {"id": 1, "nodes": 4, "request_seconds": 1.0, "left_bytes": 8.0, "moved_bytes": 0.0},
-        {"id": 2, "nodes": 4, "request_seconds": 2.0, "left_bytes": 8.0, "moved_bytes": 0.0},
+        {
+            "id": 1,
+            "nodes": 4,
+            "request_seconds": 1.0,
+            "left_bytes": 8.0,
+            "moved_bytes": 0.0,
+        },
+        {
+            "id": 2,
+            "nodes": 4,
+            "request_seconds": 2.0,
+            "left_bytes": 8.0,
+            "moved_bytes": 0.0,
+        },
     ],
-}  # fmt: skip
+}
 
 
 def opened(service, **more):
@@ -56,11 +76,16 @@ def test_a_session_lives_is_saved_and_goes_on_in_another_service():
     session = opened(service, arguments={"processors": 4})
     observed = {"ganged": True, "running": True, "messages": 20}
     for _ in range(10):
-        assert ask(service, op="call", session=session, method="observe", arguments=observed)["ok"]
+        assert ask(
+            service, op="call", session=session, method="observe", arguments=observed
+        )["ok"]
     state = ask(service, op="save", session=session)["result"]["state"]
     again = opened(service, state=state)
     assert again != session
-    assert ask(other, op="call", session=session, method="ratio")["error"]["code"] == "unknown"
+    assert (
+        ask(other, op="call", session=session, method="ratio")["error"]["code"]
+        == "unknown"
+    )
     moved = opened(other, state=state)
     values = [
         ask(where, op="call", session=s, method="classify")["result"]
@@ -68,7 +93,10 @@ def test_a_session_lives_is_saved_and_goes_on_in_another_service():
     ]
     assert values[0] == values[1] == values[2]
     assert ask(service, op="close", session=session)["ok"]
-    assert ask(service, op="call", session=session, method="ratio")["error"]["code"] == "unknown"
+    assert (
+        ask(service, op="call", session=session, method="ratio")["error"]["code"]
+        == "unknown"
+    )
 
 
 @pytest.mark.parametrize(
@@ -92,7 +120,10 @@ def test_a_session_lives_is_saved_and_goes_on_in_another_service():
         (b'{"ioopt": 1, "op": "decide"}', "invalid"),
         (b'{"ioopt": 1, "op": "decide", "instance": {"format": "x"}}', "invalid"),
         (b'{"ioopt": 1, "op": "open", "object": "os"}', "unknown"),
-        (b'{"ioopt": 1, "op": "open", "object": "GangednessMonitor", "arguments": {"x": 1}}', "invalid"),
+        (
+            b'{"ioopt": 1, "op": "open", "object": "GangednessMonitor", "arguments": {"x": 1}}',
+            "invalid",
+        ),
         (b'{"ioopt": 1, "op": "call", "session": 99}', "unknown"),
         (b'{"ioopt": 1, "op": "call", "session": true}', "unknown"),
         (b" " * 3000, "oversized"),
@@ -100,9 +131,12 @@ def test_a_session_lives_is_saved_and_goes_on_in_another_service():
         (b'{"ioopt": 1, "op": "decide", "instance": {"a": 1, "a": 2}}', "malformed"),
         (b'{"ioopt": 1, "op": "ping", "instance": {}}', "invalid"),
         (b'{"ioopt": 1, "op": "decide", "instance": {}, "sovler": "fill"}', "invalid"),
-        (b'{"ioopt": 1, "op": "open", "object": "IoArbiter", "arguments": {}, "state": {}}', "invalid"),
+        (
+            b'{"ioopt": 1, "op": "open", "object": "IoArbiter", "arguments": {}, "state": {}}',
+            "invalid",
+        ),
     ],
-)  # fmt: skip
+)
 def test_bad_messages_get_a_reply(line, code):
     service = Service(max_bytes=2000) if code == "oversized" else Service()
     reply = json.loads(service.handle(line))
@@ -116,7 +150,9 @@ def test_a_key_that_is_not_known_or_given_twice_is_named():
     assert reply["error"]["message"] == (
         "op 'decide' has no key 'sovler'; known: deadline, instance, seed, set, solver"
     )
-    twice = json.loads(Service().handle(b'{"ioopt": 1, "id": 1, "id": 2, "op": "ping"}'))
+    twice = json.loads(
+        Service().handle(b'{"ioopt": 1, "id": 1, "id": 2, "op": "ping"}')
+    )
     assert "key 'id' is given twice" in twice["error"]["message"]
 
 
@@ -185,7 +221,9 @@ def own_decisions(*names, **more):
     for name in names:
         messages.append(decide | {"solver": f"own_solvers:{name}"})
         messages.append({"op": "ping"})
-    return [{"ioopt": 1, "id": number} | message for number, message in enumerate(messages)]
+    return [
+        {"ioopt": 1, "id": number} | message for number, message in enumerate(messages)
+    ]
 
 
 def are_own(replies):
@@ -214,16 +252,21 @@ def test_what_a_solver_prints_is_no_reply(tmp_path, deadline, stderr):
     done = subprocess.run(
         [sys.executable, "-m", "ioopt", "serve", "--stdio"],
         input="".join(json.dumps(message) + "\n" for message in messages),
-        stdout=subprocess.PIPE, stderr=stderr, text=True, cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+        text=True,
+        cwd=tmp_path,
         env=os.environ | {"PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
+    )
     said = "ioopt: the process that decides has ended with code 3\n"
     if stderr == subprocess.STDOUT:
         assert done.stdout.endswith(said)
     else:
         assert done.stderr.endswith(said)
         assert "a program\nC\n" in done.stderr and "which? " in done.stderr
-    assert are_own([json.loads(line) for line in done.stdout.removesuffix(said).splitlines()])
+    assert are_own(
+        [json.loads(line) for line in done.stdout.removesuffix(said).splitlines()]
+    )
     assert done.returncode == 1
 
 
@@ -232,14 +275,19 @@ def test_what_a_solver_prints_is_no_reply_of_a_socket(tmp_path):
     (tmp_path / "own_solvers.py").write_text(OWN_SOLVERS)
     path = str(tmp_path / "s")
     process = subprocess.Popen(
-        [sys.executable, "-m", "ioopt", "serve", "--socket", path], stderr=subprocess.PIPE,
-        stdin=subprocess.PIPE, text=True, cwd=tmp_path,
+        [sys.executable, "-m", "ioopt", "serve", "--socket", path],
+        stderr=subprocess.PIPE,
+        stdin=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
         env=os.environ | {"PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
+    )
     assert "listening" in process.stderr.readline()
     with connect(path) as client:
         messages = own_decisions("loud", "asking", "leaving")
-        client.sendall("".join(json.dumps(message) + "\n" for message in messages).encode())
+        client.sendall(
+            "".join(json.dumps(message) + "\n" for message in messages).encode()
+        )
         with client.makefile("rb") as answers:
             assert are_own([json.loads(answers.readline()) for _ in messages])
     process.send_signal(signal.SIGINT)
@@ -250,13 +298,25 @@ def test_what_a_solver_prints_is_no_reply_of_a_socket(tmp_path):
 
 def test_standard_streams_end_to_end():
     lines = "".join(
-        json.dumps({"ioopt": 1, "id": k, "op": "decide", "instance": SNAPSHOT, "solver": "fill"}) + "\n"
+        json.dumps(
+            {
+                "ioopt": 1,
+                "id": k,
+                "op": "decide",
+                "instance": SNAPSHOT,
+                "solver": "fill",
+            }
+        )
+        + "\n"
         for k in range(20)
-    )  # fmt: skip
+    )
     done = subprocess.run(
-        [sys.executable, "-m", "ioopt", "serve", "--stdio"], input=lines, capture_output=True,
-        text=True, cwd=ROOT,
-    )  # fmt: skip
+        [sys.executable, "-m", "ioopt", "serve", "--stdio"],
+        input=lines,
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+    )
     assert done.returncode == 0
     replies = [json.loads(line) for line in done.stdout.splitlines()]
     assert [reply["id"] for reply in replies] == list(range(20))
@@ -264,7 +324,9 @@ def test_standard_streams_end_to_end():
 
 
 PING = b'{"ioopt": 1, "id": 5, "op": "ping"}\n'
-OPENING = b'{"ioopt": 1, "op": "open", "object": "GangednessMonitor", "arguments": {}}\n'
+OPENING = (
+    b'{"ioopt": 1, "op": "open", "object": "GangednessMonitor", "arguments": {}}\n'
+)
 
 
 def connect(path):
@@ -318,7 +380,13 @@ def test_a_file_that_is_no_socket_is_left_alone(tmp_path):
 def long_decision() -> bytes:
     """One that takes far longer than any test may."""
     instance = read_json(bundled("image-100x4")["path"])
-    message = {"ioopt": 1, "id": 1, "op": "decide", "instance": instance, "solver": "two-stage"}
+    message = {
+        "ioopt": 1,
+        "id": 1,
+        "op": "decide",
+        "instance": instance,
+        "solver": "two-stage",
+    }
     return json.dumps(message | {"deadline": None}).encode() + b"\n"
 
 
@@ -380,7 +448,9 @@ def test_no_more_connections_than_unfinished_lines_fit(tmp_path):
 
 
 def serve_command(*options, **more):
-    return subprocess.Popen([sys.executable, "-m", "ioopt", "serve", *options], cwd=ROOT, **more)
+    return subprocess.Popen(
+        [sys.executable, "-m", "ioopt", "serve", *options], cwd=ROOT, **more
+    )
 
 
 def answered(path):
@@ -394,9 +464,12 @@ def test_at_the_limit_of_descriptors_it_refuses_and_goes_on(tmp_path):
     """20 descriptors: 3 standard ones, the service's own, and two a connection."""
     path = str(tmp_path / "s")
     process = serve_command(
-        "--socket", path, stderr=subprocess.PIPE, text=True,
+        "--socket",
+        path,
+        stderr=subprocess.PIPE,
+        text=True,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (20, 20)),
-    )  # fmt: skip
+    )
     assert "listening" in process.stderr.readline()
     with contextlib.ExitStack() as stack:
         codes = []
@@ -404,7 +477,11 @@ def test_at_the_limit_of_descriptors_it_refuses_and_goes_on(tmp_path):
             client = stack.enter_context(connect(path))
             with contextlib.suppress(BrokenPipeError):
                 client.sendall(PING)
-            codes.append(json.loads(client.makefile("rb").readline()).get("error", {}).get("code"))
+            codes.append(
+                json.loads(client.makefile("rb").readline())
+                .get("error", {})
+                .get("code")
+            )
     assert {None, "busy"} == set(codes)
     while not answered(path):
         pass  # busy until it has seen the others leave
@@ -417,7 +494,9 @@ def test_a_connection_that_cannot_be_accepted_now_is_later(tmp_path):
     made = SocketServer(str(tmp_path / "s"))
     codes = (errno.ECONNABORTED, errno.ENFILE, errno.EMFILE)
     errors = [OSError(code, "not now") for code in codes]
-    made._listener = full = Mock(wraps=made._listener)  # which finds no descriptor at first
+    made._listener = full = Mock(
+        wraps=made._listener
+    )  # which finds no descriptor at first
     full.accept.side_effect = itertools.chain(errors, itertools.repeat(DEFAULT))
     with running(made) as server, connect(server.endpoint) as client:
         assert answer(client)["ok"]

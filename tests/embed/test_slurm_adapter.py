@@ -18,13 +18,19 @@ FILES = [{"id": f"f{k}", "bytes": 1000} for k in range(6)]
 NODES = [{"id": f"n{k}", "disk_bytes": 3000} for k in range(4)]
 SITE = {
     "network": {"remote_bytes_per_second": 1000.0, "replica_bytes_per_second": 10000.0},
-    "nodes": NODES, "files": FILES,
-}  # fmt: skip
+    "nodes": NODES,
+    "files": FILES,
+}
 
 
 def held(number, *inputs, state="PENDING", reason="JobHeldUser", mark="ioopt:"):
     comment = mark + json.dumps({"inputs": list(inputs), "compute_seconds": 1})
-    return {"job_id": number, "job_state": state, "state_reason": reason, "comment": comment}
+    return {
+        "job_id": number,
+        "job_state": state,
+        "state_reason": reason,
+        "comment": comment,
+    }
 
 
 class Recorded:
@@ -39,7 +45,9 @@ class Recorded:
         self.told.append(list(words))
         if words[0] == "sbatch":
             self.next += 1
-            comment = next(w for w in words if w.startswith("--comment=")).partition("=")[2]
+            comment = next(w for w in words if w.startswith("--comment=")).partition(
+                "="
+            )[2]
             self.jobs.append(held(self.next, reason="None") | {"comment": comment})
             return f"{self.next}\n"
         if words[1] == "release":
@@ -55,15 +63,29 @@ def placer(slurm, **options):
 
 
 def test_held_jobs_are_staged_placed_and_released():
-    slurm = Recorded([held(1, "f0"), held(2, "f0", "f1"), held(3, "f2", state="RUNNING", reason="None"),
-                      {"job_id": 4, "job_state": "PENDING", "state_reason": "JobHeldUser",
-                       "comment": ""}])  # fmt: skip
+    slurm = Recorded(
+        [
+            held(1, "f0"),
+            held(2, "f0", "f1"),
+            held(3, "f2", state="RUNNING", reason="None"),
+            {
+                "job_id": 4,
+                "job_state": "PENDING",
+                "state_reason": "JobHeldUser",
+                "comment": "",
+            },
+        ]
+    )
     placed = placer(slurm).place()
     assert sorted(p.job for p in placed) == [1, 2]
-    released = [words[2] for words in slurm.told if words[:2] == ["scontrol", "release"]]
+    released = [
+        words[2] for words in slurm.told if words[:2] == ["scontrol", "release"]
+    ]
     assert sorted(released) == ["1", "2"]
     for p in placed:
-        update = next(w for w in slurm.told if w[:3] == ["scontrol", "update", f"JobId={p.job}"])
+        update = next(
+            w for w in slurm.told if w[:3] == ["scontrol", "update", f"JobId={p.job}"]
+        )
         assert f"ReqNodeList={p.node}" in update
         assert all(f"afterok:{number}" in update[-1] for number in p.staging)
     staged = [w for w in slurm.told if w[0] == "sbatch"]
@@ -79,7 +101,9 @@ def test_held_jobs_are_staged_placed_and_released():
         ("DependencyNeverSatisfied", "FAILED", "NonZeroExitCode", 1),
     ],
 )
-def test_staging_jobs_that_are_there_are_used_unless_they_failed(reason, state, why, staged):
+def test_staging_jobs_that_are_there_are_used_unless_they_failed(
+    reason, state, why, staged
+):
     first = Recorded([held(1, "f0")])
     (done,) = placer(first).place()
     mark = next(w for w in first.told if w[0] == "sbatch")[7].partition("=")[2]
@@ -115,13 +139,23 @@ def waiting(number, node, reason, *inputs):
 )
 def test_jobs_of_a_node_that_slurm_cannot_use_get_another(reason):
     """Job 1 waits for n0, job 2 for its turn after job 1; job 3 waits for a busy n1, job 4 is new."""
-    slurm = Recorded([waiting(1, "n0", reason, "f0"), waiting(2, "n0", "Dependency", "f1"),
-                      waiting(3, "n1", "Resources", "f2"), held(4, "f3")])  # fmt: skip
+    slurm = Recorded(
+        [
+            waiting(1, "n0", reason, "f0"),
+            waiting(2, "n0", "Dependency", "f1"),
+            waiting(3, "n1", "Resources", "f2"),
+            held(4, "f3"),
+        ]
+    )
     placed = placer(slurm).place()
     assert sorted(done.job for done in placed) == [1, 2, 4]
     assert "n0" not in {done.node for done in placed}
     for done in placed:
-        update = next(w for w in slurm.told if w[:3] == ["scontrol", "update", f"JobId={done.job}"])
+        update = next(
+            w
+            for w in slurm.told
+            if w[:3] == ["scontrol", "update", f"JobId={done.job}"]
+        )
         assert f"ReqNodeList={done.node}" in update and "afterok:7" not in update[-1]
 
 
@@ -147,10 +181,18 @@ def test_jobs_stay_held_while_no_node_can_be_used_and_go_when_one_can():
     assert {done.node for done in placed} == {"n2"}
 
 
-@pytest.mark.parametrize("comment", ['ioopt:{"input": 3}', "ioopt:{", 'ioopt:{"inputs": ["no"]}',
-                                     'ioopt:{"inputs": [["f0"]]}',
-                                     'ioopt:{"inputs": ["f0"], "compute_seconds": -1}',
-                                     'ioopt-stage:{"file": 3}', "ioopt-stage:[]"])  # fmt: skip
+@pytest.mark.parametrize(
+    "comment",
+    [
+        'ioopt:{"input": 3}',
+        "ioopt:{",
+        'ioopt:{"inputs": ["no"]}',
+        'ioopt:{"inputs": [["f0"]]}',
+        'ioopt:{"inputs": ["f0"], "compute_seconds": -1}',
+        'ioopt-stage:{"file": 3}',
+        "ioopt-stage:[]",
+    ],
+)
 def test_a_wrong_comment_names_the_job_and_holds_up_no_other(comment):
     said, slurm = [], Recorded([held(9, "f0") | {"comment": comment}, held(10, "f0")])
     assert [done.job for done in placer(slurm, say=said.append).place()] == [10]
@@ -221,11 +263,15 @@ def cluster(tmp_path, monkeypatch):
         (tmp_path / f"spool-n{k}").mkdir()
     host = socket.gethostname().partition(".")[0]
     conf = tmp_path / "slurm.conf"
-    conf.write_text(CONF.format(host=host, dir=tmp_path, base=base, first=base + 1, last=base + 4))
+    conf.write_text(
+        CONF.format(host=host, dir=tmp_path, base=base, first=base + 1, last=base + 4)
+    )
     monkeypatch.setenv("SLURM_CONF", str(conf))
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     daemons = [subprocess.Popen(["slurmctld", "-D"], **quiet)]
-    daemons += [subprocess.Popen(["slurmd", "-D", "-N", f"n{k}"], **quiet) for k in range(4)]
+    daemons += [
+        subprocess.Popen(["slurmd", "-D", "-N", f"n{k}"], **quiet) for k in range(4)
+    ]
     try:
         _until(lambda: _words("sinfo", "-h", "-t", "idle", "-o", "%D") == ["4"])
         yield tmp_path
@@ -252,18 +298,30 @@ def _until(true, tries=480):
 
 
 def _jobs():
-    return {job["job_id"]: job for job in json.loads(run_command(["squeue", "--json"]))["jobs"]}
+    return {
+        job["job_id"]: job
+        for job in json.loads(run_command(["squeue", "--json"]))["jobs"]
+    }
 
 
 @pytest.mark.slow
 def test_a_failed_staging_job_does_not_hold_its_job_for_ever(cluster):
     comment = "ioopt:" + json.dumps({"inputs": ["f0"], "compute_seconds": 1})
-    (number,) = _words("sbatch", "--parsable", "--hold", f"--comment={comment}",
-                       "--output=/dev/null", f"--wrap=test -e {cluster}/f0")  # fmt: skip
+    (number,) = _words(
+        "sbatch",
+        "--parsable",
+        "--hold",
+        f"--comment={comment}",
+        "--output=/dev/null",
+        f"--wrap=test -e {cluster}/f0",
+    )
     site = SITE | {"nodes": [{"id": f"n{k}"} for k in range(4)]}
     SlurmPlacer(site, "false", solver="minmin").place()
     _until(lambda: _jobs()[int(number)]["state_reason"] == "DependencyNeverSatisfied")
-    assert len(SlurmPlacer(site, f"touch {cluster}/{{file}}", solver="minmin").place()) == 1
+    assert (
+        len(SlurmPlacer(site, f"touch {cluster}/{{file}}", solver="minmin").place())
+        == 1
+    )
     _until(lambda: _jobs()[int(number)]["job_state"] == "COMPLETED")
 
 
@@ -275,17 +333,29 @@ def test_twenty_jobs_run_where_planned_with_their_inputs_there(cluster):
     jobs = {}
     for k in range(20):
         inputs = [f"f{k % 6}", f"f{(k + 1) % 6}"]
-        test = " && ".join(f"test -e {disks}/$SLURMD_NODENAME/{name}" for name in inputs)
+        test = " && ".join(
+            f"test -e {disks}/$SLURMD_NODENAME/{name}" for name in inputs
+        )
         comment = "ioopt:" + json.dumps({"inputs": inputs, "compute_seconds": 1})
-        (number,) = _words("sbatch", "--parsable", "--hold", f"--comment={comment}",
-                           "--output=/dev/null", f"--wrap={test}")  # fmt: skip
+        (number,) = _words(
+            "sbatch",
+            "--parsable",
+            "--hold",
+            f"--comment={comment}",
+            "--output=/dev/null",
+            f"--wrap={test}",
+        )
         jobs[int(number)] = inputs
     site = SITE | {"nodes": [{"id": f"n{k}"} for k in range(4)]}
-    placed = SlurmPlacer(site, f"touch {disks}/{{node}}/{{file}}", solver="minmin").place()
+    placed = SlurmPlacer(
+        site, f"touch {disks}/{{node}}/{{file}}", solver="minmin"
+    ).place()
     assert sorted(p.job for p in placed) == sorted(jobs)
     assert len({p.node for p in placed}) > 1
 
     going = ("PENDING", "RUNNING", "COMPLETING")
     _until(lambda: all(_jobs()[number]["job_state"] not in going for number in jobs))
-    ended = {number: (job["job_state"], job["nodes"]) for number, job in _jobs().items()}
+    ended = {
+        number: (job["job_state"], job["nodes"]) for number, job in _jobs().items()
+    }
     assert ended.items() >= {p.job: ("COMPLETED", p.node) for p in placed}.items()

@@ -19,7 +19,11 @@ class Job:
     """A job of one core, of a *rule* of its own; *makes* are files with megabytes, that it *states*."""
 
     def __init__(self, name, reads=(), makes=None, priority=0, rule=None, states=True):
-        self.jobid, self.rule, self.priority = name, SimpleNamespace(name=rule or name), priority
+        self.jobid, self.rule, self.priority = (
+            name,
+            SimpleNamespace(name=rule or name),
+            priority,
+        )
         self.input, self.sizes = [File(f) for f in reads], dict(makes or {})
         self.output = [File(f) for f in self.sizes]
         stated = sum(self.sizes.values()) if states else 0
@@ -34,16 +38,22 @@ class Engine:
         self.makers = {str(f): job for job in jobs for f in job.output}
         dag = SimpleNamespace(
             finished=self.done.__contains__,
-            job_dependencies=lambda job: [self.makers[f] for f in job.input if f in self.makers],
+            job_dependencies=lambda job: [
+                self.makers[f] for f in job.input if f in self.makers
+            ],
         )
         settings = plugin.SchedulerSettings(data=True, disk_mb=budget_mb, **how)
         self.said = []
-        self.scheduler = plugin.Scheduler(dag, settings, SimpleNamespace(warning=self.said.append))
+        self.scheduler = plugin.Scheduler(
+            dag, settings, SimpleNamespace(warning=self.said.append)
+        )
         self.folder = folder
         self.more = {}
 
     def select(self, cores=9):
-        left = [job for job in self.jobs if job not in self.done and job not in self.going]
+        left = [
+            job for job in self.jobs if job not in self.done and job not in self.going
+        ]
         ready = [j for j in left if all(self.makers[f] in self.done for f in j.input)]
         sizes = {f: self.makers[f].sizes[f] * 10**6 for job in ready for f in job.input}
         free = {"_cores": cores - len(self.going), **self.more}
@@ -72,19 +82,29 @@ class Engine:
 @pytest.fixture
 def engine(plugin, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    return lambda jobs, budget=None, **how: Engine(plugin, tmp_path, jobs, budget, **how)
+    return lambda jobs, budget=None, **how: Engine(
+        plugin, tmp_path, jobs, budget, **how
+    )
 
 
 def two_samples():
     return [
-        Job("trim1", (), {"t1": 10}), Job("map1", ("t1",), {"m1": 10}), Job("call1", ("m1",)),
-        Job("trim2", (), {"t2": 10}), Job("map2", ("t2",), {"m2": 10}), Job("call2", ("m2",)),
-    ]  # fmt: skip
+        Job("trim1", (), {"t1": 10}),
+        Job("map1", ("t1",), {"m1": 10}),
+        Job("call1", ("m1",)),
+        Job("trim2", (), {"t2": 10}),
+        Job("map2", ("t2",), {"m2": 10}),
+        Job("call2", ("m2",)),
+    ]
 
 
 # x keeps 10 MB for good, so that y2 waits for the end of z, which reads what y1 wrote.
-KEEPS = [Job("x", (), {"kept": 10}), Job("y1", (), {"t1": 10}), Job("y2", (), {"t2": 10}),
-         Job("z", ("t1",))]  # fmt: skip
+KEEPS = [
+    Job("x", (), {"kept": 10}),
+    Job("y1", (), {"t1": 10}),
+    Job("y2", (), {"t2": 10}),
+    Job("z", ("t1",)),
+]
 
 
 @pytest.mark.parametrize(
@@ -92,15 +112,33 @@ KEEPS = [Job("x", (), {"kept": 10}), Job("y1", (), {"t1": 10}), Job("y2", (), {"
     [
         # Samples are brought to their end one after the other: the input of map1 came last; call1 lets
         # 10 MB go and writes none.
-        (two_samples(), None, 1, [(["trim1"], "trim1"), (["map1"], "map1"), (["call1"], "call1"),
-                                  (["trim2"], None)]),
+        (
+            two_samples(),
+            None,
+            1,
+            [
+                (["trim1"], "trim1"),
+                (["map1"], "map1"),
+                (["call1"], "call1"),
+                (["trim2"], None),
+            ],
+        ),
         # 20 MB: one sample trimmed and mapped. A second trim beside it would leave no room to map any,
         # so it waits, rather than to hand over to greedy. Then 10 of m1 and 10 of t2; m1 goes with call1.
-        (two_samples(), 20, 9, [(["trim1"], None), ([], "trim1"), (["map1"], "map1"),
-                                (["call1", "trim2"], None)]),
+        (
+            two_samples(),
+            20,
+            9,
+            [
+                (["trim1"], None),
+                ([], "trim1"),
+                (["map1"], "map1"),
+                (["call1", "trim2"], None),
+            ],
+        ),
         (KEEPS, 20, 9, [(["x", "y1"], "x"), ([], "y1"), (["z"], "z"), (["y2"], None)]),
     ],
-)  # fmt: skip
+)
 def test_what_is_selected_and_ends_in_turn(engine, jobs, budget, cores, steps):
     run = engine(jobs, budget)
     for selected, ended in steps:
@@ -121,7 +159,9 @@ def test_what_fits_nowhere_starts_where_nothing_runs(engine):
     """5 MB: a mapped sample alone takes 20."""
     run = engine(two_samples(), 5)
     assert run.select() == ["trim1"]
-    assert "the best needs 20000000 bytes" in run.said[0] and "may not fit" in run.said[1]
+    assert (
+        "the best needs 20000000 bytes" in run.said[0] and "may not fit" in run.said[1]
+    )
 
 
 def test_what_a_rule_has_written_is_expected_of_it(engine):
@@ -160,7 +200,9 @@ def test_a_failed_job_does_not_hold_up_those_that_go_on(engine):
     run = engine(two_samples(), 20)
     assert run.select() == ["trim1"]
     run.going.clear()
-    run.jobs = run.jobs[1:]  # map1 and call1 never become ready, and no room is kept for them
+    run.jobs = run.jobs[
+        1:
+    ]  # map1 and call1 never become ready, and no room is kept for them
     assert run.select() == ["trim2"]
     run.end("trim2")
     assert run.select() == ["map2"] and run.said == []
@@ -191,8 +233,12 @@ def test_jobs_without_number_are_told_from_none(engine):
 
 def test_a_restarted_run_counts_what_lies_there(engine):
     """20 MB, killed after a: t1 lies there and waits for t2, so that b alone fits beside it."""
-    jobs = [Job("a", (), {"t1": 10}), Job("b", (), {"t2": 10}), Job("c", (), {"t3": 10}),
-            Job("join", ("t1", "t2"))]  # fmt: skip
+    jobs = [
+        Job("a", (), {"t1": 10}),
+        Job("b", (), {"t2": 10}),
+        Job("c", (), {"t3": 10}),
+        Job("join", ("t1", "t2")),
+    ]
     run = engine(jobs, 20)
     run.going.append(jobs[0])
     run.end("a")
@@ -222,7 +268,12 @@ def test_a_policy_that_there_is_not(plugin):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("scheduler", "room", "ends"),
-    [("ioopt", 0, True), ("ilp", 0, True), ("greedy", 1.25, False), ("ioopt data", 1.25, True)],
+    [
+        ("ioopt", 0, True),
+        ("ilp", 0, True),
+        ("greedy", 1.25, False),
+        ("ioopt data", 1.25, True),
+    ],
 )
 def test_real_snakemake_on_a_small_disk(tmp_path, scheduler, room, ends) -> None:
     """Eight samples in a disk of *room* times what one after the other needs, or in one that is large.
@@ -232,7 +283,9 @@ def test_real_snakemake_on_a_small_disk(tmp_path, scheduler, room, ends) -> None
     pytest.importorskip("snakemake")
     from bench.on_snakemake import SHAPES, as_run, generate, mounted, run_stub, write
 
-    workflow = as_run(generate("methylseq-like", SHAPES["methylseq-like"], 0), 200 * 10**6)
+    workflow = as_run(
+        generate("methylseq-like", SHAPES["methylseq-like"], 0), 200 * 10**6
+    )
     least = sequential_peak(workflow, least_order(workflow))
     assert unlimited(workflow)["peak_bytes"] > 4 * least
     quota = ceil(room * least) or None

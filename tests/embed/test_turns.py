@@ -9,9 +9,12 @@ from conftest import ROOT
 
 SCRIPT = ROOT / "docs" / "samples" / "io_turn.py"
 MACHINE = {
-    "nodes": 4, "unit_nodes": 1, "allocation": "flat", "node_bytes_per_second": 1e9,
+    "nodes": 4,
+    "unit_nodes": 1,
+    "allocation": "flat",
+    "node_bytes_per_second": 1e9,
     "storage_bytes_per_second": 2e9,
-}  # fmt: skip
+}
 
 
 def start(*words: object) -> subprocess.Popen[str]:

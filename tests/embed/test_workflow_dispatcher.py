@@ -16,7 +16,13 @@ NETWORK = {"remote_bytes_per_second": 1.0, "replica_bytes_per_second": 10.0}
 
 
 def task(name, seconds=5.0, reads=(), writes=(), **more):
-    return {"id": name, "compute_seconds": seconds, "inputs": reads, "outputs": writes, **more}
+    return {
+        "id": name,
+        "compute_seconds": seconds,
+        "inputs": reads,
+        "outputs": writes,
+        **more,
+    }
 
 
 def run_of(policy="locality", nodes=2, **more):
@@ -32,8 +38,17 @@ def placed(steps):
 
 def test_tasks_wait_for_what_they_read_and_follow_it():
     run = run_of()
-    assert run.submit([task("x", reads=["a"], writes=["b"]), task("y", reads=["c"], writes=["d"]),
-                       task("z", reads=["d"]), task("w", reads=["b"])]) == 4  # fmt: skip
+    assert (
+        run.submit(
+            [
+                task("x", reads=["a"], writes=["b"]),
+                task("y", reads=["c"], writes=["d"]),
+                task("z", reads=["d"]),
+                task("w", reads=["b"]),
+            ]
+        )
+        == 4
+    )
     begun = run.next(0.0)
     assert placed(begun) == [("x", "n0"), ("y", "n1")]
     assert begun[0].stage == (("a", None),)
@@ -46,9 +61,15 @@ def test_tasks_wait_for_what_they_read_and_follow_it():
 
 
 def test_cores_and_disks_are_kept_to():
-    run = WorkflowDispatcher(NETWORK, [{"id": "n", "cores": 3, "disk_bytes": 50}],
-                             [{"id": "a", "bytes": 40}, {"id": "b", "bytes": 60}], policy="fifo")  # fmt: skip
-    run.submit([task("x", cores=2), task("y", cores=2), task("z", cores=1, reads=["a"])])
+    run = WorkflowDispatcher(
+        NETWORK,
+        [{"id": "n", "cores": 3, "disk_bytes": 50}],
+        [{"id": "a", "bytes": 40}, {"id": "b", "bytes": 60}],
+        policy="fifo",
+    )
+    run.submit(
+        [task("x", cores=2), task("y", cores=2), task("z", cores=1, reads=["a"])]
+    )
     assert placed(run.next(0.0)) == [("x", "n"), ("z", "n")]  # y is too wide beside x
     for wrong in (task("big", reads=["b"]), task("wide", cores=4)):
         with pytest.raises(InstanceError, match="can ever run"):
@@ -63,7 +84,10 @@ def test_cores_and_disks_are_kept_to():
         ([task("x"), task("x")], "already the id"),
         ([task("x", reads=["zz"])], "unknown"),
         (
-            [task("x", reads=["a"], writes=["b"]), task("y", reads=["b"], writes=["a"])],
+            [
+                task("x", reads=["a"], writes=["b"]),
+                task("y", reads=["b"], writes=["a"]),
+            ],
             "dependency cycle",
         ),
         ([task("old")], "already the id"),
@@ -87,15 +111,21 @@ def test_nothing_is_lost_with_a_task_or_a_node():
     assert placed(run.next(2.0)) == [("z", "n1")]
     run.completed("x", 5.0)
     assert placed(run.next(5.0)) == [("y", "n0")]
-    run.lost("n0", 6.0)  # y runs there, and b was nowhere else: x has to write it again, first
+    run.lost(
+        "n0", 6.0
+    )  # y runs there, and b was nowhere else: x has to write it again, first
     assert run.next(6.0) == []
     run.completed("z", 7.0)
     assert placed(run.next(7.0)) == [("x", "n1")]
     run.completed("x", 12.0)
     run.back("n0")
     assert placed(run.next(12.0)) == [("y", "n1")]
-    for wrong in (lambda: run.completed("x", 1.0), lambda: run.withdraw("y"),
-                  lambda: run.lost("n9", 1.0), lambda: run.failed("q", 1.0)):  # fmt: skip
+    for wrong in (
+        lambda: run.completed("x", 1.0),
+        lambda: run.withdraw("y"),
+        lambda: run.lost("n9", 1.0),
+        lambda: run.failed("q", 1.0),
+    ):
         with pytest.raises(UsageError):
             wrong()
 
@@ -134,7 +164,9 @@ def test_on_one_node_it_decides_as_simulated(policy, name):
     )
     node = problem.nodes[0].model_copy(update={"disk_bytes": None})
     tasks = [t.model_copy(update={"release_seconds": 0.0}) for t in problem.tasks]
-    alone = problem.model_copy(update={"network": network, "nodes": (node,), "tasks": tuple(tasks)})
+    alone = problem.model_copy(
+        update={"network": network, "nodes": (node,), "tasks": tuple(tasks)}
+    )
     plan, _ = dispatch(alone, make_dispatcher(policy, {}), engine="python")
     run = WorkflowDispatcher(network, [node], problem.files, policy=policy)
     run.submit(tasks)
@@ -143,7 +175,9 @@ def test_on_one_node_it_decides_as_simulated(policy, name):
     for _ in range(len(tasks) + 1):
         for step in run.next(now):
             order.append(step.task)
-            seconds = alone.tasks[alone.task_index[step.task]].compute_seconds / node.speed
+            seconds = (
+                alone.tasks[alone.task_index[step.task]].compute_seconds / node.speed
+            )
             running.append((now + seconds, len(order), step.task))
         if not running:
             break
@@ -161,13 +195,20 @@ def test_a_restored_run_has_the_state_that_was_saved(policy):
     run = run_of(policy)
     run.submit([task("x", writes=["b"]), task("y", reads=["b"]), task("z"), task("w")])
     run.next(0.0)
-    run.failed("z" if "z" in run._place and run._place["z"] in run._running else "w", 1.0)
+    run.failed(
+        "z" if "z" in run._place and run._place["z"] in run._running else "w", 1.0
+    )
     run.completed("x", 3.0)
     again = WorkflowDispatcher.restore(json.loads(json.dumps(run.state())))
     assert json.dumps(again.state()) == json.dumps(run.state())
-    for wrong in ({}, run.state() | {"tasks": [["x"]]}, run.state() | {"tasks": 3},
-                  run.state() | {"idle": [[0.0] * 5, []]}, run.state() | {"down": [9]},
-                  run.state() | {"policy": "minmin"}):  # fmt: skip
+    for wrong in (
+        {},
+        run.state() | {"tasks": [["x"]]},
+        run.state() | {"tasks": 3},
+        run.state() | {"idle": [[0.0] * 5, []]},
+        run.state() | {"down": [9]},
+        run.state() | {"policy": "minmin"},
+    ):
         with pytest.raises((InstanceError, UsageError)):
             WorkflowDispatcher.restore(wrong)
 
@@ -186,8 +227,15 @@ def test_better_estimates_change_what_is_planned():
             run.observe(wrong)
 
 
-@pytest.mark.parametrize("do", [lambda view: 1 / 0, lambda view: (0, 7), lambda view: (3, 0),
-                                lambda view: "nonsense"])  # fmt: skip
+@pytest.mark.parametrize(
+    "do",
+    [
+        lambda view: 1 / 0,
+        lambda view: (0, 7),
+        lambda view: (3, 0),
+        lambda view: "nonsense",
+    ],
+)
 def test_a_dispatcher_that_fails_gives_way(do):
     run = run_of("rolling")
     run._policy = do
@@ -211,7 +259,9 @@ def test_a_restored_run_knows_when_its_tasks_began():
     run.next(3.0)
     again = WorkflowDispatcher.restore(json.loads(json.dumps(run.state())))
     for each in (run, again):
-        assert [(row.start_seconds, row.end_seconds) for row in each.computing(0)] == [(3.0, 8.0)]
+        assert [(row.start_seconds, row.end_seconds) for row in each.computing(0)] == [
+            (3.0, 8.0)
+        ]
 
 
 @pytest.mark.parametrize("policy", first(1, ["locality", "rolling"]))
@@ -221,7 +271,8 @@ def test_what_is_forgotten_leaves_nothing_behind(policy):
     for k in range(700):
         write, read, file = f"w{k}", f"r{k}", f"f{k}"
         run.submit(
-            [task(write, writes=[file]), task(read, reads=[file])], [{"id": file, "bytes": 1}]
+            [task(write, writes=[file]), task(read, reads=[file])],
+            [{"id": file, "bytes": 1}],
         )
         with pytest.raises(UsageError, match="has not ended"):
             run.forget(write)
@@ -234,10 +285,15 @@ def test_what_is_forgotten_leaves_nothing_behind(policy):
         run.forget(read)
         run.forget(write)
         sizes.append((len(run._tasks), len(run._files), len(json.dumps(run.state()))))
-    assert max(tasks for tasks, _, _ in sizes) < 600 and max(files for _, files, _ in sizes) < 600
+    assert (
+        max(tasks for tasks, _, _ in sizes) < 600
+        and max(files for _, files, _ in sizes) < 600
+    )
     assert max(text for _, _, text in sizes[:9]) + 9 > max(text for _, _, text in sizes)
     assert run.notes == []
-    run.submit([task("w0", writes=["f0"])], [{"id": "f0", "bytes": 7}])  # the names are free
+    run.submit(
+        [task("w0", writes=["f0"])], [{"id": "f0", "bytes": 7}]
+    )  # the names are free
     assert [step.task for step in run.next(900.0)] == ["w0"]
 
 

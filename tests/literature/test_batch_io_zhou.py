@@ -12,23 +12,36 @@ import ioopt
 def test_a_claim_stands_under_each_reading_and_workload() -> None:
     """Base-line waits 4 s by nodes and 8 s evenly shared; cons-fcfs 6 s, with its left-overs used 3 s."""
     waits = {
-        "base-line:share=per-node": 4.0, "base-line:share=even-split": 8.0, "cons-fcfs": 6.0,
+        "base-line:share=per-node": 4.0,
+        "base-line:share=even-split": 8.0,
+        "cons-fcfs": 6.0,
         "cons-fcfs+top": 3.0,
-    }  # fmt: skip
-    runs = zhou.Runs({
-        (workload, "closed", policy, 1.0): [{zhou.WAIT: wait * scale} for scale in (1, 1)]
-        for policy, wait in waits.items() for workload in zhou.WORKLOADS
-    })  # fmt: skip
+    }
+    runs = zhou.Runs(
+        {
+            (workload, "closed", policy, 1.0): [
+                {zhou.WAIT: wait * scale} for scale in (1, 1)
+            ]
+            for policy, wait in waits.items()
+            for workload in zhou.WORKLOADS
+        }
+    )
     words = {}
     for name in ("as printed", "even split", "left-overs used"):
         read = runs._replace(reading=zhou.READINGS[name])
         words[name] = zhou.compared(read, zhou.WAIT, "cons-fcfs")
-    assert words["as printed"] == ("; ".join(f"{k}: 1.50 [1.50 .. 1.50]" for k in (1, 2, 3)), NOT)
+    assert words["as printed"] == (
+        "; ".join(f"{k}: 1.50 [1.50 .. 1.50]" for k in (1, 2, 3)),
+        NOT,
+    )
     assert words["even split"][1] == words["left-overs used"][1] == HOLDS
     more = {"policy": "cons-fcfs", "workloads": ["2"], "higher": True}
     assert zhou.compared(runs, zhou.WAIT, up_to=1.6, **more)[1] == HOLDS
     assert zhou.compared(runs, zhou.WAIT, up_to=1.1, **more)[1] == PARTLY
-    runs.values["3", "closed", "cons-fcfs", 1.0][:] = [{zhou.WAIT: 4.0}, {zhou.WAIT: 4.0}]
+    runs.values["3", "closed", "cons-fcfs", 1.0][:] = [
+        {zhou.WAIT: 4.0},
+        {zhou.WAIT: 4.0},
+    ]
     assert zhou.pairs(runs, zhou.WAIT, ["cons-fcfs"], ["base-line"], ["3"])[1] == TIE
 
 
@@ -44,18 +57,33 @@ def test_figure_7(engine: str) -> None:
     volumes = {"A": 8, "B": 40, "C": 8, "D": 8}
     jobs = [(name, 0, 4, 99, [(0, volume)]) for name, volume in volumes.items()]
     problem = by_hand(jobs, {"nodes": 16, "storage_bytes_per_second": 10})
-    for policy, ends in (("cons-fcfs", [2, 10, 4, 6]), ("adaptive", [2.4, 10.4, 2.4, 4.4])):
+    for policy, ends in (
+        ("cons-fcfs", [2, 10, 4, 6]),
+        ("adaptive", [2.4, 10.4, 2.4, 4.4]),
+    ):
         schedule = ioopt.solve(problem, policy, settings={"engine": engine}).schedule
-        assert [job["end_seconds"] for job in schedule["jobs"]] == pytest.approx(ends), policy
+        assert [job["end_seconds"] for job in schedule["jobs"]] == pytest.approx(
+            ends
+        ), policy
 
 
 @pytest.mark.slow
 def test_trends_on_small_workloads() -> None:
     runs = zhou.run_all(zhou.Size(3, {"jobs": "100", "days": "1"}, "python"))
-    delay = [sum(runs.of("io_delay_seconds", "adaptive", "month", f, "open")) for f in (0.3, 1.5)]
+    delay = [
+        sum(runs.of("io_delay_seconds", "adaptive", "month", f, "open"))
+        for f in (0.3, 1.5)
+    ]
     assert delay[1] > 5 * delay[0] > 0
     for factor in (0.3, 1.5):
-        assert runs.ratio("io_delay_seconds", "fill", "month", factor, "adaptive", "open")[0] < 0.7
+        assert (
+            runs.ratio("io_delay_seconds", "fill", "month", factor, "adaptive", "open")[
+                0
+            ]
+            < 0.7
+        )
     lost = runs._replace(reading=zhou.READINGS["even split"])
-    assert lost.of(zhou.WAIT, "base-line", "1", 1.5) > runs.of(zhou.WAIT, "base-line", "1", 1.5)
+    assert lost.of(zhou.WAIT, "base-line", "1", 1.5) > runs.of(
+        zhou.WAIT, "base-line", "1", 1.5
+    )
     assert zhou.cheaper(runs, 16, 64)[1] == HOLDS

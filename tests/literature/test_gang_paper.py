@@ -11,19 +11,32 @@ from ioopt.problems.gang import GangMatrixPlan, GangMatrixProblem
 
 
 def _decide(
-    policy: str, nodes: int, levels: int, waiting: dict[str, list[int]], running: Any = ()
+    policy: str,
+    nodes: int,
+    levels: int,
+    waiting: dict[str, list[int]],
+    running: Any = (),
 ) -> tuple[list[str], ioopt.Result]:
     """The matrix after one update, drawn; all jobs take 400 s local and 800 s remote."""
     times = {"local_seconds": 400.0, "remote_seconds": 800.0}
     problem = GangMatrixProblem.model_validate(
         {
-            "machine": {"nodes": nodes, "levels": levels, "quantum_seconds": 100.0,
-                        "migration_seconds": 20.0, "migration_tasks_per_quantum": 64},
-            "waiting": [{"id": k, "file_nodes": files, **times} for k, files in waiting.items()],
-            "running": [{**job, "remaining_fraction": 0.5, "attained_seconds": 9.0, **times}
-                        for job in running],
+            "machine": {
+                "nodes": nodes,
+                "levels": levels,
+                "quantum_seconds": 100.0,
+                "migration_seconds": 20.0,
+                "migration_tasks_per_quantum": 64,
+            },
+            "waiting": [
+                {"id": k, "file_nodes": files, **times} for k, files in waiting.items()
+            ],
+            "running": [
+                {**job, "remaining_fraction": 0.5, "attained_seconds": 9.0, **times}
+                for job in running
+            ],
         }
-    )  # fmt: skip
+    )
     result = ioopt.solve(problem, policy)
     assert result.status in ("feasible", "optimal"), result.violations
     return drawn(problem, GangMatrixPlan.model_validate(result.plan)), result
@@ -32,7 +45,9 @@ def _decide(
 def test_figure_3() -> None:
     """J1 and J2 fill a row each; J4 and J5 join J3 in row 2 and are replicated beside J6."""
     sizes = {"1": 8, "2": 8, "3": 4, "4": 2, "5": 2, "6": 4}
-    matrix, _ = _decide("gs", 8, 4, {job: list(range(size)) for job, size in sizes.items()})
+    matrix, _ = _decide(
+        "gs", 8, 4, {job: list(range(size)) for job, size in sizes.items()}
+    )
     assert matrix == [
         "1 1 1 1 1 1 1 1",
         "2 2 2 2 2 2 2 2",
@@ -87,7 +102,9 @@ def test_migration_budget_zero_is_adaptive() -> None:
     """Section 3.6: Q = 0 goes back to Adaptive-IOGS."""
     jobs = [(10.0 * k, [0, 1, 2][: 1 + k % 3], 300.0, 600.0) for k in range(8)]
     tasks = workload(jobs, nodes=6, levels=2, migration_tasks_per_quantum=0)
-    migrate, adaptive = (ioopt.solve(tasks, name) for name in ("migrate-iogs", "adaptive-iogs"))
+    migrate, adaptive = (
+        ioopt.solve(tasks, name) for name in ("migrate-iogs", "adaptive-iogs")
+    )
     assert (migrate.schedule or {})["jobs"] == (adaptive.schedule or {})["jobs"]
 
 
@@ -121,7 +138,9 @@ def test_a_larger_budget_hurts_only_jobs_that_are_nearly_done(
 class Stated(zhang.Runs):
     """Every second load IOGS comes to .6 of GS, at the others to half of it."""
 
-    def values(self, measure: str, policy: str, load: int, *_: Any, **options: Any) -> list[float]:
+    def values(
+        self, measure: str, policy: str, load: int, *_: Any, **options: Any
+    ) -> list[float]:
         share = 1.0 if policy == "gs" else 0.6 if load % 2 else 0.5
         return [share * value for value in (10.0, 12.0)]
 
@@ -129,8 +148,12 @@ class Stated(zhang.Runs):
 def test_claims_over_loads_are_judged_at_each() -> None:
     """Half of GS is 100 % better, .6 of it is better by 67 %; GS is neither better nor equal."""
     figure, word = zhang.best(Stated(), "iogs", ["gs"], 0.5, least=1.0)
-    assert word == "partly" and figure.startswith("5 of 9 loads; better by +67% (ratio 0.600")
-    assert figure.endswith("; partly at t_e 1959 (+67%), 2286 (+67%), 2612 (+67%), 2939 (+67%)")
+    assert word == "partly" and figure.startswith(
+        "5 of 9 loads; better by +67% (ratio 0.600"
+    )
+    assert figure.endswith(
+        "; partly at t_e 1959 (+67%), 2286 (+67%), 2612 (+67%), 2939 (+67%)"
+    )
     assert zhang.best(Stated(), "iogs", ["gs"], 0.5)[1] == "holds"
     assert zhang.best(Stated(), "gs", ["iogs"], 0.5)[1] == "not"
     found = zhang.simulated("gs", 8, 0.5, 0, 50, 20.0, 64)

@@ -2,12 +2,26 @@
 
 import pytest
 from conftest import shared_path
-from periodic_sets import PROCESSORS, batch_io_from_set, horizon_of, read_set, steady_state
+from periodic_sets import (
+    PROCESSORS,
+    batch_io_from_set,
+    horizon_of,
+    read_set,
+    steady_state,
+)
 
 import ioopt
 
-POLICIES = ("base-line", "cons-fcfs", "cons-max-util", "cons-min-inst-sld", "cons-min-aggr-sld",
-            "adaptive", "set-10", "fill")  # fmt: skip
+POLICIES = (
+    "base-line",
+    "cons-fcfs",
+    "cons-max-util",
+    "cons-min-inst-sld",
+    "cons-min-aggr-sld",
+    "adaptive",
+    "set-10",
+    "fill",
+)
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -18,8 +32,13 @@ def test_every_policy_runs_and_none_beats_the_limit(policy: str, number: int) ->
     result = ioopt.solve(problem, solver=policy)
     assert result.violations == ()
     found = steady_state(problem, result.schedule, horizon_of(applications, 5))
-    limit = sum(a.processors * a.work_seconds / a.ideal_seconds for a in applications) / PROCESSORS
-    assert 0 < found.efficiency <= limit * (1 + 1 / 5)  # a period may end in the middle of its work
+    limit = (
+        sum(a.processors * a.work_seconds / a.ideal_seconds for a in applications)
+        / PROCESSORS
+    )
+    assert (
+        0 < found.efficiency <= limit * (1 + 1 / 5)
+    )  # a period may end in the middle of its work
     assert found.dilation >= 1.0
 
 

@@ -18,7 +18,9 @@ def _makespans(problem, solver, gap=None, **settings) -> dict[str, float]:
 def test_job_data_present_beats_minmin_only_on_private_links():
     for seed in SEEDS:
         problem = generate("sat-85", {"disk": "unlimited"}, seed)
-        present, minmin = (_makespans(problem, name) for name in ("job-data-present", "minmin"))
+        present, minmin = (
+            _makespans(problem, name) for name in ("job-data-present", "minmin")
+        )
         assert present["per-node"] < 0.9 * minmin["per-node"]
         assert present["shared"] > minmin["shared"]
 
@@ -39,6 +41,7 @@ def test_one_rule_of_eviction_for_both_sides_puts_minmin_last():
         ours = _makespans(problem, "two-stage", **rounds)["per-node"]
         present = _makespans(problem, "job-data-present")["per-node"]
         cleared, missing = (
-            _makespans(problem, "minmin", room=room)["per-node"] for room in ("largest", "missing")
+            _makespans(problem, "minmin", room=room)["per-node"]
+            for room in ("largest", "missing")
         )
         assert missing < min(ours, present) < max(ours, present) < cleared

@@ -9,7 +9,16 @@ from papers.claims import HOLDS, NOT, PARTLY
 def test_figures_2_and_3() -> None:
     """Fragmentation has no bumps, and one of the four regions of low inversion is low only in part."""
     rows = lee.claims(True, "quanta")
-    assert [row.verdict for row in rows] == [HOLDS, HOLDS, HOLDS, NOT, HOLDS, HOLDS, HOLDS, PARTLY]
+    assert [row.verdict for row in rows] == [
+        HOLDS,
+        HOLDS,
+        HOLDS,
+        NOT,
+        HOLDS,
+        HOLDS,
+        HOLDS,
+        PARTLY,
+    ]
 
 
 @pytest.mark.slow
@@ -25,7 +34,12 @@ def test_types_of_applications() -> None:
     """The types are exact; of the real ones, what depends on neither rates nor loads that are ours."""
     assert {row.verdict for row in lee.claims(True, "slopes")} == {HOLDS}
     rows = {row.claim: row for row in lee.claims(True, "programs", "table")}
-    sure = ("message rate alone", "load imbalance makes", "a bottleneck slows", "buffered messages")
+    sure = (
+        "message rate alone",
+        "load imbalance makes",
+        "a bottleneck slows",
+        "buffered messages",
+    )
     for words in sure:
         (row,) = [row for claim, row in rows.items() if words in claim]
         assert row.verdict == HOLDS and not row.other, row

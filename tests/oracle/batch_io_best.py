@@ -23,7 +23,8 @@ def orders(counts: list[int]) -> Iterator[list[int]]:
 def least_delay(chains: list[Any]) -> float:
     """The sum over jobs of the last finish less what it is alone; infinity when no order is possible."""
     best = min(
-        _least_end(chains, order) for order in orders([2 * len(steps) for _, steps in chains])
+        _least_end(chains, order)
+        for order in orders([2 * len(steps) for _, steps in chains])
     )
     alone = sum(
         begin + sum(a / s for a, s, _ in steps) + sum(g for _, _, g in steps[:-1])
@@ -45,7 +46,9 @@ def _least_end(chains: list[Any], order: list[int]) -> float:
             for span in range(at[j, 2 * k], at[j, 2 * k + 1]):
                 moves[j, k, span] = size + len(moves)
     total = size + len(moves)
-    less: list[tuple[dict[int, float], float]] = [({e: 1, e + 1: -1}, 0) for e in range(size - 1)]
+    less: list[tuple[dict[int, float], float]] = [
+        ({e: 1, e + 1: -1}, 0) for e in range(size - 1)
+    ]
     same: list[tuple[dict[int, float], float]] = []
     for (j, k, span), v in moves.items():
         share = chains[j][1][k][1]
@@ -57,13 +60,17 @@ def _least_end(chains: list[Any], order: list[int]) -> float:
     for j, (begin, steps) in enumerate(chains):
         same.append(({at[j, 0]: 1}, begin))
         for k, (amount, _, gap) in enumerate(steps):
-            same.append(({v: 1.0 for (a, b, _), v in moves.items() if (a, b) == (j, k)}, amount))
+            same.append(
+                ({v: 1.0 for (a, b, _), v in moves.items() if (a, b) == (j, k)}, amount)
+            )
             if k + 1 < len(steps):
                 same.append(({at[j, 2 * k + 2]: 1, at[j, 2 * k + 1]: -1}, gap))
         goal[at[j, 2 * len(steps) - 1]] = 1.0
 
     def table(rows: list[tuple[dict[int, float], float]]) -> tuple[Any, Any]:
-        return [[row.get(v, 0.0) for v in range(total)] for row, _ in rows], [b for _, b in rows]
+        return [[row.get(v, 0.0) for v in range(total)] for row, _ in rows], [
+            b for _, b in rows
+        ]
 
     answer = linprog(goal, *table(less), *table(same), bounds=(0, None), method="highs")
     return float(answer.fun) if answer.status == 0 else float("inf")

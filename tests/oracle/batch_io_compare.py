@@ -9,15 +9,25 @@ from tests.batch_io_traces import POLICIES
 from tests.oracle.batch_io_reference import Reference
 
 RUNS: dict[str, dict[str, Any]] = {
-    "exact": {"arithmetic": "exact"}, "python": {"engine": "python"},
+    "exact": {"arithmetic": "exact"},
+    "python": {"engine": "python"},
     "compiled": {"engine": "compiled"},
-}  # fmt: skip
+}
 TIMES = {"request": "request", "grant": "first_grant", "finish": "finish"}
 METRICS = (
-    "mean_wait_seconds", "mean_response_seconds", "mean_runtime_seconds", "mean_slowdown",
-    "max_slowdown", "makespan_seconds", "utilisation", "useful_utilisation", "io_delay_seconds",
-    "node_weighted_io_delay", "mean_release_seconds", "max_release_seconds",
-)  # fmt: skip
+    "mean_wait_seconds",
+    "mean_response_seconds",
+    "mean_runtime_seconds",
+    "mean_slowdown",
+    "max_slowdown",
+    "makespan_seconds",
+    "utilisation",
+    "useful_utilisation",
+    "io_delay_seconds",
+    "node_weighted_io_delay",
+    "mean_release_seconds",
+    "max_release_seconds",
+)
 
 
 def policy_of(seed: int) -> tuple[str, dict[str, str]]:
@@ -58,7 +68,9 @@ def differences(
             if (
                 key in METRICS
                 and (sim.buffered or "release" not in key)
-                and not _same(metrics[key], value if value is None else Fraction(value), exact)
+                and not _same(
+                    metrics[key], value if value is None else Fraction(value), exact
+                )
             ):
                 found.append(f"{name}: {key}: {metrics[key]}, the reference {value}")
     return found
@@ -78,7 +90,9 @@ def _wanted(sim: Reference, job: dict[str, Any]) -> dict[str, Any]:
         values["released"] = job["released"]
     values["first"] = job["place"][0] * sim.unit if not sim.flat else None
     if sim.flat and sim.numbered:
-        values["nodes"] = [unit * sim.unit + k for unit in job["place"] for k in range(sim.unit)]
+        values["nodes"] = [
+            unit * sim.unit + k for unit in job["place"] for k in range(sim.unit)
+        ]
     for record in job["io"] + job["streams"]:
         row = f"{record.get('kind', 'io')} {record['k']} "
         values |= {row + key: record[key] for key in TIMES}
@@ -89,7 +103,9 @@ def _seen(row: dict[str, Any], exact: bool, sim: Reference) -> dict[str, Any]:
     def time(item: dict[str, Any], key: str) -> Any:
         return item["exact"][key] if exact else item[key + "_seconds"]
 
-    values = {key: time(row, key) for key in ("start", "end")} | {"killed": row["killed"]}
+    values = {key: time(row, key) for key in ("start", "end")} | {
+        "killed": row["killed"]
+    }
     values["first"] = row.get("first_node")
     if sim.flat and sim.numbered:
         values["nodes"] = row.get("nodes")

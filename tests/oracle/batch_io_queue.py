@@ -26,7 +26,9 @@ def run_pass(sim: Any, freed: bool) -> None:
 def ordered(sim: Any, queue: str) -> list[Job]:
     waiting = sorted(sim.within("wait"), key=lambda job: (job["submit"], job["id"]))
     if queue == "wfp":
-        waiting.sort(key=lambda j: -(((sim.now - j["submit"]) / j["wall"]) ** 3) * j["asked"])
+        waiting.sort(
+            key=lambda j: -(((sim.now - j["submit"]) / j["wall"]) ** 3) * j["asked"]
+        )
     if queue == "sjf":
         waiting.sort(key=lambda job: job["wall"])
     return waiting
@@ -71,9 +73,15 @@ def running_boxes(sim: Any, begun: dict[Any, Box] | None = None) -> list[Box]:
             boxes.append((begun or {})[job["id"]])
             continue
         on_nodes = any(job is other for other in sim.on_nodes())
-        held = job["B"] if sim.shared and any(job is other for other in sim.holders()) else 0
+        held = (
+            job["B"]
+            if sim.shared and any(job is other for other in sim.holders())
+            else 0
+        )
         if on_nodes or held:
-            place = frozenset(job["place"]) if on_nodes and sim.numbered else frozenset()
+            place = (
+                frozenset(job["place"]) if on_nodes and sim.numbered else frozenset()
+            )
             size = job["size"] * on_nodes
             boxes.append((sim.now, predicted(sim, job), size, place, held))
     return boxes
@@ -138,7 +146,13 @@ def taken(sim: Any) -> set[int]:
 
 
 def box_of(sim: Any, job: Job, start: Any, place: tuple[int, ...]) -> Box:
-    return (start, start + length(job), job["size"], frozenset(place), wanted_bytes(sim, job))
+    return (
+        start,
+        start + length(job),
+        job["size"],
+        frozenset(place),
+        wanted_bytes(sim, job),
+    )
 
 
 def free_now(sim: Any, job: Job, place: tuple[int, ...]) -> bool:
@@ -147,7 +161,9 @@ def free_now(sim: Any, job: Job, place: tuple[int, ...]) -> bool:
         return False
     if sim.numbered:
         return not set(place) & taken(sim)
-    return bool(sum(other["size"] for other in sim.on_nodes()) + job["size"] <= sim.units)
+    return bool(
+        sum(other["size"] for other in sim.on_nodes()) + job["size"] <= sim.units
+    )
 
 
 # Passes.
@@ -179,13 +195,18 @@ def conservative(sim: Any, freed: bool) -> None:
     late = any(box[0] < sim.now for box in sim.boxes.values())
     if overrun or late or sim.options["plan"] == "rebuild":
         sim.boxes.clear()
-    behind, begun = False, {}  # CQSim: starts behind a waiting job keep the box of their estimate
+    behind, begun = (
+        False,
+        {},
+    )  # CQSim: starts behind a waiting job keep the box of their estimate
     for job in sim.order:
         box = sim.boxes.get(job["id"])
         if box is not None and box[0] > sim.now and not freed:
             continue
         sim.boxes.pop(job["id"], None)
-        start, place = first_fit(sim, job, running_boxes(sim, begun) + list(sim.boxes.values()))
+        start, place = first_fit(
+            sim, job, running_boxes(sim, begun) + list(sim.boxes.values())
+        )
         if start == sim.now and free_now(sim, job, place):
             if behind and sim.options["plan"] == "rebuild":
                 begun[job["id"]] = box_of(sim, job, start, place)
@@ -251,7 +272,12 @@ def promised(sim: Any, job: Job) -> dict[str, Any]:
         ends = [box[1] for box in boxes if set(block) & box[3]]
         options.append((max([room, *ends]), block[0], block))
     time, _, block = min(options, key=lambda option: option[:2])
-    return {"time": time, "block": block, "units": 0, "bytes": free_bytes(sim, time) - want}
+    return {
+        "time": time,
+        "block": block,
+        "units": 0,
+        "bytes": free_bytes(sim, time) - want,
+    }
 
 
 # Plan-based (47).
@@ -302,11 +328,15 @@ def plan_pass(sim: Any) -> None:
 def sorted_orders(rest: list[Job]) -> list[list[Job]]:
     orders = [rest]
     for key, down in (
-        (lambda j: j["size"], True), (lambda j: j["B"], True),
-        (lambda j: Fraction(j["B"], j["size"]), True), (lambda j: Fraction(j["B"], j["size"]), False),
-        (lambda j: j["size"], False), (lambda j: j["B"], False),
-        (lambda j: j["wall"], False), (lambda j: j["wall"], True),
-    ):  # fmt: skip
+        (lambda j: j["size"], True),
+        (lambda j: j["B"], True),
+        (lambda j: Fraction(j["B"], j["size"]), True),
+        (lambda j: Fraction(j["B"], j["size"]), False),
+        (lambda j: j["size"], False),
+        (lambda j: j["B"], False),
+        (lambda j: j["wall"], False),
+        (lambda j: j["wall"], True),
+    ):
         orders.append(sorted(rest, key=lambda job: key(job) * (-1 if down else 1)))
     return orders
 

@@ -27,7 +27,9 @@ def set_writes(sim: Any) -> None:
 def decided(sim: Any) -> list[tuple[Request, Fraction]]:
     """The policy's rates, then the drain rate of a shared buffer (42), then interference (29)."""
     queue = sorted(sim.requests, key=lambda r: (r["record"]["request"], r["id"]))
-    rates = dict.fromkeys((r["id"] for r in queue), Fraction(0)) | policy_rates(sim, queue)
+    rates = dict.fromkeys((r["id"] for r in queue), Fraction(0)) | policy_rates(
+        sim, queue
+    )
     if sim.policy != "no-congestion":
         streams = [r["id"] for r in queue if r["kind"] != "io"]
         total = sum(rates[name] for name in streams)
@@ -57,13 +59,19 @@ def policy_rates(sim: Any, queue: list[Request]) -> Rates:
     if name == "fill":
         # R / N^alpha with alpha a multiple of 1/2: compare the squares.
         power = int(2 * sim.alpha)
-        return in_turn(sorted(queue, key=lambda r: r["left"] ** 2 / r["n"] ** power), sim.bw)
+        return in_turn(
+            sorted(queue, key=lambda r: r["left"] ** 2 / r["n"] ** power), sim.bw
+        )
     if name == "set-10":
         order, rates = queue, sets(sim, queue)
     elif name == "cons-max-util":
         order, rates = queue, peaks(fullest(sim.bw, queue))
     else:
-        keys = {"cons-fcfs": None, "cons-min-inst-sld": instant, "cons-min-aggr-sld": aggregate}
+        keys = {
+            "cons-fcfs": None,
+            "cons-min-inst-sld": instant,
+            "cons-min-aggr-sld": aggregate,
+        }
         key = keys[name]
         order = sorted(queue, key=lambda r: sim.sign * key(sim, r)) if key else queue
         rates, left = {}, sim.bw
@@ -148,10 +156,11 @@ def aggregate(sim: Any, request: Request) -> Any:
 def fullest(storage: Fraction, queue: list[Request]) -> list[Request]:
     """The most nodes whose peaks fit; of equal sets the first in FCFS order (12), (26)."""
     options = [
-        chosen for size in range(len(queue) + 1)
+        chosen
+        for size in range(len(queue) + 1)
         for chosen in itertools.combinations(range(len(queue)), size)
         if sum(queue[k]["peak"] for k in chosen) <= storage
-    ]  # fmt: skip
+    ]
     most = max(sum(queue[k]["n"] for k in chosen) for chosen in options)
     first = min(c for c in options if sum(queue[k]["n"] for k in c) == most)
     return [queue[k] for k in first]
@@ -167,9 +176,11 @@ def adaptive(storage: Fraction, queue: list[Request]) -> list[Request]:
             continue
         ends = play(storage, chosen)
         start = min(
-            time for time in ends.values()
-            if sum(r["peak"] for r in chosen if ends[r["id"]] > time) + request["peak"] <= storage
-        )  # fmt: skip
+            time
+            for time in ends.values()
+            if sum(r["peak"] for r in chosen if ends[r["id"]] > time) + request["peak"]
+            <= storage
+        )
         alone = sum(ends.values()) + start + request["left"] / request["peak"]
         if sum(play(storage, [*chosen, request]).values()) < alone:
             chosen.append(request)

@@ -16,10 +16,20 @@ from tests.oracle.batch_io_rates import decided, set_writes
 
 Job = dict[str, Any]
 DEFAULTS = {
-    "kill": False, "queue": "wfp", "backfill": "easy", "reservation": "count", "plan": "keep",
-    "estimate": "walltime", "pass": "instant", "backfill_order": "queue", "staging": "at-start",
-    "nodes_until": "end", "plan_depth": 0, "plan_power": 1, "plan_evaluations": 189,
-}  # fmt: skip
+    "kill": False,
+    "queue": "wfp",
+    "backfill": "easy",
+    "reservation": "count",
+    "plan": "keep",
+    "estimate": "walltime",
+    "pass": "instant",
+    "backfill_order": "queue",
+    "staging": "at-start",
+    "nodes_until": "end",
+    "plan_depth": 0,
+    "plan_power": 1,
+    "plan_evaluations": 189,
+}
 RUNNING = ("stage", "compute", "io", "write")
 
 
@@ -31,18 +41,31 @@ class Reference:
     """One run: ``share``, ``alpha``, ``order`` are the policy's settings, ``ef`` multiplies every v (23)."""
 
     def __init__(
-        self, instance: dict[str, Any], policy: str, share: str = "per-node", alpha: Any = "0.5",
-        ef: Any = 1, order: str = "ascending",
-    ) -> None:  # fmt: skip
+        self,
+        instance: dict[str, Any],
+        policy: str,
+        share: str = "per-node",
+        alpha: Any = "0.5",
+        ef: Any = 1,
+        order: str = "ascending",
+    ) -> None:
         machine = instance["machine"]
-        self.unit, self.units = machine["unit_nodes"], machine["nodes"] // machine["unit_nodes"]
+        self.unit, self.units = (
+            machine["unit_nodes"],
+            machine["nodes"] // machine["unit_nodes"],
+        )
         self.flat = machine["allocation"] == "flat"
         self.b = number(machine["node_bytes_per_second"])
         self.bw = number(machine["storage_bytes_per_second"])
         self.interference = number(machine.get("interference") or 0)
         self.options = DEFAULTS | instance.get("options", {})
         self.numbered = not self.flat or self.options["reservation"] == "nodes"
-        self.policy, self.share, self.alpha, self.ef = policy, share, number(alpha), number(ef)
+        self.policy, self.share, self.alpha, self.ef = (
+            policy,
+            share,
+            number(alpha),
+            number(ef),
+        )
         self.sign = -1 if order == "descending" else 1  # (52)
         buffer = machine.get("burst_buffer")
         self.buffered = buffer is not None
@@ -55,14 +78,19 @@ class Reference:
         self.keeps_nodes = self.buffered and (
             not self.shared or self.options["nodes_until"] == "release"
         )
-        self.jobs = sorted((self.load(job) for job in instance["jobs"]), key=lambda job: job["id"])
+        self.jobs = sorted(
+            (self.load(job) for job in instance["jobs"]), key=lambda job: job["id"]
+        )
         self.requests: list[Job] = []
         self.boxes: dict[Any, tuple[Any, ...]] = {}
         self.order: list[Job] = []
         self.now = Fraction(-1)
         self.freed = self.passing = self.again = self.changed = False
         submits = [job["submit"] for job in self.jobs]
-        first, self.last = min(submits, default=Fraction(0)), max(submits, default=Fraction(0))
+        first, self.last = (
+            min(submits, default=Fraction(0)),
+            max(submits, default=Fraction(0)),
+        )
         self.window = first + (self.last - first) / 10
         self.useful = Fraction(0)
 
@@ -73,8 +101,9 @@ class Reference:
             size = min(block for block in legal if block >= size)
         phases = [
             (number(p["compute_seconds"]), number(p["io_bytes"]) * self.ef)
-            for p in job["phases"] for _ in range(p.get("repeat", 1))
-        ]  # fmt: skip
+            for p in job["phases"]
+            for _ in range(p.get("repeat", 1))
+        ]
         nodes = size * self.unit
         own = job.get("io_bytes_per_second")
         limit = min(self.b * nodes, number(own)) if own is not None else self.b * nodes
@@ -89,15 +118,36 @@ class Reference:
         if stage_in and not self.ahead:  # (48)
             ideal += stage_in / stream
         return {
-            "id": job["id"], "submit": number(job["submit_seconds"]), "asked": job["nodes"],
-            "wall": number(job["walltime_seconds"]), "size": size, "n": nodes, "peak": peak,
-            "stream_peak": stream if buffer else None, "phases": phases, "B": buffer,
-            "I": stage_in, "O": out, "whole_out": out, "ideal": ideal,
+            "id": job["id"],
+            "submit": number(job["submit_seconds"]),
+            "asked": job["nodes"],
+            "wall": number(job["walltime_seconds"]),
+            "size": size,
+            "n": nodes,
+            "peak": peak,
+            "stream_peak": stream if buffer else None,
+            "phases": phases,
+            "B": buffer,
+            "I": stage_in,
+            "O": out,
+            "whole_out": out,
+            "ideal": ideal,
             "length": ideal if self.options["estimate"] == "uncongested" else None,
-            "state": "future", "k": 0, "start": None, "end": None, "killed": False, "place": None,
-            "released": None, "io": [], "streams": [], "request": None, "write": None,
-            "drains": [], "holds": False, "staged": not stage_in,
-        }  # fmt: skip
+            "state": "future",
+            "k": 0,
+            "start": None,
+            "end": None,
+            "killed": False,
+            "place": None,
+            "released": None,
+            "io": [],
+            "streams": [],
+            "request": None,
+            "write": None,
+            "drains": [],
+            "holds": False,
+            "staged": not stage_in,
+        }
 
     def run(self) -> Reference:
         """Step to the end."""
@@ -129,7 +179,9 @@ class Reference:
         times = [job["submit"] for job in self.within("future")]
         times += [job["until"] for job in self.within("compute")]
         flows = self.requests + self.writes()
-        times += [self.now + flow["left"] / flow["rate"] for flow in flows if flow["rate"]]
+        times += [
+            self.now + flow["left"] / flow["rate"] for flow in flows if flow["rate"]
+        ]
         if self.options["kill"]:
             times += [job["start"] + job["wall"] for job in self.within(*RUNNING)]
         if not times:
@@ -203,24 +255,43 @@ class Reference:
         job["k"] += 1
         self.begin(job)
 
-    def issue(self, job: Job, kind: str, k: int, volume: Fraction, peak: Fraction) -> None:
+    def issue(
+        self, job: Job, kind: str, k: int, volume: Fraction, peak: Fraction
+    ) -> None:
         """A request of the storage: direct I/O, or a stream (41)."""
         job["request"] = self.flow(job, kind, k, volume, peak)
         self.requests.append(job["request"])
         self.changed = True
 
-    def flow(self, job: Job, kind: str, k: int, volume: Fraction, peak: Fraction) -> Job:
-        record = {"k": k, "request": self.now, "grant": None, "finish": None, "rates": []}
+    def flow(
+        self, job: Job, kind: str, k: int, volume: Fraction, peak: Fraction
+    ) -> Job:
+        record = {
+            "k": k,
+            "request": self.now,
+            "grant": None,
+            "finish": None,
+            "rates": [],
+        }
         if kind in ("in", "drain", "out"):
             record["kind"] = kind
         job["streams" if "kind" in record else "io"].append(record)
         return {
-            "job": job, "kind": kind, "n": job["n"], "id": job["id"], "left": volume,
-            "volume": volume, "rate": Fraction(0), "peak": peak, "record": record,
-        }  # fmt: skip
+            "job": job,
+            "kind": kind,
+            "n": job["n"],
+            "id": job["id"],
+            "left": volume,
+            "volume": volume,
+            "rate": Fraction(0),
+            "peak": peak,
+            "record": record,
+        }
 
     def withdraw(self, job: Job) -> None:
-        self.requests = [request for request in self.requests if request["job"] is not job]
+        self.requests = [
+            request for request in self.requests if request["job"] is not job
+        ]
         job["request"] = None
         self.changed = True
 
@@ -293,7 +364,9 @@ class Reference:
     def start(self, job: Job, place: Any) -> None:
         if self.shared and job["B"] and not job["holds"]:
             for other in reversed(self.order):
-                if job["B"] <= self.capacity - sum(j["B"] for j in self.jobs if j["holds"]):
+                if job["B"] <= self.capacity - sum(
+                    j["B"] for j in self.jobs if j["holds"]
+                ):
                     break
                 if other["state"] == "wait" and other["holds"]:
                     self.unstage(other)
@@ -329,23 +402,33 @@ class Reference:
         def rows(records: list[Job]) -> list[Job]:
             names = {"request": "request", "grant": "first_grant", "finish": "finish"}
             return [
-                {name + "_seconds": None if r[key] is None else float(r[key])
-                 for key, name in names.items()}
-                | {"phase": r["k"], "rates": [[float(x) for x in span] for span in r["rates"]]}
+                {
+                    name + "_seconds": None if r[key] is None else float(r[key])
+                    for key, name in names.items()
+                }
+                | {
+                    "phase": r["k"],
+                    "rates": [[float(x) for x in span] for span in r["rates"]],
+                }
                 | ({"kind": r["kind"]} if "kind" in r else {})
                 for r in records
-            ]  # fmt: skip
+            ]
 
         jobs = []
         for job in self.jobs:
             row = {
-                "id": job["id"], "killed": job["killed"], "io": rows(job["io"]),
-                "start_seconds": float(job["start"]), "end_seconds": float(job["end"]),
-            }  # fmt: skip
+                "id": job["id"],
+                "killed": job["killed"],
+                "io": rows(job["io"]),
+                "start_seconds": float(job["start"]),
+                "end_seconds": float(job["end"]),
+            }
             if not self.flat:
                 row["first_node"] = job["place"][0] * self.unit
             elif self.numbered:
-                row["nodes"] = [u * self.unit + k for u in job["place"] for k in range(self.unit)]
+                row["nodes"] = [
+                    u * self.unit + k for u in job["place"] for k in range(self.unit)
+                ]
             if self.buffered:
                 row["released_seconds"] = float(job["released"])
                 row["streams"] = rows(job["streams"])
@@ -355,12 +438,17 @@ class Reference:
     def metrics(self) -> dict[str, Fraction | None]:
         jobs, count = self.jobs, max(1, len(self.jobs))
         runs = [job["end"] - job["start"] for job in jobs]
-        slow = [run / job["ideal"] if job["ideal"] else 1 for run, job in zip(runs, jobs)]
+        slow = [
+            run / job["ideal"] if job["ideal"] else 1 for run, job in zip(runs, jobs)
+        ]
         delays = [
-            sum(r["finish"] - r["request"] - job["phases"][r["k"]][1] / job["peak"]
-                for r in job["io"] if r["finish"] is not None)
+            sum(
+                r["finish"] - r["request"] - job["phases"][r["k"]][1] / job["peak"]
+                for r in job["io"]
+                if r["finish"] is not None
+            )
             for job in jobs
-        ]  # fmt: skip
+        ]
         total = self.units * self.unit * (self.last - self.window)
         held = [job["released"] if self.keeps_nodes else job["end"] for job in jobs]
         busy = sum(
@@ -369,12 +457,17 @@ class Reference:
         )
         tails = [job["released"] - job["end"] for job in jobs]
         return {
-            "mean_wait_seconds": Fraction(sum(job["start"] - job["submit"] for job in jobs), count),
-            "mean_response_seconds": Fraction(sum(j["end"] - j["submit"] for j in jobs), count),
+            "mean_wait_seconds": Fraction(
+                sum(job["start"] - job["submit"] for job in jobs), count
+            ),
+            "mean_response_seconds": Fraction(
+                sum(j["end"] - j["submit"] for j in jobs), count
+            ),
             "mean_runtime_seconds": Fraction(sum(runs), count),
             "mean_slowdown": Fraction(sum(slow), count),
             "max_slowdown": max(slow, default=Fraction(0)),
-            "makespan_seconds": max(j["end"] for j in jobs) - min(j["submit"] for j in jobs),
+            "makespan_seconds": max(j["end"] for j in jobs)
+            - min(j["submit"] for j in jobs),
             "io_delay_seconds": Fraction(sum(delays), count),
             "node_weighted_io_delay": sum(j["n"] * d for j, d in zip(jobs, delays))
             / Fraction(sum(job["n"] for job in jobs)),

@@ -11,11 +11,16 @@ import math
 from dataclasses import dataclass, field
 
 CONFIG = {
-    "redis-enabled": False, "redis-hostname": "127.0.0.1", "redis-port": 6379,
-    "redis-prefix": "default", "profiles-forwarded-on-submission": True,
-    "dynamic-jobs-enabled": True, "dynamic-jobs-acknowledged": False,
-    "profile-reuse-enabled": False, "forward-unknown-events": False,
-}  # fmt: skip
+    "redis-enabled": False,
+    "redis-hostname": "127.0.0.1",
+    "redis-port": 6379,
+    "redis-prefix": "default",
+    "profiles-forwarded-on-submission": True,
+    "dynamic-jobs-enabled": True,
+    "dynamic-jobs-acknowledged": False,
+    "profile-reuse-enabled": False,
+    "forward-unknown-events": False,
+}
 
 
 @dataclass
@@ -36,8 +41,13 @@ class Job:
     executed: bool = False
 
     def described(self):
-        return {"id": self.id, "res": self.res, "walltime": self.walltime,
-                "profile": self.profile, "subtime": self.subtime}  # fmt: skip
+        return {
+            "id": self.id,
+            "res": self.res,
+            "walltime": self.walltime,
+            "profile": self.profile,
+            "subtime": self.subtime,
+        }
 
 
 def resources(text):
@@ -52,7 +62,9 @@ def resources(text):
 class StandIn:
     """Plays *workload* (Batsim JSON) on its ``nb_res`` nodes; ``ask(message) -> reply``."""
 
-    def __init__(self, workload, ask, node_rate=1.0, storage_rate=1e18, outages=(), **config):
+    def __init__(
+        self, workload, ask, node_rate=1.0, storage_rate=1e18, outages=(), **config
+    ):
         """*outages*: (time, ``unavailable`` or ``available``, resources), in order of time."""
         self.ask, self.node_rate, self.storage_rate = ask, node_rate, storage_rate
         self.outages, self.external = list(outages), bool(outages)
@@ -60,8 +72,18 @@ class StandIn:
         self.nodes = workload["nb_res"]
         self.profiles = {"w0": dict(workload["profiles"])}
         self.todo = sorted(
-            (Job(f"w0!{j['id']}", j["res"], j.get("walltime", -1), j["profile"], j["subtime"])
-             for j in workload["jobs"]), key=lambda job: job.subtime)  # fmt: skip
+            (
+                Job(
+                    f"w0!{j['id']}",
+                    j["res"],
+                    j.get("walltime", -1),
+                    j["profile"],
+                    j["subtime"],
+                )
+                for j in workload["jobs"]
+            ),
+            key=lambda job: job.subtime,
+        )
         self.jobs, self.calls, self.now = {}, [], 0.0
         self.registered_all = not self.config["dynamic-jobs-enabled"]
         self.told_all = False
@@ -74,19 +96,34 @@ class StandIn:
 
     def play(self, most=100_000):
         """Run to the end; returns the static jobs by id, with the times of their dynamic jobs."""
-        machines = [{"id": k, "name": f"n{k}", "state": "idle", "properties": {}}
-                    for k in range(self.nodes)]  # fmt: skip
-        events = [("SIMULATION_BEGINS", {
-            "nb_resources": self.nodes, "nb_compute_resources": self.nodes,
-            "nb_storage_resources": 0, "allow_compute_sharing": False,
-            "allow_storage_sharing": True, "config": self.config, "compute_resources": machines,
-            "storage_resources": [], "workloads": {"w0": "w0.json"}, "profiles": self.profiles,
-        })]  # fmt: skip
+        machines = [
+            {"id": k, "name": f"n{k}", "state": "idle", "properties": {}}
+            for k in range(self.nodes)
+        ]
+        events = [
+            (
+                "SIMULATION_BEGINS",
+                {
+                    "nb_resources": self.nodes,
+                    "nb_compute_resources": self.nodes,
+                    "nb_storage_resources": 0,
+                    "allow_compute_sharing": False,
+                    "allow_storage_sharing": True,
+                    "config": self.config,
+                    "compute_resources": machines,
+                    "storage_resources": [],
+                    "workloads": {"w0": "w0.json"},
+                    "profiles": self.profiles,
+                },
+            )
+        ]
         for _ in range(most):
             self.exchange(events)
             if self.over():
                 self.exchange([("SIMULATION_ENDS", {})])
-                return {job.id: self.whole(job) for job in self.jobs.values() if job.static}
+                return {
+                    job.id: self.whole(job) for job in self.jobs.values() if job.static
+                }
             events = []
             while not events:
                 events = self.advance()
@@ -94,7 +131,11 @@ class StandIn:
 
     def whole(self, job):
         """A job that was rejected and run in parts ends as the last of them."""
-        parts = [other for other in self.jobs.values() if other.id.rpartition("~")[0] == job.id]
+        parts = [
+            other
+            for other in self.jobs.values()
+            if other.id.rpartition("~")[0] == job.id
+        ]
         if parts:
             assert job.state == "REJECTED"
             assert all(part.alloc == parts[0].alloc for part in parts)
@@ -112,7 +153,10 @@ class StandIn:
         while events:
             now = round(self.now, 6)
             several = 1 if self.apart else len(events)
-            body = [{"timestamp": now, "type": k, "data": data} for k, data in events[:several]]
+            body = [
+                {"timestamp": now, "type": k, "data": data}
+                for k, data in events[:several]
+            ]
             del events[:several]
             reply = self.ask({"now": now, "events": body})
             self.messages += 1
@@ -130,10 +174,16 @@ class StandIn:
         assert job.state == "SUBMITTED", f"{job.id} is {job.state}"
         alloc = resources(data["alloc"])
         assert len(set(alloc)) == len(alloc) == job.res and max(alloc) < self.nodes
-        busy = {k for other in self.jobs.values() if other.executed and other.state == "RUNNING"
-                for k in other.alloc}  # fmt: skip
+        busy = {
+            k
+            for other in self.jobs.values()
+            if other.executed and other.state == "RUNNING"
+            for k in other.alloc
+        }
         assert not busy & set(alloc), f"{job.id} on nodes that others compute on"
-        assert not self.away & set(alloc), f"Batsim aborts: {job.id} on unavailable machines"
+        assert not self.away & set(alloc), (
+            f"Batsim aborts: {job.id} on unavailable machines"
+        )
         job.state, job.start, job.alloc, job.executed = "RUNNING", self.now, alloc, True
         job.parts = self.leaves(job.id.partition("!")[0], job.profile, job.res)
         return []
@@ -146,8 +196,12 @@ class StandIn:
             total = profile.get("bytes_to_read", 0) + profile.get("bytes_to_write", 0)
             return [["transfer", total * res]]
         assert profile["type"] == "composed"
-        return [leaf for _ in range(profile["repeat"]) for part in profile["seq"]
-                for leaf in self.leaves(workload, part, res)]  # fmt: skip
+        return [
+            leaf
+            for _ in range(profile["repeat"])
+            for part in profile["seq"]
+            for leaf in self.leaves(workload, part, res)
+        ]
 
     def on_reject_job(self, data):
         assert self.jobs[data["job_id"]].state == "SUBMITTED"
@@ -168,13 +222,24 @@ class StandIn:
         given = data["job"]
         assert given["id"] == data["job_id"] not in self.jobs
         profile = given["id"].partition("!")[0], given["profile"]
-        assert profile[1] in self.profiles[profile[0]] and profile not in self.used, "it is gone"
+        assert profile[1] in self.profiles[profile[0]] and profile not in self.used, (
+            "it is gone"
+        )
         if not self.config["profile-reuse-enabled"]:
             self.used.add(profile)
         assert given["walltime"] == -1 or given["walltime"] > 0
-        job = Job(given["id"], given["res"], given["walltime"], given["profile"], self.now, False)
+        job = Job(
+            given["id"],
+            given["res"],
+            given["walltime"],
+            given["profile"],
+            self.now,
+            False,
+        )
         self.jobs[job.id] = job
-        return [self.submission(job)] if self.config["dynamic-jobs-acknowledged"] else []
+        return (
+            [self.submission(job)] if self.config["dynamic-jobs-acknowledged"] else []
+        )
 
     def on_call_me_later(self, data):
         assert data["timestamp"] > self.now
@@ -188,13 +253,23 @@ class StandIn:
 
     def submission(self, job):
         profile = self.profiles[job.id.partition("!")[0]][job.profile]
-        return "JOB_SUBMITTED", {"job_id": job.id, "job": job.described(), "profile": profile}
+        return "JOB_SUBMITTED", {
+            "job_id": job.id,
+            "job": job.described(),
+            "profile": profile,
+        }
 
     def rates(self):
         """Bytes per second of every transfer: fair shares, each at most what its nodes take."""
         left, out = self.storage_rate, {}
-        moving = [j for j in self.jobs.values() if j.parts and j.executed
-                  and j.state == "RUNNING" and j.parts[0][0] == "transfer"]  # fmt: skip
+        moving = [
+            j
+            for j in self.jobs.values()
+            if j.parts
+            and j.executed
+            and j.state == "RUNNING"
+            and j.parts[0][0] == "transfer"
+        ]
         moving.sort(key=lambda job: job.res)
         for k, job in enumerate(moving):
             out[job.id] = min(job.res * self.node_rate, left / (len(moving) - k))
@@ -205,7 +280,10 @@ class StandIn:
         """Move the clock to the next event(s) and return them."""
         rates = self.rates()
         running = [j for j in self.jobs.values() if j.executed and j.state == "RUNNING"]
-        left = {j.id: j.parts[0][1] / rates.get(j.id, 1.0) if j.parts else 0.0 for j in running}
+        left = {
+            j.id: j.parts[0][1] / rates.get(j.id, 1.0) if j.parts else 0.0
+            for j in running
+        }
         ends = [job.start + job.walltime for job in running if job.walltime > 0]
         times = [self.now + seconds for seconds in left.values()] + ends + self.calls
         times += [self.todo[0].subtime] if self.todo else []
@@ -222,12 +300,24 @@ class StandIn:
                     del job.parts[0]
             late = job.walltime > 0 and self.now >= job.start + job.walltime - same
             if not job.parts or late:
-                job.state = ("COMPLETED_SUCCESSFULLY" if not job.parts
-                             else "COMPLETED_WALLTIME_REACHED")  # fmt: skip
+                job.state = (
+                    "COMPLETED_SUCCESSFULLY"
+                    if not job.parts
+                    else "COMPLETED_WALLTIME_REACHED"
+                )
                 job.end = self.now
-                events.append(("JOB_COMPLETED", {
-                    "job_id": job.id, "job_state": job.state, "return_code": 0,
-                    "kill_reason": "", "alloc": " ".join(map(str, job.alloc))}))  # fmt: skip
+                events.append(
+                    (
+                        "JOB_COMPLETED",
+                        {
+                            "job_id": job.id,
+                            "job_state": job.state,
+                            "return_code": 0,
+                            "kill_reason": "",
+                            "alloc": " ".join(map(str, job.alloc)),
+                        },
+                    )
+                )
         while self.todo and self.todo[0].subtime <= self.now + same:
             job = self.todo.pop(0)
             self.jobs[job.id] = job
@@ -241,9 +331,19 @@ class StandIn:
         while self.outages and self.outages[0][0] <= self.now + same:
             at, kind, machines = self.outages.pop(0)
             named = set(resources(machines))
-            self.away = self.away | named if kind == "unavailable" else self.away - named
-            events.append(("NOTIFY", {"type": f"event_machine_{kind}", "resources": machines,
-                                      "timestamp": at}))  # fmt: skip
+            self.away = (
+                self.away | named if kind == "unavailable" else self.away - named
+            )
+            events.append(
+                (
+                    "NOTIFY",
+                    {
+                        "type": f"event_machine_{kind}",
+                        "resources": machines,
+                        "timestamp": at,
+                    },
+                )
+            )
         if self.external and not self.outages:
             self.external = False
             events.append(("NOTIFY", {"type": "no_more_external_event_to_occur"}))

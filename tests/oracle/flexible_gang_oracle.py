@@ -35,7 +35,9 @@ def best_of_pattern(problem: FlexibleGangProblem, k: int, d: int) -> float | Non
     return best
 
 
-def _choices(problem: FlexibleGangProblem, j: int, rows: int, windows: bool) -> Iterator[Choice]:
+def _choices(
+    problem: FlexibleGangProblem, j: int, rows: int, windows: bool
+) -> Iterator[Choice]:
     job = problem.jobs[j]
     for home in range(problem.num_positions(j)):
         if job.is_io:
@@ -44,7 +46,10 @@ def _choices(problem: FlexibleGangProblem, j: int, rows: int, windows: bool) -> 
                 yield home, (), True
             continue
         for count in range(rows + 1):
-            yield from ((home, held, False) for held in itertools.combinations(range(rows), count))
+            yield from (
+                (home, held, False)
+                for held in itertools.combinations(range(rows), count)
+            )
 
 
 def _clash(problem: FlexibleGangProblem, choices: tuple[Choice, ...]) -> bool:
@@ -95,7 +100,9 @@ def _with_tau(
     q = problem.machine.quantum_seconds
     jobs = [j for j, job in enumerate(problem.jobs) if not job.is_io]
     cells = [(j, c) for j in jobs for c in problem.block(j, choices[j][0])]
-    at = {j: n for n, j in enumerate(jobs)} | {cell: len(jobs) + n for n, cell in enumerate(cells)}
+    at = {j: n for n, j in enumerate(jobs)} | {
+        cell: len(jobs) + n for n, cell in enumerate(cells)
+    }
     size = len(jobs) + len(cells)
     gain, upper, limits = [0.0] * size, [], []
     bounds: list[tuple[float, float | None]] = [(0.0, None)] * size
@@ -120,7 +127,14 @@ def _with_tau(
             upper.append(row)
             limits.append(0.0)
     for c, free in enumerate(room):
-        upper.append([float(n >= len(jobs) and cells[n - len(jobs)][1] == c) for n in range(size)])
+        upper.append(
+            [
+                float(n >= len(jobs) and cells[n - len(jobs)][1] == c)
+                for n in range(size)
+            ]
+        )
         limits.append(max(0.0, free))
     solved = linprog(gain, upper, limits, bounds=bounds)
-    return fixed - solved.fun if solved.status == 0 and math.isfinite(solved.fun) else None
+    return (
+        fixed - solved.fun if solved.status == 0 and math.isfinite(solved.fun) else None
+    )

@@ -48,9 +48,16 @@ class Reference:
     """
 
     def __init__(
-        self, nodes: int, rows: int, quantum: Fraction, cost: Fraction, budget: int | None,
-        jobs: list[RefJob], policy: str, boundary: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        nodes: int,
+        rows: int,
+        quantum: Fraction,
+        cost: Fraction,
+        budget: int | None,
+        jobs: list[RefJob],
+        policy: str,
+        boundary: bool = False,
+    ) -> None:
         self.P, self.M, self.T, self.C, self.Q = nodes, rows, quantum, cost, budget
         self.policy, self.boundary = policy, boundary
         self.future = sorted(jobs, key=lambda job: (job.arrival, job.position))
@@ -162,11 +169,14 @@ class Reference:
         free = [self.P - self.used(row) for row in range(self.M)]
         if self.policy != "gs":
             fitting = [
-                row for row in range(self.M)
+                row
+                for row in range(self.M)
                 if all(self.cells[row][node] is None for node in job.files)
-            ]  # fmt: skip
+            ]
             if fitting:
-                self.put(job, min(fitting, key=lambda row: (free[row], row)), list(job.files))
+                self.put(
+                    job, min(fitting, key=lambda row: (free[row], row)), list(job.files)
+                )
                 return True
         if self.policy == "iogs":
             return False
@@ -182,7 +192,9 @@ class Reference:
                 return False
         row = min(fitting, key=lambda row: (free[row], row))
         columns = [node for node in range(self.P) if self.cells[row][node] is None]
-        columns.sort(key=lambda node: (-sum(line[node] is None for line in self.cells), node))
+        columns.sort(
+            key=lambda node: (-sum(line[node] is None for line in self.cells), node)
+        )
         self.put(job, row, sorted(columns[: len(job.files)]))
         return True
 

@@ -15,7 +15,9 @@ from ioopt.problems.flexgang.message_counts import (
 
 def differences(problem: MessageCountsProblem, found: GangednessVerdicts) -> list[str]:
     """What the verdicts say and the counts do not; empty when all agree."""
-    assert [item.id for item in found.applications] == [item.id for item in problem.applications]
+    assert [item.id for item in found.applications] == [
+        item.id for item in problem.applications
+    ]
     return [
         f"{counts.id}: {text}"
         for counts, item in zip(problem.applications, found.applications)
@@ -54,14 +56,21 @@ def _of_application(
     threshold = verdict.threshold or math.nan
     expected = _class(counts, len(used), gang, mean, (low, high), threshold, fewer)
     judged = low is not None and not counts.means_only and expected != "HIGH"
-    waiting = basis == "non-running" and _all_may_wait(counts, problem.processors, found)
+    waiting = basis == "non-running" and _all_may_wait(
+        counts, problem.processors, found
+    )
     if judged and fewer >= 2:
         expected = "UNKNOWN"
     elif judged and waiting:
         silent = _running_below(problem, counts, verdict.running_threshold)
         instead = "HIGH" if silent else _of_stretches(found)
         expected = "UNKNOWN" if instead == "LOW" != expected else instead
-    elif judged and expected == "LOW" and (found[0] or 0.0) > 0.606 and (found[1] or 0.0) > 0.368:
+    elif (
+        judged
+        and expected == "LOW"
+        and (found[0] or 0.0) > 0.606
+        and (found[1] or 0.0) > 0.368
+    ):
         expected = "HIGH" if (found[1] or 0.0) >= 0.606 else "UNKNOWN"
     if expected != verdict.gangedness:
         yield f"the class {verdict.gangedness}, the counts give {expected}"
@@ -76,9 +85,13 @@ def _same(first: float | None, second: float | None, slack: float = 1e-12) -> bo
 def _basis(problem: MessageCountsProblem, counts: MessageCounts) -> tuple[str, float]:
     """Non-running samples when there are 8, else running ones where they exist and P > 2."""
     if counts.means_only:
-        running = counts.mean("nonrunning") is None and counts.mean("running") is not None
+        running = (
+            counts.mean("nonrunning") is None and counts.mean("running") is not None
+        )
     else:
-        running = len(counts.counts("nonrunning")) < 8 and len(counts.counts("running")) > 0
+        running = (
+            len(counts.counts("nonrunning")) < 8 and len(counts.counts("running")) > 0
+        )
     if not running or problem.processors == 2:
         return "non-running", 1.0
     return "running", (problem.processors - 1) / (problem.processors - 2)
@@ -114,10 +127,15 @@ def _gamma(counts: MessageCounts, processors: int) -> Gamma:
     hit = [float(len(missing) > 0) for missing in counts.absent]
     weights = [(8 - abs(k - 7.5)) / 8 for k in range(16)]
     x, y = (
-        [math.fsum(w * values[start + k] for k, w in enumerate(weights)) for start in starts]
+        [
+            math.fsum(w * values[start + k] for k, w in enumerate(weights))
+            for start in starts
+        ]
         for values in (hit, received)
     )
-    most = max(sum(p in missing for missing in counts.absent) for p in range(processors))
+    most = max(
+        sum(p in missing for missing in counts.absent) for p in range(processors)
+    )
     if min(x) == max(x) or most == sum(hit):
         return None, None, None
     slope, whole = linear_regression(x, y)
@@ -125,11 +143,17 @@ def _gamma(counts: MessageCounts, processors: int) -> Gamma:
         return None, None, None
     overlap = 8 / math.fsum(w * w for w in weights)
     free = len(x) / overlap - 2
-    rest = math.fsum((b - whole - slope * a) ** 2 for a, b in zip(x, y)) / (len(x) - 2) * overlap
+    rest = (
+        math.fsum((b - whole - slope * a) ** 2 for a, b in zip(x, y))
+        / (len(x) - 2)
+        * overlap
+    )
     deviations = math.fsum((a - fmean(x)) ** 2 for a in x)
     part = slope / whole
     error = (
-        math.sqrt(rest * ((1 + part * fmean(x)) ** 2 / deviations + part**2 / len(x))) * 8 / whole
+        math.sqrt(rest * ((1 + part * fmean(x)) ** 2 / deviations + part**2 / len(x)))
+        * 8
+        / whole
     )
     share = most / sum(hit)
     gamma = (-8 * part - share) / (1 - share)

@@ -31,7 +31,9 @@ class Application:
     @property
     def ideal_seconds(self) -> float:
         """Length of a period without congestion."""
-        peak = min(self.processors * PROCESSOR_BYTES_PER_SECOND, STORAGE_BYTES_PER_SECOND)
+        peak = min(
+            self.processors * PROCESSOR_BYTES_PER_SECOND, STORAGE_BYTES_PER_SECOND
+        )
         return self.work_seconds + self.io_bytes / peak
 
 
@@ -67,17 +69,24 @@ def steady_state(
         if phase.compute_seconds > 0:
             app = Application(phase.compute_seconds, phase.io_bytes, job.nodes)
             ideal = phase.compute_seconds / app.ideal_seconds
-            dilation = max(dilation, ideal * horizon_seconds / work if work else math.inf)
+            dilation = max(
+                dilation, ideal * horizon_seconds / work if work else math.inf
+            )
     return SteadyState(used / (problem.machine.nodes * horizon_seconds), dilation)
 
 
 def read_set(source: Path) -> tuple[Application, ...]:
     """The applications of one set."""
-    rows = [[float(word) for word in line.split()] for line in source.read_text().splitlines()]
+    rows = [
+        [float(word) for word in line.split()]
+        for line in source.read_text().splitlines()
+    ]
     return tuple(Application(row[0], row[1] * 1e9, int(row[2])) for row in rows if row)
 
 
-def horizon_of(applications: Sequence[Application], periods: int = DEFAULT_PERIODS) -> float:
+def horizon_of(
+    applications: Sequence[Application], periods: int = DEFAULT_PERIODS
+) -> float:
     """Seconds in which the longest application would do *periods* periods without congestion."""
     return periods * max(app.ideal_seconds for app in applications)
 
@@ -100,15 +109,20 @@ def batch_io_from_set(
         }
         jobs.append(
             {
-                "id": k, "submit_seconds": 0.0, "nodes": app.processors,
-                "walltime_seconds": 10 * repeat * app.ideal_seconds, "phases": [phase],
+                "id": k,
+                "submit_seconds": 0.0,
+                "nodes": app.processors,
+                "walltime_seconds": 10 * repeat * app.ideal_seconds,
+                "phases": [phase],
             }
-        )  # fmt: skip
+        )
     machine = {
-        "nodes": PROCESSORS, "unit_nodes": 1, "allocation": "flat",
+        "nodes": PROCESSORS,
+        "unit_nodes": 1,
+        "allocation": "flat",
         "node_bytes_per_second": PROCESSOR_BYTES_PER_SECOND,
         "storage_bytes_per_second": STORAGE_BYTES_PER_SECOND,
-    }  # fmt: skip
+    }
     return BatchIoProblem.model_validate(
         {"name": name, "machine": machine, "options": {"queue": "fcfs"}, "jobs": jobs}
     )

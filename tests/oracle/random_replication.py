@@ -13,7 +13,10 @@ def random_case(seed: int) -> tuple[dict[str, Any], dict[str, Any], str]:
         {"id": f"f{k}", "bytes": unit * rng.choice([0, 1, 2, 3, 5, 8])}
         for k in range(rng.randint(1, 9))
     ]
-    storages = [{"id": f"s{k}", "bytes_per_second": unit * rng.choice([1.0, 3.0])} for k in (0, 1)]
+    storages = [
+        {"id": f"s{k}", "bytes_per_second": unit * rng.choice([1.0, 3.0])}
+        for k in (0, 1)
+    ]
     if rng.random() < 0.4:
         for file in files:
             if rng.random() < 0.7:
@@ -23,7 +26,11 @@ def random_case(seed: int) -> tuple[dict[str, Any], dict[str, Any], str]:
         chosen = rng.sample(files, rng.randint(0, min(4, len(files))))
         seconds = rng.choice([0, 0, 0.5, 1, 2.5, 7])
         tasks.append(
-            {"id": f"t{k}", "compute_seconds": seconds, "inputs": [file["id"] for file in chosen]}
+            {
+                "id": f"t{k}",
+                "compute_seconds": seconds,
+                "inputs": [file["id"] for file in chosen],
+            }
         )
     size = {file["id"]: file["bytes"] for file in files}
     largest = max((sum(size[f] for f in task["inputs"]) for task in tasks), default=0)
@@ -36,17 +43,33 @@ def random_case(seed: int) -> tuple[dict[str, Any], dict[str, Any], str]:
             if rng.random() < 0.25 and size[name] <= room:
                 held.append(name)
                 room -= size[name]
-        rows.append({"id": node, "disk_bytes": disk, "speed": rng.choice([1, 1, 2]), "holds": held})
+        rows.append(
+            {
+                "id": node,
+                "disk_bytes": disk,
+                "speed": rng.choice([1, 1, 2]),
+                "holds": held,
+            }
+        )
     instance = {
-        "format": "ioopt/replication", "version": 1, "name": f"random-{seed}",
+        "format": "ioopt/replication",
+        "version": 1,
+        "name": f"random-{seed}",
         "network": {
             "remote_bytes_per_second": unit * rng.choice([1.0, 2.0]),
             "replica_bytes_per_second": unit * rng.choice([1.5, 4.0, 10.0]),
             "remote_link": "shared",
         },
-        "storages": storages, "nodes": rows, "files": files, "tasks": tasks,
-    }  # fmt: skip
-    return instance, _plan(rng, nodes, sorted(size), tasks), rng.choice(["shared", "per-node"])
+        "storages": storages,
+        "nodes": rows,
+        "files": files,
+        "tasks": tasks,
+    }
+    return (
+        instance,
+        _plan(rng, nodes, sorted(size), tasks),
+        rng.choice(["shared", "per-node"]),
+    )
 
 
 def _plan(
@@ -64,7 +87,12 @@ def _plan(
         plan["rounds"] = [
             {
                 "tasks": part,
-                "evicted": [[file, node] for file in files for node in nodes if rng.random() < 0.2],
+                "evicted": [
+                    [file, node]
+                    for file in files
+                    for node in nodes
+                    if rng.random() < 0.2
+                ],
             }
             for part in parts
         ]

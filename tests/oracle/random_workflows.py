@@ -4,7 +4,9 @@ import random
 from typing import Any
 
 
-def random_workflow(seed: int, most_tasks: int = 12, disks: bool = True) -> dict[str, Any]:
+def random_workflow(
+    seed: int, most_tasks: int = 12, disks: bool = True
+) -> dict[str, Any]:
     """An instance in which every task fits some node; few distinct numbers, so that ties are common."""
     rng = random.Random(seed)
     nodes: list[dict[str, Any]] = [
@@ -55,11 +57,15 @@ def random_workflow(seed: int, most_tasks: int = 12, disks: bool = True) -> dict
     rng.shuffle(files)
     rng.shuffle(tasks)
     return {
-        "format": "ioopt/replication", "version": 1, "name": f"random-workflow-{seed}",
+        "format": "ioopt/replication",
+        "version": 1,
+        "name": f"random-workflow-{seed}",
         "network": {
             "remote_bytes_per_second": rng.choice([10, 5, 12.5, 3]),
             "replica_bytes_per_second": rng.choice([40, 10, 7]),
             "remote_link": rng.choice(["shared", "per-node"]),
         },
-        "nodes": nodes, "files": files, "tasks": tasks,
-    }  # fmt: skip
+        "nodes": nodes,
+        "files": files,
+        "tasks": tasks,
+    }

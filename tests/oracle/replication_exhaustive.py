@@ -25,13 +25,17 @@ def optimum(
             seconds = Fraction(str(problem.tasks[task].compute_seconds))
             base[node] += seconds / Fraction(str(problem.nodes[node].speed))
         dead = [
-            Fraction(sum(problem.files[f].bytes for f in held if not problem.readers[f]))
+            Fraction(
+                sum(problem.files[f].bytes for f in held if not problem.readers[f])
+            )
             for held in problem.holds
         ]
         front: set[Vector] = {(*base, *dead)}
         for file, readers in enumerate(problem.readers):
             if readers:
-                ways = _ways(problem, file, {assign[k] for k in readers}, cycles, replication)
+                ways = _ways(
+                    problem, file, {assign[k] for k in readers}, cycles, replication
+                )
                 sums = {tuple(a + b for a, b in zip(x, y)) for x in front for y in ways}
                 front = _pareto(problem, sums)
         for vector in front:
@@ -41,7 +45,11 @@ def optimum(
 
 
 def _ways(
-    problem: ReplicationProblem, file: int, reading: set[int], cycles: str, replication: bool
+    problem: ReplicationProblem,
+    file: int,
+    reading: set[int],
+    cycles: str,
+    replication: bool,
 ) -> set[Vector]:
     """Loads and bytes per node of every valid way to place one file."""
     count = len(problem.nodes)

@@ -59,9 +59,14 @@ def test_by_hand() -> None:
     B on through 5: A's second turn, ready at 4, begins at 5: B loses 2, A loses 1, 3 s in all.
     B first: 0-3, A 3-5 and 7-9 loses 3 s as well.
     """
-    chains = [Chain(0.0, (Step(2.0, 1.0, 2.0), Step(2.0, 1.0))), Chain(0.0, (Step(3.0, 1.0),))]
+    chains = [
+        Chain(0.0, (Step(2.0, 1.0, 2.0), Step(2.0, 1.0))),
+        Chain(0.0, (Step(3.0, 1.0),)),
+    ]
     assert _best(chains, 10.0) == pytest.approx(3.0)
-    assert least_delay([(chain.begin, chain.steps) for chain in chains]) == pytest.approx(3.0)
+    assert least_delay(
+        [(chain.begin, chain.steps) for chain in chains]
+    ) == pytest.approx(3.0)
 
 
 def _burst(left: list[int], nodes: list[int]) -> dict[str, Any]:
@@ -85,8 +90,13 @@ def test_fill_is_the_best_order_for_equal_nodes() -> None:
     """5, 17, 30, 40 in turn: they finish at 5/8, 22/8, 52/8, 92/8, delays 0, 5/8, 22/8, 52/8."""
     found = ioopt.solve(_burst([40, 5, 17, 30], [8, 8, 8, 8]), "fill")
     assert found.metrics["io_delay_seconds"] * 4 == pytest.approx(79 / 8)
-    three = ioopt.solve(_burst([40, 5, 17], [8, 8, 8]), "fill").metrics["io_delay_seconds"] * 3
-    assert three == pytest.approx(least_delay([(0.0, [(r / 8, 1.0, 0.0)]) for r in (40, 5, 17)]))
+    three = (
+        ioopt.solve(_burst([40, 5, 17], [8, 8, 8]), "fill").metrics["io_delay_seconds"]
+        * 3
+    )
+    assert three == pytest.approx(
+        least_delay([(0.0, [(r / 8, 1.0, 0.0)]) for r in (40, 5, 17)])
+    )
 
 
 @pytest.mark.parametrize("backend", ["HiGHS", "CBC"])
@@ -94,7 +104,9 @@ def test_the_plan_is_replayed_and_no_policy_is_better(backend: str) -> None:
     problem = ioopt.load("two-writers")
     found = ioopt.solve(problem, "io-exact", backend=backend)
     assert found.objective == pytest.approx(3.0) and not found.violations
-    assert found.bound == pytest.approx(3.0, rel=1e-3) and found.bound <= found.objective
+    assert (
+        found.bound == pytest.approx(3.0, rel=1e-3) and found.bound <= found.objective
+    )
     again = ioopt.simulate(problem, found)
     assert again.metrics["mean_response_seconds"] == pytest.approx(3.0)
 
@@ -107,13 +119,20 @@ def test_what_it_does_not_take() -> None:
 
 
 @pytest.mark.parametrize("limit", [1e-6, 60.0])
-def test_a_limit_leaves_an_honest_gap(limit: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_limit_leaves_an_honest_gap(
+    limit: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The program is never searched, or in vain: a policy decides, the bound is by prices."""
     searched: list[object] = []
     late = BackendAnswer(Status.UNKNOWN, StopReason.TIME)
-    monkeypatch.setattr(exact, "solve_program", lambda *asked: (searched.append(asked), late)[1])
+    monkeypatch.setattr(
+        exact, "solve_program", lambda *asked: (searched.append(asked), late)[1]
+    )
     problem = generate("small", {"jobs": "4"}, 1)
     found = ioopt.solve(problem, "io-exact", time_limit=limit)
     assert bool(searched) is (limit == 60.0)
-    assert (found.status, found.stop) == ("feasible", "time") and found.bound < found.objective
+    assert (found.status, found.stop) == (
+        "feasible",
+        "time",
+    ) and found.bound < found.objective
     assert found.plan["policy"] in ("io-exact", "least-delay", "adaptive", "base-line")

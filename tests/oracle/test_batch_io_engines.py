@@ -20,9 +20,17 @@ def times(result: ioopt.Result) -> list[float]:
     assert result.schedule is not None
     found: list[Any] = []
     for job in result.schedule["jobs"]:
-        found += [job["start_seconds"], job["end_seconds"], job["killed"], job["first_node"]]
+        found += [
+            job["start_seconds"],
+            job["end_seconds"],
+            job["killed"],
+            job["first_node"],
+        ]
         for record in job["io"]:
-            found += [record[key] for key in ("phase", "request_seconds", "first_grant_seconds")]
+            found += [
+                record[key]
+                for key in ("phase", "request_seconds", "first_grant_seconds")
+            ]
             found.append(record["finish_seconds"])
     return [-1.0 if value is None else float(value) for value in found]
 
@@ -31,7 +39,9 @@ def times(result: ioopt.Result) -> list[float]:
 @pytest.mark.parametrize("engine", ENGINES)
 def test_engines_agree(name: str, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """In an open loop, which the slow reference does not know."""
-    monkeypatch.setattr(bounds, "WORK", 0)  # the bound of the I/O delay is not what is compared
+    monkeypatch.setattr(
+        bounds, "WORK", 0
+    )  # the bound of the I/O delay is not what is compared
     delayed = 0
     for seed in range(12):
         problem = random_trace(seed)
@@ -53,12 +63,19 @@ def wide_trace(seed: int) -> Any:
     """Requests of up to 200 units before a storage that takes 63 to 193: subset-sums of many words."""
     rng = random.Random(seed)
     jobs = [
-        (k, rng.choice([0, 0, 1, 2, 5]), rng.choice([1, 3, 7, 17, 33, 40, 63, 64, 65, 90, 130, 200]),
-         500, [(rng.choice([0, 1, 3]), rng.choice([50, 200, 400, 1000]))] * 2)
+        (
+            k,
+            rng.choice([0, 0, 1, 2, 5]),
+            rng.choice([1, 3, 7, 17, 33, 40, 63, 64, 65, 90, 130, 200]),
+            500,
+            [(rng.choice([0, 1, 3]), rng.choice([50, 200, 400, 1000]))] * 2,
+        )
         for k in range(25)
-    ]  # fmt: skip
+    ]
     storage = rng.choice([63, 64, 65, 128, 150, 193])
-    return ioopt.load(by_hand(jobs, {"nodes": 400, "storage_bytes_per_second": storage}))
+    return ioopt.load(
+        by_hand(jobs, {"nodes": 400, "storage_bytes_per_second": storage})
+    )
 
 
 def on_both(problem: Any, name: str, **settings: str) -> ioopt.Result:
@@ -92,7 +109,8 @@ def test_open_loop_with_more_requests_than_units() -> None:
 
 
 BASES = st.one_of(
-    st.sampled_from([0.0, 1.0, 9.999999995, 10.0, 1e9, 1e-7, math.inf]), st.floats(1e-12, 1e12)
+    st.sampled_from([0.0, 1.0, 9.999999995, 10.0, 1e9, 1e-7, math.inf]),
+    st.floats(1e-12, 1e12),
 )
 
 

@@ -20,21 +20,30 @@ from tests.oracle.batch_io_reference import Reference
 def test_engines_equal_the_reference(name: str, engine: str) -> None:
     for seed in range(100, 120):
         instance = random_trace(seed, jobs=8).model_dump(mode="json")
-        assert differences(instance, name, {"ef": "1.5"} if seed % 2 else {}, engine) == [], seed
+        assert (
+            differences(instance, name, {"ef": "1.5"} if seed % 2 else {}, engine) == []
+        ), seed
 
 
 @pytest.mark.parametrize("allocation", ["flat", "partition"])
 @pytest.mark.parametrize(
     ("queue", "backfill"), [("wfp", "easy"), ("wfp", "none"), ("fcfs", "easy")]
 )
-def test_a_long_queue_of_unlike_jobs(allocation: str, queue: str, backfill: str) -> None:
+def test_a_long_queue_of_unlike_jobs(
+    allocation: str, queue: str, backfill: str
+) -> None:
     """60 jobs, hardly two alike, of which most wait at once."""
     rng = random.Random(5)
     jobs = [
-        (k, rng.randint(0, 9), rng.choice([1, 1, 2, 3, 4, 8]), rng.randint(20, 400),
-         [(rng.randint(1, 30), rng.randint(0, 9))])
+        (
+            k,
+            rng.randint(0, 9),
+            rng.choice([1, 1, 2, 3, 4, 8]),
+            rng.randint(20, 400),
+            [(rng.randint(1, 30), rng.randint(0, 9))],
+        )
         for k in range(60)
-    ]  # fmt: skip
+    ]
     machine = {"allocation": allocation, "storage_bytes_per_second": 5}
     instance = by_hand(jobs, machine, queue=queue, backfill=backfill)
     assert differences(instance, "cons-fcfs", {}, "exact") == []
@@ -42,10 +51,12 @@ def test_a_long_queue_of_unlike_jobs(allocation: str, queue: str, backfill: str)
 
 CASES = shared_files("cases/batch-io") + shared_files("cases/batch-io-extension")
 METRICS = {
-    "avg_wait": "mean_wait_seconds", "avg_response": "mean_response_seconds",
-    "avg_runtime": "mean_runtime_seconds", "makespan": "makespan_seconds",
+    "avg_wait": "mean_wait_seconds",
+    "avg_response": "mean_response_seconds",
+    "avg_runtime": "mean_runtime_seconds",
+    "makespan": "makespan_seconds",
     "avg_runtime_slowdown": "mean_slowdown",
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
@@ -58,12 +69,19 @@ def test_the_reference_reproduces_the_worked_cases(path: Path) -> None:
         found = {job["id"]: job for job in sim.jobs}
         for want in expected["jobs"]:
             job = found.pop(want["id"])
-            assert [job["start"], job["end"]] == [Fraction(want[key]) for key in ("start", "end")]
+            assert [job["start"], job["end"]] == [
+                Fraction(want[key]) for key in ("start", "end")
+            ]
             assert job["killed"] == want["killed"]
-            assert rows(job["io"], "grant") == rows(want["io"], "first_grant"), (name, job["id"])
+            assert rows(job["io"], "grant") == rows(want["io"], "first_grant"), (
+                name,
+                job["id"],
+            )
             if "released" in want:
                 assert job["released"] == Fraction(want["released"])
-                assert rows(job["streams"], "grant") == rows(want["streams"], "first_grant")
+                assert rows(job["streams"], "grant") == rows(
+                    want["streams"], "first_grant"
+                )
             if "nodes" in want:
                 assert list(job["place"]) == want["nodes"]
         assert not found
@@ -81,13 +99,20 @@ def test_engines_reproduce_the_worked_cases(path: Path, engine: str) -> None:
         settings = dict([setting.split("=")] if setting else [])
         assert differences(case["instance"], policy, settings, engine) == []
         result = ioopt.solve(case["instance"], policy, settings=settings | RUNS[engine])
-        assert ioopt.check(case["instance"], json.loads(json.dumps(result.to_dict()))) == []
+        assert (
+            ioopt.check(case["instance"], json.loads(json.dumps(result.to_dict())))
+            == []
+        )
 
 
 def rows(records: list[dict[str, Any]], grant: str) -> list[list[Any]]:
     times = ("request", grant, "finish")
     return [
-        [record.get("kind", "io"), record["k"], *(exactly(record[key]) for key in times)]
+        [
+            record.get("kind", "io"),
+            record["k"],
+            *(exactly(record[key]) for key in times),
+        ]
         for record in records
     ]
 

@@ -46,7 +46,9 @@ def reference_process(
     qi=st.integers(1, 9),
     qc=st.integers(0, 9),
     io=st.integers(1, 20),
-    bursts=st.lists(st.lists(st.integers(1, 12), min_size=6, max_size=6), min_size=1, max_size=3),
+    bursts=st.lists(
+        st.lists(st.integers(1, 12), min_size=6, max_size=6), min_size=1, max_size=3
+    ),
     returns=st.booleans(),
 )
 def test_walk_equals_ticks(
@@ -63,7 +65,9 @@ def test_walk_equals_ticks(
     together = set(range(end)).intersection(*(away for _, away in references))
     clipped = request.clip(0, end), until.clip(0, end)
     assert _all_away(*clipped, qi, qc) == len(together)
-    given_away = int((_slot_time(clipped[1], qi, qc) - _slot_time(clipped[0], qi, qc)).sum())
+    given_away = int(
+        (_slot_time(clipped[1], qi, qc) - _slot_time(clipped[0], qi, qc)).sum()
+    )
     assert given_away == sum(tick < end for _, away in references for tick in away)
 
 
@@ -112,7 +116,9 @@ def slow_workpile(table: Ticks, processors: int, total: int, unit: int) -> int:
             return tick
 
 
-def slow_msg(table: Ticks, processors: int, work: int, phase_work: int, pattern: int) -> int:
+def slow_msg(
+    table: Ticks, processors: int, work: int, phase_work: int, pattern: int
+) -> int:
     """One round of requests at each phase's start, written out for all patterns."""
     tick = phase = 0
     while work > 0:
@@ -126,7 +132,9 @@ def slow_msg(table: Ticks, processors: int, work: int, phase_work: int, pattern:
                     asked = {
                         kernel.ALL_TO_ALL: [q for q in range(processors) if q != p],
                         kernel.RING: [(p + 1) % processors],
-                        kernel.PAIRS: [p + 1 if p % 2 == 0 and p + 1 < processors else p - 1],
+                        kernel.PAIRS: [
+                            p + 1 if p % 2 == 0 and p + 1 < processors else p - 1
+                        ],
                         kernel.SHIFT: [(p + 1 + phase % (processors - 1)) % processors],
                     }[pattern]
                     replied[p] = max(table.answer(q, tick) for q in asked)
@@ -189,14 +197,23 @@ def slow_program(table: Ticks, program: Any, heard: Any, progress: Any) -> int:
 
 tables = st.integers(2, 4).flatmap(
     lambda processors: st.lists(
-        st.lists(st.booleans(), min_size=processors, max_size=processors), min_size=1, max_size=6
+        st.lists(st.booleans(), min_size=processors, max_size=processors),
+        min_size=1,
+        max_size=6,
     )
 )
 
 
 @settings(max_examples=200, deadline=None)
-@given(rows=tables, quantum=st.integers(2, 7), work=st.integers(1, 30), piece=st.integers(1, 9))
-def test_applications_equal_ticks(rows: Any, quantum: int, work: int, piece: int) -> None:
+@given(
+    rows=tables,
+    quantum=st.integers(2, 7),
+    work=st.integers(1, 30),
+    piece=st.integers(1, 9),
+)
+def test_applications_equal_ticks(
+    rows: Any, quantum: int, work: int, piece: int
+) -> None:
     runs = np.array(rows, np.bool_)
     table, processors = Ticks(runs, quantum), runs.shape[1]
     heard = np.zeros(runs.shape, np.int64)
@@ -204,9 +221,9 @@ def test_applications_equal_ticks(rows: Any, quantum: int, work: int, piece: int
         table, processors, work, piece
     )
     scratch = np.zeros(processors, np.int64)
-    assert kernel.workpile(runs, quantum, work * processors, piece, scratch) == slow_workpile(
-        table, processors, work * processors, piece
-    )
+    assert kernel.workpile(
+        runs, quantum, work * processors, piece, scratch
+    ) == slow_workpile(table, processors, work * processors, piece)
     assert kernel.barrier(runs, quantum, work, work, heard[:0]) == slow_barrier(
         table, processors, work, work
     )
@@ -218,7 +235,9 @@ def test_applications_equal_ticks(rows: Any, quantum: int, work: int, piece: int
 
 @settings(max_examples=150, deadline=None)
 @given(rows=tables, quantum=st.integers(2, 7), blocking=st.booleans(), data=st.data())
-def test_programs_equal_ticks(rows: Any, quantum: int, blocking: bool, data: Any) -> None:
+def test_programs_equal_ticks(
+    rows: Any, quantum: int, blocking: bool, data: Any
+) -> None:
     runs = np.array(rows, np.bool_)
     processors, many = runs.shape[1], data.draw(st.integers(1, 3))
     work = st.lists(st.integers(2, 12), min_size=processors, max_size=processors)
@@ -234,7 +253,9 @@ def test_programs_equal_ticks(rows: Any, quantum: int, blocking: bool, data: Any
         targets[p] = data.draw(st.lists(others, min_size=last, max_size=last))
     cost = data.draw(st.integers(0, 3))
     program = (ends, sends, targets, blocking, cost)
-    found, wanted = ([np.zeros(runs.shape, np.int64) for _ in range(2)] for _ in range(2))
+    found, wanted = (
+        [np.zeros(runs.shape, np.int64) for _ in range(2)] for _ in range(2)
+    )
     state = np.zeros((5, processors), np.int64)
     wall = kernel.program(runs, quantum, *program, state, *found)
     assert wall == slow_program(Ticks(runs, quantum), program, *wanted)
@@ -243,7 +264,9 @@ def test_programs_equal_ticks(rows: Any, quantum: int, blocking: bool, data: Any
 
 def test_a_message_without_cost_delays_nobody() -> None:
     """Slots of 2: processor 0 works in slot 0 and tells 1 at 2; 1 works in slot 2, to 6; slot 3 is free."""
-    runs = np.array([[True, False], [False, False], [False, True], [False, False]], np.bool_)
+    runs = np.array(
+        [[True, False], [False, False], [False, True], [False, False]], np.bool_
+    )
     ends, sends = np.array([[2, 2]]), np.full((2, 3), 3)
     found = [np.zeros(runs.shape, np.int64) for _ in range(2)]
     state, targets = np.zeros((5, 2), np.int64), np.array([[1] * 3, [0] * 3])

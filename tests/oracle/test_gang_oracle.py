@@ -13,17 +13,26 @@ from ioopt.units import exact
 SOLVERS = (*POLICIES, "guarded-iogs")
 
 
-def reference(problem: GangProblem, policy: str, recompute: str) -> tuple[list[RefJob], Reference]:
+def reference(
+    problem: GangProblem, policy: str, recompute: str
+) -> tuple[list[RefJob], Reference]:
     machine = problem.machine
     jobs = [
-        RefJob(k, exact(job.arrival_seconds), list(job.file_nodes), *problem.exact_times[k])
+        RefJob(
+            k, exact(job.arrival_seconds), list(job.file_nodes), *problem.exact_times[k]
+        )
         for k, job in enumerate(problem.jobs)
     ]
     run = Reference(
-        machine.nodes, machine.levels, exact(machine.quantum_seconds),
-        exact(machine.migration_seconds), machine.migration_tasks_per_quantum, jobs, policy,
+        machine.nodes,
+        machine.levels,
+        exact(machine.quantum_seconds),
+        exact(machine.migration_seconds),
+        machine.migration_tasks_per_quantum,
+        jobs,
+        policy,
         recompute == "boundary",
-    )  # fmt: skip
+    )
     run.run()
     return jobs, run
 
@@ -47,7 +56,9 @@ def compare(seed: int, policy: str, recompute: str = "event", *, compiled: bool)
     assert finish == pytest.approx([float(job.finished or 0) for job in jobs], abs=1e-6)
     if compiled:
         twin = ioopt.solve(problem, policy, settings={**common, "engine": "compiled"})
-        assert [job["finish_seconds"] for job in (twin.schedule or {})["jobs"]] == finish
+        assert [
+            job["finish_seconds"] for job in (twin.schedule or {})["jobs"]
+        ] == finish
         assert (twin.schedule or {})["jobs"] == (plain.schedule or {})["jobs"]
         shared = set(twin.metrics) - {"matrix_checked"}
         assert {key: twin.metrics[key] for key in shared} == {
@@ -56,16 +67,23 @@ def compare(seed: int, policy: str, recompute: str = "event", *, compiled: bool)
     return len(jobs)
 
 
-@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "compiled", [False, pytest.param(True, marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("policy", SOLVERS)
 def test_first_workloads(policy: str, compiled: bool) -> None:
     assert sum(compare(seed, policy, compiled=compiled) for seed in range(60)) > 300
 
 
-@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "compiled", [False, pytest.param(True, marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("policy", SOLVERS)
 def test_updates_at_boundaries(policy: str, compiled: bool) -> None:
-    assert sum(compare(seed, policy, "boundary", compiled=compiled) for seed in range(25)) > 100
+    assert (
+        sum(compare(seed, policy, "boundary", compiled=compiled) for seed in range(25))
+        > 100
+    )
 
 
 INDEX_SETTINGS: tuple[dict[str, object], ...] = (
@@ -85,10 +103,13 @@ def test_index_engines_agree(chosen: dict[str, object], recompute: str) -> None:
     for seed in range(40):
         problem = random_workload(seed)
         plain, twin = (
-            ioopt.solve(problem, "index-iogs", settings={
-                **chosen, "recompute": recompute, "engine": engine})
+            ioopt.solve(
+                problem,
+                "index-iogs",
+                settings={**chosen, "recompute": recompute, "engine": engine},
+            )
             for engine in ("python", "compiled")
-        )  # fmt: skip
+        )
         assert plain.status in ("feasible", "optimal"), plain.violations
         assert (twin.schedule or {})["jobs"] == (plain.schedule or {})["jobs"]
         assert twin.metrics["matrix_utilisation"] == plain.metrics["matrix_utilisation"]

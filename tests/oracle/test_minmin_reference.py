@@ -15,9 +15,12 @@ def hand_case():
     # 1 byte/s remotely, 10 bytes/s between nodes; a task computes for no time.
     reads = {"t0": "a", "t1": "ab", "t2": "cd", "t3": "bd", "t4": "ac"}
     return document(
-        [{"disk_bytes": 9}, {"disk_bytes": 8}], {"a": 4, "b": 3, "c": 2, "d": 5},
-        {name: (0, files) for name, files in reads.items()}, 1, 10,
-    )  # fmt: skip
+        [{"disk_bytes": 9}, {"disk_bytes": 8}],
+        {"a": 4, "b": 3, "c": 2, "d": 5},
+        {name: (0, files) for name, files in reads.items()},
+        1,
+        10,
+    )
 
 
 def test_plan_evicts_the_least_popular_until_the_next_file_fits():
@@ -62,8 +65,15 @@ def test_replay_evicts_by_the_same_rule():
     problem = ioopt.load(case)
     replayed = ioopt.simulate(problem, ioopt.solve(problem, "minmin"))
     assert replayed.metrics["makespan_seconds"] == pytest.approx(16.5)
-    evictions = [(e["file"], e["node"], e["seconds"]) for e in replayed.schedule["evictions"]]
-    assert [row[:2] for row in evictions] == [("a", "n0"), ("c", "n1"), ("a", "n1"), ("b", "n1")]
+    evictions = [
+        (e["file"], e["node"], e["seconds"]) for e in replayed.schedule["evictions"]
+    ]
+    assert [row[:2] for row in evictions] == [
+        ("a", "n0"),
+        ("c", "n1"),
+        ("a", "n1"),
+        ("b", "n1"),
+    ]
     assert [row[2] for row in evictions] == pytest.approx([9, 9, 28 / 3, 16])
 
 
@@ -75,5 +85,7 @@ def test_plans_equal_the_exact_planner():
         plan, ends = plan_minmin(ioopt.load(instance))
         evictions += len(evicted)
         assert {node: list(queue) for node, queue in plan.order.items()} == order, seed
-        assert ends == pytest.approx([float(value) for value in ready.values()], abs=1e-9), seed
+        assert ends == pytest.approx(
+            [float(value) for value in ready.values()], abs=1e-9
+        ), seed
     assert evictions > 200, "the disks must be tight enough to test anything"

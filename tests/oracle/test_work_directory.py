@@ -34,7 +34,9 @@ def compare(seed: int) -> str:
     assert [names[k] for k in reference_order(problem)] == run.reference()
     rank = rng.choice(("submission", "depth-first", rng.sample(names, len(names))))
     safe, cap = rng.random() < 0.5, rng.choice((None, 1, 2))
-    slower = {name: rng.randint(0, 6) / 2 for name in rng.sample(names, len(names) // 2)}
+    slower = {
+        name: rng.randint(0, 6) / 2 for name in rng.sample(names, len(names) // 2)
+    }
     actual = rng.choice((None, slower))
     plan = found(problem, rank, safe, cap, actual)
     wanted = run.dispatch(rank, problem.quota_bytes, safe, cap, actual)
@@ -90,7 +92,9 @@ def keeping(problem, rng):
     return ioopt.load(given)
 
 
-@pytest.mark.parametrize("seeds", [range(12), pytest.param(range(12, 300), marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "seeds", [range(12), pytest.param(range(12, 300), marks=pytest.mark.slow)]
+)
 def test_the_least_peak_is_that_of_the_best_order(seeds):
     """Also where files are kept and tasks take no time, whose starts the program does not hold apart."""
     for seed in seeds:
@@ -99,8 +103,14 @@ def test_the_least_peak_is_that_of_the_best_order(seeds):
         wanted = least_peak(problem.model_dump(mode="json"))
         few = {"evaluations": 20}
         solver = ("exact", "auto")[seed % 2]
-        result = ioopt.solve(problem, solver, measure="peak_bytes", time_limit=20, settings=few)
-        assert (result.status, result.objective, result.bound) == ("optimal", wanted, wanted), seed
+        result = ioopt.solve(
+            problem, solver, measure="peak_bytes", time_limit=20, settings=few
+        )
+        assert (result.status, result.objective, result.bound) == (
+            "optimal",
+            wanted,
+            wanted,
+        ), seed
         least = Run(problem).least_makespan(wanted)
         assert result.metrics["makespan_seconds"] >= float(least) - 1e-9
 
@@ -120,7 +130,9 @@ def test_exact_equals_brute_force():
             proven += result.status == "optimal"
         least = ioopt.solve(problem, "exact", measure="peak_bytes", time_limit=20)
         quota = least.metrics["peak_bytes"]
-        assert least.status == "optimal" and Run(problem).least_makespan(quota - 1) is None
+        assert (
+            least.status == "optimal" and Run(problem).least_makespan(quota - 1) is None
+        )
         assert least.metrics["makespan_seconds"] == pytest.approx(
             float(Run(problem).least_makespan(quota) or 0)
         )
@@ -131,11 +143,17 @@ def stays_inside(seed: int) -> bool:
     """Whether a safe run ends, with what its quota allows, whatever times it meets."""
     rng = random.Random(seed)
     problem = random_instance(rng, rng.randint(1, 12))
-    quota = sequential_peak(problem, reference_order(problem)) + rng.choice((0, 0, 1, 4))
+    quota = sequential_peak(problem, reference_order(problem)) + rng.choice(
+        (0, 0, 1, 4)
+    )
     problem = problem.model_copy(update={"quota_bytes": quota})
     actual = {task.id: rng.randint(0, 9) / 2 for task in problem.tasks}
     plan = found(
-        problem, rng.choice(("submission", "depth-first")), True, rng.choice((None, 1, 2)), actual
+        problem,
+        rng.choice(("submission", "depth-first")),
+        True,
+        rng.choice((None, 1, 2)),
+        actual,
     )
     ends = isinstance(plan, WorkDirectoryPlan)
     return ends and not Starts(problem, plan, actual).violations(quota)

@@ -16,7 +16,9 @@ from workflow_timeline import CASES, disagreement
         for engine in ("python", "compiled")
     ],
 )
-def test_random_cases_agree_with_the_exact_simulator(kind: str, engine: str, last: int) -> None:
+def test_random_cases_agree_with_the_exact_simulator(
+    kind: str, engine: str, last: int
+) -> None:
     """Options: sources and staging, alone and together; batches: copies, rounds and barriers."""
     counts = [disagreement(seed, kind, engine) for seed in range(1, last + 1)]
     assert [text for text, _, _ in counts if text is not None] == []

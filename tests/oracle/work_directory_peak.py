@@ -26,8 +26,12 @@ def inside_after(instance: Json, ended: tuple[str, ...]) -> int:
     """Return the bytes inside once the tasks called *ended*, and no others, have run."""
     total = 0
     for file in instance["files"]:
-        makers = [t["id"] for t in instance["tasks"] if file["id"] in t.get("outputs", [])]
-        readers = [t["id"] for t in instance["tasks"] if file["id"] in t.get("inputs", [])]
+        makers = [
+            t["id"] for t in instance["tasks"] if file["id"] in t.get("outputs", [])
+        ]
+        readers = [
+            t["id"] for t in instance["tasks"] if file["id"] in t.get("inputs", [])
+        ]
         written = bool(makers) and makers[0] in ended
         wanted = file.get("keep", False) or any(name not in ended for name in readers)
         if written and wanted:

@@ -22,11 +22,16 @@ class Starts:
     """The starts in order of time: (place, start, end) of each task, and intervals of places."""
 
     def __init__(
-        self, problem: WorkDirectoryProblem, plan: WorkDirectoryPlan, actual: Mapping[str, float]
+        self,
+        problem: WorkDirectoryProblem,
+        plan: WorkDirectoryPlan,
+        actual: Mapping[str, float],
     ) -> None:
         self.problem = problem
         self.tasks = {task.id: task for task in problem.tasks}
-        rows = sorted(((exact(at), name) for at, name in plan.starts), key=lambda row: row[0])
+        rows = sorted(
+            ((exact(at), name) for at, name in plan.starts), key=lambda row: row[0]
+        )
         self.names = [name for _, name in rows]
         self.times = [at for at, _ in rows]
         self.place = {name: at for at, name in enumerate(self.names)}
@@ -44,10 +49,13 @@ class Starts:
         self.over = {name: self._over([name]) for name in self.names}
         inside = [(task.id, [task.id], task.scratch_bytes) for task in problem.tasks]
         inside += [
-            (written[f.id], [] if f.keep else self.holders[f.id], f.bytes) for f in self.files
+            (written[f.id], [] if f.keep else self.holders[f.id], f.bytes)
+            for f in self.files
         ]
         self.inside = inside
-        self.use = self._sums([(name, self._over(held), size) for name, held, size in inside])
+        self.use = self._sums(
+            [(name, self._over(held), size) for name, held, size in inside]
+        )
 
     def _over(self, held: list[str]) -> int:
         """The first place before which all of *held* have ended; after all places for none."""
@@ -67,18 +75,27 @@ class Starts:
 
     def violations(self, quota: int | None) -> list[Json]:
         """Every violation by start, as rule B3 names them."""
-        cores = self._sums([(t.id, self.over[t.id], t.cores) for t in self.problem.tasks])
+        cores = self._sums(
+            [(t.id, self.over[t.id], t.cores) for t in self.problem.tasks]
+        )
         found: list[Json] = []
         for at, name in enumerate(self.names):
-            task, told = self.tasks[name], {"task": name, "seconds": float(self.times[at])}
+            task, told = (
+                self.tasks[name],
+                {"task": name, "seconds": float(self.times[at])},
+            )
             if self.times[at] + INSTANT < exact(task.release_seconds):
-                found.append({"kind": "release", **told, "release": task.release_seconds})
+                found.append(
+                    {"kind": "release", **told, "release": task.release_seconds}
+                )
             makers = (self.holders[f][0] for f in task.inputs if f in self.holders)
             late = next((maker for maker in makers if self.over[maker] > at), None)
             if late is not None:
                 found.append({"kind": "producer", **told, "producer": late})
             if cores[at] > self.problem.cores:
-                found.append({"kind": "cores", **told, "over": cores[at] - self.problem.cores})
+                found.append(
+                    {"kind": "cores", **told, "over": cores[at] - self.problem.cores}
+                )
             if quota is not None and self.use[at] > quota:
                 found.append({"kind": "quota", **told, "over": self.use[at] - quota})
         return found
@@ -98,7 +115,9 @@ class Starts:
             "peak_bytes": max(self.use, default=0),
             "byte_seconds": float(area),
             "mean_bytes": float(area / makespan) if makespan else 0.0,
-            "cores_busy": float(work / (self.problem.cores * makespan)) if makespan else 0.0,
+            "cores_busy": float(work / (self.problem.cores * makespan))
+            if makespan
+            else 0.0,
             "kept_bytes": sum(file.bytes for file in self.files if file.keep),
         }
 
@@ -112,15 +131,20 @@ class Run:
         self.sizes = {file.id: file.bytes for file in problem.files}
         self.keeps = {file.id for file in problem.files if file.keep}
         self.maker = {f: task.id for task in problem.tasks for f in task.outputs}
-        self.readers = {f: [t.id for t in problem.tasks if f in t.inputs] for f in self.maker}
+        self.readers = {
+            f: [t.id for t in problem.tasks if f in t.inputs] for f in self.maker
+        }
         self.before = {
-            t.id: {self.maker[f] for f in t.inputs if f in self.maker} for t in problem.tasks
+            t.id: {self.maker[f] for f in t.inputs if f in self.maker}
+            for t in problem.tasks
         }
         self.level: dict[str, int] = {}
         for _ in problem.tasks:
             for name, makers in self.before.items():
                 if makers <= self.level.keys():
-                    self.level[name] = max((self.level[m] + 1 for m in makers), default=0)
+                    self.level[name] = max(
+                        (self.level[m] + 1 for m in makers), default=0
+                    )
         self.sample = self._samples()
 
     def _samples(self) -> dict[str, object]:
@@ -136,11 +160,15 @@ class Run:
         return dict(label)
 
     def own(self, name: str) -> int:
-        return self.tasks[name].scratch_bytes + sum(self.sizes[f] for f in self.tasks[name].outputs)
+        return self.tasks[name].scratch_bytes + sum(
+            self.sizes[f] for f in self.tasks[name].outputs
+        )
 
     def use(self, started: list[str], ended: set[str]) -> int:
         """Bytes inside, from what has started and ended alone (rule B2)."""
-        total = sum(self.tasks[name].scratch_bytes for name in started if name not in ended)
+        total = sum(
+            self.tasks[name].scratch_bytes for name in started if name not in ended
+        )
         for f, maker in self.maker.items():
             gone = {maker, *self.readers[f]} <= ended and f not in self.keeps
             total += self.sizes[f] if maker in started and not gone else 0
@@ -150,7 +178,9 @@ class Run:
         self, now: Fraction, ends: Mapping[str, Fraction], started: Collection[str]
     ) -> list[Fraction]:
         """Ends, and releases of what has not started, that lie ahead."""
-        releases = (exact(t.release_seconds) for n, t in self.tasks.items() if n not in started)
+        releases = (
+            exact(t.release_seconds) for n, t in self.tasks.items() if n not in started
+        )
         return [at for at in (*ends.values(), *releases) if at > now]
 
     def sequential(self, order: list[str], started: list[str]) -> int:
@@ -169,9 +199,12 @@ class Run:
             task = self.tasks[name]
             made = [f for f in task.outputs if self.readers[f] or f in self.keeps]
             freed = [
-                f for f in task.inputs
-                if f in self.maker and f not in self.keeps and set(self.readers[f]) - set(done) == {name}
-            ]  # fmt: skip
+                f
+                for f in task.inputs
+                if f in self.maker
+                and f not in self.keeps
+                and set(self.readers[f]) - set(done) == {name}
+            ]
             return sum(self.sizes[f] for f in made) - sum(self.sizes[f] for f in freed)
 
         keys = (
@@ -183,7 +216,11 @@ class Run:
         for key in keys:
             done: list[str] = []
             while len(done) < len(self.tasks):
-                ready = [n for n in self.tasks if n not in done and self.before[n] <= set(done)]
+                ready = [
+                    n
+                    for n in self.tasks
+                    if n not in done and self.before[n] <= set(done)
+                ]
                 done.append(min(ready, key=lambda n: (key(n, done), self.place[n])))
             found.append(done)
         return min(found, key=lambda order: self.sequential(order, []))
@@ -202,7 +239,8 @@ class Run:
         if safe and quota is not None and (least := self.sequential(order, [])) > quota:
             return {"kind": "no order found", "least": least, "over": least - quota}
         seconds = {
-            n: exact((actual or {}).get(n, t.compute_seconds)) for n, t in self.tasks.items()
+            n: exact((actual or {}).get(n, t.compute_seconds))
+            for n, t in self.tasks.items()
         }
         starts: list[tuple[Fraction, str]] = []
         ends: dict[str, Fraction] = {}
@@ -213,11 +251,16 @@ class Run:
 
         def key(name: str) -> tuple[Fraction | int, int]:
             since = max(
-                [exact(self.tasks[name].release_seconds), *(ends[m] for m in self.before[name])]
+                [
+                    exact(self.tasks[name].release_seconds),
+                    *(ends[m] for m in self.before[name]),
+                ]
             )
             if isinstance(policy, list):
                 return policy.index(name), 0
-            return since if policy == "submission" else -self.level[name], self.place[name]
+            return since if policy == "submission" else -self.level[name], self.place[
+                name
+            ]
 
         def answer() -> str | None:
             names, done = [name for _, name in starts], ended()
@@ -225,20 +268,31 @@ class Run:
             idle = self.problem.cores - sum(self.tasks[name].cores for name in running)
             begun = {self.sample[name] for name in names} - {None}
             opened = {
-                s for s in begun if any(self.sample[n] == s and n not in done for n in self.tasks)
+                s
+                for s in begun
+                if any(self.sample[n] == s and n not in done for n in self.tasks)
             }
             full = in_flight is not None and len(opened) >= in_flight
             free, held = [], []
             for name in sorted(
-                (n for n, t in self.tasks.items()
-                 if n not in names and exact(t.release_seconds) <= now and self.before[n] <= done),
+                (
+                    n
+                    for n, t in self.tasks.items()
+                    if n not in names
+                    and exact(t.release_seconds) <= now
+                    and self.before[n] <= done
+                ),
                 key=key,
-            ):  # fmt: skip
+            ):
                 inside = self.use(names, done) + self.own(name)
                 fits = self.tasks[name].cores <= idle and inside <= room
                 if fits and safe and quota is not None:
                     fits = self.sequential(order, [*names, name]) <= quota
-                shut = full and self.sample[name] is not None and self.sample[name] not in opened
+                shut = (
+                    full
+                    and self.sample[name] is not None
+                    and self.sample[name] not in opened
+                )
                 if fits:
                     (held if shut else free).append(name)
             return free[0] if free else held[0] if held and not running else None
@@ -255,22 +309,29 @@ class Run:
                 return self._stuck(now, names, ended(), room)
             now = min(coming)
 
-    def _stuck(self, now: Fraction, names: list[str], done: set[str], room: int) -> Json:
+    def _stuck(
+        self, now: Fraction, names: list[str], done: set[str], room: int
+    ) -> Json:
         use = self.use(names, done)
         ready = [n for n in self.tasks if n not in names and self.before[n] <= done]
         inside = [
-            f.id for f in self.problem.files
+            f.id
+            for f in self.problem.files
             if self.maker.get(f.id) in done
             and (f.keep or not set(self.readers[f.id]) <= done)
-        ]  # fmt: skip
+        ]
         inside.sort(key=lambda f: -self.sizes[f])
         return {
-            "kind": "stuck", "seconds": float(now), "use": use, "left": len(self.tasks) - len(names),
+            "kind": "stuck",
+            "seconds": float(now),
+            "use": use,
+            "left": len(self.tasks) - len(names),
             "waiting": [
-                {"task": n, "bytes": self.own(n), "over": use + self.own(n) - room} for n in ready
+                {"task": n, "bytes": self.own(n), "over": use + self.own(n) - room}
+                for n in ready
             ],
             "holding": [{"file": f, "bytes": self.sizes[f]} for f in inside],
-        }  # fmt: skip
+        }
 
     def least_makespan(self, quota: int | None) -> Fraction | None:
         """Brute force of rule B12: at 0, ends and releases any ready task that fits starts, or all wait."""
@@ -286,10 +347,18 @@ class Run:
                 best[:] = [max(ends.values(), default=now)]
                 return
             done = {n for n, at in ends.items() if at <= now}
-            idle = self.problem.cores - sum(self.tasks[n].cores for n in starts if n not in done)
+            idle = self.problem.cores - sum(
+                self.tasks[n].cores for n in starts if n not in done
+            )
             for n, task in self.tasks.items():
-                quick = seconds[n] == 0  # what takes no time may go before what stands before it
-                if n in starts or not self.before[n] <= done or exact(task.release_seconds) > now:
+                quick = (
+                    seconds[n] == 0
+                )  # what takes no time may go before what stands before it
+                if (
+                    n in starts
+                    or not self.before[n] <= done
+                    or exact(task.release_seconds) > now
+                ):
                     continue
                 if (self.place[n] < since and not quick) or task.cores > idle:
                     continue
@@ -313,23 +382,31 @@ def random_instance(rng: random.Random, tasks: int) -> WorkDirectoryProblem:
         outputs = [f"f{k}.{x}" for x in range(rng.choice((0, 1, 1, 2)))]
         reads = rng.sample(made, min(len(made), rng.choice((0, 0, 1, 1, 2))))
         row: Json = {
-            "id": f"t{rng.random():.6f}-{k}", "inputs": [*reads, "outside"][: len(reads) + rng.randint(0, 1)],
-            "outputs": outputs, "cores": rng.choice((1, 1, 2)),
+            "id": f"t{rng.random():.6f}-{k}",
+            "inputs": [*reads, "outside"][: len(reads) + rng.randint(0, 1)],
+            "outputs": outputs,
+            "cores": rng.choice((1, 1, 2)),
             "compute_seconds": rng.randint(0, 5) / (10 if tenths else 1),
             "scratch_bytes": rng.choice((0, 0, 3)),
             "release_seconds": float(rng.choice((0, 0, 0, 2, 4))),
-        }  # fmt: skip
+        }
         if own_samples:
             row["sample"] = rng.choice((None, 1, 2, 3))
         rows.append(row)
         made += outputs
         files += [
-            {"id": f, "bytes": rng.randint(0, 6), "keep": rng.random() < 0.1} for f in outputs
+            {"id": f, "bytes": rng.randint(0, 6), "keep": rng.random() < 0.1}
+            for f in outputs
         ]
     rng.shuffle(rows)
     files.append({"id": "outside", "bytes": 50})
     need = max((sum(f["bytes"] for f in files[:-1]), 1)) + 3
     quota = rng.choice((None, rng.randint(0, need), rng.randint(need // 3, need)))
     return WorkDirectoryProblem.model_validate(
-        {"cores": rng.randint(2, 4), "quota_bytes": quota, "tasks": rows, "files": files}
+        {
+            "cores": rng.randint(2, 4),
+            "quota_bytes": quota,
+            "tasks": rows,
+            "files": files,
+        }
     )

@@ -25,16 +25,22 @@ DISPATCHERS: tuple[Dispatcher, ...] = (fifo, locality, ready_min_min)
 TOLERANCE = 1e-9
 
 
-def workflow(nodes: list[dict[str, Any]], **tasks: tuple[float, str, str]) -> ReplicationProblem:
+def workflow(
+    nodes: list[dict[str, Any]], **tasks: tuple[float, str, str]
+) -> ReplicationProblem:
     """Files of 40 bytes, 2 s through an interface and 4 s over the link; tasks: seconds, reads, writes."""
-    named = sorted({name for _, reads, writes in tasks.values() for name in reads + writes})
+    named = sorted(
+        {name for _, reads, writes in tasks.values() for name in reads + writes}
+    )
     return made(nodes, dict.fromkeys(named, 40), tasks, 10, 20)
 
 
 def random_plan(problem: ReplicationProblem, rng: random.Random) -> ReplicationPlan:
     """Queues that never wait in a circle: every task behind its predecessors in one common order."""
     order = random_order(rng, problem.model_dump(mode="json"))
-    return ReplicationPlan.model_validate({"order": order, "eviction": rng.choice(POLICIES)})
+    return ReplicationPlan.model_validate(
+        {"order": order, "eviction": rng.choice(POLICIES)}
+    )
 
 
 def wrong_bounds(seed: int, plans: int) -> tuple[int, list[str]]:
@@ -48,9 +54,13 @@ def wrong_bounds(seed: int, plans: int) -> tuple[int, list[str]]:
     slack = TOLERANCE * max(1.0, bound)
     found = []
     if abs(lower_bound(problem) - plain) > slack or bound < plain - slack:
-        found.append(f"seed {seed}: {bound}, checker {lower_bound(problem)}, rule 18 {plain}")
+        found.append(
+            f"seed {seed}: {bound}, checker {lower_bound(problem)}, rule 18 {plain}"
+        )
     ends = [
-        simulate(problem, random_plan(problem, rng), engine="python").metrics["makespan_seconds"]
+        simulate(problem, random_plan(problem, rng), engine="python").metrics[
+            "makespan_seconds"
+        ]
         for _ in range(plans)
     ]
     for decide in DISPATCHERS:

@@ -25,18 +25,27 @@ def all_queues(instance: dict[str, Any]) -> Iterator[dict[str, list[str]]]:
     hosts = []
     for task in tasks:
         need = sum(size[name] for name in (*task["inputs"], *task["outputs"]))
-        hosts.append([
-            node["id"] for node in nodes
-            if task["cores"] <= node["cores"]
-            and (node["disk_bytes"] is None or need <= node["disk_bytes"])
-        ])  # fmt: skip
+        hosts.append(
+            [
+                node["id"]
+                for node in nodes
+                if task["cores"] <= node["cores"]
+                and (node["disk_bytes"] is None or need <= node["disk_bytes"])
+            ]
+        )
     for places in product(*hosts):
         rows = [
-            [task["id"] for task, place in zip(tasks, places, strict=True) if place == node["id"]]
+            [
+                task["id"]
+                for task, place in zip(tasks, places, strict=True)
+                if place == node["id"]
+            ]
             for node in nodes
         ]
         for queues in product(*(permutations(row) for row in rows)):
-            order = {node["id"]: list(row) for node, row in zip(nodes, queues, strict=True)}
+            order = {
+                node["id"]: list(row) for node, row in zip(nodes, queues, strict=True)
+            }
             if ends(instance, order):
                 yield order
 
@@ -56,7 +65,9 @@ def ends(instance: dict[str, Any], order: dict[str, list[str]]) -> bool:
     return not any(waiting.values())
 
 
-def least_makespan(instance: dict[str, Any], policies: tuple[str, ...] = POLICIES) -> Fraction:
+def least_makespan(
+    instance: dict[str, Any], policies: tuple[str, ...] = POLICIES
+) -> Fraction:
     """The least end over all queues and policies."""
     link = instance["network"]["remote_link"]
     return min(
@@ -106,17 +117,23 @@ def tight_workflow(seed: int, most_tasks: int = 5) -> dict[str, Any]:
     size = {file["id"]: file["bytes"] for file in instance["files"]}
     for task in instance["tasks"]:
         made = [name for name in task["inputs"] if name not in names]
-        task |= {"inputs": made + rng.sample(names, rng.randint(1, 3)), "release_seconds": 0}
-    need = max(sum(size[n] for n in (*t["inputs"], *t["outputs"])) for t in instance["tasks"])
+        task |= {
+            "inputs": made + rng.sample(names, rng.randint(1, 3)),
+            "release_seconds": 0,
+        }
+    need = max(
+        sum(size[n] for n in (*t["inputs"], *t["outputs"])) for t in instance["tasks"]
+    )
     cores = max(task["cores"] for task in instance["tasks"])
     instance["nodes"] = [
         {
-            "id": f"n{i}", "speed": rng.choice([1, 2, 1.25]),
+            "id": f"n{i}",
+            "speed": rng.choice([1, 2, 1.25]),
             "cores": max(cores, rng.choice([1, 2])),
             "disk_bytes": need + rng.choice([0, 5, 10, 20]),
         }
         for i in range(2)
-    ]  # fmt: skip
+    ]
     return instance
 
 
@@ -134,7 +151,9 @@ def astray(instance: dict[str, Any], policy: Any) -> tuple[int, list[str]]:
 
     def note(inst: Any, plan: Any, st: Any, tree: Any) -> None:
         rows = (plan.entry[at : at + tasks] for at in range(0, len(plan.entry), tasks))
-        queues = tuple(tuple(takewhile(lambda k: k >= 0, map(int, row))) for row in rows)
+        queues = tuple(
+            tuple(takewhile(lambda k: k >= 0, map(int, row))) for row in rows
+        )
         assert queues not in ends, "queues are met once"
         ends[queues] = float(st.clock[1])
 
@@ -146,7 +165,14 @@ def astray(instance: dict[str, Any], policy: Any) -> tuple[int, list[str]]:
     wrong = [
         f"{queues}: {seconds}, replayed {true}"
         for queues, seconds in ends.items()
-        if abs((true := simulate(problem, build_plan(problem, queues, policy), engine="python")
-                .metrics["makespan_seconds"]) - seconds) > 1e-9
-    ]  # fmt: skip
+        if abs(
+            (
+                true := simulate(
+                    problem, build_plan(problem, queues, policy), engine="python"
+                ).metrics["makespan_seconds"]
+            )
+            - seconds
+        )
+        > 1e-9
+    ]
     return len(ends), wrong

@@ -19,10 +19,14 @@ class Oracle:
         net = instance["network"]
         self.far = 1 / Fraction(str(net["remote_bytes_per_second"]))
         self.near = 1 / Fraction(str(net["replica_bytes_per_second"]))
-        self.has = {name: set(node.get("holds", ())) for name, node in self.nodes.items()}
+        self.has = {
+            name: set(node.get("holds", ())) for name, node in self.nodes.items()
+        }
         self.done: list[tuple[str, str]] = []  # (task, node) in the order of commits
         self.times: Planned = {}
-        self.free = {name: [Fraction(0)] * self.cores(node) for name, node in self.nodes.items()}
+        self.free = {
+            name: [Fraction(0)] * self.cores(node) for name, node in self.nodes.items()
+        }
         self.evicted: list[tuple[str, str]] = []
 
     def cores(self, item: dict[str, Any]) -> int:
@@ -46,7 +50,9 @@ class Oracle:
     def fits(self, task: str, node: str) -> bool:
         row, disk = self.tasks[task], self.nodes[node].get("disk_bytes")
         need = sum(self.size[f] for f in self.reads(task) + self.writes(task))
-        return self.cores(row) <= self.cores(self.nodes[node]) and (disk is None or need <= disk)
+        return self.cores(row) <= self.cores(self.nodes[node]) and (
+            disk is None or need <= disk
+        )
 
     def cost(self, task: str, node: str) -> Fraction:
         total = Fraction(0)
@@ -62,16 +68,21 @@ class Oracle:
 
     def open(self) -> list[str]:
         return [
-            t for t in self.tasks
+            t
+            for t in self.tasks
             if t not in self.times and all(p in self.times for p in self.before(t))
-        ]  # fmt: skip
+        ]
 
     def rank(self, task: str, near: Fraction) -> Fraction:
-        mean = sum((1 / self.speed(n) for n in self.nodes), Fraction(0)) / len(self.nodes)
+        mean = sum((1 / self.speed(n) for n in self.nodes), Fraction(0)) / len(
+            self.nodes
+        )
         tails = [Fraction(0)]
         for j in self.tasks:
             if task in self.before(j):
-                moved = sum(self.size[f] for f in set(self.writes(task)) & set(self.reads(j)))
+                moved = sum(
+                    self.size[f] for f in set(self.writes(task)) & set(self.reads(j))
+                )
                 tails.append(near * moved + self.rank(j, near))
         return Fraction(str(self.tasks[task]["compute_seconds"])) * mean + max(tails)
 
@@ -79,7 +90,11 @@ class Oracle:
 
     def gap(self, task: str, node: str) -> Fraction:
         at, length = self.base(task) + self.cost(task, node), self.work(task, node)
-        mine = [(self.times[t], self.cores(self.tasks[t])) for t, n in self.done if n == node]
+        mine = [
+            (self.times[t], self.cores(self.tasks[t]))
+            for t, n in self.done
+            if n == node
+        ]
         limit = self.cores(self.nodes[node]) - self.cores(self.tasks[task])
 
         def used(u: Fraction) -> int:
@@ -104,12 +119,17 @@ class Oracle:
 
     def queues(self, by_start: bool) -> dict[str, list[str]]:
         rows = [
-            (self.times[t][0] if by_start else 0, at, t, n) for at, (t, n) in enumerate(self.done)
+            (self.times[t][0] if by_start else 0, at, t, n)
+            for at, (t, n) in enumerate(self.done)
         ]
-        return {name: [t for _, _, t, n in sorted(rows) if n == name] for name in self.nodes}
+        return {
+            name: [t for _, _, t, n in sorted(rows) if n == name] for name in self.nodes
+        }
 
 
-def by_rank(instance: dict[str, Any], planner: str) -> tuple[dict[str, list[str]], Planned]:
+def by_rank(
+    instance: dict[str, Any], planner: str
+) -> tuple[dict[str, list[str]], Planned]:
     """Queues and planned times of ``heft`` or ``b-level``."""
     o = Oracle(instance)
     near = o.near if planner == "heft" else Fraction(0)
@@ -139,7 +159,11 @@ def ready_min_min(
             for i, node in enumerate(o.nodes):
                 if task in ready and o.fits(task, node):
                     free = sorted(o.free[node])[o.cores(o.tasks[task]) - 1]
-                    end = max(free, o.base(task)) + o.cost(task, node) + o.work(task, node)
+                    end = (
+                        max(free, o.base(task))
+                        + o.cost(task, node)
+                        + o.work(task, node)
+                    )
                     found.append((end, k, i, task, node))
         end, _, _, task, node = min(found)
         o.commit(task, node, end, end)
@@ -148,7 +172,10 @@ def ready_min_min(
             if f in o.has[node]:
                 continue
             disk = o.nodes[node].get("disk_bytes")
-            while disk is not None and sum(o.size[g] for g in o.has[node]) + o.size[f] > disk:
+            while (
+                disk is not None
+                and sum(o.size[g] for g in o.has[node]) + o.size[f] > disk
+            ):
 
                 def popularity(g: str) -> tuple[Fraction, int]:
                     wanted = sum(g in o.reads(t) for t in o.tasks if t not in o.times)

@@ -73,40 +73,63 @@ class Run:
     """One replay of an order, or one dispatch by the policy called *policy*."""
 
     def __init__(
-        self, instance: dict[str, Any], link: str, eviction: str,
-        order: dict[str, Any] | None = None, policy: str | None = None,
-        prefetch: bool = False, actual: dict[str, float] | None = None,
-        options: dict[str, Any] | None = None, rounds: Sequence[dict[str, Any]] = (),
-    ) -> None:  # fmt: skip
+        self,
+        instance: dict[str, Any],
+        link: str,
+        eviction: str,
+        order: dict[str, Any] | None = None,
+        policy: str | None = None,
+        prefetch: bool = False,
+        actual: dict[str, float] | None = None,
+        options: dict[str, Any] | None = None,
+        rounds: Sequence[dict[str, Any]] = (),
+    ) -> None:
         self.size = {row["id"]: row["bytes"] for row in instance["files"]}
         self.index = {name: k for k, name in enumerate(self.size)}
         self.storage = {row["id"]: row.get("storage") for row in instance["files"]}
-        self.disks = {r["id"]: number(r["bytes_per_second"]) for r in instance.get("storages", [])}
+        self.disks = {
+            r["id"]: number(r["bytes_per_second"]) for r in instance.get("storages", [])
+        }
         network = instance["network"]
         self.remote = number(network["remote_bytes_per_second"])
         self.nic = number(network["replica_bytes_per_second"])
-        self.link, self.eviction, self.policy, self.prefetch = link, eviction, policy, prefetch
+        self.link, self.eviction, self.policy, self.prefetch = (
+            link,
+            eviction,
+            policy,
+            prefetch,
+        )
         actual = actual or {}
         self.options = options or {}
         self.tasks = [
             Entry(
-                row["id"], row.get("inputs", []), row.get("outputs", []), row.get("cores", 1),
-                number(row.get("release_seconds", 0)), number(row["compute_seconds"]),
+                row["id"],
+                row.get("inputs", []),
+                row.get("outputs", []),
+                row.get("cores", 1),
+                number(row.get("release_seconds", 0)),
+                number(row["compute_seconds"]),
                 number(actual.get(row["id"], row["compute_seconds"])),
             )
             for row in instance["tasks"]
-        ]  # fmt: skip
+        ]
         self.maker = {name: task for task in self.tasks for name in task.outputs}
         flagged = {row["id"] for row in instance["files"] if row.get("keep")}
         self.keep = flagged & set(self.maker)
         self.saved: set[str] = set()
         self.made: dict[str, Fraction] = {}
         self.nodes = [
-            Node(row["id"], row.get("disk_bytes"), number(row.get("speed", 1)),
-                 set(row.get("holds", [])), [Fraction(0)] * row.get("cores", 1),
-                 [None] * row.get("cores", 1), staging=row.get("staging", 1))
+            Node(
+                row["id"],
+                row.get("disk_bytes"),
+                number(row.get("speed", 1)),
+                set(row.get("holds", [])),
+                [Fraction(0)] * row.get("cores", 1),
+                [None] * row.get("cores", 1),
+                staging=row.get("staging", 1),
+            )
             for row in instance["nodes"]
-        ]  # fmt: skip
+        ]
         self.copies: list[Entry] = []
         by_name = {task.name: task for task in self.tasks}
         self.drops = [row["evicted"] for row in rounds]
@@ -114,7 +137,11 @@ class Run:
         for node in self.nodes:
             part = 0
             for item in (order or {}).get(node.name, []):
-                entry = by_name[item] if isinstance(item, str) else self.copy_entry(item["copy"])
+                entry = (
+                    by_name[item]
+                    if isinstance(item, str)
+                    else self.copy_entry(item["copy"])
+                )
                 node.queue.append(entry)
                 entry.node = node
                 entry.part = part = parts.get(entry.name, part)
@@ -130,8 +157,12 @@ class Run:
         self.given: list[tuple[Fraction, int, str, str]] = []
 
     def copy_entry(self, file: str) -> Entry:
-        release = min((t.release for t in self.tasks if file in t.inputs), default=Fraction(0))
-        entry = Entry(f"copy {file}", [file], [], 1, release, Fraction(0), Fraction(0), False)
+        release = min(
+            (t.release for t in self.tasks if file in t.inputs), default=Fraction(0)
+        )
+        entry = Entry(
+            f"copy {file}", [file], [], 1, release, Fraction(0), Fraction(0), False
+        )
         self.copies.append(entry)
         return entry
 
@@ -144,7 +175,9 @@ class Run:
         return file not in self.maker or file in self.saved
 
     def unread(self, file: str) -> list[Entry]:
-        return [e for e in self.tasks + self.copies if e.begun is None and file in e.inputs]
+        return [
+            e for e in self.tasks + self.copies if e.begun is None and file in e.inputs
+        ]
 
     def head(self, node: Node) -> Entry | None:
         waiting = [entry for entry in node.waiting()[:1] if entry.part <= self.part]
@@ -160,8 +193,16 @@ class Run:
         if node.disk is None or entry in [*self.copies, node.queue[0]]:
             self.cleared.add(id(entry))
             return False
-        left = [sum(self.size[f] for f in e.inputs) for e in node.waiting() if e in self.tasks]
-        room = {"next": left[0], "largest": max(left), "mean": -(-sum(left) // len(left))}[wanted]
+        left = [
+            sum(self.size[f] for f in e.inputs)
+            for e in node.waiting()
+            if e in self.tasks
+        ]
+        room = {
+            "next": left[0],
+            "largest": max(left),
+            "mean": -(-sum(left) // len(left)),
+        }[wanted]
         if room and node.computing():
             return True
         for file in sorted(
@@ -182,14 +223,20 @@ class Run:
         return [m.file for m in self.moving() if m.target == node.name]
 
     def lacks(self, node: Node, entries: list[Entry]) -> int:
-        there = node.complete.union(self.arriving(node), *(e.outputs for e in node.computing()))
+        there = node.complete.union(
+            self.arriving(node), *(e.outputs for e in node.computing())
+        )
         wanted = [f for e in entries for f in [*(set(e.inputs) - there), *e.outputs]]
         return sum(self.size[f] for f in wanted)
 
     def pinned(self, node: Node) -> set[str]:
         pins = {m.file for m in self.moving() if m.source == node.name}
         for entry in [*node.computing(), *node.waiting()[:1]]:
-            if "room" in self.options and entry.begun is None and id(entry) not in self.cleared:
+            if (
+                "room" in self.options
+                and entry.begun is None
+                and id(entry) not in self.cleared
+            ):
                 continue
             pins |= set(entry.inputs) if entry.part <= self.part else set()
         return pins
@@ -230,7 +277,9 @@ class Run:
 
     # one turn
 
-    def make_room(self, node: Node, size: int, aside: bool = False) -> tuple[bool, str | None]:
+    def make_room(
+        self, node: Node, size: int, aside: bool = False
+    ) -> tuple[bool, str | None]:
         """Whether *size* bytes fit now, or what is asked to be saved; *aside*: not for the head."""
         if node.disk is None or self.used(node) + size <= node.disk:
             return True, None
@@ -242,10 +291,12 @@ class Run:
             if free or not self.unread(file) or spare:
                 allowed.append(file)
         safe = sorted(
-            (f for f in allowed if not self.at_risk(f)), key=lambda f: self.key(node, f, False)
+            (f for f in allowed if not self.at_risk(f)),
+            key=lambda f: self.key(node, f, False),
         )
         risky = sorted(
-            (f for f in allowed if self.at_risk(f)), key=lambda f: self.key(node, f, True)
+            (f for f in allowed if self.at_risk(f)),
+            key=lambda f: self.key(node, f, True),
         )
         short = self.used(node) + size - node.disk
         taken = []
@@ -268,7 +319,9 @@ class Run:
         acted, wanted = False, []
         head = self.head(node)
         if head and set(head.inputs) <= node.complete and node.idle() >= head.cores:
-            fits, request = self.make_room(node, sum(self.size[f] for f in head.outputs))
+            fits, request = self.make_room(
+                node, sum(self.size[f] for f in head.outputs)
+            )
             wanted += [request] if request else []
             if fits:
                 self.start(node, head)
@@ -279,13 +332,18 @@ class Run:
         if node.saving is None:
             kept = [
                 file
-                for file in sorted(node.complete & set(self.made), key=self.index.__getitem__)
-                if file in self.keep and file not in self.saved
+                for file in sorted(
+                    node.complete & set(self.made), key=self.index.__getitem__
+                )
+                if file in self.keep
+                and file not in self.saved
                 and not any(m.target is None and m.file == file for m in self.moves)
-            ]  # fmt: skip
+            ]
             kept.sort(key=self.made.__getitem__)
             for file in [*wanted, *kept][:1]:
-                node.saving = Move(file, node.name, None, Fraction(self.size[file]), self.now)
+                node.saving = Move(
+                    file, node.name, None, Fraction(self.size[file]), self.now
+                )
                 self.moves.append(node.saving)
                 acted = True
         return acted
@@ -303,7 +361,9 @@ class Run:
                 wanted += [request] if request else []
                 if fits:
                     origin = None if source == "" else source
-                    move = Move(file, origin, node.name, Fraction(self.size[file]), self.now)
+                    move = Move(
+                        file, origin, node.name, Fraction(self.size[file]), self.now
+                    )
                     node.incoming.append(move)
                     self.moves.append(move)
                     return True
@@ -326,17 +386,23 @@ class Run:
         for move in self.moving():
             for resource in self.resources(move) if self.size[move.file] else []:
                 busy[resource] = busy.get(resource, 0) + 1
-        shares = [self.rate[h.name] / (busy.get(("nic", h.name), 0) + 1) for h in holders]
+        shares = [
+            self.rate[h.name] / (busy.get(("nic", h.name), 0) + 1) for h in holders
+        ]
         best = holders[shares.index(max(shares))]
         if self.on_remote(file):
             way = self.resources(Move(file, None, node.name, Fraction(0), self.now))
-            far = min(self.capacity(r) / (busy.get(r, 0) + 1) for r in way if r[0] != "nic")
+            far = min(
+                self.capacity(r) / (busy.get(r, 0) + 1) for r in way if r[0] != "nic"
+            )
             if far > max(shares):
                 return ""
         return best.name
 
     def capacity(self, r: tuple[str, str]) -> Fraction:
-        return {"nic": self.rate, "disk": self.disks}.get(r[0], {}).get(r[1], self.remote)
+        return {"nic": self.rate, "disk": self.disks}.get(r[0], {}).get(
+            r[1], self.remote
+        )
 
     def start(self, node: Node, entry: Entry) -> None:
         entry.begun = self.now
@@ -362,7 +428,9 @@ class Run:
         room = {r: self.capacity(r) for used in flows.values() for r in used}
         found: dict[int, Fraction] = {}
         while len(found) < len(flows):
-            count = {r: sum(r in flows[j] for j in flows if j not in found) for r in room}
+            count = {
+                r: sum(r in flows[j] for j in flows if j not in found) for r in room
+            }
             share = min(room[r] / n for r, n in count.items() if n)
             tight = {r for r, n in count.items() if n and room[r] / n == share}
             for j in [j for j in flows if j not in found and tight & set(flows[j])]:
@@ -409,7 +477,9 @@ class Run:
     def open_parts(self) -> None:
         """With barriers: the next part of the queues once the open ones are through."""
         while self.part + 1 < len(self.drops) and all(
-            entry.ended is not None for entry in self.tasks + self.copies if entry.part <= self.part
+            entry.ended is not None
+            for entry in self.tasks + self.copies
+            if entry.part <= self.part
         ):
             self.part += 1
             for file, where in self.drops[self.part]:
@@ -487,23 +557,30 @@ class Run:
         ready = [
             task
             for task in self.tasks
-            if task.node is None and task.release <= self.now
+            if task.node is None
+            and task.release <= self.now
             and all(f not in self.maker or f in self.made for f in task.inputs)
-        ]  # fmt: skip
+        ]
         pairs = [
             (k, task, i, node)
             for k, task in enumerate(ready)
             for i, node in enumerate(self.nodes)
-            if self.fits(task, node) and not node.waiting()
+            if self.fits(task, node)
+            and not node.waiting()
             and (self.prefetch or task.cores <= node.idle())
-        ]  # fmt: skip
+        ]
         if not pairs:
             return None
         if self.policy == "fifo":
             rank = [(k, self.core_time(task, node), i) for k, task, i, node in pairs]
         elif self.policy == "locality":
             rank = [
-                (-sum(self.size[f] for f in task.inputs if f in node.complete), k, -node.idle(), i)
+                (
+                    -sum(self.size[f] for f in task.inputs if f in node.complete),
+                    k,
+                    -node.idle(),
+                    i,
+                )
                 for k, task, i, node in pairs
             ]
         else:
@@ -515,14 +592,18 @@ class Run:
         end = max(self.now, self.core_time(task, node)) + task.planned / node.speed
         for file in task.inputs:
             if file not in node.complete:
-                end += self.size[file] / (self.nic if self.holders(file) else self.remote)
+                end += self.size[file] / (
+                    self.nic if self.holders(file) else self.remote
+                )
         return end
 
 
 def random_order(rng: random.Random, instance: dict[str, Any]) -> dict[str, list[Any]]:
     """Queues without deadlock: one order that keeps the precedence, dealt to nodes that fit."""
     size = {row["id"]: row["bytes"] for row in instance["files"]}
-    maker = {name: row["id"] for row in instance["tasks"] for name in row.get("outputs", [])}
+    maker = {
+        name: row["id"] for row in instance["tasks"] for name in row.get("outputs", [])
+    }
     left = list(instance["tasks"])
     queues: dict[str, list[Any]] = {node["id"]: [] for node in instance["nodes"]}
     done: set[str] = set()
@@ -536,7 +617,11 @@ def random_order(rng: random.Random, instance: dict[str, Any]) -> dict[str, list
         ]
 
     while left:
-        free = [t for t in left if all(f not in maker or maker[f] in done for f in t["inputs"])]
+        free = [
+            t
+            for t in left
+            if all(f not in maker or maker[f] in done for f in t["inputs"])
+        ]
         task = rng.choice(free)
         left.remove(task)
         done.add(task["id"])
@@ -565,7 +650,9 @@ def batch_case(seed: int) -> dict[str, Any]:
 def disks_of_nodes(rng: random.Random, instance: dict[str, Any]) -> None:
     """Some nodes have disks that are slower or faster than the interfaces."""
     for node in instance["nodes"] if rng.random() < 0.4 else []:
-        rate = instance["network"]["replica_bytes_per_second"] * rng.choice([0.25, 0.5, 2])
+        rate = instance["network"]["replica_bytes_per_second"] * rng.choice(
+            [0.25, 0.5, 2]
+        )
         node["disk_bytes_per_second"] = rate
 
 
@@ -577,7 +664,8 @@ def workflow_case(seed: int) -> dict[str, Any]:
     instance = random_workflow(seed, 10)
     if rng.random() < 0.35:
         instance["storages"] = [
-            {"id": name, "bytes_per_second": rng.choice([2.0, 6, 30])} for name in ("s0", "s1")
+            {"id": name, "bytes_per_second": rng.choice([2.0, 6, 30])}
+            for name in ("s0", "s1")
         ]
         for file in instance["files"]:
             if rng.random() < 0.6:
@@ -633,22 +721,42 @@ def disagreement(
     actual = case.get("actual")
     barriers = case.get("barriers", False)
     rounds = case["rounds"] if barriers else ()
-    run = Run(instance, case["link"], case["eviction"], case.get("order"), case.get("policy"),
-              case.get("prefetch", False), actual, options, rounds)  # fmt: skip
+    run = Run(
+        instance,
+        case["link"],
+        case["eviction"],
+        case.get("order"),
+        case.get("policy"),
+        case.get("prefetch", False),
+        actual,
+        options,
+        rounds,
+    )
     last = run.run()
     if "order" in case:
         plan = ReplicationPlan.model_validate(
-            {"order": case["order"], "eviction": case["eviction"], "moves": "replay",
-             "rounds": rounds or None, "barriers": barriers, **options}
-        )  # fmt: skip
+            {
+                "order": case["order"],
+                "eviction": case["eviction"],
+                "moves": "replay",
+                "rounds": rounds or None,
+                "barriers": barriers,
+                **options,
+            }
+        )
         found = simulate(problem, plan, engine=engine, actual=actual)
     else:
         row = registry.solver(case["policy"], registry.KINDS["replication"])
         decide = registry.load_target(row.policy or "")(None)
         plan, found = dispatch(
-            problem, decide, engine=engine, prefetch=case["prefetch"], eviction=case["eviction"],
-            options=ReplayOptions(**options), actual=actual,
-        )  # fmt: skip
+            problem,
+            decide,
+            engine=engine,
+            prefetch=case["prefetch"],
+            eviction=case["eviction"],
+            options=ReplayOptions(**options),
+            actual=actual,
+        )
         again = replay_record(problem, plan, engine=engine, actual=actual)
         if again.schedule != found.schedule:
             return "the record runs otherwise", 0, 0
@@ -659,7 +767,10 @@ def disagreement(
     if wrong is None and not barriers:
         wrong = _checked_otherwise(problem, plan, found)
     if wrong is None and actual is None:
-        least, makespan = found.metrics["lower_bound_seconds"], found.metrics["makespan_seconds"]
+        least, makespan = (
+            found.metrics["lower_bound_seconds"],
+            found.metrics["makespan_seconds"],
+        )
         if least > makespan * (1 + 1e-9) + 1e-9:
             wrong = f"bound {least} above {makespan}"
     return wrong, len(run.gone), sum(m.target is None for m in run.moves)
@@ -669,10 +780,14 @@ def _other_events(run: Run, last: Fraction, found: Any) -> str | None:
     rows, own = _expected(run, last), _found(found.schedule)
     makespan = found.metrics["makespan_seconds"]
     own.append(("end", "", "", makespan, makespan))
-    if sorted(map(str, (r[:3] for r in own))) != sorted(map(str, (r[:3] for r in rows))):
+    if sorted(map(str, (r[:3] for r in own))) != sorted(
+        map(str, (r[:3] for r in rows))
+    ):
         return f"events {own} but {rows}"
     for a, b in zip(sorted(own, key=_by_time), sorted(rows, key=_by_time), strict=True):
-        near = all(abs(x - y) <= 1e-9 * max(1, y) for x, y in zip(a[3:], b[3:], strict=True))
+        near = all(
+            abs(x - y) <= 1e-9 * max(1, y) for x, y in zip(a[3:], b[3:], strict=True)
+        )
         if a[:3] != b[:3] or not near:
             return f"{a} but {b}"
     return None
@@ -722,7 +837,8 @@ def _found(schedule: dict[str, Any]) -> list[Any]:
         for m in schedule["transfers"]
     ]
     own += [
-        ("gone", e["file"], e["node"], e["seconds"], e["seconds"]) for e in schedule["evictions"]
+        ("gone", e["file"], e["node"], e["seconds"], e["seconds"])
+        for e in schedule["evictions"]
     ]
     return own
 

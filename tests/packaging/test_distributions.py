@@ -8,8 +8,17 @@ import zipfile
 import pytest
 from conftest import ROOT
 
-IGNORED = (".git", ".venv", "__pycache__", "build", "dist", ".mypy_cache", ".ruff_cache",
-           ".pytest_cache", ".hypothesis")  # fmt: skip
+IGNORED = (
+    ".git",
+    ".venv",
+    "__pycache__",
+    "build",
+    "dist",
+    ".mypy_cache",
+    ".ruff_cache",
+    ".pytest_cache",
+    ".hypothesis",
+)
 
 
 LINKS = ("models", "solvers", "instances")
@@ -26,9 +35,18 @@ def build(out, links=None):
         if links == "text files":
             (tree / "ioopt" / name).write_text(f"../{name}")
     run = subprocess.run(
-        [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(out), str(tree)],
-        capture_output=True, text=True,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "build",
+            "--no-isolation",
+            "--outdir",
+            str(out),
+            str(tree),
+        ],
+        capture_output=True,
+        text=True,
+    )
     assert run.returncode == 0, run.stdout[-2000:] + run.stderr[-2000:]
     return out
 

@@ -9,11 +9,24 @@ import networkx
 from conftest import ROOT
 
 HEAVY = {
-    "pandas", "numpy", "scipy", "numba", "pulp", "ortools", "matplotlib", "networkx",
-}  # fmt: skip
-LIGHT = ("--help", "solve --help", "compare --help", "import --help", "advise --help",
-         "instances solvers",
-         "--version")  # fmt: skip
+    "pandas",
+    "numpy",
+    "scipy",
+    "numba",
+    "pulp",
+    "ortools",
+    "matplotlib",
+    "networkx",
+}
+LIGHT = (
+    "--help",
+    "solve --help",
+    "compare --help",
+    "import --help",
+    "advise --help",
+    "instances solvers",
+    "--version",
+)
 PROBE = f"""
 import sys
 from ioopt.cli.main import main
@@ -25,7 +38,9 @@ for words in {LIGHT}:
 
 
 def test_help_loads_nothing_heavy():
-    run = subprocess.run([sys.executable, "-c", PROBE], cwd=ROOT, capture_output=True, text=True)
+    run = subprocess.run(
+        [sys.executable, "-c", PROBE], cwd=ROOT, capture_output=True, text=True
+    )
     assert run.returncode == 0 and run.stdout
     assert run.stderr.splitlines() == [f"{words} 0" for words in LIGHT]
 
@@ -43,7 +58,9 @@ print(sum(len(Path(file).read_text("utf-8").splitlines()) > 1 for file in files)
 
 
 def test_a_solve_imports_few_modules():
-    run = subprocess.run([sys.executable, "-c", COUNT], cwd=ROOT, capture_output=True, text=True)
+    run = subprocess.run(
+        [sys.executable, "-c", COUNT], cwd=ROOT, capture_output=True, text=True
+    )
     assert run.returncode == 0, run.stderr
     assert int(run.stderr.splitlines()[-1]) <= MOST_MODULES
 
@@ -105,7 +122,9 @@ def imported(path):
         if isinstance(node, ast.Import):
             found += [(alias.name, None) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            found += [("." * node.level + (node.module or ""), a.name) for a in node.names]
+            found += [
+                ("." * node.level + (node.module or ""), a.name) for a in node.names
+            ]
     return found
 
 
@@ -116,7 +135,9 @@ def arrows():
             target = f"{source}.{name}" if f"{source}.{name}" in MODULES else source
             assert not source.startswith("."), f"{module}: imports are absolute"
             if target.partition(".")[0] == "ioopt":
-                assert target in MODULES, f"{module} imports {target}, which is not there"
+                assert target in MODULES, (
+                    f"{module} imports {target}, which is not there"
+                )
                 yield module, target
 
 
@@ -136,7 +157,8 @@ def test_every_module_has_one_layer():
     assert {room(module) for module in MODULES} == set(LAYER_OF)
     # A checker reaches nothing that solves or simulates, as imports point one way.
     assert all(
-        LAYER_OF["check"] < LAYER_OF[other] for other in ("models", "sim", "measure", "solvers")
+        LAYER_OF["check"] < LAYER_OF[other]
+        for other in ("models", "sim", "measure", "solvers")
     )
 
 
@@ -158,18 +180,23 @@ def test_replays_of_work_directories_do_not_import_each_other():
     }
     assert replay not in reached[checker] and checker not in reached[replay]
     simulating = {name for name in reached[checker] if name.startswith("ioopt.sim")}
-    assert simulating == set() and not any(n.startswith("ioopt.check.") for n in reached[replay])
+    assert simulating == set() and not any(
+        n.startswith("ioopt.check.") for n in reached[replay]
+    )
 
 
 def test_pictures_are_drawn_from_results_alone():
     assert {room(target) for module, target in arrows() if room(module) == "plot"} <= {
-        *PLOT_NEEDS, "plot",
-    }  # fmt: skip
+        *PLOT_NEEDS,
+        "plot",
+    }
 
 
 def test_no_circle_of_folders():
     folders = networkx.DiGraph(
-        (room(module), room(target)) for module, target in arrows() if room(module) != room(target)
+        (room(module), room(target))
+        for module, target in arrows()
+        if room(module) != room(target)
     )
     assert list(networkx.simple_cycles(folders)) == []
     places = networkx.DiGraph(
@@ -181,7 +208,9 @@ def test_no_circle_of_folders():
 
 
 def test_no_circle_of_modules():
-    graph = networkx.DiGraph((module, target) for module, target in arrows() if module != target)
+    graph = networkx.DiGraph(
+        (module, target) for module, target in arrows() if module != target
+    )
     assert list(networkx.simple_cycles(graph)) == []
 
 
@@ -196,13 +225,32 @@ def test_nobody_imports_the_top_level_folders():
     assert wrong == []
 
 
-LIBRARIES = {"pulp", "ortools.sat", "ortools.math_opt", "scipy.optimize", "ioopt.solvers"}
+LIBRARIES = {
+    "pulp",
+    "ortools.sat",
+    "ortools.math_opt",
+    "scipy.optimize",
+    "ioopt.solvers",
+}
 """What solves, or stands for something that does."""
 FORMULATING = {
-    "CpModel", "new_int_var", "new_bool_var", "new_interval_var", "add_hint", "NewIntVar",
-    "NewBoolVar", "LpProblem", "LpVariable", "LpAffineExpression", "lpSum", "addConstraint",
-    "setObjective", "linprog", "milp", "Program",
-}  # fmt: skip
+    "CpModel",
+    "new_int_var",
+    "new_bool_var",
+    "new_interval_var",
+    "add_hint",
+    "NewIntVar",
+    "NewBoolVar",
+    "LpProblem",
+    "LpVariable",
+    "LpAffineExpression",
+    "lpSum",
+    "addConstraint",
+    "setObjective",
+    "linprog",
+    "milp",
+    "Program",
+}
 """Names that only a formulation (or a backend) has a use for."""
 
 
@@ -213,7 +261,9 @@ def formulates(path):
         name = getattr(called, "attr", getattr(called, "id", None))
         owner = getattr(called, "value", None)
         extended = getattr(owner, "attr", getattr(owner, "id", None)) == "program"
-        if name in FORMULATING or (extended and name in ("add", "binary", "hold", "whole", "real")):
+        if name in FORMULATING or (
+            extended and name in ("add", "binary", "hold", "whole", "real")
+        ):
             yield name
 
 

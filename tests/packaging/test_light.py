@@ -29,10 +29,13 @@ def light(tmp_path):
 @pytest.mark.slow
 def test_every_family_is_solved_checked_and_replayed(light, tmp_path):
     for name, *how in (
-        ("cycle3", "--solver", "minmin"), ("flow-groups", "--solver", "locality"),
-        ("two-writers", "--solver", "fill"), ("gang-figure-5",),
-        ("quantum-plain", "--solver", "quantum-greedy"), ("flexgang-heavy-mix", "--solver", "greedy"),
-    ):  # fmt: skip
+        ("cycle3", "--solver", "minmin"),
+        ("flow-groups", "--solver", "locality"),
+        ("two-writers", "--solver", "fill"),
+        ("gang-figure-5",),
+        ("quantum-plain", "--solver", "quantum-greedy"),
+        ("flexgang-heavy-mix", "--solver", "greedy"),
+    ):
         solved = light("solve", name, *how, "-o", f"{name}.json")
         assert solved.returncode == 0, (name, solved.stderr)
         checked = light("check", name, f"{name}.json")
@@ -41,29 +44,48 @@ def test_every_family_is_solved_checked_and_replayed(light, tmp_path):
             "feasible",
             "optimal",
         )
-    assert light("compare", "cycle3", "--solver", "ip", "--solver", "minmin").returncode == 0
+    assert (
+        light("compare", "cycle3", "--solver", "ip", "--solver", "minmin").returncode
+        == 0
+    )
 
 
 @pytest.mark.slow
 def test_what_needs_an_extra_names_it(light):
-    assert light("solve", "cycle3", "--solver", "minmin", "-o", "r.json").returncode == 0
+    assert (
+        light("solve", "cycle3", "--solver", "minmin", "-o", "r.json").returncode == 0
+    )
     for words, extra in (
-        (("plot", "r.json", "-o", "r.png"), "plot"), (("doctor", "--compile"), "fast"),
+        (("plot", "r.json", "-o", "r.png"), "plot"),
+        (("doctor", "--compile"), "fast"),
         (("serve", "--http", "0", "--token-file", "token"), "serve"),
-        (("solve", "two-writers", "--solver", "fill", "--set", "engine=compiled"), "fast"),
-    ):  # fmt: skip
+        (
+            ("solve", "two-writers", "--solver", "fill", "--set", "engine=compiled"),
+            "fast",
+        ),
+    ):
         run = light(*words)
         assert run.returncode == 6, (words, run.stderr)
-        assert f"pip install 'ioopt[{extra}]'" in run.stderr and run.stderr.count("\n") == 1
-    told = {row["name"]: row for row in json.loads(light("doctor", "--format", "json").stdout)}
-    assert told["numba"]["state"] == "missing" and "ioopt[fast]" in told["numba"]["note"]
+        assert (
+            f"pip install 'ioopt[{extra}]'" in run.stderr
+            and run.stderr.count("\n") == 1
+        )
+    told = {
+        row["name"]: row
+        for row in json.loads(light("doctor", "--format", "json").stdout)
+    }
+    assert (
+        told["numba"]["state"] == "missing" and "ioopt[fast]" in told["numba"]["note"]
+    )
 
 
 @pytest.mark.slow
 def test_a_report_has_its_tables(light, tmp_path):
     store = str(tmp_path / "s.sqlite")
     (tmp_path / "s.toml").write_text("time_limit = 3600\n" + MINIMAL)
-    abroad = light("sweep", "s.toml", "--store", store, "--scheduler", "tcp://127.0.0.1:1")
+    abroad = light(
+        "sweep", "s.toml", "--store", store, "--scheduler", "tcp://127.0.0.1:1"
+    )
     assert abroad.returncode == 6 and "ioopt[campaign]" in abroad.stderr
     assert not (tmp_path / "s.sqlite").exists()
     assert light("sweep", "s.toml", "--store", store).returncode == 0
@@ -78,4 +100,6 @@ def test_every_extra_is_in_the_project_file():
     ]
     names = {"zmq": "pyzmq"}
     for package, extra in EXTRAS.items():
-        assert any(line.startswith(names.get(package, package)) for line in extras[extra]), package
+        assert any(
+            line.startswith(names.get(package, package)) for line in extras[extra]
+        ), package

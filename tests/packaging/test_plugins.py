@@ -18,7 +18,9 @@ from ioopt.protocols import Outcome
 PAGE = (ROOT / "docs/extending.md").read_text("utf-8")
 FILES = dict(re.findall(r"```(?:toml|python)\n# (\S+)\n(.*?)```", PAGE, re.DOTALL))
 MODULE = FILES["first-node/ioopt_first_node.py"]
-(THREE,) = re.findall(r'```json\n(\{"format": "ioopt/transfers".*?)```', PAGE, re.DOTALL)
+(THREE,) = re.findall(
+    r'```json\n(\{"format": "ioopt/transfers".*?)```', PAGE, re.DOTALL
+)
 POINTS = """[ioopt.solvers]
 first-node = ioopt_first_node:ROW
 lost = no_such_module:ROW
@@ -54,7 +56,9 @@ def first(problem):
 
 def two(problem, request):
     assert request.deadline.remaining() > 0
-    return Outcome(ioopt.solving.plan_of(ioopt.registry.KINDS["replication"], first(problem)))
+    return Outcome(
+        ioopt.solving.plan_of(ioopt.registry.KINDS["replication"], first(problem))
+    )
 
 
 @pytest.mark.parametrize("function", [first, two])
@@ -93,10 +97,19 @@ def test_a_function_by_name_from_the_working_folder(tmp_path, monkeypatch, capsy
     (tmp_path / "by_hand.py").write_text(MODULE)
     monkeypatch.chdir(tmp_path)
     before = list(sys.path)
-    command = ["compare", "cycle3", "--solver", "minmin", "--solver", "by_hand:solve:node=1"]
+    command = [
+        "compare",
+        "cycle3",
+        "--solver",
+        "minmin",
+        "--solver",
+        "by_hand:solve:node=1",
+    ]
     assert main([*command, "--format", "csv"]) == 0
     assert "by_hand:solve:node=1" in capsys.readouterr().out
-    assert main(["solve", "cycle3", "--solver", "by_hand:solve", "--set", "knot=1"]) == 2
+    assert (
+        main(["solve", "cycle3", "--solver", "by_hand:solve", "--set", "knot=1"]) == 2
+    )
     assert "by_hand:solve has no setting 'knot'" in capsys.readouterr().err
     assert main(["solve", "cycle3", "--solver", "by_hand:sail"]) == 2
     assert "no attribute 'sail'" in capsys.readouterr().err
@@ -107,7 +120,9 @@ def record(folder, name, points):
     """What pip leaves of a package beside its modules."""
     info = folder / f"{name}-0.1.dist-info"
     info.mkdir()
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 0.1\n")
+    (info / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {name}\nVersion: 0.1\n"
+    )
     (info / "entry_points.txt").write_text(points)
 
 
@@ -160,13 +175,19 @@ def test_a_broken_plugin_breaks_nothing_and_is_named(plugins):
     assert compared.returncode == 0 and "lost" not in compared.stderr
     lost = plugins("solve", "cycle3", "--solver", "lost")
     assert lost.returncode == 2 and lost.stderr.count("\n") == 1
-    assert "the plugin lost of ioopt-first-node (ioopt.solvers) cannot be loaded" in lost.stderr
+    assert (
+        "the plugin lost of ioopt-first-node (ioopt.solvers) cannot be loaded"
+        in lost.stderr
+    )
     assert "No module named 'no_such_module'" in lost.stderr
     wreck = plugins("import", "wreck")
     assert wreck.returncode == 2 and "the plugin 'wreck'" in wreck.stderr
     told = plugins("doctor").stdout
-    for name, wrong in (("lost", "no_such_module"), ("number", "wanted a SolverSpec, not int"),
-                        ("twin", "ioopt has one of that name")):  # fmt: skip
+    for name, wrong in (
+        ("lost", "no_such_module"),
+        ("number", "wanted a SolverSpec, not int"),
+        ("twin", "ioopt has one of that name"),
+    ):
         assert f"{name} of ioopt-first-node" in told and wrong in told
 
 
@@ -196,15 +217,28 @@ def test_a_family_from_outside_is_solved_compared_and_checked(family, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "file", "solver"), [("first-node", "cycle3", "first-node"),
-                                                      ("transfers", "three.json", "shortest")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "file", "solver"),
+    [("first-node", "cycle3", "first-node"), ("transfers", "three.json", "shortest")],
+)
 def test_the_page_s_packages_are_built_installed_and_run(tmp_path, name, file, solver):
     write_page(tmp_path)
     site = tmp_path / "site"
     subprocess.run(
-        [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation",
-         "--target", str(site), str(tmp_path / name)], check=True,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "pip",
+            "install",
+            "-q",
+            "--no-deps",
+            "--no-build-isolation",
+            "--target",
+            str(site),
+            str(tmp_path / name),
+        ],
+        check=True,
+    )
     (site / "three.json").write_text(THREE)
     run = command_beside(site)("solve", file, "--solver", solver)
     assert run.returncode == 0 and solver in run.stdout, run.stderr

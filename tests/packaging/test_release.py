@@ -28,12 +28,24 @@ def test_the_citation_is_of_this_version_and_names_the_four_papers():
 def test_the_image_s_recipe_uses_what_is_there():
     """No container engine here: instructions, extras and commands are held against the project."""
     text = (ROOT / "Dockerfile").read_text().replace("\\\n", " ")
-    steps = [line.split(maxsplit=1) for line in text.splitlines() if line and line[0] != "#"]
+    steps = [
+        line.split(maxsplit=1) for line in text.splitlines() if line and line[0] != "#"
+    ]
     assert steps[0][0] == "FROM" and {step for step, _ in steps} <= {
-        "FROM", "COPY", "RUN", "ENV", "USER", "WORKDIR", "ENTRYPOINT", "CMD",
-    }  # fmt: skip
+        "FROM",
+        "COPY",
+        "RUN",
+        "ENV",
+        "USER",
+        "WORKDIR",
+        "ENTRYPOINT",
+        "CMD",
+    }
     minor = re.match(r"python:3\.(\d+)", steps[0][1])
-    assert minor and f"Programming Language :: Python :: 3.{minor[1]}" in PROJECT["classifiers"]
+    assert (
+        minor
+        and f"Programming Language :: Python :: 3.{minor[1]}" in PROJECT["classifiers"]
+    )
     runs = " && ".join(rest for step, rest in steps if step == "RUN")
     (extras,) = re.findall(r"\[([\w,]+)\]", runs)
     assert set(extras.split(",")) <= set(PROJECT["optional-dependencies"])

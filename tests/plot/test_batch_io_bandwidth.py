@@ -39,22 +39,35 @@ def test_many_jobs_share_one_band_and_intervals_keep_the_bytes() -> None:
     axes = plot_batch_io(result)
     names = legend_of(axes)
     assert names[6:] == ["94 others", "highest in 15 min", "storage limit"]
-    *_, top, highest = axes.patches  # 6 jobs, the others, and the highest rate of each interval
+    *_, top, highest = (
+        axes.patches
+    )  # 6 jobs, the others, and the highest rate of each interval
     assert len(axes.patches) == 8
     heights, edges, _ = top.get_data()
     assert 20 < len(heights) <= 240
     assert axes.get_ylabel() == "bandwidth (GB/s, mean over 15 min)"
-    moved = sum((until - since) * rate for items in spans.values() for since, until, rate in items)
+    moved = sum(
+        (until - since) * rate
+        for items in spans.values()
+        for since, until, rate in items
+    )
     assert (heights * np.diff(edges)).sum() * 1e9 * 3600 == pytest.approx(moved)
     assert (highest.get_data().values >= heights - 1e-9).all()
-    assert max(highest.get_data().values) <= 250 * (1 + 1e-9)  # GB/s of the machine's storage
+    assert max(highest.get_data().values) <= 250 * (
+        1 + 1e-9
+    )  # GB/s of the machine's storage
 
 
 def test_six_hundred_steps_are_drawn_as_they_are() -> None:
     steps = {"a": [(float(k), k + 0.5, 1e9) for k in range(300)]}
-    few, many = plot_bandwidth(steps), plot_bandwidth({"a": [*steps["a"], (400.0, 500.0, 1e9)]})
+    few, many = (
+        plot_bandwidth(steps),
+        plot_bandwidth({"a": [*steps["a"], (400.0, 500.0, 1e9)]}),
+    )
     assert len(few.patches[0].get_data().values) == 599
-    assert len(many.patches[0].get_data().values) == 100  # of 5 s: 500 s / 240 is over 2 s
+    assert (
+        len(many.patches[0].get_data().values) == 100
+    )  # of 5 s: 500 s / 240 is over 2 s
     assert plot_bandwidth({}).get_xlabel() == "time (s)"
 
 

@@ -18,11 +18,18 @@ from ioopt.registry import KINDS, load_target
 from ioopt.timeline import Interval, Timeline
 
 SAMPLES = [
-    ("cycle3", "minmin"), ("image-100x4", "minmin"), ("small-8", "adaptive"),
-    ("gang-figure-5", "iogs"), ("gang-figure-3", "guarded-iogs"), ("gang-mixed-60", "gs"),
-    ("flexgang-tiny", "greedy"), ("flexgang-heavy-40", "greedy"), ("quantum-plain", "quantum-ip"),
-    ("directory-two-chains", "in-flight"), ("directory-methylseq", "in-flight"),
-]  # fmt: skip
+    ("cycle3", "minmin"),
+    ("image-100x4", "minmin"),
+    ("small-8", "adaptive"),
+    ("gang-figure-5", "iogs"),
+    ("gang-figure-3", "guarded-iogs"),
+    ("gang-mixed-60", "gs"),
+    ("flexgang-tiny", "greedy"),
+    ("flexgang-heavy-40", "greedy"),
+    ("quantum-plain", "quantum-ip"),
+    ("directory-two-chains", "in-flight"),
+    ("directory-methylseq", "in-flight"),
+]
 CATEGORIES = ("node", "job", "application (gangedness)", "row (time slice)")
 
 
@@ -69,7 +76,10 @@ def labels_have_units(axes: Any) -> None:
 
 @pytest.fixture(scope="module")
 def results() -> dict[tuple[str, str], Any]:
-    settings = {"gang-mixed-60": {"history": "yes"}, "gang-figure-5": {"history": "yes"}}
+    settings = {
+        "gang-mixed-60": {"history": "yes"},
+        "gang-figure-5": {"history": "yes"},
+    }
     limits = {"flexgang-heavy-40": 1e-9}  # its frame is drawn, and needs no simulation
     return {
         (name, solver): ioopt.solve(
@@ -80,9 +90,10 @@ def results() -> dict[tuple[str, str], Any]:
 
 
 DRAWN = [
-    (name, solver, picture) for name, solver in SAMPLES
+    (name, solver, picture)
+    for name, solver in SAMPLES
     for picture in pictures_of(ioopt.registry.kind_of_problem(ioopt.load(name)))
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("name", "solver", "picture"), DRAWN)
@@ -113,8 +124,14 @@ def test_every_kind_is_among_the_samples(results):
 def test_units_fit_the_size():
     sizes = (0, 2e-4, 0.03, 119, 121, 1e5, 4e5)
     assert [unit_for("time_seconds", size).name for size in sizes] == [
-        "s", "us", "ms", "s", "min", "h", "d",
-    ]  # fmt: skip
+        "s",
+        "us",
+        "ms",
+        "s",
+        "min",
+        "h",
+        "d",
+    ]
     assert unit_for("remote_bytes", 2.5e11) == (1e9, "GB")
     assert unit_for("bytes_per_second", 999).name == "B/s"
     assert unit_for("mean_slowdown", 1e12) == (1.0, "factor")
@@ -124,8 +141,14 @@ def test_names_are_written_where_they_fit_and_only_there():
     axes = new_axes(6, 2)
     axes.set_xlim(0, 100)
     axes.set_ylim(0, 2)
-    boxes = [Box(0, 0, 60, 1, "a name", "#000000"), Box(60, 0, 2, 1, "another", "#FFFFFF")]
-    boxes += [Box(0, 1.5, 60, 0.02, "flat", "#000000"), Box(70, 0, 30, 2, "x" * 80, "#000000")]
+    boxes = [
+        Box(0, 0, 60, 1, "a name", "#000000"),
+        Box(60, 0, 2, 1, "another", "#FFFFFF"),
+    ]
+    boxes += [
+        Box(0, 1.5, 60, 0.02, "flat", "#000000"),
+        Box(70, 0, 30, 2, "x" * 80, "#000000"),
+    ]
     assert [text.get_text() for text in name_boxes(axes, boxes)] == ["a name"]
     many = [Box(k, 0, 1, 1, "x", "#000000") for k in range(1000)]
     axes.set_xlim(0, 5)
@@ -136,8 +159,9 @@ def test_a_gantt_chart_of_many_intervals_is_a_bitmap():
     # 4 nodes compute half of the time, in 50,000 pieces of 1 s with 1 s between them.
     intervals = [
         Interval(2.0 * k, 2.0 * k + 1, f"n{node}", "compute", f"t{k}")
-        for node in range(4) for k in range(12_500)
-    ]  # fmt: skip
+        for node in range(4)
+        for k in range(12_500)
+    ]
     axes = plot_timeline(Timeline.of(intervals))
     (pieces,) = axes.collections
     assert len(pieces.get_paths()) == 50_000 and pieces.get_rasterized()
@@ -148,7 +172,10 @@ def test_a_gantt_chart_of_many_intervals_is_a_bitmap():
 
 
 def test_no_error_bar_of_a_time_goes_below_zero():
-    lines = {"a": [(1.0, 10.0, 25.0, 3), (2.0, 30.0, 5.0, 3)], "b": [(1.0, 5.0, 0.0, 1)]}
+    lines = {
+        "a": [(1.0, 10.0, 25.0, 3), (2.0, 30.0, 5.0, 3)],
+        "b": [(1.0, 5.0, 0.0, 1)],
+    }
     axes = plot_sweep(lines, "disk", "makespan_seconds")
     segments = [bar.get_segments() for _, _, (bar,) in axes.containers]
     assert [list(segment[:, 1]) for segment in segments[0]] == [[0, 35], [25, 35]]
@@ -166,36 +193,59 @@ def test_settings_of_several_magnitudes_have_a_tick_each():
     axes.figure.draw_without_rendering()
     assert [label.get_text() for label in axes.get_xticklabels()] == ["0.3", "1", "4"]
     assert axes.get_xscale() == "log"
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("disk (count)", "mean slowdown (factor)")
+    assert (axes.get_xlabel(), axes.get_ylabel()) == (
+        "disk (count)",
+        "mean slowdown (factor)",
+    )
 
 
 def test_thirty_solvers_have_lines_that_differ():
     styles = [palette.series(k) for k in range(28)]
     assert len({(style["color"], style["linestyle"]) for style in styles}) == 28
-    lines = {f"solver-{k}": [(1.0, 9.0 + k, 0.0, 1), (2.0, 8.0, 0.0, 1)] for k in range(30)}
+    lines = {
+        f"solver-{k}": [(1.0, 9.0 + k, 0.0, 1), (2.0, 8.0, 0.0, 1)] for k in range(30)
+    }
     reads_well(plot_sweep(lines, "tasks", "makespan_seconds"))
 
 
-def row(instance: str, solver: str, makespan: float | None, **more: Any) -> dict[str, Any]:
+def row(
+    instance: str, solver: str, makespan: float | None, **more: Any
+) -> dict[str, Any]:
     metrics = {} if makespan is None else {"makespan_seconds": makespan}
     status = "unknown" if makespan is None else "feasible"
     return {
-        "instance": instance, "family": "replication", "kind": "replication", "solver": solver,
-        "status": status, "objective": makespan, "objective_name": "makespan_seconds",
-        "bound": None, "metrics": metrics, "stop": "finished", "measure": "makespan_seconds",
-        "reference": False, "value": makespan, "ratio_to_best": None, **more,
-    }  # fmt: skip
+        "instance": instance,
+        "family": "replication",
+        "kind": "replication",
+        "solver": solver,
+        "status": status,
+        "objective": makespan,
+        "objective_name": "makespan_seconds",
+        "bound": None,
+        "metrics": metrics,
+        "stop": "finished",
+        "measure": "makespan_seconds",
+        "reference": False,
+        "value": makespan,
+        "ratio_to_best": None,
+        **more,
+    }
 
 
 def test_bounds_and_references_of_a_comparison_are_lines():
     rows = [
-        row("one", "ip", 1200.0, bound=600.0), row("one", "minmin", 2400.0, bound=300.0),
-        row("one", "anneal", None), row("one", "free", 900.0, reference=True, bound=900.0),
-    ]  # fmt: skip
+        row("one", "ip", 1200.0, bound=600.0),
+        row("one", "minmin", 2400.0, bound=300.0),
+        row("one", "anneal", None),
+        row("one", "free", 900.0, reference=True, bound=900.0),
+    ]
     axes = plot_comparison(rows, "makespan_seconds")
     assert (axes.get_title(), axes.get_xlabel()) == ("one", "makespan (min)")
     assert [bar.get_width() for bar in axes.patches] == [20, 40]
-    assert [line.get_xdata()[0] for line in axes.lines] == [10, 15]  # the better of two bounds
+    assert [line.get_xdata()[0] for line in axes.lines] == [
+        10,
+        15,
+    ]  # the better of two bounds
     assert [text.get_text().strip() for text in axes.texts] == ["20", "40", "no answer"]
     (legend,) = axes.figure.legends
     names = {text.get_text() for text in legend.get_texts()}
@@ -212,7 +262,10 @@ def test_a_comparison_of_several_instances_is_one_picture_of_ratios():
         for k, ratio in enumerate((2.0, 1.0, 1.5))
     ]
     rows.append(row("i0", "c", None))
-    for baseline, solvers in ((None, ["a (3)", "b (3)", "c (0)"]), ("a", ["b (3)", "c (0)"])):
+    for baseline, solvers in (
+        (None, ["a (3)", "b (3)", "c (0)"]),
+        ("a", ["b (3)", "c (0)"]),
+    ):
         axes = plot_comparison(rows, "makespan_seconds", baseline)
         assert panels(axes) == [axes]
         assert [text.get_text() for text in axes.get_yticklabels()] == solvers
@@ -227,12 +280,18 @@ def test_a_comparison_of_several_instances_is_one_picture_of_ratios():
 
 # Machado, Oliveira and Fernandes (IEEE TVCG 15(6), 2009), severity 1: linear RGB as it is seen.
 SEEN = {
-    "protanopia": ((0.152286, 1.052583, -0.204868), (0.114503, 0.786281, 0.099216),
-                   (-0.003882, -0.048116, 1.051998)),
-    "deuteranopia": ((0.367322, 0.860646, -0.227968), (0.280085, 0.672501, 0.047413),
-                     (-0.011820, 0.042940, 0.968881)),
+    "protanopia": (
+        (0.152286, 1.052583, -0.204868),
+        (0.114503, 0.786281, 0.099216),
+        (-0.003882, -0.048116, 1.051998),
+    ),
+    "deuteranopia": (
+        (0.367322, 0.860646, -0.227968),
+        (0.280085, 0.672501, 0.047413),
+        (-0.011820, 0.042940, 0.968881),
+    ),
     "normal": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
-}  # fmt: skip
+}
 TO_XYZ = ((0.4124, 0.3576, 0.1805), (0.2126, 0.7152, 0.0722), (0.0193, 0.1192, 0.9505))
 
 
@@ -260,7 +319,9 @@ def test_colours_of_a_picture_are_told_apart_by_colour_blind_readers(colours, se
     assert nearest > 15, nearest  # a difference of 2.3 is just noticed
 
 
-@pytest.mark.parametrize("colour", [palette.COMPUTE, palette.REMOTE, palette.IO, palette.IDLE])
+@pytest.mark.parametrize(
+    "colour", [palette.COMPUTE, palette.REMOTE, palette.IO, palette.IDLE]
+)
 def test_names_contrast_with_their_boxes(colour):
     def luminance(name: str) -> float:
         parts = [palette._linear(int(name[k : k + 2], 16) / 255) for k in (1, 3, 5)]

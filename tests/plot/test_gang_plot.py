@@ -28,12 +28,20 @@ def test_matrix_shows_every_instance() -> None:
 def test_a_matrix_of_ten_thousand_jobs_is_a_few_collections() -> None:
     # Jobs of one node each on 5,000 nodes: their edges would hide them.
     jobs = [
-        {"id": f"j{k}", "columns": [k % 5000], "home_row": k // 5000, "rows": [k // 5000],
-         "local": k % 1000 < 500}
+        {
+            "id": f"j{k}",
+            "columns": [k % 5000],
+            "home_row": k // 5000,
+            "rows": [k // 5000],
+            "local": k % 1000 < 500,
+        }
         for k in range(10_000)
-    ]  # fmt: skip
+    ]
     axes = plot_matrix(jobs)
-    assert [len(collection.get_paths()) for collection in axes.collections] == [5000, 5000]
+    assert [len(collection.get_paths()) for collection in axes.collections] == [
+        5000,
+        5000,
+    ]
     assert not axes.texts
     tall = plot_matrix([job | {"home_row": 90, "rows": [0, 90]} for job in JOBS])
     assert tall.get_ylim() == (39.5, -0.5) and "the first 40 of 91" in tall.get_ylabel()

@@ -12,10 +12,17 @@ from tests.batch_io_traces import POLICIES
 SEEDS = st.integers(0, 10**9)
 NAMES = st.sampled_from(POLICIES)
 BYTES = (
-    "io_bytes", "io_bytes_per_second", "buffer_bytes", "stage_in_bytes", "stage_out_bytes", "bytes",
-    "bytes_per_second", "drain_bytes_per_second", "node_bytes_per_second",
+    "io_bytes",
+    "io_bytes_per_second",
+    "buffer_bytes",
+    "stage_in_bytes",
+    "stage_out_bytes",
+    "bytes",
+    "bytes_per_second",
+    "drain_bytes_per_second",
+    "node_bytes_per_second",
     "storage_bytes_per_second",
-)  # fmt: skip
+)
 
 
 def jobs_of(instance: dict[str, Any], name: str, arithmetic: str = "float") -> Any:
@@ -33,15 +40,20 @@ def scaled(value: Any, factor: int) -> Any:
     if not isinstance(value, dict):
         return value
     return {
-        key: item * factor if key in BYTES else scaled(item, factor) for key, item in value.items()
+        key: item * factor if key in BYTES else scaled(item, factor)
+        for key, item in value.items()
     }
 
 
 @given(SEEDS, NAMES, st.sampled_from([2, 4, 1024]))
 @settings(max_examples=40, deadline=None)
-def test_bytes_and_rates_in_another_unit_leave_the_times(seed: int, name: str, factor: int) -> None:
+def test_bytes_and_rates_in_another_unit_leave_the_times(
+    seed: int, name: str, factor: int
+) -> None:
     instance = random_extension(seed)
-    assert jobs_of(scaled(instance, factor), name, "exact") == jobs_of(instance, name, "exact")
+    assert jobs_of(scaled(instance, factor), name, "exact") == jobs_of(
+        instance, name, "exact"
+    )
 
 
 @given(SEEDS, NAMES)
@@ -53,4 +65,6 @@ def test_names_do_not_matter_but_their_order_does(seed: int, name: str) -> None:
     for job in instance["jobs"]:
         job["id"] = f"job-{order.index(job['id']):03d}"
     renamed = jobs_of(instance, name)
-    assert [{**row, "id": None} for row in renamed] == [{**row, "id": None} for row in plain]
+    assert [{**row, "id": None} for row in renamed] == [
+        {**row, "id": None} for row in plain
+    ]

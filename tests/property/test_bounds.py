@@ -35,8 +35,13 @@ def test_no_policy_beats_the_response_bound(loop: str, examples: int) -> None:
     @given(SEEDS, st.sampled_from(POLICIES), FACTORS, st.booleans())
     @settings(max_examples=examples, deadline=None)
     def holds(seed: int, name: str, ef: float, buffers: bool) -> None:
-        problem = random_extension(seed, "buffer", "queue") if buffers else random_trace(seed)
-        told = {"loop": loop, "ef": min(ef, 1.0) if buffers else ef}  # more may outgrow a buffer
+        problem = (
+            random_extension(seed, "buffer", "queue") if buffers else random_trace(seed)
+        )
+        told = {
+            "loop": loop,
+            "ef": min(ef, 1.0) if buffers else ef,
+        }  # more may outgrow a buffer
         result = ioopt.solve(problem, name, settings=told)
         if name == "no-congestion":  # a reference, of which nothing is said
             return
@@ -92,13 +97,19 @@ def _exact_response(work: list[Work]) -> Fraction:
 
 @given(SEEDS, LATE)
 @settings(max_examples=150, deadline=None)
-def test_the_bound_is_safe_and_keeps_its_digits_at_late_releases(seed: int, late: float) -> None:
+def test_the_bound_is_safe_and_keeps_its_digits_at_late_releases(
+    seed: int, late: float
+) -> None:
     random = Random(seed)
     work, now = [], late
     for _ in range(random.randint(1, 12)):
         now += random.choice([0.0, random.uniform(0, 40), random.uniform(0, 1e6)])
         amount = 10 ** random.uniform(-9, 3)
-        work.append(Work(now, amount, amount * random.uniform(1, 8), 10 ** random.uniform(-3, 1)))
+        work.append(
+            Work(
+                now, amount, amount * random.uniform(1, 8), 10 ** random.uniform(-3, 1)
+            )
+        )
     found, true = least_response(work) * SHAVED, _exact_response(work)
     assert float(true) * (1 - 3e-9) <= found <= true
 
@@ -117,18 +128,27 @@ def test_late_arrivals_change_no_bound(seed: int, late: float) -> None:
 
     early, later = map(mean_slowdown_bound, moved(_workload(seed), "arrival_seconds"))
     assert early is not None and later == pytest.approx(early, rel=1e-12)
-    plan, traces = BatchIoPlan(policy="fill"), moved(random_trace(seed), "submit_seconds")
+    plan, traces = (
+        BatchIoPlan(policy="fill"),
+        moved(random_trace(seed), "submit_seconds"),
+    )
     early, later = (mean_response_bound(trace, plan) for trace in traces)
     assert early is not None and later is not None
-    assert early - 8e-6 <= later <= early + 8e-6  # ulps of 1e10 s where computing is added
+    assert (
+        early - 8e-6 <= later <= early + 8e-6
+    )  # ulps of 1e10 s where computing is added
 
 
 def test_two_writers_by_hand() -> None:
     """Each holds half the nodes and asks for all 4 GB/s for 2 s: they end at 2 and 4 s, mean 3."""
     problem = ioopt.load("two-writers")
-    assert mean_response_bound(problem, BatchIoPlan(policy="fill")) == pytest.approx(3.0)
+    assert mean_response_bound(problem, BatchIoPlan(policy="fill")) == pytest.approx(
+        3.0
+    )
     # alone each needs 2 s, and without the storage's limit both end then
-    assert mean_response_bound(problem, BatchIoPlan(policy="no-congestion")) == pytest.approx(2.0)
+    assert mean_response_bound(
+        problem, BatchIoPlan(policy="no-congestion")
+    ) == pytest.approx(2.0)
     assert ioopt.solve(problem, "fill").status == "optimal"
     assert ioopt.solve(problem, "no-congestion").objective == 2.0
 
@@ -141,8 +161,12 @@ def test_computing_before_and_after_the_bytes_by_hand() -> None:
     """
     phases = [(1, 0), (1, 8), (1, 8), (3, 0)]
     problem = ioopt.load(by_hand((k, 0, 4, 99, phases) for k in range(2)))
-    assert mean_response_bound(problem, BatchIoPlan(policy="fill")) == pytest.approx(11.0)
-    assert mean_response_bound(problem, BatchIoPlan(policy="no-congestion")) == pytest.approx(10.0)
+    assert mean_response_bound(problem, BatchIoPlan(policy="fill")) == pytest.approx(
+        11.0
+    )
+    assert mean_response_bound(
+        problem, BatchIoPlan(policy="no-congestion")
+    ) == pytest.approx(10.0)
 
 
 def test_two_full_width_jobs_by_hand() -> None:
@@ -161,7 +185,9 @@ def test_a_later_small_job_interrupts_a_large_one() -> None:
     assert least_response(work) == pytest.approx((0.5 + 10.5) / 4 + 1.5 + 2.0 + 0.5 - 1)
 
 
-@pytest.mark.parametrize("name", ["cycle3", "two-pairs", "rounds4", "two-writers", "gang-figure-7"])
+@pytest.mark.parametrize(
+    "name", ["cycle3", "two-pairs", "rounds4", "two-writers", "gang-figure-7"]
+)
 def test_every_default_measure_has_a_bound(name: str) -> None:
     for solver in ("minmin", "fill", "gs"):
         problem = ioopt.load(name)

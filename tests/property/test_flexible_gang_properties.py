@@ -16,9 +16,16 @@ from ioopt.measure.laboratory import batch_starts, hits
 from ioopt.measure.quantum_chain import surface
 from ioopt.models.flexgang.assignment import AssignmentModel
 from ioopt.models.flexgang.frame import PatternData
-from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem, IoBehaviour
+from ioopt.problems.flexgang.flexible_gang import (
+    FlexibleGangPlan,
+    FlexibleGangProblem,
+    IoBehaviour,
+)
 from ioopt.problems.flexgang.perturbation import Emp, PerturbationProblem
-from ioopt.problems.flexgang.quantum_selection import QuantumSelectionProblem, slot_sequence
+from ioopt.problems.flexgang.quantum_selection import (
+    QuantumSelectionProblem,
+    slot_sequence,
+)
 from ioopt.sim.flexgang.flexible_gang import measure
 from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.solve import solve_program
@@ -34,12 +41,20 @@ def problems(draw: Any) -> FlexibleGangProblem:
     for at in range(draw(st.integers(2, 6))):
         size = draw(st.sampled_from([2, 4, 8]))
         if draw(st.booleans()):
-            job = {"id": f"j{at}", "kind": "io", "processes": size,
-                   "coordinated": draw(st.booleans())}  # fmt: skip
+            job = {
+                "id": f"j{at}",
+                "kind": "io",
+                "processes": size,
+                "coordinated": draw(st.booleans()),
+            }
         else:
-            job = {"id": f"j{at}", "kind": "compute", "processes": size,
-                   "gamma": draw(st.sampled_from([0.0, 0.3, 0.6, 1.0])),
-                   "self_balancing": draw(st.booleans())}  # fmt: skip
+            job = {
+                "id": f"j{at}",
+                "kind": "compute",
+                "processes": size,
+                "gamma": draw(st.sampled_from([0.0, 0.3, 0.6, 1.0])),
+                "self_balancing": draw(st.booleans()),
+            }
         jobs.append(job)
     machine = {"processors": 8, "columns": 4, "quantum_seconds": 0.01}
     lam = draw(st.sampled_from([0.0, 0.1, 1.0]))
@@ -49,7 +64,9 @@ def problems(draw: Any) -> FlexibleGangProblem:
 
 @settings(max_examples=5, deadline=None)
 @given(problem=problems())
-def test_heuristic_plans_are_sound_and_points_of_the_model(problem: FlexibleGangProblem) -> None:
+def test_heuristic_plans_are_sound_and_points_of_the_model(
+    problem: FlexibleGangProblem,
+) -> None:
     results = [ioopt.solve(problem, name) for name in ("strict", "strict-fill")]
     assert all(result.plan is not None for result in results)
     plans = [FlexibleGangPlan.model_validate(result.plan) for result in results]
@@ -63,7 +80,9 @@ def test_heuristic_plans_are_sound_and_points_of_the_model(problem: FlexibleGang
         model = AssignmentModel(data)
         values = model.start_values(plan)
         assert model.program.broken(values, 1e-6) == []
-        assert model.program.value(values) == pytest.approx(_objective(problem, plan), abs=1e-6)
+        assert model.program.value(values) == pytest.approx(
+            _objective(problem, plan), abs=1e-6
+        )
     assert results[1].objective >= results[0].objective - 1e-9
 
 
@@ -78,7 +97,9 @@ def test_optimum_bounds_the_greedy_and_more_weight_on_io_never_helps(
     values = {}
     for lam in (problem.lambda_, problem.lambda_ + 0.5):
         weighted = problem.model_copy(update={"lambda_": lam})
-        model = AssignmentModel(PatternData(weighted, data.pattern, data.loose, data.strict))
+        model = AssignmentModel(
+            PatternData(weighted, data.pattern, data.loose, data.strict)
+        )
         answer = solve_program(model.program, "HiGHS", BackendLimits(seconds=30))
         assert answer.found
         values[lam] = answer.objective
@@ -104,7 +125,9 @@ def test_simulated_time_is_conserved(problem: FlexibleGangProblem, seed: int) ->
 
 @settings(max_examples=60, deadline=None)
 @given(
-    bursts=st.lists(st.lists(st.integers(1, 9), min_size=6, max_size=6), min_size=1, max_size=3),
+    bursts=st.lists(
+        st.lists(st.integers(1, 9), min_size=6, max_size=6), min_size=1, max_size=3
+    ),
     cuts=st.lists(st.integers(1, 20), min_size=2, max_size=6),
     io=st.integers(1, 15),
 )
@@ -113,7 +136,10 @@ def test_server_keeps_windows_order_and_work(
 ) -> None:
     # Windows and gaps of whole milliseconds in turn.
     edges = np.cumsum([0, *cuts])
-    windows = [(edges[n] / 1000, (edges[n + 1] - edges[n]) / 1000) for n in range(0, len(cuts), 2)]
+    windows = [
+        (edges[n] / 1000, (edges[n + 1] - edges[n]) / 1000)
+        for n in range(0, len(cuts), 2)
+    ]
     cycle = Windows.of(edges[-1] / 1000, windows)
     jobs = [IoBehaviour(io_seconds=io / 1000) for _ in bursts]
     table = np.array(bursts, dtype=np.int64) * MS
@@ -130,7 +156,10 @@ def test_server_keeps_windows_order_and_work(
 @settings(max_examples=40, deadline=None)
 @given(
     quanta=st.lists(
-        st.sampled_from([0.0025, 0.005, 0.01, 0.02]), min_size=1, max_size=4, unique=True
+        st.sampled_from([0.0025, 0.005, 0.01, 0.02]),
+        min_size=1,
+        max_size=4,
+        unique=True,
     ),
     visits=st.lists(st.sampled_from([1, 2, 3, 4]), min_size=1, max_size=3, unique=True),
     jobs=st.integers(1, 4),
@@ -141,10 +170,12 @@ def test_slots_fill_the_cycle(
 ) -> None:
     problem = QuantumSelectionProblem.model_validate(
         {
-            "name": "drawn", "quanta_seconds": quanta, "visits": visits,
+            "name": "drawn",
+            "quanta_seconds": quanta,
+            "visits": visits,
             "jobs": [{"id": f"j{at}", "kind": "io"} for at in range(jobs)],
         }
-    )  # fmt: skip
+    )
     from ioopt.models.flexgang.quantum import QuantumCosts
 
     options = [data.draw(st.sampled_from(problem.options(at))) for at in range(jobs)]
@@ -172,10 +203,14 @@ def test_surface_is_sound_everywhere(
     cycle = on + off
     bound = max(1.0, burst / (burst + io) * cycle / on)
     assert found.slowdown >= bound * (1 - 0.002)
-    assert found.slowdown <= (burst + io + math.ceil(burst / on + 1) * cycle) / (burst + io)
+    assert found.slowdown <= (burst + io + math.ceil(burst / on + 1) * cycle) / (
+        burst + io
+    )
     assert -1e-9 <= found.fragmentation <= on / cycle + 1e-9
     assert off / cycle - 1e-9 <= found.useful <= 1
-    assert found.beta + found.useful + found.fragmentation == pytest.approx(1.0, abs=0.005)
+    assert found.beta + found.useful + found.fragmentation == pytest.approx(
+        1.0, abs=0.005
+    )
     assert found.response_seconds == pytest.approx(found.slowdown * (burst + io) - io)
 
 
@@ -193,10 +228,18 @@ def test_only_ratios_of_times_matter_and_more_processors_fragment_more(
 
 @settings(max_examples=100, deadline=None)
 @given(
-    seed=st.integers(0, 10_000), batch=st.integers(1, 5), spacing=st.integers(1, 4), data=st.data()
+    seed=st.integers(0, 10_000),
+    batch=st.integers(1, 5),
+    spacing=st.integers(1, 4),
+    data=st.data(),
 )
 def test_batches_never_overlap(seed: int, batch: int, spacing: int, data: Any) -> None:
-    base = {"applications": (Emp(),), "batch": batch, "spacing_quanta": spacing, "work_quanta": 60}
+    base = {
+        "applications": (Emp(),),
+        "batch": batch,
+        "spacing_quanta": spacing,
+        "work_quanta": 60,
+    }
     room = 42 // ((batch - 1) * spacing + 1)
     count = data.draw(st.integers(1, room * batch))
     problem = PerturbationProblem(**base, perturbations=count)
@@ -205,5 +248,8 @@ def test_batches_never_overlap(seed: int, batch: int, spacing: int, data: Any) -
     assert starts[0] >= 0
     assert starts[-1] + problem.reserved_quanta <= 42
     assert all(b - a >= problem.reserved_quanta for a, b in pairwise(starts))
-    quanta = [quantum for quantum, _ in hits(problem, "Add_RR", np.random.default_rng(seed), count)]
+    quanta = [
+        quantum
+        for quantum, _ in hits(problem, "Add_RR", np.random.default_rng(seed), count)
+    ]
     assert len(set(quanta)) == count

@@ -15,8 +15,20 @@ from damage.running import MOST_BYTES, Reader, run_command, run_reader
 from fuzzing import all_readers
 
 INPUTS = int(os.environ.get("IOOPT_FUZZ_INPUTS", "3000"))
-QUICK = ("swf", "darshan", "batsim", "wfformat", "estee", "saga", "nextflow-trace",
-         "sweep", "replication instance", "batch-io result", "gang result", "serve")  # fmt: skip
+QUICK = (
+    "swf",
+    "darshan",
+    "batsim",
+    "wfformat",
+    "estee",
+    "saga",
+    "nextflow-trace",
+    "sweep",
+    "replication instance",
+    "batch-io result",
+    "gang result",
+    "serve",
+)
 READERS = {reader.name: reader for reader in all_readers()}
 WHOLE = sum(reader.weight for reader in READERS.values())
 
@@ -27,7 +39,9 @@ def check_reader(reader: Reader, count: int, seed: int) -> None:
     assert not found.faults
     assert sum(found.codes.values()) == count
     assert found.most_bytes < MOST_BYTES
-    if count > 100 and reader.direct is None:  # damage is neither harmless nor always fatal
+    if (
+        count > 100 and reader.direct is None
+    ):  # damage is neither harmless nor always fatal
         assert 0 < found.codes[2] < count, found.codes
 
 
@@ -40,27 +54,37 @@ def test_damaged_inputs(name: str) -> None:
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("name", READERS)
 def test_many_damaged_inputs(name: str) -> None:
-    check_reader(READERS[name], round(INPUTS * READERS[name].weight / WHOLE) + 1, seed=11)
+    check_reader(
+        READERS[name], round(INPUTS * READERS[name].weight / WHOLE) + 1, seed=11
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(
-    importlib.util.find_spec("darshan") is None, reason="the optional package darshan is missing"
+    importlib.util.find_spec("darshan") is None,
+    reason="the optional package darshan is missing",
 )
 def test_damaged_binary_logs() -> None:
     names = ("edison-vpicio-2048procs", "mpi-io-test-dxt-32procs", "empty")
-    logs = [shared_path("data", "darshan", f"{name}.v3.darshan").read_bytes() for name in names]
+    logs = [
+        shared_path("data", "darshan", f"{name}.v3.darshan").read_bytes()
+        for name in names
+    ]
 
     def mutate(raw: bytes, rng: random.Random) -> bytes:
         return raw[:5] + mutate_bytes(raw[5:], rng)
 
     import_darshan = READERS["darshan"].commands
-    check_reader(Reader("darshan logs", lambda: logs, mutate, import_darshan), 16, seed=3)
+    check_reader(
+        Reader("darshan logs", lambda: logs, mutate, import_darshan), 16, seed=3
+    )
 
 
 def faults(command: list[str], **changes: object) -> list[str]:
     """What is said of one input, whatever it is, that *command* is run on."""
-    reader = Reader("probe", lambda: [b"x"], lambda raw, rng: raw, (lambda p, o: command,))
+    reader = Reader(
+        "probe", lambda: [b"x"], lambda raw, rng: raw, (lambda p, o: command,)
+    )
     return run_reader(reader, 1, warm=0).faults
 
 
@@ -90,7 +114,10 @@ def test_faults_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_damage_depends_on_the_seed_alone() -> None:
     reader = READERS["replication instance"]
     first, again, other = (
-        [reader.mutate(reader.texts()[0], random.Random(f"{seed} {k}")) for k in range(20)]
+        [
+            reader.mutate(reader.texts()[0], random.Random(f"{seed} {k}"))
+            for k in range(20)
+        ]
         for seed in (1, 1, 2)
     )
     assert first == again != other

@@ -19,7 +19,11 @@ def test_every_policy_passes_the_checker(seed: int) -> None:
     problem = random_workload(seed)
     for name in ONLINE:
         result = ioopt.solve(problem, name)
-        assert result.status in ("feasible", "optimal"), (name, result.violations, result.notes)
+        assert result.status in ("feasible", "optimal"), (
+            name,
+            result.violations,
+            result.notes,
+        )
         metrics = result.metrics
         assert metrics["mean_slowdown"] >= metrics["mean_slowdown_from_start"] > 0
         assert 0 < metrics["matrix_utilisation"] <= 1
@@ -41,10 +45,15 @@ def test_every_decision_passes_the_checker(seed: int) -> None:
 @given(SEEDS)
 def test_names_of_jobs_change_nothing(seed: int) -> None:
     problem = random_workload(seed)
-    jobs = [job.model_copy(update={"id": f"renamed {k}"}) for k, job in enumerate(problem.jobs)]
+    jobs = [
+        job.model_copy(update={"id": f"renamed {k}"})
+        for k, job in enumerate(problem.jobs)
+    ]
     renamed = problem.model_copy(update={"jobs": tuple(jobs)})
     for name in ONLINE:
-        before, after = (ioopt.solve(p, name).schedule or {} for p in (problem, renamed))
+        before, after = (
+            ioopt.solve(p, name).schedule or {} for p in (problem, renamed)
+        )
         assert [job["finish_seconds"] for job in before["jobs"]] == [
             job["finish_seconds"] for job in after["jobs"]
         ]

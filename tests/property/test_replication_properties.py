@@ -13,7 +13,10 @@ from oracle.replication_exhaustive import optimum
 from replication_samples import tiny
 
 import ioopt
-from ioopt.models.replication.workflow_bound import TransferBound, makespan_bound_seconds
+from ioopt.models.replication.workflow_bound import (
+    TransferBound,
+    makespan_bound_seconds,
+)
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.result import Result, Status
 
@@ -26,7 +29,11 @@ def problems(draw: st.DrawFn) -> ReplicationProblem:
     sizes = draw(st.lists(st.integers(1, 9), min_size=2, max_size=8))
     names = [f"f{k}" for k in range(len(sizes))]
     inputs = draw(
-        st.lists(st.lists(st.sampled_from(names), unique=True, max_size=4), min_size=1, max_size=10)
+        st.lists(
+            st.lists(st.sampled_from(names), unique=True, max_size=4),
+            min_size=1,
+            max_size=10,
+        )
     )
     largest = max(sum(sizes[int(name[1:])] for name in row) for row in inputs)
     slack = draw(st.integers(0, 6))
@@ -38,14 +45,21 @@ def problems(draw: st.DrawFn) -> ReplicationProblem:
                 "replica_bytes_per_second": draw(st.sampled_from([1.0, 4.0, 10.0])),
                 "remote_link": draw(st.sampled_from(["shared", "per-node"])),
             },
-            "nodes": [{"id": f"n{i}", "disk_bytes": max(1, largest) + slack} for i in range(nodes)],
+            "nodes": [
+                {"id": f"n{i}", "disk_bytes": max(1, largest) + slack}
+                for i in range(nodes)
+            ],
             "files": [{"id": name, "bytes": size} for name, size in zip(names, sizes)],
             "tasks": [
-                {"id": f"t{k}", "compute_seconds": draw(st.sampled_from([0.0, 0.5, 3.0])), "inputs": row}
+                {
+                    "id": f"t{k}",
+                    "compute_seconds": draw(st.sampled_from([0.0, 0.5, 3.0])),
+                    "inputs": row,
+                }
                 for k, row in enumerate(inputs)
             ],
         }
-    )  # fmt: skip
+    )
 
 
 @settings(max_examples=40, deadline=None)
@@ -55,7 +69,8 @@ def test_planners_keep_to_the_bound_and_link_aware_is_never_above_them(
 ) -> None:
     """With a seed link-aware gives one plan."""
     best, again = (
-        ioopt.solve(problem, "link-aware", seed=3, settings={"evaluations": 60}) for _ in range(2)
+        ioopt.solve(problem, "link-aware", seed=3, settings={"evaluations": 60})
+        for _ in range(2)
     )
     assert best.violations == () and best.plan == again.plan
     assert best.objective is not None
@@ -79,7 +94,9 @@ def test_more_disk_never_hurts_the_best_plan(problem: ReplicationProblem) -> Non
     for node in data["nodes"]:
         node["disk_bytes"] *= 10
     larger = ioopt.load(data)
-    best = ioopt.solve(larger, "link-aware", settings={"evaluations": 200}, warm_start=small)
+    best = ioopt.solve(
+        larger, "link-aware", settings={"evaluations": 200}, warm_start=small
+    )
     assert small.objective is not None
     assert best.objective is not None
     assert best.objective <= small.objective * (1 + 1e-9)
@@ -97,7 +114,10 @@ SCHEMES: tuple[tuple[str, dict[str, Any]], ...] = (
 def solved(problem: ReplicationProblem, solver: str, how: dict[str, Any]) -> Result:
     """The result of a solver that neither failed nor broke a rule (disks at every instant too)."""
     result = ioopt.solve(problem, solver, time_limit=280, settings=how)
-    assert result.status in (Status.FEASIBLE, Status.OPTIMAL), (result.notes, result.violations)
+    assert result.status in (Status.FEASIBLE, Status.OPTIMAL), (
+        result.notes,
+        result.violations,
+    )
     assert result.stop != "fallback", result.notes
     assert len(result.schedule["tasks"]) == len(problem.tasks)
     return result

@@ -46,7 +46,9 @@ def check(
         plan = BatchIoPlan.model_validate(dict(plan))
     terms = Terms.of(problem, plan)
     if not schedule or not isinstance(schedule.get("jobs"), list):
-        missing = violation("schedule", problem.name, "there is no schedule.jobs to check")
+        missing = violation(
+            "schedule", problem.name, "there is no schedule.jobs to check"
+        )
         return CheckReport((missing,))
     rows = schedule["jobs"]
     views, found = _matched(terms, rows)
@@ -76,12 +78,18 @@ def check(
         held = replace(terms, policy=None)
         excused = [*check_totals(held, spans), *check_capacity(held, views)]
     metrics = metrics_of(terms, views)
-    ranges = {name: metrics.pop(name) for name in list(metrics) if isinstance(metrics[name], tuple)}
+    ranges = {
+        name: metrics.pop(name)
+        for name in list(metrics)
+        if isinstance(metrics[name], tuple)
+    }
     objectives = {"mean_response_seconds": metrics["mean_response_seconds"]}
     rounding = 1e-14 * max((view.end for view in views), default=0.0)
     limits = limits_of(terms, views)
     left = () if judged else ("queue order",)
-    return CheckReport((), objectives, metrics, ranges, rounding, limits, tuple(excused), left)
+    return CheckReport(
+        (), objectives, metrics, ranges, rounding, limits, tuple(excused), left
+    )
 
 
 def _matched(terms: Terms, rows: list[Json]) -> tuple[list[JobView], list[Violation]]:
@@ -99,9 +107,13 @@ def _matched(terms: Terms, rows: list[Json]) -> tuple[list[JobView], list[Violat
             found.append(violation("schedule", f"jobs[{k}]", text))
             continue
         if view is None:
-            found.append(violation("unknown-job", str(name), "the instance has no such job"))
+            found.append(
+                violation("unknown-job", str(name), "the instance has no such job")
+            )
         elif name in views:
-            found.append(violation("job-twice", str(name), "stands twice in the schedule"))
+            found.append(
+                violation("job-twice", str(name), "stands twice in the schedule")
+            )
         else:
             views[name] = view
     for name in by_id:
@@ -113,7 +125,9 @@ def _matched(terms: Terms, rows: list[Json]) -> tuple[list[JobView], list[Violat
 def _times(terms: Terms, view: JobView) -> Iterator[Violation]:
     job = view.job
     if view.start < job.submit_seconds - view.slack:
-        text = f"starts at {view.start!r}, before its submission at {job.submit_seconds!r}"
+        text = (
+            f"starts at {view.start!r}, before its submission at {job.submit_seconds!r}"
+        )
         yield violation("start", job.id, text, job.submit_seconds - view.start)
     if view.end < view.start:
         text = f"ends at {view.end!r}, before its start at {view.start!r}"
@@ -139,13 +153,17 @@ def _partition(terms: Terms, view: JobView) -> Iterator[Violation]:
     machine, row, name = terms.problem.machine, view.row, view.job.id
     stated = row.get("allocated_nodes", view.nodes)
     if stated != view.nodes:
-        text = f"is given {stated!r} nodes, its smallest legal allocation is {view.nodes}"
+        text = (
+            f"is given {stated!r} nodes, its smallest legal allocation is {view.nodes}"
+        )
         yield violation("allocation", name, text)
     first = row.get("first_node")
     if first is None:
         return
     if machine.allocation == "flat":
-        yield violation("partition", name, "names a first node, but the machine is flat")
+        yield violation(
+            "partition", name, "names a first node, but the machine is flat"
+        )
     elif not 0 <= first <= machine.nodes - view.nodes:
         yield violation("partition", name, f"nodes {first} and on leave the machine")
     elif first % view.nodes:
@@ -159,7 +177,9 @@ def _numbered(terms: Terms, view: JobView) -> Iterator[Violation]:
     if numbers is None:
         return
     right = len(set(numbers)) == len(numbers) == view.nodes
-    if not right or not all(0 <= node < terms.problem.machine.nodes for node in numbers):
+    if not right or not all(
+        0 <= node < terms.problem.machine.nodes for node in numbers
+    ):
         text = f"names nodes {numbers!r}, wants {view.nodes} of {terms.problem.machine.nodes}"
         yield violation("allocation", view.job.id, text)
 
@@ -176,7 +196,9 @@ def _phases(terms: Terms, view: JobView) -> Iterator[Violation]:
             if view.killed and now >= view.end - view.slack:
                 break
             given = "nothing" if record is None else f"phase {record.phase}"
-            yield violation("phases", name, f"wants a request of phase {k} next, finds {given}")
+            yield violation(
+                "phases", name, f"wants a request of phase {k} next, finds {given}"
+            )
             return
         if abs(record.request - now) > view.slack:
             text = f"phase {k} is requested at {record.request!r}, its compute ends at {now!r}"
@@ -193,7 +215,9 @@ def _phases(terms: Terms, view: JobView) -> Iterator[Violation]:
             yield violation("peak", name, text, fastest - finish)
         record = next(records, None)
     if record is not None:
-        yield violation("phases", name, f"has a request of phase {record.phase} out of place")
+        yield violation(
+            "phases", name, f"has a request of phase {record.phase} out of place"
+        )
     elif not view.killed and abs(view.end - now) > view.slack:
         text = f"ends at {view.end!r}, its last phase at {now!r}"
         yield violation("end", name, text, abs(view.end - now))
@@ -263,12 +287,17 @@ def metrics_of(terms: Terms, views: Sequence[JobView]) -> Json:
     The mean of nothing is 0. Utilisation is None when all jobs are submitted at one instant.
     """
     count = max(1, len(views))
-    nodes, submits = [view.nodes for view in views], [view.job.submit_seconds for view in views]
+    nodes, submits = (
+        [view.nodes for view in views],
+        [view.job.submit_seconds for view in views],
+    )
     starts, ends = [view.start for view in views], [view.end for view in views]
     runtimes = [*map(sub, ends, starts)]
     ideals = [_ideal(terms, view) for view in views]
     delays = [_delay(view) for view in views]
-    slowdowns = [run / ideal if ideal > 0 else 1.0 for run, ideal in zip(runtimes, ideals)]
+    slowdowns = [
+        run / ideal if ideal > 0 else 1.0 for run, ideal in zip(runtimes, ideals)
+    ]
     first_submit, last = min(submits, default=0.0), max(submits, default=0.0)
     metrics: Json = {
         "mean_wait_seconds": fsum(map(sub, starts, submits)) / count,
@@ -341,12 +370,18 @@ def _overlap(since: float, until: float, begin: float, end: float) -> float:
     return max(0.0, min(until, end) - max(since, begin))
 
 
-def _useful(terms: Terms, view: JobView, begin: float, end: float) -> tuple[float, float]:
+def _useful(
+    terms: Terms, view: JobView, begin: float, end: float
+) -> tuple[float, float]:
     """Least and most seconds of uncongested work of a job inside the window (rule 22)."""
     if begin <= view.start and view.end <= end and not view.killed:
         work = _ideal(terms, view)
         return work, work
-    staged = [] if terms.ahead else [record for record in view.streams if record.kind == "in"]
+    staged = (
+        []
+        if terms.ahead
+        else [record for record in view.streams if record.kind == "in"]
+    )
     moved = [_moved(record, begin, end) for record in (*staged, *view.requests)]
     ends = {record.phase: record.last for record in view.requests}
     computing, now = [], view.began
@@ -354,7 +389,9 @@ def _useful(terms: Terms, view: JobView, begin: float, end: float) -> tuple[floa
         computing.append(_overlap(now, min(now + seconds, view.end), begin, end))
         now = ends.get(k, now + seconds)
     compute = fsum(computing)
-    return compute + fsum(least for least, _ in moved), compute + fsum(most for _, most in moved)
+    return compute + fsum(least for least, _ in moved), compute + fsum(
+        most for _, most in moved
+    )
 
 
 def _moved(record: RequestView, begin: float, end: float) -> tuple[float, float]:

@@ -21,7 +21,9 @@ def check(
     (rule 11; with ``+top`` one partial grant).
     """
     if plan is None:
-        return CheckReport((violation("plan", problem.name, "there are no grants to check"),))
+        return CheckReport(
+            (violation("plan", problem.name, "there are no grants to check"),)
+        )
     if isinstance(plan, Mapping):
         plan = IoGrantsPlan.model_validate(dict(plan))
     grants = {str(name): rate for name, rate in plan.grants.items()}
@@ -33,9 +35,14 @@ def check(
         for request in problem.requests
     }
     names = (name for name in grants if name not in peaks)
-    found = [violation("unknown-request", name, "there is no such request") for name in names]
+    found = [
+        violation("unknown-request", name, "there is no such request") for name in names
+    ]
     names = (name for name in peaks if name not in grants)
-    found += [violation("request-missing", name, "has no grant (0 suspends)") for name in names]
+    found += [
+        violation("request-missing", name, "has no grant (0 suspends)")
+        for name in names
+    ]
     partial = []
     for name in peaks.keys() & grants.keys():
         if grants[name] > peaks[name] * (1 + RELATIVE):
@@ -68,4 +75,6 @@ def check(
         "granted_requests": len(peaks),
         "partial_grants": len(peaks),
     }
-    return CheckReport(tuple(found), objectives, metrics, limits=limits, excused=excused)
+    return CheckReport(
+        tuple(found), objectives, metrics, limits=limits, excused=excused
+    )

@@ -21,7 +21,10 @@ def states_queue(terms: Terms) -> bool:
     options, machine = terms.problem.options, terms.problem.machine
     usual = options.reservation == "count" and options.pass_ == "instant"
     usual = usual and options.estimate == "walltime" and machine.burst_buffer is None
-    simple = options.queue in ("fcfs", "sjf", "wfp") and options.backfill in ("none", "easy")
+    simple = options.queue in ("fcfs", "sjf", "wfp") and options.backfill in (
+        "none",
+        "easy",
+    )
     return usual and simple and machine.allocation == "flat" and terms.closed
 
 
@@ -38,7 +41,9 @@ def queue_violations(terms: Terms, views: Sequence[JobView]) -> Iterator[Violati
             waiting.append(line[arrived])
             arrived += 1
         begun = [view for view in waiting if view.start <= until]
-        if all(view.freed > until for view in begun):  # else the pass is run once more (rule 1)
+        if all(
+            view.freed > until for view in begun
+        ):  # else the pass is run once more (rule 1)
             expected = _starting(terms, waiting, running, now)
             yield from _differences(expected, begun, now)
         running += begun
@@ -51,7 +56,9 @@ def _differences(
     """Yield who starts out of turn at a pass, else who has to start and does not."""
     for view in begun:
         if view not in expected:
-            text = f"starts at {now!r}, when it is not its turn by the rules of the queue"
+            text = (
+                f"starts at {now!r}, when it is not its turn by the rules of the queue"
+            )
             yield violation("queue", str(view.job.id), text)
             return
     for view in expected:
@@ -67,7 +74,9 @@ def _slack(now: float) -> float:
 
 def _instants(views: Sequence[JobView]) -> Iterator[float]:
     """Yield the times of the passes: arrivals and ends, those of one instant once."""
-    times = sorted(time for view in views for time in (view.job.submit_seconds, view.freed))
+    times = sorted(
+        time for view in views for time in (view.job.submit_seconds, view.freed)
+    )
     before = -math.inf
     for time in times:
         if time > before + _slack(before if math.isfinite(before) else 0.0):
@@ -109,7 +118,9 @@ def _reservation(
 ) -> tuple[float, int]:
     """Return when *nodes* are predicted to be free, and how many are free beside them then."""
     time = now
-    for end, released in sorted((_predicted_end(view, now), view.nodes) for view in running):
+    for end, released in sorted(
+        (_predicted_end(view, now), view.nodes) for view in running
+    ):
         if free >= nodes and end > time + 1e-9 + 4 * math.ulp(time):
             break
         if free < nodes:

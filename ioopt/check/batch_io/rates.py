@@ -31,7 +31,12 @@ class Spans(NamedTuple):
     @classmethod
     def of(cls, views: Sequence[JobView]) -> Spans:
         """The rates that the records of *views* state."""
-        records = [(v, r) for v in views for r in (*v.requests, *v.streams) if r.rates is not None]
+        records = [
+            (v, r)
+            for v in views
+            for r in (*v.requests, *v.streams)
+            if r.rates is not None
+        ]
         rates = [record.rates or () for _, record in records]
         owner = np.repeat(np.arange(len(rates)), [*map(len, rates)])
         numbers = chain.from_iterable(chain.from_iterable(rates))
@@ -56,15 +61,27 @@ def check_grants(terms: Terms, view: JobView) -> Iterator[Violation]:
 
 def check_rates(terms: Terms, spans: Spans) -> Iterator[Violation]:
     """Recorded rates: inside the request, one after the other, within the peak, all bytes moved."""
-    whole = (terms.policy or "").startswith("cons-") and not terms.top and not terms.scaled
+    whole = (
+        (terms.policy or "").startswith("cons-") and not terms.top and not terms.scaled
+    )
     columns = [
-        (r.request, r.last, r.peak, view.slack, math.nan if r.volume is None else r.volume)
+        (
+            r.request,
+            r.last,
+            r.peak,
+            view.slack,
+            math.nan if r.volume is None else r.volume,
+        )
         for view, r in spans.records
     ]
     request, last, peak, slack, volume = np.array(columns, float).reshape(-1, 5).T
     _, owner, since, until, rate = spans
     before = np.where(np.diff(owner, prepend=-1) > 0, request[owner], np.roll(until, 1))
-    out = (since < before - slack[owner]) | (until > (last + slack)[owner]) | (until < since)
+    out = (
+        (since < before - slack[owner])
+        | (until > (last + slack)[owner])
+        | (until < since)
+    )
     past = ~((rate >= 0) & (rate <= peak[owner] * (1 + RELATIVE)))
     part = whole & (rate < peak[owner] * (1 - RELATIVE))
     for rule, broken in (("rates", out), ("peak", past), ("conservative", part)):
@@ -73,22 +90,30 @@ def check_rates(terms: Terms, spans: Spans) -> Iterator[Violation]:
             first, end, given = (float(column[k]) for column in (since, until, rate))
             text = f"gets {given!r} from {first!r} to {end!r}; it lasts from {record.request!r}"
             text += f" to {record.last!r}, its peak is {record.peak!r}"
-            yield violation(rule, view.job.id, f"{record.named} {text}", abs(given - record.peak))
+            yield violation(
+                rule, view.job.id, f"{record.named} {text}", abs(given - record.peak)
+            )
     with np.errstate(over="ignore", invalid="ignore"):
         moved = np.bincount(owner, (until - since) * rate, len(columns))
     rounding = RELATIVE * volume + peak * slack
     for k in np.flatnonzero(abs(moved - volume) > rounding):
         view, record = spans.records[k]
         if record.finish is not None or moved[k] > volume[k]:
-            text = f"{record.named} moves {float(moved[k])!r} bytes of {record.volume!r}"
-            yield violation("bytes", view.job.id, text, float(abs(moved[k] - volume[k])))
+            text = (
+                f"{record.named} moves {float(moved[k])!r} bytes of {record.volume!r}"
+            )
+            yield violation(
+                "bytes", view.job.id, text, float(abs(moved[k] - volume[k]))
+            )
 
 
 def check_totals(terms: Terms, spans: Spans) -> Iterator[Violation]:
     """At no instant do recorded rates exceed what the storage takes of so many requests (rule 29),
     streams the drain rate of a shared buffer (rule 42), and conservative grants congest it (rule 11).
     """
-    through = np.array([r.kind != "io" or not v.stream_peak for v, r in spans.records], bool)
+    through = np.array(
+        [r.kind != "io" or not v.stream_peak for v, r in spans.records], bool
+    )
     moving = (spans.rate > 0) & through[spans.owner]
     if not terms.limited or not moving.any():
         return
@@ -129,15 +154,15 @@ def check_totals(terms: Terms, spans: Spans) -> Iterator[Violation]:
     if terms.top and (terms.policy or "").startswith("cons-") and not terms.scaled:
         partials = running((rate < peak * (1 - RELATIVE)).astype(float))
         for at in _lasting(time, partials > 1):
-            text = (
-                f"{partials[at]:.0f} partial grants at {float(time[at])!r}; a +top policy makes one"
-            )
+            text = f"{partials[at]:.0f} partial grants at {float(time[at])!r}; a +top policy makes one"
             yield violation("conservative", "storage", text)
 
 
 def _lasting(time: Reals, broken: NDArray[np.bool_]) -> Iterator[int]:
     """Where stretches begin over which *broken* holds for longer than rounding explains."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], broken, [False]]).astype(np.int8)))
+    edges = np.flatnonzero(
+        np.diff(np.concatenate([[False], broken, [False]]).astype(np.int8))
+    )
     for begin, end in zip(edges[::2].tolist(), edges[1::2].tolist()):
         last = time[min(end, len(time) - 1)]
         if last - time[begin] > SLACK_SECONDS + 1e-12 * last:
@@ -146,7 +171,9 @@ def _lasting(time: Reals, broken: NDArray[np.bool_]) -> Iterator[int]:
 
 def check_capacity(terms: Terms, views: Sequence[JobView]) -> Iterator[Violation]:
     """Requests without rates that must move more in a span than the storage can."""
-    if not terms.limited or all(r.rates is not None for view in views for r in view.requests):
+    if not terms.limited or all(
+        r.rates is not None for view in views for r in view.requests
+    ):
         return
     loads = []
     for view in views:
@@ -166,14 +193,20 @@ def check_streams(terms: Terms, view: JobView) -> Iterator[Violation]:
     for kind, phase, ready in _expected(view):
         stream = next(rest, None)
         if stream is None or (stream.kind, stream.phase) != (kind, phase):
-            given = "nothing" if stream is None else f"{stream.kind} of phase {stream.phase}"
+            given = (
+                "nothing"
+                if stream is None
+                else f"{stream.kind} of phase {stream.phase}"
+            )
             text = f"wants the stream {kind} of phase {phase} next, finds {given}"
             yield violation("streams", name, text)
             return
         due = max(then, ready)
         since = view.job.submit_seconds if terms.ahead and kind == "in" else due
         if not since - view.slack <= stream.request <= due + view.slack:
-            text = f"its stream {kind} is issued at {stream.request!r}, is due at {due!r}"
+            text = (
+                f"its stream {kind} is issued at {stream.request!r}, is due at {due!r}"
+            )
             yield violation("streams", name, text, abs(stream.request - due))
         if stream.finish is None:
             if not (view.killed and kind == "in"):
@@ -210,8 +243,12 @@ def check_space(terms: Terms, view: JobView) -> Iterator[Violation]:
     """Rule 40: a write begins when it fits beside what is written and not yet drained."""
     if not view.stream_peak:
         return
-    drained = {stream.phase: stream.finish for stream in view.streams if stream.kind == "drain"}
-    before: list[tuple[float, float]] = []  # when each write is drained, in turn, and its bytes
+    drained = {
+        stream.phase: stream.finish for stream in view.streams if stream.kind == "drain"
+    }
+    before: list[
+        tuple[float, float]
+    ] = []  # when each write is drained, in turn, and its bytes
     for write in view.requests:
         volume, due = write.volume or 0.0, write.request
         before = [item for item in before if item[0] > due]
@@ -242,7 +279,9 @@ def check_writes(terms: Terms, views: Sequence[JobView]) -> Iterator[Violation]:
                 events.append((write.last, 0, number, write, view))
     events.sort(key=lambda event: event[:3])
     buffer = terms.shared_buffer if terms.limited else None
-    running: list[tuple[float, int, JobView]] = []  # by peak per node, as rule 25 walks them
+    running: list[
+        tuple[float, int, JobView]
+    ] = []  # by peak per node, as rule 25 walks them
     moved: dict[int, float] = {}
     peaks, before, steps = 0.0, 0.0, 0
     for time, starts, number, write, view in events:
@@ -265,7 +304,9 @@ def check_writes(terms: Terms, views: Sequence[JobView]) -> Iterator[Violation]:
         peaks = peaks - view.peak if running else 0.0
         volume, done = write.volume or 0.0, moved.pop(number)
         slack = 1e-8 * volume + view.peak * view.slack * 4
-        if done > volume + slack or (write.finish is not None and done < volume - slack):
+        if done > volume + slack or (
+            write.finish is not None and done < volume - slack
+        ):
             text = f"phase {write.phase} ends at {time!r} with {done:.9g} of {volume:.9g} bytes"
             yield violation("writes", view.job.id, text, abs(done - volume))
 
@@ -277,7 +318,9 @@ def check_holding(terms: Terms, views: Sequence[JobView]) -> Iterator[Violation]
         return
     events: list[tuple[float, int, JobView]] = []
     for view in views:
-        staged = [s.request for s in view.streams if s.kind == "in"] if terms.ahead else []
+        staged = (
+            [s.request for s in view.streams if s.kind == "in"] if terms.ahead else []
+        )
         since = min([view.start, *staged])
         if view.stream_peak and view.released > since + SLACK_SECONDS:
             events += [(since + view.slack, 1, view), (view.released, 0, view)]

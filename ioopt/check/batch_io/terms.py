@@ -46,7 +46,9 @@ class Terms:
     @property
     def ahead(self) -> bool:
         """Whether jobs stage in before they start (rule 45)."""
-        return self.shared_buffer is not None and self.problem.options.staging == "ahead"
+        return (
+            self.shared_buffer is not None and self.problem.options.staging == "ahead"
+        )
 
     @property
     def keeps_nodes(self) -> bool:
@@ -132,12 +134,17 @@ class JobView(NamedTuple):
         peak, stream_peak = terms.peaks(job, nodes)
         phases: list[tuple[float, float]] = []
         for phase in job.phases:
-            phases += [(phase.compute_seconds, phase.io_bytes * terms.ef)] * phase.repeat
+            phases += [
+                (phase.compute_seconds, phase.io_bytes * terms.ef)
+            ] * phase.repeat
         volumes = [volume for _, volume in phases]
         start, end = _finite([row["start_seconds"], row["end_seconds"]])
         (released,) = _finite([row.get("released_seconds", end)])
         _finite(_numbers([*row["io"], *row.get("streams", ())]))
-        staged = {("in", -1): job.stage_in_bytes, ("out", len(phases)): job.stage_out_bytes}
+        staged = {
+            ("in", -1): job.stage_in_bytes,
+            ("out", len(phases)): job.stage_out_bytes,
+        }
         streams = []
         for record in row.get("streams", ()):
             stream = _request(record, str(record["kind"]), stream_peak, end, volumes)
@@ -157,7 +164,9 @@ class JobView(NamedTuple):
             freed=released if terms.keeps_nodes else end,
             killed=bool(row["killed"]),
             slack=SLACK_SECONDS + 64 * math.ulp(released),
-            requests=[_request(record, "io", peak, end, volumes) for record in row["io"]],
+            requests=[
+                _request(record, "io", peak, end, volumes) for record in row["io"]
+            ],
             streams=streams,
         )
 
@@ -196,4 +205,6 @@ def _request(
         raise TypeError("a phase is no whole number, or was never requested")
     volume = volumes[phase] if 0 <= phase < len(volumes) else None
     last = end if finish is None else finish
-    return RequestView(kind, phase, peak, volume, request, grant, finish, last, record.get("rates"))
+    return RequestView(
+        kind, phase, peak, volume, request, grant, finish, last, record.get("rates")
+    )

@@ -18,7 +18,9 @@ TOLERANCE = 1e-6
 
 
 def check(
-    problem: FlexibleGangProblem, plan: FlexibleGangPlan | Json, schedule: Json | None = None
+    problem: FlexibleGangProblem,
+    plan: FlexibleGangPlan | Json,
+    schedule: Json | None = None,
 ) -> CheckReport:
     """Check *plan* and recompute ``weighted_progress``, the objective of F5 (maximised)."""
     chosen = FlexibleGangPlan.model_validate(plan) if isinstance(plan, dict) else plan
@@ -52,7 +54,9 @@ class _Checker:
         value = {"weighted_progress": math.fsum(terms)}
         rounding = 1e-9 * math.fsum(map(abs, terms))
         limits = {"weighted_progress": self._most_progress()}
-        return CheckReport(tuple(self.found), value, value, rounding=rounding, limits=limits)
+        return CheckReport(
+            tuple(self.found), value, value, rounding=rounding, limits=limits
+        )
 
     def _most_progress(self) -> float:
         """Return the objective of jobs that all run alone, which no plan passes."""
@@ -66,13 +70,21 @@ class _Checker:
             most += self.problem.lambda_ * share * (1.0 - min([1.0, *slowdowns]))
         return most
 
-    def _add(self, rule: str, item: str, message: str, amount: float | None = None) -> None:
+    def _add(
+        self, rule: str, item: str, message: str, amount: float | None = None
+    ) -> None:
         self.found.append(violation(rule, item, message, amount))
 
     def _names(self) -> None:
         """Every job has one home in range, and the plan names no other jobs."""
         plan, problem = self.plan, self.problem
-        for name in [*plan.home, *plan.rows, *plan.loose, *plan.tau_seconds, *plan.column_seconds]:
+        for name in [
+            *plan.home,
+            *plan.rows,
+            *plan.loose,
+            *plan.tau_seconds,
+            *plan.column_seconds,
+        ]:
             if name not in problem.job_index:
                 self._add("jobs", name, "there is no such job")
         for at, job in enumerate(problem.jobs):
@@ -80,7 +92,9 @@ class _Checker:
             if position is None:
                 self._add("home", job.id, "has no home")
             elif position >= positions:
-                self._add("home", job.id, f"block {position} of {positions} does not exist")
+                self._add(
+                    "home", job.id, f"block {position} of {positions} does not exist"
+                )
 
     def _places(self, pattern: Pattern) -> None:
         """I/O: one strict row or loose, never both; coordinated I/O and compute jobs not loose."""
@@ -88,16 +102,22 @@ class _Checker:
             rows, loose = self.plan.rows.get(job.id, ()), job.id in self.plan.loose
             for row in rows:
                 if row >= pattern.strict_rows:
-                    self._add("rows", job.id, f"row {row} of {pattern.strict_rows} does not exist")
+                    self._add(
+                        "rows",
+                        job.id,
+                        f"row {row} of {pattern.strict_rows} does not exist",
+                    )
             if len(set(rows)) != len(rows):
                 self._add("rows", job.id, f"a row is listed twice in {list(rows)}")
             if loose and (not job.is_io or job.coordinated or not pattern.k):
                 why = "is a compute job" if not job.is_io else "must be in a strict row"
-                self._add("loose", job.id, why if pattern.k else "no loose window in this pattern")
-            elif job.is_io and len(rows) + loose != 1:
-                text = (
-                    f"has {len(rows)} strict rows{' and is loose' if loose else ''}, not one place"
+                self._add(
+                    "loose",
+                    job.id,
+                    why if pattern.k else "no loose window in this pattern",
                 )
+            elif job.is_io and len(rows) + loose != 1:
+                text = f"has {len(rows)} strict rows{' and is loose' if loose else ''}, not one place"
                 self._add("io-place", job.id, text)
 
     def _cells(self) -> None:
@@ -108,7 +128,11 @@ class _Checker:
                 for column in self._block(name):
                     other = taken.setdefault((row, column), name)
                     if other != name:
-                        self._add("cell", name, f"row {row}, column {column} belongs to {other!r}")
+                        self._add(
+                            "cell",
+                            name,
+                            f"row {row}, column {column} belongs to {other!r}",
+                        )
 
     def _block(self, name: str) -> range:
         return self.problem.block(self.problem.job_index[name], self.plan.home[name])
@@ -119,15 +143,27 @@ class _Checker:
         for name, tau in self.plan.tau_seconds.items():
             job = self._job(name)
             if job.is_io or not job.takes_loose_cpu:
-                self._add("tau", name, "has no use for loose CPU (gamma >= .95 or I/O)", tau)
+                self._add(
+                    "tau", name, "has no use for loose CPU (gamma >= .95 or I/O)", tau
+                )
             if tau > frame * (1 + TOLERANCE):
-                self._add("tau", name, f"{tau:g} s of a frame of {frame:g} s", tau - frame)
+                self._add(
+                    "tau", name, f"{tau:g} s of a frame of {frame:g} s", tau - frame
+                )
         for name, parts in self.plan.column_seconds.items():
             job, width = self._job(name), len(self._block(name))
             if not job.self_balancing:
-                self._add("fairness", name, "only a self-balancing job may get less in some column")
+                self._add(
+                    "fairness",
+                    name,
+                    "only a self-balancing job may get less in some column",
+                )
             elif len(parts) != width:
-                self._add("fairness", name, f"{len(parts)} columns given, its block has {width}")
+                self._add(
+                    "fairness",
+                    name,
+                    f"{len(parts)} columns given, its block has {width}",
+                )
             else:
                 mean = math.fsum(parts) / width
                 short = self.plan.tau_seconds.get(name, 0.0) - mean
@@ -162,7 +198,9 @@ class _Checker:
                 else:
                     room -= rows * quantum
                     parts = self.plan.granted_seconds(job.id, len(block))
-                    granted += parts[column - block.start] if len(parts) == len(block) else 0.0
+                    granted += (
+                        parts[column - block.start] if len(parts) == len(block) else 0.0
+                    )
             over = granted - room
             if over > TOLERANCE * pattern.frame_seconds:
                 text = f"{granted:g} s granted, {room:g} s free in a frame"
@@ -170,7 +208,11 @@ class _Checker:
 
     def _loose_load(self, pattern: Pattern) -> None:
         """Loose I/O uses at most the limit (.6) of the loose windows of every column."""
-        limit = self.problem.loose_io_limit * pattern.k * self.problem.machine.quantum_seconds
+        limit = (
+            self.problem.loose_io_limit
+            * pattern.k
+            * self.problem.machine.quantum_seconds
+        )
         for column in range(self.problem.machine.num_columns):
             load = math.fsum(
                 self._response(self._job(name), pattern).beta * pattern.frame_seconds
@@ -193,9 +235,7 @@ class _Checker:
             progress[job.id] = (own + loose) / pattern.frame_seconds
             short = self.problem.phi(at) - progress[job.id]
             if short > TOLERANCE:
-                text = (
-                    f"progress {progress[job.id]:.6g} is below its floor {self.problem.phi(at):g}"
-                )
+                text = f"progress {progress[job.id]:.6g} is below its floor {self.problem.phi(at):g}"
                 self._add("floor", job.id, text, short)
         return progress
 

@@ -5,7 +5,10 @@ import math
 from ioopt.check.flexgang.response import respond
 from ioopt.errors import InstanceError
 from ioopt.problems.base import Json
-from ioopt.problems.flexgang.quantum_selection import QuantumPlan, QuantumSelectionProblem
+from ioopt.problems.flexgang.quantum_selection import (
+    QuantumPlan,
+    QuantumSelectionProblem,
+)
 from ioopt.protocols import CheckReport
 from ioopt.result import Violation, violation
 from ioopt.units import exact
@@ -16,7 +19,9 @@ ROUNDING = 1e-11
 
 
 def check(
-    problem: QuantumSelectionProblem, plan: QuantumPlan | Json, schedule: Json | None = None
+    problem: QuantumSelectionProblem,
+    plan: QuantumPlan | Json,
+    schedule: Json | None = None,
 ) -> CheckReport:
     """Check a plan and recompute its predicted cost, sum w (S(q, L/f - q) - 1) + mu waste."""
     chosen = QuantumPlan.model_validate(plan) if isinstance(plan, dict) else plan
@@ -32,12 +37,15 @@ def check(
         "predicted": predicted,
         "cycle_seconds": chosen.cycle_seconds,
         "options": {
-            name: [item.quantum_seconds, item.visits] for name, item in chosen.options.items()
+            name: [item.quantum_seconds, item.visits]
+            for name, item in chosen.options.items()
         },
     }
     objectives = {"predicted_cost": predicted}
     limits = {"predicted_cost": _least_cost(problem)}
-    return CheckReport(tuple(found), objectives, metrics, rounding=ROUNDING * size, limits=limits)
+    return CheckReport(
+        tuple(found), objectives, metrics, rounding=ROUNDING * size, limits=limits
+    )
 
 
 def _least_cost(problem: QuantumSelectionProblem) -> float:
@@ -46,7 +54,9 @@ def _least_cost(problem: QuantumSelectionProblem) -> float:
     slowdown = min([1.0, *(entry.slowdown for entry in table)])
     waste = min([0.0, *(entry.fragmentation or 0.0 for entry in table)])
     weights = (job.weight for job in problem.jobs if job.is_io)
-    return math.fsum(weight * (slowdown - 1.0) + problem.mu * waste for weight in weights)
+    return math.fsum(
+        weight * (slowdown - 1.0) + problem.mu * waste for weight in weights
+    )
 
 
 def _options(problem: QuantumSelectionProblem, plan: QuantumPlan) -> list[Violation]:
@@ -65,7 +75,9 @@ def _options(problem: QuantumSelectionProblem, plan: QuantumPlan) -> list[Violat
 
 
 def _cycle(plan: QuantumPlan) -> list[Violation]:
-    used = sum(exact(item.quantum_seconds) * item.visits for item in plan.options.values())
+    used = sum(
+        exact(item.quantum_seconds) * item.visits for item in plan.options.values()
+    )
     over = float(used) - plan.cycle_seconds
     if abs(over) <= TOLERANCE:
         return []
@@ -98,7 +110,9 @@ def _slots(plan: QuantumPlan, schedule: Json) -> list[Violation]:
         visits[name] = visits.get(name, 0) + 1
         choice = plan.options.get(name)
         length = slot["end_seconds"] - slot["start_seconds"]
-        if choice is None or not math.isclose(length, choice.quantum_seconds, rel_tol=1e-9):
+        if choice is None or not math.isclose(
+            length, choice.quantum_seconds, rel_tol=1e-9
+        ):
             message = f"job {name!r} has no quantum of {length:g} s"
             found.append(violation("slots", f"slots[{at}]", message))
     for name, choice in plan.options.items():
@@ -108,7 +122,9 @@ def _slots(plan: QuantumPlan, schedule: Json) -> list[Violation]:
     return found
 
 
-def _predicted(problem: QuantumSelectionProblem, plan: QuantumPlan) -> tuple[float, float]:
+def _predicted(
+    problem: QuantumSelectionProblem, plan: QuantumPlan
+) -> tuple[float, float]:
     """The predicted cost, and the size of its terms before the 1 of S - 1 is taken off."""
     machine = problem.machine
     costs, size = [], 0.0
@@ -118,7 +134,9 @@ def _predicted(problem: QuantumSelectionProblem, plan: QuantumPlan) -> tuple[flo
         choice = plan.options[job.id]
         off = plan.cycle_seconds / choice.visits - choice.quantum_seconds
         off = max(0.0, round(off, 12))
-        response = respond(job, choice.quantum_seconds, off, machine.processors, problem.surface)
+        response = respond(
+            job, choice.quantum_seconds, off, machine.processors, problem.surface
+        )
         costs.append(job.weight * (response.slowdown - 1.0))
         size += job.weight * response.slowdown
         if problem.mu > 0:

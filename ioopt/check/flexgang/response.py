@@ -52,8 +52,12 @@ def respond(
         blocked = job.io_seconds / job.dedicated_seconds
         return Response(1.0, 1.0 - blocked, blocked - blocked**processors)
     if table is not None:
-        raise InstanceError(f"surface: no entry for on_seconds {on:g}, off_seconds {off:g}")
-    return _stationary(on, off, job.burst_seconds, job.io_seconds, job.burst_shape, processors)
+        raise InstanceError(
+            f"surface: no entry for on_seconds {on:g}, off_seconds {off:g}"
+        )
+    return _stationary(
+        on, off, job.burst_seconds, job.io_seconds, job.burst_shape, processors
+    )
 
 
 @lru_cache(maxsize=4096)
@@ -115,12 +119,16 @@ def _lands(burst: float, shape: int, width: float, cells: int) -> tuple[Array, A
     from scipy.special import gammainc
 
     scale = burst / shape
-    turns = math.ceil((shape + 12 * math.sqrt(shape) + 40) * scale / (cells * width)) + 1
+    turns = (
+        math.ceil((shape + 12 * math.sqrt(shape) + 40) * scale / (cells * width)) + 1
+    )
     what = f"bursts of {burst:g} s in slots of {cells * width:g} s"
     require_numbers(12.5 * turns * cells, what, "use longer slots or shorter bursts")
     edge = np.arange(turns * cells + 1) * width
     # Mean time left at x of a burst that has ended by then: integral of the distribution function.
-    past = edge * gammainc(shape, edge / scale) - burst * gammainc(shape + 1, edge / scale)
+    past = edge * gammainc(shape, edge / scale) - burst * gammainc(
+        shape + 1, edge / scale
+    )
     fresh = np.diff(gammainc(shape, edge / scale)).reshape(turns, cells).sum(axis=0)
     onward = np.diff(past, 2, prepend=0.0).reshape(turns, cells).sum(axis=0)
     return fresh / fresh.sum(), onward / onward.sum()

@@ -24,7 +24,9 @@ def _slack(seconds: float) -> float:
     return 2 * SAME_INSTANT_SECONDS + 64 * math.ulp(seconds)
 
 
-def check(problem: GangProblem, plan: GangPlan | Json | None, schedule: Json | None) -> CheckReport:
+def check(
+    problem: GangProblem, plan: GangPlan | Json | None, schedule: Json | None
+) -> CheckReport:
     """Violations of *schedule*, and its metrics; a plan alone (a policy) breaks no rule."""
     if schedule is None:
         return CheckReport(())
@@ -61,7 +63,9 @@ class _Report:
     def __init__(self) -> None:
         self.violations: list[Violation] = []
 
-    def add(self, rule: str, item: object, message: str, amount: float | None = None) -> None:
+    def add(
+        self, rule: str, item: object, message: str, amount: float | None = None
+    ) -> None:
         self.violations.append(violation(rule, str(item), message, amount))
 
 
@@ -77,7 +81,9 @@ def _entries(problem: GangProblem, schedule: Json, found: _Report) -> dict[JobId
             isinstance(value := entry.get(key), (int, float)) and math.isfinite(value)
             for key in ("start_seconds", "finish_seconds")
         ):
-            found.add("times", entry["id"], "needs finite start_seconds and finish_seconds")
+            found.add(
+                "times", entry["id"], "needs finite start_seconds and finish_seconds"
+            )
         else:
             entries[entry["id"]] = entry
     for job in problem.jobs:
@@ -115,7 +121,9 @@ class _Place:
 class _Replay:
     """Rebuilds the matrix update by update and advances every job's work by the clock."""
 
-    def __init__(self, problem: GangProblem, entries: Mapping[JobId, Json], found: _Report) -> None:
+    def __init__(
+        self, problem: GangProblem, entries: Mapping[JobId, Json], found: _Report
+    ) -> None:
         self.problem, self.entries, self.found = problem, entries, found
         self.jobs = {job.id: job for job in problem.jobs}
         self.times = {job.id: times for job, times in zip(problem.jobs, problem.times)}
@@ -130,9 +138,12 @@ class _Replay:
         for update in updates:
             now = update["seconds"]
             if now < before - _slack(now):
-                self.found.add("order", f"update at {now:g} s", "is earlier than the one before")
+                self.found.add(
+                    "order", f"update at {now:g} s", "is earlier than the one before"
+                )
             cells = sum(
-                place.columns.bit_count() * len(place.rows) for place in self.places.values()
+                place.columns.bit_count() * len(place.rows)
+                for place in self.places.values()
             )
             occupied += cells * (now - before)
             before = now
@@ -143,7 +154,9 @@ class _Replay:
             self._check_cells(now)
         for job_id in self.jobs:
             if job_id not in self.started or job_id in self.places:
-                self.found.add("unfinished", job_id, "never starts or never leaves the matrix")
+                self.found.add(
+                    "unfinished", job_id, "never starts or never leaves the matrix"
+                )
         machine = self.problem.machine
         last = max(entry["finish_seconds"] for entry in self.entries.values())
         slots = machine.nodes * machine.levels * span_seconds(self.problem, last)
@@ -156,7 +169,9 @@ class _Replay:
     def _leave(self, job_id: JobId, now: float) -> None:
         place = self.places.pop(job_id, None)
         if place is None:
-            self.found.add("leaves", job_id, f"leaves at {now:g} s but is not in the matrix")
+            self.found.add(
+                "leaves", job_id, f"leaves at {now:g} s but is not in the matrix"
+            )
             return
         finish = self.entries[job_id]["finish_seconds"]
         if finish > now + _slack(now):
@@ -168,8 +183,12 @@ class _Replay:
         if abs(left) > tolerance:
             text = f"finishes at {finish:g} s with {left:g} s of scheduled time left"
             self.found.add("work-conserved", job_id, text, abs(left))
-        if bool(self.entries[job_id].get("local")) != (place.columns == self.files[job_id]):
-            self.found.add("local", job_id, "is local exactly when its columns are its file nodes")
+        if bool(self.entries[job_id].get("local")) != (
+            place.columns == self.files[job_id]
+        ):
+            self.found.add(
+                "local", job_id, "is local exactly when its columns are its file nodes"
+            )
 
     def _length(self, job_id: JobId, place: _Place) -> float:
         local, remote = self.times[job_id]
@@ -189,7 +208,11 @@ class _Replay:
         place.since = now
 
     def _place(self, placed: Json, now: float) -> None:
-        job_id, columns, rows = placed["id"], mask_of(placed["columns"]), tuple(placed["rows"])
+        job_id, columns, rows = (
+            placed["id"],
+            mask_of(placed["columns"]),
+            tuple(placed["rows"]),
+        )
         job = self.jobs.get(job_id)
         if job is None:
             self.found.add("unknown-job", job_id, "is placed but not in the workload")
@@ -204,14 +227,22 @@ class _Replay:
             self._migrate(job, place, columns, now)
         place.columns, place.rows = columns, rows
 
-    def _check_shape(self, job: Job, placed: Json, columns: int, rows: tuple[int, ...]) -> None:
+    def _check_shape(
+        self, job: Job, placed: Json, columns: int, rows: tuple[int, ...]
+    ) -> None:
         machine = self.problem.machine
         if columns.bit_count() != job.size or len(placed["columns"]) != job.size:
-            self.found.add("columns", job.id, f"has {job.size} tasks on {placed['columns']}")
-        if columns >> machine.nodes or any(not 0 <= row < machine.levels for row in rows):
+            self.found.add(
+                "columns", job.id, f"has {job.size} tasks on {placed['columns']}"
+            )
+        if columns >> machine.nodes or any(
+            not 0 <= row < machine.levels for row in rows
+        ):
             self.found.add("outside", job.id, "is placed outside the matrix")
         if bool(placed.get("local")) != (columns == self.files[job.id]):
-            self.found.add("local", job.id, "is local exactly when its columns are its file nodes")
+            self.found.add(
+                "local", job.id, "is local exactly when its columns are its file nodes"
+            )
         if placed["home_row"] not in rows or len(set(rows)) != len(rows):
             text = f"home row {placed['home_row']} must be one of its rows {rows}"
             self.found.add("home-row", job.id, text)
@@ -229,7 +260,9 @@ class _Replay:
     def _migrate(self, job: Job, place: _Place, columns: int, now: float) -> None:
         machine, files = self.problem.machine, self.files[job.id]
         if columns != files:
-            self.found.add("migration", job.id, f"moves at {now:g} s, but not to its file nodes")
+            self.found.add(
+                "migration", job.id, f"moves at {now:g} s, but not to its file nodes"
+            )
         index = math.floor((now + _slack(now)) / machine.quantum_seconds)
         if index != self.budget_slice:
             self.budget_slice, self.used = index, 0
@@ -279,7 +312,9 @@ def times_metrics(
     big = slowdown[[job.size >= BIG_JOB_TASKS for job in problem.jobs]]
     return {
         "mean_slowdown": float(slowdown.mean()),
-        "mean_slowdown_from_start": float((np.maximum(finish - start, quantum) / shortest).mean()),
+        "mean_slowdown_from_start": float(
+            (np.maximum(finish - start, quantum) / shortest).mean()
+        ),
         "p99_slowdown": float(np.percentile(slowdown, 99)),
         "big_job_slowdown": float(big.mean()) if len(big) else None,
         "mean_wait_seconds": float((start - arrival).mean()),
@@ -292,7 +327,9 @@ def times_metrics(
 def limits_of(problem: GangProblem) -> dict[str, float]:
     """Return what no schedule passes: no job waits, and each runs where it is fastest (rule 16)."""
     quantum = problem.machine.quantum_seconds
-    least = [max(min(times), quantum) / max(times[0], quantum) for times in problem.times]
+    least = [
+        max(min(times), quantum) / max(times[0], quantum) for times in problem.times
+    ]
     mean = math.fsum(least) / max(1, len(least))
     return {
         "mean_slowdown": mean,

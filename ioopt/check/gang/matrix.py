@@ -16,7 +16,9 @@ WEIGHTS = ("las", "hdf", "one")
 """Names of the weights; the objective of each is ``value_<name>``."""
 
 
-def check(problem: GangMatrixProblem, plan: GangMatrixPlan, schedule: Json | None) -> CheckReport:
+def check(
+    problem: GangMatrixProblem, plan: GangMatrixPlan, schedule: Json | None
+) -> CheckReport:
     """Violations of the matrix *plan*, its value under every weight, and what it holds."""
     jobs = {job.id: job for job in (*problem.running, *problem.waiting)}
     violations = [*_membership(problem, plan, jobs), *_cells(problem, plan)]
@@ -34,13 +36,17 @@ def check(problem: GangMatrixProblem, plan: GangMatrixPlan, schedule: Json | Non
     metrics = {
         **objectives,
         "jobs_in_matrix": len(known),
-        "started_jobs": sum(not isinstance(jobs[placed.id], RunningJob) for placed in known),
+        "started_jobs": sum(
+            not isinstance(jobs[placed.id], RunningJob) for placed in known
+        ),
         "local_jobs": sum(_is_local(placed, jobs[placed.id]) for placed in known),
         "migrated_jobs": len(moves),
         "migrated_tasks": tasks,
         "matrix_utilisation": sum(len(p.columns) * len(p.rows) for p in known) / slots,
     }
-    return CheckReport(tuple(violations), objectives, metrics, limits=limits_of(problem))
+    return CheckReport(
+        tuple(violations), objectives, metrics, limits=limits_of(problem)
+    )
 
 
 def limits_of(problem: GangMatrixProblem) -> dict[str, float]:
@@ -69,7 +75,9 @@ def value_of(problem: GangMatrixProblem, plan: GangMatrixPlan, kind: str) -> flo
             speed = 1.0
             if isinstance(job, RunningJob) and set(job.columns) != set(placed.columns):
                 speed -= machine.migration_seconds / (2 * machine.quantum_seconds)
-        total += weight_of(job, machine.quantum_seconds, kind) * speed * len(placed.rows)
+        total += (
+            weight_of(job, machine.quantum_seconds, kind) * speed * len(placed.rows)
+        )
     return total
 
 
@@ -95,7 +103,11 @@ def _membership(
     found, seen = [], set()
     for placed in plan.jobs:
         if placed.id not in jobs:
-            found.append(violation("unknown-job", str(placed.id), "is neither running nor waiting"))
+            found.append(
+                violation(
+                    "unknown-job", str(placed.id), "is neither running nor waiting"
+                )
+            )
         if placed.id in seen:
             found.append(violation("job-twice", str(placed.id), "is placed twice"))
         seen.add(placed.id)
@@ -106,7 +118,9 @@ def _membership(
     return found
 
 
-def _shape(problem: GangMatrixProblem, placed: PlacedJob, job: MatrixJob) -> list[Violation]:
+def _shape(
+    problem: GangMatrixProblem, placed: PlacedJob, job: MatrixJob
+) -> list[Violation]:
     found: list[Violation] = []
 
     def add(rule: str, message: str) -> None:
@@ -118,7 +132,10 @@ def _shape(problem: GangMatrixProblem, placed: PlacedJob, job: MatrixJob) -> lis
     if max((*columns, 0)) >= machine.nodes or max((*placed.rows, 0)) >= machine.levels:
         add("outside", "is placed outside the matrix")
     if placed.home_row not in placed.rows or len(set(placed.rows)) != len(placed.rows):
-        add("home-row", f"home row {placed.home_row} must be one of its rows {placed.rows}")
+        add(
+            "home-row",
+            f"home row {placed.home_row} must be one of its rows {placed.rows}",
+        )
     if placed.local is not None and placed.local != _is_local(placed, job):
         add("local", "is local exactly when its columns are its file nodes")
     if (
@@ -142,7 +159,9 @@ def _cells(problem: GangMatrixProblem, plan: GangMatrixPlan) -> list[Violation]:
     return found
 
 
-def _moves(known: list[PlacedJob], jobs: dict[JobId, MatrixJob]) -> list[tuple[JobId, int]]:
+def _moves(
+    known: list[PlacedJob], jobs: dict[JobId, MatrixJob]
+) -> list[tuple[JobId, int]]:
     moves = []
     for placed in known:
         job = jobs[placed.id]

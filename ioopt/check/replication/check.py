@@ -14,7 +14,12 @@ from ioopt.check.replication.metrics import schedule_metrics
 from ioopt.check.replication.schedule import option_violations, schedule_violations
 from ioopt.check.replication.workflow import dispatch_violations
 from ioopt.problems.base import Json
-from ioopt.problems.replication import CopyEntry, ReplicationPlan, ReplicationProblem, Round
+from ioopt.problems.replication import (
+    CopyEntry,
+    ReplicationPlan,
+    ReplicationProblem,
+    Round,
+)
 from ioopt.protocols import CheckReport, Schedule
 from ioopt.result import Violation, violation
 
@@ -65,8 +70,12 @@ def check(
     stages = reader.stages()
     found = reader.found
     static = not problem.is_workflow and plan.moves != "replay" and _states_moves(plan)
-    if problem.is_workflow and (plan.rounds is not None or plan.moves in ("static", "printed")):
-        text = "rounds and static moves are for batches; plans of workflows are replayed"
+    if problem.is_workflow and (
+        plan.rounds is not None or plan.moves in ("static", "printed")
+    ):
+        text = (
+            "rounds and static moves are for batches; plans of workflows are replayed"
+        )
         found.append(violation("moves", plan.moves or "rounds", text))
     if static and reader.complete():
         for stage in stages:
@@ -79,7 +88,9 @@ def check(
     if plan.rounds is not None:
         metrics["rounds"] = len(plan.rounds)
     if schedule is not None:
-        broken = schedule_violations(problem, reader.queues, schedule, reader.copies_wanted())
+        broken = schedule_violations(
+            problem, reader.queues, schedule, reader.copies_wanted()
+        )
         found.extend(broken)
         if not any(item.rule in ("unknown", "instants") for item in broken):
             found.extend(option_violations(problem, plan, schedule))
@@ -89,7 +100,10 @@ def check(
                 # With actual times no bound need hold.
                 actual = schedule.get("actual_compute_seconds")
                 most = math.inf if actual else metrics["makespan_seconds"]
-                ranges["transfer_bound_seconds"] = (metrics["lower_bound_seconds"], most)
+                ranges["transfer_bound_seconds"] = (
+                    metrics["lower_bound_seconds"],
+                    most,
+                )
     if plan.dispatches is not None:
         found.extend(dispatch_violations(problem, plan, reader.queues, schedule))
     stated = None
@@ -99,7 +113,11 @@ def check(
         objectives["additive_seconds"] = _additive_seconds(problem, plan, stated)
         metrics["additive_seconds"] = objectives["additive_seconds"]
     rounding = 1e-14 * max(objectives.values(), default=0.0)
-    limits = {} if problem.is_workflow else {"additive_seconds": _least_additive_seconds(problem)}
+    limits = (
+        {}
+        if problem.is_workflow
+        else {"additive_seconds": _least_additive_seconds(problem)}
+    )
     limits |= dict.fromkeys(("remote_bytes", "replica_bytes", "evictions"), 0.0)
     if schedule is not None and not schedule.get("actual_compute_seconds"):
         limits["makespan_seconds"] = metrics.get("lower_bound_seconds", 0.0)
@@ -121,7 +139,9 @@ def _least_additive_seconds(problem: ReplicationProblem) -> float:
 
 
 def _states_moves(plan: ReplicationPlan) -> bool:
-    if plan.moves in ("static", "printed") or (plan.rounds is not None and plan.moves != "replay"):
+    if plan.moves in ("static", "printed") or (
+        plan.rounds is not None and plan.moves != "replay"
+    ):
         return True
     return bool(plan.remote or plan.copies or (plan.assign and plan.moves is None))
 
@@ -149,13 +169,17 @@ class _PlanReader:
     def copies_wanted(self) -> dict[tuple[str, str], int]:
         """How often each (file, node) is a copy entry, by id."""
         files, nodes = self.problem.files, self.problem.nodes
-        return Counter((files[file].id, nodes[node].id) for file, node in self.copy_entries)
+        return Counter(
+            (files[file].id, nodes[node].id) for file, node in self.copy_entries
+        )
 
     def _find(self, what: str, name: str) -> int | None:
         index: dict[str, int] = getattr(self.problem, f"{what}_index")
         if name not in index:
             self.unknown += 1
-            self.found.append(violation("unknown", name, f"the instance has no such {what}"))
+            self.found.append(
+                violation("unknown", name, f"the instance has no such {what}")
+            )
         return index.get(name)
 
     def _read_queues(self) -> None:
@@ -180,7 +204,9 @@ class _PlanReader:
         if task in self.assign:
             first = self.problem.nodes[self.assign[task]].id
             self._broken(
-                "(4) one node", name, f"stands in the queue of {first} and again in that of {where}"
+                "(4) one node",
+                name,
+                f"stands in the queue of {first} and again in that of {where}",
             )
             return
         self.assign[task] = node
@@ -195,23 +221,39 @@ class _PlanReader:
             queued = None if task is None else self.assign.get(task)
             if node is not None and queued is not None and queued != node:
                 where = self.problem.nodes[queued].id
-                self._broken("order", name, f"assigned to {node_id}, but in the queue of {where}")
+                self._broken(
+                    "order", name, f"assigned to {node_id}, but in the queue of {where}"
+                )
         if self.plan.assign:
             for task in sorted(self.assign):
                 name = self.problem.tasks[task].id
                 if name not in self.plan.assign:
-                    self._broken("(4) one node", name, "is in a queue but not in assign")
+                    self._broken(
+                        "(4) one node", name, "is in a queue but not in assign"
+                    )
 
     def _remote(self, moves: tuple[tuple[str, str], ...]) -> list[tuple[int, int]]:
-        pairs = [(self._find("file", file), self._find("node", node)) for file, node in moves]
+        pairs = [
+            (self._find("file", file), self._find("node", node)) for file, node in moves
+        ]
         return [(f, i) for f, i in pairs if f is not None and i is not None]
 
-    def _copies(self, moves: tuple[tuple[str, str, str], ...]) -> list[tuple[int, int, int]]:
+    def _copies(
+        self, moves: tuple[tuple[str, str, str], ...]
+    ) -> list[tuple[int, int, int]]:
         rows = [
-            (self._find("file", file), self._find("node", source), self._find("node", target))
+            (
+                self._find("file", file),
+                self._find("node", source),
+                self._find("node", target),
+            )
             for file, source, target in moves
         ]
-        return [(f, i, j) for f, i, j in rows if f is not None and i is not None and j is not None]
+        return [
+            (f, i, j)
+            for f, i, j in rows
+            if f is not None and i is not None and j is not None
+        ]
 
     def stages(self) -> list[Stage]:
         """The plan as rounds; one round that begins with the held files when it has none."""
@@ -219,14 +261,18 @@ class _PlanReader:
         remote, copies = self._remote(self.plan.remote), self._copies(self.plan.copies)
         wanted = frozenset(self.copy_entries)
         if self.plan.rounds is None:
-            return [Stage(self.assign, self.problem.holds, remote, copies, wanted, forest)]
+            return [
+                Stage(self.assign, self.problem.holds, remote, copies, wanted, forest)
+            ]
         stages: list[Stage] = []
         present = [set(files) for files in self.problem.holds]
         for number, part in enumerate(self.plan.rounds, start=1):
             where = f"round {number}"
             self._evict(part, present, where)
             tasks = [self._find("task", name) for name in part.tasks]
-            assign = {t: self.assign[t] for t in tasks if t is not None and t in self.assign}
+            assign = {
+                t: self.assign[t] for t in tasks if t is not None and t in self.assign
+            }
             stage = Stage(
                 assign,
                 [frozenset(files) for files in present],
@@ -260,11 +306,15 @@ class _PlanReader:
         for number, part in enumerate(self.plan.rounds, start=1):
             for name in part.tasks:
                 if name in round_of:
-                    self._broken("rounds", name, f"is in rounds {round_of[name]} and {number}")
+                    self._broken(
+                        "rounds", name, f"is in rounds {round_of[name]} and {number}"
+                    )
                 round_of.setdefault(name, number)
             for name, node_id in part.assign.items():
                 if self.plan.assign.get(name, node_id) != node_id:
-                    self._broken("rounds", name, f"round {number} assigns it to {node_id}")
+                    self._broken(
+                        "rounds", name, f"round {number} assigns it to {node_id}"
+                    )
         for queue in self.queues.values():
             numbers = [(round_of.get(name, 0), name) for name in queue]
             for number, name in numbers:
@@ -273,12 +323,22 @@ class _PlanReader:
             for before, after in pairwise(numbers):
                 if 0 < after[0] < before[0]:
                     self._broken(
-                        "rounds", after[1], f"is queued behind {before[1]} of a later round"
+                        "rounds",
+                        after[1],
+                        f"is queued behind {before[1]} of a later round",
                     )
-        listed = sorted(remote) == sorted(move for stage in stages for move in stage.remote)
-        same = sorted(copies) == sorted(move for stage in stages for move in stage.copies)
+        listed = sorted(remote) == sorted(
+            move for stage in stages for move in stage.remote
+        )
+        same = sorted(copies) == sorted(
+            move for stage in stages for move in stage.copies
+        )
         if (remote or copies) and not (listed and same):
-            self._broken("rounds", "moves", "remote and copies of the plan differ from its rounds'")
+            self._broken(
+                "rounds",
+                "moves",
+                "remote and copies of the plan differ from its rounds'",
+            )
 
 
 def _too_big(problem: ReplicationProblem, assign: Mapping[int, int]) -> list[Violation]:
@@ -292,7 +352,9 @@ def _too_big(problem: ReplicationProblem, assign: Mapping[int, int]) -> list[Vio
             found.append(violation("cores", problem.tasks[task].id, text))
         if limit is not None and need > limit:
             text = f"reads {need} bytes on {problem.nodes[node].id}, whose disk holds {limit}"
-            found.append(violation("(21) disk", problem.tasks[task].id, text, need - limit))
+            found.append(
+                violation("(21) disk", problem.tasks[task].id, text, need - limit)
+            )
     return found
 
 
@@ -373,7 +435,9 @@ def _for_readers(problem: ReplicationProblem, stage: Stage) -> Iterable[Violatio
         read = any(stage.assign.get(task) == target for task in problem.readers[file])
         if not read and (file, target) not in stage.wanted:
             name, node = _names(problem, file, target)
-            yield violation("(2) reader", name, f"copied to {node}, where no task reads it")
+            yield violation(
+                "(2) reader", name, f"copied to {node}, where no task reads it"
+            )
 
 
 def _arrivals(problem: ReplicationProblem, stage: Stage) -> Iterable[Violation]:
@@ -386,11 +450,17 @@ def _arrivals(problem: ReplicationProblem, stage: Stage) -> Iterable[Violation]:
         if file in stage.present[node]:
             yield violation("held", name, f"brought to {where}, which already holds it")
         if near > 1:
-            yield violation("(3) one source", name, f"copied to {where} {near} times", near - 1)
+            yield violation(
+                "(3) one source", name, f"copied to {where} {near} times", near - 1
+            )
         if far > 1:
-            yield violation("(5) one fetch", name, f"fetched to {where} {far} times", far - 1)
+            yield violation(
+                "(5) one fetch", name, f"fetched to {where} {far} times", far - 1
+            )
         if far and near:
-            yield violation("(6) remote or copy", name, f"both fetched and copied to {where}")
+            yield violation(
+                "(6) remote or copy", name, f"both fetched and copied to {where}"
+            )
 
 
 def _inputs(
@@ -409,7 +479,9 @@ def _fetched(problem: ReplicationProblem, stage: Stage) -> Iterable[Violation]:
     """(8): a file that a task reads and that no disk holds is fetched at least once."""
     roots = {file for files in stage.present for file in files}
     roots.update(file for file, _ in stage.remote)
-    needed = sorted({file for task in stage.assign for file in problem.inputs[task]} - roots)
+    needed = sorted(
+        {file for task in stage.assign for file in problem.inputs[task]} - roots
+    )
     for file in needed:
         text = "read, held by no node, and never fetched from remote storage"
         yield violation("(8) remote transfer", problem.files[file].id, text)
@@ -439,7 +511,9 @@ def stage_cycles(stage: Stage) -> dict[int, list[int]]:
         reached |= fetched[file]
         grown = True
         while grown:
-            new = {target for source, target in sends[file] if source in reached} - reached
+            new = {
+                target for source, target in sends[file] if source in reached
+            } - reached
             grown = bool(new)
             reached |= new
         lost = sorted({target for _, target in sends[file]} - reached)

@@ -52,7 +52,9 @@ def schedule_metrics(problem: ReplicationProblem, schedule: Schedule) -> Metrics
     }
 
 
-def _cores_busy(problem: ReplicationProblem, schedule: Schedule, makespan: float) -> float:
+def _cores_busy(
+    problem: ReplicationProblem, schedule: Schedule, makespan: float
+) -> float:
     """The part of all core-seconds up to the makespan that tasks take."""
     cores = {task.id: task.cores for task in problem.tasks}
     taken = [
@@ -107,9 +109,12 @@ def times(problem: ReplicationProblem) -> tuple[list[float], list[float], list[f
     """What comes before, after and in each task at least: start, tail and work in seconds."""
     tasks, nodes = problem.tasks, problem.nodes
     touched, asked = set(_fetched(problem)), _asked(problem)
-    order = list(TopologicalSorter(dict(enumerate(problem.predecessors))).static_order())
+    order = list(
+        TopologicalSorter(dict(enumerate(problem.predecessors))).static_order()
+    )
     work = [
-        task.compute_seconds / max(nodes[i].speed for i in problem.hosts[k] or range(len(nodes)))
+        task.compute_seconds
+        / max(nodes[i].speed for i in problem.hosts[k] or range(len(nodes)))
         for k, task in enumerate(tasks)
     ]
     start = [0.0] * len(tasks)
@@ -130,12 +135,16 @@ def times(problem: ReplicationProblem) -> tuple[list[float], list[float], list[f
     return start, tail, work
 
 
-def _together(problem: ReplicationProblem, born: list[int], asked: list[float], k: int) -> float:
+def _together(
+    problem: ReplicationProblem, born: list[int], asked: list[float], k: int
+) -> float:
     """All inputs from outside through one interface, on the node that misses least."""
     if not born or not problem.hosts[k]:
         return 0.0
     disks = {problem.holds[i] for i in problem.hosts[k]}
-    missing = [sum(problem.files[f].bytes for f in born if f not in held) for held in disks]
+    missing = [
+        sum(problem.files[f].bytes for f in born if f not in held) for held in disks
+    ]
     rate = problem.network.replica_bytes_per_second
     return min(asked[f] for f in born) + min(missing) / rate
 
@@ -163,13 +172,17 @@ def links(
     network = problem.network
     nodes = len(problem.nodes)
     many = 1 if network.remote_link == "shared" else nodes
-    most = min(many * network.remote_bytes_per_second, nodes * network.replica_bytes_per_second)
+    most = min(
+        many * network.remote_bytes_per_second, nodes * network.replica_bytes_per_second
+    )
     pipes: list[tuple[str | None, float]] = [(None, most)]
     pipes += [(storage.id, storage.bytes_per_second) for storage in problem.storages]
     touched, first = set(_fetched(problem)), _asked(problem)
     best = 0.0
     for name, rate in pipes:
-        own = [f for f, file in enumerate(problem.files) if name in (None, file.storage)]
+        own = [
+            f for f, file in enumerate(problem.files) if name in (None, file.storage)
+        ]
         come = [f for f in own if f in touched]
         kept = [f for f in own if problem.producer[f] >= 0 and problem.files[f].keep]
         asked = min((first[f] for f in come), default=math.inf)

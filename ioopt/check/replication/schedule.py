@@ -11,7 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from ioopt.check import Load, overloads, time_slack, too_fast
-from ioopt.check.replication.workflow import Stay, Stays, late, saved_at, workflow_violations
+from ioopt.check.replication.workflow import (
+    Stay,
+    Stays,
+    late,
+    saved_at,
+    workflow_violations,
+)
 from ioopt.problems.replication import File, ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Schedule
 from ioopt.result import Violation, violation
@@ -49,11 +55,14 @@ def _unknown(problem: ReplicationProblem, schedule: Schedule) -> Iterable[Violat
         return violation("unknown", str(name), f"{where} names no {what}")
 
     for part, what, key in (
-        ("tasks", "task", "id"), ("tasks", "node", "node"),
+        ("tasks", "task", "id"),
+        ("tasks", "node", "node"),
         ("transfers", "file", "file"),
-        ("evictions", "file", "file"), ("evictions", "node", "node"),
-        ("copy_entries", "file", "file"), ("copy_entries", "node", "node"),
-    ):  # fmt: skip
+        ("evictions", "file", "file"),
+        ("evictions", "node", "node"),
+        ("copy_entries", "file", "file"),
+        ("copy_entries", "node", "node"),
+    ):
         index = getattr(problem, f"{what}_index")
         for row in schedule.get(part, ()):
             if row[key] not in index:
@@ -157,22 +166,32 @@ def _tasks(
             if name not in place:
                 yield violation("order", name, f"not in the queue of {node.id}")
         alone = node.cores == 1
-        rows.sort(key=lambda row: (row[0], row[1] if alone else 0.0, place.get(row[2], 0)))
+        rows.sort(
+            key=lambda row: (row[0], row[1] if alone else 0.0, place.get(row[2], 0))
+        )
         for before, after in pairwise(rows):
             if place.get(before[2], -1) > place.get(after[2], len(place)):
-                text = f"runs on {node.id} before {after[2]}, which is queued ahead of it"
+                text = (
+                    f"runs on {node.id} before {after[2]}, which is queued ahead of it"
+                )
                 yield violation("order", before[2], text)
             if alone and late(before[1], after[0]):
                 text = f"starts on {node.id} while {before[2]} still computes"
                 yield violation("overlap", after[2], text, before[1] - after[0])
 
 
-def _staging(problem: ReplicationProblem, schedule: Schedule, stays: Stays) -> Iterable[Violation]:
+def _staging(
+    problem: ReplicationProblem, schedule: Schedule, stays: Stays
+) -> Iterable[Violation]:
     """All inputs are complete on the node from the start of the task to its end."""
     for row in schedule.get("tasks", ()):
         for file in problem.tasks[problem.task_index[row["id"]]].inputs:
-            if not stays.covers(file, row["node"], row["start_seconds"], row["end_seconds"]):
-                text = f"computes on {row['node']} without its input {file} all the while"
+            if not stays.covers(
+                file, row["node"], row["start_seconds"], row["end_seconds"]
+            ):
+                text = (
+                    f"computes on {row['node']} without its input {file} all the while"
+                )
                 yield violation("staging", row["id"], text)
 
 
@@ -206,7 +225,9 @@ def _transfers(
         into[move["destination"]].append((start, move["end_seconds"], file))
         if source == move["destination"]:
             yield violation("transfer", file, f"copied from {source} to itself")
-        elif source is not None and not stays.covers(file, source, start, move["end_seconds"]):
+        elif source is not None and not stays.covers(
+            file, source, start, move["end_seconds"]
+        ):
             text = f"copied at {start:g} s from {source}, which does not hold it all the while"
             yield violation("transfer", file, text)
     for node, rows in into.items():
@@ -241,7 +262,9 @@ def _rates(problem: ReplicationProblem, schedule: Schedule) -> Iterable[Violatio
             yield violation("rate", pipe, text, left)
 
 
-def pipes_of(problem: ReplicationProblem, move: Schedule, file: File) -> list[tuple[str, float]]:
+def pipes_of(
+    problem: ReplicationProblem, move: Schedule, file: File
+) -> list[tuple[str, float]]:
     """Names and rates of what a transfer passes (timeline rule 5): nodes, remote link, storage disk."""
     network, target, source = problem.network, move["destination"], move["source"]
     if target is None:  # a save crosses what a fetch to its sender would
@@ -251,7 +274,10 @@ def pipes_of(problem: ReplicationProblem, move: Schedule, file: File) -> list[tu
         """What of a node is slower, its interface or its disk: the same transfers pass both."""
         disk = problem.nodes[problem.node_index[name]].disk_bytes_per_second or math.inf
         nic = network.replica_bytes_per_second
-        return (f"the {'disk' if disk < nic else 'interface'} of {name}", min(nic, disk))
+        return (
+            f"the {'disk' if disk < nic else 'interface'} of {name}",
+            min(nic, disk),
+        )
 
     through = [door(target)]
     if source is not None:
@@ -301,7 +327,11 @@ def option_violations(
         return [*found, *_carried(plan, schedule)]
     if plan.sources == "least-loaded":
         found += _sources(problem, schedule, stays_of(problem, schedule))
-    if plan.room != "missing" and not plan.barriers and not schedule.get("copy_entries"):
+    if (
+        plan.room != "missing"
+        and not plan.barriers
+        and not schedule.get("copy_entries")
+    ):
         found += _rooms(problem, plan, schedule, stays_of(problem, schedule))
     return found
 
@@ -313,14 +343,13 @@ def _carried(plan: ReplicationPlan, schedule: Schedule) -> Iterator[Violation]:
         wanted.update((file, None, node) for file, node in remote)
         wanted.update(copies)
     done = Counter(
-        (row["file"], row["source"], row["destination"]) for row in schedule.get("transfers", ())
+        (row["file"], row["source"], row["destination"])
+        for row in schedule.get("transfers", ())
     )
     for file, source, target in sorted(wanted.keys() | done.keys(), key=str):
         more = done[file, source, target] - wanted[file, source, target]
         if more:
-            text = (
-                f"comes from {source or 'the storage'} to {target} {more:+} times more than planned"
-            )
+            text = f"comes from {source or 'the storage'} to {target} {more:+} times more than planned"
             yield violation("carry out", file, text, abs(more))
 
 
@@ -330,31 +359,40 @@ def _rooms(
     """Timeline rule 8: as a task ends, so many bytes are free beside what is being sent."""
     sizes = {file.id: file.bytes for file in problem.files}
     size_of = {task.id: problem.task_bytes(k) for k, task in enumerate(problem.tasks)}
-    part_of = {name: r for r, part in enumerate(plan.rounds or ()) for name in part.tasks}
+    part_of = {
+        name: r for r, part in enumerate(plan.rounds or ()) for name in part.tasks
+    }
     ends = {row["id"]: row["end_seconds"] for row in schedule.get("tasks", ())}
     moves = schedule.get("transfers", ())
     for node in problem.nodes:
         if node.disk_bytes is None:
             continue
-        queue = [entry for entry in plan.order.get(node.id, ()) if isinstance(entry, str)]
+        queue = [
+            entry for entry in plan.order.get(node.id, ()) if isinstance(entry, str)
+        ]
         for place, (before, after) in enumerate(pairwise(queue), start=1):
             if plan.rounds and part_of.get(before) == part_of.get(after):
                 continue
             waiting = [size_of[name] for name in queue[place:]]
             mean = math.ceil(sum(waiting) / len(waiting))
-            room = {"next": waiting[0], "mean": mean, "largest": max(waiting)}[plan.room]
+            room = {"next": waiting[0], "mean": mean, "largest": max(waiting)}[
+                plan.room
+            ]
             time = ends[before]
             sent = {
-                row["file"] for row in moves
+                row["file"]
+                for row in moves
                 if row["source"] == node.id
-                and not late(row["start_seconds"], time) and not late(time, row["end_seconds"])
-            }  # fmt: skip
+                and not late(row["start_seconds"], time)
+                and not late(time, row["end_seconds"])
+            }
             kept = sum(
                 sizes[file]
                 for (file, where), listed in stays.of.items()
-                if where == node.id and file not in sent
+                if where == node.id
+                and file not in sent
                 and any(late(time, s.start) and late(s.end, time) for s in listed)
-            )  # fmt: skip
+            )
             if kept + room > node.disk_bytes:
                 text = f"keeps {kept} bytes after {before}, where {room} of {node.disk_bytes} are to be free"
                 yield violation("room", node.id, text, kept + room - node.disk_bytes)
@@ -376,8 +414,13 @@ def _depths(problem: ReplicationProblem, schedule: Schedule) -> Iterator[Violati
         target = row["destination"]
         if target is None:
             continue
-        depth, start = problem.nodes[problem.node_index[target]].staging, row["start_seconds"]
-        after = [t for t in readers[row["file"], target] if not late(row["end_seconds"], t)]
+        depth, start = (
+            problem.nodes[problem.node_index[target]].staging,
+            row["start_seconds"],
+        )
+        after = [
+            t for t in readers[row["file"], target] if not late(row["end_seconds"], t)
+        ]
         before = bisect_right(starts[target], start + time_slack(start))
         first = bisect_left(starts[target], min(after, default=math.inf))
         if depth > 1 and first >= before + depth:
@@ -385,12 +428,17 @@ def _depths(problem: ReplicationProblem, schedule: Schedule) -> Iterator[Violati
             yield violation("staging", row["file"], text)
 
 
-def _holders(problem: ReplicationProblem, stays: Stays, file: str, time: float) -> list[str]:
+def _holders(
+    problem: ReplicationProblem, stays: Stays, file: str, time: float
+) -> list[str]:
     """The nodes on which a file is complete just before and just after an instant."""
     return [
         node.id
         for node in problem.nodes
-        if any(late(time, s.ready) and late(s.end, time) for s in stays.of.get((file, node.id), ()))
+        if any(
+            late(time, s.ready) and late(s.end, time)
+            for s in stays.of.get((file, node.id), ())
+        )
     ]
 
 
@@ -398,7 +446,9 @@ class _Loads:
     """How many transfers cross each pipe at an instant."""
 
     def __init__(self, problem: ReplicationProblem, moves: Iterable[Schedule]) -> None:
-        self._of: dict[str, tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
+        self._of: dict[str, tuple[list[float], list[float]]] = defaultdict(
+            lambda: ([], [])
+        )
         for row in moves:
             file = problem.files[problem.file_index[row["file"]]]
             for pipe, _ in pipes_of(problem, row, file) if file.bytes else ():
@@ -420,7 +470,9 @@ class _Loads:
         return rate / (max(0, count) + 1)
 
 
-def _sources(problem: ReplicationProblem, schedule: Schedule, stays: Stays) -> Iterator[Violation]:
+def _sources(
+    problem: ReplicationProblem, schedule: Schedule, stays: Stays
+) -> Iterator[Violation]:
     """No other source would have been faster, by equal shares of what was under way."""
     moves, saved = schedule.get("transfers", ()), saved_at(schedule)
     loads = _Loads(problem, moves)
@@ -428,7 +480,9 @@ def _sources(problem: ReplicationProblem, schedule: Schedule, stays: Stays) -> I
         name, target, time = row["file"], row["destination"], row["start_seconds"]
         if target is None:
             continue
-        holders = [node for node in _holders(problem, stays, name, time) if node != target]
+        holders = [
+            node for node in _holders(problem, stays, name, time) if node != target
+        ]
         file = problem.files[problem.file_index[name]]
         product = problem.producer[problem.file_index[name]] >= 0
         others: list[str | None] = [node for node in holders if node != row["source"]]

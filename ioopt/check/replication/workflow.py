@@ -34,7 +34,9 @@ class Stay:
 class Stays:
     """All stays by (file, node) in time order, and what does not fit together."""
 
-    of: dict[tuple[str, str], list[Stay]] = field(default_factory=lambda: defaultdict(list))
+    of: dict[tuple[str, str], list[Stay]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
     found: list[Violation] = field(default_factory=list)
 
     def covers(self, file: str, node: str, start: float, end: float) -> bool:
@@ -65,7 +67,8 @@ def cores(problem: ReplicationProblem, schedule: Schedule) -> Iterable[Violation
         taken = problem.tasks[problem.task_index[row["id"]]].cores
         if row["end_seconds"] > row["start_seconds"]:
             start = row["start_seconds"] + min(
-                time_slack(row["start_seconds"]), row["end_seconds"] - row["start_seconds"]
+                time_slack(row["start_seconds"]),
+                row["end_seconds"] - row["start_seconds"],
             )
             changes[row["node"]].append((start, taken, row["id"]))
             changes[row["node"]].append((row["end_seconds"], -taken, row["id"]))
@@ -85,7 +88,10 @@ def arrivals(
 
     Files come for the next reader, or for any later one where tasks are staged behind it.
     """
-    begins = {task.id: max(task.release_seconds, given.get(task.id, 0.0)) for task in problem.tasks}
+    begins = {
+        task.id: max(task.release_seconds, given.get(task.id, 0.0))
+        for task in problem.tasks
+    }
     readers: dict[tuple[str, str], list[tuple[float, str]]] = defaultdict(list)
     for row in schedule.get("tasks", ()):
         name, start = row["id"], row["start_seconds"]
@@ -103,10 +109,14 @@ def arrivals(
     for move in schedule.get("transfers", ()):
         key = move["file"], move["destination"]
         after = [
-            (start, name) for start, name in readers[key] if not late(move["end_seconds"], start)
+            (start, name)
+            for start, name in readers[key]
+            if not late(move["end_seconds"], start)
         ]
         soonest = min((start for start, _ in after), default=math.inf)
-        possible = [name for start, name in after if start == soonest or key[1] in several]
+        possible = [
+            name for start, name in after if start == soonest or key[1] in several
+        ]
         may = min((begins[name] for name in possible), default=math.inf)
         if key in wanted:
             may = min(may, first[move["file"]])
@@ -115,7 +125,9 @@ def arrivals(
             yield violation("release", move["file"], text)
 
 
-def saves(problem: ReplicationProblem, schedule: Schedule, stays: Stays) -> Iterable[Violation]:
+def saves(
+    problem: ReplicationProblem, schedule: Schedule, stays: Stays
+) -> Iterable[Violation]:
     """Products alone are saved, once, from a complete copy; all to keep are; a node saves one at a
     time.
     """
@@ -148,7 +160,9 @@ def saves(problem: ReplicationProblem, schedule: Schedule, stays: Stays) -> Iter
 def saved_at(schedule: Schedule) -> dict[str, float]:
     """When the save of each file ended, in seconds."""
     rows = schedule.get("transfers", ())
-    return {row["file"]: row["end_seconds"] for row in rows if row["destination"] is None}
+    return {
+        row["file"]: row["end_seconds"] for row in rows if row["destination"] is None
+    }
 
 
 def refetches(problem: ReplicationProblem, schedule: Schedule) -> Iterable[Violation]:
@@ -157,12 +171,18 @@ def refetches(problem: ReplicationProblem, schedule: Schedule) -> Iterable[Viola
     for move in schedule.get("transfers", ()):
         file, start = move["file"], move["start_seconds"]
         product = problem.producer[problem.file_index[file]] >= 0
-        if product and move["source"] is None and late(saved.get(file, math.inf), start):
+        if (
+            product
+            and move["source"] is None
+            and late(saved.get(file, math.inf), start)
+        ):
             text = f"is fetched at {start:g} s from the storage, where it is not saved by then"
             yield violation("save", file, text)
 
 
-def losses(problem: ReplicationProblem, schedule: Schedule, stays: Stays) -> Iterable[Violation]:
+def losses(
+    problem: ReplicationProblem, schedule: Schedule, stays: Stays
+) -> Iterable[Violation]:
     """The last copy of a product leaves only when it is saved, or read no more.
 
     One that is to be kept then lacks its save, which is a violation of its own.
@@ -183,7 +203,9 @@ def losses(problem: ReplicationProblem, schedule: Schedule, stays: Stays) -> Ite
         unread = [task for task in unread if late(starts.get(task, -math.inf), time)]
         if unread:
             text = f"its last copy leaves {row['node']} at {time:g} s unsaved"
-            yield violation("at risk", name, f"{text}, and {unread[0]} has yet to read it")
+            yield violation(
+                "at risk", name, f"{text}, and {unread[0]} has yet to read it"
+            )
 
 
 def dispatch_violations(
@@ -228,7 +250,9 @@ def _legal(
         waits = [problem.tasks[p].id for p in problem.predecessors[k]]
         for task in waits:
             if task in runs and late(runs[task]["end_seconds"], seconds):
-                text = f"given at {seconds:g} s, before {task} has written what it reads"
+                text = (
+                    f"given at {seconds:g} s, before {task} has written what it reads"
+                )
                 yield violation("dispatch", name, text)
         earlier = [runs[task] for task in before[node] if task in runs]
         before[node].append(name)

@@ -43,7 +43,9 @@ def import_command(
             if not quiet():
                 for text in problem.warnings:
                     click.echo(f"ioopt: warning: {text}", err=True)
-            write_text(output, dump_json(problem.model_dump(mode="json", by_alias=True)))
+            write_text(
+                output, dump_json(problem.model_dump(mode="json", by_alias=True))
+            )
 
         # click lists the options that were added last first: the reader's own stand in the middle.
         target = output_option(required=True, text="Where to write the instance.")
@@ -57,37 +59,55 @@ def import_command(
             )
         else:
             source = click.argument("source", metavar="SOURCE", type=PATH)
-        return click.command(name=name, cls=IooptCommand, epilog=epilog)(source(command))
+        return click.command(name=name, cls=IooptCommand, epilog=epilog)(
+            source(command)
+        )
 
     return decorate
 
 
 machine_option = click.option(
-    "--machine", "machine", multiple=True, metavar="FILE|KEY=VALUE[,...]",
+    "--machine",
+    "machine",
+    multiple=True,
+    metavar="FILE|KEY=VALUE[,...]",
     help="The machine, where the source does not say it: a TOML or JSON file, or keys of one; may "
     "be given again, the last one counts. Keys: the page on formats, Machines.",
-)  # fmt: skip
+)
 
 
 def _told(words: tuple[str, ...], *classes: type[BaseModel]) -> list[Json]:
     """What *words* say of each of *classes*; a file may describe more than those, and is read as text is."""
 
     def keys(*some: type[BaseModel]) -> list[str]:
-        return [field.alias or name for cls in some for name, field in cls.model_fields.items()]
+        return [
+            field.alias or name
+            for cls in some
+            for name, field in cls.model_fields.items()
+        ]
 
     found: Json = {}
     for word in words:
         inline = "=" in word
         known = keys(*classes) if inline else keys(MachineRule, QueueOptions, Machine)
         read = read_toml if word.endswith(".toml") else read_json
-        given = parse_assignments(word.split(","), "--machine") if inline else read(word)
+        given = (
+            parse_assignments(word.split(","), "--machine") if inline else read(word)
+        )
         if not isinstance(given, dict):
-            raise UsageError(f"--machine {word}: wanted an object, such as {{nodes: 4}}")
+            raise UsageError(
+                f"--machine {word}: wanted an object, such as {{nodes: 4}}"
+            )
         for key in given:
             if key not in known:
-                raise UsageError(f"--machine {word}: no key {key!r}; {suggest(key, known)}")
+                raise UsageError(
+                    f"--machine {word}: no key {key!r}; {suggest(key, known)}"
+                )
         found |= given
-    return [{key: value for key, value in found.items() if key in keys(cls)} for cls in classes]
+    return [
+        {key: value for key, value in found.items() if key in keys(cls)}
+        for cls in classes
+    ]
 
 
 def _owner(words: tuple[str, ...]) -> str:
@@ -103,7 +123,10 @@ def batch_machine(words: tuple[str, ...]) -> Json:
         exclude_unset=True, by_alias=True
     )
     options = {"kill": False, "queue": "wfp", "backfill": "easy"} | stated
-    return {"machine": parse_settings(MachineRule, rule, _owner(words)), "options": options}
+    return {
+        "machine": parse_settings(MachineRule, rule, _owner(words)),
+        "options": options,
+    }
 
 
 def cluster(words: tuple[str, ...]) -> Json:

@@ -55,25 +55,50 @@ Examples:
 
 
 TRACE = together(
-    click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Keep the first N jobs."),
-    click.option("--io-fraction", type=float, default=0.1, metavar="F",
-                 help="Mean share of run time that is I/O, of jobs without a Darshan log."),
-    click.option("--io-period", type=float, default=3600.0, metavar="S",
-                 help="Seconds of run time to each I/O phase."),
+    click.option(
+        "--jobs", type=click.IntRange(min=1), metavar="N", help="Keep the first N jobs."
+    ),
+    click.option(
+        "--io-fraction",
+        type=float,
+        default=0.1,
+        metavar="F",
+        help="Mean share of run time that is I/O, of jobs without a Darshan log.",
+    ),
+    click.option(
+        "--io-period",
+        type=float,
+        default=3600.0,
+        metavar="S",
+        help="Seconds of run time to each I/O phase.",
+    ),
     click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N"),
-    click.option("--darshan", "logs", multiple=True, metavar="FOLDER|LOG",
-                 help="Jobs take the I/O of their Darshan logs; repeatable."),
-    click.option("--size", type=click.Choice(["allocated", "requested"]), default="allocated",
-                 help="Which size of a job to use."),
+    click.option(
+        "--darshan",
+        "logs",
+        multiple=True,
+        metavar="FOLDER|LOG",
+        help="Jobs take the I/O of their Darshan logs; repeatable.",
+    ),
+    click.option(
+        "--size",
+        type=click.Choice(["allocated", "requested"]),
+        default="allocated",
+        help="Which size of a job to use.",
+    ),
     skip_bad_option,
-)  # fmt: skip
+)
 """How a job log is read."""
 
 
 @import_command("swf", SWF, machine=batch_machine)
 @TRACE
-@click.option("--family", type=click.Choice(["batch-io", "gang"]), default="batch-io",
-              help="Which kind of instance to make.")  # fmt: skip
+@click.option(
+    "--family",
+    type=click.Choice(["batch-io", "gang"]),
+    default="batch-io",
+    help="Which kind of instance to make.",
+)
 @set_option("With --family gang: a setting of the gang generator; may be given again.")
 def import_swf(
     source: str,
@@ -97,14 +122,21 @@ def import_swf(
         return gang_from_swf(read_swf(source, skip_bad), chosen, seed, max_jobs=jobs)
     if settings:
         raise UsageError("--set belongs to --family gang")
-    return _batch_io(source, kind="swf", jobs=jobs, seed=seed, skip_bad=skip_bad, **batch_io)
+    return _batch_io(
+        source, kind="swf", jobs=jobs, seed=seed, skip_bad=skip_bad, **batch_io
+    )
 
 
 @import_command("sacct", SACCT, machine=batch_machine)
 @TRACE
-@click.option("--time-zone", metavar="ZONE", help="Zone of times without an offset, such as "
-              "Europe/Stockholm (default: UTC).")  # fmt: skip
-@click.option("--cluster", metavar="NAME", help="Which cluster to read, of several in SOURCE.")
+@click.option(
+    "--time-zone",
+    metavar="ZONE",
+    help="Zone of times without an offset, such as Europe/Stockholm (default: UTC).",
+)
+@click.option(
+    "--cluster", metavar="NAME", help="Which cluster to read, of several in SOURCE."
+)
 def import_sacct(source: str, **batch_io: Any) -> BatchIoProblem:
     """Make a batch-io instance of SOURCE, the output of Slurm's sacct -a -P --noconvert (also .gz or -).
 
@@ -163,8 +195,13 @@ def read_trace(
 
 
 @import_command("darshan", DARSHAN, machine=batch_machine, several=True)
-@click.option("--phase-gap", type=click.FloatRange(min=0), default=1.0, metavar="S",
-              help="Accesses less than this apart are one phase.")  # fmt: skip
+@click.option(
+    "--phase-gap",
+    type=click.FloatRange(min=0),
+    default=1.0,
+    metavar="S",
+    help="Accesses less than this apart are one phase.",
+)
 @skip_bad_option
 def import_darshan(
     sources: tuple[str, ...], phase_gap: float, skip_bad: float | None, **how: Any
@@ -180,11 +217,21 @@ def import_darshan(
 
 @import_command("batsim", BATSIM, machine=batch_machine)
 @click.option(
-    "--flops", type=float, default=1e9, metavar="F", help="Operations per second of a node."
+    "--flops",
+    type=float,
+    default=1e9,
+    metavar="F",
+    help="Operations per second of a node.",
 )
-@click.option("--network-rate", metavar="RATE", default="1250MB/s",
-              callback=lambda context, option, given: parse_rate(given),
-              help="Rate of a node on the network between nodes.")  # fmt: skip
-def import_batsim(source: str, flops: float, network_rate: float, **how: Any) -> BatchIoProblem:
+@click.option(
+    "--network-rate",
+    metavar="RATE",
+    default="1250MB/s",
+    callback=lambda context, option, given: parse_rate(given),
+    help="Rate of a node on the network between nodes.",
+)
+def import_batsim(
+    source: str, flops: float, network_rate: float, **how: Any
+) -> BatchIoProblem:
     """Make a batch-io instance of the Batsim workload SOURCE (JSON, also .gz or -)."""
     return read_batsim(source, platform=Platform(flops, network_rate), **how)

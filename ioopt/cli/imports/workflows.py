@@ -37,8 +37,11 @@ Examples:
 
 @import_command("wfformat", WFFORMAT, machine=cluster)
 @click.option("--select", type=click.Choice(["all"]), hidden=True, expose_value=False)
-@click.option("--flatten", is_flag=True,
-              help="Independent tasks: drop precedence, what tasks write, and cores.")  # fmt: skip
+@click.option(
+    "--flatten",
+    is_flag=True,
+    help="Independent tasks: drop precedence, what tasks write, and cores.",
+)
 def import_wfformat(source: str, flatten: bool, machine: Machine) -> ReplicationProblem:
     """Make a replication instance from a WfFormat 1.4, 1.5 or 1.6 workflow.
 
@@ -51,11 +54,16 @@ def import_wfformat(source: str, flatten: bool, machine: Machine) -> Replication
 
 @import_command("estee", ESTEE, machine=cluster)
 @click.option(
-    "--graph", metavar="NAME|N", help="Which graph of the file: its name, or its place from 0."
+    "--graph",
+    metavar="NAME|N",
+    help="Which graph of the file: its name, or its place from 0.",
 )
 @click.option("--keep", is_flag=True, help="Save what no task reads to remote storage.")
-@click.option("--actual", metavar="FILE",
-              help="Write {task: seconds} of tasks that took other than expected.")  # fmt: skip
+@click.option(
+    "--actual",
+    metavar="FILE",
+    help="Write {task: seconds} of tasks that took other than expected.",
+)
 def import_estee(
     source: str, graph: str | None, keep: bool, actual: str | None, machine: Machine
 ) -> ReplicationProblem:
@@ -80,13 +88,23 @@ def import_saga(source: str, machine: Machine) -> ReplicationProblem:
 
 @import_command("nextflow-trace", NEXTFLOW, machine=cluster)
 @click.option(
-    "--dag", metavar="FILE", help="The run's DAG, from -with-dag: dag.html, dag.mmd or dag.dot."
+    "--dag",
+    metavar="FILE",
+    help="The run's DAG, from -with-dag: dag.html, dag.mmd or dag.dot.",
 )
-@click.option("--read", type=click.Choice(["rchar", "read_bytes"]), default="rchar",
-              help="Column of the bytes read; the bytes written are its counterpart.")  # fmt: skip
+@click.option(
+    "--read",
+    type=click.Choice(["rchar", "read_bytes"]),
+    default="rchar",
+    help="Column of the bytes read; the bytes written are its counterpart.",
+)
 @skip_bad_option
 def import_nextflow_trace(
-    source: str, dag: str | None, read: Columns, machine: Machine, skip_bad: float | None
+    source: str,
+    dag: str | None,
+    read: Columns,
+    machine: Machine,
+    skip_bad: float | None,
 ) -> ReplicationProblem:
     """Make a replication instance from a Nextflow trace (tabs, commas or semicolons).
 

@@ -68,9 +68,17 @@ class Rules(NamedTuple):
         exact = isinstance(quantum, Fraction)
         patience = self.patience if exact else float(self.patience)
         return RuleNumbers(
-            self.place, self.migrate, self.local_first, self.weight, self.free_queue,
-            float(self.age), limit, patience, quantum, nodes * levels * self.break_even,
-        )  # fmt: skip
+            self.place,
+            self.migrate,
+            self.local_first,
+            self.weight,
+            self.free_queue,
+            float(self.age),
+            limit,
+            patience,
+            quantum,
+            nodes * levels * self.break_even,
+        )
 
 
 def guard_slots(share: Fraction, nodes: int, levels: int) -> int:

@@ -9,8 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from ioopt.decisions.gang.rules import UNLIMITED, WEIGHTS, Number, Rules, Weight, weight_of
-from ioopt.problems.gang import GangMatrixProblem, GangProblem, Machine, RunningJob, mask_of
+from ioopt.decisions.gang.rules import (
+    UNLIMITED,
+    WEIGHTS,
+    Number,
+    Rules,
+    Weight,
+    weight_of,
+)
+from ioopt.problems.gang import (
+    GangMatrixProblem,
+    GangProblem,
+    Machine,
+    RunningJob,
+    mask_of,
+)
 from ioopt.units import exact
 
 
@@ -100,13 +113,20 @@ class Timing(NamedTuple):
     at_boundary: bool = False
 
     @classmethod
-    def of(cls, machine: Machine, arithmetic: str = "float", recompute: str = "event") -> Timing:
+    def of(
+        cls, machine: Machine, arithmetic: str = "float", recompute: str = "event"
+    ) -> Timing:
         """The numbers of *machine* as floats or, with ``exact``, as Fractions."""
         number: Callable[[float], Number] = exact if arithmetic == "exact" else float
-        quantum, migration = number(machine.quantum_seconds), number(machine.migration_seconds)
+        quantum, migration = (
+            number(machine.quantum_seconds),
+            number(machine.migration_seconds),
+        )
         budget = machine.migration_tasks_per_quantum
         limit, held = UNLIMITED if budget is None else budget, recompute == "boundary"
-        return cls(machine.nodes, machine.levels, quantum, migration, limit, number(1e-7), held)
+        return cls(
+            machine.nodes, machine.levels, quantum, migration, limit, number(1e-7), held
+        )
 
 
 def gangs_of(problem: GangProblem, arithmetic: str = "float") -> list[Gang]:
@@ -116,7 +136,14 @@ def gangs_of(problem: GangProblem, arithmetic: str = "float") -> list[Gang]:
     number: Callable[[float], Number] = exact if use_exact else float
     jobs = ((problem.jobs[k], times[k]) for k in problem.fcfs)
     return [
-        Gang(key, job.size, mask_of(job.file_nodes), local, remote, number(job.arrival_seconds))
+        Gang(
+            key,
+            job.size,
+            mask_of(job.file_nodes),
+            local,
+            remote,
+            number(job.arrival_seconds),
+        )
         for key, (job, (local, remote)) in enumerate(jobs)
     ]
 
@@ -127,11 +154,15 @@ def state_of(problem: GangMatrixProblem) -> State:
     now = problem.now_seconds or 0.0
     gangs = [
         Gang(
-            key, job.size, mask_of(job.file_nodes), job.local_seconds, job.remote_seconds,
+            key,
+            job.size,
+            mask_of(job.file_nodes),
+            job.local_seconds,
+            job.remote_seconds,
             job.arrival_seconds if job.arrival_seconds is not None else now,
         )
         for key, job in enumerate(everyone)
-    ]  # fmt: skip
+    ]
     need = []
     for job, gang in zip(everyone, gangs):
         away = isinstance(job, RunningJob) and mask_of(job.columns) != gang.files
@@ -144,22 +175,33 @@ def state_of(problem: GangMatrixProblem) -> State:
         rows[home] |= mask
     machine = problem.machine
     clock = Clock(
-        now, machine.quantum_seconds, [job.attained_seconds for job in everyone], need,
+        now,
+        machine.quantum_seconds,
+        [job.attained_seconds for job in everyone],
+        need,
         machine.migration_seconds,
-    )  # fmt: skip
+    )
     left = problem.tasks_left
     count = len(problem.running)
     return State(
-        machine.nodes, gangs[:count], columns, homes, [1 << home for home in homes], rows,
-        gangs[count:], clock, UNLIMITED if left is None else left,
-    )  # fmt: skip
+        machine.nodes,
+        gangs[:count],
+        columns,
+        homes,
+        [1 << home for home in homes],
+        rows,
+        gangs[count:],
+        clock,
+        UNLIMITED if left is None else left,
+    )
 
 
 def weights(kind: Weight, jobs: Iterable[Gang], clock: Clock) -> list[Number]:
     """The weights of *jobs* (docs/gang.md, The mathematics): ``las``, ``hdf``, or 1 for each."""
     code, attained, need = WEIGHTS[kind], clock.attained, clock.need
     return [
-        weight_of(code, job.local, attained[job.key], need[job.key], clock.quantum) for job in jobs
+        weight_of(code, job.local, attained[job.key], need[job.key], clock.quantum)
+        for job in jobs
     ]
 
 
@@ -172,7 +214,9 @@ def value_of(state: State, kind: Weight) -> Number:
     """What a matrix is worth: sum over the jobs of *state*, after an update, of weight x speed x rows."""
     total: Number = 0
     heavy = weights(kind, state.jobs, state.clock)
-    for weight, job, columns, span in zip(heavy, state.jobs, state.columns, state.spans):
+    for weight, job, columns, span in zip(
+        heavy, state.jobs, state.columns, state.spans
+    ):
         if columns != job.files:
             speed: Number = job.local / job.remote
         else:

@@ -80,7 +80,11 @@ class BatsimDecider:
         storage_mapping: Mapping[str, int] | None = None,
         **options: str | int,
     ) -> None:
-        self._batch: Json = {"unit_nodes": unit_nodes, "allocation": allocation, **options}
+        self._batch: Json = {
+            "unit_nodes": unit_nodes,
+            "allocation": allocation,
+            **options,
+        }
         # What is wrong is said now, not to a simulation that waits.
         BatchCluster(unit_nodes, **self._batch)
         io_policy(policy)
@@ -89,10 +93,12 @@ class BatsimDecider:
         self._storage_mapping = dict(storage_mapping or {})
         self.forget()
         self._react: dict[str, Callable[[Json], None]] = {
-            "SIMULATION_BEGINS": self._begin, "SIMULATION_ENDS": self._end,
-            "JOB_SUBMITTED": self._submitted, "JOB_COMPLETED": self._completed,
+            "SIMULATION_BEGINS": self._begin,
+            "SIMULATION_ENDS": self._end,
+            "JOB_SUBMITTED": self._submitted,
+            "JOB_COMPLETED": self._completed,
             "NOTIFY": self._notified,
-        }  # fmt: skip
+        }
 
     def forget(self) -> None:
         """Everything that belongs to one simulation is new."""
@@ -125,12 +131,24 @@ class BatsimDecider:
                 if react is not None:
                     react(event.get("data") or {})
         except UsageError as error:
-            raise InstanceError(f"not a message of Batsim's protocol ({error})") from None
-        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+            raise InstanceError(
+                f"not a message of Batsim's protocol ({error})"
+            ) from None
+        except (
+            LookupError,
+            TypeError,
+            ValueError,
+            AttributeError,
+            ArithmeticError,
+        ) as error:
             text = f"{type(error).__name__}: {error}"
-            raise InstanceError(f"not a message of Batsim's protocol ({text})") from None
+            raise InstanceError(
+                f"not a message of Batsim's protocol ({text})"
+            ) from None
         except RecursionError:
-            raise InstanceError("not a message of Batsim's protocol (nested too deeply)") from None
+            raise InstanceError(
+                "not a message of Batsim's protocol (nested too deeply)"
+            ) from None
         if self._cluster is not None and not self.ended:
             self._decide(self._cluster)
         return {"now": self._now, "events": self._events}
@@ -147,8 +165,13 @@ class BatsimDecider:
         self._now = now
         config = data.get("config", {})
         if config.get("redis-enabled"):
-            raise RefusedError("Batsim keeps its jobs in Redis; start it without --enable-redis")
-        storages = {int(item["id"]): item["name"] for item in data.get("storage_resources") or ()}
+            raise RefusedError(
+                "Batsim keeps its jobs in Redis; start it without --enable-redis"
+            )
+        storages = {
+            int(item["id"]): item["name"]
+            for item in data.get("storage_resources") or ()
+        }
         for label, number in self._storage_mapping.items():
             if number not in storages:  # Batsim aborts at it
                 known = ", ".join(f"{name} is {k}" for k, name in storages.items())
@@ -164,7 +187,9 @@ class BatsimDecider:
         if node is None or storage is None:
             return
         if not self._dynamic:
-            self._note("Batsim allows no dynamic jobs (--enable-dynamic-jobs): jobs run whole")
+            self._note(
+                "Batsim allows no dynamic jobs (--enable-dynamic-jobs): jobs run whole"
+            )
             return
         block = self._cluster.machine.model_dump() | {
             "node_bytes_per_second": node,
@@ -183,12 +208,18 @@ class BatsimDecider:
             return
         given = data["job"]
         walltime = float(given.get("walltime", -1))
-        job = _Job(name, int(given["res"]), walltime if walltime > 0 else math.inf,
-                   str(given.get("profile")))  # fmt: skip
+        job = _Job(
+            name,
+            int(given["res"]),
+            walltime if walltime > 0 else math.inf,
+            str(given.get("profile")),
+        )
         cluster = self._begun()
         if not 1 <= job.nodes <= len(self._resources):
             self._say("REJECT_JOB", job_id=name)
-            self._note(f"job {name}: {job.nodes} resources, but there are {len(self._resources)}")
+            self._note(
+                f"job {name}: {job.nodes} resources, but there are {len(self._resources)}"
+            )
             return
         workload = self._profiles.setdefault(name.partition("!")[0], {})
         if "profile" in data:
@@ -252,7 +283,9 @@ class BatsimDecider:
             self._static_over = True
         elif kind in ("event_machine_unavailable", "event_machine_available"):
             named = numbers(data["resources"])
-            places = {place for place, name in enumerate(self._resources) if name in named}
+            places = {
+                place for place, name in enumerate(self._resources) if name in named
+            }
             self._down = self._down | places if "un" in kind else self._down - places
             self._begun().take_down(self._down)
         elif kind == "no_more_external_event_to_occur":
@@ -269,9 +302,13 @@ class BatsimDecider:
                 self._next_step(job)
             elif self._down_for_good or self._is_late(job):
                 step = job.step + 1
-                self._note(f"job {job.id} ends before its step {step}: a machine of it is down")
+                self._note(
+                    f"job {job.id} ends before its step {step}: a machine of it is down"
+                )
                 self._leave(job)
-        for job in [job for job in self._jobs.values() if self._down_for_good and not job.alloc]:
+        for job in [
+            job for job in self._jobs.values() if self._down_for_good and not job.alloc
+        ]:
             if not cluster.can_hold(job.nodes):
                 self._say("REJECT_JOB", job_id=job.id)
                 self._note(f"job {job.id}: its {job.nodes} resources are gone for good")
@@ -293,7 +330,12 @@ class BatsimDecider:
             for why in self._transfers.notes:
                 self._note(f"{self._now:g} s: {why}")
             self._ask_wake_up(self._transfers)
-        if self._dynamic and self._static_over and not self._jobs and not self._finished:
+        if (
+            self._dynamic
+            and self._static_over
+            and not self._jobs
+            and not self._finished
+        ):
             self._finished = True
             self._say("NOTIFY", type="registration_finished")
 
@@ -328,20 +370,35 @@ class BatsimDecider:
             self._launch(job)
             return
         self._transfers.request(
-            job.id, job.nodes, step.io_bytes, self._now,
-            start=job.start, computed=job.computed, moved=job.moved,
-        )  # fmt: skip
+            job.id,
+            job.nodes,
+            step.io_bytes,
+            self._now,
+            start=job.start,
+            computed=job.computed,
+            moved=job.moved,
+        )
 
     def _launch(self, job: _Job) -> None:
         """Register and, unless Batsim acknowledges first, execute the dynamic job of a step."""
         workload = job.id.partition("!")[0]
         profile = f"ioopt:{job.part}"
         body = self._profiles[workload][job.steps[job.step].profile]
-        self._say("REGISTER_PROFILE", workload_name=workload, profile_name=profile, profile=body)
+        self._say(
+            "REGISTER_PROFILE",
+            workload_name=workload,
+            profile_name=profile,
+            profile=body,
+        )
         left = job.start + job.walltime - self._now
         walltime = left if left < math.inf else -1
-        described = {"id": job.part, "profile": profile, "res": job.nodes, "walltime": walltime,
-                     "subtime": self._now}  # fmt: skip
+        described = {
+            "id": job.part,
+            "profile": profile,
+            "res": job.nodes,
+            "walltime": walltime,
+            "subtime": self._now,
+        }
         self._parts[job.part] = job.id
         self._say("REGISTER_JOB", job_id=job.part, job=described)
         if not self._acknowledged:

@@ -33,7 +33,11 @@ def steps_of(profiles: Json, key: str, nodes: int) -> tuple[Step, ...]:
     known = Profiles(profiles, Platform(), "profiles")
     leaves = itertools.islice(known.leaves(key, MAX_STEPS), MAX_STEPS + 1)
     found = tuple(Step(leaf, _transfer(known, leaf, nodes)) for leaf in leaves)
-    return found if len(found) <= MAX_STEPS and any(step.io_bytes for step in found) else ()
+    return (
+        found
+        if len(found) <= MAX_STEPS and any(step.io_bytes for step in found)
+        else ()
+    )
 
 
 def _transfer(known: Profiles, leaf: str, nodes: int) -> float:
@@ -88,9 +92,14 @@ class Transfers:
         machine = self._arbiter.machine
         peak = machine.peak(machine.allocated_nodes(nodes))
         self._arbiter.request(
-            job, nodes, size, now, start_seconds=start, compute_seconds_so_far=computed,
+            job,
+            nodes,
+            size,
+            now,
+            start_seconds=start,
+            compute_seconds_so_far=computed,
             ideal_io_seconds_so_far=moved / peak,
-        )  # fmt: skip
+        )
         self._here[job] = _Transfer(size, peak)
 
     def finish(self, job: str) -> None:
@@ -109,7 +118,9 @@ class Transfers:
         self.notes = ()
         begun = {job: each for job, each in self._here.items() if each.rate}
         for job, state in begun.items():
-            state.moved = min(state.moved + state.rate * (now - state.since), state.size)
+            state.moved = min(
+                state.moved + state.rate * (now - state.since), state.size
+            )
             state.since = now
             self._arbiter.progress(job, state.moved)
         waiting = self.waiting()

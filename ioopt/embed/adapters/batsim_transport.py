@@ -48,7 +48,9 @@ class BatsimServer:
         self._socket.linger = 1000
         self._socket.tcp_keepalive = 1  # a host that dies says nothing
         self._socket.maxmsgsize = MAX_MESSAGE_BYTES
-        self._socket.rcvhwm = 4  # a peer waits for its answer; more than that is somebody else
+        self._socket.rcvhwm = (
+            4  # a peer waits for its answer; more than that is somebody else
+        )
         try:
             self._socket.bind(endpoint.replace("tcp://*", "tcp://127.0.0.1"))
         except zmq.ZMQError as error:

@@ -72,7 +72,9 @@ class Placement(SchedulerPlugin):
         self, policy: Policy = Homes, settings: Settings = None, *, record: bool = False
     ) -> None:
         if policy is not None:
-            make_dispatcher(policy, settings)  # refuses an unknown one here, not in the scheduler
+            make_dispatcher(
+                policy, settings
+            )  # refuses an unknown one here, not in the scheduler
         self.policy, self.settings, self.record = policy, dict(settings or {}), record
         self.report = Report()
         self._held: dict[Key, None] = {}
@@ -87,13 +89,19 @@ class Placement(SchedulerPlugin):
         """Take note of the scheduler."""
         self._scheduler = scheduler
 
-    def update_graph(self, scheduler: "Scheduler", *, tasks: Sequence[Key], **_: object) -> None:
+    def update_graph(
+        self, scheduler: "Scheduler", *, tasks: Sequence[Key], **_: object
+    ) -> None:
         """Hold back the tasks of a new graph."""
         if self.policy is None:
             return
         for key in tasks:
             ts = scheduler.tasks[key]
-            if ts.state in ("released", "waiting") and ts.run_spec is not None and _is_free(ts):
+            if (
+                ts.state in ("released", "waiting")
+                and ts.run_spec is not None
+                and _is_free(ts)
+            ):
                 ts.worker_restrictions = Pin([NOBODY])
                 self._held[key] = None
                 self._view = None
@@ -135,12 +143,19 @@ class Placement(SchedulerPlugin):
         if self._held or self._given:
             self._ask()
 
-    def transition(self, key: Key, start: str, finish: str, *_: object, **more: Any) -> None:
+    def transition(
+        self, key: Key, start: str, finish: str, *_: object, **more: Any
+    ) -> None:
         """Keep the accounts, and ask for a decision where there is something to decide."""
         begun = perf_counter()
         if finish == "no-worker":
             self._waits(key)
-        elif start == "no-worker" or finish in ("released", "forgotten", "erred", "memory"):
+        elif start == "no-worker" or finish in (
+            "released",
+            "forgotten",
+            "erred",
+            "memory",
+        ):
             self._held.pop(key, None)
         if start == "processing":
             self._ended(key, finish == "memory", more.get("worker", ""))
@@ -164,7 +179,9 @@ class Placement(SchedulerPlugin):
             size = max(0, ts.nbytes)
             count, total = self._bytes.get(ts.prefix.name, (0, 0))
             self._bytes[ts.prefix.name] = count + 1, total + size
-            if self._view is not None and count & (count + 1) == 0:  # 1, 2, 4, ... have ended
+            if (
+                self._view is not None and count & (count + 1) == 0
+            ):  # 1, 2, 4, ... have ended
                 self._learn(ts, count == 0)
             if self.record:
                 self.report.ran_on[str(key)] = str(self._scheduler.workers[worker].name)
@@ -181,7 +198,9 @@ class Placement(SchedulerPlugin):
         assert self._view is not None
         for k in self._kinds.get(ts.prefix.name, ()):
             if self._keys[k] in self._held:
-                self._view.expect(k, _seconds(ts), self._size(self._scheduler.tasks[self._keys[k]]))
+                self._view.expect(
+                    k, _seconds(ts), self._size(self._scheduler.tasks[self._keys[k]])
+                )
         learn = getattr(self._dispatcher, "learn", None)
         if first and learn is not None:
             learn()
@@ -199,15 +218,21 @@ class Placement(SchedulerPlugin):
         found: dict[Key, str] = {}
         try:
             self._answer(found, begun + DEADLINE_SECONDS)
-        except Exception as error:  # Dask's loop must go on, with what was decided before
-            logging.getLogger("distributed.ioopt").warning("ioopt: %s; Dask places", error)
+        except (
+            Exception
+        ) as error:  # Dask's loop must go on, with what was decided before
+            logging.getLogger("distributed.ioopt").warning(
+                "ioopt: %s; Dask places", error
+            )
             self.report.notes.append(f"{type(error).__name__}: {error}")
             self.let_go()
         for key, address in found.items():
             self._scheduler.tasks[key].worker_restrictions = Pin([address])
         self.report.decisions += len(found)
         self.report.seconds += perf_counter() - begun
-        self._scheduler.transitions(dict.fromkeys(found, "processing"), f"ioopt-{monotonic()}")
+        self._scheduler.transitions(
+            dict.fromkeys(found, "processing"), f"ioopt-{monotonic()}"
+        )
 
     def _answer(self, found: dict[Key, str], until: float) -> None:
         """Add the tasks that the dispatcher gives now, and their workers' addresses."""
@@ -224,7 +249,10 @@ class Placement(SchedulerPlugin):
             if pair is None:
                 if not view.at_rest():
                     break
-                pair = view.ready[0], 0  # nothing will happen that could change its mind
+                pair = (
+                    view.ready[0],
+                    0,
+                )  # nothing will happen that could change its mind
                 view.give(*pair)
             key, address = self._keys[pair[0]], self._addresses[pair[1]]
             found[key] = self._given[key] = address
@@ -282,9 +310,13 @@ class Placement(SchedulerPlugin):
         self._dispatcher = make_dispatcher(self.policy or Homes, self.settings)
         return view
 
-    def _seen(self, states: Sequence["TaskState"], workers: Sequence["WorkerState"]) -> LiveView:
+    def _seen(
+        self, states: Sequence["TaskState"], workers: Sequence["WorkerState"]
+    ) -> LiveView:
         """Tasks of the scheduler, what they write (first) and read, and its workers, by estimates."""
-        made = dict.fromkeys(states) | dict.fromkeys(d for ts in states for d in ts.dependencies)
+        made = dict.fromkeys(states) | dict.fromkeys(
+            d for ts in states for d in ts.dependencies
+        )
         files = {ts: f for f, ts in enumerate(made)}
         # of the pair that shared its links least: who shares them is known to the view
         pairs = self._scheduler.bandwidth_workers.values()
@@ -296,7 +328,10 @@ class Placement(SchedulerPlugin):
             [_task(ts) for ts in states],
             [([files[d] for d in ts.dependencies], [files[ts]]) for ts in states],
             map(self._size, files),
-            [[f for ts, f in files.items() if ws in (ts.who_has or ())] for ws in workers],
+            [
+                [f for ts, f in files.items() if ws in (ts.who_has or ())]
+                for ws in workers
+            ],
         )
         return view
 
@@ -315,12 +350,18 @@ class Placement(SchedulerPlugin):
             ts.worker_restrictions = None
             if ts.state == "no-worker":
                 waiting.append(key)
-        self._scheduler.transitions(dict.fromkeys(waiting, "waiting"), f"ioopt-{monotonic()}")
+        self._scheduler.transitions(
+            dict.fromkeys(waiting, "waiting"), f"ioopt-{monotonic()}"
+        )
 
 
 @contextlib.contextmanager
 def placed(
-    client: "Client", policy: Policy = Homes, settings: Settings = None, *, record: bool = False
+    client: "Client",
+    policy: Policy = Homes,
+    settings: Settings = None,
+    *,
+    record: bool = False,
 ) -> Iterator[Report]:
     """Within, all graphs that reach the scheduler of *client* are placed by ioopt.
 
@@ -352,16 +393,23 @@ def _end(dask_scheduler: "Scheduler") -> Report:
 
 def _is_free(ts: "TaskState") -> bool:
     """Whether Dask may run a task on any worker, and it is no part of a P2P shuffle."""
-    own = ts.worker_restrictions or ts.host_restrictions or ts.resource_restrictions or ts.actor
+    own = (
+        ts.worker_restrictions
+        or ts.host_restrictions
+        or ts.resource_restrictions
+        or ts.actor
+    )
     return not own and "shuffle" not in (ts.annotations or {})
 
 
 def _task(ts: "TaskState") -> Task:
     """A task as dispatchers see it; Dask has validated it."""
     return Task.model_construct(
-        id=str(ts.key), compute_seconds=_seconds(ts), outputs=(str(ts.key),),
+        id=str(ts.key),
+        compute_seconds=_seconds(ts),
+        outputs=(str(ts.key),),
         inputs=tuple(str(d.key) for d in ts.dependencies),
-    )  # fmt: skip
+    )
 
 
 def _seconds(ts: "TaskState") -> float:

@@ -23,7 +23,12 @@ from dataclasses import dataclass
 from functools import partial
 
 from ioopt.embed.replication import ReplicationPlanner, Step
-from ioopt.errors import BackendFailureError, BackendMissingError, InstanceError, UsageError
+from ioopt.errors import (
+    BackendFailureError,
+    BackendMissingError,
+    InstanceError,
+    UsageError,
+)
 from ioopt.formats.native import parse_json, reading, validate
 from ioopt.problems.base import Json
 from ioopt.problems.replication import Task
@@ -31,7 +36,15 @@ from ioopt.problems.replication import Task
 JOB_MARK = "ioopt:"
 STAGE_MARK = "ioopt-stage:"
 ENDED = frozenset(
-    {"CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "BOOT_FAIL", "DEADLINE", "OUT_OF_MEMORY"}
+    {
+        "CANCELLED",
+        "FAILED",
+        "TIMEOUT",
+        "NODE_FAIL",
+        "BOOT_FAIL",
+        "DEADLINE",
+        "OUT_OF_MEMORY",
+    }
 )
 UNUSABLE = ("ReqNodeNotAvail", "NodeDown", "ReservedForMaintenance")
 """Reasons of a job that waits for a node which is down, drained or set aside."""
@@ -47,11 +60,15 @@ def run_command(words: Sequence[str]) -> str:
     """Run a Slurm command; BackendMissingError without it, BackendFailureError when it fails."""
     command, limit = shlex.join(words), COMMAND_SECONDS
     try:
-        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=limit)
+        done = subprocess.run(
+            words, capture_output=True, text=True, check=False, timeout=limit
+        )
     except subprocess.TimeoutExpired:
         raise BackendFailureError(f"{command}: no answer within {limit:g} s") from None
     except FileNotFoundError:
-        raise BackendMissingError(f"{words[0]} is not installed (Debian: slurm-wlm)") from None
+        raise BackendMissingError(
+            f"{words[0]} is not installed (Debian: slurm-wlm)"
+        ) from None
     if done.returncode != 0:
         text = " ".join((done.stderr or done.stdout).split())
         raise BackendFailureError(f"{command}: {text or done.returncode}")
@@ -173,7 +190,9 @@ class SlurmPlacer:
         comment = job.get("comment") or ""
         if job["job_state"] != "PENDING" or not comment.startswith(JOB_MARK):
             return None
-        waits = str(job["state_reason"]).startswith(("JobHeld", "DependencyNeverSatisfied"))
+        waits = str(job["state_reason"]).startswith(
+            ("JobHeld", "DependencyNeverSatisfied")
+        )
         node = job.get("required_nodes")
         stranded = bool(node) and node in self._ids and node not in self._nodes
         if not waits and not stranded:
@@ -181,16 +200,26 @@ class SlurmPlacer:
         where = f"comment of job {job['job_id']}"
         told = parse_json(comment[len(JOB_MARK) :], where)
         if not isinstance(told, dict) or not isinstance(told.get("inputs"), list):
-            raise InstanceError(f'{where}: wanted {{"inputs": [...]}}, not {comment!r:.60}')
+            raise InstanceError(
+                f'{where}: wanted {{"inputs": [...]}}, not {comment!r:.60}'
+            )
         seconds = told.get("compute_seconds", 0)
-        given = {"id": str(job["job_id"]), "compute_seconds": seconds, "inputs": told["inputs"]}
+        given = {
+            "id": str(job["job_id"]),
+            "compute_seconds": seconds,
+            "inputs": told["inputs"],
+        }
         task: Task = validate(Task, given, where)
         for name in task.inputs:
             if name not in self._sizes:
-                raise InstanceError(f"{where}: {name!r:.60} is none of the files of the site")
+                raise InstanceError(
+                    f"{where}: {name!r:.60} is none of the files of the site"
+                )
         return task
 
-    def _place_one(self, node: str, step: Step, staged: dict[tuple[str, str], int]) -> Placement:
+    def _place_one(
+        self, node: str, step: Step, staged: dict[tuple[str, str], int]
+    ) -> Placement:
         """Stage what is missing, give the job its node and what it waits for, release it."""
         waits = []
         for file, source in step.stage:
@@ -209,16 +238,30 @@ class SlurmPlacer:
         return Placement(job, node, tuple(waits))
 
     def _submit_staging(
-        self, file: str, node: str, source: str | None, staged: Mapping[tuple[str, str], int]
+        self,
+        file: str,
+        node: str,
+        source: str | None,
+        staged: Mapping[tuple[str, str], int],
     ) -> int:
         """The id of a new staging job, which waits for that of its source if there is one."""
         command = self._stage.format(
-            file=shlex.quote(file), bytes=self._sizes[file], node=shlex.quote(node),
+            file=shlex.quote(file),
+            bytes=self._sizes[file],
+            node=shlex.quote(node),
             source=shlex.quote(source or "remote"),
-        )  # fmt: skip
+        )
         mark = STAGE_MARK + json.dumps({"file": file, "node": node})
-        words = ["sbatch", "--parsable", f"--nodelist={node}", "--ntasks=1", "--output=/dev/null",
-                 "--kill-on-invalid-dep=yes", f"--job-name=stage-{file}", f"--comment={mark}"]  # fmt: skip
+        words = [
+            "sbatch",
+            "--parsable",
+            f"--nodelist={node}",
+            "--ntasks=1",
+            "--output=/dev/null",
+            "--kill-on-invalid-dep=yes",
+            f"--job-name=stage-{file}",
+            f"--comment={mark}",
+        ]
         before = staged.get((file, source)) if source is not None else None
         if before is not None:
             words.append(f"--dependency=afterok:{before}")
@@ -253,15 +296,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from ioopt.errors import IooptError
     from ioopt.formats.native import read_json
 
-    parser = argparse.ArgumentParser(prog="ioopt.embed.adapters.slurm", description=main.__doc__)
+    parser = argparse.ArgumentParser(
+        prog="ioopt.embed.adapters.slurm", description=main.__doc__
+    )
     parser.add_argument("site", help="JSON with network, nodes and files")
     parser.add_argument(
         "--stage", required=True, help="command with {file} {bytes} {node} {source}"
     )
     parser.add_argument("--solver", default="link-aware")
-    parser.add_argument("--time-limit", type=float, default=10.0, help="seconds for the plan")
+    parser.add_argument(
+        "--time-limit", type=float, default=10.0, help="seconds for the plan"
+    )
     parser.add_argument("--deadline", help=argparse.SUPPRESS)
-    parser.add_argument("--dry-run", action="store_true", help="print the commands only")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="print the commands only"
+    )
     given = parser.parse_args(arguments)
     if given.deadline is not None:
         parser.error("--deadline is now --time-limit")
@@ -270,7 +319,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         missing = [key for key in ("network", "nodes", "files") if key not in site]
         if missing:
             raise UsageError(f"{given.site}: {missing[0]}: missing")
-        placer = SlurmPlacer(site, given.stage, solver=given.solver, dry_run=given.dry_run)
+        placer = SlurmPlacer(
+            site, given.stage, solver=given.solver, dry_run=given.dry_run
+        )
         for placement in placer.place(given.time_limit):
             print(f"job {placement.job} on {placement.node}", file=sys.stderr)
     except IooptError as error:

@@ -58,7 +58,9 @@ _KEYS = {
     "sequence": frozenset({"seq", "repeat", "nb"}),
 }
 """What is read of each kind."""
-_PASSED_OVER = frozenset({"type", "ret", "extra_data", "command", "storage", "host", "from", "to"})
+_PASSED_OVER = frozenset(
+    {"type", "ret", "extra_data", "command", "storage", "host", "from", "to"}
+)
 """Keys of Batsim that change neither how long a profile takes nor what it reads and writes."""
 
 
@@ -138,7 +140,9 @@ class Profile(BaseModel, extra="allow"):
 class Profiles:
     """The profiles of a workload, turned into phases for a given number of nodes."""
 
-    def __init__(self, profiles: Mapping[str, Any], platform: Platform, name: str) -> None:
+    def __init__(
+        self, profiles: Mapping[str, Any], platform: Platform, name: str
+    ) -> None:
         self._profiles, self._platform, self.name = profiles, platform, name
         self._found: dict[tuple[str, int], tuple[PhaseRow, ...]] = {}
         self._unread: dict[str, dict[str, None]] = {}
@@ -155,7 +159,9 @@ class Profiles:
             self._found[known] = tuple(found) or (PhaseRow(0.0, 0.0),)
         return self._found[known]
 
-    def _build(self, key: str, nodes: int, where: str, above: tuple[str, ...]) -> list[PhaseRow]:
+    def _build(
+        self, key: str, nodes: int, where: str, above: tuple[str, ...]
+    ) -> list[PhaseRow]:
         """Phases of a profile; a sequence that is one phase repeats it, others are written out."""
         profile, place = self._profile(key, where, above)
         kind = _kind(profile, place)
@@ -187,7 +193,9 @@ class Profiles:
             for name in profile.seq:
                 yield from self.leaves(name, most, (*above, key))
 
-    def _profile(self, key: str, where: str, above: tuple[str, ...]) -> tuple[Profile, str]:
+    def _profile(
+        self, key: str, where: str, above: tuple[str, ...]
+    ) -> tuple[Profile, str]:
         """The profile called *key*, which exists and does not contain itself, and its place."""
         if key not in self._profiles:
             raise InstanceError(f"{where}: there is no profile {key!r}")
@@ -213,7 +221,9 @@ def _kind(profile: Profile, place: str) -> str:
     """Which of the kinds above a profile is, whatever its release calls it."""
     name = profile.type
     if name.lower() in _REPLAYED:
-        raise UnsupportedProfileError(f"profile type {name} is a trace that only Batsim replays")
+        raise UnsupportedProfileError(
+            f"profile type {name} is a trace that only Batsim replays"
+        )
     kind = _KIND_OF.get(name.lower())
     if kind is None:
         raise InstanceError(f"{place}: type {name!r} is not a profile type ioopt knows")
@@ -234,7 +244,9 @@ def _simple(
         return [PhaseRow(0.0, profile.nb_bytes)]
     if kind == "storage":
         if profile.bytes_to_read is None and profile.bytes_to_write is None:
-            raise InstanceError(f"{place}: bytes_to_read, bytes_to_write: both are missing")
+            raise InstanceError(
+                f"{place}: bytes_to_read, bytes_to_write: both are missing"
+            )
         total = (profile.bytes_to_read or 0.0) + (profile.bytes_to_write or 0.0)
         return [PhaseRow(0.0, total if profile.spread else total * nodes)]
     if profile.cpu is None and profile.com is None:
@@ -255,7 +267,9 @@ def _simple(
     return [PhaseRow(0.0, staged), PhaseRow(seconds, staged)]
 
 
-def _task_seconds(profile: Profile, nodes: int, place: str, platform: Platform) -> float:
+def _task_seconds(
+    profile: Profile, nodes: int, place: str, platform: Platform
+) -> float:
     """Seconds of the longest part: a node's operations, or what it sends or receives."""
     cpu = _vector(profile.cpu, nodes, f"{place}: cpu")
     com = _vector(profile.com, nodes * nodes, f"{place}: com")
@@ -264,7 +278,9 @@ def _task_seconds(profile: Profile, nodes: int, place: str, platform: Platform) 
         for k in range(nodes):
             sent = sum(com[k * nodes : (k + 1) * nodes]) - com[k * nodes + k]
             received = sum(com[k::nodes]) - com[k * nodes + k]
-            longest = max(longest, max(sent, received) / platform.network_bytes_per_second)
+            longest = max(
+                longest, max(sent, received) / platform.network_bytes_per_second
+            )
     return longest
 
 
@@ -273,7 +289,9 @@ def _vector(values: float | list[float] | None, length: int, place: str) -> list
     if values is None or (isinstance(values, list) and len(values) == length):
         return values or []
     given = f"{len(values)} numbers" if isinstance(values, list) else repr(values)
-    raise InstanceError(f"{place}: wanted {length} numbers for a job of this size, not {given}")
+    raise InstanceError(
+        f"{place}: wanted {length} numbers for a job of this size, not {given}"
+    )
 
 
 def merge(phases: list[PhaseRow]) -> list[PhaseRow]:
@@ -290,7 +308,9 @@ def merge(phases: list[PhaseRow]) -> list[PhaseRow]:
                 continue
         last = out[-1] if out else None
         if last is not None and last.io_bytes == 0 and phase.repeat == 1:
-            out[-1] = PhaseRow(last.compute_seconds + phase.compute_seconds, phase.io_bytes)
+            out[-1] = PhaseRow(
+                last.compute_seconds + phase.compute_seconds, phase.io_bytes
+            )
         else:
             out.append(phase)
     return out
@@ -318,4 +338,6 @@ def numbers(text: str) -> set[int]:
     [0, 1, 2, 5]
     """
     ends = [part.partition("-") for part in text.split()]
-    return {k for first, _, last in ends for k in range(int(first), int(last or first) + 1)}
+    return {
+        k for first, _, last in ends for k in range(int(first), int(last or first) + 1)
+    }

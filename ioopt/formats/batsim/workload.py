@@ -55,7 +55,11 @@ def read_batsim(
 ) -> BatchIoProblem:
     """Read a workload file (plain or gzipped) as a batch-io problem; see :func:`batch_io_from_batsim`."""
     return batch_io_from_batsim(
-        read_json(source), named(source), machine=machine, platform=platform, options=options
+        read_json(source),
+        named(source),
+        machine=machine,
+        platform=platform,
+        options=options,
     )
 
 
@@ -81,7 +85,8 @@ def batch_io_from_batsim(
     known = Profiles(given.profiles, platform, name)
     rows, left_out, unlimited = _rows(given.jobs, known, machine, built)
     warnings += [
-        f"{name}: {len(ids)} jobs left out, {why}: {some(ids)}" for why, ids in left_out.items()
+        f"{name}: {len(ids)} jobs left out, {why}: {some(ids)}"
+        for why, ids in left_out.items()
     ]
     warnings += _unread(given, known)
     if not rows:
@@ -97,9 +102,13 @@ def batch_io_from_batsim(
     document = {
         "name": file_name(name),
         "meta": {"source": file_name(name), "platform": platform.describe()},
-        "machine": block, "options": options or {}, "jobs": rows,
-    }  # fmt: skip
-    warnings.append(f"{name}: reads and writes are one; so are computing and sending between nodes")
+        "machine": block,
+        "options": options or {},
+        "jobs": rows,
+    }
+    warnings.append(
+        f"{name}: reads and writes are one; so are computing and sending between nodes"
+    )
     synthetic = {
         "rates": machine.invented_rates(block),
         "platform": f"{platform.describe()} (--flops, --network-rate; Batsim's platform file has them)",
@@ -107,7 +116,9 @@ def batch_io_from_batsim(
     return imported(BatchIoProblem, document, warnings, name, synthetic)
 
 
-_PASSED_OVER = frozenset({"description", "command", "date", "name", "version", "extra_data"})
+_PASSED_OVER = frozenset(
+    {"description", "command", "date", "name", "version", "extra_data"}
+)
 """Keys of a workload and of jobs that say nothing of what runs when."""
 
 
@@ -150,7 +161,9 @@ def _rows(
             left_out[f"larger than the machine of {machine.nodes} nodes"].append(job.id)
             continue
         try:
-            phases = known.phases(job.profile, job.res, f"{known.name}: jobs[{k}] ({job.id})")
+            phases = known.phases(
+                job.profile, job.res, f"{known.name}: jobs[{k}] ({job.id})"
+            )
         except UnsupportedProfileError as error:
             left_out[str(error)].append(job.id)
             continue
@@ -158,17 +171,26 @@ def _rows(
         if not walltime:
             unlimited.append(job.id)
             peak = machine.peak(machine.allocated_nodes(nodes), job.io_bytes_per_second)
-            run = sum((p.compute_seconds + p.io_bytes / peak) * p.repeat for p in phases)
+            run = sum(
+                (p.compute_seconds + p.io_bytes / peak) * p.repeat for p in phases
+            )
             walltime = max(run, SHORTEST_WALLTIME_SECONDS)
-        rows.append({
-            "id": job.id, "submit_seconds": job.subtime, "nodes": nodes,
-            "walltime_seconds": walltime, "phases": [phase._asdict() for phase in phases],
-            "io_bytes_per_second": job.io_bytes_per_second,
-        })  # fmt: skip
+        rows.append(
+            {
+                "id": job.id,
+                "submit_seconds": job.subtime,
+                "nodes": nodes,
+                "walltime_seconds": walltime,
+                "phases": [phase._asdict() for phase in phases],
+                "io_bytes_per_second": job.io_bytes_per_second,
+            }
+        )
     return rows, left_out, unlimited
 
 
-def _resources(given: _Workload, rule: MachineRule, name: str, warnings: list[str]) -> int:
+def _resources(
+    given: _Workload, rule: MachineRule, name: str, warnings: list[str]
+) -> int:
     """Resources of the machine: stated, else ``nb_res``, else the largest job (with a warning)."""
     if rule.nodes is not None:
         return rule.nodes * rule.processors_per_node
@@ -176,8 +198,12 @@ def _resources(given: _Workload, rule: MachineRule, name: str, warnings: list[st
         return given.nb_res
     largest = max((job.res for job in given.jobs), default=0)
     if largest < 1:
-        raise InstanceError(f"{name}: no nb_res and no job size; state the machine's nodes")
-    warnings.append(f"{name}: no nb_res: machine of {largest} resources, as the largest job")
+        raise InstanceError(
+            f"{name}: no nb_res and no job size; state the machine's nodes"
+        )
+    warnings.append(
+        f"{name}: no nb_res: machine of {largest} resources, as the largest job"
+    )
     return largest
 
 
@@ -190,7 +216,9 @@ def export_batsim(problem: BatchIoProblem) -> Json:
     InstanceError for burst buffers, which would change what the jobs wait for.
     """
     if problem.machine.burst_buffer:
-        raise InstanceError(f"{problem.name}: Batsim's workloads have no burst_buffer; remove it")
+        raise InstanceError(
+            f"{problem.name}: Batsim's workloads have no burst_buffer; remove it"
+        )
     profiles: Json = {}
     jobs = []
     for job in problem.jobs:
@@ -200,7 +228,10 @@ def export_batsim(problem: BatchIoProblem) -> Json:
             steps = []
             if phase.compute_seconds > 0:
                 steps.append(f"{key}:{k}:compute")
-                profiles[steps[-1]] = {"type": "DelayProfile", "delay": phase.compute_seconds}
+                profiles[steps[-1]] = {
+                    "type": "DelayProfile",
+                    "delay": phase.compute_seconds,
+                }
             if phase.io_bytes > 0:
                 steps.append(f"{key}:{k}:io")
                 profiles[steps[-1]] = {
@@ -214,14 +245,19 @@ def export_batsim(problem: BatchIoProblem) -> Json:
                 profiles[f"{key}:{k}"] = _sequence(steps, phase.repeat)
                 steps = [f"{key}:{k}"]
             parts += steps
-        profiles[key] = _sequence(parts) if parts else {"type": "DelayProfile", "delay": 0.0}
+        profiles[key] = (
+            _sequence(parts) if parts else {"type": "DelayProfile", "delay": 0.0}
+        )
         jobs.append(
             {
-                "id": key, "subtime": job.submit_seconds, "walltime": job.walltime_seconds,
-                "res": job.nodes, "profile": key,
+                "id": key,
+                "subtime": job.submit_seconds,
+                "walltime": job.walltime_seconds,
+                "res": job.nodes,
+                "profile": key,
             }
             | ({"io_bytes_per_second": own} if (own := job.io_bytes_per_second) else {})
-        )  # fmt: skip
+        )
     return {
         "description": f"{problem.name}, written by ioopt",
         "nb_res": problem.machine.nodes,
@@ -235,11 +271,24 @@ def _sequence(names: list[str], repeat: int = 1) -> Json:
 
 
 JOB_COLUMNS = (
-    "job_id", "workload_name", "profile", "submission_time", "requested_number_of_resources",
-    "requested_time", "success", "final_state", "starting_time", "execution_time", "finish_time",
-    "waiting_time", "turnaround_time", "stretch", "allocated_resources", "consumed_energy",
+    "job_id",
+    "workload_name",
+    "profile",
+    "submission_time",
+    "requested_number_of_resources",
+    "requested_time",
+    "success",
+    "final_state",
+    "starting_time",
+    "execution_time",
+    "finish_time",
+    "waiting_time",
+    "turnaround_time",
+    "stretch",
+    "allocated_resources",
+    "consumed_energy",
     "metadata",
-)  # fmt: skip
+)
 
 
 def jobs_csv(problem: BatchIoProblem, schedule: Mapping[str, Any]) -> str:
@@ -248,25 +297,35 @@ def jobs_csv(problem: BatchIoProblem, schedule: Mapping[str, Any]) -> str:
     out = io.StringIO()
     writer = csv.DictWriter(out, JOB_COLUMNS, lineterminator="\n", restval="")
     writer.writeheader()
-    for row in sorted(schedule["jobs"], key=lambda row: (row["end_seconds"], str(row["id"]))):
+    for row in sorted(
+        schedule["jobs"], key=lambda row: (row["end_seconds"], str(row["id"]))
+    ):
         job = jobs.get(row["id"])
         if job is None:
-            raise InstanceError(f"the schedule names a job {row['id']!r} that the instance lacks")
+            raise InstanceError(
+                f"the schedule names a job {row['id']!r} that the instance lacks"
+            )
         start, end = row["start_seconds"], row["end_seconds"]
         turnaround, run = end - job.submit_seconds, end - start
         writer.writerow(
             {
-                "job_id": job.id, "workload_name": problem.name, "profile": job.id,
+                "job_id": job.id,
+                "workload_name": problem.name,
+                "profile": job.id,
                 "submission_time": job.submit_seconds,
                 "requested_number_of_resources": job.nodes,
                 "requested_time": job.walltime_seconds,
                 "success": int(not row["killed"]),
-                "final_state": "COMPLETED_WALLTIME_REACHED" if row["killed"]
+                "final_state": "COMPLETED_WALLTIME_REACHED"
+                if row["killed"]
                 else "COMPLETED_SUCCESSFULLY",
-                "starting_time": start, "execution_time": run, "finish_time": end,
-                "waiting_time": start - job.submit_seconds, "turnaround_time": turnaround,
+                "starting_time": start,
+                "execution_time": run,
+                "finish_time": end,
+                "waiting_time": start - job.submit_seconds,
+                "turnaround_time": turnaround,
                 "stretch": turnaround / run if run > 0 else "",
                 "allocated_resources": intervals(row.get("nodes") or []),
             }
-        )  # fmt: skip
+        )
     return out.getvalue()

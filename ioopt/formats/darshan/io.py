@@ -57,7 +57,9 @@ def read_darshan_logs(
         )
     if skip_bad is not None:
         count = len(logs) + len(reasons)
-        refuse_too_many(len(reasons), count, skip_bad, some(sources), "logs", reasons[:3])
+        refuse_too_many(
+            len(reasons), count, skip_bad, some(sources), "logs", reasons[:3]
+        )
     by_job: dict[int, list[DarshanLog]] = defaultdict(list)
     for log in sorted(logs, key=lambda log: (log.start_seconds, log.name)):
         by_job[log.job_id].append(log)
@@ -129,7 +131,8 @@ def join_logs(runs: Sequence[DarshanLog]) -> DarshanLog:
             sum(
                 log.processes
                 for log, end in zip(runs, ends)
-                if log is other or log.start_seconds <= other.start_seconds < end - SLACK_SECONDS
+                if log is other
+                or log.start_seconds <= other.start_seconds < end - SLACK_SECONDS
             )
             for other in runs
         ),
@@ -140,7 +143,9 @@ def join_logs(runs: Sequence[DarshanLog]) -> DarshanLog:
         io_seconds=overlap * sum(log.io_seconds for log in runs),
         read_seconds=overlap * sum(log.read_seconds for log in runs),
         write_seconds=overlap * sum(log.write_seconds for log in runs),
-        phases=tuple(sorted(phases, key=lambda phase: (phase.start_seconds, phase.end_seconds))),
+        phases=tuple(
+            sorted(phases, key=lambda phase: (phase.start_seconds, phase.end_seconds))
+        ),
         warnings=(*(text for log in runs for text in log.warnings), said),
     )
 
@@ -169,7 +174,9 @@ def phases_of(log: DarshanLog, run_seconds: float | None = None) -> list[Json]:
     rows = [
         {
             "compute_seconds": gap * scale,
-            "io_bytes": phase.total_bytes if part == 1.0 else round(part * phase.total_bytes),
+            "io_bytes": phase.total_bytes
+            if part == 1.0
+            else round(part * phase.total_bytes),
         }
         for gap, phase in zip(gaps, log.phases)
     ]
@@ -189,7 +196,9 @@ def rate_remarks(logs: Iterable[DarshanLog]) -> list[str]:
     said = []
     for log in logs:
         if log.total_bytes and log.rate is None:
-            said.append(f"{log.name}: no I/O times: its bytes move at the rate of its nodes")
+            said.append(
+                f"{log.name}: no I/O times: its bytes move at the rate of its nodes"
+            )
         if log.read_seconds and log.write_seconds and log.rate is not None:
             read = log.bytes_read / log.read_seconds
             written = log.bytes_written / log.write_seconds
@@ -280,9 +289,15 @@ def batch_io_from_darshan(
 
 def _summary(log: DarshanLog) -> Json:
     return {
-        "job_id": log.job_id, "processes": log.processes, "run_seconds": log.run_seconds,
-        "bytes_read": log.bytes_read, "bytes_written": log.bytes_written,
-        "io_seconds": log.io_seconds, "read_seconds": log.read_seconds,
-        "write_seconds": log.write_seconds, "phases": len(log.phases),
-        "phases_from": log.times_from, "darshan_version": log.version,
-    }  # fmt: skip
+        "job_id": log.job_id,
+        "processes": log.processes,
+        "run_seconds": log.run_seconds,
+        "bytes_read": log.bytes_read,
+        "bytes_written": log.bytes_written,
+        "io_seconds": log.io_seconds,
+        "read_seconds": log.read_seconds,
+        "write_seconds": log.write_seconds,
+        "phases": len(log.phases),
+        "phases_from": log.times_from,
+        "darshan_version": log.version,
+    }

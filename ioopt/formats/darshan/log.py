@@ -120,7 +120,9 @@ def find_phases(
         remarks.append(f"{unknown} bytes without usable times are put in {where}")
     if rest and not phases:
         phases.append(DarshanPhase(run_seconds, run_seconds))
-    largest = {kind: max(phases, key=lambda phase: _bytes(phase, kind)) for kind in latest}
+    largest = {
+        kind: max(phases, key=lambda phase: _bytes(phase, kind)) for kind in latest
+    }
     widest = max(phases, key=lambda phase: phase.total_bytes, default=None)
     for access in rest:
         into = largest.get(access.kind, widest)
@@ -166,10 +168,16 @@ class DarshanLog:
     @property
     def rate(self) -> float | None:
         """Bytes per second achieved: all bytes over the I/O time; None where either is 0."""
-        return self.total_bytes / self.io_seconds if self.total_bytes and self.io_seconds else None
+        return (
+            self.total_bytes / self.io_seconds
+            if self.total_bytes and self.io_seconds
+            else None
+        )
 
 
-def read_darshan(source: str | os.PathLike[str], *, gap_seconds: float = 1.0) -> DarshanLog:
+def read_darshan(
+    source: str | os.PathLike[str], *, gap_seconds: float = 1.0
+) -> DarshanLog:
     """Read one log, text or binary; phases less than *gap_seconds* apart are one phase.
 
     Raises InstanceError with the reason when the log cannot be imported (not a Darshan log, a
@@ -198,11 +206,15 @@ def summarise(raw: RawLog, *, gap_seconds: float = 1.0) -> DarshanLog:
     segments = raw.segments.get("DXT_POSIX") or raw.segments.get("DXT_MPIIO") or []
     warnings += _lost(raw, by_module, segments)
     warnings += _impossible(by_module)
-    segments = _within_run(segments, header.run_seconds, warnings, "segments of the trace")
+    segments = _within_run(
+        segments, header.run_seconds, warnings, "segments of the trace"
+    )
     layers = {module: _layer_seconds(rows) for module, rows in by_module.items()}
     if raw.records and not layers:
         found = sorted({module for module, _, _ in raw.records})
-        warnings.append(f"no POSIX, MPI-IO or STDIO data, only {some(found)}: no I/O counted")
+        warnings.append(
+            f"no POSIX, MPI-IO or STDIO data, only {some(found)}: no I/O counted"
+        )
     counted = ["POSIX", "STDIO"]
     if "MPI-IO" in layers and "POSIX" not in layers:  # else its bytes are counted there
         warnings.append("no POSIX data: bytes are those of MPI-IO")
@@ -211,13 +223,16 @@ def summarise(raw: RawLog, *, gap_seconds: float = 1.0) -> DarshanLog:
     accesses = segments
     if rows:
         accesses = _within_run(_accesses(rows), header.run_seconds, warnings, "files")
-    moved = {kind: sum(a.moved for a in accesses if a.kind == kind) for kind, *_ in _COUNTERS}
+    moved = {
+        kind: sum(a.moved for a in accesses if a.kind == kind) for kind, *_ in _COUNTERS
+    }
     seconds = _seconds_by_kind(rows, layers)
     times, times_from = _times(raw, segments, moved, warnings)
     if times_from == "DXT":
         spans = [(access.kind, access.span) for access in segments if access.span]
         seconds = {
-            kind: covered_seconds(span for each, span in spans if each == kind) for kind in seconds
+            kind: covered_seconds(span for each, span in spans if each == kind)
+            for kind in seconds
         }
         io_seconds = covered_seconds(span for _, span in spans)
     else:
@@ -228,23 +243,38 @@ def summarise(raw: RawLog, *, gap_seconds: float = 1.0) -> DarshanLog:
                 f"I/O time {io_seconds:g} s is longer than the run of {header.run_seconds:g} s "
                 "(it adds the slowest ranks of several files): cut to the run"
             )
-        seconds = {kind: each * header.run_seconds / io_seconds for kind, each in seconds.items()}
+        seconds = {
+            kind: each * header.run_seconds / io_seconds
+            for kind, each in seconds.items()
+        }
         io_seconds = header.run_seconds
     phases, remarks = find_phases(times or accesses, header.run_seconds, gap_seconds)
     if not phases and not raw.records:
         remarks.append("the log holds no I/O data: a job without I/O")
     return DarshanLog(
-        name=name, version=header.version, job_id=header.job_id, processes=header.processes,
-        start_seconds=header.start_seconds, run_seconds=header.run_seconds,
-        bytes_read=moved["read"], bytes_written=moved["write"],
-        io_seconds=io_seconds, phases=phases, layer_seconds=layers,
+        name=name,
+        version=header.version,
+        job_id=header.job_id,
+        processes=header.processes,
+        start_seconds=header.start_seconds,
+        run_seconds=header.run_seconds,
+        bytes_read=moved["read"],
+        bytes_written=moved["write"],
+        io_seconds=io_seconds,
+        phases=phases,
+        layer_seconds=layers,
         warnings=tuple(f"{name}: {text}" for text in (*warnings, *remarks)),
-        read_seconds=seconds["read"], write_seconds=seconds["write"], times_from=times_from,
-    )  # fmt: skip
+        read_seconds=seconds["read"],
+        write_seconds=seconds["write"],
+        times_from=times_from,
+    )
 
 
 def _times(
-    raw: RawLog, segments: Sequence[Access], moved: Mapping[Kind, int], warnings: list[str]
+    raw: RawLog,
+    segments: Sequence[Access],
+    moved: Mapping[Kind, int],
+    warnings: list[str],
 ) -> tuple[list[Access], str]:
     """The best accesses that the log has, holding the bytes *moved*, and what they are from.
 
@@ -258,17 +288,27 @@ def _times(
     ]
     # The last bin may end after the run, by less than its width.
     bins = _within_run(
-        bins, raw.header.run_seconds, warnings, "bins of the heatmap", width + SLACK_SECONDS
+        bins,
+        raw.header.run_seconds,
+        warnings,
+        "bins of the heatmap",
+        width + SLACK_SECONDS,
     )
     total = sum(moved.values())
     for accesses, source in ((segments, "DXT"), (bins, "heatmap")):
         held = sum(access.moved for access in accesses)
         if held and not _ENOUGH * total <= held <= total / _ENOUGH:
-            warnings.append(f"{source} holds {held} of {total} bytes: its times are not used")
+            warnings.append(
+                f"{source} holds {held} of {total} bytes: its times are not used"
+            )
         elif held:
-            same = {kind: [each for each in accesses if each.kind == kind] for kind in moved}
+            same = {
+                kind: [each for each in accesses if each.kind == kind] for kind in moved
+            }
             return [
-                access for kind in moved for access in _scaled(same[kind], kind, moved[kind])
+                access
+                for kind in moved
+                for access in _scaled(same[kind], kind, moved[kind])
             ], source
     return [], "files"
 
@@ -292,7 +332,11 @@ def _lost(
     segments: Sequence[Access],
 ) -> list[str]:
     """Warnings about data that should be there and is not; InstanceError when none of it is."""
-    announced = {module: size for module, size in raw.listed.items() if module in MODULES and size}
+    announced = {
+        module: size
+        for module, size in raw.listed.items()
+        if module in MODULES and size
+    }
     missing = [module for module in announced if module not in by_module]
     if segments and not by_module:
         return ["only DXT segments: what was read and written beside them is not known"]
@@ -303,7 +347,8 @@ def _lost(
             "import the binary .darshan log itself"
         )
     warnings = [
-        f"incomplete: the header lists {module} data and none follows" for module in missing
+        f"incomplete: the header lists {module} data and none follows"
+        for module in missing
     ]
     warnings += [
         f"{module} data are not counted: storage that ioopt does not know"
@@ -315,7 +360,9 @@ def _lost(
         full = max(sizes)
         if len(sizes) > 1:
             cut = len(rows) - sizes[full]
-            warnings.append(f"incomplete: {cut} {module} records have less than {full} counters")
+            warnings.append(
+                f"incomplete: {cut} {module} records have less than {full} counters"
+            )
     return warnings
 
 
@@ -383,7 +430,9 @@ def _within_run(
             f"last until {max(late):g} s: cut to the run"
         )
     if wrong:
-        warnings.append(f"{wrong} {what} have times or bytes that cannot be, which are not used")
+        warnings.append(
+            f"{wrong} {what} have times or bytes that cannot be, which are not used"
+        )
     return kept
 
 
@@ -395,7 +444,10 @@ def _layer_seconds(rows: Iterable[tuple[int, Mapping[str, float]]]) -> float:
         if rank == SHARED_RANK:
             shared += _amount(counters, "F_SLOWEST_RANK_TIME")
         else:
-            times = (_amount(counters, f"F_{what}_TIME") for what in ("READ", "WRITE", "META"))
+            times = (
+                _amount(counters, f"F_{what}_TIME")
+                for what in ("READ", "WRITE", "META")
+            )
             by_rank[rank] += sum(times)
     return shared + max(by_rank.values(), default=0.0)
 
@@ -404,16 +456,22 @@ def _seconds_by_kind(
     rows: Sequence[Mapping[str, float]], layers: Mapping[str, float]
 ) -> dict[Kind, float]:
     """I/O time of the layers, split as their ranks' times of reading and writing are (or bytes)."""
-    whole = max(layers.get("POSIX", 0.0), layers.get("MPI-IO", 0.0)) + layers.get("STDIO", 0.0)
+    whole = max(layers.get("POSIX", 0.0), layers.get("MPI-IO", 0.0)) + layers.get(
+        "STDIO", 0.0
+    )
     weight: dict[Kind, float] = {"read": 0.0, "write": 0.0}
     for by_time in (True, False):
         for kind, what, count in _COUNTERS:
             name = f"F_{what}_TIME" if by_time else count
-            weight[kind] = sum(_amount(row, name) for row in rows if _amount(row, count))
+            weight[kind] = sum(
+                _amount(row, name) for row in rows if _amount(row, count)
+            )
         if any(weight.values()):
             break
     total = sum(weight.values())
-    return {kind: whole * each / total if total else 0.0 for kind, each in weight.items()}
+    return {
+        kind: whole * each / total if total else 0.0 for kind, each in weight.items()
+    }
 
 
 def _accesses(rows: Iterable[Mapping[str, float]]) -> list[Access]:

@@ -98,7 +98,9 @@ class RawLog:
 def parse_text(text: str, name: str) -> RawLog:
     """Parse the output of ``darshan-parser`` without options; *name* is used in messages."""
     lines = text.split("\n")
-    if not any(line.startswith("# darshan log version") for line in lines[:_HEAD_LINES]):
+    if not any(
+        line.startswith("# darshan log version") for line in lines[:_HEAD_LINES]
+    ):
         raise InstanceError(
             f"{name}: no '# darshan log version' line; is this the output of darshan-parser?"
         )
@@ -123,9 +125,13 @@ def parse_text(text: str, name: str) -> RawLog:
             try:
                 _counter(line, records)
             except ValueError as error:
-                validate(Header, header, name)  # lines of another format differ: that is said
+                validate(
+                    Header, header, name
+                )  # lines of another format differ: that is said
                 raise InstanceError(f"{name}: line {number}: {error}") from None
-    return RawLog(name, validate(Header, header, name), records, listed, tuple(warnings))
+    return RawLog(
+        name, validate(Header, header, name), records, listed, tuple(warnings)
+    )
 
 
 def _counter(line: str, records: dict[tuple[str, int, str], dict[str, float]]) -> None:
@@ -135,7 +141,9 @@ def _counter(line: str, records: dict[tuple[str, int, str], dict[str, float]]) -
             "this is a summary (darshan-parser --total); import the output without options"
         )
     if _DXT_LINE.match(line):
-        raise ValueError("a trace of darshan-dxt-parser; import the output of darshan-parser")
+        raise ValueError(
+            "a trace of darshan-dxt-parser; import the output of darshan-parser"
+        )
     words = line.split("\t")
     if len(words) < _COLUMNS:  # a name with tabs makes more
         raise ValueError(
@@ -176,15 +184,21 @@ def read_binary(raw: bytes, name: str) -> RawLog:
             done = subprocess.run(
                 [sys.executable, "-m", __name__, str(log), str(answer), name],
                 env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
-                capture_output=True, timeout=TIME_LIMIT_SECONDS, check=False,
-            )  # fmt: skip
+                capture_output=True,
+                timeout=TIME_LIMIT_SECONDS,
+                check=False,
+            )
         except subprocess.TimeoutExpired:
             raise InstanceError(
                 f"{name}: not read within {TIME_LIMIT_SECONDS} seconds; damaged?{_HINT}"
             ) from None
         if done.returncode != 0:
             said = done.stderr.decode("utf-8", errors="replace").strip().splitlines()
-            why = said[-1] if said else f"the darshan library ended with code {done.returncode}"
+            why = (
+                said[-1]
+                if said
+                else f"the darshan library ended with code {done.returncode}"
+            )
             raise InstanceError(f"{name}: damaged or unreadable: {why}{_HINT}")
         found: RawLog = pickle.loads(answer.read_bytes())
     return found
@@ -212,22 +226,30 @@ def parse_binary(path: str, name: str) -> RawLog:
             segments[module] = _segments(report, module)
     bins, width = _bins(report) if "HEATMAP" in report.modules else ({}, 0.0)
     return RawLog(
-        name, validate(Header, header, name), records,
+        name,
+        validate(Header, header, name),
+        records,
         {module: int(about["len"]) for module, about in report.modules.items()},
         tuple(
             f"Darshan says: the {module} module contains incomplete data"
             for module, about in report.modules.items()
             if about["partial_flag"]
         ),
-        segments, bins, width,
-    )  # fmt: skip
+        segments,
+        bins,
+        width,
+    )
 
 
 def _records(report: Any, module: str) -> dict[tuple[str, int, str], dict[str, float]]:
     """The counters of one module by (module, rank, record), without the module's prefix."""
     report.mod_read_all_records(module)
     tables, prefix = report.records[module].to_df(), MODULES[module]
-    rows = tables["counters"].merge(tables["fcounters"], on=["id", "rank"]).to_dict("records")
+    rows = (
+        tables["counters"]
+        .merge(tables["fcounters"], on=["id", "rank"])
+        .to_dict("records")
+    )
     return {
         (module, int(row["rank"]), str(row["id"])): {
             key.removeprefix(prefix): float(value)
@@ -242,7 +264,11 @@ def _segments(report: Any, module: str) -> list[Access]:
     """The accesses of one DXT module."""
     report.mod_read_all_dxt_records(module, dtype="dict")
     return [
-        Access(kind, int(part["length"]), (float(part["start_time"]), float(part["end_time"])))
+        Access(
+            kind,
+            int(part["length"]),
+            (float(part["start_time"]), float(part["end_time"])),
+        )
         for record in report.records[module]
         for kind in KINDS
         for part in record[f"{kind}_segments"]
@@ -267,6 +293,10 @@ def _bins(report: Any) -> tuple[dict[tuple[Kind, int], int], float]:
 
 
 if __name__ == "__main__":
-    from ioopt.formats.darshan import raw  # classes of __main__ are not those of the caller
+    from ioopt.formats.darshan import (
+        raw,
+    )  # classes of __main__ are not those of the caller
 
-    Path(sys.argv[2]).write_bytes(pickle.dumps(raw.parse_binary(sys.argv[1], sys.argv[3])))
+    Path(sys.argv[2]).write_bytes(
+        pickle.dumps(raw.parse_binary(sys.argv[1], sys.argv[3]))
+    )

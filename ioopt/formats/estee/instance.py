@@ -46,7 +46,10 @@ class _Table(Record, extra="ignore"):
 
 
 def read_estee(
-    source: str, graph: str | None = None, machine: Machine = FOUR_NODES, keep: bool = False
+    source: str,
+    graph: str | None = None,
+    machine: Machine = FOUR_NODES,
+    keep: bool = False,
 ) -> tuple[ReplicationProblem, dict[str, float]]:
     """The workflow called *graph* (its name or its place in the file), and actual compute seconds.
 
@@ -76,7 +79,9 @@ def _chosen(table: _Table, graph: str | None, name: str) -> str:
         return keys[int(graph[:9])]
     listed = some(known, most=40)
     missing = "several graphs" if graph is None else f"no graph {graph!r}"
-    raise UsageError(f"{name}: {missing}; --graph takes a place from 0 or one of: {listed}")
+    raise UsageError(
+        f"{name}: {missing}; --graph takes a place from 0 or one of: {listed}"
+    )
 
 
 def _problem(
@@ -86,7 +91,10 @@ def _problem(
     sizes: dict[str, int] = {}
     warnings = []
     for k, task in enumerate(given):
-        sizes |= {f"t{k}.{x}": math.ceil(output.s * MB) for x, output in enumerate(task.outputs)}
+        sizes |= {
+            f"t{k}.{x}": math.ceil(output.s * MB)
+            for x, output in enumerate(task.outputs)
+        }
         rows = [f"t{j}.{x}" for j, x in task.inputs]
         for j, x in task.inputs:
             if j >= len(given) or x >= len(given[j].outputs):
@@ -97,7 +105,9 @@ def _problem(
         if len(inputs[f"t{k}"]) < len(rows):
             warnings.append(f"an input listed twice was taken once, in task: t{k}")
     read = {file for files in inputs.values() for file in files}
-    wrong = sum(o.e_s is not None and o.e_s != o.s for task in given for o in task.outputs)
+    wrong = sum(
+        o.e_s is not None and o.e_s != o.s for task in given for o in task.outputs
+    )
     if wrong:
         warnings.append(
             f"expected sizes of {wrong} files are dropped: the actual ones are planned with"
@@ -113,15 +123,21 @@ def _problem(
         )
     part = Part(
         inputs,
-        {f"t{k}": [f"t{k}.{x}" for x in range(len(task.outputs))] for k, task in enumerate(given)},
+        {
+            f"t{k}": [f"t{k}.{x}" for x in range(len(task.outputs))]
+            for k, task in enumerate(given)
+        },
         sizes,
         frozenset(sizes.keys() - read if keep else ()),
         tuple(warnings),
     )
     rows_of_tasks = [
-        {"id": f"t{k}", "cores": task.cpus,
-         "compute_seconds": float(task.d if task.e_d is None else task.e_d)}
+        {
+            "id": f"t{k}",
+            "cores": task.cpus,
+            "compute_seconds": float(task.d if task.e_d is None else task.e_d),
+        }
         for k, task in enumerate(given)
-    ]  # fmt: skip
+    ]
     head = {"name": title, "meta": {"source": "Estee"}}
     return built(head, rows_of_tasks, part, machine, (), name), actual

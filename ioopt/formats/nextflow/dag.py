@@ -85,7 +85,9 @@ _CYTOSCAPE_ITEM = re.compile(r"[\"']?\bdata\b[\"']?\s*:\s*\{\s*")
 _CYTOSCAPE_PAIR = re.compile(
     r"[\"']?(\w+)[\"']?\s*:\s*(?:'([^'\n]*)'|\"([^\"\n]*)\")\s*(,|(?=\}))\s*"
 )
-_CYTOSCAPE_CLASSES = re.compile(r"\}\s*,\s*[\"']?classes[\"']?\s*:\s*[\"']([\w ]*)[\"']")
+_CYTOSCAPE_CLASSES = re.compile(
+    r"\}\s*,\s*[\"']?classes[\"']?\s*:\s*[\"']([\w ]*)[\"']"
+)
 _CYTOSCAPE_BETWEEN = re.compile(
     r"(?:[\s{}\[\],]|[\"']?\b(?:nodes|edges)\b[\"']?\s*:"
     r"|[\"']?\b(?:classes|group)\b[\"']?\s*:\s*[\"'][\w ]*[\"'])*"
@@ -128,7 +130,9 @@ def _from_cytoscape(text: str, start: int, name: str) -> ProcessGraph:
             continue
         node = given.get("id", "")
         if not node or "source" in given or "target" in given:
-            raise InstanceError(f"{where}: neither a node nor an edge with both its ends")
+            raise InstanceError(
+                f"{where}: neither a node nor an edge with both its ends"
+            )
         if node in graph.vertices:
             raise InstanceError(f"{where}: node {node[:40]!r} is given twice")
         classes = _CYTOSCAPE_CLASSES.match(text, end)
@@ -141,7 +145,9 @@ def _from_cytoscape(text: str, start: int, name: str) -> ProcessGraph:
         )
     for vertex in _ends(graph):
         if vertex not in graph.vertices:
-            raise InstanceError(f"{name}: an edge names {vertex[:40]!r}, which is no node")
+            raise InstanceError(
+                f"{name}: an edge names {vertex[:40]!r}, which is no node"
+            )
     return graph
 
 
@@ -165,11 +171,15 @@ def _ends(graph: ProcessGraph) -> Iterator[str]:
 
 # -- Mermaid --------------------------------------------------------------------------------------
 
-_MERMAID_START = re.compile(r"\s*(?:flowchart|graph)\b[ \t]*(?:TB|TD|BT|LR|RL)?\s*(?:;|\n|$)")
+_MERMAID_START = re.compile(
+    r"\s*(?:flowchart|graph)\b[ \t]*(?:TB|TD|BT|LR|RL)?\s*(?:;|\n|$)"
+)
 _DIRECTIVE = re.compile(r"%%\{.*?\}%%", re.DOTALL)
 _FRONT_MATTER = re.compile(r"\s*---[ \t]*\n.*?\n---[ \t]*(?=\n|$)", re.DOTALL)
 _COMMENT = re.compile(r"^[ \t]*%%.*$", re.MULTILINE)
-_IGNORED = re.compile(r"(?:style|classDef|class|linkStyle|click|direction|accTitle|accDescr)\b.*")
+_IGNORED = re.compile(
+    r"(?:style|classDef|class|linkStyle|click|direction|accTitle|accDescr)\b.*"
+)
 _ID = re.compile(r"\w+(?:[.:/-]\w+)*")
 _CLASS_OF = re.compile(r":::\w+")
 _SHAPES = {
@@ -201,7 +211,11 @@ def _blanked(found: re.Match[str]) -> str:
 
 def _without_comments(text: str, name: str) -> str:
     """Return the flowchart without front matter, comments and directives, also of several lines."""
-    text = _FRONT_MATTER.sub(_blanked, text, count=1) if text.lstrip()[:3] == "---" else text
+    text = (
+        _FRONT_MATTER.sub(_blanked, text, count=1)
+        if text.lstrip()[:3] == "---"
+        else text
+    )
     text = _DIRECTIVE.sub(_blanked, text)
     if "%%{" in text:
         raise InstanceError(f"{name}: a directive %%{{ is not closed by }}%%")
@@ -263,7 +277,9 @@ def _read_statement(
             continue
         arrow = _ARROW_WITH_TEXT.match(statement, at) or _ARROW.match(statement, at)
         if arrow is None:
-            raise InstanceError(f"{where}: cannot be read as Mermaid: {statement[:60]!r}")
+            raise InstanceError(
+                f"{where}: cannot be read as Mermaid: {statement[:60]!r}"
+            )
         sources = targets
         at = arrow.end()
 
@@ -276,7 +292,9 @@ def _read_nodes(
     while True:
         name = _ID.match(statement, at)
         if name is None:
-            raise InstanceError(f"{where}: cannot be read as Mermaid: {statement[:60]!r}")
+            raise InstanceError(
+                f"{where}: cannot be read as Mermaid: {statement[:60]!r}"
+            )
         found.append(name[0])
         at = _read_shape(graph, name[0], statement, name.end(), within, where)
         at = _past(_CLASS_OF, statement, at)
@@ -287,7 +305,12 @@ def _read_nodes(
 
 
 def _read_shape(
-    graph: ProcessGraph, name: str, statement: str, at: int, within: tuple[str, ...], where: str
+    graph: ProcessGraph,
+    name: str,
+    statement: str,
+    at: int,
+    within: tuple[str, ...],
+    where: str,
 ) -> int:
     """Note the shape and the label of node *name* that begin at *at*, if any; return their end."""
     opening = next((mark for mark in _SHAPES if statement.startswith(mark, at)), None)
@@ -301,17 +324,23 @@ def _read_shape(
     else:
         close = statement.find(closing, start)
         if close < 0:
-            raise InstanceError(f"{where}: node {name[:40]!r} is not closed by {closing}")
+            raise InstanceError(
+                f"{where}: node {name[:40]!r} is not closed by {closing}"
+            )
         label, end = statement[start:close], close + len(closing)
     vertex = Vertex(label.strip(), within, opening in _PROCESS_SHAPES)
     if graph.vertices.setdefault(name, vertex).label != vertex.label:
-        raise InstanceError(f"{where}: node {name[:40]!r} is given twice, with two labels")
+        raise InstanceError(
+            f"{where}: node {name[:40]!r} is given twice, with two labels"
+        )
     return end
 
 
 # -- DOT ------------------------------------------------------------------------------------------
 
-_DOT_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|^[ \t]*#[^\n]*", re.DOTALL | re.MULTILINE)
+_DOT_COMMENT = re.compile(
+    r"//[^\n]*|/\*.*?\*/|^[ \t]*#[^\n]*", re.DOTALL | re.MULTILINE
+)
 _DOT_TOKEN = re.compile(
     r'\s+|(?P<comment>//[^\n]*|/\*.*?\*/|^[ \t]*#[^\n]*)|(?P<text>"(?:[^"\\]|\\.)*")'
     r"|(?P<word>[\w.]+)|(?P<mark>->|--|[][{}();,=:+])",
@@ -329,7 +358,9 @@ class _Dot:
         while at < len(text):
             token = _DOT_TOKEN.match(text, at)
             if token is None:
-                raise InstanceError(f"{name}: line {line}: not DOT: {text[at : at + 20]!r}")
+                raise InstanceError(
+                    f"{name}: line {line}: not DOT: {text[at : at + 20]!r}"
+                )
             if token["text"] or token["word"] or token["mark"]:
                 self._tokens.append((token[0], line))
             line += token[0].count("\n")
@@ -459,7 +490,9 @@ def _from_dot(text: str, name: str) -> ProcessGraph:
     try:
         return _Dot(text, name).read()
     except RecursionError:
-        raise InstanceError(f"{name}: nested too deeply to be a DAG of Nextflow") from None
+        raise InstanceError(
+            f"{name}: nested too deeply to be a DAG of Nextflow"
+        ) from None
 
 
 # -- from vertices to processes -------------------------------------------------------------------
@@ -477,12 +510,16 @@ def earlier_processes(
     named_in_dag = set(process_of.values())
     for process in processes:
         if process not in named_in_dag:
-            warnings["the DAG does not name a process, whose tasks are independent"].append(process)
+            warnings[
+                "the DAG does not name a process, whose tasks are independent"
+            ].append(process)
     earlier: dict[str, list[str]] = defaultdict(list)
     direct: set[tuple[str, str]] = set()
     for vertex in [vertex for vertex in graph.after if vertex in process_of]:
         process = process_of[vertex]
-        direct |= {(process, process_of[x]) for x in graph.after[vertex] if x in process_of}
+        direct |= {
+            (process, process_of[x]) for x in graph.after[vertex] if x in process_of
+        }
         for later in _reached(graph, vertex, process_of):
             if later == process:
                 if graph.collapses and (process, process) not in direct:
@@ -499,7 +536,9 @@ _DRAWN_AS_ONE = (
 )
 
 
-def _reached(graph: ProcessGraph, vertex: str, process_of: dict[str, str]) -> Iterator[str]:
+def _reached(
+    graph: ProcessGraph, vertex: str, process_of: dict[str, str]
+) -> Iterator[str]:
     """Yield the processes next to *vertex*, past all that is no process that ran."""
     stack = list(graph.after[vertex])
     seen: set[str] = set()
@@ -514,7 +553,9 @@ def _reached(graph: ProcessGraph, vertex: str, process_of: dict[str, str]) -> It
             stack += graph.after.get(other, ())
 
 
-def _matched(graph: ProcessGraph, processes: Collection[str], warnings: Warnings) -> dict[str, str]:
+def _matched(
+    graph: ProcessGraph, processes: Collection[str], warnings: Warnings
+) -> dict[str, str]:
     """Return the process that each vertex stands for, of those that ran.
 
     Names agree when one ends with the other, part by part: ``b`` or ``sub:b`` and ``main:sub:b``.
@@ -546,7 +587,9 @@ def _matched(graph: ProcessGraph, processes: Collection[str], warnings: Warnings
     return process_of
 
 
-_NAMED_TWICE = "the DAG names a process more than once; its tasks wait for all that any one does"
+_NAMED_TWICE = (
+    "the DAG names a process more than once; its tasks wait for all that any one does"
+)
 
 
 _Agreement = tuple[int, bool]
@@ -584,4 +627,6 @@ def _check_no_cycle(
         )
     else:
         hint = "so the DAG does not say what ran first: leave out --dag"
-    raise InstanceError(f"{graph.name}: dependency cycle of processes ({path}), {hint}") from None
+    raise InstanceError(
+        f"{graph.name}: dependency cycle of processes ({path}), {hint}"
+    ) from None

@@ -114,7 +114,9 @@ def read_nextflow_trace(
     before = {} if dag is None else _before(tasks, read_dag(dag), warnings)
     if not any(before.values()):
         why = "without a DAG" if dag is None else "the DAG joins none of them"
-        warnings[f"precedence is unknown ({why}): all tasks are independent"].append(tasks[0].id)
+        warnings[f"precedence is unknown ({why}): all tasks are independent"].append(
+            tasks[0].id
+        )
     sizes = {f"{task.id} wrote": task.wrote for task in tasks}
     inputs: dict[str, list[str]] = {}
     for task in tasks:
@@ -162,7 +164,9 @@ def _tasks(
         if attempt:
             return name, attempt
         if cells in unnamed:
-            warnings["equal rows without task_id or hash are tasks of their own"].append(name)
+            warnings[
+                "equal rows without task_id or hash are tasks of their own"
+            ].append(name)
         unnamed.add(cells)
         return None
 
@@ -219,7 +223,9 @@ def _task(row: Mapping[str, str], read: Columns, warnings: Warnings) -> _Task | 
     )
 
 
-def _before(tasks: list[_Task], graph: ProcessGraph, warnings: Warnings) -> dict[str, list[str]]:
+def _before(
+    tasks: list[_Task], graph: ProcessGraph, warnings: Warnings
+) -> dict[str, list[str]]:
     """Return the tasks whose products each task reads."""
     by_process: dict[str, list[_Task]] = defaultdict(list)
     for task in tasks:

@@ -51,7 +51,9 @@ def read_saga(source: str, machine: Machine = FOUR_NODES) -> ReplicationProblem:
         weights[edge.source].add(edge.size)
     for edge in graph.dependencies:
         if edge.source not in inputs or edge.target not in inputs:
-            raise InstanceError(f"{name}: {edge.source!r} -> {edge.target!r}: no such task")
+            raise InstanceError(
+                f"{name}: {edge.source!r} -> {edge.target!r}: no such task"
+            )
         alike = len(weights[edge.source]) == 1
         file = edge.source if alike else f"{edge.source} -> {edge.target}"
         inputs[edge.target].append(file)
@@ -60,4 +62,6 @@ def read_saga(source: str, machine: Machine = FOUR_NODES) -> ReplicationProblem:
     rows = [{"id": task.name, "compute_seconds": task.cost} for task in graph.tasks]
     written = {task: [*files] for task, files in outputs.items()}
     part = Part(inputs, written, sizes, frozenset(), ("its network is not used",))
-    return built({"name": given.name, "meta": {"source": "SAGA"}}, rows, part, machine, (), name)
+    return built(
+        {"name": given.name, "meta": {"source": "SAGA"}}, rows, part, machine, (), name
+    )

@@ -40,17 +40,30 @@ def matched(
             found.append(log)
         else:
             missed.setdefault(why, []).append(log.job_id)
-    said = [f"{len(ids)} Darshan logs {why}: {some(sorted(ids))}" for why, ids in missed.items()]
+    said = [
+        f"{len(ids)} Darshan logs {why}: {some(sorted(ids))}"
+        for why, ids in missed.items()
+    ]
     if logs and epoch is None:
-        said.append("start times of Darshan logs are not compared: the trace has no UnixStartTime")
+        said.append(
+            "start times of Darshan logs are not compared: the trace has no UnixStartTime"
+        )
     return found, said
 
 
 def _mismatch(log: DarshanLog, job: SwfJob, epoch: int | None) -> str | None:
     """Why the log is not of the job of its number; None where it may be."""
-    if epoch is not None and job.submit_seconds is not None and job.wait_seconds is not None:
+    if (
+        epoch is not None
+        and job.submit_seconds is not None
+        and job.wait_seconds is not None
+    ):
         start = epoch + job.submit_seconds + job.wait_seconds
-        if not start - SLACK <= log.start_seconds <= start + (job.run_seconds or 0.0) + SLACK:
+        if (
+            not start - SLACK
+            <= log.start_seconds
+            <= start + (job.run_seconds or 0.0) + SLACK
+        ):
             return "have the number of a job that did not run when they start"
     if log.processes > THREADS * (job.size() or log.processes):
         return "have the number of a job with too few processors for their processes"
@@ -60,11 +73,15 @@ def _mismatch(log: DarshanLog, job: SwfJob, epoch: int | None) -> str | None:
 class Pairing:
     """Gives the jobs of a trace I/O: that of their log (in *own*), else that of a rule."""
 
-    def __init__(self, logs: Sequence[DarshanLog], rule: IoRule, own: Sequence[DarshanLog]) -> None:
+    def __init__(
+        self, logs: Sequence[DarshanLog], rule: IoRule, own: Sequence[DarshanLog]
+    ) -> None:
         self._by_job = {log.job_id: log for log in own}
         self._any = bool(logs)
         self._rule = rule
-        self._rng = random.Random(rule.seed)  # one draw a job, in the order of the trace
+        self._rng = random.Random(
+            rule.seed
+        )  # one draw a job, in the order of the trace
         self._used: list[DarshanLog] = []
         self._ruled = 0
         self._longer: list[int] = []
@@ -92,7 +109,9 @@ class Pairing:
         """What happened, for the user."""
         if not self._any:
             return []
-        said = [f"{len(self._used)} jobs have a Darshan log of their own, {self._ruled} have none"]
+        said = [
+            f"{len(self._used)} jobs have a Darshan log of their own, {self._ruled} have none"
+        ]
         if self._longer:
             said.append(
                 f"{len(self._longer)} jobs ran shorter than their Darshan log; compute is cut, and "
@@ -139,13 +158,23 @@ def batch_io_from_swf(
     warnings += [text for log in darshan for text in log.warnings]
     warnings += [f"{trace.name}: {text}" for text in said]
     if not fitting:
-        raise InstanceError(f"{trace.name}: no job that can be used; {'; '.join(warnings)}")
+        raise InstanceError(
+            f"{trace.name}: no job that can be used; {'; '.join(warnings)}"
+        )
     pairing = Pairing(darshan, io, own)
     rows = _rows(fitting, block, pairing)
     warnings += [*pairing.remarks(), *unmatched, *slow_machine(block, rows)]
-    data = {"name": file_name(trace.name), "meta": _meta(trace, io), "machine": block,
-            "options": options or {}, "jobs": rows}  # fmt: skip
-    synthetic = {"I/O": pairing.invented(), "rates": machine.invented_rates(block, achieved)}
+    data = {
+        "name": file_name(trace.name),
+        "meta": _meta(trace, io),
+        "machine": block,
+        "options": options or {},
+        "jobs": rows,
+    }
+    synthetic = {
+        "I/O": pairing.invented(),
+        "rates": machine.invented_rates(block, achieved),
+    }
     return imported(BatchIoProblem, data, warnings, trace.name, synthetic)
 
 
@@ -166,16 +195,20 @@ def _fitting(
     return fitting[:most], said
 
 
-def _rows(fitting: Sequence[tuple[SwfJob, int]], block: Json, pairing: Pairing) -> list[Json]:
+def _rows(
+    fitting: Sequence[tuple[SwfJob, int]], block: Json, pairing: Pairing
+) -> list[Json]:
     """The jobs as the instance has them."""
     machine = Machine.model_validate(block)
     first = min(job.submit_seconds or 0.0 for job, _ in fitting)
     rows = []
     for job, nodes in fitting:
         labels = {
-            "wait_seconds": job.wait_seconds, "user": job.user, "queue": job.queue,
+            "wait_seconds": job.wait_seconds,
+            "user": job.user,
+            "queue": job.queue,
             "partition": job.partition,
-        }  # fmt: skip
+        }
         run = job.run_seconds or 0.0
         peak = machine.peak(machine.allocated_nodes(nodes))
         rows.append(
@@ -183,7 +216,8 @@ def _rows(fitting: Sequence[tuple[SwfJob, int]], block: Json, pairing: Pairing) 
                 "id": job.id,
                 "submit_seconds": (job.submit_seconds or 0.0) - first,
                 "nodes": nodes,
-                "walltime_seconds": job.requested_seconds or max(run, SHORTEST_WALLTIME_SECONDS),
+                "walltime_seconds": job.requested_seconds
+                or max(run, SHORTEST_WALLTIME_SECONDS),
                 **pairing.io(job.id, run, peak),
                 **{key: value for key, value in labels.items() if value is not None},
             }

@@ -63,7 +63,15 @@ class SwfJob:
 
 FIELDS = tuple(SwfJob.__dataclass_fields__)
 _WHOLE = frozenset(
-    {"id", "processors", "requested_processors", "status", "user", "group", "executable"}
+    {
+        "id",
+        "processors",
+        "requested_processors",
+        "status",
+        "user",
+        "group",
+        "executable",
+    }
     | {"queue", "partition", "preceding_job"}
 )
 
@@ -114,7 +122,10 @@ class SwfTrace:
                 f"{self.name}: neither the header nor any job says how many processors there are; "
                 "state the machine's size"
             )
-        return largest, f"no MaxProcs or MaxNodes in the header: machine of {largest} processors"
+        return (
+            largest,
+            f"no MaxProcs or MaxNodes in the header: machine of {largest} processors",
+        )
 
     def unused(self, jobs: Iterable[SwfJob]) -> list[str]:
         """What the log says of *jobs*, and no instance keeps: a line each."""
@@ -143,14 +154,18 @@ class SwfTrace:
         """
         whole = {job.id for job in self.jobs if job.status not in PARTIAL_STATUSES}
         rules: tuple[tuple[str, Callable[[SwfJob], bool]], ...] = (
-            ("pieces of a job that stands whole (status 2-4)",
-             lambda job: job.status in PARTIAL_STATUSES and job.id in whole),
-            ("cancelled before they ran",
-             lambda job: job.status == CANCELLED_STATUS and not job.run_seconds),
+            (
+                "pieces of a job that stands whole (status 2-4)",
+                lambda job: job.status in PARTIAL_STATUSES and job.id in whole,
+            ),
+            (
+                "cancelled before they ran",
+                lambda job: job.status == CANCELLED_STATUS and not job.run_seconds,
+            ),
             ("without a submit time", lambda job: job.submit_seconds is None),
             ("without a run time", lambda job: job.run_seconds is None),
             ("without a size", lambda job: job.size() is None),
-        )  # fmt: skip
+        )
         left_out: dict[str, list[int]] = {what: [] for what, _ in rules}
         kept = []
         for job in self.jobs:
@@ -168,8 +183,10 @@ class SwfTrace:
             kept, 1 + max((job.id for job in self.jobs), default=0)
         )
         if renumbered:
-            warnings.append(f"{len(renumbered)} job numbers stand more than once, renumbered: "
-                            f"{some(renumbered)}")  # fmt: skip
+            warnings.append(
+                f"{len(renumbered)} job numbers stand more than once, renumbered: "
+                f"{some(renumbered)}"
+            )
         kept.sort(key=lambda job: (job.submit_seconds or 0.0, job.id))
         return tuple(kept), warnings
 
@@ -191,7 +208,9 @@ def _header_number(text: str) -> int | None:
     return int(value) if value == int(value) and value < LARGEST else None
 
 
-def _with_unique_numbers(jobs: Sequence[SwfJob], free: int) -> tuple[list[SwfJob], list[int]]:
+def _with_unique_numbers(
+    jobs: Sequence[SwfJob], free: int
+) -> tuple[list[SwfJob], list[int]]:
     """Jobs with repeated numbers renumbered from *free* on, and the numbers that repeat."""
     seen: set[int] = set()
     out, renumbered = [], []
@@ -232,16 +251,24 @@ def parse_swf(text: str, name: str, skip_bad: float | None = None) -> SwfTrace:
             rows.append((number, fields))
     lengths = Counter(len(text.split()) for _, text in rows)
     width = lengths.most_common(1)[0][0] if lengths else 0
-    jobs, warnings = read_rows(rows, lambda row: _job(row.split(), width), name, skip_bad)
+    jobs, warnings = read_rows(
+        rows, lambda row: _job(row.split(), width), name, skip_bad
+    )
     if not jobs:
-        raise InstanceError(f"{name}: no job lines; is this a log in the Standard Workload Format?")
+        raise InstanceError(
+            f"{name}: no job lines; is this a log in the Standard Workload Format?"
+        )
     if width < len(FIELDS):
-        warnings.append(f"lines have {width} of 18 fields, the others are taken as unknown")
+        warnings.append(
+            f"lines have {width} of 18 fields, the others are taken as unknown"
+        )
     elif width > len(FIELDS):
         warnings.append(f"lines have {width} fields, those after the 18th are ignored")
     unclear = [text for text in header.get(START, ()) if _header_number(text) is None]
     if unclear:
-        warnings.append(f"header line {START}: {unclear[0][:40]!r} is not a time in seconds")
+        warnings.append(
+            f"header line {START}: {unclear[0][:40]!r} is not a time in seconds"
+        )
     stated = {key: tuple(values) for key, values in header.items()}
     return SwfTrace(name, stated, tuple(jobs), tuple(warnings))
 

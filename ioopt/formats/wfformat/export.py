@@ -58,7 +58,8 @@ def export_wfformat(problem: ReplicationProblem) -> Json:
                     for k, task in enumerate(problem.tasks)
                 ],
                 "files": [
-                    {"id": files[file.id], "sizeInBytes": file.bytes} for file in problem.files
+                    {"id": files[file.id], "sizeInBytes": file.bytes}
+                    for file in problem.files
                 ],
             },
             "execution": {

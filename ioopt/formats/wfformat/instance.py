@@ -84,7 +84,8 @@ def _flat_part(workflow: Workflow) -> Part:
     used = {file for task in tasks for file in task.inputs}
     writers = Counter(file for task in tasks for file in task.outputs)
     waiting = sum(
-        bool(task.declared) or any(writers[f] > (f in task.outputs) for f in task.inputs)
+        bool(task.declared)
+        or any(writers[f] > (f in task.outputs) for f in task.inputs)
         for task in tasks
     )
     warnings = []
@@ -95,7 +96,9 @@ def _flat_part(workflow: Workflow) -> Part:
         )
     wide = sum(task.cores > 1 for task in tasks)
     if wide:
-        warnings.append(f"cores are dropped: {wide} of {len(tasks)} tasks take more than one")
+        warnings.append(
+            f"cores are dropped: {wide} of {len(tasks)} tasks take more than one"
+        )
     return Part(
         {task.id: list(task.inputs) for task in tasks},
         {task.id: [] for task in tasks},
@@ -182,7 +185,9 @@ def _versions(
             chosen[reader] = earlier[-1] if earlier else free[0] if free else None
         versions: dict[str | None, str] = {}
         for name in [*([None] if None in chosen.values() else []), *names]:
-            label = _unused(f"{file} ({len(versions) + 1})", sizes) if versions else file
+            label = (
+                _unused(f"{file} ({len(versions) + 1})", sizes) if versions else file
+            )
             versions[name] = label
             sizes[label] = sizes[file]
         what = "a file written by several tasks became one file a version, all of its last size"
@@ -190,9 +195,13 @@ def _versions(
             what = "a file that its writer reads became two, as it was before and after"
         warnings[what].append(file)
         for name in names:
-            writes[name] = {versions[name] if f == file else f: None for f in writes[name]}
+            writes[name] = {
+                versions[name] if f == file else f: None for f in writes[name]
+            }
         for reader, name in chosen.items():
-            reads[reader] = {versions[name] if f == file else f: None for f in reads[reader]}
+            reads[reader] = {
+                versions[name] if f == file else f: None for f in reads[reader]
+            }
     return reads, writes
 
 

@@ -64,7 +64,9 @@ def parse_workflow(data: object, name: str) -> Workflow:
     except ValueError as error:
         raise InstanceError(f"{where}: {error}") from None
     if not any(task.inputs or task.outputs or task.declared for task in resolved):
-        warnings["neither files nor precedence: all tasks are independent"].append(resolved[0].id)
+        warnings["neither files nor precedence: all tasks are independent"].append(
+            resolved[0].id
+        )
     title = data.get("name")
     title = title[:200] if isinstance(title, str) and title else "workflow"
     return Workflow(title, version, resolved, sizes, by_kind(warnings), machines)
@@ -98,14 +100,20 @@ def _check_tasks(tasks: list[Task]) -> None:
             raise ValueError(f"task id {shown(name)} is given twice")
 
 
-def _joined(workflow: Structure, warnings: Warnings) -> tuple[list[Task], dict[str, int]]:
+def _joined(
+    workflow: Structure, warnings: Warnings
+) -> tuple[list[Task], dict[str, int]]:
     """Return the tasks with their run times, and the bytes of files."""
     sizes: dict[str, int] = {}
     for file in workflow.specification.files:
         size = None if file.size is None else math.ceil(file.size)
         if size is not None and sizes.setdefault(file.id, size) != size:
-            raise ValueError(f"file {shown(file.id)} has {sizes[file.id]} and {size} bytes")
-    _warn_of_repeats([file.id for file in workflow.specification.files], "a file", warnings)
+            raise ValueError(
+                f"file {shown(file.id)} has {sizes[file.id]} and {size} bytes"
+            )
+    _warn_of_repeats(
+        [file.id for file in workflow.specification.files], "a file", warnings
+    )
     tasks = workflow.specification.tasks
     by_id = {task.id: task for task in tasks}
     runs: dict[str, Task] = {}
@@ -144,7 +152,9 @@ def _machines(workflow: Structure, warnings: Warnings) -> tuple[RecordedNode, ..
     for name, machine in zip(names, given, strict=True):
         node = RecordedNode(name, _machine_cores(machine, name, warnings))
         if found.setdefault(name, node) != node:
-            raise ValueError(f"execution: machine {shown(name)} is given twice, with other cores")
+            raise ValueError(
+                f"execution: machine {shown(name)} is given twice, with other cores"
+            )
     _warn_of_repeats(names, "a machine", warnings)
     return tuple(found.values())
 
@@ -155,7 +165,9 @@ def _machine_cores(machine: Machine, name: str, warnings: Warnings) -> int | Non
     if cores is None:
         return None
     if cores < 1 or cores != int(cores):
-        warnings["a machine's coreCount is no whole number of 1 or more, and not used"].append(name)
+        warnings[
+            "a machine's coreCount is no whole number of 1 or more, and not used"
+        ].append(name)
         return None
     return int(cores)
 

@@ -10,7 +10,9 @@ T = TypeVar("T")
 Id = Annotated[str, Field(min_length=1, max_length=4096, strict=True)]
 Number = Annotated[StrictInt | StrictFloat, Field(ge=-MAX_BYTES, le=MAX_BYTES)]
 Size = Annotated[StrictInt | StrictFloat, Field(ge=0, le=MAX_BYTES)]
-Listed = Annotated[list[T], BeforeValidator(lambda given: [] if given is None else given)]
+Listed = Annotated[
+    list[T], BeforeValidator(lambda given: [] if given is None else given)
+]
 
 
 class Form(BaseModel, populate_by_name=True):

@@ -58,7 +58,9 @@ class _Task(Form):
 
 
 class _Cpu(Form):
-    count: Number | None = Field(None, validation_alias=AliasChoices("count", "coreCount"))
+    count: Number | None = Field(
+        None, validation_alias=AliasChoices("count", "coreCount")
+    )
 
 
 class _Machine(Form):
@@ -92,7 +94,9 @@ def upgraded(data: object, where: str, warnings: Warnings) -> Structure:
             )
         )
         runs.append(Task(id=name, runtime=task.runtime, cores=task.cores))
-    files = [File(id=name, size=size) for name, size in _sizes(given.tasks, warnings).items()]
+    files = [
+        File(id=name, size=size) for name, size in _sizes(given.tasks, warnings).items()
+    ]
     machines = [
         Machine(name=machine.name, cpu=Cpu(cores=machine.cpu and machine.cpu.count))
         for machine in given.machines

@@ -26,9 +26,12 @@ from ioopt.problems.batch_io import (
 
 DAY_SECONDS = 86_400.0
 MIRA = Machine(
-    nodes=49_152, unit_nodes=512, allocation="partition",
-    node_bytes_per_second=1e9 / 32, storage_bytes_per_second=250e9,
-)  # fmt: skip
+    nodes=49_152,
+    unit_nodes=512,
+    allocation="partition",
+    node_bytes_per_second=1e9 / 32,
+    storage_bytes_per_second=250e9,
+)
 
 # Share of jobs by size. Zhou et al., Section II.A: 512 nodes are the least, 8,192 and 16,384 are
 # common, and jobs up to the whole machine run; the numbers are ours.
@@ -114,7 +117,9 @@ PRESETS: dict[str, type[Record]] = {
     "mira-month": MiraSettings,
     "mira-mixed": CongestedMiraSettings,
     "mira-wide": variant(CongestedMiraSettings, jobs=1500, tilt=0.5, io_share_to=0.45),
-    "mira-bursts": variant(CongestedMiraSettings, load=0.6, io_share_from=0.05, campaign=8),
+    "mira-bursts": variant(
+        CongestedMiraSettings, load=0.6, io_share_from=0.05, campaign=8
+    ),
     "mira-week": variant(MiraSettings, jobs=700, days=7.0),
     "small": SmallSettings,
     "burst-buffer": BufferedSettings,
@@ -122,7 +127,9 @@ PRESETS: dict[str, type[Record]] = {
 }
 
 
-def generate(preset: str | None, settings: Mapping[str, object], seed: int) -> BatchIoProblem:
+def generate(
+    preset: str | None, settings: Mapping[str, object], seed: int
+) -> BatchIoProblem:
     """One instance of *preset* (None: ``mira-month``); the same arguments give the same instance.
 
     Raises UsageError for an unknown preset or setting.
@@ -130,15 +137,24 @@ def generate(preset: str | None, settings: Mapping[str, object], seed: int) -> B
     name, chosen = chosen_preset("batch-io", PRESETS, preset or "mira-month", settings)
     make = next(make for cls, make in _MAKERS.items() if isinstance(chosen, cls))
     problem = make(chosen, random.Random(f"{name} {seed}"))
-    meta = {"source": f"ioopt generate batch-io --preset {name}", "seed": seed,
-            "settings": chosen.model_dump(mode="json")}  # fmt: skip
+    meta = {
+        "source": f"ioopt generate batch-io --preset {name}",
+        "seed": seed,
+        "settings": chosen.model_dump(mode="json"),
+    }
     return problem.model_copy(update={"name": f"{name}-{seed}", "meta": meta})
 
 
 def _mira(settings: MiraSettings, rng: random.Random) -> BatchIoProblem:
     """Lognormal jobs over ``days`` days, by the sizes above and a daily rhythm, scaled to the ``load``."""
-    mix = settings if isinstance(settings, CongestedMiraSettings) else CongestedMiraSettings()
-    shares = [share * (size / SIZES[0]) ** mix.tilt for share, size in zip(SIZE_SHARES, SIZES)]
+    mix = (
+        settings
+        if isinstance(settings, CongestedMiraSettings)
+        else CongestedMiraSettings()
+    )
+    shares = [
+        share * (size / SIZES[0]) ** mix.tilt for share, size in zip(SIZE_SHARES, SIZES)
+    ]
     campaign, applications = mix.campaign, math.ceil(settings.jobs / mix.campaign)
     arrivals = sorted(_arrival(settings.days, rng) for _ in range(applications))
     sizes = rng.choices(SIZES, shares, k=applications)
@@ -147,19 +163,27 @@ def _mira(settings: MiraSettings, rng: random.Random) -> BatchIoProblem:
     scale = settings.load * MIRA.nodes * settings.days * DAY_SECONDS / demand
     jobs = []
     for k, (submit, nodes, run) in enumerate(zip(arrivals, sizes, raw), 1):
-        seconds = min(max(run * scale, settings.shortest_seconds), settings.longest_seconds)
+        seconds = min(
+            max(run * scale, settings.shortest_seconds), settings.longest_seconds
+        )
         share = rng.uniform(settings.io_share_from, settings.io_share_to)
         # Cobalt's walltimes are minutes; users ask for some multiple of what they need.
         walltime = 300.0 * math.ceil(seconds / rng.uniform(0.3, 1.0) / 300.0)
         phases = _phases(seconds, share, MIRA.peak(nodes), settings, rng)
         jobs.append(
             Job(
-                id=k, submit_seconds=round(submit, 3), nodes=nodes, walltime_seconds=walltime,
+                id=k,
+                submit_seconds=round(submit, 3),
+                nodes=nodes,
+                walltime_seconds=walltime,
                 phases=phases,
             )
-        )  # fmt: skip
+        )
     alike = [job for job in jobs for _ in range(campaign)]
-    jobs = [job.model_copy(update={"id": k}) for k, job in enumerate(alike[: settings.jobs], 1)]
+    jobs = [
+        job.model_copy(update={"id": k})
+        for k, job in enumerate(alike[: settings.jobs], 1)
+    ]
     return BatchIoProblem(machine=MIRA, options=QueueOptions(), jobs=tuple(jobs))
 
 
@@ -173,10 +197,17 @@ def _arrival(days: float, rng: random.Random) -> float:
 
 
 def _phases(
-    seconds: float, share: float, peak: float, settings: MiraSettings, rng: random.Random
+    seconds: float,
+    share: float,
+    peak: float,
+    settings: MiraSettings,
+    rng: random.Random,
 ) -> tuple[Phase, ...]:
     """Equal phases of a job; their length is log-uniform between the two periods of the settings."""
-    low, high = math.log(settings.period_from_seconds), math.log(settings.period_to_seconds)
+    low, high = (
+        math.log(settings.period_from_seconds),
+        math.log(settings.period_to_seconds),
+    )
     period = math.exp(rng.uniform(low, high))
     count = max(1, round(seconds / period))
     length = seconds / count
@@ -192,24 +223,36 @@ def _phases(
 def _small(settings: SmallSettings, rng: random.Random) -> BatchIoProblem:
     """A few jobs in whole numbers, for tests and trying out; storage takes half of all nodes' rate."""
     machine = Machine(
-        nodes=settings.nodes, unit_nodes=1, allocation=settings.allocation,
-        node_bytes_per_second=1.0, storage_bytes_per_second=max(1.0, settings.nodes / 2),
-    )  # fmt: skip
+        nodes=settings.nodes,
+        unit_nodes=1,
+        allocation=settings.allocation,
+        node_bytes_per_second=1.0,
+        storage_bytes_per_second=max(1.0, settings.nodes / 2),
+    )
     jobs = []
     for k in range(1, settings.jobs + 1):
         phases = tuple(
-            Phase(compute_seconds=float(rng.randint(0, 20)), io_bytes=float(rng.randint(0, 60)))
+            Phase(
+                compute_seconds=float(rng.randint(0, 20)),
+                io_bytes=float(rng.randint(0, 60)),
+            )
             for _ in range(rng.randint(1, settings.most_phases))
         )
         jobs.append(
             Job(
-                id=k, submit_seconds=float(rng.randint(0, settings.jobs * 5)),
+                id=k,
+                submit_seconds=float(rng.randint(0, settings.jobs * 5)),
                 nodes=rng.randint(1, max(1, settings.nodes // 2)),
-                walltime_seconds=float(rng.randint(20, 200)), phases=phases,
+                walltime_seconds=float(rng.randint(20, 200)),
+                phases=phases,
             )
-        )  # fmt: skip
+        )
     problem = BatchIoProblem(machine=machine, jobs=tuple(jobs))
-    return _buffered(settings, problem, rng) if isinstance(settings, BufferedSettings) else problem
+    return (
+        _buffered(settings, problem, rng)
+        if isinstance(settings, BufferedSettings)
+        else problem
+    )
 
 
 def _buffered(
@@ -231,13 +274,16 @@ def _buffered(
         most = max(most, own * parts)
     rate = 1.0 if settings.placement == "per-node" else float(machine.nodes)
     buffer = BurstBuffer(
-        bytes=math.ceil(most * settings.room), bytes_per_second=rate,
-        drain_bytes_per_second=rate * settings.drain, placement=settings.placement,
-    )  # fmt: skip
+        bytes=math.ceil(most * settings.room),
+        bytes_per_second=rate,
+        drain_bytes_per_second=rate * settings.drain,
+        placement=settings.placement,
+    )
     return BatchIoProblem(
-        machine=machine.model_copy(update={"burst_buffer": buffer}), jobs=tuple(jobs),
+        machine=machine.model_copy(update={"burst_buffer": buffer}),
+        jobs=tuple(jobs),
         options=QueueOptions(queue="fcfs", staging=settings.staging),
-    )  # fmt: skip
+    )
 
 
 _MAKERS: dict[type[Record], Callable[[Any, random.Random], BatchIoProblem]] = {

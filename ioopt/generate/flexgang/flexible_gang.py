@@ -53,11 +53,17 @@ PRESETS: dict[str, type[HeavyMix]] = {
 }
 
 
-def generate(preset: str | None, settings: Mapping[str, object], seed: int) -> FlexibleGangProblem:
+def generate(
+    preset: str | None, settings: Mapping[str, object], seed: int
+) -> FlexibleGangProblem:
     """Make one instance; the same preset, settings and seed give the same instance."""
-    name, chosen = chosen_preset("flexible-gang", PRESETS, preset or "heavy-mix", settings)
+    name, chosen = chosen_preset(
+        "flexible-gang", PRESETS, preset or "heavy-mix", settings
+    )
     if chosen.processors & (chosen.processors - 1):
-        raise UsageError(f"preset {name}: processors={chosen.processors} is not a power of two")
+        raise UsageError(
+            f"preset {name}: processors={chosen.processors} is not a power of two"
+        )
     stream = np.random.default_rng(seed)
     parts = [part for part in NARROW_PARTS if part <= chosen.narrowest] + [*SIZE_PARTS]
     sizes = [max(1, chosen.processors // part) for part in parts]
@@ -65,19 +71,30 @@ def generate(preset: str | None, settings: Mapping[str, object], seed: int) -> F
     jobs: list[Json] = []
     for at in range(num_io):
         job: Json = {
-            "id": f"io{at}", "kind": "io", "processes": sizes[int(stream.integers(len(sizes)))],
-        }  # fmt: skip
+            "id": f"io{at}",
+            "kind": "io",
+            "processes": sizes[int(stream.integers(len(sizes)))],
+        }
         if at % COORDINATED_EVERY == COORDINATED_EVERY - 1:
             job["coordinated"] = True
         jobs.append(job)
     for at in range(chosen.jobs - num_io):
         gamma = GAMMAS[int(stream.integers(len(GAMMAS)))] if at else 1.0
         size = sizes[int(stream.integers(len(sizes)))]
-        jobs.append({"id": f"c{at}", "kind": "compute", "processes": size, "gamma": gamma})
+        jobs.append(
+            {"id": f"c{at}", "kind": "compute", "processes": size, "gamma": gamma}
+        )
     document = {
         "name": f"{name}-{seed}",
-        "meta": {"source": f"generated: {name}", "seed": seed, "settings": chosen.model_dump()},
-        "machine": chosen.model_dump(include={"processors", "columns", "quantum_seconds"}),
-        "lambda": chosen.lambda_weight, "jobs": jobs,
-    }  # fmt: skip
+        "meta": {
+            "source": f"generated: {name}",
+            "seed": seed,
+            "settings": chosen.model_dump(),
+        },
+        "machine": chosen.model_dump(
+            include={"processors", "columns", "quantum_seconds"}
+        ),
+        "lambda": chosen.lambda_weight,
+        "jobs": jobs,
+    }
     return FlexibleGangProblem.model_validate(document)

@@ -10,7 +10,11 @@ from ioopt.formats.values import Numbers
 from ioopt.generate import built, chosen_preset
 from ioopt.measure.laboratory import record
 from ioopt.problems.base import Record
-from ioopt.problems.flexgang.message_counts import QUANTA, MessageCounts, MessageCountsProblem
+from ioopt.problems.flexgang.message_counts import (
+    QUANTA,
+    MessageCounts,
+    MessageCountsProblem,
+)
 from ioopt.problems.flexgang.perturbation import (
     Application,
     Barrier,
@@ -49,12 +53,19 @@ class LaboratorySettings(Record):
     requests_per_phase: Annotated[int, Field(ge=1)] = 100
 
 
-PRESETS: dict[str, type[Record]] = {"table-3": Table3Settings, "laboratory": LaboratorySettings}
+PRESETS: dict[str, type[Record]] = {
+    "table-3": Table3Settings,
+    "laboratory": LaboratorySettings,
+}
 
 
-def generate(preset: str | None, settings: Mapping[str, object], seed: int) -> MessageCountsProblem:
+def generate(
+    preset: str | None, settings: Mapping[str, object], seed: int
+) -> MessageCountsProblem:
     """Make the instance of *preset* (default ``laboratory``). Raises UsageError for unknown ones."""
-    _, chosen = chosen_preset("message-counts", PRESETS, preset or "laboratory", settings)
+    _, chosen = chosen_preset(
+        "message-counts", PRESETS, preset or "laboratory", settings
+    )
     if isinstance(chosen, LaboratorySettings):
         return _laboratory(chosen, seed)
     means = tuple(
@@ -69,15 +80,24 @@ def generate(preset: str | None, settings: Mapping[str, object], seed: int) -> M
 def _laboratory(settings: LaboratorySettings, seed: int) -> MessageCountsProblem:
     """Counts of runs of the laboratory, a run an application."""
     apps: list[Application] = [
-        *(Blocking(id=f"Blocking-{x:g}", requests_per_quantum=x) for x in settings.requests_per_quantum),
-        *(Barrier(id=f"Barrier-{x:g}", interval_quanta=x) for x in settings.barrier_quanta),
+        *(
+            Blocking(id=f"Blocking-{x:g}", requests_per_quantum=x)
+            for x in settings.requests_per_quantum
+        ),
+        *(
+            Barrier(id=f"Barrier-{x:g}", interval_quanta=x)
+            for x in settings.barrier_quanta
+        ),
         *(
             # Short phases exchange once, long ones all along.
-            Msg(id=f"Msg-{x:g}", phase_quanta=x,
-                requests_per_phase=settings.requests_per_phase if x >= 1 else 1)
+            Msg(
+                id=f"Msg-{x:g}",
+                phase_quanta=x,
+                requests_per_phase=settings.requests_per_phase if x >= 1 else 1,
+            )
             for x in settings.phase_quanta
         ),
-    ]  # fmt: skip
+    ]
     problem = built(
         "laboratory",
         PerturbationProblem,
@@ -88,9 +108,16 @@ def _laboratory(settings: LaboratorySettings, seed: int) -> MessageCountsProblem
         message_samples(problem, app, settings.environment, seed + 1000 * k)
         for k, app in enumerate(apps)
     )
-    meta = {"source": "perturbation laboratory", "environment": settings.environment, "seed": seed}
+    meta = {
+        "source": "perturbation laboratory",
+        "environment": settings.environment,
+        "seed": seed,
+    }
     return MessageCountsProblem(
-        name=f"laboratory-{seed}", meta=meta, processors=settings.processors, applications=counts
+        name=f"laboratory-{seed}",
+        meta=meta,
+        processors=settings.processors,
+        applications=counts,
     )
 
 
@@ -102,6 +129,8 @@ def message_samples(
 ) -> MessageCounts:
     """Counts of one run of *app* (:func:`ioopt.measure.laboratory.record`)."""
     found = record(problem, app, environment, seed)
-    counts = {name: tuple(found.pairs(name)[:, 0].astype(float).tolist()) for name in QUANTA}
+    counts = {
+        name: tuple(found.pairs(name)[:, 0].astype(float).tolist()) for name in QUANTA
+    }
     absent = tuple(tuple(np.flatnonzero(~row).tolist()) for row in found.runs)
     return MessageCounts(id=app.id, absent=absent, **counts)

@@ -46,7 +46,10 @@ APPLICATIONS: dict[str, tuple[Application, ...]] = {
     "table-1": (
         Emp(),
         Barrier(),
-        *(Workpile(id=f"Workpile-{unit:g}", unit_quanta=unit) for unit in (0.14, 0.5, 2.4, 24.0)),
+        *(
+            Workpile(id=f"Workpile-{unit:g}", unit_quanta=unit)
+            for unit in (0.14, 0.5, 2.4, 24.0)
+        ),
         *(Msg(id=f"Msg-{pattern}", pattern=pattern) for pattern in PATTERNS),
     ),
     "figure-5": (Barrier(), Emp(), Workpile(id="Workpile-0.5")),
@@ -55,14 +58,27 @@ APPLICATIONS: dict[str, tuple[Application, ...]] = {
         for rate in (1.0, 3.0, 12.0, 28.0)
     ),
     "table-2": (
-        Program(id="Enum", interval_quanta=50.0, messages_per_quantum=254.0, blocking=False,
-                loads=(_bottleneck(3, 0.985), _bottleneck(3, 0.985), _bottleneck(0, 0.985))),
+        Program(
+            id="Enum",
+            interval_quanta=50.0,
+            messages_per_quantum=254.0,
+            blocking=False,
+            loads=(_bottleneck(3, 0.985), _bottleneck(3, 0.985), _bottleneck(0, 0.985)),
+        ),
         Program(id="Water", messages_per_quantum=12.0, loads=(_bottleneck(3, 0.669),)),
-        Program(id="LU", messages_per_quantum=3.0, loads=(_bottleneck(3, 0.591), _bottleneck(0, 0.95))),
-        Program(id="Barnes", interval_quanta=50.0, messages_per_quantum=28.0,
-                loads=(_bottleneck(2, 0.944), _bottleneck(0, 0.944), _bottleneck(0, 0.944))),
+        Program(
+            id="LU",
+            messages_per_quantum=3.0,
+            loads=(_bottleneck(3, 0.591), _bottleneck(0, 0.95)),
+        ),
+        Program(
+            id="Barnes",
+            interval_quanta=50.0,
+            messages_per_quantum=28.0,
+            loads=(_bottleneck(2, 0.944), _bottleneck(0, 0.944), _bottleneck(0, 0.944)),
+        ),
     ),
-}  # fmt: skip
+}
 """By preset: those of Table 1, one of each of the three types, one for each rate of requests, and
 programs after Table 2.
 
@@ -74,14 +90,18 @@ PRESETS: dict[str, type[Record]] = dict.fromkeys(APPLICATIONS, Settings)
 PRESETS["table-2"] = Table2Settings
 
 
-def generate(preset: str | None, settings: Mapping[str, object], seed: int) -> PerturbationProblem:
+def generate(
+    preset: str | None, settings: Mapping[str, object], seed: int
+) -> PerturbationProblem:
     """Make the instance of *preset* (default ``table-1``); the runs, not it, are random.
 
     Raises UsageError for an unknown preset or setting, or when the perturbations do not fit.
     """
     name, chosen = chosen_preset("perturbation", PRESETS, preset or "table-1", settings)
     meta = {
-        "source": "Lee et al., Section 4.1" if name != "table-2" else "Lee et al., Section 4.2",
+        "source": "Lee et al., Section 4.1"
+        if name != "table-2"
+        else "Lee et al., Section 4.2",
         "preset": name,
     }
     parts = {"name": name, "meta": meta, "applications": APPLICATIONS[name]}

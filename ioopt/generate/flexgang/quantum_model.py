@@ -13,7 +13,11 @@ from ioopt.errors import UsageError
 from ioopt.formats.values import Numbers
 from ioopt.generate import chosen_preset
 from ioopt.problems.base import Record
-from ioopt.problems.flexgang.quantum_model import Donation, QuantumModelProblem, QuantumPoint
+from ioopt.problems.flexgang.quantum_model import (
+    Donation,
+    QuantumModelProblem,
+    QuantumPoint,
+)
 
 
 class Settings(Record):
@@ -62,18 +66,27 @@ class Figure3Settings(Settings):
         return [(qi, qc) for qc in self.qc_seconds for qi in self.swept()]
 
 
-PRESETS: dict[str, type[Settings]] = {"figure-2": Figure2Settings, "figure-3": Figure3Settings}
+PRESETS: dict[str, type[Settings]] = {
+    "figure-2": Figure2Settings,
+    "figure-3": Figure3Settings,
+}
 
 
-def generate(preset: str | None, settings: Mapping[str, object], seed: int) -> QuantumModelProblem:
+def generate(
+    preset: str | None, settings: Mapping[str, object], seed: int
+) -> QuantumModelProblem:
     """Make the instance of *preset* (default ``figure-2``); nothing in it is random.
 
     Raises UsageError for an unknown preset or setting.
     """
-    name, chosen = chosen_preset("quantum-model", PRESETS, preset or "figure-2", settings)
+    name, chosen = chosen_preset(
+        "quantum-model", PRESETS, preset or "figure-2", settings
+    )
     return QuantumModelProblem(
         name=name,
         meta={"source": "Lee et al., Section 3.2", "preset": name},
-        points=tuple(QuantumPoint(qi_seconds=qi, qc_seconds=qc) for qi, qc in chosen.pairs()),
+        points=tuple(
+            QuantumPoint(qi_seconds=qi, qc_seconds=qc) for qi, qc in chosen.pairs()
+        ),
         **chosen.model_dump(include=QuantumModelProblem.model_fields.keys()),
     )

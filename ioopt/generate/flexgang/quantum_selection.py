@@ -45,13 +45,17 @@ def generate(
     preset: str | None, settings: Mapping[str, object], seed: int
 ) -> QuantumSelectionProblem:
     """Make one instance; the same preset, settings and seed give the same instance."""
-    name, chosen = chosen_preset("quantum-selection", PRESETS, preset or "plain", settings)
+    name, chosen = chosen_preset(
+        "quantum-selection", PRESETS, preset or "plain", settings
+    )
     stream = np.random.default_rng(seed)
     jobs: list[Json] = []
     for at in range(chosen.io_jobs):
         job: Json = {"id": f"io{at}", "kind": "io"}
         if chosen.mixed:
-            job["burst_seconds"] = BURSTS_SECONDS[int(stream.integers(len(BURSTS_SECONDS)))]
+            job["burst_seconds"] = BURSTS_SECONDS[
+                int(stream.integers(len(BURSTS_SECONDS)))
+            ]
             job["io_seconds"] = IO_SECONDS[int(stream.integers(len(IO_SECONDS)))]
             job["weight"] = float(stream.integers(1, 4))
         jobs.append(job)
@@ -61,7 +65,14 @@ def generate(
     visits = [f for f in (1, 2, 4, 8) if f <= chosen.visits]
     document = {
         "name": f"quantum-{name}-{seed}",
-        "meta": {"source": f"generated: {name}", "seed": seed, "settings": chosen.model_dump()},
-        "mu": chosen.mu, "quanta_seconds": list(MENU_SECONDS), "visits": visits, "jobs": jobs,
-    }  # fmt: skip
+        "meta": {
+            "source": f"generated: {name}",
+            "seed": seed,
+            "settings": chosen.model_dump(),
+        },
+        "mu": chosen.mu,
+        "quanta_seconds": list(MENU_SECONDS),
+        "visits": visits,
+        "jobs": jobs,
+    }
     return QuantumSelectionProblem.model_validate(document)

@@ -33,13 +33,19 @@ def gang_from_swf(
     if len(ran) < len(usable):
         warnings.append(f"{len(usable) - len(ran)} jobs left out, they ran for no time")
     if large := len(ran) - len(small):
-        warnings.append(f"{large} jobs left out, larger than the machine of {settings.nodes} nodes")
+        warnings.append(
+            f"{large} jobs left out, larger than the machine of {settings.nodes} nodes"
+        )
     if not fitting:
-        raise InstanceError(f"{trace.name}: no job fits a machine of {settings.nodes} nodes")
+        raise InstanceError(
+            f"{trace.name}: no job fits a machine of {settings.nodes} nodes"
+        )
     submit = np.array([job.submit_seconds for job in fitting], np.float64)
     size = np.array([job.size() for job in fitting], np.int64)
     length = np.array([job.run_seconds for job in fitting], np.float64)
-    streams = [np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(2)]
+    streams = [
+        np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(2)
+    ]
     table = assemble(settings, submit - submit[0], size, length, *streams)
     warnings = [*trace.warnings, *warnings, *_said(trace, settings, fitting)]
     if len(fitting) < len(small):
@@ -49,12 +55,18 @@ def gang_from_swf(
         f"{seed} (--set intensity, placement; --seed)",
     }
     meta: Json = {
-        "source": trace.name, "seed": seed, "settings": settings.model_dump(mode="json"),
-    }  # fmt: skip
+        "source": trace.name,
+        "seed": seed,
+        "settings": settings.model_dump(mode="json"),
+    }
     problem = problem_of(table, settings.machine, f"{Path(trace.name).name}-gang", meta)
     data = problem.model_dump(mode="json", by_alias=True)
     return imported(
-        GangProblem, data, [f"{trace.name}: {line}" for line in warnings], trace.name, synthetic
+        GangProblem,
+        data,
+        [f"{trace.name}: {line}" for line in warnings],
+        trace.name,
+        synthetic,
     )
 
 

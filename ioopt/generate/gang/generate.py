@@ -86,12 +86,16 @@ PRESETS: dict[str, type[Settings]] = {
 }
 
 
-def generate(preset: str | None, settings: Mapping[str, object], seed: int) -> GangProblem:
+def generate(
+    preset: str | None, settings: Mapping[str, object], seed: int
+) -> GangProblem:
     """A workload from a preset; the same arguments give the same problem.
 
     Raises UsageError for an unknown preset or setting.
     """
-    name, chosen = chosen_preset("gang", PRESETS, preset or "blue-pacific-like", settings)
+    name, chosen = chosen_preset(
+        "gang", PRESETS, preset or "blue-pacific-like", settings
+    )
     table = make_table(chosen, seed)
     meta = {"preset": name, "seed": seed, "settings": chosen.model_dump(mode="json")}
     return problem_of(table, chosen.machine, f"{name}-{seed}", meta)
@@ -120,12 +124,18 @@ class JobTable:
 
 def make_table(settings: BluePacificLike | Lublin, seed: int) -> JobTable:
     """The jobs of a workload as arrays (n jobs in milliseconds for n = 10,000)."""
-    streams = [np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(5)]
+    streams = [
+        np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(5)
+    ]
     if isinstance(settings, BluePacificLike):
         size = sample_sizes(settings, streams[0])
-        gaps = _balanced_hyperexponential(streams[1], settings.jobs, settings.interarrival_cv)
+        gaps = _balanced_hyperexponential(
+            streams[1], settings.jobs, settings.interarrival_cv
+        )
         gaps *= settings.interarrival_seconds / gaps.mean()
-        length = _balanced_hyperexponential(streams[2], settings.jobs, settings.runtime_cv)
+        length = _balanced_hyperexponential(
+            streams[2], settings.jobs, settings.runtime_cv
+        )
         length *= settings.mean_local_seconds / length.mean()
         arrival = np.cumsum(gaps)
     else:
@@ -166,7 +176,10 @@ def job_times(length: Array, ratio: Array) -> tuple[Array, Array]:
     compute = length * (1.0 - ratio)
     gap = BLOCKS_PER_REQUEST * LOCAL_BLOCK_SECONDS * (1.0 - ratio) / ratio
     blocks = np.ceil(compute / gap - 1e-9) * BLOCKS_PER_REQUEST
-    return compute + blocks * LOCAL_BLOCK_SECONDS, compute + blocks * REMOTE_BLOCK_SECONDS
+    return (
+        compute + blocks * LOCAL_BLOCK_SECONDS,
+        compute + blocks * REMOTE_BLOCK_SECONDS,
+    )
 
 
 def sample_sizes(settings: BluePacificLike, random: Generator) -> Array:
@@ -186,7 +199,9 @@ def sample_sizes(settings: BluePacificLike, random: Generator) -> Array:
     return np.where(random.random(settings.jobs) < settings.power_of_two, top, uniform)
 
 
-def _balanced_hyperexponential(random: Generator, count: int, variation: float) -> Array:
+def _balanced_hyperexponential(
+    random: Generator, count: int, variation: float
+) -> Array:
     """Hyper-Erlang of order 1 with balanced means, mean 1, coefficient of variation *variation*."""
     square = variation * variation
     share = (1.0 + math.sqrt((square - 1.0) / (square + 1.0))) / 2.0
@@ -195,7 +210,9 @@ def _balanced_hyperexponential(random: Generator, count: int, variation: float) 
     return random.standard_exponential(count) * mean
 
 
-def place_files(placement: Placement, size: Array, nodes: int, random: Generator) -> Array:
+def place_files(
+    placement: Placement, size: Array, nodes: int, random: Generator
+) -> Array:
     """Whether a node (jobs, nodes) has files of a job of *size* tasks."""
     if placement == "uniform":
         rank = random.random((len(size), nodes)).argsort(axis=1).argsort(axis=1)
@@ -216,11 +233,19 @@ def problem_of(
     """The problem that a job table describes, jobs numbered in FCFS order."""
     jobs = tuple(
         Job(
-            id=k, arrival_seconds=arrival, file_nodes=tuple(nodes.nonzero()[0].tolist()),
-            local_seconds=local, remote_seconds=remote,
+            id=k,
+            arrival_seconds=arrival,
+            file_nodes=tuple(nodes.nonzero()[0].tolist()),
+            local_seconds=local,
+            remote_seconds=remote,
         )
         for k, (arrival, nodes, local, remote) in enumerate(
-            zip(table.arrival.tolist(), table.files, table.local.tolist(), table.remote.tolist())
+            zip(
+                table.arrival.tolist(),
+                table.files,
+                table.local.tolist(),
+                table.remote.tolist(),
+            )
         )
-    )  # fmt: skip
+    )
     return GangProblem(name=name, meta=meta, machine=machine, jobs=jobs)

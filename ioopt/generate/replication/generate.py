@@ -29,7 +29,14 @@ from ioopt.generate.replication.settings import (
     SatSettings,
     Settings,
 )
-from ioopt.problems.replication import File, Network, Node, ReplicationProblem, Storage, Task
+from ioopt.problems.replication import (
+    File,
+    Network,
+    Node,
+    ReplicationProblem,
+    Storage,
+    Task,
+)
 
 PRESETS = {**BATCHES, **workflows.PRESETS}
 """Preset name -> settings class."""
@@ -63,7 +70,9 @@ class Workload(NamedTuple):
     groups: tuple[int, ...]
 
 
-def generate(preset: str | None, settings: Mapping[str, object], seed: int) -> ReplicationProblem:
+def generate(
+    preset: str | None, settings: Mapping[str, object], seed: int
+) -> ReplicationProblem:
     """One instance of *preset* (None: ``image-85``) with the *settings* changed.
 
     The same arguments give the same instance. Raises UsageError for an unknown preset or setting
@@ -89,7 +98,8 @@ def make(
     mega = settings.compute_seconds_per_mb / 1e6
     sizes = [sum(files[file][1] for file in read) for read in requests]
     return ReplicationProblem(
-        name=f"{preset}-{settings.tasks}x{settings.nodes}" + ("" if seed is None else f"-s{seed}"),
+        name=f"{preset}-{settings.tasks}x{settings.nodes}"
+        + ("" if seed is None else f"-s{seed}"),
         meta={
             "source": "Khanna et al., Section 5.1, generated",
             "preset": preset,
@@ -109,13 +119,17 @@ def make(
         ),
         nodes=tuple(
             Node(
-                id=f"n{i}", disk_bytes=settings.disk, disk_bytes_per_second=settings.node_disk_rate
+                id=f"n{i}",
+                disk_bytes=settings.disk,
+                disk_bytes_per_second=settings.node_disk_rate,
             )
             for i in range(settings.nodes)
         ),
         files=tuple(
             File(id=name, bytes=size, storage=None if rate is None else f"s{storage}")
-            for name, size, storage in (files[at] for at in sorted(set().union(*requests)))
+            for name, size, storage in (
+                files[at] for at in sorted(set().union(*requests))
+            )
         ),
         tasks=tuple(
             Task(
@@ -147,7 +161,9 @@ def _image(settings: ImageSettings, rng: np.random.Generator) -> Workload:
         return _stretch(line[: lengths[k]], sizes, cap)
 
     def draw(width: int) -> Requests:
-        return tuple(read(k, int(where[k] * (width - dates[k] + 1))) for k in range(len(where)))
+        return tuple(
+            read(k, int(where[k] * (width - dates[k] + 1))) for k in range(len(where))
+        )
 
     if settings.overlap == 0:
         starts = [0] * settings.tasks
@@ -176,7 +192,8 @@ def _follow_up(settings: FollowUpSettings, rng: np.random.Generator) -> Workload
     race = rng.standard_exponential((settings.tasks, settings.cohort), dtype=np.float32)
     race *= ranks**settings.popularity
     starts = [
-        int(u * (settings.dates - days + 1)) for u, days in zip(rng.random(settings.tasks), dates)
+        int(u * (settings.dates - days + 1))
+        for u, days in zip(rng.random(settings.tasks), dates)
     ]
 
     lead = rng.random((settings.tasks, 1))
@@ -212,13 +229,17 @@ def _scans(
 
 def _window(cohort: int, patients: Sequence[int], start: int, dates: int) -> list[int]:
     """The images of *patients* over *dates* dates from *start* on, as positions in the scans."""
-    return [date * cohort + at for date in range(start, start + dates) for at in patients]
+    return [
+        date * cohort + at for date in range(start, start + dates) for at in patients
+    ]
 
 
 def _sat(settings: SatSettings, rng: np.random.Generator) -> Workload:
     """Cells x days, one 50 MB chunk each (500 = 25 GB), declustered along a Hilbert curve."""
     bits = max(3, (settings.days - 1).bit_length())
-    cells = [(x, y, day) for x in range(5) for y in range(5) for day in range(settings.days)]
+    cells = [
+        (x, y, day) for x in range(5) for y in range(5) for day in range(settings.days)
+    ]
     along = sorted(cells, key=lambda cell: hilbert_index(cell, bits))
     position = {cell: at for at, cell in enumerate(along)}
     files = tuple(
@@ -255,7 +276,9 @@ def _sat(settings: SatSettings, rng: np.random.Generator) -> Workload:
         read = []
         for group, u, n in zip(groups, where, lengths):
             boxes = _boxes(_REGIONS[group], settings, n)
-            line = [position[cell] for cell in boxes[int(u * min(width / FINE, len(boxes)))]]
+            line = [
+                position[cell] for cell in boxes[int(u * min(width / FINE, len(boxes)))]
+            ]
             read.append(_stretch(line[:n], sizes, cap))
         return tuple(read)
 
@@ -263,7 +286,9 @@ def _sat(settings: SatSettings, rng: np.random.Generator) -> Workload:
     if settings.windows == "box":
         most = len(_boxes(_REGIONS[0], settings, min(lengths)))
         low, high, drawing = FINE, FINE * most, draw_boxes
-    requests = nearest(low, high, drawing, lambda drawn: overlap_b(drawn, groups), settings.overlap)
+    requests = nearest(
+        low, high, drawing, lambda drawn: overlap_b(drawn, groups), settings.overlap
+    )
     return Workload(files, requests, groups)
 
 
@@ -273,7 +298,8 @@ def _boxes(
     """All windows of at least *files* chunks in a hot spot: so many cells over some days, by first day."""
     right, up = {1: (1, 1), 2: (2, 1), 4: (2, 2)}[settings.window_cells]
     grounds = [
-        [(x + dx, y + dy) for dx in range(right) for dy in range(up)] for x, y in sorted(region)
+        [(x + dx, y + dy) for dx in range(right) for dy in range(up)]
+        for x, y in sorted(region)
     ]
     inside = [ground for ground in grounds if set(ground) <= set(region)]
     days = -(-files // settings.window_cells)
@@ -295,9 +321,12 @@ def _ppa(settings: PpaSettings, rng: np.random.Generator) -> Workload:
     requests: Requests = tuple((at,) for at in range(settings.tasks))
     if settings.overlap > 0:
         requests = nearest(
-            1, settings.tasks, lambda width: tuple((int(u * width),) for u in where),
-            overlap_a, settings.overlap,
-        )  # fmt: skip
+            1,
+            settings.tasks,
+            lambda width: tuple((int(u * width),) for u in where),
+            overlap_a,
+            settings.overlap,
+        )
     largest = max(files[one[0]][1] for one in requests)
     if settings.disk is not None and settings.disk < largest:
         raise UsageError(_too_small(largest, settings.disk))
@@ -311,7 +340,9 @@ def _shares(number: int, share: float, rng: np.random.Generator) -> list[bool]:
     return [bool(flag) for block in blocks for flag in block][:number]
 
 
-def _lengths(settings: ImageSettings | SatSettings, rng: np.random.Generator) -> list[int]:
+def _lengths(
+    settings: ImageSettings | SatSettings, rng: np.random.Generator
+) -> list[int]:
     low = max(1, settings.files_per_task - settings.spread)
     high = settings.files_per_task + (settings.files_per_task - low)
     return [int(n) for n in rng.integers(low, high + 1, settings.tasks)]
@@ -327,7 +358,9 @@ def _too_small(file_bytes: int, room: int) -> str:
     return f"a file of {file_bytes} bytes does not fit in {room} bytes; raise the disk or the cap"
 
 
-def _stretch(line: Sequence[int], sizes: Sequence[int], cap: int | None) -> tuple[int, ...]:
+def _stretch(
+    line: Sequence[int], sizes: Sequence[int], cap: int | None
+) -> tuple[int, ...]:
     """*line*, shortened at its end until its bytes fit *cap*."""
     files, total = [], 0
     for file in line:
@@ -347,7 +380,11 @@ def overlap_a(requests: Sequence[Sequence[int]]) -> float:
     0.25
     """
     total = sum(len(files) for files in requests)
-    return 1 - len({file for files in requests for file in files}) / total if total else 0.0
+    return (
+        1 - len({file for files in requests for file in files}) / total
+        if total
+        else 0.0
+    )
 
 
 def overlap_b(requests: Sequence[Sequence[int]], groups: Sequence[int]) -> float:

@@ -15,7 +15,9 @@ from ioopt.problems.base import Record
 from ioopt.problems.replication import LinkModel
 from ioopt.units import parse_bytes, parse_rate
 
-Disk = Annotated[Annotated[int, Field(gt=0)] | None, figure(parse_bytes, unlimited=None)]
+Disk = Annotated[
+    Annotated[int, Field(gt=0)] | None, figure(parse_bytes, unlimited=None)
+]
 """Disk of a compute node in bytes; None is unlimited."""
 Cap = Annotated[
     Literal["disk", "none"] | Annotated[int, Field(gt=0)],
@@ -23,7 +25,8 @@ Cap = Annotated[
 ]
 """Largest total input of a task: the disk, nothing, or a size in bytes."""
 OptionalRate = Annotated[
-    Annotated[float, Field(gt=0, allow_inf_nan=False)] | None, figure(parse_rate, none=None)
+    Annotated[float, Field(gt=0, allow_inf_nan=False)] | None,
+    figure(parse_rate, none=None),
 ]
 """Bytes per second, or None."""
 Overlap = Annotated[float, Field(ge=0, le=0.999)]

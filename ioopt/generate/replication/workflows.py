@@ -16,7 +16,14 @@ from ioopt.errors import UsageError
 from ioopt.formats.values import Number, Rate
 from ioopt.generate.replication.settings import Disk
 from ioopt.problems.base import Record
-from ioopt.problems.replication import File, LinkModel, Network, Node, ReplicationProblem, Task
+from ioopt.problems.replication import (
+    File,
+    LinkModel,
+    Network,
+    Node,
+    ReplicationProblem,
+    Task,
+)
 
 Few = Annotated[int, Field(ge=1, le=10_000)]
 Mean = Annotated[float, Field(gt=0, le=1e9)]
@@ -94,7 +101,12 @@ class Draft:
         return self._file(name, 1.0)
 
     def task(
-        self, name: str, reads: list[str], *outputs: float, work: float = 1.0, release: float = 0.0
+        self,
+        name: str,
+        reads: list[str],
+        *outputs: float,
+        work: float = 1.0,
+        release: float = 0.0,
     ) -> list[str]:
         """A task with outputs of so many times the mean size and *work* times the mean time."""
         if len(self.tasks) == MAX_TASKS:
@@ -109,7 +121,9 @@ class Draft:
                 id=name,
                 inputs=tuple(reads),
                 outputs=tuple(writes),
-                compute_seconds=round(self._about(self.settings.mean_seconds * work), 3),
+                compute_seconds=round(
+                    self._about(self.settings.mean_seconds * work), 3
+                ),
                 cores=int(self.rng.integers(1, cores + 1)) if cores > 1 else 1,
                 release_seconds=release,
             )
@@ -117,7 +131,9 @@ class Draft:
         return writes
 
     def _file(self, name: str, size: float) -> str:
-        self.files[name] = max(1, round(self._about(self.settings.mean_mb * size * 1e6)))
+        self.files[name] = max(
+            1, round(self._about(self.settings.mean_mb * size * 1e6))
+        )
         return name
 
     def _about(self, mean: float) -> float:
@@ -140,19 +156,27 @@ def fork_join(draft: Draft, settings: Any) -> None:
     reads = [draft.remote("raw")]
     for r in range(settings.rounds):
         pieces = draft.task(f"split{r}", reads, *[1.0] * settings.width, work=0.2)
-        parts = [draft.task(f"work{r}.{k}", [piece], 1.0)[0] for k, piece in enumerate(pieces)]
+        parts = [
+            draft.task(f"work{r}.{k}", [piece], 1.0)[0]
+            for k, piece in enumerate(pieces)
+        ]
         reads = draft.task(f"join{r}", parts, 1.0, work=0.2)
 
 
 def _in_tree(draft: Draft, settings: InTree) -> None:
     level = [
-        draft.task(f"leaf{k}", [draft.remote(f"raw{k}")], 1.0)[0] for k in range(settings.leaves)
+        draft.task(f"leaf{k}", [draft.remote(f"raw{k}")], 1.0)[0]
+        for k in range(settings.leaves)
     ]
     for height in range(1, settings.leaves + 1):
         if len(level) == 1:
             return
-        pairs = [level[k : k + settings.arity] for k in range(0, len(level), settings.arity)]
-        level = [draft.task(f"h{height}.{k}", pair, 1.0)[0] for k, pair in enumerate(pairs)]
+        pairs = [
+            level[k : k + settings.arity] for k in range(0, len(level), settings.arity)
+        ]
+        level = [
+            draft.task(f"h{height}.{k}", pair, 1.0)[0] for k, pair in enumerate(pairs)
+        ]
 
 
 def mosaic(draft: Draft, settings: Any) -> None:
@@ -160,15 +184,22 @@ def mosaic(draft: Draft, settings: Any) -> None:
     header = draft.remote("header")
     images = range(settings.images)
     projected = [
-        draft.task(f"project{k}", [draft.remote(f"image{k}"), header], 2.0)[0] for k in images
+        draft.task(f"project{k}", [draft.remote(f"image{k}"), header], 2.0)[0]
+        for k in images
     ]
-    near = [(k, k + step) for step in (1, 2) for k in images if k + step < settings.images]
+    near = [
+        (k, k + step) for step in (1, 2) for k in images if k + step < settings.images
+    ]
     fits = [
-        draft.task(f"diff{a}-{b}", [projected[a], projected[b]], 0.01, work=0.2)[0] for a, b in near
+        draft.task(f"diff{a}-{b}", [projected[a], projected[b]], 0.01, work=0.2)[0]
+        for a, b in near
     ]
-    model = draft.task("model", draft.task("concat", fits, 0.02, work=0.5), 0.01, work=2.0)
+    model = draft.task(
+        "model", draft.task("concat", fits, 0.02, work=0.5), 0.01, work=2.0
+    )
     corrected = [
-        draft.task(f"background{k}", [projected[k], *model], 2.0, work=0.2)[0] for k in images
+        draft.task(f"background{k}", [projected[k], *model], 2.0, work=0.2)[0]
+        for k in images
     ]
     table = draft.task("table", corrected, 0.01, work=0.2)
     mosaic = draft.task("add", [*corrected, *table], float(settings.images), work=2.0)
@@ -179,7 +210,9 @@ def _groups(draft: Draft, settings: Groups) -> None:
     for g in range(settings.groups):
         at = round(g * settings.every_seconds, 6)
         reads = [draft.remote(f"g{g}.raw")]
-        pieces = draft.task(f"g{g}.split", reads, *[1.0] * settings.width, work=0.2, release=at)
+        pieces = draft.task(
+            f"g{g}.split", reads, *[1.0] * settings.width, work=0.2, release=at
+        )
         parts = [
             draft.task(f"g{g}.work{k}", [piece], 1.0, release=at)[0]
             for k, piece in enumerate(pieces)
@@ -188,8 +221,12 @@ def _groups(draft: Draft, settings: Groups) -> None:
 
 
 _MAKERS: dict[type[Settings], Callable[[Draft, Any], None]] = {
-    Chains: chains, ForkJoin: fork_join, InTree: _in_tree, Mosaic: mosaic, Groups: _groups,
-}  # fmt: skip
+    Chains: chains,
+    ForkJoin: fork_join,
+    InTree: _in_tree,
+    Mosaic: mosaic,
+    Groups: _groups,
+}
 PRESETS: dict[str, type[Settings]] = {
     "chains": Chains,
     "fork-join": ForkJoin,
@@ -208,7 +245,9 @@ def make(
     _MAKERS[type(settings)](draft, settings)
     files, tasks, disk = draft.files, draft.tasks, settings.disk
     read = {file for task in tasks for file in task.inputs}
-    largest = max(sum(files[f] for f in (*task.inputs, *task.outputs)) for task in tasks)
+    largest = max(
+        sum(files[f] for f in (*task.inputs, *task.outputs)) for task in tasks
+    )
     if settings.disk_share is not None:
         disk = math.ceil(largest * settings.disk_share)
     if disk is not None and largest > disk:
@@ -227,10 +266,12 @@ def make(
             remote_link=settings.link,
         ),
         nodes=tuple(
-            Node(id=f"n{i}", disk_bytes=disk, cores=settings.cores) for i in range(settings.nodes)
+            Node(id=f"n{i}", disk_bytes=disk, cores=settings.cores)
+            for i in range(settings.nodes)
         ),
         files=tuple(
-            File(id=name, bytes=size, keep=name not in read) for name, size in files.items()
+            File(id=name, bytes=size, keep=name not in read)
+            for name, size in files.items()
         ),
         tasks=tuple(tasks),
     )

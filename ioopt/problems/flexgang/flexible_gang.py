@@ -147,7 +147,9 @@ class GangJob(IoBehaviour):
         """Raise ValueError for a key among *keys* that is set to anything but its default."""
         for key in keys:
             if getattr(self, key) != type(self).model_fields[key].default:
-                raise ValueError(f"{key} has no meaning for a job of kind {self.kind!r}; remove it")
+                raise ValueError(
+                    f"{key} has no meaning for a job of kind {self.kind!r}; remove it"
+                )
 
 
 class FlexibleJob(GangJob):
@@ -168,7 +170,9 @@ class FlexibleJob(GangJob):
     @model_validator(mode="after")
     def _fits_kind(self) -> FlexibleJob:
         if self.kind == "compute" and self.gamma is None:
-            raise ValueError("a compute job needs gamma (0: embarrassingly parallel, 1: strict)")
+            raise ValueError(
+                "a compute job needs gamma (0: embarrassingly parallel, 1: strict)"
+            )
         own = ("gamma", "phi", "self_balancing")  # of compute jobs
         self.refuse(own if self.is_io else ("coordinated", *IO_KEYS))
         return self
@@ -201,7 +205,9 @@ class FlexibleGangProblem(base.Problem):
         base.require_unique("jobs", (job.id for job in self.jobs))
         processors, columns = self.machine.processors, self.machine.num_columns
         if processors & (processors - 1):
-            raise ValueError(f"machine.processors is {processors}; it must be a power of two")
+            raise ValueError(
+                f"machine.processors is {processors}; it must be a power of two"
+            )
         if columns & (columns - 1) or columns > processors:
             raise ValueError(
                 f"machine.columns is {columns}; it must be a power of two up to {processors}"
@@ -241,7 +247,9 @@ class FlexibleGangProblem(base.Problem):
 
     def share(self, job: int) -> float:
         """w (n/P), the weight of a job in the objective."""
-        return self.jobs[job].weight * self.jobs[job].processes / self.machine.processors
+        return (
+            self.jobs[job].weight * self.jobs[job].processes / self.machine.processors
+        )
 
     def phi(self, job: int) -> float:
         """Floor of a compute job's progress: as given, or half its strict share, 0.5 / K."""
@@ -295,11 +303,15 @@ class FlexibleGangProblem(base.Problem):
             for d in WINDOW_COUNTS
             if d <= min(k, rows - k) and (rows - k) % d == 0
         ]
-        return tuple(Pattern(k, d, rows, quantum) for k, d in [(0, 1), *mixed, (rows, 1)])
+        return tuple(
+            Pattern(k, d, rows, quantum) for k, d in [(0, 1), *mixed, (rows, 1)]
+        )
 
     def pattern(self, k: int, d: int) -> Pattern | None:
         """The pattern with these numbers, None when the rules do not allow it."""
-        return next((item for item in self.patterns() if (item.k, item.d) == (k, d)), None)
+        return next(
+            (item for item in self.patterns() if (item.k, item.d) == (k, d)), None
+        )
 
 
 class FlexibleGangPlan(base.Plan):
@@ -318,7 +330,9 @@ class FlexibleGangPlan(base.Plan):
     rows: dict[base.Name, tuple[base.Count, ...]] = Field(default_factory=dict)
     loose: tuple[base.Name, ...] = ()
     tau_seconds: dict[base.Name, base.Seconds] = Field(default_factory=dict)
-    column_seconds: dict[base.Name, tuple[base.Seconds, ...]] = Field(default_factory=dict)
+    column_seconds: dict[base.Name, tuple[base.Seconds, ...]] = Field(
+        default_factory=dict
+    )
 
     def require_jobs_of(self, problem: FlexibleGangProblem) -> None:
         """Raise ValueError when the plan names a job that the problem does not have."""
@@ -333,7 +347,9 @@ class FlexibleGangPlan(base.Plan):
         return (self.tau_seconds.get(job, 0.0),) * width
 
 
-def useful_seconds(received: tuple[float, ...] | list[float], self_balancing: bool) -> float:
+def useful_seconds(
+    received: tuple[float, ...] | list[float], self_balancing: bool
+) -> float:
     """Useful progress of a gang whose processes received these CPU seconds (F5).
 
     n times the least of them, for a self-balancing job their sum.

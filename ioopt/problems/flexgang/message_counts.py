@@ -24,7 +24,8 @@ def _form(value: object) -> str:
 
 
 Counted = Annotated[
-    Annotated[tuple[base.Amount, ...], Tag("counts")] | Annotated[base.Amount, Tag("mean")],
+    Annotated[tuple[base.Amount, ...], Tag("counts")]
+    | Annotated[base.Amount, Tag("mean")],
     Discriminator(_form),
 ]
 """A list of counts, or one number: their mean."""
@@ -49,7 +50,9 @@ class MessageCounts(base.Record):
 
     @model_validator(mode="after")
     def _one_form(self) -> MessageCounts:
-        given = {name: getattr(self, name) for name in QUANTA if getattr(self, name) != ()}
+        given = {
+            name: getattr(self, name) for name in QUANTA if getattr(self, name) != ()
+        }
         if not given:
             raise ValueError(f"{self.id}: no counts given")
         means = [name for name, value in given.items() if isinstance(value, float)]

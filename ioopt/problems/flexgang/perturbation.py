@@ -157,7 +157,9 @@ class PerturbationProblem(base.Problem):
 
     def _require_runnable(self) -> None:
         """Times fit 64 bits of instructions, tables into memory, and a run ends."""
-        instructions = float(self.processors) * self.work_quanta * self.quantum_instructions
+        instructions = (
+            float(self.processors) * self.work_quanta * self.quantum_instructions
+        )
         quanta = float(self.processors) * self.work_quanta
         if instructions > MOST_INSTRUCTIONS or 2.5 * quanta > MOST_NUMBERS:
             raise ValueError(

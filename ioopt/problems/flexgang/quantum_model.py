@@ -69,7 +69,9 @@ class QuantumModelProblem(base.Problem):
         if self.horizon_seconds is not None:
             return self.horizon_seconds
         return (
-            DEFAULT_ITERATIONS * self.slowdown_bound(point) * (self.burst_seconds + self.io_seconds)
+            DEFAULT_ITERATIONS
+            * self.slowdown_bound(point)
+            * (self.burst_seconds + self.io_seconds)
         )
 
 
@@ -84,7 +86,9 @@ class MeasuredPoint(QuantumPoint):
     @classmethod
     def of(cls, point: QuantumPoint, found: TwoJobMeasures) -> MeasuredPoint:
         """Join a pair of quanta with its measures."""
-        shown = {name: value for name, value in found._asdict().items() if name != "beta"}
+        shown = {
+            name: value for name, value in found._asdict().items() if name != "beta"
+        }
         return cls(**dict(point), **shown)
 
 

@@ -45,7 +45,9 @@ class QuantumJob(GangJob):
     weight: base.Amount = 1.0
     floor: Fraction01 = 0.0
     visits: tuple[base.PositiveCount, ...] | None = Field(default=None, min_length=1)
-    quanta_seconds: tuple[base.PositiveSeconds, ...] | None = Field(default=None, min_length=1)
+    quanta_seconds: tuple[base.PositiveSeconds, ...] | None = Field(
+        default=None, min_length=1
+    )
 
     @model_validator(mode="after")
     def _fits_kind(self) -> QuantumJob:
@@ -71,14 +73,19 @@ class QuantumSelectionProblem(base.Problem):
     mu: base.Amount = 0.0
     quanta_seconds: tuple[base.PositiveSeconds, ...] = Field(min_length=1)
     visits: tuple[base.PositiveCount, ...] = Field(default=(1,), min_length=1)
-    cycles_seconds: tuple[base.PositiveSeconds, ...] | None = Field(default=None, min_length=1)
+    cycles_seconds: tuple[base.PositiveSeconds, ...] | None = Field(
+        default=None, min_length=1
+    )
     jobs: tuple[QuantumJob, ...] = Field(min_length=1)
     surface: tuple[SurfaceEntry, ...] | None = None
 
     @model_validator(mode="after")
     def _consistent(self) -> QuantumSelectionProblem:
         base.require_unique("jobs", (job.id for job in self.jobs))
-        for where, values in (("quanta_seconds", self.quanta_seconds), ("visits", self.visits)):
+        for where, values in (
+            ("quanta_seconds", self.quanta_seconds),
+            ("visits", self.visits),
+        ):
             if len(set(values)) != len(values):
                 raise ValueError(f"{where}: an entry is listed twice")
         if sum(job.floor for job in self.jobs) > 1 + 1e-9:
@@ -95,7 +102,8 @@ class QuantumSelectionProblem(base.Problem):
     def _require_coarse_grid(self) -> None:
         """The longest cycle has at most ``MOST_TICKS`` steps of the time grid."""
         longest = sum(
-            max(exact(q) * f for q, f in self.options(job)) for job in range(len(self.jobs))
+            max(exact(q) * f for q, f in self.options(job))
+            for job in range(len(self.jobs))
         )
         ticks = max(longest, *map(exact, self.cycles_seconds or (0,))) / self.grid
         if ticks > MOST_TICKS:
@@ -133,11 +141,15 @@ class QuantumSelectionProblem(base.Problem):
         """The menu of a job in its order: quanta outer, visits inner."""
         item = self.jobs[job]
         visits = item.visits or (self.visits if item.is_io else (1,))
-        return tuple((q, f) for q in item.quanta_seconds or self.quanta_seconds for f in visits)
+        return tuple(
+            (q, f) for q in item.quanta_seconds or self.quanta_seconds for f in visits
+        )
 
     def one_visit(self) -> QuantumSelectionProblem | None:
         """The same problem with every job visiting once a cycle; None where a menu lacks that."""
-        if not all(any(f == 1 for _, f in self.options(job)) for job in range(len(self.jobs))):
+        if not all(
+            any(f == 1 for _, f in self.options(job)) for job in range(len(self.jobs))
+        ):
             return None
         jobs = tuple(job.model_copy(update={"visits": (1,)}) for job in self.jobs)
         return self.model_copy(update={"visits": (1,), "jobs": jobs}, deep=False)
@@ -180,7 +192,9 @@ Slot = tuple[int, float, float]
 """(position of the job, start, length) in seconds of the cycle."""
 
 
-def slot_sequence(problem: QuantumSelectionProblem, plan: QuantumPlan) -> tuple[Slot, ...]:
+def slot_sequence(
+    problem: QuantumSelectionProblem, plan: QuantumPlan
+) -> tuple[Slot, ...]:
     """The slots of one cycle (F4): visit n of a job wants (n + 0.5) / f of the cycle.
 
     Sorted by the wanted place, ties by job position, then laid back to back from 0.

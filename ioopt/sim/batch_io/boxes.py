@@ -50,7 +50,13 @@ def lay_out(run: Tables, clock: Clock) -> None:
 
     Bytes are added in the order of time, so that both engines round alike.
     """
-    jobs, now, free, room, count = run.jobs, clock.now, run.total, run.buffer.capacity, 0
+    jobs, now, free, room, count = (
+        run.jobs,
+        clock.now,
+        run.total,
+        run.buffer.capacity,
+        0,
+    )
     for k in range(clock.num_running):
         job = jobs[run.running[k]]
         job.box_start, job.box_end = now, predicted_end(run, clock, job)
@@ -138,7 +144,13 @@ def put(run: Tables, clock: Clock, job: Job, at: int, length: Number) -> None:
 def take_out(run: Tables, clock: Clock, job: Job) -> None:
     """Take the box of *job*, where it has one, out of the profile."""
     if job.box_start < job.box_end:
-        shift(run, job, step_from(run, clock, job.box_start), step_from(run, clock, job.box_end), 1)
+        shift(
+            run,
+            job,
+            step_from(run, clock, job.box_start),
+            step_from(run, clock, job.box_end),
+            1,
+        )
     drop(job)
 
 
@@ -151,7 +163,9 @@ def drop(job: Job) -> None:
 def blocked_at(run: Tables, clock: Clock, job: Job, at: int) -> int:
     """NOBODY where *job* fits from step *at* on, else the next step from which it may (rule 31)."""
     times, free, units, steps = run.step_times, run.step_free, job.units, clock.steps
-    counted = not (run.numbered and run.overlaps)  # units of boxes that overlap are counted twice
+    counted = not (
+        run.numbered and run.overlaps
+    )  # units of boxes that overlap are counted twice
     start = times[at]
     stop = start + job.length
     stop -= tolerance(run, stop)
@@ -231,7 +245,9 @@ def note_taken(run: Tables, job: Job, start: Number, stop: Number) -> None:
 
 
 @apart
-def choose_units(run: Tables, clock: Clock, job: Job, start: Number, stop: Number) -> bool:
+def choose_units(
+    run: Tables, clock: Clock, job: Job, start: Number, stop: Number
+) -> bool:
     """Choose the lowest units that are free for *job* from *start* to *stop*; False: there are none."""
     for word in range(len(run.taken)):
         run.taken[word] = 0

@@ -19,7 +19,10 @@ NOT_STAGED, STAGING_IN, STAGED, STAGING_OUT = 0, 1, 2, 3
 def has_room(run: Tables, clock: Clock, j: int) -> bool:
     """Whether the buffer has the bytes of job *j* beside those of started ones (rules 44 and 45)."""
     buffer = run.buffer
-    return not buffer.shared or clock.held + buffer.size[j] <= buffer.capacity * buffer.slack
+    return (
+        not buffer.shared
+        or clock.held + buffer.size[j] <= buffer.capacity * buffer.slack
+    )
 
 
 def units_held(run: Tables, job: Job) -> int:
@@ -34,7 +37,9 @@ def release_time(run: Tables, clock: Clock, j: int) -> Number:
     buffer, stream = run.buffer, run.jobs[j + run.buffer.jobs]
     left = stream.base
     if stream.rate > 0:
-        left = max(stream.base - stream.rate * (clock.now - stream.anchor), stream.base * 0)
+        left = max(
+            stream.base - stream.rate * (clock.now - stream.anchor), stream.base * 0
+        )
     if buffer.stage[j] != STAGING_OUT:
         left += buffer.undrained[j] - stream.volume
         if not run.jobs[j].killed:

@@ -54,7 +54,11 @@ def batch_pass(run: Tables, clock: Clock) -> bool:
     again, turn = False, 0
     while turn < clock.lined_up and clock.free >= least:
         job = run.jobs[run.line[turn]]
-        place = find_place(run, clock, job.units, 0, 0) if has_room(run, clock, job.job) else -1
+        place = (
+            find_place(run, clock, job.units, 0, 0)
+            if has_room(run, clock, job.job)
+            else -1
+        )
         if place < 0:
             if run.easy:
                 again = backfill(run, clock, turn, least) or again
@@ -153,7 +157,9 @@ def spare_bytes(run: Tables, clock: Clock, j: int, until: Number) -> Number:
     return spare
 
 
-def reserve_flat(run: Tables, clock: Clock, units: int, ready: Number) -> tuple[Number, int]:
+def reserve_flat(
+    run: Tables, clock: Clock, units: int, ready: Number
+) -> tuple[Number, int]:
     """(time from *ready* on at which enough units are free, units free beside the request then)."""
     free, time = clock.free, ready
     for turn in range(line_up_ends(run, clock)):
@@ -166,7 +172,9 @@ def reserve_flat(run: Tables, clock: Clock, units: int, ready: Number) -> tuple[
     return time, free - units
 
 
-def reserve_block(run: Tables, clock: Clock, units: int, ready: Number) -> tuple[Number, int]:
+def reserve_block(
+    run: Tables, clock: Clock, units: int, ready: Number
+) -> tuple[Number, int]:
     """(earliest predicted free time of a block of *units* from *ready* on, its first unit, the lowest)."""
     line_up_units(run, clock)
     best, best_place, sooner = ready, 0, math.inf

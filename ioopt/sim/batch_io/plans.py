@@ -45,7 +45,9 @@ def boxed_pass(run: Tables, clock: Clock) -> bool:
 @apart
 def can_start(run: Tables, clock: Clock, job: Job) -> bool:
     """Whether what *job* needs is free right now, whatever the boxes say (rule 36)."""
-    if job.units > clock.free or (run.buffer.shared and not has_room(run, clock, job.job)):
+    if job.units > clock.free or (
+        run.buffer.shared and not has_room(run, clock, job.job)
+    ):
         return False
     return not run.numbered or units_free(run, job)
 
@@ -118,7 +120,12 @@ def conservative_pass(run: Tables, clock: Clock) -> bool:
         put(run, clock, job, first_fit(run, clock, job), job.length)
         if job.box_start == clock.now and can_start(run, clock, job):
             again = (
-                begin(run, clock, job, job.length if behind and run.rebuild else job.walltime)
+                begin(
+                    run,
+                    clock,
+                    job,
+                    job.length if behind and run.rebuild else job.walltime,
+                )
                 or again
             )
             last = startable(run, clock, last)

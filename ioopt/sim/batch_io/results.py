@@ -33,9 +33,13 @@ def schedule_of(trace: Trace, run: Run) -> Json:
         jobs[place] = _job(trace, run, rates, times, j)
     schedule: Json = {"jobs": jobs}
     if rates is not None:
-        schedule["storage_bytes_per_second"] = float(trace.machine.storage_bytes_per_second)
+        schedule["storage_bytes_per_second"] = float(
+            trace.machine.storage_bytes_per_second
+        )
     if trace.limits.exact:
-        schedule["exact"] = {name: _text(value) for name, value in metrics_of(trace, run).items()}
+        schedule["exact"] = {
+            name: _text(value) for name, value in metrics_of(trace, run).items()
+        }
     return schedule
 
 
@@ -51,14 +55,18 @@ def _by_place(run: Run) -> Rates | None:
     return [spans[a:b] for a, b in pairwise(edges)]
 
 
-def _job(trace: Trace, run: Run, rates: Rates | None, times: list[Seconds], j: int) -> Json:
+def _job(
+    trace: Trace, run: Run, rates: Rates | None, times: list[Seconds], j: int
+) -> Json:
     job: Json = {
         "id": trace.ids[j],
         "start_seconds": float(run.start[j]),
         "end_seconds": float(run.end[j]),
         "killed": bool(run.killed[j]),
         "allocated_nodes": trace.allocated[j],
-        "first_node": run.block[j] * trace.machine.unit_nodes if run.block[j] >= 0 else None,
+        "first_node": run.block[j] * trace.machine.unit_nodes
+        if run.block[j] >= 0
+        else None,
         "io": _requests(trace, run, rates, times, range(*trace.offset[j : j + 2]), 0),
     }
     if run.units is not None:
@@ -86,11 +94,18 @@ def _streams(
     places = range(first, first + last + 2)
     records = _requests(trace, run, rates, times, places, -1)
     kinds = {-1: "in", last: "out"}
-    return [{"kind": kinds.get(record["phase"], "drain")} | record for record in records]
+    return [
+        {"kind": kinds.get(record["phase"], "drain")} | record for record in records
+    ]
 
 
 def _requests(
-    trace: Trace, run: Run, rates: Rates | None, times: list[Seconds], places: range, phase: int
+    trace: Trace,
+    run: Run,
+    rates: Rates | None,
+    times: list[Seconds],
+    places: range,
+    phase: int,
 ) -> list[Json]:
     """What was issued of *places*, the first of which is *phase*."""
     found: list[Json] = []
@@ -107,7 +122,9 @@ def _requests(
                 record["rates"] = rates[place]
             if trace.limits.exact:
                 exact = run.request[place], run.grant[place], run.finish[place]
-                record["exact"] = dict(zip(("request", "first_grant", "finish"), map(_text, exact)))
+                record["exact"] = dict(
+                    zip(("request", "first_grant", "finish"), map(_text, exact))
+                )
             found.append(record)
     return found
 
@@ -121,14 +138,20 @@ def metrics_of(trace: Trace, run: Run) -> dict[str, Number]:
     jobs = range(len(trace))
     zero = trace.limits.number(0)
     runtimes = [run.end[j] - run.start[j] for j in jobs]
-    slowdowns = [r / ideal if ideal else zero + 1 for r, ideal in zip(runtimes, trace.ideal)]
+    slowdowns = [
+        r / ideal if ideal else zero + 1 for r, ideal in zip(runtimes, trace.ideal)
+    ]
     delays = _delays(trace, run)
     nodes = trace.allocated
     last = max((run.end[j] for j in jobs), default=zero)
     kept = run.released if trace.keeps_nodes else run.end
     metrics: dict[str, Number] = {
-        "mean_wait_seconds": _mean([run.start[j] - trace.submit[j] for j in jobs], zero),
-        "mean_response_seconds": _mean([run.end[j] - trace.submit[j] for j in jobs], zero),
+        "mean_wait_seconds": _mean(
+            [run.start[j] - trace.submit[j] for j in jobs], zero
+        ),
+        "mean_response_seconds": _mean(
+            [run.end[j] - trace.submit[j] for j in jobs], zero
+        ),
         "mean_runtime_seconds": _mean(runtimes, zero),
         "mean_slowdown": _mean(slowdowns, zero),
         "max_slowdown": max(slowdowns, default=zero),

@@ -13,7 +13,14 @@ from ioopt.decisions.batch_io import IoPolicy, KernelView
 from ioopt.errors import SimulationError
 from ioopt.problems.batch_io import BatchIoProblem, Job, Machine, Phase
 from ioopt.sim.batch_io import engine
-from ioopt.sim.batch_io.state import WORD, Clock, Starts, Tables, clock_record, tables_of
+from ioopt.sim.batch_io.state import (
+    WORD,
+    Clock,
+    Starts,
+    Tables,
+    clock_record,
+    tables_of,
+)
 from ioopt.sim.batch_io.storage import view_of
 from ioopt.sim.batch_io.trace import Run, Spans, Trace
 from ioopt.sim.pace import Pace
@@ -55,11 +62,15 @@ def simulate_trace(
         if more and pace:
             pace.look(int(clock.arrived), int(clock.ended), jobs)
     if clock.outstanding:
-        raise SimulationError(f"{policy.name}: {clock.outstanding} request(s) never get bandwidth")
+        raise SimulationError(
+            f"{policy.name}: {clock.outstanding} request(s) never get bandwidth"
+        )
     columns: dict[str, Box] = {
-        "request": tables.asked, "grant": tables.grant, "finish": tables.finish,
+        "request": tables.asked,
+        "grant": tables.grant,
+        "finish": tables.finish,
         "released": tables.buffer.released,
-    }  # fmt: skip
+    }
     records: Box = tables.jobs
     for name in ("start", "end", "killed", "block"):
         if fast:
@@ -69,10 +80,12 @@ def simulate_trace(
     if fast:
         columns = {name: column.tolist() for name, column in columns.items()}
     run = Run(
-        **columns, units=_units(tables) if tables.closed else None,
+        **columns,
+        units=_units(tables) if tables.closed else None,
         useful=clock.useful if trace.limits.exact else float(clock.useful),
-        events=int(clock.events), decisions=int(clock.decisions),
-    )  # fmt: skip
+        events=int(clock.events),
+        decisions=int(clock.decisions),
+    )
     if record_rates:
         found: Spans = spans
         if fast:
@@ -100,7 +113,9 @@ def _units(tables: Tables) -> list[Sequence[int]] | None:
     ]
 
 
-def machine_code(grant: Callable[..., None], tables: Tables, clock: Clock) -> tuple[Any, Any]:
+def machine_code(
+    grant: Callable[..., None], tables: Tables, clock: Clock
+) -> tuple[Any, Any]:
     """The engine, and what the policy grants, which the engine calls by its address; ready."""
     advance: Any = compiled(engine.__name__, "advance", whole=True)
     kernel: Any = compiled(grant.__module__, grant.__name__)
@@ -111,12 +126,16 @@ def machine_code(grant: Callable[..., None], tables: Tables, clock: Clock) -> tu
     from ioopt.compiled.references import Reference, handed_on
 
     kinds = [*map(handed_on, typeof(view_of(tables, clock, tables.out, 0)))]
-    called = types.void(Reference(types.NamedTuple(kinds, KernelView)), typeof(tables.rates))
+    called = types.void(
+        Reference(types.NamedTuple(kinds, KernelView)), typeof(tables.rates)
+    )
     parts: tuple[tuple[Any, Any], ...] = (
         (kernel, called),
         (
             advance,
-            types.boolean(*map(typeof, (tables, clock)), types.FunctionType(called), types.int64),
+            types.boolean(
+                *map(typeof, (tables, clock)), types.FunctionType(called), types.int64
+            ),
         ),
     )
     for function, signature in parts:
@@ -129,9 +148,12 @@ def machine_code(grant: Callable[..., None], tables: Tables, clock: Clock) -> tu
 def compile_for(policies: Iterable[IoPolicy]) -> None:
     """Compile the engine and what *policies* grant, or load it, by a run of one job each."""
     machine = Machine(
-        nodes=1, unit_nodes=1, allocation="flat", node_bytes_per_second=1,
+        nodes=1,
+        unit_nodes=1,
+        allocation="flat",
+        node_bytes_per_second=1,
         storage_bytes_per_second=1,
-    )  # fmt: skip
+    )
     phases = (Phase(compute_seconds=1, io_bytes=1),)
     job = Job(id=0, submit_seconds=0, nodes=1, walltime_seconds=9, phases=phases)
     trace = Trace.of(BatchIoProblem(name="one", machine=machine, jobs=(job,)))
@@ -154,7 +176,10 @@ def _spread(trace: Trace, run: Run, changes: Spans) -> Spans:
     count = np.maximum(np.searchsorted(steps[:, 0], until) - first, 0)
     of = np.repeat(np.arange(len(place)), count)
     step = np.repeat(first - np.cumsum(count) + count, count) + np.arange(len(of))
-    since, until = np.maximum(since[of], times[step]), np.minimum(until[of], times[step + 1])
+    since, until = (
+        np.maximum(since[of], times[step]),
+        np.minimum(until[of], times[step + 1]),
+    )
     rate = rhos[step] * np.array(trace.allocated)[job[of]]
     long = (until > since).astype(bool)
     rows = np.column_stack([place[of][long], since[long], until[long], rate[long]])

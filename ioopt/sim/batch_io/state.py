@@ -33,30 +33,94 @@ if TYPE_CHECKING:
 WAITING, COMPUTING, WRITING, TRANSFERRING, ENDED, STAGING = 0, 1, 2, 3, 4, 5
 NOBODY = -1
 JOB_NUMBERS = (
-    "job", "id", "status", "place", "last_place", "granted", "units", "nodes",
-    "asked_nodes", "block", "killed", "slot",
-)  # fmt: skip
+    "job",
+    "id",
+    "status",
+    "place",
+    "last_place",
+    "granted",
+    "units",
+    "nodes",
+    "asked_nodes",
+    "block",
+    "killed",
+    "slot",
+)
 """Whole numbers of a job."""
 JOB_AMOUNTS = (
-    "base", "rate", "anchor", "peak", "left", "moved", "volume", "due", "requested", "began",
-    "compute_so_far", "ideal_so_far", "start", "weight", "submit", "walltime", "end", "iteration",
-    "length", "box_start", "box_end",
-)  # fmt: skip
+    "base",
+    "rate",
+    "anchor",
+    "peak",
+    "left",
+    "moved",
+    "volume",
+    "due",
+    "requested",
+    "began",
+    "compute_so_far",
+    "ideal_so_far",
+    "start",
+    "weight",
+    "submit",
+    "walltime",
+    "end",
+    "iteration",
+    "length",
+    "box_start",
+    "box_end",
+)
 """Times, bytes and rates of a job."""
 CLOCK_NUMBERS = (
-    "arrived", "ended", "waiting", "free", "outstanding", "load", "num_fresh", "nodes", "changed",
-    "queue_changed", "crowded", "more", "events", "decisions", "num_running", "num_spans",
-    "lined_up", "freed", "steps", "num_writing", "writes_changed", "num_streams", "num_tails",
-    "num_ahead", "holders", "saved_steps",
-)  # fmt: skip
+    "arrived",
+    "ended",
+    "waiting",
+    "free",
+    "outstanding",
+    "load",
+    "num_fresh",
+    "nodes",
+    "changed",
+    "queue_changed",
+    "crowded",
+    "more",
+    "events",
+    "decisions",
+    "num_running",
+    "num_spans",
+    "lined_up",
+    "freed",
+    "steps",
+    "num_writing",
+    "writes_changed",
+    "num_streams",
+    "num_tails",
+    "num_ahead",
+    "holders",
+    "saved_steps",
+)
 CLOCK_AMOUNTS = (
-    "now", "until", "useful", "turned", "since", "rho", "weight", "held", "held_ahead",
-)  # fmt: skip
+    "now",
+    "until",
+    "useful",
+    "turned",
+    "since",
+    "rho",
+    "weight",
+    "held",
+    "held_ahead",
+)
 BEGINNING = {
-    "block": NOBODY, "start": math.nan, "end": math.nan,
-    "requested": math.nan, "anchor": math.nan, "began": math.nan, "due": math.nan,
-    "box_start": -math.inf, "box_end": -math.inf,
-}  # fmt: skip
+    "block": NOBODY,
+    "start": math.nan,
+    "end": math.nan,
+    "requested": math.nan,
+    "anchor": math.nan,
+    "began": math.nan,
+    "due": math.nan,
+    "box_start": -math.inf,
+    "box_end": -math.inf,
+}
 """What does not begin at 0."""
 
 
@@ -111,23 +175,38 @@ Starts = tuple[Sequence[Number], Sequence[int]]
 """The start and the first unit of every job."""
 
 
-def _columns(trace: Trace, policy: IoPolicy, starts: Starts | None) -> dict[str, Sequence[Number]]:
+def _columns(
+    trace: Trace, policy: IoPolicy, starts: Starts | None
+) -> dict[str, Sequence[Number]]:
     """The jobs of a run at time 0; behind them, where there is a burst buffer, their streams."""
     count, zeros = len(trace), [trace.limits.number(0)] * len(trace)
     columns: dict[str, Sequence[Number]] = {
-        "job": range(count), "id": trace.rank, "units": trace.units, "nodes": trace.allocated,
-        "asked_nodes": trace.nodes, "peak": trace.peak, "submit": trace.submit,
-        "walltime": trace.walltime, "iteration": trace.iteration, "length": trace.length,
-        "place": trace.offset[:-1], "last_place": trace.offset[1:],
+        "job": range(count),
+        "id": trace.rank,
+        "units": trace.units,
+        "nodes": trace.allocated,
+        "asked_nodes": trace.nodes,
+        "peak": trace.peak,
+        "submit": trace.submit,
+        "walltime": trace.walltime,
+        "iteration": trace.iteration,
+        "length": trace.length,
+        "place": trace.offset[:-1],
+        "last_place": trace.offset[1:],
         "block": [NOBODY] * count if starts is None else starts[1],
-        "rate": zeros, "base": zeros, "volume": zeros,
-    }  # fmt: skip
+        "rate": zeros,
+        "base": zeros,
+        "volume": zeros,
+    }
     if trace.buffered:
         streams = {
-            "job": range(count, 2 * count), "peak": trace.buffered.stream,
+            "job": range(count, 2 * count),
+            "peak": trace.buffered.stream,
             "iteration": trace.buffered.iteration,
-        }  # fmt: skip
-        columns = {name: [*own, *streams.get(name, own)] for name, own in columns.items()}
+        }
+        columns = {
+            name: [*own, *streams.get(name, own)] for name, own in columns.items()
+        }
     if policy.weigh:
         columns["weight"] = [*map(policy.weigh, columns["nodes"], columns["iteration"])]
     return columns
@@ -153,7 +232,9 @@ def clock_record() -> Clock:
 def _records(count: int, numbers: Sequence[str], amounts: Sequence[str]) -> Box:
     import numpy as np
 
-    kinds = [(name, np.int64) for name in numbers] + [(name, np.float64) for name in amounts]
+    kinds = [(name, np.int64) for name in numbers] + [
+        (name, np.float64) for name in amounts
+    ]
     return np.zeros(count, np.dtype(kinds, align=True))
 
 
@@ -202,7 +283,7 @@ class Buffer(NamedTuple):
 
 NO_BUFFER = BurstBuffer(
     bytes=1, bytes_per_second=1, drain_bytes_per_second=1, placement="shared"
-)  # fmt: skip
+)
 """What stands for the buffer of a machine without one: nobody asks for it."""
 
 
@@ -217,16 +298,31 @@ def buffer_of(trace: Trace, ignores_limit: bool, box: Callable[..., Box]) -> Buf
     shared, licensed = buffer is not None and not per_node, trace.licences is not None
     zeros, none, places = [number(0)] * jobs, [0] * jobs, trace.offset[:jobs]
     return Buffer(
-        jobs=jobs, phases=trace.num_phases, shared=shared or licensed, licensed=licensed,
-        early=trace.stages_early, keeps=trace.keeps_nodes,
-        alone=per_node or ignores_limit, capacity=number(capacity),
-        rate=number(terms.bytes_per_second), drain=number(terms.drain_bytes_per_second),
-        slack=trace.limits.slack, size=box(size, real=True),
-        load_in=box(asked.load_in, real=True), load_out=box(asked.load_out, real=True),
-        undrained=box(zeros, real=True), drained=box(places), written=box(places),
-        stage=box(none), held=box(none), released=box(zeros, real=True), writing=box(none),
-        tails=box(none), ahead=box(none), active=box(none),
-    )  # fmt: skip
+        jobs=jobs,
+        phases=trace.num_phases,
+        shared=shared or licensed,
+        licensed=licensed,
+        early=trace.stages_early,
+        keeps=trace.keeps_nodes,
+        alone=per_node or ignores_limit,
+        capacity=number(capacity),
+        rate=number(terms.bytes_per_second),
+        drain=number(terms.drain_bytes_per_second),
+        slack=trace.limits.slack,
+        size=box(size, real=True),
+        load_in=box(asked.load_in, real=True),
+        load_out=box(asked.load_out, real=True),
+        undrained=box(zeros, real=True),
+        drained=box(places),
+        written=box(places),
+        stage=box(none),
+        held=box(none),
+        released=box(zeros, real=True),
+        writing=box(none),
+        tails=box(none),
+        ahead=box(none),
+        active=box(none),
+    )
 
 
 class Tables(NamedTuple):
@@ -320,7 +416,10 @@ def tables_of(
 ) -> Tables:
     """The tables of a run at time 0: arrays where it is *fast*, else lists."""
     limits, machine, box = trace.limits, trace.machine, boxes(fast)
-    held, terms = _held(_columns(trace, policy, starts), fast), _terms(machine, trace.options)
+    held, terms = (
+        _held(_columns(trace, policy, starts), fast),
+        _terms(machine, trace.options),
+    )
     records, places, closed = len(held), trace.num_places, starts is None
     zero, units = limits.number(0), machine.units if terms["partition"] else 0
     boxed = len(trace) if terms["boxed"] else 0
@@ -349,27 +448,50 @@ def tables_of(
     order, arrivals = _arrivals(trace, starts)
     knapsack = _knapsack(trace, policy, closed, fast)
     return Tables(
-        limits=limits, total=machine.units, **terms, jobs=held,
-        compute=box(trace.compute, real=True), volume=volume,
-        asked=real(places, math.nan), grant=real(places, math.nan), finish=real(places, math.nan),
-        closed=closed, arrival_jobs=box(order), arrivals=box(arrivals, real=True),
-        window_first=limits.number(trace.window[0]), window_last=limits.number(trace.window[1]),
-        ignores_limit=policy.ignores_limit, full_when_fits=policy.full_when_fits,
-        shared=policy.by_clock(limits), record=record,
+        limits=limits,
+        total=machine.units,
+        **terms,
+        jobs=held,
+        compute=box(trace.compute, real=True),
+        volume=volume,
+        asked=real(places, math.nan),
+        grant=real(places, math.nan),
+        finish=real(places, math.nan),
+        closed=closed,
+        arrival_jobs=box(order),
+        arrivals=box(arrivals, real=True),
+        window_first=limits.number(trace.window[0]),
+        window_last=limits.number(trace.window[1]),
+        ignores_limit=policy.ignores_limit,
+        full_when_fits=policy.full_when_fits,
+        shared=policy.by_clock(limits),
+        record=record,
         # An instant ends at most the spans of all jobs, once a leave and once a decision.
         span_room=spans - 4 * (records + 64) if record else 1,
         spans=np.empty((4, spans)) if fast else [Growing() for _ in range(4)],
-        times=real(records + 1, math.inf), targets=real(records + 1, math.inf),
+        times=real(records + 1, math.inf),
+        targets=real(records + 1, math.inf),
         **{name: whole(records + 2) for name in PLACES_OF_JOBS},
-        rates=real(records + 1), room=KernelView.of(policy, held, limits, knapsack, box),
-        busy=whole(units), free_from=real(units),
-        marks=whole(2 * boxed + 2), mark_times=real(2 * boxed + 2),
-        step_times=real(steps), step_free=whole(steps), step_room=real(steps), saved_times=real(saved),
-        saved_free=whole(saved), saved_room=real(saved), trial=whole(boxed),
-        best=whole(boxed), taken=whole(words), in_use=whole(words),
+        rates=real(records + 1),
+        room=KernelView.of(policy, held, limits, knapsack, box),
+        busy=whole(units),
+        free_from=real(units),
+        marks=whole(2 * boxed + 2),
+        mark_times=real(2 * boxed + 2),
+        step_times=real(steps),
+        step_free=whole(steps),
+        step_room=real(steps),
+        saved_times=real(saved),
+        saved_free=whole(saved),
+        saved_room=real(saved),
+        trial=whole(boxed),
+        best=whole(boxed),
+        taken=whole(words),
+        in_use=whole(words),
         chosen=rows(boxed, 0 if terms["partition"] else words, 0),
-        buffered=trace.buffered is not None, buffer=buffer_of(trace, policy.ignores_limit, box),
-    )  # fmt: skip
+        buffered=trace.buffered is not None,
+        buffer=buffer_of(trace, policy.ignores_limit, box),
+    )
 
 
 def _knapsack(trace: Trace, policy: IoPolicy, closed: bool, fast: bool) -> Knapsack:
@@ -390,19 +512,30 @@ def _terms(machine: Machine, options: QueueOptions) -> Json:
     conservative = not search and options.backfill == "conservative"
     nodes = options.reservation == "nodes" and not partition
     return {
-        "partition": partition, "kill": options.kill, "easy": options.backfill == "easy",
-        "wfp": options.queue == "wfp", "short_first": options.queue == "sjf",
-        "short_behind": options.backfill_order == "sjf", "event": options.pass_ == "event",
+        "partition": partition,
+        "kill": options.kill,
+        "easy": options.backfill == "easy",
+        "wfp": options.queue == "wfp",
+        "short_first": options.queue == "sjf",
+        "short_behind": options.backfill_order == "sjf",
+        "event": options.pass_ == "event",
         "boxed": search or conservative or nodes,
-        "numbered": nodes or (partition and (search or conservative)), "search": search,
-        "overlaps": options.estimate == "uncongested" or machine.burst_buffer is not None,
-        "conservative": conservative, "rebuild": options.plan == "rebuild",
-        "keeps": conservative and options.plan == "keep", "plan_depth": options.plan_depth,
-        "plan_power": options.plan_power, "plan_evaluations": options.plan_evaluations,
-    }  # fmt: skip
+        "numbered": nodes or (partition and (search or conservative)),
+        "search": search,
+        "overlaps": options.estimate == "uncongested"
+        or machine.burst_buffer is not None,
+        "conservative": conservative,
+        "rebuild": options.plan == "rebuild",
+        "keeps": conservative and options.plan == "keep",
+        "plan_depth": options.plan_depth,
+        "plan_power": options.plan_power,
+        "plan_evaluations": options.plan_evaluations,
+    }
 
 
-def _arrivals(trace: Trace, starts: Starts | None) -> tuple[Sequence[int], list[Number]]:
+def _arrivals(
+    trace: Trace, starts: Starts | None
+) -> tuple[Sequence[int], list[Number]]:
     """Jobs in the order in which they come, and when; infinity comes last."""
     if starts is None:
         return range(len(trace)), [*trace.submit, math.inf]

@@ -237,10 +237,24 @@ def view_of(run: Tables, clock: Clock, out: Box, count: int) -> KernelView:
     """What a policy sees of the first *count* of *out*, and its room to work in."""
     room = run.room
     return KernelView(
-        run.jobs, out, count, clock.now, run.limits, room.top, room.power, room.keys, room.order,
-        room.depths, room.sizes, room.finishes, room.bits, room.width, room.loads, room.values,
+        run.jobs,
+        out,
+        count,
+        clock.now,
+        run.limits,
+        room.top,
+        room.power,
+        room.keys,
+        room.order,
+        room.depths,
+        room.sizes,
+        room.finishes,
+        room.bits,
+        room.width,
+        room.loads,
+        room.values,
         room.rows,
-    )  # fmt: skip
+    )
 
 
 def note_span(

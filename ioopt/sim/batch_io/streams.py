@@ -51,7 +51,10 @@ def set_write_rates(run: Tables, clock: Clock) -> None:
     total = buffer.rate * 0
     for k in range(clock.num_writing):
         job = jobs[buffer.writing[k]]
-        if job.volume + buffer.undrained[job.job] <= buffer.size[job.job] * buffer.slack:
+        if (
+            job.volume + buffer.undrained[job.job]
+            <= buffer.size[job.job] * buffer.slack
+        ):
             total += job.peak
             active = add(buffer.active, active, job.job)
     view = view_of(run, clock, buffer.active, active)
@@ -106,7 +109,11 @@ def stage_in(run: Tables, clock: Clock, job: Job) -> None:
     buffer = run.buffer
     buffer.stage[job.job] = STAGING_IN
     issue_stream(
-        run, clock, job.job, buffer.phases + job.place + 2 * job.job, buffer.load_in[job.job]
+        run,
+        clock,
+        job.job,
+        buffer.phases + job.place + 2 * job.job,
+        buffer.load_in[job.job],
     )
 
 
@@ -139,14 +146,22 @@ def next_stream(run: Tables, clock: Clock, job: Job) -> None:
     while place < buffer.written[j]:
         buffer.drained[j] = place + 1
         if run.volume[place] > 0:
-            issue_stream(run, clock, j, buffer.phases + place + 2 * j + 1, run.volume[place])
+            issue_stream(
+                run, clock, j, buffer.phases + place + 2 * j + 1, run.volume[place]
+            )
             return
         place += 1
     if job.status != state.ENDED:
         return
     if buffer.load_out[j] > 0 and not job.killed and buffer.stage[j] != STAGING_OUT:
         buffer.stage[j] = STAGING_OUT
-        issue_stream(run, clock, j, buffer.phases + job.last_place + 2 * j + 1, buffer.load_out[j])
+        issue_stream(
+            run,
+            clock,
+            j,
+            buffer.phases + job.last_place + 2 * j + 1,
+            buffer.load_out[j],
+        )
         return
     release(run, clock, job)
 
@@ -159,7 +174,9 @@ def finish_drain(run: Tables, clock: Clock, stream: Job) -> None:
     end_stream(run, clock, stream)
     if buffer.stage[j] != STAGING_OUT:
         left = buffer.undrained[j] - volume
-        buffer.undrained[j] = left if buffer.drained[j] < buffer.written[j] else left * 0
+        buffer.undrained[j] = (
+            left if buffer.drained[j] < buffer.written[j] else left * 0
+        )
         clock.writes_changed = 1
     next_stream(run, clock, run.jobs[j])
 
@@ -221,7 +238,10 @@ def stage_ahead(run: Tables, clock: Clock) -> None:
         job = run.jobs[run.line_all[k]]
         if buffer.load_in[job.job] == 0 or buffer.held[job.job]:
             continue
-        if clock.held + clock.held_ahead + buffer.size[job.job] > buffer.capacity * buffer.slack:
+        if (
+            clock.held + clock.held_ahead + buffer.size[job.job]
+            > buffer.capacity * buffer.slack
+        ):
             return
         buffer.held[job.job] = AHEAD
         clock.num_ahead = add(buffer.ahead, clock.num_ahead, job.job)

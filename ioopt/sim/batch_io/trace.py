@@ -11,7 +11,13 @@ from typing import Any, NamedTuple
 from ioopt.decisions.batch_io import Limits
 from ioopt.decisions.ordering import Number
 from ioopt.errors import UsageError
-from ioopt.problems.batch_io import BatchIoProblem, BurstBuffer, Job, Machine, QueueOptions
+from ioopt.problems.batch_io import (
+    BatchIoProblem,
+    BurstBuffer,
+    Job,
+    Machine,
+    QueueOptions,
+)
 
 
 class Buffered(NamedTuple):
@@ -27,7 +33,9 @@ class Buffered(NamedTuple):
     iteration: Sequence[Number]
 
 
-def write_peak(buffer: BurstBuffer, limits: Limits, nodes: int, own: float | None) -> Number:
+def write_peak(
+    buffer: BurstBuffer, limits: Limits, nodes: int, own: float | None
+) -> Number:
     """r_w of an allocation of *nodes* whose job has its *own* peak or none (rule 39)."""
     rate = limits.number(buffer.bytes_per_second)
     if buffer.placement == "per-node":
@@ -45,7 +53,11 @@ def stream_peak(buffer: BurstBuffer, limits: Limits, nodes: int) -> Number:
 
 
 def buffered_jobs(
-    jobs: Sequence[Job], buffer: BurstBuffer, limits: Limits, nodes: Sequence[int], totals: Any
+    jobs: Sequence[Job],
+    buffer: BurstBuffer,
+    limits: Limits,
+    nodes: Sequence[int],
+    totals: Any,
 ) -> Buffered:
     """What *jobs* on so many *nodes* ask; *totals* has (sum of c, sum of v, phases) of each."""
     number = limits.number
@@ -55,7 +67,9 @@ def buffered_jobs(
     peaks = [stream_peak(buffer, limits, count) for count in nodes]
     iteration = [
         (seconds + (first + volume + last) / peak) / phases
-        for (seconds, volume, phases), first, last, peak in zip(totals, load_in, load_out, peaks)
+        for (seconds, volume, phases), first, last, peak in zip(
+            totals, load_in, load_out, peaks
+        )
     ]
     return Buffered(size, load_in, load_out, peaks, iteration)
 
@@ -90,7 +104,9 @@ class Trace:
     licences: tuple[Sequence[int], int] | None = None
 
     @classmethod
-    def of(cls, problem: BatchIoProblem, ef: float = 1.0, use_exact: bool = False) -> Trace:
+    def of(
+        cls, problem: BatchIoProblem, ef: float = 1.0, use_exact: bool = False
+    ) -> Trace:
         """Expand *problem*; *ef* multiplies every volume (rule 23)."""
         machine = problem.machine
         limits = Limits.of(machine, use_exact)
@@ -102,7 +118,11 @@ class Trace:
         position = sorted(by_rank, key=submits.__getitem__)
         jobs = [problem.jobs[k] for k in position]
         pieces = [
-            (number(phase.compute_seconds), number(phase.io_bytes) * factor, phase.repeat)
+            (
+                number(phase.compute_seconds),
+                number(phase.io_bytes) * factor,
+                phase.repeat,
+            )
             for job in jobs
             for phase in job.phases
         ]
@@ -114,7 +134,9 @@ class Trace:
         allocated = [allocation[size] for size in nodes]
         whole = [peaks[size] for size in allocated]
         own = [job.io_bytes_per_second for job in jobs]
-        peak = [most if p is None else min(most, number(p)) for most, p in zip(whole, own)]
+        peak = [
+            most if p is None else min(most, number(p)) for most, p in zip(whole, own)
+        ]
         if buffer := machine.burst_buffer:
             totals = [_totals(job, number, factor) for job in jobs]
             buffered = buffered_jobs(jobs, buffer, limits, allocated, totals)
@@ -123,13 +145,22 @@ class Trace:
                     peak[j] = write_peak(buffer, limits, allocated[j], own[j])
         limits = limits._replace(own_peaks=peak != whole or buffered is not None)
         return cls(
-            machine=machine, options=problem.options, limits=limits,
-            ids=[ids[k] for k in position], position=position,
-            rank=[rank_of[k] for k in position], submit=[submits[k] for k in position],
-            walltime=[number(job.walltime_seconds) for job in jobs], nodes=nodes,
-            units=[size // machine.unit_nodes for size in allocated], allocated=allocated,
-            peak=peak, offset=offset, pieces=pieces, buffered=buffered,
-        )  # fmt: skip
+            machine=machine,
+            options=problem.options,
+            limits=limits,
+            ids=[ids[k] for k in position],
+            position=position,
+            rank=[rank_of[k] for k in position],
+            submit=[submits[k] for k in position],
+            walltime=[number(job.walltime_seconds) for job in jobs],
+            nodes=nodes,
+            units=[size // machine.unit_nodes for size in allocated],
+            allocated=allocated,
+            peak=peak,
+            offset=offset,
+            pieces=pieces,
+            buffered=buffered,
+        )
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -149,7 +180,9 @@ class Trace:
         early = self.stages_early
         if self.buffered and (early or not self.keeps_nodes):
             assert machine.burst_buffer
-            least = min(filter(None, self.buffered.size), default=machine.burst_buffer.bytes)
+            least = min(
+                filter(None, self.buffered.size), default=machine.burst_buffer.bytes
+            )
             holders = int(machine.burst_buffer.bytes / least) + 1
             most += holders
             most_units += holders * max(self.units, default=0)
@@ -192,7 +225,9 @@ class Trace:
         sums = []
         for j, peak in enumerate(self.peak):
             phases = slice(self.offset[j], self.offset[j + 1])
-            sums.append(sum(self.compute[phases], zero) + sum(self.volume[phases], zero) / peak)
+            sums.append(
+                sum(self.compute[phases], zero) + sum(self.volume[phases], zero) / peak
+            )
         if self.buffered and not self.stages_early:  # rule 48
             loads = zip(self.buffered.load_in, self.buffered.stream)
             sums = [total + load / peak for total, (load, peak) in zip(sums, loads)]
@@ -201,7 +236,10 @@ class Trace:
     @cached_property
     def iteration(self) -> list[Number]:
         """w_iter of rule 16: the mean over a job's phases of compute plus uncongested I/O seconds."""
-        return [total / (self.offset[j + 1] - self.offset[j]) for j, total in enumerate(self.ideal)]
+        return [
+            total / (self.offset[j + 1] - self.offset[j])
+            for j, total in enumerate(self.ideal)
+        ]
 
     @property
     def length(self) -> Sequence[Number]:

@@ -160,7 +160,9 @@ def line_up_ends(run: Tables, clock: Clock) -> int:
         run.room.keys[k] = predicted_end(run, clock, run.jobs[run.running[k]])
         run.room.order[k] = k
     for k in range(clock.num_running, count):
-        run.room.keys[k] = release_time(run, clock, run.buffer.tails[k - clock.num_running])
+        run.room.keys[k] = release_time(
+            run, clock, run.buffer.tails[k - clock.num_running]
+        )
         run.room.order[k] = k
     sort_by(run.room.keys, run.room.order, 0, count)
     return count
@@ -170,7 +172,9 @@ def next_end(run: Tables, clock: Clock, turn: int) -> tuple[Number, int]:
     """The predicted end whose *turn* it is, and the job."""
     place = run.room.order[turn]
     tail = place - clock.num_running
-    return run.room.keys[place], run.buffer.tails[tail] if tail >= 0 else run.running[place]
+    return run.room.keys[place], run.buffer.tails[tail] if tail >= 0 else run.running[
+        place
+    ]
 
 
 def line_up_units(run: Tables, clock: Clock) -> None:

@@ -39,7 +39,9 @@ from ioopt.protocols import Simulation
 from ioopt.timeline import Interval, Timeline
 
 
-def frame_schedule(problem: FlexibleGangProblem, plan: FlexibleGangPlan, pattern: Pattern) -> Json:
+def frame_schedule(
+    problem: FlexibleGangProblem, plan: FlexibleGangPlan, pattern: Pattern
+) -> Json:
     """The frame in seconds: loose windows with who may run there, strict rows; columns end one past."""
     kinds = {job.id: job.kind for job in problem.jobs}
     columns = {
@@ -66,7 +68,9 @@ def frame_schedule(problem: FlexibleGangProblem, plan: FlexibleGangPlan, pattern
             {"start_seconds": start, "end_seconds": start + length}
             for start, length in pattern.windows()
         ],
-        "rows": sorted(cells, key=lambda cell: (cell["start_seconds"], cell["columns"])),
+        "rows": sorted(
+            cells, key=lambda cell: (cell["start_seconds"], cell["columns"])
+        ),
         "loose_io": [{"job": name, "columns": columns[name]} for name in plan.loose],
         "fill": [
             {"job": name, "columns": columns[name], "tau_seconds": seconds}
@@ -75,17 +79,23 @@ def frame_schedule(problem: FlexibleGangProblem, plan: FlexibleGangPlan, pattern
     }
 
 
-def frame_timeline(problem: FlexibleGangProblem, schedule: Json, pattern: Pattern) -> Timeline:
+def frame_timeline(
+    problem: FlexibleGangProblem, schedule: Json, pattern: Pattern
+) -> Timeline:
     """One frame, a resource a column: strict cells by job, loose windows as ``loose``."""
     names = [f"column {c}" for c in range(problem.machine.num_columns)]
     intervals = [
         Interval(
-            cell["start_seconds"], cell["end_seconds"], names[column], cell["kind"], cell["job"],
+            cell["start_seconds"],
+            cell["end_seconds"],
+            names[column],
+            cell["kind"],
+            cell["job"],
             info={"row": cell["row"]},
         )
         for cell in schedule["rows"]
         for column in range(*cell["columns"])
-    ]  # fmt: skip
+    ]
     for start, length in pattern.windows():
         for column, name in enumerate(names):
             members = [
@@ -150,11 +160,17 @@ def simulate(
         schedule["measured"] = {"seeds": list(seeds[: len(runs)]), "seconds": seconds}
     notes: tuple[str, ...] = ()
     if not runs:
-        notes = ("not simulated, for want of time: give more, or replay it with ioopt simulate",)
+        notes = (
+            "not simulated, for want of time: give more, or replay it with ioopt simulate",
+        )
     elif len(runs) < len(seeds):
-        notes = (f"simulated under {len(runs)} of {len(seeds)} seeds before the time limit",)
+        notes = (
+            f"simulated under {len(runs)} of {len(seeds)} seeds before the time limit",
+        )
     metrics = summary(problem, runs) if runs else {}
-    return Simulation(schedule, metrics, frame_timeline(problem, schedule, pattern), notes)
+    return Simulation(
+        schedule, metrics, frame_timeline(problem, schedule, pattern), notes
+    )
 
 
 def pattern_of(problem: FlexibleGangProblem, plan: FlexibleGangPlan) -> Pattern:
@@ -172,7 +188,8 @@ def summary(problem: FlexibleGangProblem, runs: Sequence[Measured]) -> Json:
     objective, error = mean_and_standard_error([run.objective for run in runs])
     per_job = {
         key: {
-            name: fmean([getattr(run, key)[name] for run in runs]) for name in getattr(runs[0], key)
+            name: fmean([getattr(run, key)[name] for run in runs])
+            for name in getattr(runs[0], key)
         }
         for key in ("progress", "slowdown", "response_seconds")
     }
@@ -202,7 +219,9 @@ def summary(problem: FlexibleGangProblem, runs: Sequence[Measured]) -> Json:
 
 def num_bursts_drawn(problem: FlexibleGangProblem, seconds: float) -> float:
     """About the bursts of a run of so many *seconds*."""
-    return sum(seconds / job.io_seconds * job.processes for job in problem.jobs if job.is_io)
+    return sum(
+        seconds / job.io_seconds * job.processes for job in problem.jobs if job.is_io
+    )
 
 
 def measure(
@@ -256,9 +275,15 @@ class _Run:
         loose = [(j, job) for j, job in present if job.id in plan.loose]
         held = sum(len(plan.rows.get(job.id, ())) for _, job in present)
         idle = (pattern.k + pattern.strict_rows - held) * quantum * self.frames
-        strict = [(j, job) for j, job in present if job.is_io and job.id not in plan.loose]
+        strict = [
+            (j, job) for j, job in present if job.is_io and job.id not in plan.loose
+        ]
         shares = self._shares(column, present)
-        own = sum(len(plan.rows.get(job.id, ())) * quantum for _, job in present if not job.is_io)
+        own = sum(
+            len(plan.rows.get(job.id, ())) * quantum
+            for _, job in present
+            if not job.is_io
+        )
         width = problem.column_processors
         for processor in range(column * width, (column + 1) * width):
             free = idle
@@ -267,20 +292,28 @@ class _Run:
             for j, job in strict:
                 for row in plan.rows[job.id]:
                     slot = (pattern.row_start(row), quantum)
-                    free += quantum * self.frames - self._serve([slot], [(j, job)], processor)
+                    free += quantum * self.frames - self._serve(
+                        [slot], [(j, job)], processor
+                    )
             self.busy_seconds += own * self.frames + (free if shares else 0.0)
             for j, share in shares.items():
                 self.received.setdefault(j, []).append(free * share)
 
-    def _shares(self, column: int, present: list[tuple[int, FlexibleJob]]) -> dict[int, float]:
+    def _shares(
+        self, column: int, present: list[tuple[int, FlexibleJob]]
+    ) -> dict[int, float]:
         """Part of the column's free time by compute job."""
         granted = {}
         for j, job in present:
             if not job.is_io:
                 block = self.problem.block(j, self.plan.home[job.id])
-                granted[j] = self.plan.granted_seconds(job.id, len(block))[column - block.start]
+                granted[j] = self.plan.granted_seconds(job.id, len(block))[
+                    column - block.start
+                ]
         total = math.fsum(granted.values())
-        return {j: seconds / total for j, seconds in granted.items()} if total > 0 else {}
+        return (
+            {j: seconds / total for j, seconds in granted.items()} if total > 0 else {}
+        )
 
     def _serve(
         self,
@@ -292,11 +325,15 @@ class _Run:
         windows = Windows.of(self.pattern.frame_seconds, open_spans)
         behaviours = [job for _, job in jobs]
         count = num_bursts(behaviours, self.horizon)
-        bursts = np.stack([_bursts(job, self.seed, j, processor, count) for j, job in jobs])
+        bursts = np.stack(
+            [_bursts(job, self.seed, j, processor, count) for j, job in jobs]
+        )
         served = serve(windows, behaviours, bursts, self.horizon, self.fast)
         for at, (j, _) in enumerate(jobs):
             mine = (served.process == at) & (served.ready >= self.warm)
-            self.responses.setdefault(j, []).append((served.finish - served.ready)[mine])
+            self.responses.setdefault(j, []).append(
+                (served.finish - served.ready)[mine]
+            )
         used = self._busy(served, windows)
         self.busy_seconds += used
         return used
@@ -334,14 +371,25 @@ class _Run:
                 useful += progress[job.id] * job.processes
         total = self.frames * self.pattern.frame_seconds * problem.machine.processors
         return Measured(
-            objective, progress, slowdown, response,
-            self.busy_seconds / total, useful / problem.machine.processors,
-        )  # fmt: skip
+            objective,
+            progress,
+            slowdown,
+            response,
+            self.busy_seconds / total,
+            useful / problem.machine.processors,
+        )
 
     def _progress(self, j: int, job: FlexibleJob) -> float:
         span = self.frames * self.pattern.frame_seconds
-        rows = len(self.plan.rows.get(job.id, ())) * self.problem.machine.quantum_seconds
+        rows = (
+            len(self.plan.rows.get(job.id, ())) * self.problem.machine.quantum_seconds
+        )
         received = self.received.get(j, [])
-        received = received + [0.0] * (job.processes - len(received))  # columns without a share
+        received = received + [0.0] * (
+            job.processes - len(received)
+        )  # columns without a share
         useful = useful_seconds(received, job.self_balancing) / job.processes
-        return rows / self.pattern.frame_seconds + (1.0 - (job.gamma or 0.0)) * useful / span
+        return (
+            rows / self.pattern.frame_seconds
+            + (1.0 - (job.gamma or 0.0)) * useful / span
+        )

@@ -57,7 +57,11 @@ def simulate(
     slots = slot_sequence(problem, plan)
     cycle = plan.cycle_seconds
     horizon = nanoseconds(cycle) * max(MIN_CYCLES, math.ceil(seconds / cycle))
-    io = [(k, job) for k, job in enumerate(problem.jobs) if job.is_io and job.id in plan.options]
+    io = [
+        (k, job)
+        for k, job in enumerate(problem.jobs)
+        if job.is_io and job.id in plan.options
+    ]
     bursts = sum(horizon / NANOSECONDS / job.io_seconds for _, job in io)
     fast = use_compiled(bursts * problem.machine.processors, deadline)
     jobs: dict[str, dict[str, float]] = {}
@@ -67,15 +71,22 @@ def simulate(
         if deadline is not None and deadline.expired():
             note = "not simulated, for want of time: give more, or replay it with ioopt simulate"
             return Simulation(schedule, {}, timeline, (note,))
-        windows = Windows.of(cycle, [(start, length) for j, start, length in slots if j == at])
-        measured = _measure(job, at, windows, problem.machine.processors, seed, horizon, fast)
+        windows = Windows.of(
+            cycle, [(start, length) for j, start, length in slots if j == at]
+        )
+        measured = _measure(
+            job, at, windows, problem.machine.processors, seed, horizon, fast
+        )
         jobs[job.id] = measured
-        realised += job.weight * (measured["slowdown"] - 1.0) + problem.mu * measured["waste"]
+        realised += (
+            job.weight * (measured["slowdown"] - 1.0) + problem.mu * measured["waste"]
+        )
     metrics: Json = {
         "realised": realised,
         "cycle_seconds": cycle,
         "options": {
-            name: [item.quantum_seconds, item.visits] for name, item in plan.options.items()
+            name: [item.quantum_seconds, item.visits]
+            for name, item in plan.options.items()
         },
     }
     for key in ("slowdown", "response_seconds", "waste"):
@@ -97,10 +108,14 @@ def _measure(
     warm = int(horizon * WARM_FRACTION)
     count = num_bursts([job], horizon, processors)
     runs = [
-        serve(windows, [job], draw_bursts(job, seed, at, p, count)[None, :], horizon, fast)
+        serve(
+            windows, [job], draw_bursts(job, seed, at, p, count)[None, :], horizon, fast
+        )
         for p in range(processors)
     ]
-    response = np.concatenate([(run.finish - run.ready)[run.ready >= warm] for run in runs])
+    response = np.concatenate(
+        [(run.finish - run.ready)[run.ready >= warm] for run in runs]
+    )
     mean = float(response.mean()) / NANOSECONDS
     return {
         "slowdown": (mean + job.io_seconds) / job.dedicated_seconds,
@@ -130,7 +145,9 @@ def _union(begins: np.ndarray, ends: np.ndarray) -> int:
     return int(np.maximum(0, reach - np.maximum(starts, before)).sum())
 
 
-def _schedule(problem: QuantumSelectionProblem, plan: QuantumPlan, slots: tuple[Slot, ...]) -> Json:
+def _schedule(
+    problem: QuantumSelectionProblem, plan: QuantumPlan, slots: tuple[Slot, ...]
+) -> Json:
     """The slots of one cycle by job, in seconds."""
     return {
         "cycle_seconds": plan.cycle_seconds,
@@ -148,6 +165,12 @@ def _schedule(problem: QuantumSelectionProblem, plan: QuantumPlan, slots: tuple[
 
 def _timeline(problem: QuantumSelectionProblem, slots: tuple[Slot, ...]) -> Timeline:
     return Timeline.of(
-        Interval(start, start + length, "machine", problem.jobs[job].kind, problem.jobs[job].id)
+        Interval(
+            start,
+            start + length,
+            "machine",
+            problem.jobs[job].kind,
+            problem.jobs[job].id,
+        )
         for job, start, length in slots
     )

@@ -77,7 +77,11 @@ def make_jobs(gangs: Sequence[Gang], rules: Rules) -> Jobs:
     columns = map(list, zip(*gangs)) if gangs else ([],) * 6
     _, size, files, local, remote, arrival = columns
     above, below = rules.pack_ratio.as_integer_ratio()
-    packed = [away * below <= near * above for near, away in zip(local, remote)] if above else []
+    packed = (
+        [away * below <= near * above for near, away in zip(local, remote)]
+        if above
+        else []
+    )
     return Jobs(
         size=size,
         files=files,
@@ -102,7 +106,20 @@ def make_board(num_jobs: int, nodes: int, levels: int, zero: Number = 0.0) -> Bo
     tally = [0] * (DUE + 1)
     tally[BUDGET_SLICE] = -1
     return Board(
-        nodes, levels, [0] * room, list(range(num_jobs)), [0] * levels, [0] * levels, [0] * levels,
-        [0] * room, [0] * room, tally, [zero, zero], [0] * room, [0] * (levels + 1),
-        [zero] * num_jobs, [0] * levels, [0] * levels,
-    )  # fmt: skip
+        nodes,
+        levels,
+        [0] * room,
+        list(range(num_jobs)),
+        [0] * levels,
+        [0] * levels,
+        [0] * levels,
+        [0] * room,
+        [0] * room,
+        tally,
+        [zero, zero],
+        [0] * room,
+        [0] * (levels + 1),
+        [zero] * num_jobs,
+        [0] * levels,
+        [0] * levels,
+    )

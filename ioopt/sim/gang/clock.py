@@ -18,7 +18,9 @@ NEVER = 1 << 60
 """More cycles than any run has."""
 
 
-def simulate(board: Board, jobs: Jobs, timing: Timing, rules: RuleNumbers, steps: int) -> None:
+def simulate(
+    board: Board, jobs: Jobs, timing: Timing, rules: RuleNumbers, steps: int
+) -> None:
     """At most *steps* steps of the event loop, with a matrix update at every event."""
     tally = board.tally
     while steps > 0 and tally[at.DONE] < len(jobs.size):
@@ -61,7 +63,9 @@ def close_update(board: Board, jobs: Jobs, timing: Timing) -> None:
     tally, now = board.tally, board.clock[at.NOW]
     for j in board.moved[: tally[at.MOVED]]:
         # The fraction of work that is left stays (rule 7).
-        jobs.need[j] = timing.migration + jobs.need[j] * jobs.at_files[j] / jobs.remote[j]
+        jobs.need[j] = (
+            timing.migration + jobs.need[j] * jobs.at_files[j] / jobs.remote[j]
+        )
     for j in board.run[tally[at.STARTED] : tally[at.RUNNING]]:
         jobs.start[j] = max(now, jobs.arrival[j])
         jobs.need[j] = jobs.at_files[j] if jobs.local[j] else jobs.remote[j]
@@ -98,7 +102,12 @@ def advance(board: Board, jobs: Jobs, timing: Timing, steps: int) -> int:
             arrived += 1
         held = timing.at_boundary and now != index * quantum
         due = not held and (tally[at.GONE] > 0 or fresh != arrived)
-    clock[at.NOW], tally[at.SLICE], tally[at.TAIL], tally[at.DUE] = now, index, arrived, int(due)
+    clock[at.NOW], tally[at.SLICE], tally[at.TAIL], tally[at.DUE] = (
+        now,
+        index,
+        arrived,
+        int(due),
+    )
     return steps
 
 
@@ -145,7 +154,9 @@ def run_row(
     end = (index + 1) * timing.quantum
     until: Number = end
     running = board.run[: tally[at.RUNNING]]
-    active = board.group[: in_row(running, jobs.span, index % timing.levels, board.group)]
+    active = board.group[
+        : in_row(running, jobs.span, index % timing.levels, board.group)
+    ]
     if not timing.at_boundary:
         if following < until - tolerance:
             until = following

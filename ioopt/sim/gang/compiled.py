@@ -26,7 +26,17 @@ MAX_LEVELS = 62
 _KINDS: dict[type, frozenset[str]] = {
     np.uint64: frozenset({"homes", "filled", "layers", "files", "columns"}),
     np.float64: frozenset(
-        {"clock", "worth", "at_files", "remote", "arrival", "need", "attained", "start", "finish"}
+        {
+            "clock",
+            "worth",
+            "at_files",
+            "remote",
+            "arrival",
+            "need",
+            "attained",
+            "start",
+            "finish",
+        }
     ),
     np.bool_: frozenset({"packed", "local"}),
 }
@@ -48,7 +58,9 @@ def run(
         _simulate(board, jobs, timing, numbers, STEPS_PER_CALL)
         if tally[at.DONE] < total and pace:
             pace.look(int(tally[at.TAIL]), int(tally[at.DONE]), total)
-    start, finish, local = (np.asarray(c).tolist() for c in (jobs.start, jobs.finish, jobs.local))
+    start, finish, local = (
+        np.asarray(c).tolist() for c in (jobs.start, jobs.finish, jobs.local)
+    )
     slot_seconds = float(board.clock[at.SLOT_SECONDS])
     return Trajectory(
         start, finish, local, int(tally[at.TASKS]), slot_seconds, int(tally[at.UPDATES])

@@ -73,7 +73,12 @@ def first_free_but_own(rows: Sets, sets: Sets, j: int, own: Sets, home: int) -> 
 
 
 def first_to_fit(
-    keys: Sequence[int], homes: Sequence[int], home: int, sets: Sets, rows: Sets, row: int
+    keys: Sequence[int],
+    homes: Sequence[int],
+    home: int,
+    sets: Sets,
+    rows: Sets,
+    row: int,
 ) -> int:
     """The first of the *keys* at *home* whose set is free in *row*, -1 when there is none."""
     taken = rows[row]
@@ -83,7 +88,9 @@ def first_to_fit(
     return -1
 
 
-def in_row(keys: Sequence[int], spans: Sequence[int], row: int, found: list[int]) -> int:
+def in_row(
+    keys: Sequence[int], spans: Sequence[int], row: int, found: list[int]
+) -> int:
     """The *keys* whose *spans* hold *row*, into *found*; their number."""
     held = [j for j in keys if spans[j] >> row & 1]
     found[: len(held)] = held
@@ -99,7 +106,9 @@ def drop(keys: list[int], count: int, j: int) -> None:
         keys[i] = keys[i + 1]
 
 
-def sort_keys(keys: list[int], count: int, value: Sequence[Number], descending: bool) -> None:
+def sort_keys(
+    keys: list[int], count: int, value: Sequence[Number], descending: bool
+) -> None:
     """Sort the first *count* of the *keys* by their *value*; equal ones keep their order."""
     keys[:count] = sorted(keys[:count], key=value.__getitem__, reverse=descending)
 

@@ -14,7 +14,17 @@ from ioopt.decisions.gang.rules import (
     RuleNumbers,
     weight_of,
 )
-from ioopt.sim.gang.board import BUDGET, HEAD, MOVED, RUNNING, SLOTS, TAIL, TASKS, Board, Jobs
+from ioopt.sim.gang.board import (
+    BUDGET,
+    HEAD,
+    MOVED,
+    RUNNING,
+    SLOTS,
+    TAIL,
+    TASKS,
+    Board,
+    Jobs,
+)
 from ioopt.sim.gang.nodes import (
     Sets,
     add,
@@ -69,7 +79,9 @@ def sort_by_worth(board: Board, jobs: Jobs, rules: RuleNumbers, num: int) -> Non
     worth = board.worth
     for j in board.group[:num]:
         local, remote = jobs.at_files[j], jobs.remote[j]
-        weight = weight_of(rules.weight, local, jobs.attained[j], jobs.need[j], rules.quantum)
+        weight = weight_of(
+            rules.weight, local, jobs.attained[j], jobs.need[j], rules.quantum
+        )
         worth[j] = weight if jobs.local[j] else weight * local / remote
     sort_keys(board.group, num, worth, True)
 
@@ -96,7 +108,9 @@ def migrate(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number) -> None:
             cost = num_outside(jobs.files, jobs.columns, j)
             if cost > tally[BUDGET]:
                 continue
-            row = first_free_but_own(board.homes, jobs.files, j, jobs.columns, jobs.home[j])
+            row = first_free_but_own(
+                board.homes, jobs.files, j, jobs.columns, jobs.home[j]
+            )
             if row >= 0:
                 take_out(board, jobs, j)
                 use_files(jobs, j)
@@ -116,7 +130,11 @@ def compact(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number) -> None:
 
 def move_one(board: Board, jobs: Jobs) -> bool:
     """The first feasible move of CompactMatrix, made; False when there is none."""
-    population, ascending, descending = board.population, board.ascending, board.descending
+    population, ascending, descending = (
+        board.population,
+        board.ascending,
+        board.descending,
+    )
     running = board.run[: board.tally[RUNNING]]
     for row in range(board.levels):
         ascending[row] = row
@@ -131,7 +149,9 @@ def move_one(board: Board, jobs: Jobs) -> bool:
                 break
             if target == source or population[target] == board.nodes:
                 continue
-            j = first_to_fit(running, jobs.home, source, jobs.columns, board.homes, target)
+            j = first_to_fit(
+                running, jobs.home, source, jobs.columns, board.homes, target
+            )
             if j >= 0:
                 take_out(board, jobs, j)
                 put(board, jobs, j, target)
@@ -203,7 +223,10 @@ def place(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number, j: int) -> 
     choose_nodes(board.homes, other, board.nodes, size, board.layers, jobs.columns, j)
     jobs.local[j] = equal(jobs.columns, jobs.files, j)
     if row >= 0:
-        at_files, elsewhere = rows_free(board, jobs.files, j), rows_free(board, jobs.columns, j)
+        at_files, elsewhere = (
+            rows_free(board, jobs.files, j),
+            rows_free(board, jobs.columns, j),
+        )
         if at_files * jobs.remote[j] >= elsewhere * jobs.at_files[j]:
             use_files(jobs, j)
             return row

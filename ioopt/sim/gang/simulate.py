@@ -57,13 +57,20 @@ class GangSimulation:
         policy: GangPolicy,
         observer: Observer | None = None,
     ) -> None:
-        self.gangs, self.timing, self.policy, self.observer = gangs, timing, policy, observer
+        self.gangs, self.timing, self.policy, self.observer = (
+            gangs,
+            timing,
+            policy,
+            observer,
+        )
         rules = policy.rules
         # The order of a queue by HDF changes with the time that jobs need.
         self.in_place = rules is not None and rules.weight != HDF
         self.rules = rules or Rules(ADAPTIVE)
         self.jobs = make_jobs(gangs, self.rules)
-        self.board = make_board(len(gangs), timing.nodes, timing.levels, timing.quantum * 0)
+        self.board = make_board(
+            len(gangs), timing.nodes, timing.levels, timing.quantum * 0
+        )
 
     def run(self, pace: Pace | None = None) -> Trajectory:
         """Simulate to the last finish.
@@ -125,8 +132,12 @@ class GangSimulation:
             homes=[jobs.home[j] for j in run],
             spans=[jobs.span[j] for j in run],
             rows=[0] * timing.levels,
-            waiting=[self.gangs[j] for j in board.queue[tally[at.HEAD] : tally[at.TAIL]]],
-            clock=Clock(now, timing.quantum, jobs.attained, jobs.need, timing.migration),
+            waiting=[
+                self.gangs[j] for j in board.queue[tally[at.HEAD] : tally[at.TAIL]]
+            ],
+            clock=Clock(
+                now, timing.quantum, jobs.attained, jobs.need, timing.migration
+            ),
             budget=tally[at.BUDGET],
         )
 
@@ -138,8 +149,14 @@ class GangSimulation:
         tally[at.RUNNING] = len(after.jobs)
         tally[at.STARTED] = len(after.jobs) - len(after.admitted)
         board.run[: tally[at.RUNNING]] = [job.key for job in after.jobs]
-        for job, columns, home, span in zip(after.jobs, after.columns, after.homes, after.spans):
-            jobs.columns[job.key], jobs.home[job.key], jobs.span[job.key] = columns, home, span
+        for job, columns, home, span in zip(
+            after.jobs, after.columns, after.homes, after.spans
+        ):
+            jobs.columns[job.key], jobs.home[job.key], jobs.span[job.key] = (
+                columns,
+                home,
+                span,
+            )
             jobs.local[job.key] = columns == job.files
         tally[at.MOVED] = len(after.moved)
         board.moved[: tally[at.MOVED]] = after.moved
@@ -147,7 +164,9 @@ class GangSimulation:
         tally[at.TASKS] += after.tasks_moved
         tally[at.SLOTS] = sum(row.bit_count() for row in after.rows)
         started = {job.key for job in after.admitted}
-        waiting = [j for j in board.queue[tally[at.HEAD] : tally[at.TAIL]] if j not in started]
+        waiting = [
+            j for j in board.queue[tally[at.HEAD] : tally[at.TAIL]] if j not in started
+        ]
         tally[at.HEAD] = tally[at.TAIL] - len(waiting)
         board.queue[tally[at.HEAD] : tally[at.TAIL]] = waiting
         close_update(board, jobs, self.timing)
@@ -167,20 +186,27 @@ class History:
         self.updates: list[Json] = []
         self._places: dict[int, tuple[int, int, int]] = {}
 
-    def __call__(self, now: Number, index: int, state: State, gone: tuple[int, ...]) -> None:
+    def __call__(
+        self, now: Number, index: int, state: State, gone: tuple[int, ...]
+    ) -> None:
         """Note the changes of one update."""
         for key in gone:
             del self._places[key]
         placed = []
-        for job, columns, home, span in zip(state.jobs, state.columns, state.homes, state.spans):
+        for job, columns, home, span in zip(
+            state.jobs, state.columns, state.homes, state.spans
+        ):
             if self._places.get(job.key) != (columns, home, span):
                 self._places[job.key] = (columns, home, span)
                 placed.append(
                     {
-                        "id": self.ids[job.key], "columns": list(nodes_of(columns)),
-                        "home_row": home, "rows": list(nodes_of(span)), "local": columns == job.files,
+                        "id": self.ids[job.key],
+                        "columns": list(nodes_of(columns)),
+                        "home_row": home,
+                        "rows": list(nodes_of(span)),
+                        "local": columns == job.files,
                     }
-                )  # fmt: skip
+                )
         left = [self.ids[key] for key in gone]
         self.updates.append({"seconds": float(now), "left": left, "placed": placed})
 
@@ -199,9 +225,11 @@ def simulation_of(
     jobs: list[Json] = []
     for k, job in enumerate(problem.jobs):
         entry = {
-            "id": job.id, "start_seconds": float(start[k]), "finish_seconds": float(finish[k]),
+            "id": job.id,
+            "start_seconds": float(start[k]),
+            "finish_seconds": float(finish[k]),
             "local": bool(local[k]),
-        }  # fmt: skip
+        }
         if isinstance(finish[k], Fraction):
             entry |= {"start_exact": str(start[k]), "finish_exact": str(finish[k])}
         jobs.append(entry)
@@ -214,7 +242,9 @@ def simulation_of(
     metrics["matrix_utilisation"] = None
     if problem.jobs:
         machine = problem.machine
-        span = metrics["makespan_seconds"] - min(job.arrival_seconds for job in problem.jobs)
+        span = metrics["makespan_seconds"] - min(
+            job.arrival_seconds for job in problem.jobs
+        )
         slots = machine.nodes * machine.levels * span
         metrics["matrix_utilisation"] = float(trajectory.occupied) / slots
     metrics["matrix_updates"] = trajectory.updates
@@ -252,9 +282,12 @@ def _timeline(jobs: list[Json]) -> Timeline:
     rows = {f"job {job['id']}": job for job in jobs}
     intervals = (
         Interval(
-            job["start_seconds"], job["finish_seconds"], name,
-            "local" if job["local"] else "remote", str(job["id"]),
+            job["start_seconds"],
+            job["finish_seconds"],
+            name,
+            "local" if job["local"] else "remote",
+            str(job["id"]),
         )
         for name, job in rows.items()
-    )  # fmt: skip
+    )
     return Timeline.of(intervals, rows)

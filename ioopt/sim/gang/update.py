@@ -35,7 +35,9 @@ PHASES: dict[str, Phase] = {
 
 def phases_of(rules: Rules) -> dict[str, Phase]:
     """The phases that a policy of these rules runs."""
-    return {name: run for name, run in PHASES.items() if name != "migrate" or rules.migrate}
+    return {
+        name: run for name, run in PHASES.items() if name != "migrate" or rules.migrate
+    }
 
 
 def updated(state: State, rules: Rules, phases: Sequence[Phase], full: bool) -> State:
@@ -47,7 +49,9 @@ def updated(state: State, rules: Rules, phases: Sequence[Phase], full: bool) -> 
     for phase in phases:
         if phase is not clean:  # a board begins with home instances only
             phase(board, jobs, numbers, state.clock.now)
-    return state_of_board(board, jobs, gangs, board.filled if full else board.homes, state)
+    return state_of_board(
+        board, jobs, gangs, board.filled if full else board.homes, state
+    )
 
 
 def with_replicas(state: State, rules: Rules) -> State:
@@ -55,7 +59,9 @@ def with_replicas(state: State, rules: Rules) -> State:
     board, jobs = _begin(state, state.jobs, rules)
     board.filled[:] = state.rows
     jobs.span[:] = state.spans
-    add_replicas(board, jobs, rules.numbers(state.nodes, len(state.rows), state.clock.quantum))
+    add_replicas(
+        board, jobs, rules.numbers(state.nodes, len(state.rows), state.clock.quantum)
+    )
     return state._replace(spans=jobs.span, rows=board.filled)
 
 
@@ -84,7 +90,10 @@ def state_of_board(
 
 def _begin(state: State, gangs: Sequence[Gang], rules: Rules) -> tuple[Board, Jobs]:
     """The home instances of *state* on a board; *gangs* are its running jobs first."""
-    board, jobs = make_board(len(gangs), state.nodes, len(state.rows)), make_jobs(gangs, rules)
+    board, jobs = (
+        make_board(len(gangs), state.nodes, len(state.rows)),
+        make_jobs(gangs, rules),
+    )
     count = len(state.jobs)
     board.run[:count] = range(count)
     jobs.columns[:count], jobs.home[:count] = state.columns, state.homes

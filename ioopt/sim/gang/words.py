@@ -101,7 +101,9 @@ def first_free_but_own(rows: Words, sets: Words, j: int, own: Words, home: int) 
     return -1
 
 
-def first_to_fit(keys: Keys, homes: Keys, home: int, sets: Words, rows: Words, row: int) -> int:
+def first_to_fit(
+    keys: Keys, homes: Keys, home: int, sets: Words, rows: Words, row: int
+) -> int:
     """The first of the *keys* at *home* whose set is free in *row*, -1 when there is none."""
     for j in keys:
         if homes[j] == home and is_free(rows, row, sets, j):
@@ -125,7 +127,9 @@ def sort_keys(keys: Keys, count: int, value: NDArray[Any], descending: bool) -> 
         j = keys[i]
         at = i
         while at > 0 and (
-            value[keys[at - 1]] < value[j] if descending else value[keys[at - 1]] > value[j]
+            value[keys[at - 1]] < value[j]
+            if descending
+            else value[keys[at - 1]] > value[j]
         ):
             keys[at] = keys[at - 1]
             at -= 1

@@ -83,7 +83,9 @@ def victim_key(inst: Instance, plan: Queues, st: State, i: int, f: int) -> float
     return 3.0 * CLASS_STEP - distance
 
 
-def list_victims(inst: Instance, st: State, i: int, limited: bool, risky: bool) -> tuple[int, int]:
+def list_victims(
+    inst: Instance, st: State, i: int, limited: bool, risky: bool
+) -> tuple[int, int]:
     """Candidates of node *i* into ``st.victims``: (how many, their bytes).
 
     *limited*: the head waits for cores, so that only dead files and duplicates that the own queue
@@ -118,7 +120,9 @@ def first_victim(st: State, count: int) -> int:
     return best
 
 
-def lacking(inst: Instance, plan: Queues, st: State, i: int, first: int, last: int) -> int:
+def lacking(
+    inst: Instance, plan: Queues, st: State, i: int, first: int, last: int
+) -> int:
     """Bytes that the entries in *first* to *last* - 1 of node *i*'s queue still need on its disk."""
     size = 0
     for p in range(first, last):
@@ -131,7 +135,14 @@ def lacking(inst: Instance, plan: Queues, st: State, i: int, first: int, last: i
 
 
 def make_room(
-    inst: Instance, plan: Queues, st: State, log: Log, i: int, size: int, now: float, aside: bool
+    inst: Instance,
+    plan: Queues,
+    st: State,
+    log: Log,
+    i: int,
+    size: int,
+    now: float,
+    aside: bool,
 ) -> bool:
     """Evict from node *i* until *size* bytes fit, or nothing where they cannot (workflow rule 7).
 
@@ -160,13 +171,22 @@ def clear_room(
     if st.idle[i] < inst.node_cores[i]:
         return False
     count, _ = list_victims(inst, st, i, False, False)
-    evict_some(inst, plan, st, log, i, count, st.used[i] + plan.clear[p] - inst.disk[i], now)
+    evict_some(
+        inst, plan, st, log, i, count, st.used[i] + plan.clear[p] - inst.disk[i], now
+    )
     return True
 
 
 @tuned(forceinline=True)
 def evict_some(
-    inst: Instance, plan: Queues, st: State, log: Log, i: int, count: int, short: int, now: float
+    inst: Instance,
+    plan: Queues,
+    st: State,
+    log: Log,
+    i: int,
+    count: int,
+    short: int,
+    now: float,
 ) -> None:
     """Evict from the *count* victims of node *i*, as the policy orders them, until *short* bytes are free."""
     for v in range(count):
@@ -221,7 +241,9 @@ def has_loose_reader(inst: Instance, plan: Queues, st: State, f: int) -> bool:
     return bool(loose > 0)
 
 
-def open_question(inst: Instance, plan: Queues, st: State, i: int, limited: bool) -> bool:
+def open_question(
+    inst: Instance, plan: Queues, st: State, i: int, limited: bool
+) -> bool:
     """Whether making room on node *i* may depend on how the growing queues go on; notes it in WANTED.
 
     It may where a file that could leave has a reader in no queue yet: other than by the next use

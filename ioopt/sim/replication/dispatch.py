@@ -8,7 +8,13 @@ from typing import Any, Literal
 
 from ioopt.compiled import compiled
 from ioopt.compiled.choice import use_machine_code
-from ioopt.decisions.replication import Computing, Dispatcher, DispatchView, Pair, Recorded
+from ioopt.decisions.replication import (
+    Computing,
+    Dispatcher,
+    DispatchView,
+    Pair,
+    Recorded,
+)
 from ioopt.errors import OutOfTime, SimulationError
 from ioopt.options import Deadline
 from ioopt.problems.replication import (
@@ -62,7 +68,9 @@ def dispatch(
     require_actual(problem, actual)
     fast = engine == "compiled" or (
         engine == "auto"
-        and use_machine_code("timeline", deadline or Deadline(None), replay_seconds(problem)[0])
+        and use_machine_code(
+            "timeline", deadline or Deadline(None), replay_seconds(problem)[0]
+        )
     )
     room = max(64, 8 * sum(map(len, problem.inputs)))
     while True:
@@ -73,9 +81,13 @@ def dispatch(
         # The log was too short: the same run once more, by its own record.
         dispatcher, room = Recorded(run.record), 4 * room
     simulation = report(
-        problem, link, (run.log, run.state), ([t.id for t in problem.tasks], run.owner, []),
-        makespan, actual,
-    )  # fmt: skip
+        problem,
+        link,
+        (run.log, run.state),
+        ([t.id for t in problem.tasks], run.owner, []),
+        makespan,
+        actual,
+    )
     return run.plan(eviction), simulation
 
 
@@ -88,22 +100,36 @@ def queues_of_run(
     return run.order
 
 
-def replay_record(problem: ReplicationProblem, plan: ReplicationPlan, **options: Any) -> Simulation:
+def replay_record(
+    problem: ReplicationProblem, plan: ReplicationPlan, **options: Any
+) -> Simulation:
     """Run a plan that a dispatcher made by its record; SimulationError where that cannot be."""
     nodes = {
-        node.id: [str(entry) for entry in plan.order.get(node.id, ())] for node in problem.nodes
+        node.id: [str(entry) for entry in plan.order.get(node.id, ())]
+        for node in problem.nodes
     }
     rows = []
     for seconds, number, task, node in plan.dispatches or ():
         if task not in problem.task_index or node not in problem.node_index:
-            raise SimulationError(f"dispatches: there is no task {task!r} or no node {node!r}")
-        rows.append((seconds, number, problem.task_index[task], problem.node_index[node]))
+            raise SimulationError(
+                f"dispatches: there is no task {task!r} or no node {node!r}"
+            )
+        rows.append(
+            (seconds, number, problem.task_index[task], problem.node_index[node])
+        )
     recorded = Recorded(rows)
     ran, simulation = dispatch(
-        problem, recorded, prefetch=plan.prefetch, eviction=plan.eviction, options=plan, **options
-    )  # fmt: skip
+        problem,
+        recorded,
+        prefetch=plan.prefetch,
+        eviction=plan.eviction,
+        options=plan,
+        **options,
+    )
     if {name: list(queue) for name, queue in ran.order.items()} != nodes:
-        raise SimulationError("order: the queues are not those that the dispatches make")
+        raise SimulationError(
+            "order: the queues are not those that the dispatches make"
+        )
     return simulation
 
 
@@ -111,17 +137,25 @@ class _Run(DispatchView):
     """One run over the kernel's arrays, which is also what its dispatcher sees."""
 
     def __init__(
-        self, problem: ReplicationProblem, options: tuple[Any, ...], room: int, fast: bool
+        self,
+        problem: ReplicationProblem,
+        options: tuple[Any, ...],
+        room: int,
+        fast: bool,
     ) -> None:
         link, eviction, self.prefetch, self.options, actual = options
         self.problem, self.nodes = problem, problem.nodes
-        self.network = problem.network.model_copy(update={"remote_link": link} if link else {})
+        self.network = problem.network.model_copy(
+            update={"remote_link": link} if link else {}
+        )
         self.inst = instance_arrays(problem, link, (), fast, actual)
         empty = [[0]] * len(problem.nodes)
         self.queues = queue_arrays(empty, eviction, compiled=fast, options=self.options)
         self.state = new_state(self.inst, compiled=fast)
         self.log = new_log(self.inst, room, room, fast)
-        self.step = compiled(kernel.__name__, ENTRY) if fast else kernel.begin_or_advance
+        self.step = (
+            compiled(kernel.__name__, ENTRY) if fast else kernel.begin_or_advance
+        )
         self.record: list[tuple[float, int, int, int]] = []
         self.order: list[list[int]] = [[] for _ in problem.nodes]
         self.owner = [-1] * len(problem.tasks)
@@ -135,13 +169,17 @@ class _Run(DispatchView):
         self._times: dict[int, list[float]] = {}
         self.now, self.round = 0.0, 0
 
-    def to_the_end(self, dispatcher: Dispatcher, deadline: Deadline | None) -> tuple[float, int]:
+    def to_the_end(
+        self, dispatcher: Dispatcher, deadline: Deadline | None
+    ) -> tuple[float, int]:
         """The makespan and FINISHED, or LOG_FULL where not all of the log is there."""
         makespan, code = self._go(kernel.BEGIN, 0)
         while code == kernel.ASKING:
             if deadline is not None and deadline.expired():
                 done, all_tasks = len(self.record), len(self.problem.tasks)
-                text = f"the deadline passed with {done} of {all_tasks} tasks dispatched"
+                text = (
+                    f"the deadline passed with {done} of {all_tasks} tasks dispatched"
+                )
                 raise OutOfTime(text + deadline.would_do(done / max(1, all_tasks)))
             pair = dispatcher(self) if self.ready else None
             if pair is None:
@@ -152,7 +190,9 @@ class _Run(DispatchView):
             makespan, code = self._go(task, node)
         if code == kernel.STUCK:
             names = ", ".join(repr(self.problem.tasks[k].id) for k in self.ready)
-            raise SimulationError(f"nothing is under way, and nobody takes the ready tasks {names}")
+            raise SimulationError(
+                f"nothing is under way, and nobody takes the ready tasks {names}"
+            )
         return float(makespan), code
 
     def plan(self, eviction: EvictionPolicy) -> ReplicationPlan:
@@ -162,18 +202,30 @@ class _Run(DispatchView):
         rows = [(seconds, n, tasks[k], nodes[i]) for seconds, n, k, i in self.record]
         return ReplicationPlan(
             assign={tasks[k]: nodes[i] for k, i in enumerate(self.owner)},
-            order={nodes[i]: tuple(tasks[k] for k in row) for i, row in enumerate(self.order)},
-            eviction=eviction, moves="replay", dispatches=tuple(rows), prefetch=self.prefetch,
+            order={
+                nodes[i]: tuple(tasks[k] for k in row)
+                for i, row in enumerate(self.order)
+            },
+            eviction=eviction,
+            moves="replay",
+            dispatches=tuple(rows),
+            prefetch=self.prefetch,
             **self.options.options(),
-        )  # fmt: skip
+        )
 
     def _go(self, task: int, node: int) -> tuple[float, int]:
         makespan, code = self.step(
             self.inst, self.queues, self.state, self.log, 1 << 60, task, node
         )
-        self.now, self.round = float(self.state.clock[0]), int(self.state.counters[ROUND])
+        self.now, self.round = (
+            float(self.state.clock[0]),
+            int(self.state.counters[ROUND]),
+        )
         self._times.clear()
-        ended, self._instant = int(self.state.counters[ENDED]), float(self.state.clock[2])
+        ended, self._instant = (
+            int(self.state.counters[ENDED]),
+            float(self.state.clock[2]),
+        )
         self._waits.done(*map(int, self.state.finished[self._ended : ended]))
         self._ended = ended
         for k in self._waits.get_ready():
@@ -198,8 +250,12 @@ class _Run(DispatchView):
         k, i = pair
         tasks, nodes = self.problem.tasks, self.nodes
         if not (0 <= k < len(tasks) and 0 <= i < len(nodes)):
-            raise SimulationError(f"the dispatcher answers {pair}: there is no such task or node")
-        said = f"the dispatcher gives {tasks[k].id!r} to {nodes[i].id!r} at {self.now:g} s"
+            raise SimulationError(
+                f"the dispatcher answers {pair}: there is no such task or node"
+            )
+        said = (
+            f"the dispatcher gives {tasks[k].id!r} to {nodes[i].id!r} at {self.now:g} s"
+        )
         if k not in self.ready:
             raise SimulationError(f"{said}, but the task is not ready")
         waits = self.unstarted(i)
@@ -208,15 +264,15 @@ class _Run(DispatchView):
         if not self.takes(k, i):
             text = f"{said}, whose disk or cores it does not fit"
             if self.fits(k, i):
-                text = (
-                    f"{said}, where {self.idle_cores(i)} cores idle and it takes {tasks[k].cores}"
-                )
+                text = f"{said}, where {self.idle_cores(i)} cores idle and it takes {tasks[k].cores}"
             raise SimulationError(text)
         return k, i
 
     def released(self) -> Sequence[int]:
         """All tasks that have arrived."""
-        return [k for k, release in enumerate(self._release) if release <= self._instant]
+        return [
+            k for k, release in enumerate(self._release) if release <= self._instant
+        ]
 
     def task(self, k: int) -> Task:
         """A task that has arrived."""
@@ -263,7 +319,9 @@ class _Run(DispatchView):
         """The file that a node receives."""
         ptr = self.inst.slot_ptr
         flows = (i, *range(int(ptr[i]), int(ptr[i + 1])))
-        return next((int(self.state.recv[y]) for y in flows if self.state.recv[y] >= 0), None)
+        return next(
+            (int(self.state.recv[y]) for y in flows if self.state.recv[y] >= 0), None
+        )
 
     def unstarted(self, i: int) -> int | None:
         """The task that a node has been given and has not started."""
@@ -290,7 +348,9 @@ class _Run(DispatchView):
             cores = range(int(self.inst.core_ptr[i]), int(self.inst.core_ptr[i + 1]))
             running, since = self.state.running, self.state.idle_since
             self._times[i] = sorted(
-                self._planned_end(int(running[c]), i) if running[c] >= 0 else float(since[c])
+                self._planned_end(int(running[c]), i)
+                if running[c] >= 0
+                else float(since[c])
                 for c in cores
             )
         return self._times[i]

@@ -22,7 +22,9 @@ from ioopt.sim.replication.moves import (
 from ioopt.sim.replication.state import Instance, Log, Queues, State
 
 
-def start_task(inst: Instance, plan: Queues, st: State, log: Log, i: int, now: float) -> bool:
+def start_task(
+    inst: Instance, plan: Queues, st: State, log: Log, i: int, now: float
+) -> bool:
     """Workflow rule 3: start the staged entry of node *i* if cores idle, inputs are there, outputs fit."""
     if not stage(inst, plan, st, log, i, now):
         return False
@@ -62,14 +64,18 @@ def take_cores(inst: Instance, st: State, i: int, e: int, end: float) -> None:
     for n in range(inst.cores[e]):
         best = -1
         for c in range(inst.core_ptr[i], inst.core_ptr[i + 1]):
-            if st.running[c] < 0 and (best < 0 or st.idle_since[c] < st.idle_since[best]):
+            if st.running[c] < 0 and (
+                best < 0 or st.idle_since[c] < st.idle_since[best]
+            ):
                 best = c
         st.running[best] = e
         if n == 0:
             st.run_end[best] = end
 
 
-def finish_task(inst: Instance, plan: Queues, st: State, log: Log, core: int, now: float) -> None:
+def finish_task(
+    inst: Instance, plan: Queues, st: State, log: Log, core: int, now: float
+) -> None:
     """The entry whose first core is *core* has ended."""
     files = inst.num_files
     e = st.running[core]
@@ -265,7 +271,9 @@ def over(inst: Instance, st: State, log: Log, total: int) -> int:
     return FINISHED
 
 
-def replay(inst: Instance, plan: Queues, st: State, log: Log, horizon: float) -> tuple[float, int]:
+def replay(
+    inst: Instance, plan: Queues, st: State, log: Log, horizon: float
+) -> tuple[float, int]:
     """Replay *plan*; returns (end of the last entry in seconds, one of the codes above).
 
     A replay that passes *horizon* seconds, or must, is given up with BEYOND.
@@ -275,7 +283,13 @@ def replay(inst: Instance, plan: Queues, st: State, log: Log, horizon: float) ->
 
 
 def begin_or_advance(
-    inst: Instance, plan: Queues, st: State, log: Log, most: int, task: int = REPLAY, i: int = 0
+    inst: Instance,
+    plan: Queues,
+    st: State,
+    log: Log,
+    most: int,
+    task: int = REPLAY,
+    i: int = 0,
 ) -> tuple[float, int]:
     """The replay in pieces of *most* instants: begins where *st* is unused, else goes on.
 
@@ -312,7 +326,13 @@ def leave_unassigned(inst: Instance, st: State) -> None:
 
 
 def advance(
-    inst: Instance, plan: Queues, st: State, log: Log, horizon: float, most: int, task: int
+    inst: Instance,
+    plan: Queues,
+    st: State,
+    log: Log,
+    horizon: float,
+    most: int,
+    task: int,
 ) -> tuple[float, int]:
     """Go on for *most* instants (timeline rule 6); PAUSED where that was not enough.
 
@@ -337,7 +357,9 @@ def advance(
         now = next_event(inst, st)
         if now == float("inf"):
             return st.clock[1], STUCK
-        if now > horizon or (horizon < float("inf") and hopeless(inst, st, now, horizon)):
+        if now > horizon or (
+            horizon < float("inf") and hopeless(inst, st, now, horizon)
+        ):
             return now, BEYOND
         complete(inst, plan, st, log, now)
     return st.clock[1], PAUSED

@@ -77,7 +77,9 @@ def fill(
                     left[r] = max(0.0, left[r] - share)
 
 
-def stage(inst: Instance, plan: Queues, st: State, log: Log, i: int, now: float) -> bool:
+def stage(
+    inst: Instance, plan: Queues, st: State, log: Log, i: int, now: float
+) -> bool:
     """Pin the inputs of the first unstarted entry of node *i* (timeline rules 1, 3 and 8).
 
     False where there is none to stage.
@@ -85,7 +87,9 @@ def stage(inst: Instance, plan: Queues, st: State, log: Log, i: int, now: float)
     if st.staged[i]:
         return True
     p = st.head[i]
-    if p >= plan.ptr[i + 1] or (plan.barriers and plan.round_of[p] >= st.counters[at.OPENED]):
+    if p >= plan.ptr[i + 1] or (
+        plan.barriers and plan.round_of[p] >= st.counters[at.OPENED]
+    ):
         return False
     if plan.growing and plan.entry[p] < 0:
         if plan.entry[p] == at.OPEN and st.counters[at.WANTED] == 0:
@@ -103,7 +107,14 @@ def stage(inst: Instance, plan: Queues, st: State, log: Log, i: int, now: float)
 
 
 def set_off(
-    inst: Instance, st: State, log: Log, y: int, f: int, source: int, target: int, now: float
+    inst: Instance,
+    st: State,
+    log: Log,
+    y: int,
+    f: int,
+    source: int,
+    target: int,
+    now: float,
 ) -> None:
     """File *f* starts to move as flow *y* from *source* to *target* (-1: the remote storage)."""
     st.recv[y] = f
@@ -124,7 +135,9 @@ def set_off(
     st.counters[at.TRANSFERS] = n + 1
 
 
-def start_transfer(inst: Instance, plan: Queues, st: State, log: Log, i: int, now: float) -> bool:
+def start_transfer(
+    inst: Instance, plan: Queues, st: State, log: Log, i: int, now: float
+) -> bool:
     """Start the first missing file of node *i*'s staged entry that can start now (timeline rule 2).
 
     With several files at once (workflow rule 21), also of the entries behind it, in turn.
@@ -163,9 +176,17 @@ def free_slot(inst: Instance, st: State, i: int) -> int:
 
 @tuned(forceinline=True)
 def bring(
-    inst: Instance, plan: Queues, st: State, log: Log, i: int, y: int, e: int, kept: int, now: float,
+    inst: Instance,
+    plan: Queues,
+    st: State,
+    log: Log,
+    i: int,
+    y: int,
+    e: int,
+    kept: int,
+    now: float,
     ahead: bool,
-) -> bool:  # fmt: skip
+) -> bool:
     """Start the first missing file of entry *e* that can start now, to node *i* as flow *y*.
 
     *ahead*: for an entry behind the head, beside *kept* bytes that those before it still need.
@@ -213,7 +234,9 @@ def send(
     set_off(inst, st, log, y, f, source, i, now)
 
 
-def carry(inst: Instance, plan: Queues, st: State, log: Log, i: int, now: float) -> bool:
+def carry(
+    inst: Instance, plan: Queues, st: State, log: Log, i: int, now: float
+) -> bool:
     """Timeline rule 7: start the first of the moves to node *i* whose source has the file."""
     if st.recv[i] >= 0:
         return False
@@ -256,7 +279,9 @@ def least_loaded(inst: Instance, st: State, i: int, f: int) -> int:
     return best
 
 
-def start_save(inst: Instance, plan: Queues, st: State, log: Log, i: int, now: float) -> None:
+def start_save(
+    inst: Instance, plan: Queues, st: State, log: Log, i: int, now: float
+) -> None:
     """Save what node *i* requested this turn, else its oldest product to keep (workflow rule 8)."""
     files = inst.num_files
     f = st.counters[at.REQUEST]
@@ -311,7 +336,9 @@ def share_out(inst: Instance, st: State, now: float) -> None:
 
 
 @tuned(forceinline=True)
-def cross(inst: Instance, st: State, f: int, source: int, target: int, use: int) -> None:
+def cross(
+    inst: Instance, st: State, f: int, source: int, target: int, use: int
+) -> None:
     """The resources that *f* crosses from *source* to *target*, into ``st.use`` from *use* on."""
     link = inst.num_nodes + inst.num_storages
     if source >= 0 and target >= 0:

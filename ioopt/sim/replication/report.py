@@ -127,7 +127,9 @@ def schedule_of(
             {
                 "file": files[log.file[n]],
                 "source": None if log.source[n] < 0 else nodes[log.source[n]],
-                "destination": None if log.destination[n] < 0 else nodes[log.destination[n]],
+                "destination": None
+                if log.destination[n] < 0
+                else nodes[log.destination[n]],
                 "start_seconds": float(log.start[n]),
                 "end_seconds": float(log.end[n]),
             }
@@ -143,7 +145,9 @@ def schedule_of(
         ],
     }
     if copy_files:
-        done = sorted(range(num_tasks, len(names)), key=lambda e: (float(log.task_end[e]), e))
+        done = sorted(
+            range(num_tasks, len(names)), key=lambda e: (float(log.task_end[e]), e)
+        )
         schedule["copy_entries"] = [
             {
                 "file": files[copy_files[e - num_tasks]],
@@ -157,11 +161,16 @@ def schedule_of(
 
 def timeline_of(problem: ReplicationProblem, schedule: Json) -> Timeline:
     """The intervals of a schedule, for traces and exports."""
-    sizes, nodes = {file.id: file.bytes for file in problem.files}, [n.id for n in problem.nodes]
+    sizes, nodes = (
+        {file.id: file.bytes for file in problem.files},
+        [n.id for n in problem.nodes],
+    )
     timeline = replication_timeline(schedule, nodes, sizes)
     if not problem.is_workflow:
         return timeline
-    live = {f"{node} live bytes": disk["live"] for node, disk in schedule["disks"].items()}
+    live = {
+        f"{node} live bytes": disk["live"] for node, disk in schedule["disks"].items()
+    }
     return replace(timeline, flows=tuple(flows_of(problem, timeline)), counters=live)
 
 
@@ -182,7 +191,11 @@ def flows_of(
         maker = runs[problem.tasks[problem.producer[f]].id]
         for k in problem.readers[f]:
             reader = runs[problem.tasks[k].id]
-            by = [m for m in came.get((file.id, reader.resource), ()) if m.end <= reader.start]
+            by = [
+                m
+                for m in came.get((file.id, reader.resource), ())
+                if m.end <= reader.start
+            ]
             yield from pairwise([maker, *by[-1:], reader])
 
 
@@ -231,7 +244,9 @@ def disks(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> Json:
     for f, file in enumerate(problem.files):
         readers = [ends[problem.tasks[k].id] for k in problem.readers[f]]
         kept = file.keep and problem.producer[f] >= 0
-        wanted_until.append(max([*readers, saved.get(file.id, inf) if kept else 0.0], default=0.0))
+        wanted_until.append(
+            max([*readers, saved.get(file.id, inf) if kept else 0.0], default=0.0)
+        )
     used: dict[str, dict[float, int]] = defaultdict(lambda: defaultdict(int))
     live: dict[str, dict[float, int]] = defaultdict(lambda: defaultdict(int))
     for node, f, start, end in _stays(problem, schedule):
@@ -243,10 +258,12 @@ def disks(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> Json:
             live[node][last] -= size
     return {
         node.id: {
-            "bytes": node.disk_bytes, "used": steps_of(used[node.id]), "live": steps_of(live[node.id]),
+            "bytes": node.disk_bytes,
+            "used": steps_of(used[node.id]),
+            "live": steps_of(live[node.id]),
         }
         for node in problem.nodes
-    }  # fmt: skip
+    }
 
 
 def _stays(
@@ -284,7 +301,10 @@ def critical_rows(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> R
     ending = _Ends([*moves, *runs])
     starting = _Ends(runs, "start_seconds")
     keep = {file.id for file in problem.files if file.keep}
-    last = [*runs, *(row for row in moves if row["destination"] is None and row["file"] in keep)]
+    last = [
+        *runs,
+        *(row for row in moves if row["destination"] is None and row["file"] in keep),
+    ]
     row = max(last, key=lambda row: row["end_seconds"], default=None)
     found: Rows = []
     seen: set[int] = set()
@@ -295,7 +315,9 @@ def critical_rows(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> R
     return found
 
 
-def _before(problem: ReplicationProblem, row: Json, ending: _Ends, starting: _Ends) -> Json | None:
+def _before(
+    problem: ReplicationProblem, row: Json, ending: _Ends, starting: _Ends
+) -> Json | None:
     """The row that let *row* begin; None where it began by an arrival or at 0."""
     ended = [other for other in ending.at(row["start_seconds"]) if other is not row]
     node = row["node"] if "id" in row else row["destination"] or row["source"]

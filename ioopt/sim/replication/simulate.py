@@ -17,7 +17,12 @@ from ioopt.compiled.choice import LOADING_SECONDS, use_machine_code
 from ioopt.errors import OutOfTime, SimulationError, UsageError
 from ioopt.options import Deadline
 from ioopt.problems.base import LONGEST_SECONDS, find_cycle
-from ioopt.problems.replication import CopyEntry, LinkModel, ReplicationPlan, ReplicationProblem
+from ioopt.problems.replication import (
+    CopyEntry,
+    LinkModel,
+    ReplicationPlan,
+    ReplicationProblem,
+)
 from ioopt.protocols import Simulation
 from ioopt.sim.replication import kernel
 from ioopt.sim.replication.report import report
@@ -62,7 +67,9 @@ class Entries:
             queue, where = [], f"order of {node.id}"
             for item in plan.order.get(node.id, ()):
                 if isinstance(item, CopyEntry):
-                    copy_files.append(_place("file", item.copy_file, problem.file_index, where))
+                    copy_files.append(
+                        _place("file", item.copy_file, problem.file_index, where)
+                    )
                     queue.append(len(names))
                     names.append(f"copy of {item.copy_file}")
                     owner.append(i)
@@ -84,7 +91,9 @@ class Entries:
         rounds, drops = _barriers(problem, plan, queues)
         clear = _clear(problem, plan, queues)
         inputs = [*problem.inputs, *((file,) for file in copy_files)]
-        carried = _carried(problem, plan, queues, inputs, rounds) if plan.carry_out else None
+        carried = (
+            _carried(problem, plan, queues, inputs, rounds) if plan.carry_out else None
+        )
         entries = cls(queues, names, copy_files, rounds, drops, owner, clear, carried)
         if problem.is_workflow:
             entries._require_end(problem)
@@ -136,7 +145,10 @@ def _barriers(
     problem.require_batch("a plan in rounds")
     index = problem.task_index
     round_of = {
-        index[name]: r for r, row in enumerate(plan.rounds) for name in row.tasks if name in index
+        index[name]: r
+        for r, row in enumerate(plan.rounds)
+        for name in row.tasks
+        if name in index
     }
     places = []
     for i, queue in enumerate(queues):
@@ -145,7 +157,9 @@ def _barriers(
             if entry < len(problem.tasks):
                 name = problem.tasks[entry].id
                 if entry not in round_of:
-                    raise SimulationError(f"task {name!r} stands in no round of the plan")
+                    raise SimulationError(
+                        f"task {name!r} stands in no round of the plan"
+                    )
                 if round_of[entry] < present:
                     raise SimulationError(
                         f"order of {problem.nodes[i].id}: task {name!r} of round {round_of[entry]} "
@@ -176,10 +190,14 @@ def _clear(
     if plan.room == "missing" or plan.barriers or plan.carry_out:
         return []
     problem.require_batch("room")
-    part_of = {name: r for r, part in enumerate(plan.rounds or ()) for name in part.tasks}
+    part_of = {
+        name: r for r, part in enumerate(plan.rounds or ()) for name in part.tasks
+    }
     wanted = []
     for node, queue in zip(problem.nodes, queues, strict=True):
-        waiting = [problem.task_bytes(entry) for entry in queue if entry < len(problem.tasks)]
+        waiting = [
+            problem.task_bytes(entry) for entry in queue if entry < len(problem.tasks)
+        ]
         part: int | None = None
         for place, entry in enumerate(queue):
             room = 0
@@ -187,7 +205,9 @@ def _clear(
                 number = part_of.get(problem.tasks[entry].id, place)
                 if place and node.disk_bytes is not None and number != part:
                     mean = -(-sum(waiting) // len(waiting))
-                    room = {"next": waiting[0], "mean": mean, "largest": max(waiting)}[plan.room]
+                    room = {"next": waiting[0], "mean": mean, "largest": max(waiting)}[
+                        plan.room
+                    ]
                 part = number
                 del waiting[0]
             wanted.append(room)
@@ -195,14 +215,21 @@ def _clear(
 
 
 def _carried(
-    problem: ReplicationProblem, plan: ReplicationPlan, queues: list[list[int]],
-    inputs: Sequence[Sequence[int]], rounds: list[list[int]] | None,
-) -> list[list[Carried]]:  # fmt: skip
+    problem: ReplicationProblem,
+    plan: ReplicationPlan,
+    queues: list[list[int]],
+    inputs: Sequence[Sequence[int]],
+    rounds: list[list[int]] | None,
+) -> list[list[Carried]]:
     """Per node the moves of *plan*: first those that are only sent on, then as its queue reads them."""
     problem.require_batch("carry_out")
     if plan.moves == "replay" or (plan.rounds is not None and rounds is None):
-        kind = "rounds without barriers" if plan.moves != "replay" else "moves of a replay"
-        raise SimulationError(f"carry_out: {kind} cannot be carried out; they are advice")
+        kind = (
+            "rounds without barriers" if plan.moves != "replay" else "moves of a replay"
+        )
+        raise SimulationError(
+            f"carry_out: {kind} cannot be carried out; they are advice"
+        )
     nodes = problem.node_index
     rank: dict[Carried, int] = {}
     for i, queue in enumerate(queues):
@@ -259,17 +286,34 @@ def simulate(
     if plan.dispatches is not None:
         from ioopt.sim.replication.dispatch import replay_record
 
-        options = {"link": link, "engine": engine, "deadline": deadline, "actual": actual}
+        options = {
+            "link": link,
+            "engine": engine,
+            "deadline": deadline,
+            "actual": actual,
+        }
         return replay_record(problem, plan, **options)
     until = _until(problem, deadline)
     parsed = Entries.of(problem, plan)
-    fast = engine == "compiled" or (engine == "auto" and _takes_machine_code(problem, until))
+    fast = engine == "compiled" or (
+        engine == "auto" and _takes_machine_code(problem, until)
+    )
     inst = instance_arrays(problem, link, parsed.copy_files, fast, actual)
     queues = queue_arrays(
-        parsed.queues, plan.eviction, parsed.rounds, parsed.drops, fast, plan, parsed.clear,
+        parsed.queues,
+        plan.eviction,
+        parsed.rounds,
+        parsed.drops,
+        fast,
+        plan,
+        parsed.clear,
         parsed.carried,
-    )  # fmt: skip
-    run = compiled(kernel.__name__, "begin_or_advance") if fast else kernel.begin_or_advance
+    )
+    run = (
+        compiled(kernel.__name__, "begin_or_advance")
+        if fast
+        else kernel.begin_or_advance
+    )
     room, instants = max(64, 2 * len(inst.files)), INSTANTS if until else 1 << 60
     while True:
         log = new_log(inst, room, room, fast)
@@ -290,7 +334,9 @@ def simulate(
 
 def report_seconds(problem: ReplicationProblem) -> float:
     """Seconds that writing down and checking a replay takes, estimated."""
-    return REPORT_SECONDS_PER_READ * (sum(map(len, problem.inputs)) + len(problem.tasks))
+    return REPORT_SECONDS_PER_READ * (
+        sum(map(len, problem.inputs)) + len(problem.tasks)
+    )
 
 
 def replay_fits(problem: ReplicationProblem, deadline: Deadline) -> bool:
@@ -343,7 +389,11 @@ def _too_long(problem: ReplicationProblem) -> OutOfTime:
 
 
 def _stuck(
-    problem: ReplicationProblem, queues: Queues, state: State, parsed: Entries, carried: bool
+    problem: ReplicationProblem,
+    queues: Queues,
+    state: State,
+    parsed: Entries,
+    carried: bool,
 ) -> SimulationError:
     """The error for a replay in which nothing can go on, naming the first node that waits."""
     for i, node in enumerate(problem.nodes):
@@ -355,8 +405,12 @@ def _stuck(
             else:
                 files = [parsed.copy_files[entry - len(problem.tasks)]]
             size = len(problem.files)
-            missing = [problem.files[f].id for f in files if state.has[i * size + f] != 1]
-            why = "no move of the plan brings" if carried else "its disk has no room for"
+            missing = [
+                problem.files[f].id for f in files if state.has[i * size + f] != 1
+            ]
+            why = (
+                "no move of the plan brings" if carried else "its disk has no room for"
+            )
             return SimulationError(
                 f"node {node.id} waits for ever at {parsed.names[entry]!r}: {why} "
                 f"{', '.join(missing) or 'its round'}"
@@ -364,7 +418,9 @@ def _stuck(
     return SimulationError("the replay stopped before its end")
 
 
-def noisy_seconds(problem: ReplicationProblem, sigma: float, seed: int = 0) -> dict[str, float]:
+def noisy_seconds(
+    problem: ReplicationProblem, sigma: float, seed: int = 0
+) -> dict[str, float]:
     """Per task, its planned compute seconds times a lognormal number with median 1.
 
     *sigma* is the standard deviation of its logarithm: 0.3 for good estimates, 0.8 for poor ones.

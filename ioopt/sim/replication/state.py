@@ -14,7 +14,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ioopt.compiled import boxes
 from ioopt.errors import UsageError
 from ioopt.problems.base import LONGEST_SECONDS
-from ioopt.problems.replication import RULES, LinkModel, ReplayOptions, ReplicationProblem
+from ioopt.problems.replication import (
+    RULES,
+    LinkModel,
+    ReplayOptions,
+    ReplicationProblem,
+)
 
 if TYPE_CHECKING:
     from ioopt.compiled import Floats, Ints
@@ -183,9 +188,17 @@ class Log(NamedTuple):
 
 
 # Cells of State.counters.
-OPENED, ENDED, TRANSFERS, EVICTIONS, CHANGED, REMOTE_BYTES, REPLICA_BYTES, REMOTE_COUNT, OWED = (
-    range(9)
-)
+(
+    OPENED,
+    ENDED,
+    TRANSFERS,
+    EVICTIONS,
+    CHANGED,
+    REMOTE_BYTES,
+    REPLICA_BYTES,
+    REMOTE_COUNT,
+    OWED,
+) = range(9)
 BEGUN, REQUEST, SAVING, SAVES, SAVED_BYTES, SPILLS, REFETCHED = range(9, 16)
 ARRIVED, ROUND, WANTED = 16, 17, 18
 NUM_COUNTERS = 19
@@ -232,8 +245,15 @@ def instance_arrays(
         num_storages=len(storages),
         shared=int((link or problem.network.remote_link) == "shared"),
         size=box([file.bytes for file in files]),
-        storage=box([-1 if file.storage is None else storages[file.storage] for file in files]),
-        disk=box([UNLIMITED if node.disk_bytes is None else node.disk_bytes for node in nodes]),
+        storage=box(
+            [-1 if file.storage is None else storages[file.storage] for file in files]
+        ),
+        disk=box(
+            [
+                UNLIMITED if node.disk_bytes is None else node.disk_bytes
+                for node in nodes
+            ]
+        ),
         speed=box([node.speed for node in nodes], real=True),
         capacity=box(_capacities(problem), real=True),
         compute=box(
@@ -281,10 +301,14 @@ def _releases(problem: ReplicationProblem, copy_entries: Sequence[int]) -> list[
     """Seconds at which each task arrives; a copy entry with the first reader of its file (rule 1)."""
     release = [task.release_seconds for task in problem.tasks]
     readers = (problem.readers[file] for file in copy_entries)
-    return release + [min((release[k] for k in tasks), default=0.0) for tasks in readers]
+    return release + [
+        min((release[k] for k in tasks), default=0.0) for tasks in readers
+    ]
 
 
-def require_actual(problem: ReplicationProblem, actual: Mapping[str, float] | None) -> None:
+def require_actual(
+    problem: ReplicationProblem, actual: Mapping[str, float] | None
+) -> None:
     """Raise UsageError for actual compute seconds of a task that is not there, or below 0."""
     for name, seconds in (actual or {}).items():
         if name not in problem.task_index:
@@ -345,32 +369,71 @@ def new_state(inst: Instance, num_rounds: int = 1, compiled: bool = True) -> Sta
     ints = partial(_zeros, compiled=compiled)
     longs, floats = partial(ints, kind="int64"), partial(ints, kind="float64")
     return State(
-        has=_zeros(cells, compiled, "int8"), pin=ints(cells), nxt=ints(cells),
-        last_use=floats(cells), residents=ints(cells), seat=ints(cells),
-        follow=ints(len(inst.files)), need=ints(files), freq=ints(files), copies=ints(files),
-        flying=ints(files), num_residents=ints(nodes), used=longs(nodes), head=longs(nodes),
-        staged=longs(nodes), idle=longs(nodes), running=longs(cores), run_end=floats(cores),
-        idle_since=floats(cores), saved=ints(files), made=floats(files),
-        waiting=longs(nodes), finished=longs(len(inst.cores)), recv=longs(flows),
-        source=longs(flows), target=longs(flows), left=floats(flows), rate=floats(flows), since=floats(flows),
-        due=floats(flows), slot=longs(flows), round_left=longs(num_rounds),
-        counters=longs(NUM_COUNTERS), clock=floats(3), victims=longs(files), keys=floats(files),
-        use=longs(3 * flows), rates=floats(flows), room=floats(resources),
-        crossing=longs(resources), receivers=longs(flows),
-    )  # fmt: skip
+        has=_zeros(cells, compiled, "int8"),
+        pin=ints(cells),
+        nxt=ints(cells),
+        last_use=floats(cells),
+        residents=ints(cells),
+        seat=ints(cells),
+        follow=ints(len(inst.files)),
+        need=ints(files),
+        freq=ints(files),
+        copies=ints(files),
+        flying=ints(files),
+        num_residents=ints(nodes),
+        used=longs(nodes),
+        head=longs(nodes),
+        staged=longs(nodes),
+        idle=longs(nodes),
+        running=longs(cores),
+        run_end=floats(cores),
+        idle_since=floats(cores),
+        saved=ints(files),
+        made=floats(files),
+        waiting=longs(nodes),
+        finished=longs(len(inst.cores)),
+        recv=longs(flows),
+        source=longs(flows),
+        target=longs(flows),
+        left=floats(flows),
+        rate=floats(flows),
+        since=floats(flows),
+        due=floats(flows),
+        slot=longs(flows),
+        round_left=longs(num_rounds),
+        counters=longs(NUM_COUNTERS),
+        clock=floats(3),
+        victims=longs(files),
+        keys=floats(files),
+        use=longs(3 * flows),
+        rates=floats(flows),
+        room=floats(resources),
+        crossing=longs(resources),
+        receivers=longs(flows),
+    )
 
 
-def new_log(inst: Instance, transfers: int, evictions: int, compiled: bool = True) -> Log:
+def new_log(
+    inst: Instance, transfers: int, evictions: int, compiled: bool = True
+) -> Log:
     """Room for a log of so many transfers and evictions; (0, 0) makes one that records nothing."""
     enabled = transfers > 0
     entries = len(inst.ptr) - 1 if enabled else 0
     ints = partial(_zeros, compiled=compiled, kind="int64")
     floats = partial(_zeros, compiled=compiled, kind="float64")
     return Log(
-        int(enabled), floats(entries), floats(entries), ints(transfers), ints(transfers),
-        ints(transfers), floats(transfers), floats(transfers), ints(evictions),
-        ints(evictions), floats(evictions),
-    )  # fmt: skip
+        int(enabled),
+        floats(entries),
+        floats(entries),
+        ints(transfers),
+        ints(transfers),
+        ints(transfers),
+        floats(transfers),
+        floats(transfers),
+        ints(evictions),
+        ints(evictions),
+        floats(evictions),
+    )
 
 
 SECONDS_PER_CELL = 3e-6

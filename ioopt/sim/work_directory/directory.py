@@ -6,7 +6,9 @@ from ioopt.problems.base import LONGEST_SECONDS
 from ioopt.problems.work_directory import Fault, WorkDirectoryProblem
 
 
-def lengths(problem: WorkDirectoryProblem, actual: Mapping[str, float] | None) -> list[float]:
+def lengths(
+    problem: WorkDirectoryProblem, actual: Mapping[str, float] | None
+) -> list[float]:
     """Return how long each task runs: its compute seconds, or the *actual* ones where given.
 
     Raises :class:`Fault` for an unknown task, and for seconds below 0 or beyond all bounds.
@@ -32,7 +34,9 @@ class Directory:
         self.sizes = [file.bytes for file in problem.products]
         self.leaves = [not file.keep for file in problem.products]
         self.scratch = [task.scratch_bytes for task in problem.tasks]
-        self.touched = [(*a, *b) for a, b in zip(problem.inputs, problem.outputs, strict=True)]
+        self.touched = [
+            (*a, *b) for a, b in zip(problem.inputs, problem.outputs, strict=True)
+        ]
 
     def start(self, k: int) -> None:
         """Outputs and scratch of task *k* enter."""

@@ -13,7 +13,12 @@ from typing import Literal
 
 from ioopt.errors import OutOfTime
 from ioopt.options import Deadline
-from ioopt.problems.work_directory import Fault, Ticks, WorkDirectoryPlan, WorkDirectoryProblem
+from ioopt.problems.work_directory import (
+    Fault,
+    Ticks,
+    WorkDirectoryPlan,
+    WorkDirectoryProblem,
+)
 from ioopt.sim.work_directory.directory import Directory, lengths
 from ioopt.sim.work_directory.order import Walk, reference_order, sequential_peak
 
@@ -78,7 +83,10 @@ class Dispatcher(Directory):
         super().__init__(problem)
         if in_flight is not None and in_flight < 1:
             raise Fault("in_flight", value=in_flight)
-        self.rank, self.room = ranked(problem, rank), float("inf") if quota is None else quota
+        self.rank, self.room = (
+            ranked(problem, rank),
+            float("inf") if quota is None else quota,
+        )
         self.idle, self.running, self.unstarted = problem.cores, 0, len(problem.tasks)
         self.cores = [task.cores for task in problem.tasks]
         self.waits = [len(row) for row in problem.predecessors]
@@ -92,7 +100,11 @@ class Dispatcher(Directory):
         self.began = [False] * len(problem.tasks)
         self.walk: Walk | None = None
         if safe and quota is not None:
-            walk = reference if isinstance(reference, Walk) else self._walk(reference, quota)
+            walk = (
+                reference
+                if isinstance(reference, Walk)
+                else self._walk(reference, quota)
+            )
             self.walk = walk.anew()
 
     def _walk(self, names: Sequence[str] | None, quota: int) -> Walk:
@@ -111,7 +123,9 @@ class Dispatcher(Directory):
     def released(self, k: int, now: float) -> None:
         """Task *k* became ready: released, and all before it have ended."""
         self.row[k] = (self.rank(now, k), k)
-        insort(self.ready if self.sample[k] in self.opened else self.closed, self.row[k])
+        insort(
+            self.ready if self.sample[k] in self.opened else self.closed, self.row[k]
+        )
 
     def fits(self, k: int) -> bool:
         """Whether there are cores and bytes for task *k*."""
@@ -126,7 +140,11 @@ class Dispatcher(Directory):
         if not self.idle:
             return None
         full, left, idle = self.open >= self.most, self.room - self.use, self.idle
-        for _, k in self.ready if full or not self.closed else heapq.merge(self.ready, self.closed):
+        for _, k in (
+            self.ready
+            if full or not self.closed
+            else heapq.merge(self.ready, self.closed)
+        ):
             fits = self.own[k] <= left and self.cores[k] <= idle
             if fits and (among is None or k in among) and self.admits(k):
                 return k
@@ -138,7 +156,9 @@ class Dispatcher(Directory):
     def require(self, k: int) -> None:
         """Raise :class:`Fault` where task *k* may not start now: what a policy of one's own answers."""
         held = self.row[k] in self.closed and self.open >= self.most
-        free = self.ready if held or self.open >= self.most else self.ready + self.closed
+        free = (
+            self.ready if held or self.open >= self.most else self.ready + self.closed
+        )
         why = None
         if not held and self.row[k] not in free:
             why = "is not ready"
@@ -146,7 +166,9 @@ class Dispatcher(Directory):
             why = "does not fit"
         elif not self.admits(k):
             why = "is not admitted"
-        elif held and (self.running or any(self.fits(j) and self.admits(j) for _, j in free)):
+        elif held and (
+            self.running or any(self.fits(j) and self.admits(j) for _, j in free)
+        ):
             why = "is held back"
         if why is not None:
             raise Fault("answer", task=self.problem.tasks[k].id, why=why)
@@ -196,13 +218,18 @@ class Dispatcher(Directory):
         """That nothing runs and nothing can start (rule B8)."""
         problem, names = self.problem, self.problem.tasks
         waiting = [
-            {"task": names[k].id, "bytes": self.own[k], "over": self.use + self.own[k] - int(self.room)}
+            {
+                "task": names[k].id,
+                "bytes": self.own[k],
+                "over": self.use + self.own[k] - int(self.room),
+            }
             for k in sorted(k for _, k in self.ready + self.closed)
-        ]  # fmt: skip
+        ]
         inside = [
-            f for f, left in enumerate(self.left)
+            f
+            for f, left in enumerate(self.left)
             if left <= len(problem.readers[f]) and (left or not self.leaves[f])
-        ]  # fmt: skip
+        ]
         holding = [
             {"file": problem.products[f].id, "bytes": self.sizes[f]}
             for f in sorted(inside, key=lambda f: (-self.sizes[f], f))
@@ -226,11 +253,15 @@ def dispatch(
     seconds = lengths(problem, actual)
     releases = [task.release_seconds for task in problem.tasks]
     ticks = problem.ticks if actual is None else Ticks([*seconds, *releases])
-    starts = run(dispatcher, ticks, ticks.all_of(seconds), ticks.all_of(releases), choose)
+    starts = run(
+        dispatcher, ticks, ticks.all_of(seconds), ticks.all_of(releases), choose
+    )
     return named(problem, ticks, starts)
 
 
-def named(problem: WorkDirectoryProblem, ticks: Ticks, starts: Starts) -> WorkDirectoryPlan:
+def named(
+    problem: WorkDirectoryProblem, ticks: Ticks, starts: Starts
+) -> WorkDirectoryPlan:
     """The plan of *starts* in ticks."""
     rows = ((ticks.seconds(at), problem.tasks[k].id) for at, k in starts)
     return WorkDirectoryPlan(starts=tuple(rows))
@@ -275,7 +306,9 @@ def run(
         instants += 1
         if deadline is not None and instants % patience == 0 and deadline.expired():
             share = len(starts) / len(length)
-            text = f"the time limit ended a run after {len(starts)} of {len(length)} tasks"
+            text = (
+                f"the time limit ended a run after {len(starts)} of {len(length)} tasks"
+            )
             raise OutOfTime(text + deadline.would_do(share))
         finish()
         while (k := _answer(dispatcher, choose)) is not None:

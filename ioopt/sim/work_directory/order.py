@@ -35,7 +35,9 @@ def _uses(problem: WorkDirectoryProblem, order: Sequence[int]) -> list[int]:
     return found
 
 
-def reference_order(problem: WorkDirectoryProblem, deadline: Deadline | None = None) -> list[int]:
+def reference_order(
+    problem: WorkDirectoryProblem, deadline: Deadline | None = None
+) -> list[int]:
     """Return the one of the three orders with the least sequential peak, ties the first named.
 
     Past the *deadline* no further one is made once one keeps the quota.
@@ -43,7 +45,9 @@ def reference_order(problem: WorkDirectoryProblem, deadline: Deadline | None = N
     return _least(problem, [(how, False) for how in ORDERS], deadline)
 
 
-def least_order(problem: WorkDirectoryProblem, deadline: Deadline | None = None) -> list[int]:
+def least_order(
+    problem: WorkDirectoryProblem, deadline: Deadline | None = None
+) -> list[int]:
     """Return the reference order, or one sample after sample where that has a lesser peak.
 
     Past the *deadline* no further one is made once one keeps the quota.
@@ -54,7 +58,9 @@ def least_order(problem: WorkDirectoryProblem, deadline: Deadline | None = None)
 
 
 def _least(
-    problem: WorkDirectoryProblem, wanted: list[tuple[str, bool]], deadline: Deadline | None
+    problem: WorkDirectoryProblem,
+    wanted: list[tuple[str, bool]],
+    deadline: Deadline | None,
 ) -> list[int]:
     """Return the order of the least sequential peak, ties the first of those *wanted*."""
     best: list[int] = []
@@ -72,14 +78,21 @@ def _least(
     return best
 
 
-def sequential_order(problem: WorkDirectoryProblem, how: str, by_sample: bool = False) -> list[int]:
+def sequential_order(
+    problem: WorkDirectoryProblem, how: str, by_sample: bool = False
+) -> list[int]:
     """Always the first ready task: of the file, of the greatest level, or of the least growth.
 
     *by_sample*: of the first sample that has one.
     """
     inside = Directory(problem)
-    stays = [bool(tasks) or not leaves for tasks, leaves in zip(problem.readers, inside.leaves)]
-    unread = [sum(tasks) for tasks in problem.readers]  # the last of them, once only one is left
+    stays = [
+        bool(tasks) or not leaves
+        for tasks, leaves in zip(problem.readers, inside.leaves)
+    ]
+    unread = [
+        sum(tasks) for tasks in problem.readers
+    ]  # the last of them, once only one is left
     waits = [len(row) for row in problem.predecessors]
 
     first = problem.samples if by_sample else [0] * len(waits)
@@ -88,7 +101,9 @@ def sequential_order(problem: WorkDirectoryProblem, how: str, by_sample: bool = 
         if how != "freeing":
             return first[k], (-problem.levels[k] if how == "depth-first" else 0), k
         grows = sum(inside.sizes[f] for f in problem.outputs[k] if stays[f])
-        last = (f for f in problem.inputs[k] if inside.left[f] == 1 and inside.leaves[f])
+        last = (
+            f for f in problem.inputs[k] if inside.left[f] == 1 and inside.leaves[f]
+        )
         return first[k], grows - sum(inside.sizes[f] for f in last), k
 
     ready = [key(k) for k, count in enumerate(waits) if not count]
@@ -123,20 +138,30 @@ class Walk:
     after the last reader that is left: a task is admitted in time that grows with its files only.
     """
 
-    def __init__(self, problem: WorkDirectoryProblem, order: Sequence[int], quota: int) -> None:
+    def __init__(
+        self, problem: WorkDirectoryProblem, order: Sequence[int], quota: int
+    ) -> None:
         inside, self.quota, self.order, self.first = Directory(problem), quota, order, 0
         self.leaves = inside.leaves
         self.total = sum(inside.own)
         few = self.total < MOST_BYTES
         self.started = STARTED if few else STARTED_OF_MANY
         self.uses = np.array(_uses(problem, order), dtype=np.int64 if few else object)
-        self.most: np.ndarray | None = None  # of the places before each that have not started
+        self.most: np.ndarray | None = (
+            None  # of the places before each that have not started
+        )
         self.place = sorted(range(len(order)), key=order.__getitem__)
         self.sizes = inside.sizes
-        self.readers = [sorted(self.place[k] for k in tasks) for tasks in problem.readers]
+        self.readers = [
+            sorted(self.place[k] for k in tasks) for tasks in problem.readers
+        ]
         self.reads = [[f for f in row if inside.leaves[f]] for row in problem.inputs]
         self.stays = [
-            sum(inside.sizes[f] for f in row if problem.readers[f] or not inside.leaves[f])
+            sum(
+                inside.sizes[f]
+                for f in row
+                if problem.readers[f] or not inside.leaves[f]
+            )
             for row in problem.outputs
         ]
 
@@ -156,7 +181,9 @@ class Walk:
             self.most = np.maximum.accumulate(self.uses[self.first :])
         if self.most[at - self.first - 1] + stays <= self.quota:
             return True
-        freed = [(row[-2:-1], f) for f in self.reads[k] if (row := self.readers[f])[-1] == at]
+        freed = [
+            (row[-2:-1], f) for f in self.reads[k] if (row := self.readers[f])[-1] == at
+        ]
         if not freed:
             return False
         before = self.uses[self.first : at].copy()
@@ -187,7 +214,15 @@ class Walk:
             self.uses[gone] = self.started = STARTED_OF_MANY
         at, row, leaves = self.place[k], self.readers[f], self.leaves[f]
         started = self.uses[at] < 0
-        until = len(self.order) if not leaves else row[-1] + 1 if row else 0 if started else at + 1
+        until = (
+            len(self.order)
+            if not leaves
+            else row[-1] + 1
+            if row
+            else 0
+            if started
+            else at + 1
+        )
         self.uses[self.first if started else at : until] += more
         self.sizes[f] += more
         self.stays[k] += more if row or not leaves else 0

@@ -20,7 +20,12 @@ from ioopt.errors import SimulationError
 from ioopt.models.work_directory.bounds import makespan_bounds, peak_bound
 from ioopt.options import Deadline
 from ioopt.problems.base import Json, collector_paused
-from ioopt.problems.work_directory import Fault, Ticks, WorkDirectoryPlan, WorkDirectoryProblem
+from ioopt.problems.work_directory import (
+    Fault,
+    Ticks,
+    WorkDirectoryPlan,
+    WorkDirectoryProblem,
+)
 from ioopt.protocols import Simulation
 from ioopt.sim.work_directory.directory import lengths
 from ioopt.timeline import Interval, Timeline, steps_of
@@ -80,9 +85,13 @@ class Places:
         self.place = [0] * len(self.order)
         for place, k in enumerate(self.order):
             self.place[k] = place
-        self.ends = [self.starts[self.place[k]] + span for k, span in enumerate(self.length)]
+        self.ends = [
+            self.starts[self.place[k]] + span for k, span in enumerate(self.length)
+        ]
         self.makespan = max(self.ends, default=0)
-        self.over = [self._over(place, end) for place, end in zip(self.place, self.ends)]
+        self.over = [
+            self._over(place, end) for place, end in zip(self.place, self.ends)
+        ]
         self.left = [self._left(over, end) for over, end in zip(self.over, self.ends)]
 
     def _over(self, place: int, end: int) -> int:
@@ -98,7 +107,9 @@ class Places:
         problem, found = self.problem, []
         for k, task in enumerate(problem.tasks):
             if task.scratch_bytes:
-                found.append(Held(task.scratch_bytes, self.place[k], self.over[k], self.left[k]))
+                found.append(
+                    Held(task.scratch_bytes, self.place[k], self.over[k], self.left[k])
+                )
             for f in problem.outputs[k]:
                 found.append(self.product_held(k, f))
         return found
@@ -107,7 +118,9 @@ class Places:
         """Return how long product *f* of task *maker* is inside."""
         file = self.problem.products[f]
         if file.keep:
-            return Held(file.bytes, self.place[maker], len(self.starts), self.makespan, True)
+            return Held(
+                file.bytes, self.place[maker], len(self.starts), self.makespan, True
+            )
         holders = (maker, *self.problem.readers[f])
         over = max(self.over[k] for k in holders)
         left = max(self.left[k] for k in holders)
@@ -116,7 +129,10 @@ class Places:
     def cores_held(self) -> list[Held]:
         """Return which cores are taken."""
         rows = enumerate(self.problem.tasks)
-        return [Held(task.cores, self.place[k], self.over[k], self.left[k]) for k, task in rows]
+        return [
+            Held(task.cores, self.place[k], self.over[k], self.left[k])
+            for k, task in rows
+        ]
 
     def totals(self, rows: list[Held]) -> list[int]:
         """Return the sum of what is held right after the start at each place."""
@@ -157,7 +173,9 @@ class Places:
             "byte_seconds": self.ticks.seconds(area),
             "mean_bytes": area / makespan if makespan else 0.0,
             "cores_busy": work / (self.problem.cores * makespan) if makespan else 0.0,
-            "kept_bytes": sum(file.bytes for file in self.problem.products if file.keep),
+            "kept_bytes": sum(
+                file.bytes for file in self.problem.products if file.keep
+            ),
         }
 
     def steps(self, rows: list[Held]) -> list[tuple[float, int]]:
@@ -168,7 +186,10 @@ class Places:
             if not row.kept:
                 change[row.left] -= row.amount
         totals = accumulate(change.values())
-        return [(self.ticks.seconds(at), size) for at, size in zip(change, totals, strict=True)]
+        return [
+            (self.ticks.seconds(at), size)
+            for at, size in zip(change, totals, strict=True)
+        ]
 
 
 def _begun(problem: WorkDirectoryProblem, plan: WorkDirectoryPlan) -> dict[int, float]:
@@ -206,11 +227,15 @@ def carried_out(
         raise SimulationError("; ".join(faults))
     seconds = places.ticks.seconds
     spans = enumerate(places.ends)
-    times = {k: (seconds(places.starts[places.place[k]]), seconds(end)) for k, end in spans}
+    times = {
+        k: (seconds(places.starts[places.place[k]]), seconds(end)) for k, end in spans
+    }
     return CarriedOut(places.measured(rows, use), times, places.steps(rows))
 
 
-def keeps(problem: WorkDirectoryProblem, plan: WorkDirectoryPlan, quota: int | None) -> bool:
+def keeps(
+    problem: WorkDirectoryProblem, plan: WorkDirectoryPlan, quota: int | None
+) -> bool:
     """Return whether *plan*, whatever it says of the quota, breaks no rule under *quota*."""
     asked = problem.model_copy(update={"quota_bytes": quota})
     try:
@@ -249,7 +274,12 @@ def _simulated(
         metrics.pop("lower_bound_seconds", None)  # it is of the planned times
     stages = [stage(task.id) for task in problem.tasks]
     rows = [
-        {"id": problem.tasks[k].id, "start_seconds": a, "end_seconds": b, "stage": stages[k]}
+        {
+            "id": problem.tasks[k].id,
+            "start_seconds": a,
+            "end_seconds": b,
+            "stage": stages[k],
+        }
         for k, (a, b) in found.times.items()
     ]
     schedule: Json = {"tasks": rows, "use": [list(step) for step in found.use]}
@@ -259,14 +289,18 @@ def _simulated(
     if deadline is not None:
         return Simulation(schedule, metrics)
     parts = (
-        Interval(a, b, f"sample {problem.samples[k] + 1}", "compute", problem.tasks[k].id)
+        Interval(
+            a, b, f"sample {problem.samples[k] + 1}", "compute", problem.tasks[k].id
+        )
         for k, (a, b) in found.times.items()
     )
     timeline = replace(Timeline.of(parts), counters={"bytes inside": found.use})
     return Simulation(schedule, metrics, timeline)
 
 
-def _bounds(problem: WorkDirectoryProblem, quota: int | None, deadline: Deadline | None) -> Json:
+def _bounds(
+    problem: WorkDirectoryProblem, quota: int | None, deadline: Deadline | None
+) -> Json:
     """Return what no peak and no makespan is below, as far as there is time for it."""
     found: Json = {}
     if deadline is not None and deadline.expired():
@@ -296,7 +330,10 @@ def _by_stage(
 
     All but the largest of *stages* are one.
     """
-    last, changes = found.metrics["makespan_seconds"], defaultdict[str, Counter[float]](Counter)
+    last, changes = (
+        found.metrics["makespan_seconds"],
+        defaultdict[str, Counter[float]](Counter),
+    )
     weight: dict[str, float] = defaultdict(float)
     for k, (start, end) in found.times.items():
         name, held = stages[k], [(problem.tasks[k].scratch_bytes, end)]

@@ -44,9 +44,15 @@ class SchedulerSettings(SchedulerSettingsBase):
             "help": "Start jobs so that temporary files go soon, not as many cores as can be."
         },
     )
-    disk_mb: int | None = _setting(int, "Megabytes that files written by jobs may take at once.")
-    policy: str | None = _setting(str, "Of the data order: depth-first (default) or submission.")
-    in_flight: int | None = _setting(int, "Most samples (wildcard sample) begun and not ended.")
+    disk_mb: int | None = _setting(
+        int, "Megabytes that files written by jobs may take at once."
+    )
+    policy: str | None = _setting(
+        str, "Of the data order: depth-first (default) or submission."
+    )
+    in_flight: int | None = _setting(
+        int, "Most samples (wildcard sample) begun and not ended."
+    )
 
 
 class Scheduler(SchedulerBase):
@@ -54,15 +60,26 @@ class Scheduler(SchedulerBase):
 
     def __post_init__(self) -> None:
         if getattr(self.settings, "deadline", None) is not None:
-            raise WorkflowError("--scheduler-ioopt-deadline is now --scheduler-ioopt-time-limit")
+            raise WorkflowError(
+                "--scheduler-ioopt-deadline is now --scheduler-ioopt-time-limit"
+            )
         self._temp = TempInputs(self.dag)
-        told = (getattr(self.settings, key, None) for key in ("disk_mb", "policy", "in_flight"))
+        told = (
+            getattr(self.settings, key, None)
+            for key in ("disk_mb", "policy", "in_flight")
+        )
         disk, policy, cap = told
         self._data: DataOrder | None = None
-        if getattr(self.settings, "data", False) or (disk, policy, cap) != (None, None, None):
+        if getattr(self.settings, "data", False) or (disk, policy, cap) != (
+            None,
+            None,
+            None,
+        ):
             quota, how = None if disk is None else disk * 10**6, policy or "depth-first"
             try:
-                self._data = DataOrder(self.dag, self._temp, quota, policy=how, in_flight=cap)
+                self._data = DataOrder(
+                    self.dag, self._temp, quota, policy=how, in_flight=cap
+                )
             except IooptError as error:
                 raise WorkflowError(f"--scheduler-ioopt: {error}") from None
         else:
@@ -100,10 +117,16 @@ class Scheduler(SchedulerBase):
                 self.logger.warning(f"ioopt: {text}")
             return chosen
         selection = select(
-            asked.ready, asked.capacities, asked.temp_bytes, asked.readers, until.remaining()
+            asked.ready,
+            asked.capacities,
+            asked.temp_bytes,
+            asked.readers,
+            until.remaining(),
         )
         if selection.loss > 0 or selection.notes:
-            self.logger.debug(f"ioopt: at most {selection.loss:.2%} lost; {selection.notes}")
+            self.logger.debug(
+                f"ioopt: at most {selection.loss:.2%} lost; {selection.notes}"
+            )
         return [asked.jobs[position] for position in selection.chosen] or None
 
 
@@ -123,7 +146,9 @@ class TempInputs:
     def update(self, jobs: Iterable[Job]) -> None:
         """Get to know *jobs*, and forget all others."""
         known = self._known
-        self._known = {job: known[job] if job in known else self._find(job) for job in jobs}
+        self._known = {
+            job: known[job] if job in known else self._find(job) for job in jobs
+        }
 
     def __getitem__(self, job: Job) -> frozenset[str]:
         if job not in self._known:
@@ -139,7 +164,9 @@ class TempInputs:
             if file.is_flagged("temp")
         }
         return frozenset(
-            str(file) for file in job.input if file.is_flagged("temp") or str(file) in made
+            str(file)
+            for file in job.input
+            if file.is_flagged("temp") or str(file) in made
         )
 
 
@@ -169,7 +196,9 @@ def question(
     """Snakemake's arguments of ``select_jobs`` as a question."""
     # what there is practically no end of needs no accounts
     names = [
-        name for name, value in available.items() if isinstance(value, int) and value < ENDLESS
+        name
+        for name, value in available.items()
+        if isinstance(value, int) and value < ENDLESS
     ]
     temp.update(remaining)
     readers = Counter(name for job in remaining for name in temp[job])
@@ -188,7 +217,9 @@ def question(
         needs = [has(name, 0) for name in names]
         # text, such as a queue's name, is nobody's capacity
         resources = tuple([need if isinstance(need, int) else 0 for need in needs])
-        ready.append(ReadyJob(job.priority, max(int(has("_cores", 1)), 1), resources, own, total))
+        ready.append(
+            ReadyJob(job.priority, max(int(has("_cores", 1)), 1), resources, own, total)
+        )
     counts = {name: readers.get(name, 1) for name in temp_bytes}
     capacities = [int(available[name]) for name in names]
     # how many jobs may be submitted now says nothing about those that run

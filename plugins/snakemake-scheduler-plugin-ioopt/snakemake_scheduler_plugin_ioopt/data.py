@@ -28,7 +28,9 @@ SAME = 0.1
 class DataOrder:
     """One run of Snakemake: which jobs run, what rules write, and what decides."""
 
-    def __init__(self, dag: Any, temp: TempInputs, quota: int | None, **how: Any) -> None:
+    def __init__(
+        self, dag: Any, temp: TempInputs, quota: int | None, **how: Any
+    ) -> None:
         """*quota*: bytes of the files that may lie there at once (None: any); *how*: policy, in_flight."""
         self._dag, self._temp, self._quota, self._how = dag, temp, quota, how
         self._run = WorkDirectory({"cores": 1}, **how)
@@ -40,7 +42,9 @@ class DataOrder:
         self._told: dict[Place, int] = {}
         self.notes: list[str] = []
 
-    def choose(self, asked: Question, remaining: Iterable[Job], until: Deadline) -> list[Job]:
+    def choose(
+        self, asked: Question, remaining: Iterable[Job], until: Deadline
+    ) -> list[Job]:
         """The jobs to start; at least one where none runs and resources allow it."""
         left, self.notes = {_name(job): job for job in remaining}, []
         self._round += 1
@@ -48,15 +52,20 @@ class DataOrder:
         self._look(asked)
         if not left.keys() <= self._jobs.keys():
             self._begin(left | self._running)
-        rows, free = dict(zip(map(_name, asked.jobs), asked.ready)), list(asked.capacities)
+        rows, free = (
+            dict(zip(map(_name, asked.jobs), asked.ready)),
+            list(asked.capacities),
+        )
         chosen: list[str] = []
 
         def able(priority: int | None = None) -> list[str]:
             return [
-                name for name, row in rows.items()
-                if priority in (None, row.priority) and name not in self._running
+                name
+                for name, row in rows.items()
+                if priority in (None, row.priority)
+                and name not in self._running
                 and all(need <= have for need, have in zip(row.resources, free))
-            ]  # fmt: skip
+            ]
 
         def start(name: str) -> None:
             self._run.started(name)
@@ -71,7 +80,9 @@ class DataOrder:
                     break
                 start(name)
         if not self._running and (names := able()):  # nothing else would ever make room
-            self.notes.append(f"job {names[0]} starts, though its files may not fit the disk")
+            self.notes.append(
+                f"job {names[0]} starts, though its files may not fit the disk"
+            )
             start(names[0])
         return [self._jobs[name] for name in chosen]
 
@@ -92,7 +103,11 @@ class DataOrder:
 
     def _ended(self, name: str, job: Job) -> None:
         found = [(file, at, _size(str(file))) for at, file in enumerate(job.output)]
-        there = [(file, (_rule(job), at), size) for file, at, size in found if size is not None]
+        there = [
+            (file, (_rule(job), at), size)
+            for file, at, size in found
+            if size is not None
+        ]
         self._run.ended(name, self._round, {str(file): size for file, _, size in there})
         self._jobs.pop(name, None)
         for file, place, size in there:  # those without readers have gone
@@ -102,16 +117,25 @@ class DataOrder:
             mean = (total + size) // (count + 1)
             if abs(mean - self._told.get(place, -1)) > SAME * mean:
                 self._told[place] = mean
-                alike = [other for n, other in self._jobs.items() if n not in self._running]
+                alike = [
+                    other for n, other in self._jobs.items() if n not in self._running
+                ]
                 files = [str(j.output[place[1]]) for j in alike if _rule(j) == place[0]]
                 self._run.expect(dict.fromkeys(files, mean))
-                self._jobs = self._jobs if self._safe else {}  # there may be an order now
+                self._jobs = (
+                    self._jobs if self._safe else {}
+                )  # there may be an order now
 
     def _begin(self, jobs: dict[str, Job]) -> None:
         """A new instance of *jobs*, those that run among them."""
-        reads = {name: [*dict.fromkeys(map(str, jobs[name].input))] for name in sorted(jobs)}
+        reads = {
+            name: [*dict.fromkeys(map(str, jobs[name].input))] for name in sorted(jobs)
+        }
         writer = {str(file): name for name, job in jobs.items() for file in job.output}
-        before = {name: [writer[f] for f in files if f in writer] for name, files in reads.items()}
+        before = {
+            name: [writer[f] for f in files if f in writer]
+            for name, files in reads.items()
+        }
         size: dict[str, int] = {}
         keep: set[str] = set()
         tasks: dict[str, dict[str, Any]] = {}
@@ -124,22 +148,32 @@ class DataOrder:
             for file in there.keys() & temp:  # a task that has ended wrote it
                 tasks[f"there: {file}"] = {"outputs": [file]}
             outputs = [str(file) for file in job.output]
-            size |= zip(outputs, self._expected(job, sum(size[file] for file in reads[name])))
+            size |= zip(
+                outputs, self._expected(job, sum(size[file] for file in reads[name]))
+            )
             keep |= {str(file) for file in job.output if not file.is_flagged("temp")}
             sample = getattr(getattr(job, "wildcards", None), "sample", None)
             tasks[name] = {"inputs": reads[name], "outputs": outputs, "sample": sample}
         instance = {
             "cores": len(tasks) + 1,  # Snakemake counts them
-            "quota_bytes": None if self._quota is None else max(0, self._quota - self._kept),
-            "tasks": [{"id": name, "compute_seconds": 0, **row} for name, row in tasks.items()],
-            "files": [{"id": f, "bytes": n, "keep": f in keep} for f, n in size.items()],
-        }  # fmt: skip
+            "quota_bytes": None
+            if self._quota is None
+            else max(0, self._quota - self._kept),
+            "tasks": [
+                {"id": name, "compute_seconds": 0, **row} for name, row in tasks.items()
+            ],
+            "files": [
+                {"id": f, "bytes": n, "keep": f in keep} for f, n in size.items()
+            ],
+        }
         try:
             self._run, self._safe = WorkDirectory(instance, **self._how), True
         except SimulationError as error:
             if self._safe:
                 self.notes.append(f"{error}; until more is known, one sample at a time")
-            self._run = WorkDirectory(instance, self._how["policy"], safe=False, in_flight=1)
+            self._run = WorkDirectory(
+                instance, self._how["policy"], safe=False, in_flight=1
+            )
             self._safe = False
         self._jobs = jobs
         for name in tasks:

@@ -11,7 +11,12 @@ from itertools import pairwise, takewhile
 
 from ioopt import compiled as machine_code
 from ioopt.models.replication.aggregated import attach, horizon
-from ioopt.models.replication.file_options import FileGroup, FileMix, FileOption, file_options
+from ioopt.models.replication.file_options import (
+    FileGroup,
+    FileMix,
+    FileOption,
+    file_options,
+)
 from ioopt.models.replication.static import Cycles, Moves, StaticInstance
 from ioopt.options import Deadline
 from ioopt.result import Status
@@ -34,7 +39,13 @@ def applies(instance: StaticInstance) -> bool:
     return (
         1 < len(nodes) <= MOST_NODES
         and not any(instance.held)
-        and len({(node.speed, room) for node, room in zip(nodes, instance.room, strict=True)}) == 1
+        and len(
+            {
+                (node.speed, room)
+                for node, room in zip(nodes, instance.room, strict=True)
+            }
+        )
+        == 1
         and 0 < len(instance.problem.tasks) <= MOST_TASKS
         and len(_kinds(instance)) <= MOST_KINDS
     )
@@ -86,12 +97,16 @@ class _Options:
                 self.first.append(len(self.every))
             for mask in range(1, 1 << nodes):
                 readers = frozenset(i for i in range(nodes) if mask >> i & 1)
-                options = file_options(nodes, far, near, readers, cycles, replication, relays)
+                options = file_options(
+                    nodes, far, near, readers, cycles, replication, relays
+                )
                 least[len(readers)] = total = sum(options[0].loads)
                 self.excess.extend(sum(option.loads) - total for option in options)
                 for option in options:
                     rows = enumerate(option.loads)
-                    self.low.extend(load - far * (i in option.roots) for i, load in rows)
+                    self.low.extend(
+                        load - far * (i in option.roots) for i, load in rows
+                    )
                 self.every.extend(options)
                 self.first.append(len(self.every))
             self.base.extend([least[1], *least[1:]])
@@ -127,42 +142,78 @@ class Enumeration:
         self.data, self.state = self._data(), self._state()
 
     def _data(self) -> kernel.Data:
-        instance, options, box = self.instance, self.options, machine_code.boxes(self.compiled)
+        instance, options, box = (
+            self.instance,
+            self.options,
+            machine_code.boxes(self.compiled),
+        )
         tasks, kinds, room = len(self._tasks), options.kinds, instance.room[0]
         inputs = [instance.classes[k].inputs for k in self._class]
         far = [time for time, _, _ in kinds]
         alike = [int(a == b) for a, b in pairwise(self._class)]
         return kernel.Data(
-            instance.num_nodes, tasks, instance.num_files, len(kinds),
+            instance.num_nodes,
+            tasks,
+            instance.num_files,
+            len(kinds),
             box([sum(map(len, inputs[:k])) for k in range(tasks + 1)]),
             box([file for row in inputs for file in row]),
-            box([instance.work[k][0] for k in self._class]), box([0, *alike]), box(self._kind),
-            box(far), box([size for _, _, size in kinds]), box(options.base),
-            box([max(1, fold(math.gcd, far[a : b + 1], 0))
-                 for a in range(len(kinds)) for b in range(len(kinds))]),
-            box(options.first), box([load for option in options.every for load in option.loads]),
-            box(options.low), box(options.excess),
+            box([instance.work[k][0] for k in self._class]),
+            box([0, *alike]),
+            box(self._kind),
+            box(far),
+            box([size for _, _, size in kinds]),
+            box(options.base),
+            box(
+                [
+                    max(1, fold(math.gcd, far[a : b + 1], 0))
+                    for a in range(len(kinds))
+                    for b in range(len(kinds))
+                ]
+            ),
+            box(options.first),
+            box([load for option in options.every for load in option.loads]),
+            box(options.low),
+            box(options.excess),
             box([sum(1 << i for i in option.holders) for option in options.every]),
             -1 if room is None else room,
-        )  # fmt: skip
+        )
 
     def _state(self) -> kernel.State:
         box = machine_code.boxes(self.compiled)
         nodes, files = self.instance.num_nodes, self.instance.num_files
-        depths, places, groups = len(self._tasks) + 1, files + 1, len(self.options.first) - 1
+        depths, places, groups = (
+            len(self._tasks) + 1,
+            files + 1,
+            len(self.options.first) - 1,
+        )
 
         def zeros(count: int) -> machine_code.Box:
             return box([0] * count)
 
         state = kernel.State(
-            box([-1] * depths), zeros(depths * files), zeros(depths), zeros(depths),
-            zeros(depths * nodes), zeros(depths * nodes), zeros(groups), zeros(groups * nodes),
-            zeros(places), zeros(len(self.options.kinds)), zeros(places), zeros(places * nodes),
-            zeros(places), zeros(places), zeros(places * nodes), zeros(places * nodes),
+            box([-1] * depths),
+            zeros(depths * files),
+            zeros(depths),
+            zeros(depths),
+            zeros(depths * nodes),
+            zeros(depths * nodes),
+            zeros(groups),
+            zeros(groups * nodes),
+            zeros(places),
+            zeros(len(self.options.kinds)),
+            zeros(places),
+            zeros(places * nodes),
+            zeros(places),
+            zeros(places),
+            zeros(places * nodes),
+            zeros(places * nodes),
             zeros(kernel.NUMBERS),
-        )  # fmt: skip
+        )
         work = sum(self.instance.work[k][0] for k in self._class)
-        state.cost[0] = work + sum(self.options.base[kind * (nodes + 1)] for kind in self._kind)
+        state.cost[0] = work + sum(
+            self.options.base[kind * (nodes + 1)] for kind in self._kind
+        )
         return state
 
     def advance(
@@ -200,7 +251,11 @@ class Enumeration:
 
     def _settled(self) -> Moves | None:
         """The best plan within reach for the assignment at hand, by :class:`FileMix`; goes on from there."""
-        numbers, options, nodes = self.state.numbers, self.options, self.instance.num_nodes
+        numbers, options, nodes = (
+            self.state.numbers,
+            self.options,
+            self.instance.num_nodes,
+        )
         depth, room, spare = len(self._tasks), self.data.room, int(self.state.spare[0])
         groups = []
         for group, many in sorted(Counter(map(int, self.state.group[:-1])).items()):
@@ -209,11 +264,17 @@ class Enumeration:
                 range(options.first[group], options.first[group + 1]),
             )
             size = options.kinds[group >> nodes][2]
-            groups.append(FileGroup(many, size, [(at, options.every[at]) for at in within]))
+            groups.append(
+                FileGroup(many, size, [(at, options.every[at]) for at in within])
+            )
         loads = [int(self.state.load[depth * nodes + i]) for i in range(nodes)]
-        mix = FileMix(groups, loads, room if room >= 0 else None, int(numbers[kernel.UPPER]))
+        mix = FileMix(
+            groups, loads, room if room >= 0 else None, int(numbers[kernel.UPPER])
+        )
         seconds = min(LEAF_SECONDS, self.deadline.remaining())
-        answer = solve_by_cpsat(mix.program, BackendLimits(seconds=seconds, work=LEAF_SECONDS))
+        answer = solve_by_cpsat(
+            mix.program, BackendLimits(seconds=seconds, work=LEAF_SECONDS)
+        )
         self.stuck = answer.status not in (Status.OPTIMAL, Status.INFEASIBLE)
         numbers[kernel.DEPTH] -= 1
         return self._moves(mix.chosen(answer.values)) if answer.found else None

@@ -155,7 +155,9 @@ def lay_out(data: Data, state: State, spare: int) -> None:
     for group in range(data.num_kinds * masks):
         state.count[group] = 0
     for file in range(files):
-        state.count[data.kind[file] * masks + state.mask[data.num_tasks * files + file]] += 1
+        state.count[
+            data.kind[file] * masks + state.mask[data.num_tasks * files + file]
+        ] += 1
     place = 0
     for kind in range(data.num_kinds):
         # Files that several nodes read decide most, so they come first.
@@ -209,7 +211,9 @@ def may_fit(data: Data, state: State, place: int) -> bool:
         step = data.divisor[first * data.num_kinds + kind]
         wanted = state.fetch[place] - state.fetch[state.end[kind]]
         for i in range(nodes):
-            free = upper - state.total[place * nodes + i] - state.must[place * nodes + i]
+            free = (
+                upper - state.total[place * nodes + i] - state.must[place * nodes + i]
+            )
             wanted -= free // step * step
         if wanted > 0:
             return False
@@ -226,7 +230,10 @@ def choose(data: Data, state: State, leaf_limit: int) -> int:
         visited += 1
         state.chosen[place] += 1
         option, group = state.chosen[place], state.group[place]
-        if option >= data.opt_ptr[group + 1] or data.opt_excess[option] > state.spare[place]:
+        if (
+            option >= data.opt_ptr[group + 1]
+            or data.opt_excess[option] > state.spare[place]
+        ):
             place -= 1
             continue
         if visited > leaf_limit:
@@ -239,7 +246,9 @@ def choose(data: Data, state: State, leaf_limit: int) -> int:
             state.numbers[NODES] += visited
             return FOUND
         same = state.group[place] == group
-        state.chosen[place] = option - 1 if same else data.opt_ptr[state.group[place]] - 1
+        state.chosen[place] = (
+            option - 1 if same else data.opt_ptr[state.group[place]] - 1
+        )
     state.numbers[NODES] += visited
     return DONE
 
@@ -252,7 +261,9 @@ def take(data: Data, state: State, place: int, option: int) -> bool:
     for i in range(nodes):
         here, there = place * nodes + i, (place + 1) * nodes + i
         state.total[there] = state.total[here] + data.opt_load[option * nodes + i]
-        state.stored[there] = state.stored[here] + ((data.opt_has[option] >> i) & 1) * size
+        state.stored[there] = (
+            state.stored[here] + ((data.opt_has[option] >> i) & 1) * size
+        )
         if 0 <= data.room < state.stored[there]:
             return False
     return True

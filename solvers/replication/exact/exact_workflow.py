@@ -22,11 +22,20 @@ from ioopt.errors import NotApplicableError, OutOfTime
 from ioopt.models.replication.workflow_bound import TransferBound
 from ioopt.options import SolveOptions
 from ioopt.problems.base import Record
-from ioopt.problems.replication import EvictionPolicy, ReplicationPlan, ReplicationProblem
+from ioopt.problems.replication import (
+    EvictionPolicy,
+    ReplicationPlan,
+    ReplicationProblem,
+)
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason, relative_gap
 from ioopt.sim.replication.simulate import simulate
-from ioopt.sim.replication.state import instance_arrays, new_log, new_state, queue_arrays
+from ioopt.sim.replication.state import (
+    instance_arrays,
+    new_log,
+    new_state,
+    queue_arrays,
+)
 from ioopt.solvers.backends.cpsat_replay import relaxed_seconds
 from ioopt.solvers.replication.exact import queue_kernel as kernel
 from ioopt.solvers.replication.exact.queue_bound import Path
@@ -60,7 +69,9 @@ class Settings(Record):
     replays: int | None = None
 
 
-def solve(problem: ReplicationProblem, request: SolveRequest[Settings, ReplicationPlan]) -> Answer:
+def solve(
+    problem: ReplicationProblem, request: SolveRequest[Settings, ReplicationPlan]
+) -> Answer:
     """The queues that end first, and a bound of all plans' makespans, also of those with copy entries."""
     problem.require_room()
     if len(problem.tasks) > MOST_TASKS:
@@ -82,7 +93,9 @@ def solve(problem: ReplicationProblem, request: SolveRequest[Settings, Replicati
 
 def least_makespan(problem: ReplicationProblem, request: SolveRequest) -> Answer:
     """``ip`` where the makespan is the measure: every queue of few tasks, else ``link-aware``."""
-    few = len(problem.tasks) <= MOST_TASKS and all(node.staging == 1 for node in problem.nodes)
+    few = len(problem.tasks) <= MOST_TASKS and all(
+        node.staging == 1 for node in problem.nodes
+    )
     asked = replace(request, settings=None)
     if few:
         return solve(problem, asked)
@@ -104,14 +117,18 @@ def searched(problem: ReplicationProblem, request: SolveRequest) -> Answer:
     ended = found.stop in (StopReason.ITERATIONS, StopReason.TIME)
     if ended and run.deadline.remaining() >= LEAST_RELAXED:
         run.relax(1.0)
-    return replace(found, bound=run.floor, stop=StopReason.FINISHED if run.met else found.stop)
+    return replace(
+        found, bound=run.floor, stop=StopReason.FINISHED if run.met else found.stop
+    )
 
 
 class _Run:
     """One solve: the best plan so far, and what the search of each policy has proven."""
 
     def __init__(
-        self, problem: ReplicationProblem, request: SolveRequest[Settings, ReplicationPlan]
+        self,
+        problem: ReplicationProblem,
+        request: SolveRequest[Settings, ReplicationPlan],
     ) -> None:
         self.problem, self.request = problem, request
         self.floor, self.upper = TransferBound(problem).seconds, float("inf")
@@ -189,7 +206,10 @@ class _Run:
         while True:
             if not self.asked and self.replays >= PLAIN_REPLAYS:
                 left = self.deadline.remaining()
-                self.asked, self.fast = True, use_machine_code("queues", self.deadline, left)
+                self.asked, self.fast = (
+                    True,
+                    use_machine_code("queues", self.deadline, left),
+                )
                 tree.fast = self.fast
             ended = tree.run(max(0, min(PIECE[tree.fast], self.most - self.replays)))
             self.replays = before + tree.visited
@@ -199,12 +219,20 @@ class _Run:
                 self.upper = min(self.upper, tree.upper)
             if ended or self.met:
                 return True
-            known = max(self.floor, tree.bound) if policy == POLICIES[-1] else self.floor
-            if (relative_gap(self.upper, known) or 0.0) <= (self.request.options.gap or -1.0):
+            known = (
+                max(self.floor, tree.bound) if policy == POLICIES[-1] else self.floor
+            )
+            if (relative_gap(self.upper, known) or 0.0) <= (
+                self.request.options.gap or -1.0
+            ):
                 self.stop = StopReason.GAP
                 return False
             if self.replays >= self.most or self.deadline.expired():
-                self.stop = StopReason.TIME if self.deadline.expired() else StopReason.ITERATIONS
+                self.stop = (
+                    StopReason.TIME
+                    if self.deadline.expired()
+                    else StopReason.ITERATIONS
+                )
                 return False
 
     def outcome(self) -> Answer:
@@ -214,12 +242,18 @@ class _Run:
             note += "; no queues of tasks end sooner under any eviction policy"
             if self.floor < self.upper * (1 - 1e-9):
                 note += ", and the bound is one of plans with copy entries too"
-        proven = max(self.floor, min(self.proven, default=0.0))  # the least of all policies'
+        proven = max(
+            self.floor, min(self.proven, default=0.0)
+        )  # the least of all policies'
         metrics = {"replays": self.replays, "queues_bound_seconds": proven}
         return Outcome(
-            self.plan, self.floor, self.stop, objective_name="makespan_seconds", notes=(note,),
+            self.plan,
+            self.floor,
+            self.stop,
+            objective_name="makespan_seconds",
+            notes=(note,),
             metrics=metrics,
-        )  # fmt: skip
+        )
 
 
 def compile_kernels() -> None:
@@ -234,7 +268,11 @@ class QueueSearch:
     """
 
     def __init__(
-        self, problem: ReplicationProblem, eviction: EvictionPolicy, upper: float, fast: bool
+        self,
+        problem: ReplicationProblem,
+        eviction: EvictionPolicy,
+        upper: float,
+        fast: bool,
     ) -> None:
         self.problem, self.fast = problem, fast
         tasks, nodes = len(problem.tasks), len(problem.nodes)
@@ -257,17 +295,26 @@ class QueueSearch:
         cores = sum(node.cores for node in problem.nodes)
         links = 1 if problem.network.remote_link == "shared" else nodes
         return Path(
-            order=np.array(bounds.order), urgent=np.array([*urgent, kernel.CLOSE]),
-            quick=np.array(bounds.seconds_on_fastest), tail=np.array(bounds.tail),
-            far=np.array([f.bytes / r for f, r in zip(problem.files, bounds.rates, strict=True)]),
+            order=np.array(bounds.order),
+            urgent=np.array([*urgent, kernel.CLOSE]),
+            quick=np.array(bounds.seconds_on_fastest),
+            tail=np.array(bounds.tail),
+            far=np.array(
+                [f.bytes / r for f, r in zip(problem.files, bounds.rates, strict=True)]
+            ),
             near=problem.replica_seconds_per_byte,
             remote_rate=links * problem.network.remote_bytes_per_second,
-            producer=np.array(problem.producer, dtype=np.int64), fits=self._fits,
-            state=np.zeros(tasks, np.int64), on=np.zeros(tasks, np.int64),
-            start=np.zeros(tasks), end=np.zeros(tasks),
-            after=np.zeros(files), owed=np.zeros(files),
-            free=np.zeros(cores), power=np.zeros(cores),
-        )  # fmt: skip
+            producer=np.array(problem.producer, dtype=np.int64),
+            fits=self._fits,
+            state=np.zeros(tasks, np.int64),
+            on=np.zeros(tasks, np.int64),
+            start=np.zeros(tasks),
+            end=np.zeros(tasks),
+            after=np.zeros(files),
+            owed=np.zeros(files),
+            free=np.zeros(cores),
+            power=np.zeros(cores),
+        )
 
     def _stack(self, upper: float) -> kernel.Tree:
         problem = self.problem
@@ -278,19 +325,31 @@ class QueueSearch:
             for p in problem.predecessors[k]:
                 below[p] |= below[k] | 1 << k
         return kernel.Tree(
-            words=self._words, before=np.zeros_like(self._words),
+            words=self._words,
+            before=np.zeros_like(self._words),
             kept=np.zeros(depths * width * len(self._words), np.int64),
             children=np.zeros(depths, np.int64),
-            at=np.zeros(depths, np.int64), row=np.zeros(depths * width, np.int64),
-            bound=np.zeros(depths * width), below=np.array(below, dtype=np.int64), fits=self._fits,
-            best=np.zeros(tasks * nodes, np.int64), numbers=np.zeros(5, np.int64),
+            at=np.zeros(depths, np.int64),
+            row=np.zeros(depths * width, np.int64),
+            bound=np.zeros(depths * width),
+            below=np.array(below, dtype=np.int64),
+            fits=self._fits,
+            best=np.zeros(tasks * nodes, np.int64),
+            numbers=np.zeros(5, np.int64),
             seconds=np.array([upper]),
-        )  # fmt: skip
+        )
 
     def run(self, visits: int) -> bool:
         """Replay up to about *visits* more children; whether the search has ended."""
         run = compiled(kernel.__name__, "search") if self.fast else kernel.search
-        arrays = (self._inst, self._plan, self._state, self._log, self._tree, self._path)
+        arrays = (
+            self._inst,
+            self._plan,
+            self._state,
+            self._log,
+            self._tree,
+            self._path,
+        )
         return bool(run(*arrays, self.visited + visits) == kernel.DONE)
 
     @property
@@ -316,7 +375,9 @@ class QueueSearch:
             return 0.0
         least = self.upper
         for depth in range(int(tree.numbers[kernel.DEPTH]) + 1):
-            rest = slice(depth * width + tree.at[depth], depth * width + tree.children[depth])
+            rest = slice(
+                depth * width + tree.at[depth], depth * width + tree.children[depth]
+            )
             least = min([least, *tree.bound[rest]])
         return float(least)
 
@@ -325,7 +386,10 @@ class QueueSearch:
         if not self._tree.numbers[kernel.FOUND]:
             return None
         tasks = len(self.problem.tasks)
-        rows = (self._tree.best[i : i + tasks] for i in range(0, len(self._tree.best), tasks))
+        rows = (
+            self._tree.best[i : i + tasks]
+            for i in range(0, len(self._tree.best), tasks)
+        )
         return [[int(k) for k in takewhile(lambda k: k >= 0, row)] for row in rows]
 
 
@@ -340,7 +404,9 @@ def _one_block(*parts: Any) -> tuple[Ints, list[Any]]:
     lengths = [-(-array.nbytes // 8) for _, _, array in moved]
     block = np.zeros(sum(lengths), np.int64)
     result = list(parts)
-    for (number, name, array), begin in zip(moved, accumulate([0, *lengths]), strict=False):
+    for (number, name, array), begin in zip(
+        moved, accumulate([0, *lengths]), strict=False
+    ):
         view = block[begin:].view(array.dtype)[: len(array)]
         view[:] = array
         result[number] = result[number]._replace(**{name: view})

@@ -20,8 +20,17 @@ from ioopt.result import StopReason
 from ioopt.solvers.replication.exact.enumeration import applies
 from ioopt.solvers.replication.exact.ip_search import SMALL_COLUMNS, Search
 from ioopt.solvers.replication.greedy.job_data_present import plan_in_file_order
-from ioopt.solvers.replication.greedy.minmin import answer_instead, in_haste, plan_minmin
-from ioopt.solvers.replication.plans import TINY_TASKS, Answer, one_round_too_small, require_batch
+from ioopt.solvers.replication.greedy.minmin import (
+    answer_instead,
+    in_haste,
+    plan_minmin,
+)
+from ioopt.solvers.replication.plans import (
+    TINY_TASKS,
+    Answer,
+    one_round_too_small,
+    require_batch,
+)
 
 FIRST_PROOF_SECONDS = 2.0
 HURRY_SECONDS = 3.0
@@ -52,16 +61,22 @@ class Settings(Record):
     moves: MovesAre = "advice"
 
 
-def solve(problem: ReplicationProblem, request: SolveRequest[Settings, ReplicationPlan]) -> Answer:
+def solve(
+    problem: ReplicationProblem, request: SolveRequest[Settings, ReplicationPlan]
+) -> Answer:
     """Solve the static model; without settings and a backend the replay, where its end is the measure."""
     settings, plain = request.settings or Settings(), request.options.backend is None
     if request.measure == "makespan_seconds" and settings == Settings() and plain:
-        from ioopt.solvers.replication.exact import exact_workflow  # loads numpy and more
+        from ioopt.solvers.replication.exact import (
+            exact_workflow,
+        )  # loads numpy and more
 
         return exact_workflow.least_makespan(problem, request)
     outcome = _least_additive(problem, request, settings)
     if outcome.plan is not None and settings.moves == "plan":
-        outcome = replace(outcome, plan=outcome.plan.model_copy(update={"carry_out": True}))
+        outcome = replace(
+            outcome, plan=outcome.plan.model_copy(update={"carry_out": True})
+        )
     if request.measure in (None, "additive_seconds"):
         return outcome
     note = f"additive_seconds is optimised; the measure is {request.measure}"
@@ -78,7 +93,8 @@ def _least_additive(
     # What is left to do then is to write the plan, to check it and to replay it.
     left = request.deadline.remaining()
     least = max(
-        LEAST_SHARE * left, left - ANSWER_SECONDS - ANSWER_SECONDS_PER_TASK * len(problem.tasks)
+        LEAST_SHARE * left,
+        left - ANSWER_SECONDS - ANSWER_SECONDS_PER_TASK * len(problem.tasks),
     )
     asked = replace(request, deadline=request.deadline.within(least))
     search = Search(instance, asked, settings.cycles, settings.replication)
@@ -86,7 +102,9 @@ def _least_additive(
     search.quick_bounds()
     if not search.infeasible:
         if request.start is not None and not _offered(search, request.start):
-            search.notes.append("the warm start states no complete static plan and was not used")
+            search.notes.append(
+                "the warm start states no complete static plan and was not used"
+            )
         _greedy_start(search)
         _run(search, settings, request.options.backend)
         _bound_of_all_plans(search, settings)
@@ -125,7 +143,9 @@ def _run(search: Search, settings: Settings, backend: str | None) -> None:
         search.enumerate()
     left = search.deadline.remaining()
     if settings.anneal and left < LOADING_PAYS_SECONDS and "ortools" not in sys.modules:
-        search.anneal(ANNEAL_SHARE, 2)  # the first second is not spent on loading CP-SAT
+        search.anneal(
+            ANNEAL_SHARE, 2
+        )  # the first second is not spent on loading CP-SAT
     if not search.over():
         search.partition_bound()
     small = num_columns(instance) <= SMALL_COLUMNS or applies(instance)
@@ -141,7 +161,9 @@ def _run(search: Search, settings: Settings, backend: str | None) -> None:
     if search.over():
         return
     if not fits:
-        search.notes.append("too large for the integer program in this time: bounds and annealing")
+        search.notes.append(
+            "too large for the integer program in this time: bounds and annealing"
+        )
         return
     if backend in ("HiGHS", "CBC"):
         search.run_highs(backend)
@@ -192,7 +214,9 @@ def _outcome(
         outcome = answer_instead(problem, request, reason, *notes)
         return replace(outcome, build_seconds=build)
     if not instance.exact:
-        notes.append(f"times rounded down to {float(instance.unit):g} s in the integer program")
+        notes.append(
+            f"times rounded down to {float(instance.unit):g} s in the integer program"
+        )
     stop = StopReason.TIME
     if search.proven():
         stop = StopReason.FINISHED
@@ -208,9 +232,14 @@ def _outcome(
     if not search.replication:
         notes.append("bound and status are those of plans without copies between nodes")
     return Outcome(
-        plan, bound, stop, build_seconds=build, notes=tuple(notes), versions=search.versions,
+        plan,
+        bound,
+        stop,
+        build_seconds=build,
+        notes=tuple(notes),
+        versions=search.versions,
         metrics=metrics,
-    )  # fmt: skip
+    )
 
 
 def one_round_note(seconds: float) -> str:

@@ -36,14 +36,18 @@ class Settings(Record):
     replication: bool = True
 
 
-def solve(problem: ReplicationProblem, request: SolveRequest[Settings, ReplicationPlan]) -> Answer:
+def solve(
+    problem: ReplicationProblem, request: SolveRequest[Settings, ReplicationPlan]
+) -> Answer:
     """Solve the printed model (by HiGHS unless asked), or answer by minmin where it takes too long."""
     require_batch(problem)
     settings = request.settings or Settings()
     left = request.deadline.remaining()
     terms = num_terms(problem, settings.replication)
     if terms > 0.4 * min(left, 300.0) * TERMS_PER_SECOND:
-        return _fallback(problem, request, f"the printed model has about {terms} terms, too many")
+        return _fallback(
+            problem, request, f"the printed model has about {terms} terms, too many"
+        )
     model = PrintedModel(problem, settings.cycles, settings.replication)
     build = request.deadline.elapsed()
     left = request.deadline.remaining()
@@ -54,7 +58,9 @@ def solve(problem: ReplicationProblem, request: SolveRequest[Settings, Replicati
     if answer.status is Status.INFEASIBLE:
         raise one_round_too_small()
     if not answer.found:
-        return _fallback(problem, request, f"{answer.backend} found no plan in time", answer)
+        return _fallback(
+            problem, request, f"{answer.backend} found no plan in time", answer
+        )
     moves = tidied(model.instance, model.moves(answer.values))
     plan = to_plan(model.instance, moves, settings.cycles == "printed")
     bound = proven_bound(model.instance, answer, plan)
@@ -104,4 +110,6 @@ def _fallback(
     # A plan of minmin may fetch a file again after eviction, so the model's bound is not for it.
     limited = any(node.disk_bytes is not None for node in problem.nodes)
     outcome = answer_instead(problem, request, reason)
-    return outcome if answer is None or limited else replace(outcome, bound=answer.bound)
+    return (
+        outcome if answer is None or limited else replace(outcome, bound=answer.bound)
+    )

@@ -51,7 +51,11 @@ class Search:
     """
 
     def __init__(
-        self, instance: StaticInstance, request: SolveRequest, cycles: Cycles, replication: bool
+        self,
+        instance: StaticInstance,
+        request: SolveRequest,
+        cycles: Cycles,
+        replication: bool,
     ) -> None:
         self.instance, self.request, self.deadline = instance, request, request.deadline
         self.cycles, self.replication, self.loose = cycles, replication, False
@@ -159,12 +163,19 @@ class Search:
             if self.proven() or (self.over() and self.moves is not None):
                 return
             placed = placed or placed_by_disk(self.instance)
-            start = placed if self.moves is None or number % 2 == 0 else self.moves.assign
+            start = (
+                placed if self.moves is None or number % 2 == 0 else self.moves.assign
+            )
             steps = steps_within(self.instance, share * limit, rounds, self.deadline)
             if num_columns(self.instance) <= SMALL_COLUMNS and not again:
                 steps = min(steps, 2_000 * (len(self.instance.problem.tasks) + 1))
             found, _ = anneal(
-                self.instance, self.replication, seed + number, steps, self.deadline, start
+                self.instance,
+                self.replication,
+                seed + number,
+                steps,
+                self.deadline,
+                start,
             )
             self.offer(found)
 
@@ -176,7 +187,12 @@ class Search:
         if fast and not use_machine_code("enumeration", self.deadline, left):
             return
         search = enumeration.Enumeration(
-            self.instance, self.cycles, self.replication, self.deadline, fast, self.relays
+            self.instance,
+            self.cycles,
+            self.replication,
+            self.deadline,
+            fast,
+            self.relays,
         )
         self._advance(search, enumeration.MOST_NODES_VISITED[fast], threading.Event())
         self.going = search if fast else None
@@ -254,7 +270,12 @@ class Search:
             self.offer(model.moves(dict(enumerate(callback.response_proto.solution))))
 
         answer = solve_by_cpsat(
-            model.program, limits, hint, parameters=how, on_solution=watch, cancel=cancel
+            model.program,
+            limits,
+            hint,
+            parameters=how,
+            on_solution=watch,
+            cancel=cancel,
         )
         self._take(model, answer, "ortools", upper)
 
@@ -262,19 +283,29 @@ class Search:
         """One run of a floating-point backend on the same model."""
         model = self.model(None)
         start = None if self.moves is None else model.hint(self.moves)
-        answer = solve_program(model.program, backend, BackendLimits.of(self.request), start)
+        answer = solve_program(
+            model.program, backend, BackendLimits.of(self.request), start
+        )
         self._take(model, answer, backend, None)
 
     def model(self, upper: int | None) -> AggregatedModel:
         """The aggregated model of plans of at most *upper* units, with what is known of them."""
         most = None if upper is None else max(upper, self.bound)
         return AggregatedModel(
-            self.instance, cycles=self.cycles, replication=self.replication, relays=self.relays,
-            lower=self.bound, upper=most,
-        )  # fmt: skip
+            self.instance,
+            cycles=self.cycles,
+            replication=self.replication,
+            relays=self.relays,
+            lower=self.bound,
+            upper=most,
+        )
 
     def _take(
-        self, model: AggregatedModel, answer: BackendAnswer, package: str, below: int | None
+        self,
+        model: AggregatedModel,
+        answer: BackendAnswer,
+        package: str,
+        below: int | None,
     ) -> None:
         """Use an answer; *below* is the upper limit on M that the run was given, if any."""
         self.versions[package] = answer.version

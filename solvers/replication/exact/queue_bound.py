@@ -97,13 +97,17 @@ def longest_path(inst: Instance, plan: Queues, st: State, path: Path) -> float:
                 if path.fits[k * inst.num_nodes + i] and is_open(plan, st, i) >= 0:
                     start = earliest(inst, plan, st, path, k, i)
                     path.start[k] = min(path.start[k], start)
-                    path.end[k] = min(path.end[k], start + inst.compute[k] / inst.speed[i])
+                    path.end[k] = min(
+                        path.end[k], start + inst.compute[k] / inst.speed[i]
+                    )
         if path.state[k] != ENDED_TASK:
             best = max(best, path.end[k] + path.tail[k])
     return best
 
 
-def earliest(inst: Instance, plan: Queues, st: State, path: Path, k: int, i: int) -> float:
+def earliest(
+    inst: Instance, plan: Queues, st: State, path: Path, k: int, i: int
+) -> float:
     """When task *k* can start on node *i* at the earliest."""
     now = st.clock[0]
     start = max(now, inst.release[k])
@@ -125,7 +129,9 @@ def earliest(inst: Instance, plan: Queues, st: State, path: Path, k: int, i: int
         start = max(start, arrival(inst, st, path, f, i))
         coming = st.has[i * inst.num_files + f] == 2
         maker = path.producer[f]
-        here = maker >= 0 and path.state[maker] != ENDED_TASK and path.on[maker] in (-1, i)
+        here = (
+            maker >= 0 and path.state[maker] != ENDED_TASK and path.on[maker] in (-1, i)
+        )
         # What is staged for an earlier entry may be there by then.
         reader = st.nxt[i * inst.num_files + f]
         if not (coming or here or NO_PLACE < reader < p):

@@ -12,7 +12,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from ioopt.sim.replication.disk import NO_PLACE, is_open
-from ioopt.sim.replication.kernel import complete, leave_unassigned, next_event, passes, reset
+from ioopt.sim.replication.kernel import (
+    complete,
+    leave_unassigned,
+    next_event,
+    passes,
+    reset,
+)
 from ioopt.sim.replication.moves import share_out
 from ioopt.sim.replication.state import (
     CLOSED,
@@ -68,7 +74,13 @@ class Tree(NamedTuple):
 
 
 def search(
-    inst: Instance, plan: Queues, st: State, log: Log, tree: Tree, path: Path, limit: int
+    inst: Instance,
+    plan: Queues,
+    st: State,
+    log: Log,
+    tree: Tree,
+    path: Path,
+    limit: int,
 ) -> int:
     """Go on until *limit* children were replayed (LIMIT) or nothing better is left (DONE)."""
     numbers, width = tree.numbers, inst.num_tasks + 2
@@ -268,7 +280,9 @@ def runs_on(inst: Instance, plan: Queues, st: State, tree: Tree, loose: int) -> 
     return True
 
 
-def may_stand(inst: Instance, plan: Queues, st: State, tree: Tree, i: int, task: int) -> bool:
+def may_stand(
+    inst: Instance, plan: Queues, st: State, tree: Tree, i: int, task: int
+) -> bool:
     """Whether *task* fits node *i* and nothing before it in the queue waits for it (workflow rule 10)."""
     if not tree.fits[task * inst.num_nodes + i]:
         return False

@@ -13,10 +13,20 @@ from ioopt.errors import OutOfTime
 from ioopt.models.replication.bounds import area_seconds
 from ioopt.options import Deadline
 from ioopt.problems.base import Record
-from ioopt.problems.replication import EvictionPolicy, ReplicationPlan, ReplicationProblem
+from ioopt.problems.replication import (
+    EvictionPolicy,
+    ReplicationPlan,
+    ReplicationProblem,
+)
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
-from ioopt.solvers.replication.plans import Answer, Move, Sources, build_plan, require_batch
+from ioopt.solvers.replication.plans import (
+    Answer,
+    Move,
+    Sources,
+    build_plan,
+    require_batch,
+)
 
 COPY_AT_ACCESS = 6
 When = Literal["start", "idle-head", "idle-scan"]
@@ -39,12 +49,18 @@ class Settings(Record):
     threshold: Annotated[int, Field(gt=0)] | None = COPY_AT_ACCESS
 
 
-def solve(problem: ReplicationProblem, request: SolveRequest[Settings, ReplicationPlan]) -> Answer:
+def solve(
+    problem: ReplicationProblem, request: SolveRequest[Settings, ReplicationPlan]
+) -> Answer:
     """Plan with JobDataPresent."""
     settings = request.settings or Settings()
     try:
         plan, _ = plan_job_data_present(
-            problem, settings.eviction, request.deadline, settings.when, settings.threshold
+            problem,
+            settings.eviction,
+            request.deadline,
+            settings.when,
+            settings.threshold,
         )
     except OutOfTime:
         return answer_in_file_order(problem, "JobDataPresent")
@@ -106,7 +122,9 @@ class _Planner:
         self.limits = [node.disk_bytes for node in problem.nodes]
         self.disks = [dict.fromkeys(held, -1) for held in problem.holds]
         self.used = [sum(self.sizes[f] for f in held) for held in problem.holds]
-        self.holders = [{i for i in nodes if f in self.disks[i]} for f in range(len(self.sizes))]
+        self.holders = [
+            {i for i in nodes if f in self.disks[i]} for f in range(len(self.sizes))
+        ]
         self.busy = [0.0 for _ in nodes]
         self.queues: list[list[int]] = [[] for _ in nodes]
         self.accesses = [0] * len(self.sizes)
@@ -118,7 +136,9 @@ class _Planner:
         node, seconds = self._node_for(k)
         task = self.problem.tasks[k]
         self.queues[node].append(k)
-        self.busy[node] += seconds + task.compute_seconds / self.problem.nodes[node].speed
+        self.busy[node] += (
+            seconds + task.compute_seconds / self.problem.nodes[node].speed
+        )
         inputs = self.problem.inputs[k]
         for f in inputs:
             if f not in self.disks[node]:

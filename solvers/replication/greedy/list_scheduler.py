@@ -43,20 +43,29 @@ class Ticks:
 
     def __init__(self, problem: ReplicationProblem) -> None:
         nodes, tasks = problem.nodes, problem.tasks
-        far, near = problem.network.remote_bytes_per_second, problem.copy_bytes_per_second
+        far, near = (
+            problem.network.remote_bytes_per_second,
+            problem.copy_bytes_per_second,
+        )
         rates = [exact(far), exact(near)]
         speeds = {node.speed: exact(node.speed) for node in nodes}
         compute = [exact(task.compute_seconds) for task in tasks]
         release = [exact(task.release_seconds) for task in tasks]
         dividers = lcm(*(rate.numerator for rate in (*rates, *speeds.values())))
-        whole = dividers * len(nodes) * lcm(*(time.denominator for time in (*compute, *release)))
+        whole = (
+            dividers
+            * len(nodes)
+            * lcm(*(time.denominator for time in (*compute, *release)))
+        )
         self.second = whole if whole.bit_length() <= MOST_BITS else ROUNDED_TICKS
         self.fetch, self.copy = (self._of(1 / rate) for rate in rates)
         self.release = [self._of(time) for time in release]
         pace = sum((1 / speeds[node.speed] for node in nodes), Fraction()) / len(nodes)
         self.mean = self._work(compute, pace)
         """Per task, its computing at the mean of 1/speed."""
-        self._kinds = {speed: self._work(compute, 1 / value) for speed, value in speeds.items()}
+        self._kinds = {
+            speed: self._work(compute, 1 / value) for speed, value in speeds.items()
+        }
         self.work = [self._kinds[node.speed] for node in nodes]
         """``work[i][k]`` is the computing of task k on node i."""
 
@@ -86,7 +95,9 @@ class Behind:
     def __init__(self, cores: int) -> None:
         self.times = [(0, cores)]
 
-    def earliest(self, cores: int, ready: int = 0, length: int = 0, limit: float = 0.0) -> int:
+    def earliest(
+        self, cores: int, ready: int = 0, length: int = 0, limit: float = 0.0
+    ) -> int:
         """When *cores* are free and the task is *ready*."""
         for at, count in self.times:
             cores -= count
@@ -120,7 +131,9 @@ class Gaps:
             count: ([0], [END]) for count in counts if count <= cores
         }
 
-    def earliest(self, cores: int, ready: int = 0, length: int = 0, limit: float = 0.0) -> float:
+    def earliest(
+        self, cores: int, ready: int = 0, length: int = 0, limit: float = 0.0
+    ) -> float:
         """First start from *ready* on in a stretch that lasts, or one that ends after *limit*."""
         starts, ends = self.idle[cores]
         at = bisect_right(ends, ready)
@@ -232,7 +245,9 @@ class ListScheduler:
         """Commit all tasks."""
         self.problem.require_room()
         number = len(self.problem.tasks)
-        choose = _FirstEnd(self) if self.components.rank == "end" else _LongestPath(self)
+        choose = (
+            _FirstEnd(self) if self.components.rank == "end" else _LongestPath(self)
+        )
         for k, waits in enumerate(self._waits):
             if not waits:
                 choose.open(k)
@@ -289,7 +304,9 @@ class ListScheduler:
 
     def price(self, file: int) -> int:
         """Ticks to bring *file* to a node that lacks it."""
-        return self.sizes[file] * (self.copy if self.holders[file] else self.ticks.fetch)
+        return self.sizes[file] * (
+            self.copy if self.holders[file] else self.ticks.fetch
+        )
 
     def costs(self, k: int) -> list[int]:
         """Ticks of the transfers that task *k* needs on each node."""
@@ -308,7 +325,11 @@ class ListScheduler:
             self.unread[file] -= 1
         disk = problem.nodes[i].disk_bytes if self.components.disks else None
         room = self.components.room
-        if disk is not None and room == "next" and any(node == i for _, node in self.order[:-1]):
+        if (
+            disk is not None
+            and room == "next"
+            and any(node == i for _, node in self.order[:-1])
+        ):
             yield from self._evict(i, disk - problem.task_bytes(k), ())
         for file in files:
             if file in self.disks[i]:
@@ -324,12 +345,18 @@ class ListScheduler:
             yield file, True, i
         if disk is not None and room in ("largest", "mean"):
             done = {task for task, _ in self.order}
-            sizes = [problem.task_bytes(j) for j in range(len(self.need)) if j not in done]
+            sizes = [
+                problem.task_bytes(j) for j in range(len(self.need)) if j not in done
+            ]
             waiting = [size for size in sizes if size <= disk] or [0]
             mean = -(-sum(waiting) // len(waiting))
-            yield from self._evict(i, disk - (max(waiting) if room == "largest" else mean), ())
+            yield from self._evict(
+                i, disk - (max(waiting) if room == "largest" else mean), ()
+            )
 
-    def _evict(self, i: int, most: int, spared: Collection[int]) -> Iterator[tuple[int, bool, int]]:
+    def _evict(
+        self, i: int, most: int, spared: Collection[int]
+    ) -> Iterator[tuple[int, bool, int]]:
         """Files leave node *i*, the least popular first, until it holds *most* bytes or only *spared*."""
         while self.used[i] > most and not self.disks[i].issubset(spared):
             victim = min(self.disks[i].difference(spared), key=self._popularity)
@@ -366,9 +393,16 @@ class _LongestPath:
     def next(self) -> tuple[int, int, int, int]:
         """Task, node, start and end."""
         plan, k = self.plan, heappop(self._open)[1]
-        base, need, costs, work = plan.base[k], plan.need[k], plan.costs(k), plan.ticks.work
+        base, need, costs, work = (
+            plan.base[k],
+            plan.need[k],
+            plan.costs(k),
+            plan.ticks.work,
+        )
         best, where, begin = float("inf"), -1, 0
-        for hoped, i in sorted([(base + costs[i] + work[i][k], i) for i in plan.problem.hosts[k]]):
+        for hoped, i in sorted(
+            [(base + costs[i] + work[i][k], i) for i in plan.problem.hosts[k]]
+        ):
             if hoped > best:
                 break
             start = plan.cores[i].earliest(need, hoped - work[i][k], work[i][k], best)
@@ -391,12 +425,17 @@ class _FirstEnd:
 
         tasks, nodes = len(plan.problem.tasks), len(plan.problem.nodes)
         self.plan, self.node = plan, -1
-        self.lengths, self.ends = np.full((tasks, nodes), np.inf), np.full((tasks, nodes), np.inf)
+        self.lengths, self.ends = (
+            np.full((tasks, nodes), np.inf),
+            np.full((tasks, nodes), np.inf),
+        )
         self.base = np.zeros(tasks)
         self.counts = sorted(set(plan.need))
         self.count = np.searchsorted(self.counts, plan.need)
         self.free = np.zeros((len(self.counts), nodes))
-        self.readers = [np.array(readers, dtype=np.int64) for readers in plan.problem.readers]
+        self.readers = [
+            np.array(readers, dtype=np.int64) for readers in plan.problem.readers
+        ]
         self.changed = np.zeros(tasks, dtype=bool)
         """Whether the ends of a task are to be found anew."""
 
@@ -412,7 +451,8 @@ class _FirstEnd:
         """The prices of the readers of a file that came to node *i* or left it change."""
         plan, readers = self.plan, self.readers[file]
         fetch, copy = (
-            plan.sizes[file] * ticks / plan.ticks.second for ticks in (plan.ticks.fetch, plan.copy)
+            plan.sizes[file] * ticks / plan.ticks.second
+            for ticks in (plan.ticks.fetch, plan.copy)
         )
         others, sign = len(plan.holders[file]) - arrives, 1 if arrives else -1
         if not others:
@@ -427,7 +467,9 @@ class _FirstEnd:
             for c, count in enumerate(self.counts):
                 if count <= plan.problem.nodes[i].cores:
                     self.free[c, i] = plan.cores[i].earliest(count) / plan.ticks.second
-            self.ends[:, i] = self.lengths[:, i] + self.base.clip(min=self.free[self.count, i])
+            self.ends[:, i] = self.lengths[:, i] + self.base.clip(
+                min=self.free[self.count, i]
+            )
         rows = self.changed.nonzero()[0]
         self.changed[rows] = False
         begun = self.free[self.count[rows]].clip(min=self.base[rows, None])

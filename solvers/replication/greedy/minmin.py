@@ -43,12 +43,18 @@ class Settings(Record):
     sources: Sources = "lowest"
 
 
-def solve(problem: ReplicationProblem, request: SolveRequest[Settings, ReplicationPlan]) -> Answer:
+def solve(
+    problem: ReplicationProblem, request: SolveRequest[Settings, ReplicationPlan]
+) -> Answer:
     """Plan with MinMin, or in the order of the file where the deadline passes first."""
     settings = request.settings or Settings()
     try:
         plan, _ = plan_minmin(
-            problem, settings.replication, settings.eviction, request.deadline, settings.room
+            problem,
+            settings.replication,
+            settings.eviction,
+            request.deadline,
+            settings.room,
         )
     except OutOfTime:
         return answer_in_file_order(problem, "MinMin")
@@ -69,7 +75,9 @@ def in_haste(problem: ReplicationProblem, request: SolveRequest) -> Outcome | No
     reads = sum(map(len, problem.inputs)) + len(problem.tasks)
     if MODEL_SECONDS_PER_READ * reads <= request.deadline.remaining() + SLACK_SECONDS:
         return None
-    return answer_instead(problem, request, "the time limit is too short for the static model")
+    return answer_instead(
+        problem, request, "the time limit is too short for the static model"
+    )
 
 
 def plan_minmin(

@@ -59,7 +59,9 @@ class Homes:
                     break
                 first = first or (k, home)
             waiting.setdefault(home, []).append(k)
-        pair = first or self._rescue(view, [i for i in nodes if view.idle_cores(i)], waiting)
+        pair = first or self._rescue(
+            view, [i for i in nodes if view.idle_cores(i)], waiting
+        )
         if pair is not None:
             place = self._places[pair[0]]
             self._coming[place.home] -= place.coming
@@ -69,7 +71,9 @@ class Homes:
         """Tasks that read no product: stretches of equal work, in proportion to cores and speed."""
         made = {f for k in view.released() for f in view.outputs(k)}
         roots = [k for k in view.released() if made.isdisjoint(view.inputs(k))]
-        work = [view.task(k).compute_seconds * view.task(k).cores or 1e-9 for k in roots]
+        work = [
+            view.task(k).compute_seconds * view.task(k).cores or 1e-9 for k in roots
+        ]
         power = [node.cores * node.speed for node in view.nodes]
         i, done, limit = 0, 0.0, power[0] / sum(power) * sum(work)
         for k, seconds in zip(roots, work):
@@ -81,16 +85,23 @@ class Homes:
 
     def _find(self, view: DispatchView, k: int) -> Place:
         """The node that has the files soonest for the least transfers; ties: as dealt, then the first."""
-        missing = {i: view.missing_seconds(k, i) for i in range(len(view.nodes)) if view.fits(k, i)}
+        missing = {
+            i: view.missing_seconds(k, i)
+            for i in range(len(view.nodes))
+            if view.fits(k, i)
+        }
         costs = {
-            i: seconds and seconds + view.staging_seconds(k, i) + self._coming.get(i, 0.0)
+            i: seconds
+            and seconds + view.staging_seconds(k, i) + self._coming.get(i, 0.0)
             for i, seconds in missing.items()
         }
         home = min(costs, key=lambda i: (costs[i], i != self._dealt.get(k), i))
         coming = missing.pop(home)
         self._coming[home] = self._coming.get(home, 0.0) + coming
         away = min(missing.values(), default=0.0)
-        made = sum(map(view.size, view.outputs(k))) / view.network.replica_bytes_per_second
+        made = (
+            sum(map(view.size, view.outputs(k))) / view.network.replica_bytes_per_second
+        )
         own = view.task(k).compute_seconds / view.nodes[home].speed
         return Place(home, own, coming, away + made)
 
@@ -109,7 +120,10 @@ class Homes:
             if k is None:
                 continue
             own = self._places[k].seconds
-            made = sum(map(view.size, view.outputs(k))) / view.network.replica_bytes_per_second
+            made = (
+                sum(map(view.size, view.outputs(k)))
+                / view.network.replica_bytes_per_second
+            )
             for i in idle:
                 saved = min(own, wait - view.staging_seconds(k, i) - made)
                 saved -= view.missing_seconds(k, i) + made

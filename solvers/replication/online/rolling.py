@@ -73,7 +73,9 @@ class Settings(dispatch.Settings):
 def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
     """Run the dispatcher on planned times."""
     settings = request.settings or Settings()
-    return dispatch.answer(problem, request, request.policy or policy(settings), settings)
+    return dispatch.answer(
+        problem, request, request.policy or policy(settings), settings
+    )
 
 
 def policy(settings: Settings | None) -> Dispatcher:
@@ -120,7 +122,8 @@ class Rolling:
             self._plan(view)
         pair = self._late_binding(view) if self._binds_late else self._next(view)
         if pair is None and all(
-            view.unstarted(i) is None and not view.computing(i) for i in range(len(view.nodes))
+            view.unstarted(i) is None and not view.computing(i)
+            for i in range(len(view.nodes))
         ):  # nothing computes or waits: a plan must not be waited for
             pair = locality(view)
         return pair
@@ -147,7 +150,10 @@ class Rolling:
         self.plans += 1
         if self._fast is None:
             cells = sum(len(view.inputs(k)) for k in view.released()) * len(view.nodes)
-            long = PLANS * self.settings.evaluations * SECONDS_PER_CELL * cells >= LOADING_SECONDS
+            long = (
+                PLANS * self.settings.evaluations * SECONDS_PER_CELL * cells
+                >= LOADING_SECONDS
+            )
             self._fast = long and KERNELS["timeline"].ready()
         rest = Remaining(view, self._given, self._fast)
         if not rest.todo:
@@ -173,8 +179,12 @@ class Rolling:
 
     def _in_force(self, rest: Remaining) -> Queues | None:
         """The plan in force; None where it leaves out tasks that have arrived since."""
-        left = [[rest.place[k] for k in order if k in rest.place] for order in self._orders]
-        return rest.behind_heads(left) if sum(map(len, left)) == len(rest.todo) else None
+        left = [
+            [rest.place[k] for k in order if k in rest.place] for order in self._orders
+        ]
+        return (
+            rest.behind_heads(left) if sum(map(len, left)) == len(rest.todo) else None
+        )
 
 
 def _candidates(rest: Remaining) -> Iterator[Queues]:
@@ -204,7 +214,12 @@ def _limited(nodes: Sequence[Node]) -> bool:
 def _heads_first(decide: Dispatcher, heads: Queues, view: DispatchView) -> Pair | None:
     """What *decide* says, once each node has been given its own *heads*."""
     for i, head in enumerate(heads):
-        if head and view.unstarted(i) is None and head[0] in view.ready and view.takes(head[0], i):
+        if (
+            head
+            and view.unstarted(i) is None
+            and head[0] in view.ready
+            and view.takes(head[0], i)
+        ):
             return head.pop(0), i
     if view.now == 0 and any(head and head[0] in view.ready for head in heads):
         return None  # they compute already: nobody else may have their cores
@@ -227,7 +242,9 @@ class Remaining:
         self._tasks: list[Task] = []
         under_way = [row for i in range(len(view.nodes)) for row in self._under_way(i)]
         written = {
-            f for k in [*self.todo, *(k for _, k, _ in under_way)] for f in self._name_files(k)
+            f
+            for k in [*self.todo, *(k for _, k, _ in under_way)]
+            for f in self._name_files(k)
         }
         there = [(f, name) for f, name in self._names.items() if f not in written]
         for i, k, seconds in under_way:
@@ -236,18 +253,26 @@ class Remaining:
         self.first = len(self._tasks)
         self._tasks += [_task(view.task(k)) for k in self.todo]
         self.problem = ReplicationProblem.model_construct(
-            name="remaining", network=view.network, storages=(), tasks=tuple(self._tasks),
+            name="remaining",
+            network=view.network,
+            storages=(),
+            tasks=tuple(self._tasks),
             nodes=tuple(
                 Node.model_construct(
-                    **{**dict(node), "holds": tuple(name for f, name in there if view.holds(i, f))}
+                    **{
+                        **dict(node),
+                        "holds": tuple(name for f, name in there if view.holds(i, f)),
+                    }
                 )
                 for i, node in enumerate(view.nodes)
             ),
             files=tuple(
-                File.model_construct(id=name, bytes=view.size(f), storage=None, keep=False)
+                File.model_construct(
+                    id=name, bytes=view.size(f), storage=None, keep=False
+                )
                 for f, name in self._names.items()
             ),
-        )  # fmt: skip
+        )
         self.place = {k: self.first + x for x, k in enumerate(self.todo)}
         self.fast = fast
 
@@ -267,8 +292,14 @@ class Remaining:
 
     def _name_files(self, k: int) -> Sequence[int]:
         """Note the files of task *k*; returns those it writes."""
-        task, reads, writes = self.view.task(k), self.view.inputs(k), self.view.outputs(k)
-        self._names.update(zip((*reads, *writes), (*task.inputs, *task.outputs), strict=True))
+        task, reads, writes = (
+            self.view.task(k),
+            self.view.inputs(k),
+            self.view.outputs(k),
+        )
+        self._names.update(
+            zip((*reads, *writes), (*task.inputs, *task.outputs), strict=True)
+        )
         return writes
 
     def behind_heads(self, queues: Sequence[Sequence[int]]) -> Queues:
@@ -280,13 +311,18 @@ class Remaining:
 
     def orders(self, queues: Queues) -> list[list[int]]:
         """Per node the tasks of the run, in order."""
-        return [[self.todo[e - self.first] for e in queue if e >= self.first] for queue in queues]
+        return [
+            [self.todo[e - self.first] for e in queue if e >= self.first]
+            for queue in queues
+        ]
 
     @cached_property
     def _replay(self) -> Callable[[Queues], tuple[float, Log]]:
         inst = instance_arrays(self.problem, compiled=self.fast)
         state, log = new_state(inst, compiled=self.fast), new_log(inst, 1, 1, self.fast)
-        step = compiled(kernel.__name__, ENTRY) if self.fast else kernel.begin_or_advance
+        step = (
+            compiled(kernel.__name__, ENTRY) if self.fast else kernel.begin_or_advance
+        )
 
         def replay(queues: Queues) -> tuple[float, Log]:
             state.counters[BEGUN] = 0
@@ -304,7 +340,9 @@ class Remaining:
     def starts(self, queues: Queues) -> dict[int, float]:
         """When each task of ``todo`` starts in the replay, in seconds of the run."""
         _, log = self._replay(queues)
-        return {k: self.view.now + float(log.task_start[e]) for k, e in self.place.items()}
+        return {
+            k: self.view.now + float(log.task_start[e]) for k, e in self.place.items()
+        }
 
 
 def _task(task: Task, seconds: float | None = None) -> Task:

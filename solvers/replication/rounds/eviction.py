@@ -23,7 +23,10 @@ class Disks:
     """Files on every node between rounds, and the round of their last use."""
 
     def __init__(
-        self, problem: ReplicationProblem, policy: EvictionPolicy, room: Room = "largest"
+        self,
+        problem: ReplicationProblem,
+        policy: EvictionPolicy,
+        room: Room = "largest",
     ) -> None:
         self.problem, self.policy, self.room = problem, policy, room
         self.present = [set(files) for files in problem.holds]
@@ -34,7 +37,9 @@ class Disks:
 
     def open_round(self, pending: Sequence[int]) -> None:
         """Count the pending requests and the copies of every file."""
-        self.access = Counter(file for task in pending for file in self.problem.inputs[task])
+        self.access = Counter(
+            file for task in pending for file in self.problem.inputs[task]
+        )
         self.copies = Counter(file for files in self.present for file in files)
 
     def evict_for_one_task(self, pending: Sequence[int]) -> list[Removal]:
@@ -60,7 +65,9 @@ class Disks:
             gone += self.evict_until(node, disk - room[disk], ())
         return gone
 
-    def evict_until(self, node: int, most_bytes: int, keep: Iterable[int]) -> list[Removal]:
+    def evict_until(
+        self, node: int, most_bytes: int, keep: Iterable[int]
+    ) -> list[Removal]:
         """Evict from *node* until it holds *most_bytes* or only files of *keep*; returns what left."""
         gone: list[Removal] = []
         used = sum(self.problem.files[file].bytes for file in self.present[node])
@@ -81,7 +88,9 @@ class Disks:
             return (self.last_use.get((file, node), 0),)
         return (0 if readers == 0 else 1 if copies > 1 else 2, readers)
 
-    def close_round(self, number: int, brought: Sequence[Removal], read: Sequence[Removal]) -> None:
+    def close_round(
+        self, number: int, brought: Sequence[Removal], read: Sequence[Removal]
+    ) -> None:
         """Record what round *number* (from 1) put on the disks and what its tasks read there."""
         for file, node in brought:
             self.present[node].add(file)

@@ -54,7 +54,10 @@ def select(
     greedy = greedy_selection(problem, pending, places)
     for balance in (thresh, None):
         left = timed(
-            limits, sum(len(problem.inputs[k]) for k in pending) * len(places) / ROWS_PER_SECOND
+            limits,
+            sum(len(problem.inputs[k]) for k in pending)
+            * len(places)
+            / ROWS_PER_SECOND,
         )
         if left is None:
             break
@@ -80,7 +83,9 @@ def select(
 
 def timed(limits: BackendLimits, build_seconds: float) -> BackendLimits | None:
     """*limits*, or None where the time is too short to build a model of *build_seconds* and solve."""
-    if limits.seconds is not None and limits.seconds < max(LEAST_SECONDS, 2 * build_seconds):
+    if limits.seconds is not None and limits.seconds < max(
+        LEAST_SECONDS, 2 * build_seconds
+    ):
         return None
     return limits
 
@@ -105,7 +110,9 @@ def greedy_selection(
     chosen: list[list[int]] = [[] for _ in places]
     working = set(range(len(places)))
     free = [
-        np.array([0 if p.present.issuperset(problem.inputs[task]) else 1 for task in rows])
+        np.array(
+            [0 if p.present.issuperset(problem.inputs[task]) else 1 for task in rows]
+        )
         for p in places
     ]
     while working and open_rows.any():
@@ -153,7 +160,9 @@ class Allocation:
 
     def read_on(self, problem: ReplicationProblem, node: int) -> set[int]:
         """Files that the sub-batch's tasks on *node* read."""
-        return {file for task in self.order.get(node, ()) for file in problem.inputs[task]}
+        return {
+            file for task in self.order.get(node, ()) for file in problem.inputs[task]
+        }
 
 
 def allocate(
@@ -176,7 +185,9 @@ def allocate(
     local = {node: at for at, node in enumerate(nodes)}
     placed = {task: local[node] for node, part in start.items() for task in part}
     best = first_moves(instance, [placed[task] for task in tasks], copies)
-    terms = sum(len(group.inputs) for group in instance.classes) + 4 * instance.num_files
+    terms = (
+        sum(len(group.inputs) for group in instance.classes) + 4 * instance.num_files
+    )
     left = timed(limits, terms * len(nodes) / TERMS_PER_SECOND)
     if tasks and left is not None:
         best = _improved(instance, best, left, copies)
@@ -188,10 +199,12 @@ def allocate(
         if (mine := [k for k in range(len(tasks)) if best.assign[k] == at])
     }
     return Allocation(
-        tuple(nodes), where, queues,
+        tuple(nodes),
+        where,
+        queues,
         tuple((files[f], nodes[i]) for f, i in best.remote),
         tuple((files[f], nodes[i], nodes[j]) for f, i, j in best.copies),
-    )  # fmt: skip
+    )
 
 
 def _restricted(
@@ -218,7 +231,9 @@ def _restricted(
     )
 
 
-def first_moves(instance: StaticInstance, assign: Sequence[int], sends: bool = True) -> Moves:
+def first_moves(
+    instance: StaticInstance, assign: Sequence[int], sends: bool = True
+) -> Moves:
     """Transfers for a fixed assignment: what a task's node lacks is copied (if it *sends*) from a reader."""
     remote: list[tuple[int, int]] = []
     copies: list[tuple[int, int, int]] = []
@@ -245,12 +260,18 @@ def first_moves(instance: StaticInstance, assign: Sequence[int], sends: bool = T
     return Moves(tuple(assign), tuple(remote), tuple(copies))
 
 
-def _improved(instance: StaticInstance, best: Moves, limits: BackendLimits, copies: bool) -> Moves:
+def _improved(
+    instance: StaticInstance, best: Moves, limits: BackendLimits, copies: bool
+) -> Moves:
     """The best allocation CP-SAT finds within *limits*, never worse than *best*."""
     before = max(loads(instance, best), default=0)
     begun = time.monotonic()
     model = AggregatedModel(
-        instance, replication=copies, evictable=True, lower=int(area(instance)), upper=before
+        instance,
+        replication=copies,
+        evictable=True,
+        lower=int(area(instance)),
+        upper=before,
     )
     read, hint = read_pairs(instance, best.assign), model.hint(best)
     hint.update({variable: int(pair in read) for pair, variable in model.K.items()})

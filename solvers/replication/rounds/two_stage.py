@@ -84,7 +84,9 @@ class Rounds:
         self.disks = Disks(problem, settings.eviction, settings.room or "largest")
         self.rounds: list[Round] = []
         self.queues: list[list[int]] = [[] for _ in problem.nodes]
-        self.unbalanced = self.unproven = self.rushed = self.hurried = self.last_count = 0
+        self.unbalanced = self.unproven = self.rushed = self.hurried = (
+            self.last_count
+        ) = 0
         self.interrupted = False
 
     def run(self) -> ReplicationPlan:
@@ -151,7 +153,9 @@ class Rounds:
         chosen = self._select(tasks, children, budget)
         left = None if budget is None else (1 - SELECTION_SHARE) * budget
         if len(levels) == 1:
-            start = {nodes[i]: list(part) for i, part in enumerate(chosen.tasks) if part}
+            start = {
+                nodes[i]: list(part) for i, part in enumerate(chosen.tasks) if part
+            }
             present = [frozenset(files) for files in self.disks.present]
             limits, copies = self._limits(left), self.settings.replication
             return [allocate(self.problem, start, nodes, present, limits, copies)]
@@ -163,7 +167,10 @@ class Rounds:
         ]
 
     def _select(
-        self, tasks: list[int], children: Sequence[tuple[int, ...]], budget: float | None
+        self,
+        tasks: list[int],
+        children: Sequence[tuple[int, ...]],
+        budget: float | None,
     ) -> Selection:
         """First stage: which of *tasks* each of *children* takes in this round."""
         places = [self._place(child) for child in children]
@@ -183,7 +190,9 @@ class Rounds:
         if seconds is not None:
             least = min(seconds, self.request.deadline.remaining())
             self.rushed += least < self.settings.effort
-        return replace(BackendLimits.of(self.request, seconds), work=self.settings.effort)
+        return replace(
+            BackendLimits.of(self.request, seconds), work=self.settings.effort
+        )
 
     def _place(self, nodes: tuple[int, ...]) -> Place:
         disks = [self.problem.nodes[node].disk_bytes for node in nodes]
@@ -192,7 +201,10 @@ class Rounds:
         present = frozenset(file for node in nodes for file in self.disks.present[node])
         speed = sum(self.problem.nodes[node].speed for node in nodes)
         return Place(
-            sum(sizes) if limited else None, speed, present, max(sizes) if limited else None
+            sum(sizes) if limited else None,
+            speed,
+            present,
+            max(sizes) if limited else None,
         )
 
     def _evict(self, part: Allocation) -> list[Removal]:
@@ -201,7 +213,9 @@ class Rounds:
             disk = self.problem.nodes[node].disk_bytes
             if disk is not None:
                 brought = [*part.remote, *((f, at) for f, _, at in part.copies)]
-                arriving = sum(self.problem.files[f].bytes for f, at in brought if at == node)
+                arriving = sum(
+                    self.problem.files[f].bytes for f, at in brought if at == node
+                )
                 # What is read there, or sent from there.
                 keep = part.read_on(self.problem, node)
                 keep |= {f for f, source, _ in part.copies if source == node}
@@ -248,12 +262,18 @@ class Rounds:
             for node, queue in part.order.items():
                 self.queues[node] += queue
         brought = [*remote, *((file, node) for file, _, node in copies)]
-        read = [(file, node) for task, node in assign.items() for file in problem.inputs[task]]
+        read = [
+            (file, node)
+            for task, node in assign.items()
+            for file in problem.inputs[task]
+        ]
         self.disks.close_round(len(self.rounds) + 1, brought, read)
         self.rounds.append(
             Round(
                 tasks=tuple(names[task] for task in sorted(assign)),
-                assign={names[task]: nodes[node] for task, node in sorted(assign.items())},
+                assign={
+                    names[task]: nodes[node] for task, node in sorted(assign.items())
+                },
                 remote=tuple((files[file], nodes[node]) for file, node in remote),
                 copies=tuple((files[f], nodes[i], nodes[j]) for f, i, j in copies),
                 evicted=tuple((files[file], nodes[node]) for file, node in gone),
@@ -263,9 +283,15 @@ class Rounds:
     def _plan(self) -> ReplicationPlan:
         wanted = self.settings
         plan = build_plan(
-            self.problem, self.queues, wanted.eviction, (), "static", sources=wanted.sources,
-            carry_out=wanted.moves == "plan", room=wanted.room or "missing",
-        )  # fmt: skip
+            self.problem,
+            self.queues,
+            wanted.eviction,
+            (),
+            "static",
+            sources=wanted.sources,
+            carry_out=wanted.moves == "plan",
+            room=wanted.room or "missing",
+        )
         parts = {
             "remote": tuple(move for part in self.rounds for move in part.remote),
             "copies": tuple(move for part in self.rounds for move in part.copies),
@@ -280,7 +306,10 @@ class Rounds:
             (self.unbalanced, "selection(s) without the balance (17)"),
             (self.unproven, "selection(s) not proven largest"),
             (self.hurried, "round(s) made in haste when the time was over"),
-            (self.rushed, f"model(s) had less time than effort={self.settings.effort:g}"),
+            (
+                self.rushed,
+                f"model(s) had less time than effort={self.settings.effort:g}",
+            ),
         )
         told = [f"{number} {what}" for number, what in counted if number]
         return [f"{len(self.rounds)} round(s)", *told]
@@ -288,16 +317,24 @@ class Rounds:
 
 def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
     """Solve in rounds over all nodes at once."""
-    return solve_in_rounds(problem, request, request.settings or Settings(), (len(problem.nodes),))
+    return solve_in_rounds(
+        problem, request, request.settings or Settings(), (len(problem.nodes),)
+    )
 
 
 def solve_in_rounds(
-    problem: ReplicationProblem, request: SolveRequest, settings: Settings, levels: tuple[int, ...]
+    problem: ReplicationProblem,
+    request: SolveRequest,
+    settings: Settings,
+    levels: tuple[int, ...],
 ) -> Outcome:
     """Plan with the tree of virtual nodes *levels*; the bound is the area bound."""
     begun = time.perf_counter()
     require_batch(problem)
-    if HASTE_SECONDS_PER_TASK * len(problem.tasks) > request.deadline.remaining() + SLACK_SECONDS:
+    if (
+        HASTE_SECONDS_PER_TASK * len(problem.tasks)
+        > request.deadline.remaining() + SLACK_SECONDS
+    ):
         return answer_in_file_order(problem, "rounds")
     rounds = Rounds(problem, request, settings, levels)
     plan = rounds.run()
@@ -334,7 +371,9 @@ class TreeSettings(Settings):
     def _numbers(cls, value: str | None) -> str | None:
         if value is not None:
             parts = value.split(":")
-            if not all(part.strip().isdecimal() and 0 < int(part) < 10**6 for part in parts):
+            if not all(
+                part.strip().isdecimal() and 0 < int(part) < 10**6 for part in parts
+            ):
                 raise ValueError("wanted whole numbers with colons, such as 4:2")
         return value
 

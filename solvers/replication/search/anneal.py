@@ -79,7 +79,9 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
         found = [*pool.map(one, seeds)] if len(seeds) > 1 else [one(seeds[0])]
     done = all(complete for _, complete in found)
     plans = [moves for moves, _ in found if moves is not None]
-    moves = min(plans, key=lambda moves: max(loads(instance, moves), default=0), default=None)
+    moves = min(
+        plans, key=lambda moves: max(loads(instance, moves), default=0), default=None
+    )
     if moves is None:
         return answer_instead(
             problem, request, "no assignment found that fits the disks in one round"
@@ -121,7 +123,9 @@ def anneal(
     return (_decoded(instance, data, state) if fits else None), complete
 
 
-def steps_within(instance: StaticInstance, seconds: float, rounds: int, deadline: Deadline) -> int:
+def steps_within(
+    instance: StaticInstance, seconds: float, rounds: int, deadline: Deadline
+) -> int:
     """Steps of each of so many *rounds* that surely end in *seconds*, from 2,000 to 6 million."""
     rate = 1.0 / _step_seconds(instance)
     if use_machine_code("anneal", deadline, seconds):
@@ -133,10 +137,16 @@ def _step_seconds(instance: StaticInstance) -> float:
     """Seconds that a step of the plain kernel takes on a busy machine, estimated."""
     requests = sum(group.count * len(group.inputs) for group in instance.classes)
     reads = max(1.0, requests / max(1, len(instance.problem.tasks)))
-    return STEP_SECONDS + STEP_SECONDS_PER_READ * reads + STEP_SECONDS_PER_NODE * instance.num_nodes
+    return (
+        STEP_SECONDS
+        + STEP_SECONDS_PER_READ * reads
+        + STEP_SECONDS_PER_NODE * instance.num_nodes
+    )
 
 
-def _takes_machine_code(instance: StaticInstance, steps: int, deadline: Deadline) -> bool:
+def _takes_machine_code(
+    instance: StaticInstance, steps: int, deadline: Deadline
+) -> bool:
     """Whether to use the compiled kernel; it gives the same answer, sooner."""
     seconds = min(steps * _step_seconds(instance), deadline.remaining())
     return use_machine_code("anneal", deadline, seconds)
@@ -146,7 +156,9 @@ def compile_kernel() -> None:
     """Compile the kernel by a run of no steps."""
     instance = reduce(tiny_batch())
     data = _data(instance, True, True)
-    compiled(kernel.__name__, "run")(data, _state(instance, data, [0, 0], 0, True), 0, 1)
+    compiled(kernel.__name__, "run")(
+        data, _state(instance, data, [0, 0], 0, True), 0, 1
+    )
 
 
 def _data(
@@ -165,17 +177,32 @@ def _data(
     ratio = (COLDEST / HOTTEST) ** (1.0 / (kernel.TEMPERATURES - 1))
     box = boxes(arrays)
     return kernel.Data(
-        nodes, len(of_task), files, box(ptr), box(listed), box(work),
-        box(instance.far), box(instance.near), box(instance.sizes), box(held), box(fixed),
+        nodes,
+        len(of_task),
+        files,
+        box(ptr),
+        box(listed),
+        box(work),
+        box(instance.far),
+        box(instance.near),
+        box(instance.sizes),
+        box(held),
+        box(fixed),
         box([-1 if room is None else room for room in instance.room]),
-        int(replication and pays), scale, float(max(instance.sizes, default=1) or 1),
+        int(replication and pays),
+        scale,
+        float(max(instance.sizes, default=1) or 1),
         box([-math.log(x) for x in u], real=True),
         box([HOTTEST * ratio**k for k in range(kernel.TEMPERATURES)], real=True),
-    )  # fmt: skip
+    )
 
 
 def _state(
-    instance: StaticInstance, data: kernel.Data, assign: list[int], seed: int, arrays: bool
+    instance: StaticInstance,
+    data: kernel.Data,
+    assign: list[int],
+    seed: int,
+    arrays: bool,
 ) -> kernel.State:
     """The state of *assign* with every root at its first reader's node (a holder where held)."""
     nodes, files = data.num_nodes, data.num_files
@@ -187,7 +214,9 @@ def _state(
         if data.fixed_root[file]:
             root[file] = instance.holders(file)[0]
     box = boxes(arrays)
-    longest = max((data.ptr[k + 1] - data.ptr[k] for k in range(data.num_tasks)), default=0)
+    longest = max(
+        (data.ptr[k + 1] - data.ptr[k] for k in range(data.num_tasks)), default=0
+    )
     used = [sum(instance.sizes[file] for file in held) for held in instance.held]
     load = [0] * nodes
     if data.copying:
@@ -199,9 +228,17 @@ def _state(
         load[node] += int(data.work[task * nodes + node])
     numbers = [seed % (kernel.MODULUS - 2) + 1, 0, 1 << 62, 1 << 62, 0]
     state = kernel.State(
-        box(assign), box(root), box([0] * (files * nodes)), box([0] * files), box(load), box(used),
-        box(assign), box(root), box([0] * (8 * longest + 8)), box(numbers),
-    )  # fmt: skip
+        box(assign),
+        box(root),
+        box([0] * (files * nodes)),
+        box([0] * files),
+        box(load),
+        box(used),
+        box(assign),
+        box(root),
+        box([0] * (8 * longest + 8)),
+        box(numbers),
+    )
     for task, node in enumerate(assign):
         for x in range(data.ptr[task], data.ptr[task + 1]):
             kernel.read(data, state, int(data.files[x]), node, 1)
@@ -226,7 +263,11 @@ def _decoded(instance: StaticInstance, data: kernel.Data, state: kernel.State) -
 
 def placed_by_disk(instance: StaticInstance) -> tuple[int, ...]:
     """Node of every task, most work first, where its files fit, loads are low and fewest bytes are new."""
-    sizes, nodes, ceiling = instance.sizes, range(instance.num_nodes), bounds.area(instance)
+    sizes, nodes, ceiling = (
+        instance.sizes,
+        range(instance.num_nodes),
+        bounds.area(instance),
+    )
     disks = [node.disk_bytes for node in instance.problem.nodes]
     files = [set(held) for held in instance.held]
     known = set().union(*files)
@@ -236,13 +277,17 @@ def placed_by_disk(instance: StaticInstance) -> tuple[int, ...]:
 
     def rank(k: int, wanted: int, i: int) -> tuple[int, ...]:
         disk, room, there = disks[i], instance.room[i], files[i]
-        new = sum([sizes[file] for file in instance.classes[k].inputs if file not in there])
+        new = sum(
+            [sizes[file] for file in instance.classes[k].inputs if file not in there]
+        )
         slowed = load[i] + instance.work[k][i] - instance.least_work[k]
         able = disk is None or wanted <= disk
         fits = able and (room is None or stored[i] + new <= room)
         return not able, not fits, slowed > ceiling, new, slowed, i
 
-    for k in sorted(range(len(instance.classes)), key=lambda k: (-sum(instance.work[k]), k)):
+    for k in sorted(
+        range(len(instance.classes)), key=lambda k: (-sum(instance.work[k]), k)
+    ):
         group, chosen = instance.classes[k], []
         wanted = sum(sizes[file] for file in group.inputs)
         for _ in group.tasks:

@@ -160,7 +160,9 @@ def energy(data: Data, state: State) -> float:
         part = part * part
         total += part * part
         if data.room[node] >= 0 and state.used[node] > data.room[node]:
-            total += 0.5 + 10.0 * ((state.used[node] - data.room[node]) / data.disk_scale)
+            total += 0.5 + 10.0 * (
+                (state.used[node] - data.room[node]) / data.disk_scale
+            )
     return total
 
 

@@ -23,7 +23,9 @@ RECENT, READERS = 60, 8
 """Tasks that a depth-first order has in mind to go on with, and readers of a file among them."""
 
 
-def depth_first(problem: ReplicationProblem, rng: random.Random | None = None) -> list[int]:
+def depth_first(
+    problem: ReplicationProblem, rng: random.Random | None = None
+) -> list[int]:
     """An order in which what a task waits for comes just before it, then readers of the same files.
 
     Among those it goes on with the one that waits for the fewest bytes, ties to the latest. *rng*
@@ -97,7 +99,9 @@ class LiveBytes:
     seconds to fetch a file of mean size.
     """
 
-    def __init__(self, problem: ReplicationProblem, order: list[int], strict: bool = True) -> None:
+    def __init__(
+        self, problem: ReplicationProblem, order: list[int], strict: bool = True
+    ) -> None:
         self.problem, self.strict = problem, strict
         self.rank = {k: place for place, k in enumerate(order)}
         self.size = [file.bytes for file in problem.files]
@@ -124,7 +128,9 @@ class LiveBytes:
         nodes = view.open_nodes()
         if not nodes:
             return
-        computing = [[run.task for run in view.computing(i)] for i in range(len(view.nodes))]
+        computing = [
+            [run.task for run in view.computing(i)] for i in range(len(view.nodes))
+        ]
         idle = not any(computing) and len(nodes) == len(view.nodes)
         first = nsmallest(WINDOW, view.ready, key=self.rank.__getitem__)
         for i in nodes:
@@ -133,7 +139,10 @@ class LiveBytes:
                 if view.takes(k, i):
                     seconds, over = self._cost(view, k, i, room)
                     if idle or not over or not self.strict:
-                        yield seconds + EXCESS * over * self.fetch + self.drift * place, (k, i)
+                        yield (
+                            seconds + EXCESS * over * self.fetch + self.drift * place,
+                            (k, i),
+                        )
 
     def _room(self, view: DispatchView, i: int, computing: list[int]) -> float:
         """Bytes of node *i* that no live file takes."""
@@ -144,7 +153,9 @@ class LiveBytes:
         self.there[i] = {f for f in self.there[i] if self.unread[f] or f in used}
         return float(disk - sum([self.size[f] for f in self.there[i]]))
 
-    def _cost(self, view: DispatchView, k: int, i: int, room: float) -> tuple[float, float]:
+    def _cost(
+        self, view: DispatchView, k: int, i: int, room: float
+    ) -> tuple[float, float]:
         """Seconds to bring the inputs of task *k* to node *i*, and bytes beyond its *room*."""
         copy = 1.0 / view.network.replica_bytes_per_second
         seconds, wanted = 0.0, sum([self.size[f] for f in self.problem.outputs[k]])

@@ -52,7 +52,9 @@ class FlowRun(LinkAwareRun):
 
     def _replayed(self, plan: ReplicationPlan, queues: Queues, origin: str) -> float:
         if self._slow():
-            metrics = simulate(self.problem, plan, deadline=self.request.deadline).metrics
+            metrics = simulate(
+                self.problem, plan, deadline=self.request.deadline
+            ).metrics
             score = float(metrics["makespan_seconds"])
         else:
             score = super()._replayed(plan, queues, origin)
@@ -61,12 +63,18 @@ class FlowRun(LinkAwareRun):
 
     def _slow(self) -> bool:
         """Whether a replay takes so long that only one that watches the clock will do."""
-        return not self.engine.fast and replay_seconds(self.problem)[0] > LONG_REPLAY_SECONDS
+        return (
+            not self.engine.fast
+            and replay_seconds(self.problem)[0] > LONG_REPLAY_SECONDS
+        )
 
     def notes(self) -> tuple[str, ...]:
         """Where the plan came from, and what the planners came to, in the unit of a table of them."""
         unit = time_unit(list(self.ends.values()))
-        ends = [f"{name} {quantity('seconds', end, unit=unit)}" for name, end in self.ends.items()]
+        ends = [
+            f"{name} {quantity('seconds', end, unit=unit)}"
+            for name, end in self.ends.items()
+        ]
         return (*super().notes(), f"planners: {', '.join(ends) or 'not replayed'}")
 
     def deal(self, fresh: bool = True, first: bool = True) -> None:
@@ -81,7 +89,9 @@ class FlowRun(LinkAwareRun):
             if self.over() or self._slow():
                 return
             order = depth_first(self.problem, self._rng if turn or not first else None)
-            within = self.request.deadline.within(DEAL_SHARE * max(0.0, self.budget.left()))
+            within = self.request.deadline.within(
+                DEAL_SHARE * max(0.0, self.budget.left())
+            )
             policy = LiveBytes(self.problem, order, strict=turn % 2 == 0)
             try:
                 plan, _ = dispatch(self.problem, policy, deadline=within)

@@ -41,7 +41,9 @@ class Schedule(NamedTuple):
     by_bytes: int
 
 
-def replayed(inst: Instance, plan: Queues, st: State, log: Log, line: Line, limit: float) -> float:
+def replayed(
+    inst: Instance, plan: Queues, st: State, log: Log, line: Line, limit: float
+) -> float:
     """The end of the queues of *plan*, or with a *log* their batch time; infinite where they cannot run.
 
     Ends above *limit* are infinite too.
@@ -209,6 +211,8 @@ def seconds(inst: Instance, line: Line, limit: float) -> float:
     sums = line.sums
     for p in range(inst.num_tasks):
         serve(inst, line, p)
-        if (sums[FETCHED] + sums[OWED]) * line.costs[0] + sums[COPIED] * line.costs[1] > limit:
+        if (sums[FETCHED] + sums[OWED]) * line.costs[0] + sums[COPIED] * line.costs[
+            1
+        ] > limit:
             return float("inf")
     return float(sums[FETCHED] * line.costs[0] + sums[COPIED] * line.costs[1])

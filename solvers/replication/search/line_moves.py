@@ -213,7 +213,9 @@ def change(inst: Instance, line: Line) -> None:
         send(inst, line, q, i)
         return
     if kind < 25:
-        send_block(inst, line, k, draw(random, inst.num_nodes), 1 + draw(random, LONGEST_BLOCK))
+        send_block(
+            inst, line, k, draw(random, inst.num_nodes), 1 + draw(random, LONGEST_BLOCK)
+        )
         return
     if kind < 40:
         i = draw(random, inst.num_nodes)

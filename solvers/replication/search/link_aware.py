@@ -84,10 +84,14 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
             other.result()
     search = min(runs, key=lambda run: run.best.score)
     return Outcome(
-        search.best_plan(), search.bound, search.stop(), objective_name=search.objective_name,
-        build_seconds=build, notes=search.notes(),
+        search.best_plan(),
+        search.bound,
+        search.stop(),
+        objective_name=search.objective_name,
+        build_seconds=build,
+        notes=search.notes(),
         metrics={"evaluations": sum(run.budget.evaluations for run in runs)},
-    )  # fmt: skip
+    )
 
 
 def _runs(problem: ReplicationProblem, request: SolveRequest) -> list[LinkAwareRun]:
@@ -99,9 +103,15 @@ def _runs(problem: ReplicationProblem, request: SolveRequest) -> list[LinkAwareR
     kind = FlowRun if problem.is_workflow else LinkAwareRun
     evaluations = (request.settings or Settings()).evaluations
     runs: list[LinkAwareRun] = [kind(problem, request, evaluations)]
-    for turn in range(1, request.options.threads if cells(problem) <= PARAMS.slow_cells else 1):
-        options = replace(request.options, seed=request.options.seed + turn * SEEDS_APART)
-        apart = replace(request, options=options, incumbents=Incumbents(request.deadline))
+    for turn in range(
+        1, request.options.threads if cells(problem) <= PARAMS.slow_cells else 1
+    ):
+        options = replace(
+            request.options, seed=request.options.seed + turn * SEEDS_APART
+        )
+        apart = replace(
+            request, options=options, incumbents=Incumbents(request.deadline)
+        )
         runs.append(kind(problem, apart, evaluations))
     return runs
 
@@ -152,13 +162,17 @@ def _planned_only(problem: ReplicationProblem, request: SolveRequest) -> Outcome
         found = workflows.solve_b_level(problem, replace(request, settings=None))
     except OutOfTime:
         found = workflows.in_file_order(problem, "b-level")
-    return replace(found, stop=StopReason.TIME, notes=(f"{short}: b-level's plan", *found.notes))
+    return replace(
+        found, stop=StopReason.TIME, notes=(f"{short}: b-level's plan", *found.notes)
+    )
 
 
 def _greedy(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
     """MinMin's plan, or one in the order of the file, where there is no time to search."""
     greedy = minmin.solve(problem, replace(request, settings=None, start=None))
-    note = "the time limit is too short to search: " + ", ".join(greedy.notes or ("MinMin's plan",))
+    note = "the time limit is too short to search: " + ", ".join(
+        greedy.notes or ("MinMin's plan",)
+    )
     greedy = replace(greedy, stop=StopReason.TIME, notes=(note,))
     if not replay_fits(problem, request.deadline):
         # The plan alone has a batch time (13) but no makespan.

@@ -15,7 +15,12 @@ from ioopt.errors import NotApplicableError, OutOfTime
 from ioopt.models.replication.bounds import area_seconds
 from ioopt.models.replication.workflow_bound import makespan_bound_seconds
 from ioopt.options import AtMost
-from ioopt.problems.replication import RULES, EvictionPolicy, ReplicationPlan, ReplicationProblem
+from ioopt.problems.replication import (
+    RULES,
+    EvictionPolicy,
+    ReplicationPlan,
+    ReplicationProblem,
+)
 from ioopt.protocols import SolveRequest
 from ioopt.result import StopReason
 from ioopt.sim.replication.simulate import simulate
@@ -44,7 +49,9 @@ class Budget:
     Restarts take a part of the replays each, so that a longer limit goes on where a shorter one ended.
     """
 
-    def __init__(self, effort: float, seconds: float, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, effort: float, seconds: float, clock: Callable[[], float]
+    ) -> None:
         self.effort, self.clock = effort, clock
         self.evaluations, self.replay_seconds = 0, 0.0
         self.end = clock() + seconds
@@ -123,14 +130,23 @@ class LinkAwareRun:
     """Time that the bound took, which is a pace of this machine on this instance."""
 
     def __init__(
-        self, problem: ReplicationProblem, request: SolveRequest, evaluations: int | None
+        self,
+        problem: ReplicationProblem,
+        request: SolveRequest,
+        evaluations: int | None,
     ) -> None:
         self.problem, self.request, self.params = problem, request, params.PARAMS
-        self.additive = request.measure == "additive_seconds" and not problem.is_workflow
-        self.objective_name = "additive_seconds" if self.additive else "makespan_seconds"
+        self.additive = (
+            request.measure == "additive_seconds" and not problem.is_workflow
+        )
+        self.objective_name = (
+            "additive_seconds" if self.additive else "makespan_seconds"
+        )
         self.bound = self._proven()
         gap = request.options.gap or 0.0
-        self.target = max(self.bound / (1.0 - min(gap, 0.999)), self.bound * (1 + 1e-10))
+        self.target = max(
+            self.bound / (1.0 - min(gap, 0.999)), self.bound * (1 + 1e-10)
+        )
         self.best = Best()
         request.incumbents.objective_name = self.objective_name
         request.incumbents.bound = self.bound
@@ -139,9 +155,15 @@ class LinkAwareRun:
         self._slow_replays = self._cells > self.params.slow_cells
         limit, left = request.options.time_limit_seconds, request.deadline.remaining()
         asked = limit is not None and not isinstance(limit, AtMost)
-        effort = evaluations or (inf if asked else self.params.evaluations(problem, limit))
+        effort = evaluations or (
+            inf if asked else self.params.evaluations(problem, limit)
+        )
         # The front door still has to replay and check the plan.
-        after = 0.05 + 4e-5 * sum(map(len, problem.inputs)) + AFTER_PROOF * self.proof_seconds
+        after = (
+            0.05
+            + 4e-5 * sum(map(len, problem.inputs))
+            + AFTER_PROOF * self.proof_seconds
+        )
         self._reserve = min(RESERVE_SHARE * left, after) if limit else 0.0
         self.budget = Budget(
             effort,
@@ -157,7 +179,9 @@ class LinkAwareRun:
         # Where even the cheap answers take long plain replays the engine is chosen before them.
         plain = replay_seconds(problem)[0]
         self._chosen = plain >= LOADING_SECONDS
-        fast = self._chosen and use_machine_code("link-aware", request.deadline, effort * plain)
+        fast = self._chosen and use_machine_code(
+            "link-aware", request.deadline, effort * plain
+        )
         self.engine = self._engine(fast)
 
     def _engine(self, fast: bool) -> Engine:
@@ -223,7 +247,9 @@ class LinkAwareRun:
     def notes(self) -> tuple[str, ...]:
         """Where the plan came from."""
         kind = "compiled" if self.engine.fast else "pure Python"
-        return (f"best plan from {self.best.origin}; {self.budget.evaluations} replays ({kind})",)
+        return (
+            f"best plan from {self.best.origin}; {self.budget.evaluations} replays ({kind})",
+        )
 
     def start(self) -> None:
         """Score every planner's plan, as its own solver would hand it out, and a given plan."""
@@ -232,7 +258,9 @@ class LinkAwareRun:
             self._baseline(given, "the given plan")
         # Whole cheap plans come before the limit: a command may end a little after it.
         until = self.request.deadline.with_overtime(self._reserve)
-        asked = replace(self.request, settings=None, start=None, policy=None, deadline=until)
+        asked = replace(
+            self.request, settings=None, start=None, policy=None, deadline=until
+        )
         for name, planner in self.planners().items():
             late = until.expired() or (
                 self.budget.replay_seconds > CHEAP_SECONDS and self.budget.late()
@@ -246,7 +274,9 @@ class LinkAwareRun:
                 continue
             if not self.best.origin:
                 self.best = replace(self.best, plan=plan, origin=name)
-                if self.request.incumbents.plan is None:  # the answer if the replay is cut off
+                if (
+                    self.request.incumbents.plan is None
+                ):  # the answer if the replay is cut off
                     self.request.incumbents.plan = plan
             with suppress(OutOfTime):
                 self._baseline(plan, name)
@@ -265,7 +295,9 @@ class LinkAwareRun:
         budget.replay_seconds = budget.clock() - begun
         if origin == next(iter(self.planners())):
             # The front door will replay the answer once more, as slowly as this.
-            budget.end -= min(1.2 * budget.replay_seconds, 0.5 * max(0.0, budget.left()))
+            budget.end -= min(
+                1.2 * budget.replay_seconds, 0.5 * max(0.0, budget.left())
+            )
         self.offer(Best(score, queues, plan.eviction, plan, origin))
         if plan.eviction != OUR_EVICTION:
             self.attempt(queues, f"{origin} with farthest-next-use eviction")
@@ -274,14 +306,18 @@ class LinkAwareRun:
         """The tasks in the queues of *plan*, without its copy entries."""
         index = self.problem.task_index
         entries = [plan.order.get(node.id, ()) for node in self.problem.nodes]
-        return [[index[name] for name in row if isinstance(name, str)] for row in entries]
+        return [
+            [index[name] for name in row if isinstance(name, str)] for row in entries
+        ]
 
     def _replayed(self, plan: ReplicationPlan, queues: Queues, origin: str) -> float:
         """The measure of a whole plan of these *queues*, in seconds."""
         entries = sum(map(len, plan.order.values()))
         if plan.rounds or plan.dispatches or entries > sum(map(len, queues)):
             schedule = simulate(self.problem, plan).schedule
-            return check(self.problem, plan, schedule).objectives.get(self.objective_name, inf)
+            return check(self.problem, plan, schedule).objectives.get(
+                self.objective_name, inf
+            )
         return self.engine.score(queues, plan.eviction)
 
     def improve(self) -> None:
@@ -290,7 +326,9 @@ class LinkAwareRun:
             return
         budget = self.budget
         plain = min(budget.left(), budget.effort * budget.replay_seconds)
-        if not self._chosen and use_machine_code("link-aware", self.request.deadline, plain):
+        if not self._chosen and use_machine_code(
+            "link-aware", self.request.deadline, plain
+        ):
             # No random number has been drawn yet: both engines would give the same answer.
             self.engine = self._engine(True)
             budget.replay_seconds = 0.0
@@ -307,7 +345,9 @@ class LinkAwareRun:
         """Replays of a restart: twice those of the one before, up to what serves an annealing."""
         knobs, tasks = self.params, len(self.problem.tasks)
         most = (
-            knobs.evaluations_per_round if self._orders_pay else knobs.evaluations_per_restart
+            knobs.evaluations_per_round
+            if self._orders_pay
+            else knobs.evaluations_per_restart
         ) * tasks
         size = min((self._evaluations or knobs.first_restart) << min(turn, 40), most)
         if self._evaluations and not self._orders_pay:
@@ -326,7 +366,9 @@ class LinkAwareRun:
         self.deal(fresh, first=turn == 0)
         if self.over():
             return
-        if self._elite.score == inf:  # no start fits the nodes, or none was made in time
+        if (
+            self._elite.score == inf
+        ):  # no start fits the nodes, or none was made in time
             self._elite = self.best
         if self._orders_pay and not self._many:
             turn, queues = divmod(turn, 2)
@@ -345,7 +387,9 @@ class LinkAwareRun:
         starts = {"in turn": [order[i::nodes] for i in range(nodes)]}
         starts["in stretches"] = stretches(self.problem, order)
         for how, queues in starts.items():
-            fits = all(self.problem.fits(k, i) for i, queue in enumerate(queues) for k in queue)
+            fits = all(
+                self.problem.fits(k, i) for i, queue in enumerate(queues) for k in queue
+            )
             if fits and not self.over():
                 self.attempt(queues, f"the spectral order {how}")
 
@@ -364,7 +408,10 @@ class LinkAwareRun:
             return
         barred = with_barriers(self.engine, line, len(self.problem.nodes))
         self._cool(
-            barred, 1.0, self._heat(self.bound, knobs.warm), f"{BY_ORDER}, then with barriers"
+            barred,
+            1.0,
+            self._heat(self.bound, knobs.warm),
+            f"{BY_ORDER}, then with barriers",
         )
 
     def anneal(self, turn: int = 0) -> None:
@@ -379,11 +426,16 @@ class LinkAwareRun:
         many = self.params.many_tasks
         return score * (many / max(many, len(self.problem.tasks))) * share
 
-    def _cool(self, annealing: Annealing, until: float, hot: float, origin: str) -> None:
+    def _cool(
+        self, annealing: Annealing, until: float, hot: float, origin: str
+    ) -> None:
         """Anneal until share *until* of the restart is over, from *hot* seconds on."""
         budget, falls = self.budget, self.params.cold / self.params.heats[0]
         base, cost = budget.evaluations, annealing.steps_per_replay
-        total, steps = cost * max(1, round((until - budget.progress()) * budget.size)), 1
+        total, steps = (
+            cost * max(1, round((until - budget.progress()) * budget.size)),
+            1,
+        )
         while not self.over() and (first := annealing.evaluations) < total:
             begun, steps = budget.clock(), min(steps, total - first)
             annealing.run(steps, hot, hot * falls, self.target, first, total)
@@ -396,6 +448,8 @@ class LinkAwareRun:
             steps = min(self.params.most_steps, fitting, 2 * steps)
             if annealing.best_score < self._elite.score:
                 queues, rounds = annealing.best_queues(), annealing.best_rounds()
-                self.offer(Best(annealing.best_score, queues, origin=origin, rounds=rounds))
+                self.offer(
+                    Best(annealing.best_score, queues, origin=origin, rounds=rounds)
+                )
             if not made:
                 return

@@ -7,9 +7,19 @@ from heapq import heapify, heappop, heappush
 from itertools import chain, pairwise, zip_longest
 
 from ioopt.compiled import boxes, compiled
-from ioopt.problems.replication import RULES, EvictionPolicy, ReplayOptions, ReplicationProblem
+from ioopt.problems.replication import (
+    RULES,
+    EvictionPolicy,
+    ReplayOptions,
+    ReplicationProblem,
+)
 from ioopt.sim.replication.state import Queues as QueueArrays
-from ioopt.sim.replication.state import instance_arrays, new_log, new_state, queue_arrays
+from ioopt.sim.replication.state import (
+    instance_arrays,
+    new_log,
+    new_state,
+    queue_arrays,
+)
 from ioopt.solvers.replication.plans import flat, successors, tiny_batch
 from ioopt.solvers.replication.search import line_kernel
 from ioopt.solvers.replication.search.line_kernel import Schedule
@@ -42,16 +52,22 @@ class Engine:
     """
 
     def __init__(
-        self, problem: ReplicationProblem, seed: int, fast: bool, options: ReplayOptions = RULES,
+        self,
+        problem: ReplicationProblem,
+        seed: int,
+        fast: bool,
+        options: ReplayOptions = RULES,
         additive: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.problem, self.fast, self.options = problem, fast, options
         self.inst = instance_arrays(problem, compiled=fast)
         self._state = new_state(self.inst, self.inst.num_tasks + 1, fast)
         moves = 2 * len(self.inst.files) + 1 if additive else 0
         self._log = new_log(self.inst, moves, moves, fast)
         self.random = boxes(fast)([1 + (seed * 7919 + 104729) % (MODULUS - 1)])
-        self._anneal = compiled(line_kernel.__name__, "anneal") if fast else line_kernel.anneal
+        self._anneal = (
+            compiled(line_kernel.__name__, "anneal") if fast else line_kernel.anneal
+        )
         self._nothing = self.line([], [], False)
 
     def line(self, order: Sequence[int], node: Sequence[int], by_bytes: bool) -> Line:
@@ -69,27 +85,53 @@ class Engine:
         none, cells = [0] * tasks, [0] * (nodes * files)
         costs = [problem.remote_seconds_per_byte, 1.0 / problem.copy_bytes_per_second]
         return Line(
-            order=box(order), place=box(place), node=box(node), cut=box(none),
-            kept_order=box(order), kept_node=box(node), kept_cut=box(none),
-            best_order=box(order), best_node=box(node), best_cut=box(none),
-            before_ptr=before_ptr, before=before, after_ptr=after_ptr, after=after,
-            reader_ptr=reader_ptr, readers=readers, fits=box(fits),
-            flag=box(none), scratch=box(none),
-            queued=box([0] * (nodes + 1)), random=self.random,
-            values=box([float("inf")] * 2, real=True), counts=box([0]),
-            on=box(cells), copies=box([0] * files), nxt=box([0] * files),
-            follow=box([0] * (len(inst.files) if by_bytes else 0)), wanted=box([0] * files),
-            used=box([0] * nodes), residents=box(cells), num_residents=box([0] * nodes),
-            costs=box(costs, real=True), sums=box([0] * 3),
-        )  # fmt: skip
+            order=box(order),
+            place=box(place),
+            node=box(node),
+            cut=box(none),
+            kept_order=box(order),
+            kept_node=box(node),
+            kept_cut=box(none),
+            best_order=box(order),
+            best_node=box(node),
+            best_cut=box(none),
+            before_ptr=before_ptr,
+            before=before,
+            after_ptr=after_ptr,
+            after=after,
+            reader_ptr=reader_ptr,
+            readers=readers,
+            fits=box(fits),
+            flag=box(none),
+            scratch=box(none),
+            queued=box([0] * (nodes + 1)),
+            random=self.random,
+            values=box([float("inf")] * 2, real=True),
+            counts=box([0]),
+            on=box(cells),
+            copies=box([0] * files),
+            nxt=box([0] * files),
+            follow=box([0] * (len(inst.files) if by_bytes else 0)),
+            wanted=box([0] * files),
+            used=box([0] * nodes),
+            residents=box(cells),
+            num_residents=box([0] * nodes),
+            costs=box(costs, real=True),
+            sums=box([0] * 3),
+        )
 
     def arrays(
-        self, queues: Queues, eviction: EvictionPolicy = OUR_EVICTION, rounds: bool = False
+        self,
+        queues: Queues,
+        eviction: EvictionPolicy = OUR_EVICTION,
+        rounds: bool = False,
     ) -> QueueArrays:
         """The arrays of a plan; with *rounds*, room for as many as there are tasks."""
         tasks = self.inst.num_tasks if rounds else 0
         rows = [[0] * tasks] if rounds else None
-        return queue_arrays(queues, eviction, rows, [()] * tasks, self.fast, self.options)
+        return queue_arrays(
+            queues, eviction, rows, [()] * tasks, self.fast, self.options
+        )
 
     def score(self, queues: Queues, eviction: EvictionPolicy = OUR_EVICTION) -> float:
         """Simulated makespan of *queues* (tasks only) in seconds; infinity if they cannot run."""
@@ -126,11 +168,19 @@ class Annealing:
         self.line.values[BEST] = engine.value(arrays, line, int(by_bytes))
 
     def run(
-        self, steps: int, hot: float, cold: float, target: float, first: int = 0, total: int = 0
+        self,
+        steps: int,
+        hot: float,
+        cold: float,
+        target: float,
+        first: int = 0,
+        total: int = 0,
     ) -> None:
         """Moves from number *first* of *total* (0: all are *steps*); ends early at *target* seconds."""
         aim = 0.0 if self.by_bytes else target
-        schedule = Schedule(steps, first, total or steps, hot, cold, aim, int(self.by_bytes))
+        schedule = Schedule(
+            steps, first, total or steps, hot, cold, aim, int(self.by_bytes)
+        )
         self._engine.run(self.arrays, self.line, schedule)
 
     @property
@@ -182,7 +232,10 @@ def by_bytes(engine: Engine, order: Sequence[int], in_turn: bool = False) -> Ann
     """
     nodes, tasks = engine.inst.num_nodes, len(order)
     cuts = [tasks * i // nodes for i in range(nodes + 1)]
-    rows = [order[i::nodes] if in_turn else order[cuts[i] : cuts[i + 1]] for i in range(nodes)]
+    rows = [
+        order[i::nodes] if in_turn else order[cuts[i] : cuts[i + 1]]
+        for i in range(nodes)
+    ]
     listed = [k for k in chain(*zip_longest(*rows, fillvalue=-1)) if k >= 0]
     node = [0] * tasks
     line = engine.line(listed, node, True)

@@ -51,7 +51,9 @@ class SearchParams(Record):
     cold: Share = 1e-4
     most_steps: Count = 100_000
 
-    def evaluations(self, problem: ReplicationProblem, limit: float | None = None) -> int:
+    def evaluations(
+        self, problem: ReplicationProblem, limit: float | None = None
+    ) -> int:
         """Replays of a run with a time *limit* in seconds."""
         tasks = len(problem.tasks)
         few = tasks < self.many_tasks or cells(problem) > self.slow_cells

@@ -47,11 +47,15 @@ def sharing_graph(problem: ReplicationProblem) -> nx.Graph[int]:
         for x, first in enumerate(readers):
             for second in readers[x + 1 :]:
                 before = graph.get_edge_data(first, second, {"weight": 0.0})["weight"]
-                graph.add_edge(first, second, weight=before + weight / (len(readers) - 1))
+                graph.add_edge(
+                    first, second, weight=before + weight / (len(readers) - 1)
+                )
     return graph
 
 
-def _along_fiedler(graph: nx.Graph[int], vertices: list[int], tasks: list[int]) -> list[int]:
+def _along_fiedler(
+    graph: nx.Graph[int], vertices: list[int], tasks: list[int]
+) -> list[int]:
     """The tasks by their components of the Fiedler vector, whose sign is fixed so that runs repeat."""
     if len(tasks) < 3:
         return tasks
@@ -67,9 +71,9 @@ def _fiedler(graph: nx.Graph[int], vertices: list[int]) -> list[float]:
     import networkx as nx
     import numpy as np
 
-    laplacian: csr_array = nx.laplacian_matrix(graph, nodelist=vertices, weight="weight").astype(
-        float
-    )
+    laplacian: csr_array = nx.laplacian_matrix(
+        graph, nodelist=vertices, weight="weight"
+    ).astype(float)
     if len(vertices) <= DENSE_TASKS:
         _, vectors = np.linalg.eigh(laplacian.toarray())
         return list(vectors[:, 1])

@@ -47,9 +47,11 @@ def test_decides_as_the_solver_does_and_so_does_a_restored_one(name: str) -> Non
         for k in range(rng.randint(1, 7)):
             size, moved = float(rng.randint(1, 50)), float(rng.choice([0, 0, 3]))
             extra = {
-                "start_seconds": 0.0, "compute_seconds_so_far": float(rng.randint(0, 9)),
-                "ideal_io_seconds_so_far": 1.0, "iteration_seconds": float(rng.randint(1, 900)),
-            }  # fmt: skip
+                "start_seconds": 0.0,
+                "compute_seconds_so_far": float(rng.randint(0, 9)),
+                "ideal_io_seconds_so_far": 1.0,
+                "iteration_seconds": float(rng.randint(1, 900)),
+            }
             asked, nodes = float(rng.randint(0, 10)), rng.randint(1, 16)
             arbiter.request(k, nodes, size + moved, asked, **extra)
             arbiter.progress(k, moved)
@@ -115,7 +117,9 @@ def test_unknown_requests_and_states_are_refused() -> None:
         IoArbiter.restore({"machine": MACHINE})
 
 
-@pytest.mark.parametrize("events", [8_000, pytest.param(200_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "events", [8_000, pytest.param(200_000, marks=pytest.mark.slow)]
+)
 def test_many_events_leave_nothing_behind(events: int) -> None:
     rng = random.Random(2)
     arbiter = IoArbiter(MACHINE, "fill")

@@ -45,9 +45,15 @@ def test_peaks_of_writes_and_streams() -> None:
     assert times(row["io"][0]) == (0, 0, 1) and streams(row) == [("drain", 1, 1, 5)]
     (row,) = run(instance(job((0, 4), nodes=2, B=4, io_bytes_per_second=0.5)))
     assert times(row["io"][0]) == (0, 0, 8) and streams(row) == [("drain", 8, 8, 12)]
-    (row,) = run(instance(job((0, 4), nodes=2, B=4), buffer={"drain_bytes_per_second": 9}))
+    (row,) = run(
+        instance(job((0, 4), nodes=2, B=4), buffer={"drain_bytes_per_second": 9})
+    )
     assert streams(row) == [("drain", 1, 1, 2)]  # min(9, BW = 4)
-    per_node = {"placement": "per-node", "bytes_per_second": 0.5, "drain_bytes_per_second": 0.25}
+    per_node = {
+        "placement": "per-node",
+        "bytes_per_second": 0.5,
+        "drain_bytes_per_second": 0.25,
+    }
     (row,) = run(instance(job((0, 4), nodes=2, B=4), buffer=per_node))
     assert times(row["io"][0]) == (0, 0, 4)  # 2 * .5
     assert streams(row) == [("drain", 4, 4, 12)]  # 2 * .25
@@ -56,13 +62,19 @@ def test_peaks_of_writes_and_streams() -> None:
 def test_writes_share_the_buffer_by_nodes() -> None:
     """Rule 40. Jobs of 1 and 3 nodes, Bb = 4: r_w 2 and 4, shares 1 and 3, so 3 B and 9 B take 3 s each."""
     first, second = run(instance(job((0, 3), B=3), job((0, 9), nodes=3, B=9)))
-    assert first["io"][0]["rates"] == [[0, 3, 1]] and second["io"][0]["rates"] == [[0, 3, 3]]
+    assert first["io"][0]["rates"] == [[0, 3, 1]] and second["io"][0]["rates"] == [
+        [0, 3, 3]
+    ]
     # Alone from 1 s on, the second has its peak of 4: 3 B by then, 8 B more by 3 s.
     first, second = run(instance(job((0, 1), B=3), job((0, 11), nodes=3, B=11)))
     assert second["io"][0]["rates"] == [[0, 1, 3], [1, 3, 4]]
     # Without congestion both have their peaks.
-    first, second = run(instance(job((0, 3), B=3), job((0, 9), nodes=3, B=9)), "no-congestion")
-    assert first["io"][0]["rates"] == [[0, 1.5, 2]] and second["io"][0]["rates"] == [[0, 2.25, 4]]
+    first, second = run(
+        instance(job((0, 3), B=3), job((0, 9), nodes=3, B=9)), "no-congestion"
+    )
+    assert first["io"][0]["rates"] == [[0, 1.5, 2]] and second["io"][0]["rates"] == [
+        [0, 2.25, 4]
+    ]
 
 
 def test_a_write_waits_for_its_space() -> None:
@@ -99,7 +111,9 @@ def test_direct_requests_do_not_feel_the_drain_rate() -> None:
 
 def test_a_kill_drops_what_is_not_written() -> None:
     """Rule 43. Killed at 5: the second write is lost, the first is drained 1-5... and nothing staged out."""
-    problem = instance(job((0, 4), (3, 8), nodes=2, B=12, O=3, wall=5), options={"kill": True})
+    problem = instance(
+        job((0, 4), (3, 8), nodes=2, B=12, O=3, wall=5), options={"kill": True}
+    )
     (row,) = run(problem)
     assert row["killed"] and times(row["io"][1]) == (4, 4, None)
     assert streams(row) == [("drain", 1, 1, 5)] and row["released_seconds"] == 5
@@ -120,9 +134,11 @@ def test_the_release_of_an_ended_job_is_predicted() -> None:
     """Rules 44 and 46. Job 0 (B 16) ends at 1 and drains 4 B to 5, so the head job 1 is promised 5: job 2 may
     run 4 s from 1 on, job 3 (5 s, 4 of the 12 bytes that are left then) too, job 4 (5 s, 9 bytes) may not."""
     jobs = [
-        job((0, 4), nodes=2, B=16), job((5, 0), B=4, submit=1), job((4, 0), wall=4, submit=1),
+        job((0, 4), nodes=2, B=16),
+        job((5, 0), B=4, submit=1),
+        job((4, 0), wall=4, submit=1),
         job((5, 0), wall=5, submit=1),
-    ]  # fmt: skip
+    ]
     assert starts(instance(*jobs)) == [0, 5, 1, 1]
     # Now extra nodes are 1: who is over by 5 needs none.
     jobs[1] = job((5, 0), nodes=3, B=4, submit=1)
@@ -136,9 +152,10 @@ def test_the_release_of_a_killed_job_counts_no_stage_out(engine: str) -> None:
     """Rules 41 and 44. Job 0 writes 4 B by 2, is killed at 3 and drains to 6; its 8 B are not staged out.
     So job 1 (10 of 16 B) is promised 6, and job 2, 5 s on all nodes at 4, waits until job 1 ends at 16."""
     jobs = [
-        job((0, 4), (10, 0), B=10, O=8, wall=3), job((10, 0), B=10, submit=1),
+        job((0, 4), (10, 0), B=10, O=8, wall=3),
+        job((10, 0), B=10, submit=1),
         job((5, 0), nodes=4, wall=5, submit=4),
-    ]  # fmt: skip
+    ]
     rows = run(instance(*jobs, options={"kill": True}), engine=engine)
     assert rows[0]["killed"] and rows[0]["released_seconds"] == 6
     assert [row["start_seconds"] for row in rows] == [0, 6, 16]
@@ -149,9 +166,10 @@ def test_waiting_holders_lose_their_bytes(engine: str) -> None:
     """Rule 45. Job 0 has 3 of 4 nodes to 5. Job 1 (4 nodes) waits, takes 10 of 16 B and stages from 0.
     Job 2 needs 8 B at 2: job 1 loses its; from 3 on, when job 2 is over, it stages again."""
     jobs = [
-        job((5, 0), nodes=3, wall=5), job((2, 0), nodes=4, B=10, I=6),
+        job((5, 0), nodes=3, wall=5),
+        job((2, 0), nodes=4, B=10, I=6),
         job((1, 0), B=8, submit=2, wall=1),
-    ]  # fmt: skip
+    ]
     problem = instance(*jobs, options={"staging": "ahead"})
     _, second, third = run(problem, engine=engine)
     assert third["start_seconds"] == 2
@@ -165,9 +183,12 @@ def test_easy_counts_both_resources() -> None:
     nodes and 16 - 8 = 8 B beside it. Late jobs of 1 node: 3 B fit now (4 free) and then, 5 B do not fit now;
     none of more than 8 B may stay. Without backfill nobody passes the head."""
     jobs = [
-        job((10, 0), nodes=2, B=12, wall=10), job((5, 0), nodes=2, B=8),
-        job((20, 0), B=3, wall=20), job((20, 0), B=5, wall=20), job((9, 0), B=1, wall=9),
-    ]  # fmt: skip
+        job((10, 0), nodes=2, B=12, wall=10),
+        job((5, 0), nodes=2, B=8),
+        job((20, 0), B=3, wall=20),
+        job((20, 0), B=5, wall=20),
+        job((9, 0), B=1, wall=9),
+    ]
     assert starts(instance(*jobs)) == [0, 10, 0, 10, 0]
     # 8 + 3 + 5 B are all there are.
     assert starts(instance(*jobs, options={"backfill": "none"})) == [0, 10, 10, 10, 15]
@@ -177,9 +198,11 @@ def test_partitions_promise_a_block_and_the_bytes() -> None:
     """Rule 46. Job 0 (block 0-1, 12 B) runs to 10: the head of 2 nodes lacks bytes until then and is
     promised nodes 0-1 at 10, the lowest block, with 8 B beside it. Late jobs: 3 B on node 2."""
     jobs = [
-        job((10, 0), nodes=2, B=12, wall=10), job((5, 0), nodes=2, B=8),
-        job((20, 0), B=3, wall=20), job((20, 0), B=4, wall=20),
-    ]  # fmt: skip
+        job((10, 0), nodes=2, B=12, wall=10),
+        job((5, 0), nodes=2, B=8),
+        job((20, 0), B=3, wall=20),
+        job((20, 0), B=4, wall=20),
+    ]
     rows = run(instance(*jobs, allocation="partition"))
     # 3 + 4 B fit beside 8, but not beside 12 and 3.
     assert [row["start_seconds"] for row in rows] == [0, 10, 0, 10]
@@ -189,10 +212,17 @@ def test_partitions_promise_a_block_and_the_bytes() -> None:
 def test_measures() -> None:
     """Rule 48. Stage-in 0-4, compute to 6, write 6-8, drained to 12: ideal 4 + 2 + 4/2 = 8, no delay."""
     result = ioopt.solve(instance(job((2, 4), B=4, I=4)), "cons-fcfs")
-    found = [result.metrics[name] for name in (
-        "mean_response_seconds", "mean_slowdown", "makespan_seconds", "io_delay_seconds",
-        "mean_release_seconds", "max_release_seconds",
-    )]  # fmt: skip
+    found = [
+        result.metrics[name]
+        for name in (
+            "mean_response_seconds",
+            "mean_slowdown",
+            "makespan_seconds",
+            "io_delay_seconds",
+            "mean_release_seconds",
+            "max_release_seconds",
+        )
+    ]
     assert found == [8, 1, 8, 0, 4, 4]
 
 
@@ -204,7 +234,11 @@ def test_measures() -> None:
         # Each keeps all nodes for 1 + 1 (write at 8) + 2 (drain at 4) = 4 s: ends 2 and 4 + 2.
         ([job((1, 8), nodes=4, B=16)] * 2, {"buffer": {"placement": "per-node"}}, 4.0),
         # Nodes kept for 1 + 1/2 + 2 = 3.5 s: ends 1.5 and 3.5 + 1.5.
-        ([job((1, 2), nodes=4, B=2)] * 2, {"options": {"nodes_until": "release"}}, 3.25),
+        (
+            [job((1, 2), nodes=4, B=2)] * 2,
+            {"options": {"nodes_until": "release"}},
+            3.25,
+        ),
         # Written by 3, drained by 11; the second write has room then, and takes 2 s.
         ([job((1, 8), (1, 8), nodes=2, B=8)], {}, 13.0),
         # 4 s of stage-in, before or after the start, 1 s of computing, 2 s of writing.
@@ -231,7 +265,11 @@ def test_a_generated_buffer_is_used() -> None:
         problem = generate("burst-buffer", settings, seed=3)
         result = ioopt.solve(problem, "fill")
         assert result.violations == () and result.schedule is not None
-        kinds = {record["kind"] for row in result.schedule["jobs"] for record in row["streams"]}
+        kinds = {
+            record["kind"]
+            for row in result.schedule["jobs"]
+            for record in row["streams"]
+        }
         assert kinds == {"in", "drain", "out"}
 
 

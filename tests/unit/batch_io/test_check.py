@@ -15,18 +15,27 @@ from ioopt.check.batch_io import io_requests
 from ioopt.generate.batch_io.generate import generate
 
 MACHINE = {
-    "nodes": 16, "unit_nodes": 2, "allocation": "partition",
-    "node_bytes_per_second": 1.0, "storage_bytes_per_second": 6.0,
-}  # fmt: skip
+    "nodes": 16,
+    "unit_nodes": 2,
+    "allocation": "partition",
+    "node_bytes_per_second": 1.0,
+    "storage_bytes_per_second": 6.0,
+}
 
 
 def instance(**options: Any) -> dict[str, Any]:
     """a and b of 4 nodes each move 8 bytes after 1 s; c of 8 nodes computes."""
-    jobs = [("a", 0, 4, 50, [(1, 8)]), ("b", 0, 3, 50, [(1, 8)]), ("c", 0, 8, 50, [(6, 0)])]
+    jobs = [
+        ("a", 0, 4, 50, [(1, 8)]),
+        ("b", 0, 3, 50, [(1, 8)]),
+        ("c", 0, 8, 50, [(6, 0)]),
+    ]
     return by_hand(jobs, MACHINE, **options)
 
 
-def solved(solver: str = "cons-fcfs", **options: Any) -> tuple[Any, dict[str, Any], dict[str, Any]]:
+def solved(
+    solver: str = "cons-fcfs", **options: Any
+) -> tuple[Any, dict[str, Any], dict[str, Any]]:
     problem = ioopt.load(instance(**options))
     result = ioopt.solve(problem, solver)
     assert result.schedule is not None and result.plan is not None
@@ -123,7 +132,9 @@ def test_total_rate_above_the_storage() -> None:
     # a and b at 4 each from 1 to 3 need 8 of 6: every request is fine, the sum is not.
     problem, plan, schedule = solved()
     job(schedule, 1)["end_seconds"] = 3
-    job(schedule, 1)["io"][0].update(first_grant_seconds=1, finish_seconds=3, rates=[[1, 3, 4.0]])
+    job(schedule, 1)["io"][0].update(
+        first_grant_seconds=1, finish_seconds=3, rates=[[1, 3, 4.0]]
+    )
     assert rules(problem, plan, schedule) == {"storage"}
     # Without the rates 16 bytes in 2 s still exceed 6 a second.
     schedule = without_rates(schedule)
@@ -140,7 +151,9 @@ def test_rates_a_little_above_the_storage(over: float) -> None:
         assert job(schedule, k)["io"][0]["rates"] == [[1, pytest.approx(11 / 3), 3]]
         last = 1 + 8 / (3 * (1 + over))
         job(schedule, k)["end_seconds"] = last
-        job(schedule, k)["io"][0].update(finish_seconds=last, rates=[[1, last, 3 * (1 + over)]])
+        job(schedule, k)["io"][0].update(
+            finish_seconds=last, rates=[[1, last, 3 * (1 + over)]]
+        )
     assert rules(problem, plan, schedule) == {"storage"}
     assert rules(problem, plan, without_rates(schedule)) == {"storage"}
 
@@ -183,12 +196,23 @@ def test_without_rates_every_window_is_held_to_the_storage() -> None:
     def schedule(ends: list[float], grants: list[float]) -> dict[str, Any]:
         return {
             "jobs": [
-                {"id": name, "start_seconds": 0, "end_seconds": end, "killed": False, "io": [
-                    {"phase": 0, "request_seconds": begin, "first_grant_seconds": max(grant, begin),
-                     "finish_seconds": end}]}
+                {
+                    "id": name,
+                    "start_seconds": 0,
+                    "end_seconds": end,
+                    "killed": False,
+                    "io": [
+                        {
+                            "phase": 0,
+                            "request_seconds": begin,
+                            "first_grant_seconds": max(grant, begin),
+                            "finish_seconds": end,
+                        }
+                    ],
+                }
                 for (name, begin, _, _), end, grant in zip(rows, ends, grants)
             ]
-        }  # fmt: skip
+        }
 
     assert rules(problem, None, schedule([3.7, 3.7, 10], [0, 0, 0])) == set()
     assert rules(problem, None, schedule([3.4, 3.4, 10], [0, 0, 0])) == {"storage"}
@@ -252,12 +276,20 @@ def test_contract_keys_alone_are_enough() -> None:
     report = batch_io.check(problem, None, schedule)
     assert report.violations == ()
     assert report.metrics["mean_response_seconds"] == pytest.approx((3 + 5 + 6) / 3)
-    assert report.metrics["useful_utilisation"] is None  # all are submitted at one instant
+    assert (
+        report.metrics["useful_utilisation"] is None
+    )  # all are submitted at one instant
 
 
 def requests() -> Any:
     rows = [
-        {"id": k, "nodes": 4, "request_seconds": k, "left_bytes": 8.0, "moved_bytes": 0.0}
+        {
+            "id": k,
+            "nodes": 4,
+            "request_seconds": k,
+            "left_bytes": 8.0,
+            "moved_bytes": 0.0,
+        }
         for k in (1, 2)
     ]
     return ioopt.load(snapshot(MACHINE, 5, rows))
@@ -293,7 +325,9 @@ def damaged(schedule: dict[str, Any], rng: random.Random) -> dict[str, Any]:
         name = rng.choice(TIMES)
         record[name] = rng.choice([True, "3", -1.0, (record[name] or 0.0) + 1.0])
     elif kind == 1:
-        job[rng.choice(("start_seconds", "end_seconds"))] += rng.choice((-1.0, 1e-6, 1.0))
+        job[rng.choice(("start_seconds", "end_seconds"))] += rng.choice(
+            (-1.0, 1e-6, 1.0)
+        )
     elif kind == 2 and record.get("rates"):
         rng.choice(record["rates"])[2] *= rng.choice((0.9, 1.1, -1.0))
     elif kind == 3:
@@ -306,7 +340,9 @@ def damaged(schedule: dict[str, Any], rng: random.Random) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("policy", ["base-line", "cons-fcfs"])
-@pytest.mark.parametrize(("options", "rates"), [({}, "yes"), ({"kill": True}, "yes"), ({}, "no")])
+@pytest.mark.parametrize(
+    ("options", "rates"), [({}, "yes"), ({"kill": True}, "yes"), ({}, "no")]
+)
 def test_damage_is_found(policy: str, options: dict[str, Any], rates: str) -> None:
     problem = generate("mira-month", {"jobs": 25, "days": 0.2}, 3)
     still = problem.jobs[0].phases[0].model_copy(update={"io_bytes": 0.0, "repeat": 2})
@@ -335,17 +371,27 @@ def test_damage_is_found(policy: str, options: dict[str, Any], rates: str) -> No
 
 
 @pytest.mark.parametrize(("wide", "over"), [(1, None), (2, None), (3, 1.0), (4, 2.0)])
-def test_as_many_nodes_as_there_are_and_not_one_more(wide: int, over: float | None) -> None:
+def test_as_many_nodes_as_there_are_and_not_one_more(
+    wide: int, over: float | None
+) -> None:
     """2 nodes of 4 are taken when another job starts on *wide* more: 2 + 2 fit, 2 + 3 do not."""
     machine = {"nodes": 4, "unit_nodes": 1}
     jobs = [("a", 0, 2, 50, [(10, 0)]), ("b", 0, wide, 50, [(10, 0)])]
     problem = ioopt.load(by_hand(jobs, machine, queue="fcfs", backfill="none"))
     rows = [
-        {"id": name, "start_seconds": 0.0, "end_seconds": 10.0, "killed": False, "io": []}
+        {
+            "id": name,
+            "start_seconds": 0.0,
+            "end_seconds": 10.0,
+            "killed": False,
+            "io": [],
+        }
         for name in "ab"
     ]
     found = batch_io.check(problem, None, {"jobs": rows}).violations
-    assert [(item.rule, item.amount) for item in found] == ([("nodes", over)] if over else [])
+    assert [(item.rule, item.amount) for item in found] == (
+        [("nodes", over)] if over else []
+    )
 
 
 def test_nodes_that_are_freed_at_an_instant_are_free_at_it() -> None:
@@ -354,11 +400,20 @@ def test_nodes_that_are_freed_at_an_instant_are_free_at_it() -> None:
     problem = ioopt.load(by_hand(jobs, {"nodes": 4, "unit_nodes": 1}, queue="fcfs"))
     for start, expected in ((10.0, set()), (9.0, {"nodes", "start"})):
         rows = [
-            {"id": "a", "start_seconds": 0.0, "end_seconds": 10.0, "killed": False, "io": []},
             {
-                "id": "b", "start_seconds": start, "end_seconds": start + 10.0, "killed": False,
+                "id": "a",
+                "start_seconds": 0.0,
+                "end_seconds": 10.0,
+                "killed": False,
                 "io": [],
             },
-        ]  # fmt: skip
+            {
+                "id": "b",
+                "start_seconds": start,
+                "end_seconds": start + 10.0,
+                "killed": False,
+                "io": [],
+            },
+        ]
         found = batch_io.check(problem, None, {"jobs": rows}).violations
         assert {item.rule for item in found} == expected

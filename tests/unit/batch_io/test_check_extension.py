@@ -22,9 +22,11 @@ BUFFERED = instance(
     job((4, 6), nodes=4, B=6, id=2),
     job((1, 4), nodes=4, submit=1, io_bytes_per_second=1, id=3),
     job((1, 0), submit=1, B=4, id=4),
-    nodes=8, node_bytes_per_second=1, storage_bytes_per_second=3,
+    nodes=8,
+    node_bytes_per_second=1,
+    storage_bytes_per_second=3,
     buffer={"bytes_per_second": 6, "drain_bytes_per_second": 2},
-)  # fmt: skip
+)
 # Base-line. 1 stages in 4 bytes at 2, 0-2, computes to 4; 2 computes to 4: both write, r_w = 4, at 3
 # of 6 bytes/s: 1 to 16/3, 2 to 6 (its end: 4, then 2 at 4... after 16/3). 1 computes to 19/3, but
 # 4 + 6 > 8 bytes: it writes when its first drain is through.
@@ -44,7 +46,9 @@ def scheduled(instance: dict[str, Any], policy: str = "base-line") -> dict[str, 
     return Reference(instance, policy).run().schedule()
 
 
-def rules(instance: dict[str, Any], schedule: Any, policy: str = "base-line") -> set[str]:
+def rules(
+    instance: dict[str, Any], schedule: Any, policy: str = "base-line"
+) -> set[str]:
     plan = {"policy": policy.removesuffix("+top"), "top": policy.endswith("+top")}
     report = batch_io.check(ioopt.load(instance), plan, schedule)
     return {item.rule for item in report.violations}
@@ -58,7 +62,9 @@ def later(record: dict[str, Any], seconds: float) -> None:
     """The whole record happens later."""
     for key in ("request_seconds", "first_grant_seconds", "finish_seconds"):
         record[key] += seconds
-    record["rates"] = [[a + seconds, b + seconds, rate] for a, b, rate in record["rates"]]
+    record["rates"] = [
+        [a + seconds, b + seconds, rate] for a, b, rate in record["rates"]
+    ]
 
 
 def tail_later(row: dict[str, Any], first: int, seconds: float) -> None:
@@ -82,8 +88,16 @@ def test_the_schedule_by_hand() -> None:
 @pytest.mark.parametrize(
     ("rule", "change"),
     [
-        ("released", lambda jobs: jobs[1].update(released_seconds=jobs[1]["end_seconds"])),
-        ("released", lambda jobs: jobs[2].update(released_seconds=jobs[2]["released_seconds"] + 1)),
+        (
+            "released",
+            lambda jobs: jobs[1].update(released_seconds=jobs[1]["end_seconds"]),
+        ),
+        (
+            "released",
+            lambda jobs: jobs[2].update(
+                released_seconds=jobs[2]["released_seconds"] + 1
+            ),
+        ),
         ("streams", lambda jobs: jobs[1]["streams"].pop()),
         ("streams", lambda jobs: jobs[1]["streams"].pop(0)),
         ("streams", lambda jobs: jobs[1]["streams"].append(jobs[1]["streams"][1])),
@@ -105,7 +119,12 @@ def test_the_schedule_by_hand() -> None:
         ("schedule", lambda jobs: jobs[1]["streams"][0].pop("kind")),
         ("schedule", lambda jobs: jobs[1].update(released_seconds="later")),
         ("peak", lambda jobs: jobs[3]["io"][0]["rates"][0].__setitem__(2, 1.5)),
-        ("start", lambda jobs: jobs[4].update(start_seconds=2, end_seconds=3, released_seconds=3)),
+        (
+            "start",
+            lambda jobs: jobs[4].update(
+                start_seconds=2, end_seconds=3, released_seconds=3
+            ),
+        ),
     ],
 )
 def test_each_lie_about_streams_and_writes_is_found(rule: str, change: Change) -> None:
@@ -145,14 +164,19 @@ def test_streams_above_the_drain_rate() -> None:
     schedule = scheduled(fast)
     assert rules(fast, schedule) == set()
     assert rules(wide, schedule) & {"drain", "peak"}
-    two = {**wide, "jobs": [{**job, "stage_in_bytes": 0} for job in BUFFERED["jobs"][:2]]}
+    two = {
+        **wide,
+        "jobs": [{**job, "stage_in_bytes": 0} for job in BUFFERED["jobs"][:2]],
+    }
     schedule = scheduled(two)
     rows = by_id(schedule)
     for row in rows.values():
         size = {1: 4, 2: 6}[row["id"]]
         stream = row["streams"][0]
         begin = stream["request_seconds"]
-        stream.update(finish_seconds=begin + size / 2, rates=[[begin, begin + size / 2, 2]])
+        stream.update(
+            finish_seconds=begin + size / 2, rates=[[begin, begin + size / 2, 2]]
+        )
     problem = ioopt.load(two)
     terms = batch_io.Terms.of(problem, None)
     views, found = batch_io._matched(terms, schedule["jobs"])
@@ -188,7 +212,11 @@ def test_nodes_held_to_the_release() -> None:
         schedule = scheduled(kept)
         assert rules(kept, schedule) == set()
         rows = by_id(schedule)
-        assert rows[3]["start_seconds"] == rows[2]["released_seconds"] > rows[2]["end_seconds"]
+        assert (
+            rows[3]["start_seconds"]
+            == rows[2]["released_seconds"]
+            > rows[2]["end_seconds"]
+        )
         shift = rows[2]["end_seconds"] - rows[3]["start_seconds"]
         for key in ("start_seconds", "end_seconds", "released_seconds"):
             rows[3][key] += shift
@@ -198,9 +226,19 @@ def test_nodes_held_to_the_release() -> None:
 
 def test_staging_ahead() -> None:
     """1 may stage in while it waits; not before its submission, and its bytes are held from then."""
-    ahead = {**options(staging="ahead"), "jobs": [
-        {**BUFFERED["jobs"][3], "id": 0, "submit_seconds": 0, "nodes": 8, "buffer_bytes": 9},
-        {**BUFFERED["jobs"][0], "buffer_bytes": 6, "submit_seconds": 0}]}  # fmt: skip
+    ahead = {
+        **options(staging="ahead"),
+        "jobs": [
+            {
+                **BUFFERED["jobs"][3],
+                "id": 0,
+                "submit_seconds": 0,
+                "nodes": 8,
+                "buffer_bytes": 9,
+            },
+            {**BUFFERED["jobs"][0], "buffer_bytes": 6, "submit_seconds": 0},
+        ],
+    }
     schedule = scheduled(ahead)
     row = by_id(schedule)[1]
     # 0 has all nodes from 0 to 1; 1 stages 4 bytes in at 2 from 0 to 2, starts at 1.
@@ -209,7 +247,10 @@ def test_staging_ahead() -> None:
     assert rules(ahead, schedule) == set()
     assert "streams" in rules({**ahead, "options": {"queue": "fcfs"}}, schedule)
     # With 11 bytes for 0 the two do not fit beside each other.
-    less = {**ahead, "jobs": [{**ahead["jobs"][0], "buffer_bytes": 11}, ahead["jobs"][1]]}
+    less = {
+        **ahead,
+        "jobs": [{**ahead["jobs"][0], "buffer_bytes": 11}, ahead["jobs"][1]],
+    }
     assert rules(less, schedule) == {"buffer"}
 
 
@@ -218,7 +259,9 @@ def shared(interference: float) -> dict[str, Any]:
     return by_hand(jobs, {"interference": interference}, queue="fcfs")
 
 
-@pytest.mark.parametrize("policy", ["base-line", "cons-fcfs", "cons-fcfs+top", "adaptive", "fill"])
+@pytest.mark.parametrize(
+    "policy", ["base-line", "cons-fcfs", "cons-fcfs+top", "adaptive", "fill"]
+)
 def test_interference_caps_the_sum(policy: str) -> None:
     """At 2 of 4 bytes/s each, two requests get 4 / 1.5 of 4; without interference they had it all."""
     schedule = scheduled(shared(0.0), policy)
@@ -231,7 +274,9 @@ def test_a_part_of_the_peak_from_a_conservative_policy_under_interference() -> N
     schedule = scheduled(shared(0.5), "cons-fcfs")
     records = [row["io"][0] for row in schedule["jobs"]]
     # 1 alone at 2 from 1 to 2, then beside 2 at 4/3 each. A little less is no whole grant.
-    assert [rate for _, _, rate in records[0]["rates"]] == pytest.approx([2, 4 / 3, 4 / 3])
+    assert [rate for _, _, rate in records[0]["rates"]] == pytest.approx(
+        [2, 4 / 3, 4 / 3]
+    )
     row = schedule["jobs"][0]
     row["io"][0]["rates"] = [[1, 2, 2], [2, 5.2, 1.25]]
     row["io"][0]["finish_seconds"] = row["end_seconds"] = 5.2
@@ -243,8 +288,13 @@ def test_numbered_nodes() -> None:
     schedule = scheduled(numbered)
     assert [row["nodes"] for row in schedule["jobs"]] == [[0, 1], [2, 3], [4, 5]]
     assert rules(numbered, schedule) == set()
-    for nodes, rule in (([1, 2], "overlap"), ([4], "allocation"), ([6, 8], "allocation"),
-                        ([7, 7], "allocation"), ([6, 7], None)):  # fmt: skip
+    for nodes, rule in (
+        ([1, 2], "overlap"),
+        ([4], "allocation"),
+        ([6, 8], "allocation"),
+        ([7, 7], "allocation"),
+        ([6, 7], None),
+    ):
         schedule["jobs"][1]["nodes"] = nodes
         assert rules(numbered, schedule) >= ({rule} if rule else set())
     assert rules(numbered, schedule) == set()
@@ -265,6 +315,9 @@ def test_no_false_alarms_and_the_measures_of_the_reference(block: int) -> None:
             if metrics[key] is None or ("release" in key and not sim.buffered):
                 assert report.metrics.get(key) is None
             else:
-                assert report.metrics[key] == pytest.approx(float(metrics[key])), (seed, key)
+                assert report.metrics[key] == pytest.approx(float(metrics[key])), (
+                    seed,
+                    key,
+                )
         tails += metrics["max_release_seconds"] > 0
     assert tails > 20

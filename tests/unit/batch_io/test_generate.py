@@ -18,7 +18,11 @@ def uncongested(problem: BatchIoProblem, job) -> tuple[float, float]:
 def test_same_seed_same_instance(preset: str) -> None:
     first, again, other = (generate(preset, {}, seed) for seed in (5, 5, 6))
     assert first == again and first.jobs != other.jobs
-    assert first.name == f"{preset}-5" and first.meta is not None and first.meta["seed"] == 5
+    assert (
+        first.name == f"{preset}-5"
+        and first.meta is not None
+        and first.meta["seed"] == 5
+    )
 
 
 def test_a_month_on_mira() -> None:
@@ -33,7 +37,10 @@ def test_a_month_on_mira() -> None:
         compute, io = uncongested(problem, job)
         shares.append(io / (compute + io))
         assert 299 <= compute + io <= 86_401
-        assert job.walltime_seconds % 300 == 0 and job.walltime_seconds >= compute + io - 0.01
+        assert (
+            job.walltime_seconds % 300 == 0
+            and job.walltime_seconds >= compute + io - 0.01
+        )
         work += (compute + io) * job.nodes
     # The cut at one day takes a part off the load of 0.9.
     assert 0.78 < work / (30 * 86400 * 49152) < 0.91
@@ -43,7 +50,9 @@ def test_a_month_on_mira() -> None:
 
 def test_congested_months_differ_in_sizes_and_bursts() -> None:
     """Sizes of the wide month are weighted by (nodes / 512)^.5: .278 of 1.544 have 8,192 nodes and more."""
-    mixed, wide, bursts = (generate(f"mira-{name}", {}, 1) for name in ("mixed", "wide", "bursts"))
+    mixed, wide, bursts = (
+        generate(f"mira-{name}", {}, 1) for name in ("mixed", "wide", "bursts")
+    )
     for problem, share in ((mixed, 0.06), (wide, 0.18)):
         large = sum(job.nodes >= 8192 for job in problem.jobs)
         assert large / len(problem.jobs) == pytest.approx(share, abs=0.025)
@@ -59,7 +68,9 @@ def test_congested_months_differ_in_sizes_and_bursts() -> None:
 def test_congested_months_slow_jobs_down(preset: str) -> None:
     """By 1.3 in the mean of seeds 0 to 39 (1.16 to 1.42); mira-month by 1.02."""
     for seed in (0, 1):
-        result = ioopt.solve(generate(preset, {}, seed), "base-line", settings={"rates": "no"})
+        result = ioopt.solve(
+            generate(preset, {}, seed), "base-line", settings={"rates": "no"}
+        )
         assert 1.15 < result.metrics["mean_slowdown"] < 1.45
 
 

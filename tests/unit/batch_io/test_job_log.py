@@ -13,10 +13,30 @@ SAMPLES = Path(__file__).parents[3] / "docs" / "samples"
 SACCT = SAMPLES / "sacct.txt"
 SACCT_JOBS = [  # id, submit, wait, run, processors, limit, user, queue, partition
     (100, 0, 10, 7200, 64, 14400, "ada", "normal", "batch"),
-    (102, 300, 6920, 1800, 8, 1800, "bob", "normal", "batch"),  # 0 AllocCPUS: from AllocTRES
+    (
+        102,
+        300,
+        6920,
+        1800,
+        8,
+        1800,
+        "bob",
+        "normal",
+        "batch",
+    ),  # 0 AllocCPUS: from AllocTRES
     (103, 300, 6920, 1200, 8, 1800, "bob", "normal", "batch"),
     (106, 5400, 5440, 600, 32, 172800, "eve", "normal", "long"),  # lost its node: a run
-    (104, 9020, 10, 1800, 64, None, "ada", "high", "batch"),  # submitted 3600, eligible 9020
+    (
+        104,
+        9020,
+        10,
+        1800,
+        64,
+        None,
+        "ada",
+        "high",
+        "batch",
+    ),  # submitted 3600, eligible 9020
     # And the run after it: 107 is another job, which still runs.
     (108, 11560, 20, 14400, 32, 172800, "eve", "normal", "long"),
 ]
@@ -29,10 +49,19 @@ PBS_JOBS = [
 
 def jobs_of(log):
     return [
-        (job.id, job.submit_seconds, job.wait_seconds, job.run_seconds, job.processors,
-         job.requested_seconds, job.user, job.queue, job.partition)
+        (
+            job.id,
+            job.submit_seconds,
+            job.wait_seconds,
+            job.run_seconds,
+            job.processors,
+            job.requested_seconds,
+            job.user,
+            job.queue,
+            job.partition,
+        )
         for job in log.usable_jobs()[0]
-    ]  # fmt: skip
+    ]
 
 
 def test_every_row_of_the_slurm_sample():
@@ -41,11 +70,15 @@ def test_every_row_of_the_slurm_sample():
     said = "\n".join((*log.warnings, *log.usable_jobs()[1]))
     for what in (
         "times without an offset, taken for UTC (import sacct --time-zone): 2024-05-06T08:00:00 and 31 more",
-        "steps, not read: 100.batch and 1 more", "without a time limit: the run time",
-        "NODE_FAIL: a run of its own: 106", "count from then: 104 and 1 more",
-        "cancelled before they ran: 105", "without a run time: 101, 107", "renumbered: 106",
+        "steps, not read: 100.batch and 1 more",
+        "without a time limit: the run time",
+        "NODE_FAIL: a run of its own: 106",
+        "count from then: 104 and 1 more",
+        "cancelled before they ran: 105",
+        "without a run time: 101, 107",
+        "renumbered: 106",
         "machine of 64 processors, the most in use at once",
-    ):  # fmt: skip
+    ):
         assert what in said
     assert log.epoch == 1714982400  # 2024-05-06 08:00 UTC
     assert read_log(SACCT, "sacct", "Europe/Stockholm").epoch == 1714982400 - 7200
@@ -59,20 +92,34 @@ def test_columns_in_any_order_and_times_of_any_kind(tmp_path):
     (tmp_path / "a.txt").write_text("\n".join(rows))
     log = read_log(tmp_path / "a.txt")
     assert jobs_of(log) == [(7, 0, 300, 300, 4, None, None, None, None)]
-    assert any("array tasks by the number of their array" in text for text in log.warnings)
-    spans = {"1-12:00:00": 129600, "00:30:00": 1800, "10:00": 600, "UNLIMITED": None, "": None}
+    assert any(
+        "array tasks by the number of their array" in text for text in log.warnings
+    )
+    spans = {
+        "1-12:00:00": 129600,
+        "00:30:00": 1800,
+        "10:00": 600,
+        "UNLIMITED": None,
+        "": None,
+    }
     assert {text: span_of(text, "limit") for text in spans} == spans
 
 
 def test_every_record_of_the_pbs_sample():
     log = read_log(SAMPLES / "pbs-accounting.txt")
     assert jobs_of(log) == PBS_JOBS
-    assert any("deleted or aborted" in text and "203.pbs" in text for text in log.warnings)
+    assert any(
+        "deleted or aborted" in text and "203.pbs" in text for text in log.warnings
+    )
     labels = [
         (job.wait_seconds, job.user, job.partition)
         for job in batch_io_from_swf(log).jobs
-    ]  # fmt: skip
-    assert labels == [(10, "ada", "workq"), (6920, "bob", "workq"), (1430, "bob", "long")]
+    ]
+    assert labels == [
+        (10, "ada", "workq"),
+        (6920, "bob", "workq"),
+        (1430, "bob", "long"),
+    ]
 
 
 HEAD = "JobID|Submit|Start|End|State|NCPUS"
@@ -84,11 +131,23 @@ HEAD = "JobID|Submit|Start|End|State|NCPUS"
         ("JobID|Submit|Start|End|NCPUS\n", "", "line 1: no column State"),
         ("JobID|Submit|Start|End|State\n", "", "line 1: no column AllocCPUS or NCPUS"),
         (f"{HEAD}\n1|2024\n", "", "line 2: 2 cells, but the heading has 6"),
-        (f"{HEAD}\n1|yesterday|None|None|FAILED|1\n", "", "line 2: Submit 'yesterday' is no time"),
+        (
+            f"{HEAD}\n1|yesterday|None|None|FAILED|1\n",
+            "",
+            "line 2: Submit 'yesterday' is no time",
+        ),
         (f"{HEAD}\n1|Unknown|None|None|PENDING|1\n", "", "none of 1 jobs ran"),
         (f"{HEAD}\n", "pbs", "line 1: no PBS accounting record"),
-        ("05/06/2024 08:00:00;Q;2.a;queue=a\nnonsense\n", "", "line 2: no PBS accounting record"),
-        (f"{HEAD}\nx|None|None|None|FAILED|1\n", "", "line 2: JobID 'x' does not begin"),
+        (
+            "05/06/2024 08:00:00;Q;2.a;queue=a\nnonsense\n",
+            "",
+            "line 2: no PBS accounting record",
+        ),
+        (
+            f"{HEAD}\nx|None|None|None|FAILED|1\n",
+            "",
+            "line 2: JobID 'x' does not begin",
+        ),
         ("1 0 0 1 1\n", "sacct", "line 1: no heading of sacct"),
     ],
 )
@@ -134,7 +193,9 @@ def logged(tmp_path, text: str, **how):
         ("", 1),
     ],
 )
-def test_what_says_the_processors_of_a_pbs_job(tmp_path, fields: str, processors: int) -> None:
+def test_what_says_the_processors_of_a_pbs_job(
+    tmp_path, fields: str, processors: int
+) -> None:
     (job,) = logged(tmp_path, pbs(fields, "Resource_List.ncpus=1")).jobs
     assert job.processors == processors
 
@@ -170,16 +231,27 @@ def test_the_parent_of_an_array_is_no_job(tmp_path) -> None:
         "Resource_List.ncpus=4", job="700[].head"
     )
     log = logged(tmp_path, text)
-    assert [job.id for job in log.jobs] == [700] and log.machine_processors() == (4, None)
+    assert [job.id for job in log.jobs] == [700] and log.machine_processors() == (
+        4,
+        None,
+    )
     assert any("arrays, whose tasks have records" in said for said in log.warnings)
 
 
 @pytest.mark.parametrize(
     ("text", "seconds"),
-    [("4:00:00:00", 345600), ("96:00:00", 345600), ("90:00", 5400), ("7200", 7200), ("", None)],
+    [
+        ("4:00:00:00", 345600),
+        ("96:00:00", 345600),
+        ("90:00", 5400),
+        ("7200", 7200),
+        ("", None),
+    ],
 )
 def test_walltimes_of_pbs(tmp_path, text: str, seconds: float | None) -> None:
-    (job,) = logged(tmp_path, pbs(f"Resource_List.walltime={text}", "Resource_List.ncpus=1")).jobs
+    (job,) = logged(
+        tmp_path, pbs(f"Resource_List.walltime={text}", "Resource_List.ncpus=1")
+    ).jobs
     assert job.requested_seconds == seconds
 
 
@@ -198,12 +270,16 @@ def test_walltimes_of_pbs(tmp_path, text: str, seconds: float | None) -> None:
         ("and the second line of a name\n", "no PBS accounting record: 'and the"),
     ],
 )
-def test_a_bad_record_is_refused_or_left_out_and_counted(tmp_path, bad: str, what: str) -> None:
+def test_a_bad_record_is_refused_or_left_out_and_counted(
+    tmp_path, bad: str, what: str
+) -> None:
     good = pbs("Resource_List.ncpus=2")
     with pytest.raises(InstanceError) as told:
         logged(tmp_path, good + bad)
     assert f"line 2: {what}" in str(told.value) and "--skip-bad" in str(told.value)
-    with pytest.raises(InstanceError, match=r"1 of 2 rows cannot be read, more than 5 %: line 2"):
+    with pytest.raises(
+        InstanceError, match=r"1 of 2 rows cannot be read, more than 5 %: line 2"
+    ):
         logged(tmp_path, good + bad, skip_bad=0.05)
     log = logged(tmp_path, good + bad, skip_bad=0.5)
     assert len(log.jobs) == 1 and log.warnings[0].startswith("1 of 2 rows left out")
@@ -242,19 +318,40 @@ def test_a_bar_within_a_text_is_part_of_it(tmp_path, heading: str, line: str) ->
 @pytest.mark.parametrize(
     ("heading", "line", "what"),
     [
-        ("JobID|JobName|Submit|Start|End|State|NCPUS|SubmitLine", f"7|a|b|{TIMES}|16|x",
-         "a | in JobName, SubmitLine: leave JobName, SubmitLine out of -o"),
+        (
+            "JobID|JobName|Submit|Start|End|State|NCPUS|SubmitLine",
+            f"7|a|b|{TIMES}|16|x",
+            "a | in JobName, SubmitLine: leave JobName, SubmitLine out of -o",
+        ),
         # one of the two has it: 8 or 120 processors
-        ("JobID|Submit|Start|End|State|JobName|NCPUS|TimelimitRaw|Reason",
-         f"7|{TIMES}|a|8|120|b|c", "a | in JobName, Reason"),
+        (
+            "JobID|Submit|Start|End|State|JobName|NCPUS|TimelimitRaw|Reason",
+            f"7|{TIMES}|a|8|120|b|c",
+            "a | in JobName, Reason",
+        ),
         # a bar at the end of the line, or one in the name of a job of 120 processors
-        ("JobID|Submit|Start|End|State|JobName|NCPUS|TimelimitRaw", f"7|{TIMES}|a|8|120|",
-         "a | in JobName"),
-        ("JobID|Submit|Start|End|State|NCPUS", f"7|{TIMES}|8|9", "7 cells, but the heading has 6"),
-        ("JobID|Submit|Start|End|State|NCPUS|JobName", f"7|{TIMES}|8", "6 cells, but the head"),
-        ("JobID|Submit|Start|End|State|NCPUS|NCPUS", f"7|{TIMES}|8|9", "two columns 'NCPUS'"),
+        (
+            "JobID|Submit|Start|End|State|JobName|NCPUS|TimelimitRaw",
+            f"7|{TIMES}|a|8|120|",
+            "a | in JobName",
+        ),
+        (
+            "JobID|Submit|Start|End|State|NCPUS",
+            f"7|{TIMES}|8|9",
+            "7 cells, but the heading has 6",
+        ),
+        (
+            "JobID|Submit|Start|End|State|NCPUS|JobName",
+            f"7|{TIMES}|8",
+            "6 cells, but the head",
+        ),
+        (
+            "JobID|Submit|Start|End|State|NCPUS|NCPUS",
+            f"7|{TIMES}|8|9",
+            "two columns 'NCPUS'",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_row_is_as_long_as_its_heading(tmp_path, heading, line, what) -> None:
     with pytest.raises(InstanceError) as told:
         rows(tmp_path, heading, line)
@@ -264,15 +361,21 @@ def test_a_row_is_as_long_as_its_heading(tmp_path, heading, line, what) -> None:
 def test_a_line_break_within_a_text_is_part_of_it(tmp_path) -> None:
     heading = "JobID|Submit|Start|End|State|JobName|NCPUS|SubmitLine"
     found = rows(
-        tmp_path, heading,
-        f"7|{TIMES}|a|16|sh -c echo one &&", "echo two", "10",
-        f"8|{TIMES}|half", "a name|4|srun",
+        tmp_path,
+        heading,
+        f"7|{TIMES}|a|16|sh -c echo one &&",
+        "echo two",
+        "10",
+        f"8|{TIMES}|half",
+        "a name|4|srun",
         f"9|{TIMES}|b|2|srun",
-    )  # fmt: skip
+    )
     assert found[0] == [(7, 16, 3600), (8, 4, 3600), (9, 2, 3600)]
     assert "line breaks within a text, joined, in line: 3 and 2 more" in found[1]
     short = "JobID|Submit|Start|End|State|NCPUS"
-    with pytest.raises(InstanceError, match=r"line 3: 1 cells, .*a line break in a cell"):
+    with pytest.raises(
+        InstanceError, match=r"line 3: 1 cells, .*a line break in a cell"
+    ):
         rows(tmp_path, short, f"7|{TIMES}|8", "rest")
 
 
@@ -285,16 +388,24 @@ def test_a_line_break_within_a_text_is_part_of_it(tmp_path) -> None:
         ("NCPUS", "1,024", 1024),
     ],
 )
-def test_sizes_are_read_whole(tmp_path, column: str, cell: str, processors: int) -> None:
+def test_sizes_are_read_whole(
+    tmp_path, column: str, cell: str, processors: int
+) -> None:
     heading = f"JobID|Submit|Start|End|State|{column}"
     assert rows(tmp_path, heading, f"7|{TIMES}|{cell}")[0] == [(7, processors, 3600)]
 
 
 @pytest.mark.parametrize(
     ("column", "cell"),
-    [("AllocTRES", "cpu=2,560,mem=4G"), ("AllocTRES", "cpu=2.5X"), ("AllocTRES", "cpu=-4"),
-     ("NCPUS", "-8"), ("NCPUS", "2.5"), ("NCPUS", "8 of 16")],
-)  # fmt: skip
+    [
+        ("AllocTRES", "cpu=2,560,mem=4G"),
+        ("AllocTRES", "cpu=2.5X"),
+        ("AllocTRES", "cpu=-4"),
+        ("NCPUS", "-8"),
+        ("NCPUS", "2.5"),
+        ("NCPUS", "8 of 16"),
+    ],
+)
 def test_a_size_that_is_none_is_refused(tmp_path, column: str, cell: str) -> None:
     with pytest.raises(InstanceError, match=f"line 2: {column} '"):
         rows(tmp_path, f"JobID|Submit|Start|End|State|{column}", f"7|{TIMES}|{cell}")
@@ -311,7 +422,9 @@ def test_suspended_time_is_no_run_time(tmp_path) -> None:
         assert jobs == [(7, 8, 3600)], cells
         assert any("Elapsed is not End - Start" in text for text in said)
     running = line.replace("2024-05-01T14:00:00", "Unknown").format("01:00:00", "")
-    jobs, _ = rows(tmp_path, HOURS, line.format("04:00:00", ""), running.replace("7|", "8|", 1))
+    jobs, _ = rows(
+        tmp_path, HOURS, line.format("04:00:00", ""), running.replace("7|", "8|", 1)
+    )
     assert jobs == [(7, 8, 14400), (8, 8, None)]
 
 
@@ -321,18 +434,28 @@ def test_suspended_time_is_no_run_time(tmp_path) -> None:
         # At 03:00 summer time it is 02:00 again: 02:30 to 02:10 lasts 40 minutes.
         ("02:30", "02:10", "00:40:00", 5400, 2400),
         ("02:30", "02:10", "", 5400, 2400),
-        ("02:30", "03:30", "02:00:00", 5400, 7200),  # starts in the first of the two hours
+        (
+            "02:30",
+            "03:30",
+            "02:00:00",
+            5400,
+            7200,
+        ),  # starts in the first of the two hours
         ("02:30", "03:30", "01:00:00", 9000, 3600),  # in the second
     ],
 )
-def test_the_hour_that_summer_time_repeats(tmp_path, start, end, elapsed, wait, run) -> None:
+def test_the_hour_that_summer_time_repeats(
+    tmp_path, start, end, elapsed, wait, run
+) -> None:
     day = "2024-10-27T"
     row = f"7|{day}01:00:00|{day}{start}:00|{day}{end}:00|{elapsed}||COMPLETED|8\n"
     (job,) = logged(tmp_path, f"{HOURS}\n{row}", time_zone="Europe/Stockholm").jobs
     assert (job.wait_seconds, job.run_seconds) == (wait, run)
 
 
-@pytest.mark.parametrize("never", ["1970-01-01T00:00:00", "1970-01-01T01:00:00", "0", "Unknown"])
+@pytest.mark.parametrize(
+    "never", ["1970-01-01T00:00:00", "1970-01-01T01:00:00", "0", "Unknown"]
+)
 def test_a_time_in_1970_is_none(tmp_path, never: str) -> None:
     heading = "JobID|Submit|Start|End|State|NCPUS"
     log = logged(
@@ -350,7 +473,9 @@ def test_a_time_in_1970_is_none(tmp_path, never: str) -> None:
 def test_one_of_several_clusters_is_named(tmp_path) -> None:
     heading = "JobID|Cluster|Submit|Start|End|State|NCPUS"
     lines = [f"1|alpha|{TIMES}|8", f"1|beta|{TIMES}|16", f"2|beta|{TIMES}|4"]
-    with pytest.raises(InstanceError, match=r"alpha \(1 rows\), beta \(2 rows\); choose one"):
+    with pytest.raises(
+        InstanceError, match=r"alpha \(1 rows\), beta \(2 rows\); choose one"
+    ):
         rows(tmp_path, heading, *lines)
     jobs, said = rows(tmp_path, heading, *lines, cluster="beta")
     assert jobs == [(1, 16, 3600), (2, 4, 3600)]
@@ -359,7 +484,12 @@ def test_one_of_several_clusters_is_named(tmp_path) -> None:
     with pytest.raises(UsageError, match=r"--cluster gamma: .*alpha"):
         rows(tmp_path, heading, *lines, cluster="gamma")
     with pytest.raises(UsageError, match="no column Cluster"):
-        rows(tmp_path, "JobID|Submit|Start|End|State|NCPUS", f"1|{TIMES}|8", cluster="beta")
+        rows(
+            tmp_path,
+            "JobID|Submit|Start|End|State|NCPUS",
+            f"1|{TIMES}|8",
+            cluster="beta",
+        )
 
 
 def test_joined_files_repeat_headings_and_rows(tmp_path) -> None:

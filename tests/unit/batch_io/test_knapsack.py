@@ -15,13 +15,18 @@ from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
 from ioopt.solvers.backends.solve import solve_program
 
 REQUESTS = snapshot(
-    {**FLAT, "nodes": 16, "storage_bytes_per_second": 10.0}, 10.0,
-    [{"id": k, "nodes": n, "request_seconds": float(k), "left_bytes": 5.0}
-     for k, n in enumerate([4, 7, 5, 3], 1)],
-)  # fmt: skip
+    {**FLAT, "nodes": 16, "storage_bytes_per_second": 10.0},
+    10.0,
+    [
+        {"id": k, "nodes": n, "request_seconds": float(k), "left_bytes": 5.0}
+        for k, n in enumerate([4, 7, 5, 3], 1)
+    ],
+)
 
 
-def solved(backend: str, weights: list[int], values: list[int], capacity: int) -> tuple[int, ...]:
+def solved(
+    backend: str, weights: list[int], values: list[int], capacity: int
+) -> tuple[int, ...]:
     """Positions that the model chooses, proven and within the capacity."""
     model = MaxUtilModel(weights, values, capacity)
     if backend == "cp-sat":
@@ -80,7 +85,9 @@ def test_published_optima_of_pisinger(path: Path) -> None:
     items = [(int(p), int(w)) for p, w in rows[1 : count + 1]]
     weights, values = [w for _, w in items], [p for p, _ in items]
     optimum = int(path.with_name(path.name + ".optimum").read_text())
-    assert sum(values[k] for k in solved("cp-sat", weights, values, capacity)) == optimum
+    assert (
+        sum(values[k] for k in solved("cp-sat", weights, values, capacity)) == optimum
+    )
 
 
 @pytest.mark.parametrize("name", ["bitset", "cp-sat"])

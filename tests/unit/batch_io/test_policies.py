@@ -36,7 +36,11 @@ def test_peaks_and_sharing() -> None:
 
 def test_first_fit_skips_and_top_hands_out_the_rest() -> None:
     # 6 fits, 8 does not, 4 fits in what is left; nothing remains.
-    assert policy("cons-fcfs").decide(view((6, 0, 1), (8, 1, 1), (4, 2, 1))) == [6, 0, 4]
+    assert policy("cons-fcfs").decide(view((6, 0, 1), (8, 1, 1), (4, 2, 1))) == [
+        6,
+        0,
+        4,
+    ]
     # 6, then 8 is skipped, 3 fits; the 1 left over goes to the skipped one.
     state = view((6, 0, 1), (8, 1, 1), (3, 2, 1))
     assert policy("cons-fcfs").decide(state) == [6, 0, 3]
@@ -73,7 +77,9 @@ def test_min_aggr_sld_counts_the_whole_job() -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize(("order", "ends"), [("ascending", [5, 4]), ("descending", [3, 5])])
+@pytest.mark.parametrize(
+    ("order", "ends"), [("ascending", [5, 4]), ("descending", [3, 5])]
+)
 def test_the_order_reaches_simulators_plans_and_arbiters(
     engine: str, order: str, ends: list[float]
 ) -> None:
@@ -89,7 +95,9 @@ def test_the_order_reaches_simulators_plans_and_arbiters(
         assert schedule and [job["end_seconds"] for job in schedule["jobs"]] == ends
     arbiter = IoArbiter(MACHINE, "cons-min-aggr-sld", {"order": order})
     for job, asked in (("A", 1.0), ("B", 2.0)):
-        arbiter.request(job, 4, 8.0, asked, start_seconds=0.0, compute_seconds_so_far=asked)
+        arbiter.request(
+            job, 4, 8.0, asked, start_seconds=0.0, compute_seconds_so_far=asked
+        )
     assert (arbiter.decide(2.0)["A"] == 4.0) == (order == "descending")
 
 
@@ -122,7 +130,9 @@ def test_policies_say_what_engines_may_assume() -> None:
     rng = random.Random(3)
     asked = 0
     for _ in range(300):
-        rows = [(rng.randint(1, 6), k, rng.randint(1, 9)) for k in range(rng.randint(1, 5))]
+        rows = [
+            (rng.randint(1, 6), k, rng.randint(1, 9)) for k in range(rng.randint(1, 5))
+        ]
         state = view(*rows)
         peaks = [request.peak for request in state.requests]
         for name in (row.name for row in solvers_for("batch-io") if row.policy):
@@ -178,8 +188,15 @@ def test_exact_arithmetic_has_the_key_of_least_delay() -> None:
     for seed in range(6):
         problem = random_trace(seed)
         floats, rationals = (
-            run_trace(Trace.of(problem, 1.0, exactly), io_policy("least-delay"), "open", "python")
+            run_trace(
+                Trace.of(problem, 1.0, exactly),
+                io_policy("least-delay"),
+                "open",
+                "python",
+            )
             for exactly in (False, True)
         )
         assert all(isinstance(end, (Fraction, int)) for end in rationals.end)
-        assert [float(end) for end in rationals.end] == pytest.approx(list(floats.end), rel=1e-7)
+        assert [float(end) for end in rationals.end] == pytest.approx(
+            list(floats.end), rel=1e-7
+        )

@@ -17,9 +17,17 @@ from ioopt.sim.batch_io.trace import Trace
 from ioopt.solvers.batch_io.run import run_trace
 
 POLICIES = (
-    "base-line", "cons-fcfs", "cons-fcfs+top", "cons-max-util", "cons-max-util+top",
-    "cons-min-inst-sld+top", "cons-min-aggr-sld+top", "adaptive", "fill", "least-delay",
-)  # fmt: skip
+    "base-line",
+    "cons-fcfs",
+    "cons-fcfs+top",
+    "cons-max-util",
+    "cons-max-util+top",
+    "cons-min-inst-sld+top",
+    "cons-min-aggr-sld+top",
+    "adaptive",
+    "fill",
+    "least-delay",
+)
 
 
 def test_two_writers_by_hand() -> None:
@@ -50,13 +58,17 @@ def test_work_limits_the_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     two = [Chain(0.0, (Step(2.0, 1.0),))] * 2
     assert delay_bound(two, known=2.0, rounds=200, work=10) == 0.0
     begun: list[int] = []
-    monkeypatch.setattr(prices._Market, "ascend", lambda self, k, _: begun.append(k) or 0.0)
+    monkeypatch.setattr(
+        prices._Market, "ascend", lambda self, k, _: begun.append(k) or 0.0
+    )
     slots = 2 * 2.0 / (1.0 / prices.STEPS_OF_MEAN) + 2
     delay_bound(two, known=2.0, rounds=200, work=7.5 * prices.LEVELS * slots)
     assert begun == [7]
 
 
-def test_no_round_where_nothing_is_scarce_or_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_round_where_nothing_is_scarce_or_time_is_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Free storage that is enough for all ends it after one look; a clock that ticks, at its limit.
 
     The deadline is set at tick 0 and passes at tick 3: looks at ticks 1 and 2 only.
@@ -64,7 +76,9 @@ def test_no_round_where_nothing_is_scarce_or_time_is_over(monkeypatch: pytest.Mo
     looks: list[float] = []
     bound = prices._Market.bound
     monkeypatch.setattr(
-        prices._Market, "bound", lambda market, p: (looks.append(0.0), bound(market, p))[1]
+        prices._Market,
+        "bound",
+        lambda market, p: (looks.append(0.0), bound(market, p))[1],
     )
     apart = [Chain(0.0, (Step(2.0, 1.0),)), Chain(2.5, (Step(2.0, 1.0),))]
     assert delay_bound(apart, known=1.0, rounds=50) == 0.0
@@ -72,7 +86,9 @@ def test_no_round_where_nothing_is_scarce_or_time_is_over(monkeypatch: pytest.Mo
     looks.clear()
     ticks = iter(map(float, range(9)))
     two = [Chain(0.0, (Step(2.0, 1.0),))] * 2
-    assert delay_bound(two, 2.0, 50, deadline=Deadline(3.0, clock=lambda: next(ticks))) > 0
+    assert (
+        delay_bound(two, 2.0, 50, deadline=Deadline(3.0, clock=lambda: next(ticks))) > 0
+    )
     assert len(looks) == 2
 
 
@@ -94,7 +110,9 @@ def checked(seed: int) -> list[float]:
     for at, total in ((0, float(len(trace))), (1, sum(widths))):
         chains = chains_of(problem, 1.0, starts, by_nodes=at == 1)
         least = min(delay[at] for delay in delays) * total
-        seconds = sum(item.amount / item.share for chain in chains for item in chain.steps)
+        seconds = sum(
+            item.amount / item.share for chain in chains for item in chain.steps
+        )
         known = rng.uniform(0.3, 3) * max(least, 0.2 * seconds)
         bound = delay_bound(chains, known, rounds=12)
         tight.append(bound / least if least else 0.0)
@@ -121,4 +139,6 @@ def test_open_loop_has_a_bound_of_the_delay_and_a_closer_one_of_the_response() -
     assert waits < opened.bound <= opened.objective
     assert "io_delay_bound" not in ioopt.solve("small-8", "fill").metrics
     free = ioopt.solve("small-8", "no-congestion", settings={"loop": "open"})
-    assert free.bound is None and free.status == "feasible"  # a reference proves nothing
+    assert (
+        free.bound is None and free.status == "feasible"
+    )  # a reference proves nothing

@@ -13,7 +13,9 @@ from ioopt.problems.batch_io import Machine
 
 def batch(**changes: Any) -> dict[str, Any]:
     """One job of 4 of 8 nodes, in units of 2; *changes* of it, of the machine, or of the whole."""
-    made = by_hand([(1, 0, 4, 10, [(1, 1)])], {"unit_nodes": 2} | changes.pop("machine", {}))
+    made = by_hand(
+        [(1, 0, 4, 10, [(1, 1)])], {"unit_nodes": 2} | changes.pop("machine", {})
+    )
     jobs = [made["jobs"][0] | changes.pop("job", {}), *changes.pop("more", [])]
     return made | {"jobs": jobs} | changes
 
@@ -32,9 +34,18 @@ PER_NODE = {"burst_buffer": {**_RATES, "placement": "per-node"}}
         ({"job": {"nodes": 0}}, "nodes"),
         ({"job": {"phases": []}}, "phases"),
         ({"job": {"submit_seconds": -1}}, "submit_seconds"),
-        ({"job": {"phases": [{"compute_seconds": -1, "io_bytes": 1}]}}, "compute_seconds"),
-        ({"job": {"phases": [{"compute_seconds": 1, "io_bytes": 1, "repeat": 0}]}}, "repeat"),
-        ({"job": {"phases": [{"compute_seconds": 1, "io_byte": 1}]}}, "unknown key|missing"),
+        (
+            {"job": {"phases": [{"compute_seconds": -1, "io_bytes": 1}]}},
+            "compute_seconds",
+        ),
+        (
+            {"job": {"phases": [{"compute_seconds": 1, "io_bytes": 1, "repeat": 0}]}},
+            "repeat",
+        ),
+        (
+            {"job": {"phases": [{"compute_seconds": 1, "io_byte": 1}]}},
+            "unknown key|missing",
+        ),
         ({"machine": {"nodes": 7}}, "nodes 7 is no multiple of unit_nodes 2"),
         ({"machine": {"allocation": "torus"}}, "allocation"),
         ({"machine": {"storage_bytes_per_second": 0}}, "storage_bytes_per_second"),
@@ -47,14 +58,26 @@ PER_NODE = {"burst_buffer": {**_RATES, "placement": "per-node"}}
             {"machine": BUFFER, "job": {"stage_in_bytes": 1}},
             "stage_in_bytes 1 exceeds buffer_bytes 0",
         ),
-        ({"machine": BUFFER, "job": {"buffer_bytes": 2, "stage_in_bytes": 3}}, "stage_in_bytes 3"),
+        (
+            {"machine": BUFFER, "job": {"buffer_bytes": 2, "stage_in_bytes": 3}},
+            "stage_in_bytes 3",
+        ),
         (
             {"machine": BUFFER, "job": {"buffer_bytes": 2, "stage_out_bytes": 3}},
             "stage_out_bytes 3",
         ),
-        ({"machine": BUFFER, "job": {"buffer_bytes": 0.5}}, "io_bytes 1 exceeds buffer_bytes 0.5"),
-        ({"machine": BUFFER, "job": {"buffer_bytes": 17}}, "17, but the burst buffer has 16"),
-        ({"machine": PER_NODE, "job": {"buffer_bytes": 9}}, "9, but the burst buffer has 8"),
+        (
+            {"machine": BUFFER, "job": {"buffer_bytes": 0.5}},
+            "io_bytes 1 exceeds buffer_bytes 0.5",
+        ),
+        (
+            {"machine": BUFFER, "job": {"buffer_bytes": 17}},
+            "17, but the burst buffer has 16",
+        ),
+        (
+            {"machine": PER_NODE, "job": {"buffer_bytes": 9}},
+            "9, but the burst buffer has 8",
+        ),
         ({"machine": PER_NODE, "options": {"staging": "later"}}, "options.staging"),
     ],
 )
@@ -73,12 +96,17 @@ def test_refusals(changes: dict[str, Any], words: str) -> None:
         ("partition", 1, 2),
     ],
 )
-def test_requests_are_rounded_to_legal_allocations(allocation: str, nodes: int, given: int) -> None:
+def test_requests_are_rounded_to_legal_allocations(
+    allocation: str, nodes: int, given: int
+) -> None:
     # 24 nodes are 12 units of 2: blocks of 1, 2, 4 and 8 units, and the full machine.
     machine = Machine(
-        nodes=24, unit_nodes=2, allocation=allocation,
-        node_bytes_per_second=1.0, storage_bytes_per_second=4.0,
-    )  # fmt: skip
+        nodes=24,
+        unit_nodes=2,
+        allocation=allocation,
+        node_bytes_per_second=1.0,
+        storage_bytes_per_second=4.0,
+    )
     assert machine.allocated_nodes(nodes) == given
 
 
@@ -98,13 +126,29 @@ def test_snapshots_refuse_the_future_and_settings_of_traces() -> None:
     [
         ("cons-fcfs", {"alpha": 1}, "no setting 'alpha'"),
         ("fill", {"alpha": -1}, "alpha"),
-        ("fill", {"engine": "compiled", "arithmetic": "exact"}, "engine=compiled cannot"),
-        ("cons-max-util", {"engine": "compiled", "knapsack": "cp-sat"}, "engine=compiled cannot"),
+        (
+            "fill",
+            {"engine": "compiled", "arithmetic": "exact"},
+            "engine=compiled cannot",
+        ),
+        (
+            "cons-max-util",
+            {"engine": "compiled", "knapsack": "cp-sat"},
+            "engine=compiled cannot",
+        ),
         ("fill", {"loop": "oval"}, "loop"),
         ("fill", {"knapsack": "cp-sat"}, "no setting 'knapsack'"),
         # The run would stand in the tables under the name of a policy that was not used.
-        ("cons-fcfs", {"policy": "adaptive"}, "setting policy='adaptive'.*use --solver adaptive"),
-        ("cons-fcfs", {"top": "true"}, r"setting top='true'.*use --solver cons-fcfs\+top"),
+        (
+            "cons-fcfs",
+            {"policy": "adaptive"},
+            "setting policy='adaptive'.*use --solver adaptive",
+        ),
+        (
+            "cons-fcfs",
+            {"top": "true"},
+            r"setting top='true'.*use --solver cons-fcfs\+top",
+        ),
         ("fill", {"top": "yes"}, "fill: setting top='yes'.*use another solver"),
     ],
 )
@@ -136,10 +180,15 @@ def test_no_jobs_is_an_answer() -> None:
 
 
 def test_jobs_given_alike_share_the_names_of_their_keys() -> None:
-    problem = ioopt.load(batch(more=[{**JOB, "id": 2}, {**JOB, "id": 3, "io_bytes_per_second": 2}]))
+    problem = ioopt.load(
+        batch(more=[{**JOB, "id": 2}, {**JOB, "id": 3, "io_bytes_per_second": 2}])
+    )
     one, two, three = problem.jobs
     assert one.model_fields_set is two.model_fields_set
-    assert one.model_fields_set == JOB.keys() and "io_bytes_per_second" in three.model_fields_set
+    assert (
+        one.model_fields_set == JOB.keys()
+        and "io_bytes_per_second" in three.model_fields_set
+    )
     changed = one.model_copy(update={"io_bytes_per_second": 3.0})
     assert "io_bytes_per_second" in changed.model_fields_set
     assert "io_bytes_per_second" not in two.model_fields_set

@@ -30,17 +30,30 @@ def rates(name: str, state: View, **settings: Any) -> Rates:
     return io_policy(name, settings).decide(state)
 
 
-def trace(jobs: list[dict[str, Any]], storage: float = 6.0, **machine: Any) -> dict[str, Any]:
+def trace(
+    jobs: list[dict[str, Any]], storage: float = 6.0, **machine: Any
+) -> dict[str, Any]:
     common = {"submit_seconds": 0, "walltime_seconds": 100}
     return {
-        "format": "ioopt/batch-io", "version": 1, "name": "rates",
-        "machine": {"nodes": 12, "storage_bytes_per_second": storage, **FLAT, **machine},
+        "format": "ioopt/batch-io",
+        "version": 1,
+        "name": "rates",
+        "machine": {
+            "nodes": 12,
+            "storage_bytes_per_second": storage,
+            **FLAT,
+            **machine,
+        },
         "jobs": [{"id": k, **common, **job} for k, job in enumerate(jobs, 1)],
-    }  # fmt: skip
+    }
 
 
 def writer(nodes: int, size: float, **keys: Any) -> dict[str, Any]:
-    return {"nodes": nodes, "phases": [{"compute_seconds": 0, "io_bytes": size}], **keys}
+    return {
+        "nodes": nodes,
+        "phases": [{"compute_seconds": 0, "io_bytes": size}],
+        **keys,
+    }
 
 
 def ends(instance: dict[str, Any], name: str, **settings: Any) -> list[Any]:
@@ -54,7 +67,9 @@ def test_peak_is_the_least_of_three() -> None:
     state = view((4, 3, 1), (4, 9, 1), (16, 12, 1))
     assert [request.peak for request in state.requests] == [3, 4, 10]
     assert rates("no-congestion", state) == [3, 4, 10]
-    assert not view((4, 4, 1)).limits.own_peaks and not view((16, 10, 1)).limits.own_peaks
+    assert (
+        not view((4, 4, 1)).limits.own_peaks and not view((16, 10, 1)).limits.own_peaks
+    )
 
 
 def test_readings_of_sharing_evenly() -> None:
@@ -87,13 +102,19 @@ def test_knapsack_equals_enumeration() -> None:
     rng = random.Random(4)
     for number in range(300):
         own = [None, 0.5, 1.0, 2.0, 2.5, 3.0] if number % 3 else [None]
-        rows = [(rng.randint(1, 16), rng.choice(own), 1.0) for _ in range(rng.randint(1, 8))]
+        rows = [
+            (rng.randint(1, 16), rng.choice(own), 1.0) for _ in range(rng.randint(1, 8))
+        ]
         state = view(*rows, exact=number % 2 == 0)
         limits = state.limits._replace(own_peaks=number % 3 > 0)
         state = View(limits, state.now, state.requests)
-        queue = [{"peak": request.peak, "n": request.nodes} for request in state.requests]
+        queue = [
+            {"peak": request.peak, "n": request.nodes} for request in state.requests
+        ]
         chosen = fullest(Fraction(10), queue)
-        wanted = [row["peak"] if any(row is one for one in chosen) else 0 for row in queue]
+        wanted = [
+            row["peak"] if any(row is one for one in chosen) else 0 for row in queue
+        ]
         assert rates("cons-max-util", state) == wanted, rows
 
 
@@ -129,27 +150,44 @@ def test_sets_end_at_half_powers() -> None:
     ],
 )
 @pytest.mark.parametrize("engine", ENGINES)
-def test_interference(name: str, interference: float, wanted: list[float], engine: str) -> None:
+def test_interference(
+    name: str, interference: float, wanted: list[float], engine: str
+) -> None:
     """Rule 29: K that transfer get BW / (1 + c (K - 1)) at most, after the policy."""
     instance = trace([writer(4, 8) for _ in range(3)], interference=interference)
     assert ends(instance, name) == wanted
     result = ioopt.solve(instance, name, settings={"engine": engine})
     assert result.schedule is not None
-    assert [job["end_seconds"] for job in result.schedule["jobs"]] == pytest.approx(wanted)
+    assert [job["end_seconds"] for job in result.schedule["jobs"]] == pytest.approx(
+        wanted
+    )
 
 
 def test_ideal_times_and_bounds_follow_the_peak() -> None:
     """8 bytes at 1: 8 s alone, so no slowdown and no delay; no schedule is quicker."""
     result = ioopt.solve(trace([writer(4, 8, io_bytes_per_second=1)]), "fill")
-    assert result.metrics["max_slowdown"] == 1 and result.metrics["io_delay_seconds"] == 0
+    assert (
+        result.metrics["max_slowdown"] == 1 and result.metrics["io_delay_seconds"] == 0
+    )
     assert result.bound == pytest.approx(8)
 
 
 def test_one_decision_with_own_peaks_and_interference() -> None:
     # 4 and 5 of 10 under a cap of 10 / 1.25 = 8: times 8/9.
-    machine = {"nodes": 64, "storage_bytes_per_second": 10.0, "interference": 0.25, **FLAT}
+    machine = {
+        "nodes": 64,
+        "storage_bytes_per_second": 10.0,
+        "interference": 0.25,
+        **FLAT,
+    }
     requests = [
-        {"id": k, "nodes": 8, "request_seconds": 0.0, "left_bytes": 5.0, "io_bytes_per_second": own}
+        {
+            "id": k,
+            "nodes": 8,
+            "request_seconds": 0.0,
+            "left_bytes": 5.0,
+            "io_bytes_per_second": own,
+        }
         for k, own in ((1, 4.0), (2, 5.0))
     ]
     decision = snapshot(machine, 1.0, requests)
@@ -160,7 +198,11 @@ def test_one_decision_with_own_peaks_and_interference() -> None:
     arbiter = IoArbiter(machine, "cons-fcfs")
     for request in requests:
         arbiter.request(
-            request["id"], 8, 5.0, 0.0, io_bytes_per_second=request["io_bytes_per_second"]
+            request["id"],
+            8,
+            5.0,
+            0.0,
+            io_bytes_per_second=request["io_bytes_per_second"],
         )
     assert arbiter.decide(1.0) == wanted
     again = IoArbiter.restore(json.loads(json.dumps(arbiter.state())))

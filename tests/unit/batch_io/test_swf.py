@@ -14,8 +14,14 @@ JOB = "{id} {submit} 5 {run} {procs} -1 -1 {requested} {limit} -1 {status} 1 1 -
 
 def line(**changes: object) -> str:
     values: dict[str, object] = {
-        "id": 1, "submit": 0, "run": 10, "procs": 4, "requested": 4, "limit": 60, "status": 1,
-    }  # fmt: skip
+        "id": 1,
+        "submit": 0,
+        "run": 10,
+        "procs": 4,
+        "requested": 4,
+        "limit": 60,
+        "status": 1,
+    }
     return JOB.format(**{**values, **changes})
 
 
@@ -25,17 +31,30 @@ def parse(*lines: str) -> SwfTrace:
 
 def test_one_line_field_by_field() -> None:
     job = parse("7 100 20 300.5 16 290.25 1024 32 600 2048 1 3 4 5 6 7 2 15").jobs[0]
-    assert (job.id, job.submit_seconds, job.wait_seconds, job.run_seconds) == (7, 100, 20, 300.5)
+    assert (job.id, job.submit_seconds, job.wait_seconds, job.run_seconds) == (
+        7,
+        100,
+        20,
+        300.5,
+    )
     assert (job.processors, job.cpu_seconds, job.memory_kilobytes) == (16, 290.25, 1024)
     assert (job.requested_processors, job.requested_seconds) == (32, 600)
     assert (job.requested_memory_kilobytes, job.status) == (2048, 1)
-    assert (job.user, job.group, job.executable, job.queue, job.partition) == (3, 4, 5, 6, 7)
+    assert (job.user, job.group, job.executable, job.queue, job.partition) == (
+        3,
+        4,
+        5,
+        6,
+        7,
+    )
     assert (job.preceding_job, job.think_seconds) == (2, 15)
     assert (job.size(), job.size(requested=True)) == (16, 32)
 
 
 def test_minus_one_is_unknown_and_the_other_size_steps_in() -> None:
-    trace = parse(line(procs=-1, requested=8), line(id=2, procs=2, requested=-1, limit=-1))
+    trace = parse(
+        line(procs=-1, requested=8), line(id=2, procs=2, requested=-1, limit=-1)
+    )
     assert [job.size() for job in trace.jobs] == [8, 2]
     assert trace.jobs[1].size(requested=True) == 2
     assert trace.jobs[1].requested_seconds is None
@@ -43,9 +62,17 @@ def test_minus_one_is_unknown_and_the_other_size_steps_in() -> None:
 
 def test_header_keys_repeat_and_comments_stand_anywhere() -> None:
     trace = parse(
-        "; Version: 2.2", ";MaxProcs:  100 (of 128)", "; Note: one", ";  more words", ";",
-        line(), "; Note: two", "", "   ", line(id=2) + " ; a remark",
-    )  # fmt: skip
+        "; Version: 2.2",
+        ";MaxProcs:  100 (of 128)",
+        "; Note: one",
+        ";  more words",
+        ";",
+        line(),
+        "; Note: two",
+        "",
+        "   ",
+        line(id=2) + " ; a remark",
+    )
     assert trace.header["Version"] == ("2.2",)
     assert trace.header["Note"] == ("one", "two")
     assert trace.machine_processors() == (100, None)
@@ -75,22 +102,32 @@ def test_nobody_knows_the_machine() -> None:
     ("rows", "width", "said"),
     [
         (("1 0 5 10 4", "2 9 5 10 4"), 5, "lines have 5 of 18 fields"),
-        ((line() + " 99", line(id=2) + " 7"), 19, "lines have 19 fields, those after the 18th"),
+        (
+            (line() + " 99", line(id=2) + " 7"),
+            19,
+            "lines have 19 fields, those after the 18th",
+        ),
     ],
 )
-def test_a_log_may_have_fewer_or_more_fields(rows: tuple[str, ...], width: int, said: str) -> None:
+def test_a_log_may_have_fewer_or_more_fields(
+    rows: tuple[str, ...], width: int, said: str
+) -> None:
     trace = parse(*rows)
     assert len(rows[0].split()) == width and said in trace.warnings[0]
     assert [(job.id, job.run_seconds, job.processors) for job in trace.jobs] == [
-        (1, 10, 4), (2, 10, 4),
-    ]  # fmt: skip
+        (1, 10, 4),
+        (2, 10, 4),
+    ]
 
 
 @pytest.mark.parametrize(
     ("row", "what"),
     [
         (line(id=2) + " 99", "line 2: 19 fields, but most rows have 18"),
-        ("2 0 5 1", "line 2: 4 fields, but most rows have 18"),  # cut off, 10 s became 1
+        (
+            "2 0 5 1",
+            "line 2: 4 fields, but most rows have 18",
+        ),  # cut off, 10 s became 1
     ],
 )
 def test_a_row_is_as_long_as_the_first(row: str, what: str) -> None:
@@ -110,10 +147,12 @@ def test_a_first_row_that_is_cut_does_not_judge_the_others() -> None:
 def test_a_row_that_stands_twice_is_one_job() -> None:
     """Files that overlap, joined; another run of the same job is another row."""
     trace = parse(line(), line(id=2), line(), line(run=20))
-    assert [(job.id, job.run_seconds) for job in trace.jobs] == [(1, 10), (2, 10), (1, 20)]
-    assert trace.warnings == (
-        "1 row already read, and not counted again: line 3",
-    )  # fmt: skip
+    assert [(job.id, job.run_seconds) for job in trace.jobs] == [
+        (1, 10),
+        (2, 10),
+        (1, 20),
+    ]
+    assert trace.warnings == ("1 row already read, and not counted again: line 3",)
     jobs, warnings = trace.usable_jobs()
     assert [job.id for job in jobs] == [1, 2, 3] and "renumbered: 1" in warnings[0]
 
@@ -123,7 +162,9 @@ def test_a_header_number_is_read_whole(text: str) -> None:
     assert parse(f"; MaxProcs: {text}", line()).machine_processors() == (1024, None)
 
 
-@pytest.mark.parametrize("text", ["1 024", "1'024", "1.024,5", "1,02", "8K", "12x8", "2.5"])
+@pytest.mark.parametrize(
+    "text", ["1 024", "1'024", "1.024,5", "1,02", "8K", "12x8", "2.5"]
+)
 def test_a_header_number_that_is_not_clear_is_refused(text: str) -> None:
     trace = parse(f"; MaxProcs: {text}", "; MaxNodes: 7", line())
     with pytest.raises(InstanceError, match="header line MaxProcs"):
@@ -143,7 +184,9 @@ def test_a_byte_order_mark_says_the_encoding(tmp_path, coding: str) -> None:
     trace = read_swf(tmp_path / "log.swf")
     assert trace.machine_processors() == (8, None) and len(trace.jobs) == 1
     (tmp_path / "bare.swf").write_bytes(line().encode("utf-16-le"))
-    with pytest.raises(InstanceError, match=r"bare.swf: UTF-16 text without a byte order mark"):
+    with pytest.raises(
+        InstanceError, match=r"bare.swf: UTF-16 text without a byte order mark"
+    ):
         read_swf(tmp_path / "bare.swf")
 
 
@@ -172,18 +215,23 @@ def test_refused(text: str, what: str) -> None:
 
 def test_what_is_not_usable_is_counted() -> None:
     jobs, warnings = parse(
-        line(id=1, run=0),               # ran for less than a second: kept
-        line(id=2, run=-1),              # nobody knows how long it ran
+        line(id=1, run=0),  # ran for less than a second: kept
+        line(id=2, run=-1),  # nobody knows how long it ran
         line(id=3, procs=0, requested=-1),
-        line(id=4, run=0, status=5),     # cancelled in the queue
-        line(id=5, run=9, status=5),     # cancelled while it ran: kept
-        line(id=6, run=30, status=1), line(id=6, run=10, status=2), line(id=6, run=20, status=3),
+        line(id=4, run=0, status=5),  # cancelled in the queue
+        line(id=5, run=9, status=5),  # cancelled while it ran: kept
+        line(id=6, run=30, status=1),
+        line(id=6, run=10, status=2),
+        line(id=6, run=20, status=3),
         line(id=7, submit=-1),
-    ).usable_jobs()  # fmt: skip
+    ).usable_jobs()
     assert [job.id for job in jobs] == [1, 5, 6]
     assert jobs[2].run_seconds == 30
     assert len(warnings) == 5
-    assert "2 jobs left out, pieces of a job that stands whole (status 2-4): 6, 6" in warnings
+    assert (
+        "2 jobs left out, pieces of a job that stands whole (status 2-4): 6, 6"
+        in warnings
+    )
 
 
 def test_repeated_numbers_and_order() -> None:
@@ -194,7 +242,9 @@ def test_repeated_numbers_and_order() -> None:
 
 
 def test_gzip_latin1_and_windows_line_ends(tmp_path) -> None:
-    text = "; Acknowledge: Åke\r\n" + "\r\n".join(line(id=k) for k in range(1, 6)) + "\r\n"
+    text = (
+        "; Acknowledge: Åke\r\n" + "\r\n".join(line(id=k) for k in range(1, 6)) + "\r\n"
+    )
     path = tmp_path / "log.swf.gz"
     path.write_bytes(gzip.compress(text.encode("latin-1")))
     trace = read_swf(path)
@@ -212,7 +262,9 @@ LOGS = [
 ]
 
 
-@pytest.mark.parametrize(("file", "lines", "usable", "machine"), present("data/swf", LOGS))
+@pytest.mark.parametrize(
+    ("file", "lines", "usable", "machine"), present("data/swf", LOGS)
+)
 def test_real_logs(file: str, lines: int, usable: int, machine: int) -> None:
     """As a log, and as an instance with invented I/O."""
     trace = read_swf(shared_path("data", "swf", file))

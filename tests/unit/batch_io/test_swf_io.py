@@ -26,12 +26,21 @@ def trace(*lines: str):
 def test_by_hand() -> None:
     # f = 0: no I/O. 7,200 s at one phase an hour: 2 phases of 3,600 s. 10 s: one phase.
     made = batch_io_from_swf(
-        trace(line(id=4, submit=500, run=7200, procs=10), line(id=9, submit=560, limit=-1)),
+        trace(
+            line(id=4, submit=500, run=7200, procs=10), line(id=9, submit=560, limit=-1)
+        ),
         io=IoRule(fraction=0.0),
     )
     first, second = made.jobs
-    assert (first.id, first.submit_seconds, first.nodes, first.walltime_seconds) == (4, 0, 10, 60)
-    assert [(p.compute_seconds, p.io_bytes, p.repeat) for p in first.phases] == [(3600, 0, 2)]
+    assert (first.id, first.submit_seconds, first.nodes, first.walltime_seconds) == (
+        4,
+        0,
+        10,
+        60,
+    )
+    assert [(p.compute_seconds, p.io_bytes, p.repeat) for p in first.phases] == [
+        (3600, 0, 2)
+    ]
     assert (second.submit_seconds, second.walltime_seconds) == (60, 10)
     assert made.warnings == (
         "log.swf: invented rates: 31.25 MB/s a node, 508.6 MB/s of storage "
@@ -39,7 +48,9 @@ def test_by_hand() -> None:
     )
     machine = made.machine
     assert (machine.nodes, machine.node_bytes_per_second) == (100, 31_250_000)
-    assert machine.storage_bytes_per_second == pytest.approx(31_250_000 * 100 * 250 / 1536)
+    assert machine.storage_bytes_per_second == pytest.approx(
+        31_250_000 * 100 * 250 / 1536
+    )
 
 
 def test_uncongested_run_time_is_that_of_the_trace() -> None:
@@ -75,7 +86,9 @@ def test_more_jobs_leave_the_first_as_they_were() -> None:
 def test_processors_per_node_and_units() -> None:
     made = batch_io_from_swf(
         trace(line(procs=33)),
-        machine=MachineRule(processors_per_node=16, unit_nodes=4, allocation="partition"),
+        machine=MachineRule(
+            processors_per_node=16, unit_nodes=4, allocation="partition"
+        ),
     )
     # 33 processors on 3 nodes; 100 processors are 7 nodes, in units of 4 that is 8.
     assert made.jobs[0].nodes == 3
@@ -85,7 +98,10 @@ def test_processors_per_node_and_units() -> None:
 def test_jobs_larger_than_the_machine() -> None:
     made = batch_io_from_swf(trace(line(id=1, procs=101), line(id=2)))
     assert [job.id for job in made.jobs] == [2]
-    assert made.warnings[0] == "log.swf: 1 jobs left out, larger than the machine of 100 nodes: 1"
+    assert (
+        made.warnings[0]
+        == "log.swf: 1 jobs left out, larger than the machine of 100 nodes: 1"
+    )
     with pytest.raises(InstanceError, match="no job that can be used"):
         batch_io_from_swf(trace(line(id=1, procs=101)))
 
@@ -93,7 +109,9 @@ def test_jobs_larger_than_the_machine() -> None:
 def test_a_job_takes_the_io_of_its_log() -> None:
     # The log of job 77: 100 bytes in 4.5 of 100 s, written from 10 to 14 s. The job ran 1000 s.
     log = summarise(parse_text(HEADER + write_record(0, 1, 10, 14, 100), "job.txt"))
-    other = summarise(parse_text((HEADER + write_record(0, 1, 1, 2, 5)).replace("77", "9"), "o"))
+    other = summarise(
+        parse_text((HEADER + write_record(0, 1, 1, 2, 5)).replace("77", "9"), "o")
+    )
     jobs = trace(line(id=77, run=1000, procs=8), line(id=78, run=400, procs=2))
     made = batch_io_from_swf(jobs, darshan=[log, other], io=IoRule(0.2, seed=5))
     matched, ruled = made.jobs
@@ -107,16 +125,30 @@ def test_a_job_takes_the_io_of_its_log() -> None:
     said = made.warnings
     assert "1 jobs have a Darshan log of their own, 1 have none" in said
     assert "1 Darshan logs match no job: 9" in said
-    assert made.meta["synthetic"]["I/O"].startswith("of 1 jobs without a log: mean 0.2 of the run")
+    assert made.meta["synthetic"]["I/O"].startswith(
+        "of 1 jobs without a log: mean 0.2 of the run"
+    )
 
 
 @pytest.mark.parametrize(
     ("start", "procs", "said"),
     [
         (1010, 8, None),
-        (500, 8, "1 Darshan logs have the number of a job that did not run when they start: 77"),
-        (2200, 8, "1 Darshan logs have the number of a job that did not run when they start: 77"),
-        (2050, 1, None),  # 4 processes on a processor of 4 threads, and clocks that differ
+        (
+            500,
+            8,
+            "1 Darshan logs have the number of a job that did not run when they start: 77",
+        ),
+        (
+            2200,
+            8,
+            "1 Darshan logs have the number of a job that did not run when they start: 77",
+        ),
+        (
+            2050,
+            1,
+            None,
+        ),  # 4 processes on a processor of 4 threads, and clocks that differ
     ],
 )
 def test_a_log_is_of_the_job_that_ran_when_it_starts(start, procs, said) -> None:
@@ -143,7 +175,10 @@ def test_a_log_of_too_many_processes_is_not_of_the_job() -> None:
         "1 Darshan logs have the number of a job with too few processors for their processes: 77"
         in said
     )
-    assert "start times of Darshan logs are not compared: the trace has no UnixStartTime" in said
+    assert (
+        "start times of Darshan logs are not compared: the trace has no UnixStartTime"
+        in said
+    )
     assert made.jobs[0].io_bytes_per_second is None
 
 
@@ -154,7 +189,9 @@ def test_a_job_shorter_than_its_log() -> None:
     (job,) = made.jobs
     assert sum(p.io_bytes for p in job.phases) == 60 and job.io_bytes_per_second == 20
     assert sum(p.compute_seconds for p in job.phases) == 0
-    assert any("1 jobs ran shorter than their Darshan log" in text for text in made.warnings)
+    assert any(
+        "1 jobs ran shorter than their Darshan log" in text for text in made.warnings
+    )
     assert "I/O" not in made.meta["synthetic"]
 
 
@@ -180,7 +217,9 @@ def test_results_on_synthetic_io_carry_a_note() -> None:
     log = trace(line(id=1, run=1000))
     invented = ioopt.solve(batch_io_from_swf(log), "fill")
     assert invented.notes[-1].startswith("I/O is synthetic: mean 0.1")
-    assert ioopt.solve(batch_io_from_swf(log, io=IoRule(fraction=0)), "fill").notes == ()
+    assert (
+        ioopt.solve(batch_io_from_swf(log, io=IoRule(fraction=0)), "fill").notes == ()
+    )
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,12 @@ from ioopt.errors import BackendFailureError, UsageError
 from ioopt.models.program import Program
 from ioopt.result import Status, StopReason
 from ioopt.solvers.backends import mathopt_program, pulp_program, solve
-from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits, judged, run_interruptibly
+from ioopt.solvers.backends.answer import (
+    BackendAnswer,
+    BackendLimits,
+    judged,
+    run_interruptibly,
+)
 from ioopt.solvers.backends.cpsat_program import load_cp_model, solve_cpsat
 from ioopt.solvers.backends.solve import solve_program
 
@@ -54,7 +59,9 @@ def test_all_prove_the_same_optimum(backend: str, maximise: bool) -> None:
     costs = [program.value(point) for point in points if not program.broken(point)]
     answer = solve_program(program, backend, QUIET)
     assert (answer.status, answer.stop) == (Status.OPTIMAL, StopReason.FINISHED)
-    assert answer.objective == pytest.approx((max if maximise else min)(costs), abs=1e-6)
+    assert answer.objective == pytest.approx(
+        (max if maximise else min)(costs), abs=1e-6
+    )
     assert answer.bound == answer.objective
     assert answer.seconds > 0 and answer.version
 
@@ -64,7 +71,11 @@ def test_infeasible(backend: str) -> None:
     program = knapsack(6, 2, 1)
     program.add("none", [(at, 1) for at in range(6)], most=0)
     answer = solve_program(program, backend, QUIET)
-    assert (answer.status, answer.found, answer.values) == (Status.INFEASIBLE, False, {})
+    assert (answer.status, answer.found, answer.values) == (
+        Status.INFEASIBLE,
+        False,
+        {},
+    )
 
 
 @pytest.mark.parametrize("backend", NAMES)
@@ -82,8 +93,12 @@ def test_linear_programs(backend: str) -> None:
 def one_node(monkeypatch: pytest.MonkeyPatch) -> None:
     """HiGHS and CBC stop at the first node of branch and bound."""
     ways, cbc = mathopt.SolveParameters, pulp_program._cbc_options
-    monkeypatch.setattr(mathopt, "SolveParameters", lambda **given: ways(node_limit=1, **given))
-    monkeypatch.setattr(pulp_program, "_cbc_options", lambda given: [*cbc(given), "-maxNodes", "1"])
+    monkeypatch.setattr(
+        mathopt, "SolveParameters", lambda **given: ways(node_limit=1, **given)
+    )
+    monkeypatch.setattr(
+        pulp_program, "_cbc_options", lambda given: [*cbc(given), "-maxNodes", "1"]
+    )
 
 
 @pytest.mark.parametrize("backend", ["HiGHS", "CBC"])
@@ -103,7 +118,9 @@ def test_stopped_early_is_feasible_not_optimal(backend: str, one_node: None) -> 
         ("SCIP", knapsack(90, 30, 2), 0.01),
     ],
 )
-def test_stopped_at_once_is_not_optimal(backend: str, program: Program, seconds: float) -> None:
+def test_stopped_at_once_is_not_optimal(
+    backend: str, program: Program, seconds: float
+) -> None:
     answer = solve_program(program, backend, BackendLimits(seconds=seconds))
     assert answer.stop is StopReason.TIME
     assert answer.status in (Status.UNKNOWN, Status.FEASIBLE)
@@ -119,7 +136,9 @@ def test_glpk_stopped_early_is_not_optimal() -> None:
 
 @pytest.mark.parametrize("backend", ["HiGHS", "CBC", "SCIP"])
 def test_gap_is_no_proof(backend: str) -> None:
-    answer = solve_program(knapsack(60, 5, 2), backend, BackendLimits(seconds=3600, gap=0.2))
+    answer = solve_program(
+        knapsack(60, 5, 2), backend, BackendLimits(seconds=3600, gap=0.2)
+    )
     assert (answer.status, answer.stop) == (Status.FEASIBLE, StopReason.GAP)
     assert answer.bound < answer.objective <= answer.bound / 0.8 + 1e-6
 
@@ -133,30 +152,40 @@ def test_start_is_used(backend: str, request: pytest.FixtureRequest) -> None:
     assert begun.objective <= best.objective + 1e-6
 
 
-@pytest.mark.parametrize("maximise", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "maximise", [True, pytest.param(False, marks=pytest.mark.slow)]
+)
 def test_highs_apart_answers_alike(
     maximise: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     program, log = knapsack(12, 3, 1, maximise), tmp_path / "log"
     here = solve_program(program, "HiGHS", QUIET)
     limits = BackendLimits(seconds=30, log=str(log))
-    apart = judged(program, mathopt_program._apart(program, "HiGHS", limits, here.values))
+    apart = judged(
+        program, mathopt_program._apart(program, "HiGHS", limits, here.values)
+    )
     assert (apart.status, apart.objective, apart.version) == (
-        Status.OPTIMAL, pytest.approx(here.objective), here.version,
-    )  # fmt: skip
+        Status.OPTIMAL,
+        pytest.approx(here.objective),
+        here.version,
+    )
     assert "HiGHS" in log.read_text()
 
 
 def test_highs_apart_ends_on_time() -> None:
     """Its limit ends it, whether HiGHS looks at its clock or not."""
-    answer = mathopt_program._apart(knapsack(120, 30, 1), "HiGHS", BackendLimits(seconds=0.01), {})
+    answer = mathopt_program._apart(
+        knapsack(120, 30, 1), "HiGHS", BackendLimits(seconds=0.01), {}
+    )
     assert (answer.status, answer.stop) == (Status.UNKNOWN, StopReason.TIME)
 
 
 def test_a_wrong_solution_is_not_believed() -> None:
     """Row 0 needs half of the sizes: nothing taken breaks it by that half of its largest number, 1."""
     program = knapsack(6, 1, 1)
-    wrong = BackendAnswer(Status.FEASIBLE, StopReason.TIME, dict.fromkeys(range(6), 0.0))
+    wrong = BackendAnswer(
+        Status.FEASIBLE, StopReason.TIME, dict.fromkeys(range(6), 0.0)
+    )
     assert judged(program, wrong).status is Status.UNKNOWN
     with pytest.raises(BackendFailureError, match="breaks a constraint by 1"):
         judged(program, replace(wrong, status=Status.OPTIMAL))
@@ -170,7 +199,9 @@ def test_a_wrong_solution_is_not_believed() -> None:
 def test_log_is_written(tmp_path: Path) -> None:
     for backend, word in (("HiGHS", "HiGHS"), ("CBC", "Cbc"), ("SCIP", "presolving")):
         log = tmp_path / backend
-        solve_program(knapsack(6, 2, 1), backend, BackendLimits(seconds=9, log=str(log)))
+        solve_program(
+            knapsack(6, 2, 1), backend, BackendLimits(seconds=9, log=str(log))
+        )
         assert word in log.read_text()
     cp_model = load_cp_model()
     model = cp_model.CpModel()
@@ -217,9 +248,11 @@ def test_cpsat_statuses() -> None:
     model, x = _cp_knapsack(90, 20)
     seen: list[float] = []
     first = solve_cpsat(
-        model, BackendLimits(), parameters={"stop_after_first_solution": True},
+        model,
+        BackendLimits(),
+        parameters={"stop_after_first_solution": True},
         on_solution=lambda s: seen.append(s.objective_value),
-    )  # fmt: skip
+    )
     assert (first.status, first.stop) == (Status.FEASIBLE, StopReason.ITERATIONS)
     assert seen == [first.objective] and first.bound < first.objective
     assert sum(first.values[v.index] for v in x) > 0
@@ -279,11 +312,19 @@ for name in sys.argv[2:]:
 
 
 @pytest.mark.parametrize(
-    "order", ["HiGHS SCIP CP-SAT CBC", pytest.param("CP-SAT HiGHS SCIP", marks=pytest.mark.slow)]
+    "order",
+    [
+        "HiGHS SCIP CP-SAT CBC",
+        pytest.param("CP-SAT HiGHS SCIP", marks=pytest.mark.slow),
+    ],
 )
 def test_one_process_holds_them_all(order: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", _ORDER, str(Path(__file__).parent), *order.split()],
-        capture_output=True, text=True, check=True, cwd=Path(__file__).parents[3], timeout=120,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(__file__).parents[3],
+        timeout=120,
+    )
     assert done.stdout.split() == ["optimal"] * len(order.split())

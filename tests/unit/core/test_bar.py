@@ -30,10 +30,14 @@ def baselines(kind: str) -> list[str]:
 
 KINDS = {kind.kind for kind in registry.KINDS.values() if kind.family != "replication"}
 BUNDLED = [
-    name for name, entry in entries().items() if entry["kind"] in KINDS and baselines(entry["kind"])
+    name
+    for name, entry in entries().items()
+    if entry["kind"] in KINDS and baselines(entry["kind"])
 ]
 LIBRARY = [
-    name for name, entry in library().items() if entry.kind in KINDS and not entry.recipe.bundled
+    name
+    for name, entry in library().items()
+    if entry.kind in KINDS and not entry.recipe.bundled
 ]
 TOO_SHORT = {("batch-io-mira-week-seed-1", 1.0), ("batch-io-mira-week-seed-1", 2.0)}
 """Some policies fit in the limit, all of them do not, and the best is not among the first."""
@@ -90,7 +94,9 @@ def test_the_bar_sees_a_default_that_is_behind(monkeypatch: pytest.MonkeyPatch) 
     """adaptive has 185.5 s on buffer-12, base-line 188.0; a late baseline does not count."""
     problem, solve = ioopt.load("buffer-12"), ioopt.solve
 
-    def by_base_line(problem: object, solver: str | None = None, **told: object) -> object:
+    def by_base_line(
+        problem: object, solver: str | None = None, **told: object
+    ) -> object:
         return solve(problem, solver or "base-line", bound=False)
 
     monkeypatch.setattr(ioopt, "solve", by_base_line)

@@ -31,26 +31,48 @@ def test_a_batch_is_the_instance_written_out():
     assert [task.id for task in built.tasks] == ["wash", "t1", "t2", "t3", "t4"]
     assert built.nodes[0].disk_bytes == 1_000_000_000 and built.is_workflow
     # 12 s of link, 30 s of washing, then four tasks at once on four cores for 8 s.
-    assert ioopt.solve(two_steps(), "fifo").metrics["makespan_seconds"] == pytest.approx(50.0)
+    assert ioopt.solve(two_steps(), "fifo").metrics[
+        "makespan_seconds"
+    ] == pytest.approx(50.0)
 
 
 def test_what_is_wrong_is_named():
     batch = two_steps()
     with pytest.raises(UsageError, match="is in bits"):
         batch.add_file("5Mb")
-    assert list(ioopt.compare(two_steps(), "fifo").index) == ["fifo"]  # one name is no list
+    assert list(ioopt.compare(two_steps(), "fifo").index) == [
+        "fifo"
+    ]  # one name is no list
 
 
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda b: b.add_task(1, inputs="raw"), r"tasks[5] (t5).inputs: must be a list, not 'raw'"),
-        (lambda b: b.add_task(1, inputs=["x"]), "tasks[5] (t5).inputs: there is no file 'x'"),
-        (lambda b: b.add_task(1, outputs=["x"]), "tasks[5] (t5).outputs: there is no file 'x'"),
-        (lambda b: b.add_task(-1, "t"), "tasks[5] (t).compute_seconds: must be 0 or more, not -1"),
-        (lambda b: b.add_file(-5, "neg"), "files[2] (neg).bytes: must be 0 or more, not -5"),
+        (
+            lambda b: b.add_task(1, inputs="raw"),
+            r"tasks[5] (t5).inputs: must be a list, not 'raw'",
+        ),
+        (
+            lambda b: b.add_task(1, inputs=["x"]),
+            "tasks[5] (t5).inputs: there is no file 'x'",
+        ),
+        (
+            lambda b: b.add_task(1, outputs=["x"]),
+            "tasks[5] (t5).outputs: there is no file 'x'",
+        ),
+        (
+            lambda b: b.add_task(-1, "t"),
+            "tasks[5] (t).compute_seconds: must be 0 or more, not -1",
+        ),
+        (
+            lambda b: b.add_file(-5, "neg"),
+            "files[2] (neg).bytes: must be 0 or more, not -5",
+        ),
         (lambda b: b.add_file(5, "raw"), "files[2] (raw).id: 'raw' is there already"),
-        (lambda b: b.add_node(cores=0), "nodes[1] (n1).cores: must be 1 or more, not 0"),
+        (
+            lambda b: b.add_node(cores=0),
+            "nodes[1] (n1).cores: must be 1 or more, not 0",
+        ),
         (lambda b: b.add_nodes(0), "add_nodes: count must be 1 or more, not 0"),
         (
             lambda b: ioopt.Batch(remote=0, replica=1),
@@ -70,17 +92,28 @@ def test_whole_numbers_may_have_an_exponent(tmp_path):
     instance = ioopt.load("cycle3").model_dump(mode="json")
     instance["files"][0]["bytes"] = 8e9
     assert type(ioopt.load(instance).files[0].bytes) is int
-    (tmp_path / "x.json").write_text(json.dumps(instance).replace("8000000000.0", "8e9"))
+    (tmp_path / "x.json").write_text(
+        json.dumps(instance).replace("8000000000.0", "8e9")
+    )
     assert ioopt.load(tmp_path / "x.json").files[0].bytes == 8_000_000_000
     instance["files"][0]["bytes"] = 8.5
-    with pytest.raises(InstanceError, match=r"\(f0\)\.bytes: must be a whole number, not 8\.5"):
+    with pytest.raises(
+        InstanceError, match=r"\(f0\)\.bytes: must be a whole number, not 8\.5"
+    ):
         ioopt.load(instance)
     batch = two_steps()
     batch.add_file(8e9, "large")
     assert batch.build().files[-1].bytes == 8_000_000_000
     with pytest.raises(UsageError, match=r"size 8\.5 is not a whole number of bytes"):
         batch.add_file(8.5)
-    command = ["instances", "generate", "batch-io", "-o", str(tmp_path / "g.json"), "--set"]
+    command = [
+        "instances",
+        "generate",
+        "batch-io",
+        "-o",
+        str(tmp_path / "g.json"),
+        "--set",
+    ]
     assert main([*command, "jobs=1e1"]) == 0
     assert len(ioopt.load(tmp_path / "g.json").jobs) == 10
     with pytest.raises(UsageError, match=r"setting jobs='8.5': must be a whole number"):
@@ -88,12 +121,18 @@ def test_whole_numbers_may_have_an_exponent(tmp_path):
 
 
 def test_a_time_limit_has_a_unit_or_counts_seconds(capsys):
-    assert ioopt.solve("cycle3", "minmin", time_limit="2min").options["time_limit_seconds"] == 120.0
+    assert (
+        ioopt.solve("cycle3", "minmin", time_limit="2min").options["time_limit_seconds"]
+        == 120.0
+    )
     with pytest.raises(UsageError, match="time '1x' is not a number with a unit"):
         ioopt.solve("cycle3", "minmin", time_limit="1x")
     assert main(["solve", "cycle3", "--solver", "minmin", "--time-limit", "2min"]) == 0
     assert main(["solve", "cycle3", "--time-limit", "1x"]) == 2
-    assert "'--time-limit': time '1x' is not a number with a unit" in capsys.readouterr().err
+    assert (
+        "'--time-limit': time '1x' is not a number with a unit"
+        in capsys.readouterr().err
+    )
 
 
 def test_a_result_draws_writes_and_shows_itself(tmp_path):
@@ -108,10 +147,17 @@ def test_a_result_draws_writes_and_shows_itself(tmp_path):
     page = result._repr_html_()
     assert "<th>makespan</th><td>50.00 s</td>" in page and "<svg" in page
     assert "makespan" in str(result) and result.__rich__() == str(result)
-    assert repr(result).startswith("<Result of locality on ") and "\n" not in repr(result)
+    assert repr(result).startswith("<Result of locality on ") and "\n" not in repr(
+        result
+    )
     with pytest.raises(UsageError, match="a picture's name ends in"):
         result.save(str(tmp_path / "r.txt"))
-    assert ioopt.solve("cycle3", "minmin").model_copy(update={"schedule": None}).to_frame().empty
+    assert (
+        ioopt.solve("cycle3", "minmin")
+        .model_copy(update={"schedule": None})
+        .to_frame()
+        .empty
+    )
     slots = ioopt.solve("quantum-plain", "quantum-greedy").to_frame()
     assert list(slots["job"]) == ["io0", "io1", "c0", "c1"]
 
@@ -121,7 +167,9 @@ def test_charts_under_one_another_share_scale_and_legend(tmp_path):
     writers = ioopt.load("two-writers")
     short = ioopt.solve(ioopt.load("two-writers"), "no-congestion")
     long = ioopt.solve(writers, "cons-fcfs")
-    assert [max(row["end_seconds"] for row in r.schedule["jobs"]) for r in (short, long)] == [2, 4]
+    assert [
+        max(row["end_seconds"] for row in r.schedule["jobs"]) for r in (short, long)
+    ] == [2, 4]
     for pair in ([short, long], [long, short]):
         first, second = draw_beside(pair).figure.axes
         assert first.get_xlim() == second.get_xlim() == (0, 4 * 1.01)
@@ -133,6 +181,8 @@ def test_charts_under_one_another_share_scale_and_legend(tmp_path):
         result.save(str(tmp_path / name))
     names = [str(tmp_path / name) for name in ("a.json", "b.json")]
     assert main(["plot", *names, "-o", str(tmp_path / "beside.png")]) == 0
-    assert main(["plot", *names, "--picture", "gantt", "-o", str(tmp_path / "x.png")]) == 2
+    assert (
+        main(["plot", *names, "--picture", "gantt", "-o", str(tmp_path / "x.png")]) == 2
+    )
     with pytest.raises(UsageError, match="no Gantt chart"):
         draw_beside([long, ioopt.solve("flexgang-tiny", "greedy")])

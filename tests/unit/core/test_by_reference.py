@@ -32,7 +32,9 @@ def move(outer: Any, amount: float, times: int) -> float:
     return float(outer.inner.values[outer.place]) + len(outer.inner.values)
 
 
-def test_machine_code_works_on_the_arrays_of_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_machine_code_works_on_the_arrays_of_the_caller(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Only the kernel is assembled, not what it calls by itself too."""
     numba = pytest.importorskip("numba")
     import numpy as np
@@ -42,8 +44,12 @@ def test_machine_code_works_on_the_arrays_of_the_caller(monkeypatch: pytest.Monk
 
     made: list[str] = []
     finalize = PartLibrary.finalize
-    monkeypatch.setattr(PartLibrary, "_finalize_specific", lambda part: made.append("assembled"))
-    monkeypatch.setattr(PartLibrary, "finalize", lambda p: (made.append(p.name), finalize(p))[1])
+    monkeypatch.setattr(
+        PartLibrary, "_finalize_specific", lambda part: made.append("assembled")
+    )
+    monkeypatch.setattr(
+        PartLibrary, "finalize", lambda p: (made.append(p.name), finalize(p))[1]
+    )
     for function in (take, move):
         register_jitable(pipeline_class=PartCompiler)(function)
     kernel = numba.njit(entry(move))

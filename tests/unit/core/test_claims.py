@@ -20,7 +20,9 @@ def _text(source: str, solver: str) -> str:
     return json.dumps(ioopt.solve(source, solver, time_limit=5).to_dict())
 
 
-def solved(source: str = "cycle3", solver: str = "minmin", **changes: Any) -> dict[str, Any]:
+def solved(
+    source: str = "cycle3", solver: str = "minmin", **changes: Any
+) -> dict[str, Any]:
     """A true result as plain data, with *changes*."""
     document: dict[str, Any] = json.loads(_text(source, solver))
     return document | changes
@@ -56,7 +58,9 @@ def test_a_bound_above_the_best_plan_of_the_catalog_is_false() -> None:
     assert rules(solved(bound=5.184, gap=(6.748 - 5.184) / 6.748)) == []
 
 
-def test_what_is_known_holds_for_equal_content_alone(tmp_path: Path, capsys: Any) -> None:
+def test_what_is_known_holds_for_equal_content_alone(
+    tmp_path: Path, capsys: Any
+) -> None:
     """Of a renamed copy nothing is known: the claim stands, and check says whose word it is."""
     data = ioopt.load("cycle3").model_dump(mode="json", exclude_none=True)
     renamed = data | {"name": "mine"}
@@ -73,7 +77,9 @@ def test_what_is_known_holds_for_equal_content_alone(tmp_path: Path, capsys: Any
     assert known_plans(ioopt.load(data | {"meta": {"source": "mail"}})) != {}
 
 
-def test_a_file_of_the_same_name_is_not_the_catalogs(tmp_path: Path, monkeypatch: Any) -> None:
+def test_a_file_of_the_same_name_is_not_the_catalogs(
+    tmp_path: Path, monkeypatch: Any
+) -> None:
     true = ioopt.load("cycle3")
     data = true.model_dump(mode="json", exclude_none=True)
     slower = data | {"tasks": [row | {"compute_seconds": 9.0} for row in data["tasks"]]}
@@ -91,7 +97,9 @@ def test_a_metric_that_bounds_another_is_a_number() -> None:
     ]
 
 
-def test_a_bound_that_the_catalog_proves_is_not_named(tmp_path: Path, capsys: Any) -> None:
+def test_a_bound_that_the_catalog_proves_is_not_named(
+    tmp_path: Path, capsys: Any
+) -> None:
     code, _, said = command(tmp_path, capsys, solved("cycle3", "ip"))
     assert code == 0 and "bound," not in said and "optimal" not in said
 
@@ -108,7 +116,12 @@ def test_a_bound_is_a_finite_number(text: str, tmp_path: Path, capsys: Any) -> N
 
 def test_a_bound_says_no_less_than_the_instance() -> None:
     """On 3 nodes 64 MB at 12.5 MB/s and six tasks of 1.5 s come to (5.12 + 9) / 3 = 4.7067 s a node."""
-    for bound, expected in ((4.707, []), (4.70, ["bound"]), (0.0, ["bound"]), (-1e300, ["bound"])):
+    for bound, expected in (
+        (4.707, []),
+        (4.70, ["bound"]),
+        (0.0, ["bound"]),
+        (-1e300, ["bound"]),
+    ):
         assert rules(solved(bound=bound, gap=None)) == expected
 
 
@@ -116,7 +129,11 @@ def test_a_metric_that_bounds_another_is_held_to_it() -> None:
     """Both jobs of two-writers wait for I/O 1 s together at least; 2 s are told as the bound of .5."""
     true = solved("two-writers", "io-exact")
     delay = true["metrics"]["io_delay_seconds"]
-    for bound, expected in ((delay, []), (delay + 1.0, ["metric"]), (-1e300, ["metric"])):
+    for bound, expected in (
+        (delay, []),
+        (delay + 1.0, ["metric"]),
+        (-1e300, ["metric"]),
+    ):
         false = true | {"metrics": true["metrics"] | {"io_delay_bound": bound}}
         found = ioopt.check("two-writers", false, settings=true["settings"])
         assert [item.rule for item in found] == expected
@@ -139,15 +156,23 @@ CONTRADICTIONS: list[tuple[list[str], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("expected", "change"), CONTRADICTIONS)
-def test_statements_that_contradict_each_other(expected: list[str], change: dict[str, Any]) -> None:
+def test_statements_that_contradict_each_other(
+    expected: list[str], change: dict[str, Any]
+) -> None:
     assert rules(solved("cycle3", "ip", notes=[]) | change) == expected
 
 
 OPTIONS: list[dict[str, Any]] = [
-    {"threads": 0}, {"threads": True}, {"time_limit_seconds": -1},
-    {"gap": -0.1}, {"backend": "Abacus"}, {"luck": 1}, {"settings": {"luck": 1}},
-    {"settings": None}, {"log": 3},
-]  # fmt: skip
+    {"threads": 0},
+    {"threads": True},
+    {"time_limit_seconds": -1},
+    {"gap": -0.1},
+    {"backend": "Abacus"},
+    {"luck": 1},
+    {"settings": {"luck": 1}},
+    {"settings": None},
+    {"log": 3},
+]
 
 
 @pytest.mark.parametrize("change", OPTIONS, ids=str)
@@ -206,7 +231,12 @@ def test_a_plan_over_the_storage_limit_is_never_without_violation(
     reference = solved(source, "no-congestion")
     assert rules(reference, source) == []
     code, out, _ = command(tmp_path, capsys, reference, source)
-    assert code == 0 and "no violation" not in out and "storage" in out and "reference" in out
+    assert (
+        code == 0
+        and "no violation" not in out
+        and "storage" in out
+        and "reference" in out
+    )
     own = reference | {"solver": "mine:fast"}
     assert "storage" in rules(own, source)
     code, out, _ = command(tmp_path, capsys, own, source)
@@ -231,9 +261,11 @@ def test_an_own_solver_that_ignores_the_storage_limit_fails() -> None:
 def queue_of(order: str, backfill: str) -> dict[str, Any]:
     """Four jobs on 4 nodes that compute only: B needs all of them, C and D one."""
     jobs = [
-        ("A", 0, 3, 10, [(10, 0)]), ("B", 1, 4, 10, [(5, 0)]), ("C", 2, 1, 5, [(5, 0)]),
+        ("A", 0, 3, 10, [(10, 0)]),
+        ("B", 1, 4, 10, [(5, 0)]),
+        ("C", 2, 1, 5, [(5, 0)]),
         ("D", 3, 1, 20, [(2, 0)]),
-    ]  # fmt: skip
+    ]
     return by_hand(jobs, {"nodes": 4, "unit_nodes": 1}, queue=order, backfill=backfill)
 
 
@@ -241,11 +273,14 @@ def schedule_of(**starts: float) -> dict[str, Any]:
     seconds = {"A": 10.0, "B": 5.0, "C": 5.0, "D": 2.0}
     rows = [
         {
-            "id": name, "start_seconds": start, "end_seconds": start + seconds[name],
-            "killed": False, "io": [],
+            "id": name,
+            "start_seconds": start,
+            "end_seconds": start + seconds[name],
+            "killed": False,
+            "io": [],
         }
         for name, start in starts.items()
-    ]  # fmt: skip
+    ]
     return {"schedule": {"jobs": rows}}
 
 
@@ -260,9 +295,11 @@ def test_the_queue_is_held_where_there_is_no_plan() -> None:
     early = schedule_of(A=0.0, B=10.0, C=2.0, D=7.0)
     late = schedule_of(A=0.0, B=15.0, C=10.0, D=10.0)
     for schedule, backfill, job, at in (
-        (EASY, "none", "C", "starts at 2.0"), (IN_TURN, "easy", "C", "does not start at 2.0"),
-        (early, "easy", "D", "starts at 7.0"), (late, "none", "C", "starts at 10.0"),
-    ):  # fmt: skip
+        (EASY, "none", "C", "starts at 2.0"),
+        (IN_TURN, "easy", "C", "does not start at 2.0"),
+        (early, "easy", "D", "starts at 7.0"),
+        (late, "none", "C", "starts at 10.0"),
+    ):
         found = ioopt.check(queue_of("fcfs", backfill), schedule)
         assert found and all(item.rule == "queue" for item in found)
         assert found[0].item == job and at in found[0].message
@@ -278,5 +315,7 @@ def test_the_order_of_the_queue_is_the_one_stated() -> None:
     right = {"fcfs": IN_TURN, "sjf": EASY, "wfp": aged}
     for order in right:
         for other, schedule in right.items():
-            found = [item.rule for item in ioopt.check(queue_of(order, "none"), schedule)]
+            found = [
+                item.rule for item in ioopt.check(queue_of(order, "none"), schedule)
+            ]
             assert (found == []) == (other == order) and set(found) <= {"queue"}

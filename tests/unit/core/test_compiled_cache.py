@@ -44,7 +44,9 @@ def test_nothing_else_keeps_machine_code() -> None:
     assert set(keeping) == {"compiled"}
 
 
-@pytest.mark.parametrize(("fault", "left"), [(None, True), (AttributeError("no Buffer"), False)])
+@pytest.mark.parametrize(
+    ("fault", "left"), [(None, True), (AttributeError("no Buffer"), False)]
+)
 def test_an_index_of_another_version_is_removed(
     tmp_path: Path, fault: Exception | None, left: bool
 ) -> None:

@@ -15,7 +15,9 @@ from ioopt.options import Deadline
 from ioopt.overtime import cut_off, processor_seconds_left
 from ioopt.protocols import Outcome, SolveRequest
 
-timed = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers on this system")
+timed = pytest.mark.skipif(
+    not hasattr(signal, "setitimer"), reason="no timers on this system"
+)
 SHORT = 0.01
 WHAT = "the time limit ended before a plan was complete"
 
@@ -121,7 +123,12 @@ def test_parts_of_a_run_have_its_processor_time() -> None:
     """2 s used of 1.1 x 4 + 1 - .4: 3 s are left for the run and each part of it."""
     used = time.thread_time() - 2.0
     run = Deadline(4.0, clock=time.monotonic, processor_started=used)
-    for part in (run, run.within(0.5), run.with_overtime(), run.with_overtime().within(1.0)):
+    for part in (
+        run,
+        run.within(0.5),
+        run.with_overtime(),
+        run.with_overtime().within(1.0),
+    ):
         assert processor_seconds_left(part) == pytest.approx(3.0, abs=0.5)
 
 
@@ -152,7 +159,8 @@ def test_the_best_plan_of_a_solver_that_does_not_end_is_the_answer(
 ) -> None:
     monkeypatch.setattr(options, "now", time.monotonic)
     plan = solving.plan_of(
-        solving.registry.kind_of_problem(ioopt.load("cycle3")), ioopt.solve("cycle3", "minmin").plan
+        solving.registry.kind_of_problem(ioopt.load("cycle3")),
+        ioopt.solve("cycle3", "minmin").plan,
     )
 
     def stubborn(problem: object, request: SolveRequest) -> Outcome:
@@ -161,7 +169,9 @@ def test_the_best_plan_of_a_solver_that_does_not_end_is_the_answer(
         return Outcome(None)
 
     result = ioopt.solve("cycle3", stubborn, time_limit=SHORT)
-    assert result.plan == ioopt.solve("cycle3", "minmin").plan and result.violations == ()
+    assert (
+        result.plan == ioopt.solve("cycle3", "minmin").plan and result.violations == ()
+    )
     assert (result.status.value, result.stop.value) == ("feasible", "time")
     assert "did not return within its time limit of 0.01 s" in result.notes[0]
 
@@ -174,7 +184,11 @@ def test_a_check_without_time_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(solving, "check_plan", slow)
     result = ioopt.solve("cycle3", "minmin")
-    assert (result.status.value, result.stop.value, result.plan) == ("unknown", "time", None)
+    assert (result.status.value, result.stop.value, result.plan) == (
+        "unknown",
+        "time",
+        None,
+    )
     assert "the time limit ended before the plan was checked" in result.notes
 
 
@@ -205,7 +219,9 @@ with ending_soon():
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 def test_machine_code_does_not_hold_up_an_interrupt() -> None:
-    process = subprocess.Popen([sys.executable, "-c", INTERRUPTED], stdout=subprocess.PIPE)
+    process = subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED], stdout=subprocess.PIPE
+    )
     assert process.stdout is not None and process.stdout.readline() == b"ready\n"
     process.send_signal(signal.SIGINT)
     assert process.wait(60) == 130

@@ -16,20 +16,57 @@ from ioopt.solving import require_form
 
 Path = tuple[Any, ...]
 CASES = (
-    ("cycle3", "ip"), ("cycle3", "minmin"), ("rounds4", "two-stage"), ("eight-tasks", "heft"),
-    ("eight-tasks", "locality"), ("two-pairs", "link-aware"), ("two-writers", "fill"),
-    ("two-writers", "no-congestion"), ("small-8", "cons-max-util"), ("buffer-12", "fill"),
-    ("two-writers-now", "base-line"), ("gang-figure-5", "migrate-iogs"),
-    ("gang-figure-7", "migrate-iogs"), ("flexgang-tiny", "greedy"), ("quantum-plain", "quantum-greedy"),
-    ("directory-wait", "in-flight"), ("directory-two-chains", "exact"),
-)  # fmt: skip
-OF_THE_RUN = {"options", "versions", "notes", "seed", "build_seconds", "solve_seconds",
-              "simulate_seconds", "stop", "trace"}  # fmt: skip
+    ("cycle3", "ip"),
+    ("cycle3", "minmin"),
+    ("rounds4", "two-stage"),
+    ("eight-tasks", "heft"),
+    ("eight-tasks", "locality"),
+    ("two-pairs", "link-aware"),
+    ("two-writers", "fill"),
+    ("two-writers", "no-congestion"),
+    ("small-8", "cons-max-util"),
+    ("buffer-12", "fill"),
+    ("two-writers-now", "base-line"),
+    ("gang-figure-5", "migrate-iogs"),
+    ("gang-figure-7", "migrate-iogs"),
+    ("flexgang-tiny", "greedy"),
+    ("quantum-plain", "quantum-greedy"),
+    ("directory-wait", "in-flight"),
+    ("directory-two-chains", "exact"),
+)
+OF_THE_RUN = {
+    "options",
+    "versions",
+    "notes",
+    "seed",
+    "build_seconds",
+    "solve_seconds",
+    "simulate_seconds",
+    "stop",
+    "trace",
+}
 """About the run and not about its answer."""
-OF_THE_SEARCH = {"per_pattern", "evaluations", "replays", "scheduling_milliseconds_per_task",
-                 "queues_bound_seconds", "model_best", "ranking"}  # fmt: skip
+OF_THE_SEARCH = {
+    "per_pattern",
+    "evaluations",
+    "replays",
+    "scheduling_milliseconds_per_task",
+    "queues_bound_seconds",
+    "model_best",
+    "ranking",
+}
 """Metrics that are the solver's word."""
-SETS = {"columns", "rows", "jobs", "tasks", "copies", "remote", "transfers", "evictions", "placed"}
+SETS = {
+    "columns",
+    "rows",
+    "jobs",
+    "tasks",
+    "copies",
+    "remote",
+    "transfers",
+    "evictions",
+    "placed",
+}
 """Lists whose order means nothing where it is accepted."""
 QUESTION = {"loop", "ef", "policy", "top"}
 """Of a plan: another one that is sound and has the same figures is another true answer."""
@@ -108,7 +145,9 @@ def harmless(path: Path, how: str) -> bool:
     return how == "reversed" and names[-1] in SETS
 
 
-def accepted(source: str, solver: str, most: int | None) -> tuple[int, list[tuple[Path, str]]]:
+def accepted(
+    source: str, solver: str, most: int | None
+) -> tuple[int, list[tuple[Path, str]]]:
     """How many forgeries were tried, and those accepted that say something else."""
     problem = ioopt.load(source)
     kind = registry.kind_of_problem(problem)
@@ -134,7 +173,9 @@ def accepted(source: str, solver: str, most: int | None) -> tuple[int, list[tupl
 SLOW = ("flexgang-tiny", "quantum-plain")
 
 
-@pytest.mark.parametrize(("source", "solver"), [case for case in CASES if case[0] not in SLOW])
+@pytest.mark.parametrize(
+    ("source", "solver"), [case for case in CASES if case[0] not in SLOW]
+)
 def test_no_forged_part_is_accepted(source: str, solver: str) -> None:
     assert accepted(source, solver, FEW)[1] == []
 

@@ -17,21 +17,38 @@ from ioopt.statements import past_bound, true_objective
 
 STORED = library.entries()
 LONG = {
-    "batch-io-mira-week-seed-1", "dagbench-random-xlarge", "flexgang-heavy-20",
-    "flexgang-heavy-40", "flexgang-heavy-mix", "flow-groups", "gang-blue-pacific-like-100-seed-1",
-    "gang-crowded-300", "mira-day",
-}  # fmt: skip
+    "batch-io-mira-week-seed-1",
+    "dagbench-random-xlarge",
+    "flexgang-heavy-20",
+    "flexgang-heavy-40",
+    "flexgang-heavy-mix",
+    "flow-groups",
+    "gang-blue-pacific-like-100-seed-1",
+    "gang-crowded-300",
+    "mira-day",
+}
 NAMES = [
-    pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in sorted(STORED)
+    pytest.param(name, marks=pytest.mark.slow) if name in LONG else name
+    for name in sorted(STORED)
 ]
 
 
 def test_there_are_ninety_of_all_families_in_two_megabytes() -> None:
     assert len(STORED) >= 90
     assert sum(entry.recipe.source is not None for entry in STORED.values()) >= 30
-    families = {"replication", "batch-io", "io-requests", "gang", "gang-matrix", "flexible-gang"}
+    families = {
+        "replication",
+        "batch-io",
+        "io-requests",
+        "gang",
+        "gang-matrix",
+        "flexible-gang",
+    }
     assert {entry.kind for entry in STORED.values()} >= families
-    assert sum(path.stat().st_size for path in library.bundled_folder().iterdir()) < 2_000_000
+    assert (
+        sum(path.stat().st_size for path in library.bundled_folder().iterdir())
+        < 2_000_000
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -60,7 +77,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     alone(str(tmp_path / "kept"), monkeypatch)
     entry = STORED["held"]
     worse = entry.history[0].model_copy(update={"best": 10.0, "bound": None})
-    library.write(entry.model_copy(update={"history": (worse,)}), str(tmp_path / "kept"))
+    library.write(
+        entry.model_copy(update={"history": (worse,)}), str(tmp_path / "kept")
+    )
     return str(tmp_path / "kept")
 
 
@@ -81,7 +100,9 @@ def test_a_better_plan_gets_in_and_the_next_is_refused(folder: str, run: Any) ->
     code, _, err = submitted(run, folder)
     assert code == ExitCode.USAGE and "1.064 is not better than 1.064" in err
     assert Path(folder, "held.json").read_bytes() == before
-    code, out, _ = run("instances", "best", "held", "--library", folder, "--format", "json")
+    code, out, _ = run(
+        "instances", "best", "held", "--library", folder, "--format", "json"
+    )
     assert code == 0 and json.loads(out)["plan"] == entry.plan
 
 
@@ -95,15 +116,20 @@ def test_a_value_past_a_proven_bound_is_no_best(folder: str) -> None:
     entry = library.entries(folder)["held"]
     bounded = entry.best.model_copy(update={"bound": 2.0})
     entry = entry.model_copy(update={"history": (bounded,)})
-    same, found = library.submit(entry, ioopt.solve("held", "minmin").to_dict(), "result", folder)
+    same, found = library.submit(
+        entry, ioopt.solve("held", "minmin").to_dict(), "result", folder
+    )
     assert same == entry and [item.rule for item in found] == ["bound"]
 
 
 @pytest.mark.parametrize(
     ("solver", "settings", "words"),
-    [("no-congestion", {}, "breaks a rule of the machine"), ("fill", {"loop": "open"}, "another question"),
-     ("fill", {"ef": 0.5}, "another question")],
-)  # fmt: skip
+    [
+        ("no-congestion", {}, "breaks a rule of the machine"),
+        ("fill", {"loop": "open"}, "another question"),
+        ("fill", {"ef": 0.5}, "another question"),
+    ],
+)
 def test_answers_to_other_questions_are_refused(
     solver: str, settings: dict[str, Any], words: str, tmp_path: Path
 ) -> None:
@@ -112,7 +138,9 @@ def test_answers_to_other_questions_are_refused(
         library.submit(STORED["two-writers"], result, "result", str(tmp_path))
 
 
-def test_a_library_of_special_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_library_of_special_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     alone(str(tmp_path), monkeypatch)
     os.mkfifo(tmp_path / "held.json")
     assert library.entries() == {}
@@ -126,10 +154,14 @@ def test_a_library_of_special_files(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert target.read_text() == "mine"
 
 
-def test_where_the_library_lives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_the_library_lives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv(library.FOLDER_VARIABLE, raising=False)
     assert library.writable_folder() == library.bundled_folder()  # of a checkout
-    alone(str(tmp_path / "site-packages" / "ioopt" / "instances" / "library"), monkeypatch)
+    alone(
+        str(tmp_path / "site-packages" / "ioopt" / "instances" / "library"), monkeypatch
+    )
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     assert library.writable_folder() == tmp_path / "ioopt" / "library"
     monkeypatch.setenv(library.FOLDER_VARIABLE, str(tmp_path / "mine"))
@@ -151,23 +183,35 @@ def test_an_entry_of_a_file_of_others(
     """Listed without the file; read where it is; refused without it, and where it is another."""
     text = dump_json({"task_graph": {"tasks": [{"name": "a", "cost": 2}]}})
     source = library.Source(
-        file="g.json", address="https://example.org/graph.json", licence="MIT",
-        sha256=hashlib.sha256(text.encode()).hexdigest(), importer="saga",
-    )  # fmt: skip
-    recipe = library.Recipe(source=source, settings={"machine": {"nodes": 3, "disk": "1GB"}})
+        file="g.json",
+        address="https://example.org/graph.json",
+        licence="MIT",
+        sha256=hashlib.sha256(text.encode()).hexdigest(),
+        importer="saga",
+    )
+    recipe = library.Recipe(
+        source=source, settings={"machine": {"nodes": 3, "disk": "1GB"}}
+    )
     folder, elsewhere = tmp_path / "kept", tmp_path / "elsewhere"
     alone(str(folder), monkeypatch)
-    library.write(STORED["held"].model_copy(update={"name": "g", "recipe": recipe}), str(folder))
+    library.write(
+        STORED["held"].model_copy(update={"name": "g", "recipe": recipe}), str(folder)
+    )
     monkeypatch.delenv(library.SOURCES_VARIABLE)
     words = ("instances", "best", "g", "--library", folder)
     assert run(*words)[0] == run("instances", "best", "--library", folder)[0] == 0
     code, _, errors = run(*words, "-o", "made.json")
     assert code == ExitCode.USAGE and errors.count("\n") == 1
-    assert f"g.json is not here: save {source.address} as {folder}/sources/g.json" in errors
+    assert (
+        f"g.json is not here: save {source.address} as {folder}/sources/g.json"
+        in errors
+    )
     for place in (elsewhere, folder / "sources"):
         place.mkdir()
         (place / "g.json").write_text(text)
-        monkeypatch.setenv(library.SOURCES_VARIABLE, f"{tmp_path}{os.pathsep}{elsewhere}")
+        monkeypatch.setenv(
+            library.SOURCES_VARIABLE, f"{tmp_path}{os.pathsep}{elsewhere}"
+        )
         assert run(*words, "-o", "made.json")[0] == 0
         (elsewhere / "g.json").unlink(missing_ok=True)
     assert library.entry_of("made.json", str(folder)).name == "g"
@@ -180,7 +224,9 @@ def test_the_table_of_the_page_is_that_of_the_entries() -> None:
     """`scripts/bench/library.py SECONDS --table` writes it; what plain solvers found is not judged."""
     lines = bench.PAGE.read_text("utf-8").split(bench.MARK)[1].strip().splitlines()
     told = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
-    assert [cells[: len(bench.HEAD)] for cells in told] == sorted(map(bench.row, STORED.values()))
+    assert [cells[: len(bench.HEAD)] for cells in told] == sorted(
+        map(bench.row, STORED.values())
+    )
 
 
 def test_an_entry_is_found_by_the_content_of_a_file(tmp_path: Path) -> None:

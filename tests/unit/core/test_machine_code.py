@@ -23,7 +23,9 @@ def done(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     told: list[str] = []
 
     def beside(family: str, first: str = "", wait_seconds: float = 0.0) -> bool:
-        told.append(f"beside {family}" + f", {first} within {wait_seconds:g} s" * bool(first))
+        told.append(
+            f"beside {family}" + f", {first} within {wait_seconds:g} s" * bool(first)
+        )
         return wait_seconds > 40.0
 
     monkeypatch.setattr(choice, "_loaded", set())
@@ -39,20 +41,49 @@ def done(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     [
         (True, None, 0.9, False, []),  # short work needs none
         (True, 2.5, 2.0, True, []),  # stands ready, and there is time to load it
-        (True, 1.9, 1.9, False, []),  # stands ready, but loading would take half of the limit
+        (
+            True,
+            1.9,
+            1.9,
+            False,
+            [],
+        ),  # stands ready, but loading would take half of the limit
         (False, 1.9, 1.9, False, []),  # neither time to compile beside
         (False, 5.0, 2.0, False, ["beside gang"]),
         (False, 59.0, 30.0, False, ["beside gang"]),
-        (False, 60.0, 9.0, False, ["beside gang"]),  # compiling takes longer than the work
+        (
+            False,
+            60.0,
+            9.0,
+            False,
+            ["beside gang"],
+        ),  # compiling takes longer than the work
         (False, 60.0, 10.0, False, [FIRST, "beside gang, gangs within 30 s", LATE]),
-        (False, 100.0, 10.0, True, [FIRST, "beside gang, gangs within 50 s", "compiled in 0 s"]),
-        (False, None, 10.0, True, [FIRST, "beside gang, gangs within inf s", "compiled in 0 s"]),
+        (
+            False,
+            100.0,
+            10.0,
+            True,
+            [FIRST, "beside gang, gangs within 50 s", "compiled in 0 s"],
+        ),
+        (
+            False,
+            None,
+            10.0,
+            True,
+            [FIRST, "beside gang, gangs within inf s", "compiled in 0 s"],
+        ),
     ],
-)  # fmt: skip
+)
 def test_the_rule(
-    ready: bool, limit: float | None, plain: float, fast: bool, what: list[str],
-    done: list[str], monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+    ready: bool,
+    limit: float | None,
+    plain: float,
+    fast: bool,
+    what: list[str],
+    done: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(Kernel, "ready", lambda kernel: ready)
     assert use_machine_code("gangs", Deadline(limit, clock=lambda: 0.0), plain) is fast
     assert done == what
@@ -125,7 +156,8 @@ def test_processes_that_compile_take_turns(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize(
-    ("made_after", "ends_after", "made"), [(3, 99, True), (99, 4, False), (99, 99, False)]
+    ("made_after", "ends_after", "made"),
+    [(3, 99, True), (99, 4, False), (99, 99, False)],
 )
 def test_a_run_waits_for_the_process_that_compiles(
     made_after: int, ends_after: int, made: bool, monkeypatch: pytest.MonkeyPatch
@@ -145,14 +177,20 @@ def test_a_run_waits_for_the_process_that_compiles(
     monkeypatch.setattr(choice.subprocess, "Popen", Process)
     monkeypatch.setattr(Kernel, "ready", lambda kernel: looks[0] >= made_after)
     monkeypatch.setattr(choice.time, "monotonic", lambda: float(looks[0]))
-    monkeypatch.setattr(choice.time, "sleep", lambda _: looks.__setitem__(0, looks[0] + 1))
+    monkeypatch.setattr(
+        choice.time, "sleep", lambda _: looks.__setitem__(0, looks[0] + 1)
+    )
     assert not choice.compile_beside("gang") and looks == [0]
     assert choice.compile_beside("gang", "gangs", 10.0) is made
     assert looks == [min(made_after, ends_after, 10)]
 
 
-@pytest.mark.parametrize(("end", "told"), [("0", b"."), ("os.kill(os.getpid(), 9)", b"")])
-def test_the_process_that_compiles_is_told_to_go_on(end: str, told: bytes, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("end", "told"), [("0", b"."), ("os.kill(os.getpid(), 9)", b"")]
+)
+def test_the_process_that_compiles_is_told_to_go_on(
+    end: str, told: bytes, tmp_path: Path
+) -> None:
     """A command that ends lets its compiler go on; one that is killed says nothing."""
     python, heard = tmp_path / "python", tmp_path / "heard"
     os.mkfifo(heard)

@@ -21,11 +21,20 @@ def result_row(status, makespan, *, reference=False, bound=None, **metrics):
     """A comparison's row by makespan, before ratios are added; *bound* is the row's own."""
     value = makespan if status in ("optimal", "feasible") else None
     return {
-        "instance": "i", "solver": "s", "status": status, "stop": "finished",
-        "objective": makespan, "objective_name": "makespan_seconds", "bound": bound, "gap": None,
-        "metrics": {"makespan_seconds": makespan, **metrics}, "reference": reference,
-        "build_seconds": None, "solve_seconds": None, "value": value,
-    }  # fmt: skip
+        "instance": "i",
+        "solver": "s",
+        "status": status,
+        "stop": "finished",
+        "objective": makespan,
+        "objective_name": "makespan_seconds",
+        "bound": bound,
+        "gap": None,
+        "metrics": {"makespan_seconds": makespan, **metrics},
+        "reference": reference,
+        "build_seconds": None,
+        "solve_seconds": None,
+        "value": value,
+    }
 
 
 def test_default_measures_are_what_the_user_waits_for():
@@ -49,7 +58,8 @@ def test_what_is_proven_of_another_objective_has_columns_of_its_own():
     add_ratios(rows, MAKESPAN)
     assert [(standing(row), row["gap"]) for row in rows] == [("feasible", None)] * 2
     cells = [
-        line.split() for line in comparison_text(rows, REPLICATION, MAKESPAN, None).splitlines()
+        line.split()
+        for line in comparison_text(rows, REPLICATION, MAKESPAN, None).splitlines()
     ]
     assert cells[1][-3:] == ["additive", "additive", "gap"]
     assert [line[-3:] for line in cells[3:]] == [["s", "0", "%"], ["8.000", "s", "-"]]
@@ -83,8 +93,10 @@ def test_gap_of_a_maximisation_divides_by_the_bound():
     assert relative_gap(-1.2, -0.9, "max") == pytest.approx(1 / 3)
 
 
-@pytest.mark.parametrize(("value", "bound", "sense"), [(-1.2, 1.0, "max"), (-1.2, 0.0, "max"),
-                                                       (4.0, -1.0, "min")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("value", "bound", "sense"),
+    [(-1.2, 1.0, "max"), (-1.2, 0.0, "max"), (4.0, -1.0, "min")],
+)
 def test_there_is_no_gap_across_0(value, bound, sense):
     assert relative_gap(value, bound, sense) is None
     row = result_row("feasible", value, bound=bound)
@@ -95,11 +107,14 @@ def test_there_is_no_gap_across_0(value, bound, sense):
 @pytest.mark.parametrize(
     ("status", "stop", "said"),
     [
-        ("unknown", "time", "no answer"), ("error", "finished", "failed"),
-        ("failed", None, "failed"), ("feasible", "fallback", "fell back"),
-        ("does not apply", "finished", "does not apply"), ("infeasible", "finished", "infeasible"),
+        ("unknown", "time", "no answer"),
+        ("error", "finished", "failed"),
+        ("failed", None, "failed"),
+        ("feasible", "fallback", "fell back"),
+        ("does not apply", "finished", "does not apply"),
+        ("infeasible", "finished", "infeasible"),
     ],
-)  # fmt: skip
+)
 def test_what_became_of_a_row(status, stop, said):
     rows = [result_row(status, 3.0) | {"stop": stop}]
     add_ratios(rows, MAKESPAN)
@@ -114,7 +129,13 @@ def test_means_are_over_the_instances_that_all_answered():
         own = []
         for solver in ("a", "b", "c"):
             value = values.get((solver, name))
-            status = "does not apply" if solver == "c" else "feasible" if value else "unknown"
+            status = (
+                "does not apply"
+                if solver == "c"
+                else "feasible"
+                if value
+                else "unknown"
+            )
             own.append(result_row(status, value) | {"solver": solver, "instance": name})
         add_ratios(own, MAKESPAN)
         rows += own
@@ -126,7 +147,8 @@ def test_means_are_over_the_instances_that_all_answered():
     assert cells[1] == ["b", "1.000", "-", "-", "1", "1", "0", "0", "0", "-"]
     assert cells[2] == ["c", "-", "-", "-", "0", "0", "0", "0", "2", "-"]
     found = {
-        r.solver: (r.mean_ratio, r.pairs) for r in paired_ratios(rows, "b", ["makespan_seconds"])
+        r.solver: (r.mean_ratio, r.pairs)
+        for r in paired_ratios(rows, "b", ["makespan_seconds"])
     }
     assert found == {"a": (1.25, 1), "b": (1.0, 1)}
 
@@ -140,14 +162,22 @@ def test_bounds_of_a_restricted_problem_are_not_for_others():
 
 
 UNITS = [
-    ("makespan_seconds", 90.0, "90 s"), ("makespan_seconds", 552.752, "9.213 min"),
-    ("makespan_seconds", 9000.0, "2.5 h"), ("makespan_seconds", 200_000.0, "2.315 d"),
-    ("io_delay_seconds", -8e-11, "0 s"), ("quantum_seconds", 0.004, "4 ms"),
-    ("remote_bytes", 6_896_000_000, "6.896 GB"), ("granted_bytes_per_second", 4e9, "4 GB/s"),
-    ("utilisation", 0.9398, "93.98 %"), ("evictions", 12, "12"), ("mean_slowdown", 1.25, "1.25"),
-    ("node_weighted_io_delay", 75.0, "75 s"), ("value_las", 3.9e-5, "3.9e-05"),
-    ("makespan_seconds", None, "-"), ("remote_bytes", 0, "0 B"),
-]  # fmt: skip
+    ("makespan_seconds", 90.0, "90 s"),
+    ("makespan_seconds", 552.752, "9.213 min"),
+    ("makespan_seconds", 9000.0, "2.5 h"),
+    ("makespan_seconds", 200_000.0, "2.315 d"),
+    ("io_delay_seconds", -8e-11, "0 s"),
+    ("quantum_seconds", 0.004, "4 ms"),
+    ("remote_bytes", 6_896_000_000, "6.896 GB"),
+    ("granted_bytes_per_second", 4e9, "4 GB/s"),
+    ("utilisation", 0.9398, "93.98 %"),
+    ("evictions", 12, "12"),
+    ("mean_slowdown", 1.25, "1.25"),
+    ("node_weighted_io_delay", 75.0, "75 s"),
+    ("value_las", 3.9e-5, "3.9e-05"),
+    ("makespan_seconds", None, "-"),
+    ("remote_bytes", 0, "0 B"),
+]
 
 
 @pytest.mark.parametrize(("name", "value", "text"), UNITS)
@@ -156,7 +186,11 @@ def test_every_number_has_its_unit(name, value, text):
 
 
 def test_a_column_has_one_unit_and_no_minus_zero():
-    assert column("wait_seconds", [8000.0, 60.0, -8e-11]) == ["2.222 h", "0.017 h", "0.000 h"]
+    assert column("wait_seconds", [8000.0, 60.0, -8e-11]) == [
+        "2.222 h",
+        "0.017 h",
+        "0.000 h",
+    ]
     assert show(1e300) == "1e+300" and len(show(10**400)) < 16 and show(-8e-11) == "0"
     assert title("mean_response_seconds") == "mean response"
 
@@ -176,21 +210,31 @@ def test_no_line_is_wider_than_the_terminal(width, kind):
     assert max(map(len, text.splitlines()[1:])) <= width
     wide = comparison_text(rows, spec, by, None)
     assert ("--wide" in text) == (len(wide.splitlines()[1]) > len(text.splitlines()[1]))
-    assert max(map(len, summary_text(rows, by, "table", width).splitlines()[1:])) <= max(80, width)
+    assert max(
+        map(len, summary_text(rows, by, "table", width).splitlines()[1:])
+    ) <= max(80, width)
 
 
 def test_tables_drop_columns_from_the_right_and_wrap_only_the_last():
     headers, rows = ("name", "value", "words"), [("a", 1, "some words " * 6)]
-    assert render(headers, rows, width=40, keep=2).splitlines()[0].split() == ["name", "value"]
+    assert render(headers, rows, width=40, keep=2).splitlines()[0].split() == [
+        "name",
+        "value",
+    ]
     folded = render(headers, rows, width=40, wrap=1).splitlines()
-    assert max(map(len, folded)) <= 40 and sum(line.count("some") for line in folded) == 6
+    assert (
+        max(map(len, folded)) <= 40 and sum(line.count("some") for line in folded) == 6
+    )
 
 
 def row(solver, instance, value, status="feasible"):
     return {
-        "solver": solver, "instance": instance, "status": status, "objective_name": "other",
+        "solver": solver,
+        "instance": instance,
+        "status": status,
+        "objective_name": "other",
         "metrics": {"m": value},
-    }  # fmt: skip
+    }
 
 
 def test_intervals_wins_ties_and_losses_by_hand():
@@ -200,7 +244,9 @@ def test_intervals_wins_ties_and_losses_by_hand():
     2.776445: the interval goes to exp(2.776445 x .693147 / 2.236068) = exp(.860662) = 2.364711.
     """
     rows = [row("a", name, 2.0) for name in "ijklm"]
-    rows += [row("b", name, value) for name, value in zip("ijklm", (1.0, 1.0, 2.0, 4.0, 4.0))]
+    rows += [
+        row("b", name, value) for name, value in zip("ijklm", (1.0, 1.0, 2.0, 4.0, 4.0))
+    ]
     rows += [row("c", name, value) for name, value in zip("ijkl", (4.0, 1.0, 4.0, 1.0))]
     for most in ((), ("m",)):
         _, b, c = paired_ratios(rows, "a", ["m"], most)
@@ -219,7 +265,12 @@ def test_what_is_not_sound_has_no_ratio_and_no_win():
 
 
 def test_a_ratio_of_0_has_no_geometric_mean():
-    rows = [row("a", "i", 2.0), row("a", "j", 2.0), row("b", "i", 0.0), row("b", "j", 2.0)]
+    rows = [
+        row("a", "i", 2.0),
+        row("a", "j", 2.0),
+        row("b", "i", 0.0),
+        row("b", "j", 2.0),
+    ]
     b = paired_ratios(rows, "a", ["m"])[1]
     assert (b.mean_ratio, b.wins, b.ties) == (None, 1, 1)
 
@@ -245,7 +296,8 @@ def test_tables_align_in_every_form():
 
 def test_timeline_orders_and_names_resources():
     timeline = Timeline.of(
-        [Interval(2, 3, "n1", "compute", "b"), Interval(0, 2, "n0", "remote", "f")], ("n0",)
+        [Interval(2, 3, "n1", "compute", "b"), Interval(0, 2, "n0", "remote", "f")],
+        ("n0",),
     )
     assert [item.label for item in timeline.intervals] == ["f", "b"]
     assert timeline.resources == ("n0", "n1")

@@ -35,13 +35,19 @@ BAD_INSTANCES = [
     ({"version": 2}, "version"),
     ({"extra": 1}, "extra: unknown key"),
     ({"nodes": []}, "nodes"),
-    ({"nodes": [{"id": "n"}, {"id": "n"}]}, r"nodes\[1\].id 'n' is already the id of nodes\[0\]"),
+    (
+        {"nodes": [{"id": "n"}, {"id": "n"}]},
+        r"nodes\[1\].id 'n' is already the id of nodes\[0\]",
+    ),
     ({"nodes": [{"id": "n", "disk": 3}]}, r"nodes\[0\] \(n\)\.disk: unknown key"),
     (
         {"nodes": [{"id": "n", "speed": 0}]},
         r"nodes\[0\] \(n\)\.speed: .*must be 1e-12 or more, not 0",
     ),
-    ({"nodes": [{"id": "n", "holds": ["zz"]}]}, r"nodes\[0\] \(n\)\.holds: there is no file 'zz'"),
+    (
+        {"nodes": [{"id": "n", "holds": ["zz"]}]},
+        r"nodes\[0\] \(n\)\.holds: there is no file 'zz'",
+    ),
     (
         {"nodes": [{"id": "n", "disk_bytes": 50, "holds": ["f0", "f1"]}]},
         "110 bytes held, but disk_bytes is 50",
@@ -54,7 +60,10 @@ BAD_INSTANCES = [
         {"tasks": [{"id": "t", "compute_seconds": float("nan")}]},
         r"tasks\[0\] \(t\)\.compute_seconds: .*finite",
     ),
-    ({"tasks": [{"id": "t", "compute_seconds": "1"}]}, r"tasks\[0\] \(t\)\.compute_seconds"),
+    (
+        {"tasks": [{"id": "t", "compute_seconds": "1"}]},
+        r"tasks\[0\] \(t\)\.compute_seconds",
+    ),
     (
         {"tasks": [{"id": "t", "compute_seconds": 1, "inputs": ["f0", "f0"]}]},
         r"tasks\[0\] \(t\)\.inputs: file 'f0' is listed twice",
@@ -64,7 +73,10 @@ BAD_INSTANCES = [
         {"files": [{"id": "f", "bytes": 10**400}]},
         r"files\[0\] \(f\)\.bytes: must be 1e\+18 or less",
     ),
-    ({"files": [{"id": "x" * 5000, "bytes": 1}]}, "id: must have 4096 characters or less"),
+    (
+        {"files": [{"id": "x" * 5000, "bytes": 1}]},
+        "id: must have 4096 characters or less",
+    ),
     (
         {"tasks": [{"id": "t", "compute_seconds": 1e300}]},
         r"must be 1e\+10 or less, not 1e\+300",
@@ -119,7 +131,9 @@ def test_gzip_is_read_and_written_reproducibly(tmp_path):
     text = dump_json(instance())
     for name in ("a.json.gz", "b.json.gz"):
         write_text(tmp_path / name, text)
-    assert (tmp_path / "a.json.gz").read_bytes() == (tmp_path / "b.json.gz").read_bytes()
+    assert (tmp_path / "a.json.gz").read_bytes() == (
+        tmp_path / "b.json.gz"
+    ).read_bytes()
     assert read_json(tmp_path / "a.json.gz") == instance()
 
 
@@ -140,9 +154,13 @@ def test_reading_allocates_what_is_there(tmp_path):
 
 
 READERS = {
-    "json": read_json, "swf": read_swf, "darshan": read_darshan, "wfformat": read_wfformat,
-    "batsim": read_batsim, "sweep": read_config,
-}  # fmt: skip
+    "json": read_json,
+    "swf": read_swf,
+    "darshan": read_darshan,
+    "wfformat": read_wfformat,
+    "batsim": read_batsim,
+    "sweep": read_config,
+}
 
 
 @pytest.mark.parametrize("reader", READERS)
@@ -156,7 +174,9 @@ def test_a_small_file_that_unpacks_to_a_large_one_is_refused_by_every_reader(
             out.write(b" " * 2**20)
 
     def refused() -> None:
-        with pytest.raises(InstanceError, match=r"bomb.gz: more than the \d+ bytes .* unpacked"):
+        with pytest.raises(
+            InstanceError, match=r"bomb.gz: more than the \d+ bytes .* unpacked"
+        ):
             READERS[reader](path)
 
     assert peak_bytes(refused) < 8e6  # what was unpacked so far, and one piece
@@ -182,7 +202,9 @@ def test_what_has_no_size_is_read_up_to_a_limit(tmp_path, monkeypatch):
 
     writer = threading.Thread(target=write)
     writer.start()
-    with pytest.raises(InstanceError, match="more than the 1048576 bytes that are read"):
+    with pytest.raises(
+        InstanceError, match="more than the 1048576 bytes that are read"
+    ):
         read_json(fifo)
     writer.join()
 
@@ -214,7 +236,11 @@ def test_a_replaced_file_keeps_its_mode(tmp_path):
 
 def test_a_link_stays_and_its_target_is_written(tmp_path):
     (tmp_path / "real").mkdir()
-    real, link, chain = tmp_path / "real" / "r.json", tmp_path / "l.json", tmp_path / "c.json"
+    real, link, chain = (
+        tmp_path / "real" / "r.json",
+        tmp_path / "l.json",
+        tmp_path / "c.json",
+    )
     link.symlink_to("real/r.json")
     chain.symlink_to("l.json")
     write_text(chain, "first")  # the chain ends where nothing stands yet
@@ -222,7 +248,12 @@ def test_a_link_stays_and_its_target_is_written(tmp_path):
     write_text(link, "second")
     assert real.read_text() == "second"
     assert os.readlink(link) == "real/r.json" and os.readlink(chain) == "l.json"
-    assert sorted(p.name for p in tmp_path.rglob("*")) == ["c.json", "l.json", "r.json", "real"]
+    assert sorted(p.name for p in tmp_path.rglob("*")) == [
+        "c.json",
+        "l.json",
+        "r.json",
+        "real",
+    ]
 
 
 def test_a_file_with_two_names_keeps_both(tmp_path):
@@ -274,7 +305,9 @@ def test_standard_output_by_name_goes_on_where_it_stands(tmp_path, hops):
     log.write_text("before\n")
     code = "from ioopt.formats.native import write_text as w; print('printed'); w({!r}, 'written')"
     with log.open("a") as out:
-        subprocess.run([sys.executable, "-c", code.format(name)], stdout=out, check=True)
+        subprocess.run(
+            [sys.executable, "-c", code.format(name)], stdout=out, check=True
+        )
     assert log.read_text() == "before\nprinted\nwritten"
     assert os.path.islink(name)
 
@@ -289,7 +322,9 @@ def test_a_write_protected_file_is_left_alone(tmp_path, monkeypatch):
     target = tmp_path / "result.json"
     target.write_text("old")
     target.chmod(0o444)
-    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)  # root may write all
+    monkeypatch.setattr(
+        os, "access", lambda path, mode: mode != os.W_OK
+    )  # root may write all
     with pytest.raises(UsageError, match="write-protected"):
         write_text(target, "new")
     assert target.read_text() == "old"

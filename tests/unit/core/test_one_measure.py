@@ -30,14 +30,23 @@ def plain(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def solved(solver: str = "ip", measure: str | None = None, **settings: str) -> Any:
-    return ioopt.solve("cycle3", solver, measure=measure, time_limit=None, settings=settings)
+    return ioopt.solve(
+        "cycle3", solver, measure=measure, time_limit=None, settings=settings
+    )
 
 
-def test_without_a_measure_ip_is_the_papers_program_and_its_value_the_makespan() -> None:
+def test_without_a_measure_ip_is_the_papers_program_and_its_value_the_makespan() -> (
+    None
+):
     result = solved()
     assert (result.objective_name, result.status) == ("additive_seconds", "optimal")
-    assert (result.objective, result.bound, result.gap) == pytest.approx((ADDITIVE, ADDITIVE, 0))
-    assert (result.measure, result.value) == ("makespan_seconds", pytest.approx(REPLAYED))
+    assert (result.objective, result.bound, result.gap) == pytest.approx(
+        (ADDITIVE, ADDITIVE, 0)
+    )
+    assert (result.measure, result.value) == (
+        "makespan_seconds",
+        pytest.approx(REPLAYED),
+    )
     assert repr(result) == (
         "<Result of ip on cycle3: status: optimal by additive (finished), makespan: 9.684 s, "
         "additive: 5.184 s>"
@@ -46,7 +55,10 @@ def test_without_a_measure_ip_is_the_papers_program_and_its_value_the_makespan()
 
 def test_ip_optimises_the_measure_by_itself() -> None:
     least = solved(measure="makespan_seconds")
-    assert (least.objective_name, least.objective) == ("makespan_seconds", pytest.approx(LEAST))
+    assert (least.objective_name, least.objective) == (
+        "makespan_seconds",
+        pytest.approx(LEAST),
+    )
     assert least.value == least.objective and ioopt.check("cycle3", least) == []
     assert "makespan: 8.248 s" in repr(least)
     added = solved(measure="additive_seconds")
@@ -58,9 +70,14 @@ def test_ip_optimises_the_measure_by_itself() -> None:
     ("solver", "settings"),
     [("ip", {"anneal": "false"}), ("ip-no-replication", {})],
 )
-def test_a_setting_wins_over_the_measure_and_says_so(solver: str, settings: dict[str, str]) -> None:
+def test_a_setting_wins_over_the_measure_and_says_so(
+    solver: str, settings: dict[str, str]
+) -> None:
     result = solved(solver, "makespan_seconds", **settings)
-    assert result.notes[0] == "additive_seconds is optimised; the measure is makespan_seconds"
+    assert (
+        result.notes[0]
+        == "additive_seconds is optimised; the measure is makespan_seconds"
+    )
     assert (result.status, result.objective_name) == ("feasible", "makespan_seconds")
     proven = result.metrics["additive_bound_seconds"]
     assert proven == pytest.approx(result.metrics["additive_seconds"])
@@ -70,9 +87,12 @@ def test_a_setting_wins_over_the_measure_and_says_so(solver: str, settings: dict
 KINDS_AND_MEASURES = [
     row
     for name, kind in (
-        ("cycle3", KINDS["replication"]), ("two-writers", KINDS["batch-io"]),
-        ("gang-figure-5", KINDS["gang"]), ("gang-figure-3", KINDS["gang-matrix"]),
-        ("flexgang-tiny", KINDS["flexible-gang"]), ("quantum-plain", KINDS["quantum-selection"]),
+        ("cycle3", KINDS["replication"]),
+        ("two-writers", KINDS["batch-io"]),
+        ("gang-figure-5", KINDS["gang"]),
+        ("gang-figure-3", KINDS["gang-matrix"]),
+        ("flexgang-tiny", KINDS["flexible-gang"]),
+        ("quantum-plain", KINDS["quantum-selection"]),
         ("two-writers-now", KINDS["io-requests"]),
     )
     for row in first(
@@ -84,25 +104,40 @@ KINDS_AND_MEASURES = [
             )
         ],
     )
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("name", "kind", "measure"), KINDS_AND_MEASURES)
-def test_every_measure_is_stated_and_checked(name: str, kind: str, measure: str) -> None:
+def test_every_measure_is_stated_and_checked(
+    name: str, kind: str, measure: str
+) -> None:
     solver = {"replication": "minmin"}.get(kind)
     result = ioopt.solve(name, solver, measure=measure, time_limit=20)
     assert (result.measure, result.objective_name) == (measure, measure)
-    assert result.value == result.objective == result.metrics.get(measure, result.objective)
+    assert (
+        result.value
+        == result.objective
+        == result.metrics.get(measure, result.objective)
+    )
     assert ioopt.check(name, result) == []
 
 
 def test_the_frame_has_the_solvers_as_index_and_eight_columns() -> None:
     table = ioopt.compare("cycle3", ["minmin", "job-data-present"], time_limit=None)
-    assert table.index.name == "solver" and list(table.index) == ["minmin", "job-data-present"]
+    assert table.index.name == "solver" and list(table.index) == [
+        "minmin",
+        "job-data-present",
+    ]
     assert list(table) == [
-        "status", "makespan_seconds", "bound", "gap", "ratio_to_best", "seconds", "remote_bytes",
+        "status",
+        "makespan_seconds",
+        "bound",
+        "gap",
+        "ratio_to_best",
+        "seconds",
+        "remote_bytes",
         "replica_bytes",
-    ]  # fmt: skip
+    ]
     wide = ioopt.compare("cycle3", "minmin", time_limit=None, wide=True)
     assert {"format", "value", "objective", "evictions", "notes"} <= set(wide)
     both = ioopt.compare(["cycle3", "two-pairs"], "minmin", time_limit=None)
@@ -121,7 +156,9 @@ def test_times_of_a_table_have_one_unit() -> None:
     assert cells[1][-2:] == ["0.250", "s"]
 
 
-def test_the_bound_of_the_kind_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_bound_of_the_kind_is_computed_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     asked = []
     true = slowdown_bound.mean_slowdown_bound
 
@@ -150,16 +187,22 @@ def test_shared_machine_code_is_loaded_before_the_first_row(
         happened.append("row")
         return solving.solve(*arguments, **more)
 
-    monkeypatch.setattr(choice, "KERNELS", {"timeline": Made("replication", "timeline", "", "")})
+    monkeypatch.setattr(
+        choice, "KERNELS", {"timeline": Made("replication", "timeline", "", "")}
+    )
     monkeypatch.setattr(comparing, "solve", noted)
     compare_rows("image-100x4", ["minmin", "job-data-present"], time_limit=30)
     assert happened == ["timeline", "row", "row"]
     happened.clear()
-    compare_rows("cycle3", ["minmin"], time_limit=30)  # a few tasks are replayed in plain Python
+    compare_rows(
+        "cycle3", ["minmin"], time_limit=30
+    )  # a few tasks are replayed in plain Python
     assert happened == ["row"]
 
 
-@pytest.mark.parametrize("inside", [True, False], ids=["in a solver", "between solvers"])
+@pytest.mark.parametrize(
+    "inside", [True, False], ids=["in a solver", "between solvers"]
+)
 def test_an_interruption_ends_the_whole_command(
     inside: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -184,15 +227,19 @@ def test_an_interruption_ends_the_whole_command(
     rows = json.loads(capsys.readouterr().out)["rows"]
     assert code == 130 and len(calls) == 3
     assert [(row["instance"], row["stop"]) for row in rows] == [
-        ("cycle3", "finished"), ("cycle3", "finished"), ("two-pairs", "interrupted"),
-    ]  # fmt: skip
+        ("cycle3", "finished"),
+        ("cycle3", "finished"),
+        ("two-pairs", "interrupted"),
+    ]
 
 
 def test_a_summary_reads_neither_plan_nor_schedule() -> None:
     """It is the rest of the whole; what JSON cannot hold stands in both, and is not met."""
     result = solved()
     rest = {
-        key: value for key, value in result.to_dict().items() if key not in ("plan", "schedule")
+        key: value
+        for key, value in result.to_dict().items()
+        if key not in ("plan", "schedule")
     }
     assert result.summary() == rest and list(result.summary()) == list(rest)
     hidden = {"plan": {"x": object()}, "schedule": {"x": object()}}
@@ -203,6 +250,8 @@ def test_a_summary_reads_neither_plan_nor_schedule() -> None:
 
 def test_answers_to_another_question_are_not_compared() -> None:
     """The open loop starts every job at once: shorter, and no better."""
-    rows = ioopt.comparing.compare_rows("small-8", ["fill", "fill:loop=open", "base-line"])
+    rows = ioopt.comparing.compare_rows(
+        "small-8", ["fill", "fill:loop=open", "base-line"]
+    )
     assert [row["reference"] for row in rows] == [False, True, False]
     assert rows[1]["ratio_to_best"] is None and "(loop=open)" in rows[1]["notes"][-1]

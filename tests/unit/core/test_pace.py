@@ -76,7 +76,9 @@ def test_the_cheapest_run_and_one_that_will_be_done_go_on_to_the_deadline() -> N
     able.look(50, 41, 50)  # .9 s are left
     clock.now = 10.0
     # All arrived at once, which says nothing of the pace: what is spent, four times.
-    with pytest.raises(OutOfTime, match="with 0 of 50 jobs finished; about 40 s would do"):
+    with pytest.raises(
+        OutOfTime, match="with 0 of 50 jobs finished; about 40 s would do"
+    ):
         cheapest.look(1, 0, 50)
     with pytest.raises(OutOfTime, match="with 41 of 50 jobs"):
         able.look(50, 41, 50)
@@ -123,8 +125,12 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("solver", ["fill", "base-line", "adaptive", "cons-max-util", "set-10"])
-def test_batch_io_on_either_engine_is_the_same_to_the_bit(asked: Asked, solver: str) -> None:
+@pytest.mark.parametrize(
+    "solver", ["fill", "base-line", "adaptive", "cons-max-util", "set-10"]
+)
+def test_batch_io_on_either_engine_is_the_same_to_the_bit(
+    asked: Asked, solver: str
+) -> None:
     pytest.importorskip("numba")
     path = resolve("mira-day")
     plain = ioopt.solve(path, solver, settings={"engine": "python"})
@@ -140,7 +146,9 @@ def test_gangs_on_either_engine_are_the_same_to_the_bit(asked: Asked) -> None:
     pytest.importorskip("numba")
     problem = generate(None, {"jobs": 200}, 3)
     for solver in ("migrate-iogs", "index-iogs"):
-        plain = ioopt.solve(problem, solver, settings={"engine": "python", "history": "no"})
+        plain = ioopt.solve(
+            problem, solver, settings={"engine": "python", "history": "no"}
+        )
         found = ioopt.solve(problem, solver, settings={"history": "no"})
         assert (found.schedule, found.metrics) == (plain.schedule, plain.metrics)
     assert asked == 2 * [("gangs", pytest.approx(0.04))]
@@ -160,15 +168,22 @@ def late_but(cheapest: bool) -> Callable[..., None]:
 
 @pytest.mark.parametrize(
     ("instance", "solver", "cheapest"),
-    [("mira-day", "adaptive", "base-line"), ("gang-crowded-300", "index-iogs", "gs"),
-     ("gang-crowded-300", "exact-iogs", "gs")],
-)  # fmt: skip
+    [
+        ("mira-day", "adaptive", "base-line"),
+        ("gang-crowded-300", "index-iogs", "gs"),
+        ("gang-crowded-300", "exact-iogs", "gs"),
+    ],
+)
 def test_the_cheapest_policy_answers_where_time_is_short(
     monkeypatch: pytest.MonkeyPatch, instance: str, solver: str, cheapest: str
 ) -> None:
     monkeypatch.setattr(Pace, "look", late_but(True))
     result = ioopt.solve(resolve(instance), solver)
-    assert (result.status, result.stop, result.violations) == ("feasible", "fallback", ())
+    assert (result.status, result.stop, result.violations) == (
+        "feasible",
+        "fallback",
+        (),
+    )
     assert result.plan is not None and result.plan["policy"] == cheapest
     assert result.notes[0].startswith(f"{solver}: out of time with ")
     assert result.notes[0].endswith(f"about 77 s would do; answered by {cheapest}")
@@ -177,11 +192,15 @@ def test_the_cheapest_policy_answers_where_time_is_short(
 
 @pytest.mark.parametrize(
     ("instance", "solver", "ran"),
-    [("mira-day", "adaptive", ["adaptive", "base-line"]), ("mira-day", "base-line", ["base-line"]),
-     ("mira-day", "auto", ["fill", "base-line"]), ("gang-crowded-300", "gs", ["gs"]),
-     ("gang-crowded-300", "index-iogs", ["index-iogs", "gs"]),
-     ("gang-crowded-300", "auto", ["index-iogs", "gs"])],
-)  # fmt: skip
+    [
+        ("mira-day", "adaptive", ["adaptive", "base-line"]),
+        ("mira-day", "base-line", ["base-line"]),
+        ("mira-day", "auto", ["fill", "base-line"]),
+        ("gang-crowded-300", "gs", ["gs"]),
+        ("gang-crowded-300", "index-iogs", ["index-iogs", "gs"]),
+        ("gang-crowded-300", "auto", ["index-iogs", "gs"]),
+    ],
+)
 def test_no_time_for_the_cheapest_is_exit_4_with_an_estimate(
     monkeypatch: pytest.MonkeyPatch, instance: str, solver: str, ran: list[str]
 ) -> None:
@@ -193,15 +212,21 @@ def test_no_time_for_the_cheapest_is_exit_4_with_an_estimate(
     assert main(["-q", "solve", instance, "--solver", solver]) == 4
 
 
-def test_decisions_that_take_long_are_timed_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_decisions_that_take_long_are_timed_one_by_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Programs of milliseconds each: 64 of them would overrun a limit of a tenth of a second."""
     looks = itertools.count()
     monkeypatch.setattr(Pace, "look", lambda *given: next(looks))
-    found = ioopt.solve(resolve("small-8"), "cons-max-util", settings={"knapsack": "cp-sat"})
+    found = ioopt.solve(
+        resolve("small-8"), "cons-max-util", settings={"knapsack": "cp-sat"}
+    )
     assert next(looks) == found.metrics["instants"]
 
 
-def test_limits_too_short_for_all_rates_record_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_limits_too_short_for_all_rates_record_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """10^-4 s a phase are needed; small-8 has more than 10, so a limit of 1 ms is too short."""
     monkeypatch.setattr(Pace, "look", lambda *given: None)
     short = ioopt.solve("small-8", "base-line", time_limit=1e-3)
@@ -212,12 +237,15 @@ def test_limits_too_short_for_all_rates_record_none(monkeypatch: pytest.MonkeyPa
     assert any("rates not recorded" in note for note in short.notes)
 
 
-@pytest.mark.parametrize("name", ["small-8", "buffer-12", "gang-figure-3", "gang-mixed-60"])
+@pytest.mark.parametrize(
+    "name", ["small-8", "buffer-12", "gang-figure-3", "gang-mixed-60"]
+)
 def test_auto_answers_with_the_best_policy(name: str) -> None:
     problem = ioopt.load(name)
     kind = registry.kind_of_problem(problem)
     values = {
-        policy: ioopt.solve(problem, policy, bound=False).objective for policy in kind.policies
+        policy: ioopt.solve(problem, policy, bound=False).objective
+        for policy in kind.policies
     }
     best: Any = {"min": min, "max": max}[kind.sense]
     found = ioopt.solve(problem, bound=False)
@@ -234,7 +262,8 @@ def test_auto_stops_where_the_next_policy_may_not_fit() -> None:
     deadline = Deadline(10.5, lambda: float(next(ticks)), 0.0)
     found = best_policy(problem, SolveRequest(SolveOptions(), deadline))
     tried, late = (
-        note.rpartition(" of " if k == 0 else " for ")[2] for k, note in enumerate(found.notes)
+        note.rpartition(" of " if k == 0 else " for ")[2]
+        for k, note in enumerate(found.notes)
     )
     assert found.stop == "time" and found.plan is not None
     assert tried.startswith("index-iogs") and f"{tried}, {late}" == ", ".join(
@@ -250,13 +279,23 @@ def test_auto_is_no_policy_to_embed() -> None:
 
 @pytest.mark.parametrize(
     "kind",
-    first(4, [kind for kind in registry.KINDS.values() if kind.fallback and kind.family != "replication"]),
-)  # fmt: skip
+    first(
+        4,
+        [
+            kind
+            for kind in registry.KINDS.values()
+            if kind.fallback and kind.family != "replication"
+        ],
+    ),
+)
 def test_fallbacks_take_every_instance_of_their_kind(kind: registry.KindSpec) -> None:
     """Also those that the default refuses: bursts that are not random, burst buffers, own rates."""
     names = [name for name, entry in entries().items() if entry["kind"] == kind.kind]
     for name in names:
-        assert ioopt.solve(name, kind.fallback, bound=False).status in ("feasible", "optimal"), name
+        assert ioopt.solve(name, kind.fallback, bound=False).status in (
+            "feasible",
+            "optimal",
+        ), name
     assert names
 
 
@@ -264,7 +303,9 @@ def test_the_fallback_answers_where_the_default_does_not_apply(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """minmin takes no workflows; who names it is told so."""
-    kind = replace(registry.KINDS["replication"], default_solver="minmin", fallback="fifo")
+    kind = replace(
+        registry.KINDS["replication"], default_solver="minmin", fallback="fifo"
+    )
     monkeypatch.setitem(registry.FORMATS, "replication", kind)
     found = ioopt.solve("flow-groups")
     assert (found.solver, found.stop, found.violations) == ("fifo", "finished", ())

@@ -22,7 +22,9 @@ def test_loads_fit_when_every_span_holds_what_lies_in_it(seed: int) -> None:
     loads = []
     for k in range(8):
         start, span = rng.randrange(20), rng.randint(1, 9)
-        loads.append(Load(float(start), float(start + span), rng.random() * 3 * span, k))
+        loads.append(
+            Load(float(start), float(start + span), rng.random() * 3 * span, k)
+        )
     rate = rng.choice([4.0, 6.0, 9.0, 12.0])
     fits = all(
         sum(load.size for load in loads if start <= load.start and load.end <= end)

@@ -29,7 +29,9 @@ def two_machines(unit: Fraction = Fraction(1, 8)) -> Program:
     work = (5, 4, 3, 3)
     loads = list(zip(first, work, strict=True))
     program.add("first", [*loads, (span, -1)], most=0, timed=True)
-    program.add("second", [*((at, -w) for at, w in loads), (span, -1)], most=-15, timed=True)
+    program.add(
+        "second", [*((at, -w) for at, w in loads), (span, -1)], most=-15, timed=True
+    )
     program.objective[span] = 1
     return program
 
@@ -53,7 +55,9 @@ def test_a_start_is_given_in_units() -> None:
     program = two_machines()
     start = {0: 1, 1: 0, 2: 1, 3: 0, 4: 8}
     assert program.broken(start) == []
-    assert program.broken({**start, 4: 7}) == ["first"]  # 5 + 3 = 8 > 7; the other has 4 + 3
+    assert program.broken({**start, 4: 7}) == [
+        "first"
+    ]  # 5 + 3 = 8 > 7; the other has 4 + 3
     hint = to_cpsat(program, start).proto.solution_hint
     assert list(hint.vars) == list(start) and list(hint.values) == list(start.values())
     assert solve_program(program, "HiGHS", LIMITS, start).objective == pytest.approx(8)
@@ -81,4 +85,8 @@ def test_any_point_will_do_without_the_objective() -> None:
     program = two_machines()
     program.hold(4, least=11)
     answer = solve_by_cpsat(program, LIMITS, objective=False)
-    assert answer.found and answer.objective is None and program.broken(answer.values) == []
+    assert (
+        answer.found
+        and answer.objective is None
+        and program.broken(answer.values) == []
+    )

@@ -22,19 +22,45 @@ from ioopt.formats.rows import (
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ("8", 8), ("-1", -1), ("+3", 3), ("2.50", 2.5), (" 7 ", 7), ("1e3", 1000), (".5", 0.5),
-        ("1,024", 1024), ("-12,345,678.5", -12345678.5),
+        ("8", 8),
+        ("-1", -1),
+        ("+3", 3),
+        ("2.50", 2.5),
+        (" 7 ", 7),
+        ("1e3", 1000),
+        (".5", 0.5),
+        ("1,024", 1024),
+        ("-12,345,678.5", -12345678.5),
     ],
-)  # fmt: skip
+)
 def test_a_number_is_read_whole(text: str, value: float) -> None:
     assert number_of(text, "size") == value
 
 
 @pytest.mark.parametrize(
     "text",
-    ["", "-", "8K", "1_000", "1 024", "1'024", "1,02", "1,5", "1,024,5", "10,24,000", ",024",
-     "1.024,5", "0x10", "nan", "inf", "1e999", "--1", "3s", "1,024K"],
-)  # fmt: skip
+    [
+        "",
+        "-",
+        "8K",
+        "1_000",
+        "1 024",
+        "1'024",
+        "1,02",
+        "1,5",
+        "1,024,5",
+        "10,24,000",
+        ",024",
+        "1.024,5",
+        "0x10",
+        "nan",
+        "inf",
+        "1e999",
+        "--1",
+        "3s",
+        "1,024K",
+    ],
+)
 def test_or_not_at_all(text: str) -> None:
     with pytest.raises(BadRow, match="size"):
         number_of(text, "size")
@@ -100,7 +126,10 @@ def test_rows_are_read_counted_and_left_out() -> None:
             "1 row already read, and not counted again: line 5",
         ],
     )
-    assert read_rows(numbered("1", "1"), whole, "log", key=lambda word: None) == ([1, 1], [])
+    assert read_rows(numbered("1", "1"), whole, "log", key=lambda word: None) == (
+        [1, 1],
+        [],
+    )
     assert read_rows([], whole, "log", 0.05) == ([], [])
 
 
@@ -118,6 +147,11 @@ def test_the_share_that_a_message_names_is_enough() -> None:
 def test_long_cells_are_read_or_refused_at_once(what) -> None:
     """A number of 100,000 digits, and as many blanks between a number and no unit."""
     many = 100_000
-    for text in ("1" * many, "1d" + " " * many + "x", "1" + " " * many + "x", "1:" * many):
+    for text in (
+        "1" * many,
+        "1d" + " " * many + "x",
+        "1" + " " * many + "x",
+        "1:" * many,
+    ):
         with contextlib.suppress(BadRow):
             what(text, "cell")

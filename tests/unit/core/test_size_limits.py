@@ -35,20 +35,39 @@ def gang_matrix(**machine):
 REFUSED = [
     (lambda: ioopt.solve(batch_io(repeat=10**9)), "job 0 has 1000000000 phases"),
     # neither alone is too much
-    (lambda: ioopt.solve(batch_io(repeat=6_000_000, jobs=2)), "all jobs together may have 10000000"),
-    (lambda: ioopt.solve(batch_io(nodes=2**40, allocation="partition")), "at most 4194304 units"),
-    (lambda: IoArbiter(MACHINE | {"nodes": 2**40, "allocation": "partition"}), "4194304 units"),
-    (lambda: ioopt.solve(gang(levels=10**7)), "levels: must be 4096 or less, not 10000000"),
-    (lambda: ioopt.solve(gang(nodes=10**10)), "nodes: must be 4194304 or less, not 10000000000"),
+    (
+        lambda: ioopt.solve(batch_io(repeat=6_000_000, jobs=2)),
+        "all jobs together may have 10000000",
+    ),
+    (
+        lambda: ioopt.solve(batch_io(nodes=2**40, allocation="partition")),
+        "at most 4194304 units",
+    ),
+    (
+        lambda: IoArbiter(MACHINE | {"nodes": 2**40, "allocation": "partition"}),
+        "4194304 units",
+    ),
+    (
+        lambda: ioopt.solve(gang(levels=10**7)),
+        "levels: must be 4096 or less, not 10000000",
+    ),
+    (
+        lambda: ioopt.solve(gang(nodes=10**10)),
+        "nodes: must be 4194304 or less, not 10000000000",
+    ),
     (lambda: ioopt.solve(gang(nodes=2**22, levels=2**12)), "at most 268435456 cells"),
     (lambda: ioopt.solve(gang_matrix(levels=10**7)), r"machine.levels: .*4096"),
     (lambda: ioopt.solve(gang_matrix(nodes=10**10)), r"machine.nodes: .*4194304"),
     (lambda: GangScheduler(gang_machine(levels=10**7)), "levels: .*4096"),
     (lambda: GangScheduler(gang_machine(nodes=10**10)), "nodes: .*4194304"),
     (lambda: GangednessMonitor(processors=10**9), "from 2 to 4194304, not 1000000000"),
-    (lambda: GangednessMonitor.restore(
-        GangednessMonitor(4).state() | {"processors": 10**9}), "from 2 to 4194304"),
-]  # fmt: skip
+    (
+        lambda: GangednessMonitor.restore(
+            GangednessMonitor(4).state() | {"processors": 10**9}
+        ),
+        "from 2 to 4194304",
+    ),
+]
 
 
 @pytest.mark.parametrize("case", range(len(REFUSED)))
@@ -58,7 +77,9 @@ def test_a_size_that_cannot_be_held_is_refused_before_it_is_allocated(case):
     try:
         with pytest.raises((InstanceError, UsageError), match=message) as caught:
             call()
-        assert tracemalloc.get_traced_memory()[1] < 50e6  # modules that are read at first use
+        assert (
+            tracemalloc.get_traced_memory()[1] < 50e6
+        )  # modules that are read at first use
     finally:
         tracemalloc.stop()
     assert "\n" not in str(caught.value)
@@ -66,7 +87,9 @@ def test_a_size_that_cannot_be_held_is_refused_before_it_is_allocated(case):
 
 def test_fifty_million_numbers_are_the_most():
     require_numbers(50_000_000, "a table", "make it smaller")
-    with pytest.raises(InstanceError, match=r"a table would need 5e.07 numbers.*make it smaller"):
+    with pytest.raises(
+        InstanceError, match=r"a table would need 5e.07 numbers.*make it smaller"
+    ):
         require_numbers(50_000_001, "a table", "make it smaller")
 
 

@@ -57,7 +57,9 @@ broken_plan = answering(Outcome(ReplicationPlan(order={"n0": ()}), bound=0.0))
 
 def fake_check(problem, plan, schedule):
     missing = [task.id for task in problem.tasks if task.id not in plan.order["n0"]]
-    violations = tuple(Violation(rule="(4)", item=name, message="no node") for name in missing)
+    violations = tuple(
+        Violation(rule="(4)", item=name, message="no node") for name in missing
+    )
     return CheckReport(violations, {"additive_seconds": 5.0})
 
 
@@ -70,15 +72,23 @@ def small_registry(monkeypatch):
     """A registry in which the solvers are the functions above."""
     here = __name__
     kind = KindSpec(
-        kind="replication", family="replication", default_solver="good",
+        kind="replication",
+        family="replication",
+        default_solver="good",
         problem="ioopt.problems.replication:ReplicationProblem",
         plan="ioopt.problems.replication:ReplicationPlan",
-        check=f"{here}:fake_check", simulate=f"{here}:fake_simulate",
-        objective_name="additive_seconds", fallback="good",
-    )  # fmt: skip
-    names = [name for name, value in globals().items() if callable(value) and name.islower()]
+        check=f"{here}:fake_check",
+        simulate=f"{here}:fake_simulate",
+        objective_name="additive_seconds",
+        fallback="good",
+    )
+    names = [
+        name for name, value in globals().items() if callable(value) and name.islower()
+    ]
     rows = tuple(
-        SolverSpec(name.replace("_", "-"), ("replication",), f"{here}:{name}", "", "test")
+        SolverSpec(
+            name.replace("_", "-"), ("replication",), f"{here}:{name}", "", "test"
+        )
         for name in names
     )
     monkeypatch.setattr(registry, "FORMATS", {"replication": kind})
@@ -111,7 +121,14 @@ def test_only_a_default_solver_that_fails_is_answered_by_the_fallback(
         ("good", "optimal", "finished", 5.0, 5.0, ""),  # the bound meets the objective
         ("modest", "feasible", "finished", 5.0, 4.0, ""),
         ("boastful", "error", "finished", 5.0, 6.0, "contradicts"),
-        ("failing", "error", "finished", None, None, "failing failed (RuntimeError: numbers out"),
+        (
+            "failing",
+            "error",
+            "finished",
+            None,
+            None,
+            "failing failed (RuntimeError: numbers out",
+        ),
         ("failing-late", "error", "finished", 5.0, 1.0, "numbers out of range"),
         ("interrupted", "feasible", "interrupted", 5.0, None, ""),
         ("interrupted-at-once", "unknown", "interrupted", None, 2.0, ""),
@@ -147,10 +164,16 @@ def test_times_are_never_negative_and_add_up(monkeypatch, solver):
     what went by between the first and the last reading."""
     ticks = iter(range(1000))
     monkeypatch.setattr(
-        solving, "Deadline", lambda limit: Deadline(limit, clock=lambda: float(next(ticks)))
+        solving,
+        "Deadline",
+        lambda limit: Deadline(limit, clock=lambda: float(next(ticks))),
     )
     result = ioopt.solve(PROBLEM, solver)
-    parts = [result.build_seconds or 0.0, result.solve_seconds, result.simulate_seconds or 0.0]
+    parts = [
+        result.build_seconds or 0.0,
+        result.solve_seconds,
+        result.simulate_seconds or 0.0,
+    ]
     assert min(parts) >= 0
     assert sum(parts) == next(ticks) - 1 - (1 if result.simulate_seconds else 0)
 
@@ -175,8 +198,12 @@ def test_check_holds_a_result_to_its_word():
     result = ioopt.solve(PROBLEM)
     assert ioopt.check(PROBLEM, result) == []
     wrong = result.model_copy(update={"objective": 4.0})
-    assert [violation.rule for violation in ioopt.check(PROBLEM, wrong)] == ["objective"]
-    assert [v.rule for v in ioopt.check(PROBLEM, {"plan": {"order": {"n0": []}}})] == ["(4)"]
+    assert [violation.rule for violation in ioopt.check(PROBLEM, wrong)] == [
+        "objective"
+    ]
+    assert [v.rule for v in ioopt.check(PROBLEM, {"plan": {"order": {"n0": []}}})] == [
+        "(4)"
+    ]
 
 
 def test_unknown_names_are_usage_errors():

@@ -29,10 +29,26 @@ LIES: list[tuple[list[str], dict[str, Any]]] = [
     (["kind"], {"kind": "gang"}),
     (["objective"], {"objective": 5.18}),
     # An unknown measure once switched the check off.
-    (["objective"], {"objective": 1.0, "objective_name": "nonsense", "bound": None, "gap": None,
-                     "status": "feasible"}),
-    (["objective"], {"objective": None, "objective_name": "nonsense", "bound": None, "gap": None,
-                     "status": "feasible"}),
+    (
+        ["objective"],
+        {
+            "objective": 1.0,
+            "objective_name": "nonsense",
+            "bound": None,
+            "gap": None,
+            "status": "feasible",
+        },
+    ),
+    (
+        ["objective"],
+        {
+            "objective": None,
+            "objective_name": "nonsense",
+            "bound": None,
+            "gap": None,
+            "status": "feasible",
+        },
+    ),
     # Minimised: a bound is never above the objective.
     (["bound", "gap"], {"bound": 5.2, "status": "feasible"}),
     (["bound", "status"], {"bound": 5.2, "gap": None}),
@@ -43,11 +59,13 @@ LIES: list[tuple[list[str], dict[str, Any]]] = [
     (["gap"], {"bound": None, "gap": 0.01, "status": "feasible"}),
     (["status"], {"status": "infeasible"}),
     (["status"], {"status": "unknown"}),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("rules", "change"), LIES)
-def test_a_false_statement_is_a_violation(rules: list[str], change: dict[str, Any]) -> None:
+def test_a_false_statement_is_a_violation(
+    rules: list[str], change: dict[str, Any]
+) -> None:
     problem, text = _solved("cycle3", "ip")
     data = json.loads(text) | change
     assert [item.rule for item in judge(problem, data, "result")[0]] == rules
@@ -59,7 +77,9 @@ def test_the_bound_of_a_maximisation_is_never_below_the_objective() -> None:
     assert result.objective == 4e9
     # The storage takes 4e9, so that a bound above it says less than the instance itself.
     for bound, rules in ((3.9e9, ["bound"]), (4.0e9, ["status"]), (4.1e9, ["bound"])):
-        false = result.model_copy(update={"bound": bound, "status": ioopt.Status.FEASIBLE})
+        false = result.model_copy(
+            update={"bound": bound, "status": ioopt.Status.FEASIBLE}
+        )
         assert [item.rule for item in ioopt.check(problem, false)] == rules
 
 
@@ -69,7 +89,12 @@ def test_tolerances_follow_the_size_of_the_value() -> None:
     assert not same(5.00001, 5.0) and same(5.000001, 5.0)
     assert not same(10**12 + 1, 10**12) and same(1e12 + 1, 1e12)
     assert same(1e-13, 0.0, rounding=1e-12)
-    assert not same(True, 1) and not same("1", 1) and not same(None, 3.0) and same(None, None)
+    assert (
+        not same(True, 1)
+        and not same("1", 1)
+        and not same(None, 3.0)
+        and same(None, None)
+    )
     assert past_bound("min", 7.3e-9, 7.4e-9) == pytest.approx(1e-10)
     assert past_bound("min", 7.3e-9, 7.3e-9 * (1 + 1e-7)) is None
     assert past_bound("max", 2.0, 1.9) == pytest.approx(0.1)
@@ -82,7 +107,11 @@ def test_another_link_model_is_a_violation_unless_asked_for() -> None:
     network = problem.network.model_copy(update={"remote_link": "per-node"})
     private = problem.model_copy(update={"network": network})
     replayed = ioopt.simulate(private, data["plan"])
-    bare = {"plan": data["plan"], "schedule": replayed.schedule, "metrics": dict(replayed.metrics)}
+    bare = {
+        "plan": data["plan"],
+        "schedule": replayed.schedule,
+        "metrics": dict(replayed.metrics),
+    }
     found = ioopt.check(problem, bare)
     assert {item.rule for item in found} >= {"settings"}
     assert ioopt.check(problem, bare, link="per-node") == []
@@ -96,7 +125,9 @@ def test_a_makespan_without_a_schedule_is_held_to_a_replay() -> None:
     data = json.loads(text) | {"schedule": None}
     assert judge(problem, data, "result") == ([], [])
     data["metrics"]["makespan_seconds"] -= 1
-    assert [item.item for item in judge(problem, data, "result")[0]] == ["makespan_seconds"]
+    assert [item.item for item in judge(problem, data, "result")[0]] == [
+        "makespan_seconds"
+    ]
 
 
 def test_the_options_of_a_repeated_replay_are_read_with_care() -> None:
@@ -113,7 +144,9 @@ def test_a_gang_schedule_that_nothing_repeats_needs_its_updates() -> None:
     data = ioopt.solve("gang-figure-5", "gs").to_dict()
     for plan in (None, {"policy": "exact-iogs"}):
         bare = {"plan": plan, "schedule": {"jobs": data["schedule"]["jobs"]}}
-        assert [item.rule for item in ioopt.check("gang-figure-5", bare)] == ["schedule"]
+        assert [item.rule for item in ioopt.check("gang-figure-5", bare)] == [
+            "schedule"
+        ]
     assert ioopt.check("gang-figure-5", {**bare, "plan": data["plan"]}) == []
 
 
@@ -123,13 +156,19 @@ def test_the_command_names_what_nothing_recomputes(run: Any) -> None:
     code, out, err = run("check", "rounds4", "result.json")
     assert code == 0 and "no violation" in out
     assert "not recomputed: scheduling_milliseconds_per_task" in " ".join(err.split())
-    Path("result.json").write_text(text.replace('"instance": "rounds4"', '"instance": "other"'))
+    Path("result.json").write_text(
+        text.replace('"instance": "rounds4"', '"instance": "other"')
+    )
     code, out, _ = run("check", "rounds4", "result.json")
     assert code == 5 and "another instance; this one is 'rounds4'" in out
 
 
-@pytest.mark.parametrize(("plan", "key"), [({"loop": "open"}, "loop"), ({"ef": 0.01}, "ef")])
-def test_a_result_cannot_change_its_question(run: Any, plan: dict[str, Any], key: str) -> None:
+@pytest.mark.parametrize(
+    ("plan", "key"), [({"loop": "open"}, "loop"), ({"ef": 0.01}, "ef")]
+)
+def test_a_result_cannot_change_its_question(
+    run: Any, plan: dict[str, Any], key: str
+) -> None:
     result = ioopt.solve("small-8", "fill", settings=plan).to_dict()
     assert result["settings"] == plan
     Path("result.json").write_text(json.dumps(result))
@@ -145,7 +184,10 @@ def test_other_compute_times_are_said_and_asked_for() -> None:
     problem = ioopt.load("eight-tasks")
     plan = ioopt.solve(problem, "heft").plan
     half = {task.id: task.compute_seconds / 2 for task in problem.tasks[:3]}
-    bare = {"plan": plan, "schedule": ioopt.simulate(problem, plan, actual=half).schedule}
+    bare = {
+        "plan": plan,
+        "schedule": ioopt.simulate(problem, plan, actual=half).schedule,
+    }
     assert {item.item for item in ioopt.check(problem, bare)} == {"actual=3"}
     assert ioopt.check(problem, bare, settings={"actual": 3}) == []
 
@@ -167,9 +209,14 @@ def test_a_reference_is_never_optimal_under_whatever_name() -> None:
 
 
 QUICK = (
-    "two-writers", "two-writers-now", "gang-figure-5", "gang-figure-7", "held", "rounds4",
+    "two-writers",
+    "two-writers-now",
+    "gang-figure-5",
+    "gang-figure-7",
+    "held",
+    "rounds4",
     "flexgang-tiny",
-)  # fmt: skip
+)
 
 
 def answers_pass(problem: Any, time_limit: float, refusal: type[IooptError]) -> int:

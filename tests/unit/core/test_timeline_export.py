@@ -22,9 +22,12 @@ def solved() -> Result:
 
 
 BATCH = document(
-    [{"disk_bytes": 60}, {"disk_bytes": 100}], {"f": 60, "g": 50},
-    {"a": (1, "f"), "b": (2, "g"), "c": (1, "f")}, 10, 30,
-)  # fmt: skip
+    [{"disk_bytes": 60}, {"disk_bytes": 100}],
+    {"f": 60, "g": 50},
+    {"a": (1, "f"), "b": (2, "g"), "c": (1, "f")},
+    10,
+    30,
+)
 
 
 def test_trace_has_every_interval_once_in_microseconds() -> None:
@@ -41,7 +44,9 @@ def test_trace_has_every_interval_once_in_microseconds() -> None:
         assert event["ts"] == pytest.approx(item.start * 1e6)
         assert event["dur"] == pytest.approx(item.duration * 1e6)
     names = {
-        event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"
+        event["tid"]: event["args"]["name"]
+        for event in events
+        if event["name"] == "thread_name"
     }
     assert all(names[event["tid"]].endswith(event["cat"]) for event in complete)
     instants = [event for event in events if event["ph"] == "i"]

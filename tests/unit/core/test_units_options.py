@@ -29,12 +29,23 @@ def test_sizes(text, size):
 @pytest.mark.parametrize(
     ("text", "rate"),
     [
-        ("100Mbps", 12.5e6), ("12.5MB/s", 12.5e6), ("8Gbps", 1e9), (3, 3.0), ("1GB", 1e9),
+        ("100Mbps", 12.5e6),
+        ("12.5MB/s", 12.5e6),
+        ("8Gbps", 1e9),
+        (3, 3.0),
+        ("1GB", 1e9),
         # b is bits, B is bytes, whatever stands around it.
-        ("100Mb/s", 12.5e6), ("100 mb/s", 12.5e6), ("100Mbit/s", 12.5e6), ("1Gb", 1.25e8),
-        ("800b/s", 100.0), ("8Kib/s", 1024.0), ("100MBps", 1e8), ("100mB/s", 1e8), ("7/s", 7.0),
+        ("100Mb/s", 12.5e6),
+        ("100 mb/s", 12.5e6),
+        ("100Mbit/s", 12.5e6),
+        ("1Gb", 1.25e8),
+        ("800b/s", 100.0),
+        ("8Kib/s", 1024.0),
+        ("100MBps", 1e8),
+        ("100mB/s", 1e8),
+        ("7/s", 7.0),
     ],
-)  # fmt: skip
+)
 def test_rates(text, rate):
     assert parse_rate(text) == rate
 
@@ -42,14 +53,20 @@ def test_rates(text, rate):
 @pytest.mark.parametrize(
     ("parse", "text", "said"),
     [
-        *((parse_bytes, text, "is not a number with a unit")
-          for text in ("", "MB", "5 parsecs", "-3MB", "1..2MB")),
-        *((parse_rate, text, "is not a number with a unit; known units: B, kB")
-          for text in ("5ps", "3Mb/h", "1Mbb", "MB/s", "1e9999999999B/s", "5M")),
-        *((parse_bytes, text, f"is in bits .*; write {meant} for bytes")
-          for text, meant in (("500Mb", "500MB"), ("2 gib", "2 giB"), ("9b", "9B"))),
+        *(
+            (parse_bytes, text, "is not a number with a unit")
+            for text in ("", "MB", "5 parsecs", "-3MB", "1..2MB")
+        ),
+        *(
+            (parse_rate, text, "is not a number with a unit; known units: B, kB")
+            for text in ("5ps", "3Mb/h", "1Mbb", "MB/s", "1e9999999999B/s", "5M")
+        ),
+        *(
+            (parse_bytes, text, f"is in bits .*; write {meant} for bytes")
+            for text, meant in (("500Mb", "500MB"), ("2 gib", "2 giB"), ("9b", "9B"))
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_means_nothing_is_refused(parse, text, said):
     with pytest.raises(UsageError, match=said):
         parse(text)
@@ -74,7 +91,11 @@ def test_options_refuse_nonsense(bad):
 def test_deadline_counts_from_its_start():
     now = [100.0]
     deadline = Deadline(10.0, lambda: now[0])
-    assert (deadline.elapsed(), deadline.remaining(), deadline.expired()) == (0.0, 10.0, False)
+    assert (deadline.elapsed(), deadline.remaining(), deadline.expired()) == (
+        0.0,
+        10.0,
+        False,
+    )
     now[0] = 107.0
     assert deadline.remaining() == 3.0
     assert deadline.within(60.0).remaining() == 3.0
@@ -92,7 +113,9 @@ class Knobs(BaseModel):
 
 
 def test_settings_come_as_text():
-    knobs = parse_settings(Knobs, parse_assignments(("alpha=0.25", "barriers=no")), "fill")
+    knobs = parse_settings(
+        Knobs, parse_assignments(("alpha=0.25", "barriers=no")), "fill"
+    )
     assert (knobs.alpha, knobs.barriers) == (0.25, False)
 
 

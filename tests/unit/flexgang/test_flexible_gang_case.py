@@ -20,7 +20,9 @@ def tiny() -> FlexibleGangProblem:
 
 @pytest.mark.parametrize("backend", ["HiGHS", "SCIP", "CBC"])
 def test_worked_case(backend: str) -> None:
-    case = json.loads(shared_path("cases", "flexgang", "08_flexgang_tiny.json").read_text())
+    case = json.loads(
+        shared_path("cases", "flexgang", "08_flexgang_tiny.json").read_text()
+    )
     problem = tiny()
     for row in problem.surface or ():
         key = f"{row.on_seconds / MS:.1f},{row.off_seconds / MS:.1f}"
@@ -28,7 +30,9 @@ def test_worked_case(backend: str) -> None:
     assert not case["inputs"]["surface"]
     result = ioopt.solve(problem, "flex-exact", backend=backend, time_limit=60)
     wanted = case["expected"]
-    found = {key: row["objective"] for key, row in result.metrics["per_pattern"].items()}
+    found = {
+        key: row["objective"] for key, row in result.metrics["per_pattern"].items()
+    }
     assert found.keys() - {"4,1"} == wanted["per_pattern"].keys() | {"0,1"}
     for key, leaf in wanted["per_pattern"].items():
         assert found[key] == pytest.approx(leaf["value"], abs=leaf["tol"])
@@ -45,7 +49,9 @@ def test_worked_case(backend: str) -> None:
 
 
 def test_useful_progress_of_the_worked_case() -> None:
-    case = json.loads(shared_path("cases", "flexgang", "08_flexgang_tiny.json").read_text())
+    case = json.loads(
+        shared_path("cases", "flexgang", "08_flexgang_tiny.json").read_text()
+    )
     fairness = case["expected"]["fairness"]
     received = fairness["received_per_process"]
     assert useful_seconds(received, False) == fairness["embarrassingly_parallel_useful"]
@@ -67,10 +73,28 @@ def test_baselines_of_the_tiny_case() -> None:
     [
         # One row of four is 1/4.
         ("jobs", 0, {"phi": 0.5}, "strict", "progress 0.25 is below its floor 0.5"),
-        ("jobs", 0, {"phi": 0.5}, "strict-fill", "progress 0.25 is below its floor 0.5"),
-        ("jobs", 1, {"phi": 1.0}, "greedy", "strict + fill neither: floor: loose: progress 0.49"),
+        (
+            "jobs",
+            0,
+            {"phi": 0.5},
+            "strict-fill",
+            "progress 0.25 is below its floor 0.5",
+        ),
+        (
+            "jobs",
+            1,
+            {"phi": 1.0},
+            "greedy",
+            "strict + fill neither: floor: loose: progress 0.49",
+        ),
         # I/O of 40 ms of a frame in a row of 10 ms: 30 ms too few.
-        ("surface", 0, {"beta": 1.0}, "strict", "capacity: column 0: 0 s granted, -0.02 s free"),
+        (
+            "surface",
+            0,
+            {"beta": 1.0},
+            "strict",
+            "capacity: column 0: 0 s granted, -0.02 s free",
+        ),
     ],
 )
 def test_a_baseline_that_breaks_a_rule_is_no_plan(
@@ -85,18 +109,27 @@ def test_a_baseline_that_breaks_a_rule_is_no_plan(
 
 def two_jobs(first: dict[str, Any], second: dict[str, Any]) -> FlexibleGangProblem:
     """Two compute jobs on four processors, a frame of two rows of 10 ms, floors of 1/4."""
-    jobs = [{"id": "a", "kind": "compute", **first}, {"id": "b", "kind": "compute", **second}]
+    jobs = [
+        {"id": "a", "kind": "compute", **first},
+        {"id": "b", "kind": "compute", **second},
+    ]
     machine = {"processors": 4, "quantum_seconds": 10 * MS, "rows": 2}
-    return FlexibleGangProblem.model_validate({"name": "two", "machine": machine, "jobs": jobs})
+    return FlexibleGangProblem.model_validate(
+        {"name": "two", "machine": machine, "jobs": jobs}
+    )
 
 
 def test_the_greedy_lets_jobs_below_a_half_go_loose() -> None:
     # One window, one strict row: a has the row, 1/2; b at gamma .4 the window, .6 / 2. At gamma .5
     # b wants a row too, and there is none.
     for gamma, values in ((0.4, {"1,1": 0.5 + 0.3}), (0.5, {})):
-        problem = two_jobs({"processes": 4, "gamma": 1.0}, {"processes": 4, "gamma": gamma})
+        problem = two_jobs(
+            {"processes": 4, "gamma": 1.0}, {"processes": 4, "gamma": gamma}
+        )
         found = ioopt.solve(problem, "greedy").metrics["per_pattern"]
-        assert {key: found[key] for key in found if key == "1,1"} == pytest.approx(values)
+        assert {key: found[key] for key in found if key == "1,1"} == pytest.approx(
+            values
+        )
 
 
 def test_strict_fill_promises_what_every_column_has() -> None:
@@ -110,7 +143,9 @@ def test_strict_fill_promises_what_every_column_has() -> None:
 def test_patterns_of_four_and_seven_rows() -> None:
     keys = [pattern.key for pattern in tiny().patterns()]
     assert keys == ["0,1", "1,1", "2,1", "2,2", "3,1", "4,1"]
-    seven = tiny().model_copy(update={"machine": tiny().machine.model_copy(update={"rows": 7})})
+    seven = tiny().model_copy(
+        update={"machine": tiny().machine.model_copy(update={"rows": 7})}
+    )
     fresh = FlexibleGangProblem.model_validate(seven.model_dump())
     # R = K - k: 6 for k = 1, 5 for k = 2, 4 for k = 3 (d = 2 divides it; d = 4 > k), 3, 2, 1.
     wanted = ["0,1", "1,1", "2,1", "3,1", "3,2", "4,1", "5,1", "5,2", "6,1", "7,1"]

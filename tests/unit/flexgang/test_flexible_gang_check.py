@@ -19,7 +19,13 @@ PROBLEM = {
     "jobs": [
         {"id": "a", "kind": "compute", "processes": 2, "gamma": 1.0},
         {"id": "b", "kind": "compute", "processes": 2, "gamma": 0.3},
-        {"id": "even", "kind": "compute", "processes": 4, "gamma": 0.0, "self_balancing": True},
+        {
+            "id": "even",
+            "kind": "compute",
+            "processes": 4,
+            "gamma": 0.0,
+            "self_balancing": True,
+        },
         {"id": "io", "kind": "io", "processes": 2},
         {"id": "sync", "kind": "io", "processes": 2, "coordinated": True},
     ],
@@ -74,7 +80,10 @@ BREAKS = [
     ("fairness", {"column_seconds": {"b": [0.0072]}}),
     ("fairness", {"column_seconds": {"even": [0.005]}}),
     # column 0 has 10 ms beside two rows; column 1 about 30 - 10 - 4.9 - 5 = 10.1 ms
-    ("capacity", {"tau_seconds": {"even": 0.006}, "column_seconds": {"even": [0.011, 0.001]}}),
+    (
+        "capacity",
+        {"tau_seconds": {"even": 0.006}, "column_seconds": {"even": [0.011, 0.001]}},
+    ),
     ("capacity", {"tau_seconds": {"b": 0.0095}}),
     # b needs .5 / 3 * 30 / .7 = 7.14 ms; a needs its row
     ("floor", {"tau_seconds": {"b": 0.007}}),
@@ -109,16 +118,41 @@ def test_objective_is_recomputed() -> None:
 
 REFUSED = [
     # sizes are powers of two, multiples of P / C and at most P
-    ({"jobs": [{"id": "a", "kind": "compute", "processes": 3, "gamma": 0}]}, "power of two"),
-    ({"jobs": [{"id": "a", "kind": "compute", "processes": 1, "gamma": 0}]}, "power of two from 2"),
+    (
+        {"jobs": [{"id": "a", "kind": "compute", "processes": 3, "gamma": 0}]},
+        "power of two",
+    ),
+    (
+        {"jobs": [{"id": "a", "kind": "compute", "processes": 1, "gamma": 0}]},
+        "power of two from 2",
+    ),
     ({"jobs": [{"id": "a", "kind": "compute", "processes": 8, "gamma": 0}]}, "to 4"),
-    ({"machine": {"processors": 6, "quantum_seconds": 0.01}}, "machine.processors is 6"),
-    ({"machine": {"processors": 4, "columns": 3, "quantum_seconds": 0.01}}, "columns is 3"),
+    (
+        {"machine": {"processors": 6, "quantum_seconds": 0.01}},
+        "machine.processors is 6",
+    ),
+    (
+        {"machine": {"processors": 4, "columns": 3, "quantum_seconds": 0.01}},
+        "columns is 3",
+    ),
     # every kind of job has its own keys
     ({"jobs": [{"id": "a", "kind": "compute", "processes": 2}]}, "needs gamma"),
-    ({"jobs": [{"id": "a", "kind": "io", "processes": 2, "phi": 0.1}]}, "phi has no meaning"),
     (
-        {"jobs": [{"id": "a", "kind": "compute", "processes": 2, "gamma": 0, "coordinated": True}]},
+        {"jobs": [{"id": "a", "kind": "io", "processes": 2, "phi": 0.1}]},
+        "phi has no meaning",
+    ),
+    (
+        {
+            "jobs": [
+                {
+                    "id": "a",
+                    "kind": "compute",
+                    "processes": 2,
+                    "gamma": 0,
+                    "coordinated": True,
+                }
+            ]
+        },
         "coordinated has no meaning",
     ),
     ({"jobs": [{"id": "a", "kind": "io", "processes": 2}] * 2}, "already the id"),
@@ -140,7 +174,9 @@ def test_written_then_read_is_equal() -> None:
 
 
 def test_surface_without_an_entry_is_named() -> None:
-    surface = Surface(4, (SurfaceEntry(on_seconds=0.01, off_seconds=0.02, slowdown=1.5, beta=0.1),))
+    surface = Surface(
+        4, (SurfaceEntry(on_seconds=0.01, off_seconds=0.02, slowdown=1.5, beta=0.1),)
+    )
     io = ioopt.load(PROBLEM).jobs[3]
     assert surface.at(io, 0.01, 0.02)[:2] == (1.5, 0.1)
     assert surface.at(io, 0.03, 0.0)[:2] == (1.0, pytest.approx(0.2))

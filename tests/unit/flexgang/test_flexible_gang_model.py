@@ -34,12 +34,29 @@ def instance(rows: int, lam: float = 0.1, **extra: object) -> FlexibleGangProble
     return FlexibleGangProblem.model_validate(
         {
             "name": "oracle",
-            "machine": {"processors": 4, "columns": 2, "quantum_seconds": 0.01, "rows": rows},
+            "machine": {
+                "processors": 4,
+                "columns": 2,
+                "quantum_seconds": 0.01,
+                "rows": rows,
+            },
             "lambda": lam,
             "jobs": [
                 {"id": "a", "kind": "compute", "processes": 2, "gamma": 1.0},
-                {"id": "b", "kind": "compute", "processes": 2, "gamma": 0.3, "weight": 2.0},
-                {"id": "wide", "kind": "compute", "processes": 4, "gamma": 0.5, **extra},
+                {
+                    "id": "b",
+                    "kind": "compute",
+                    "processes": 2,
+                    "gamma": 0.3,
+                    "weight": 2.0,
+                },
+                {
+                    "id": "wide",
+                    "kind": "compute",
+                    "processes": 4,
+                    "gamma": 0.5,
+                    **extra,
+                },
                 {"id": "io", "kind": "io", "processes": 2},
                 {"id": "sync", "kind": "io", "processes": 2, "coordinated": True},
             ],
@@ -117,7 +134,9 @@ BREAKS = [
 
 
 @pytest.mark.parametrize(("broken", "change"), BREAKS)
-def test_a_change_breaks_its_constraint(broken: list[str], change: dict[str, dict]) -> None:
+def test_a_change_breaks_its_constraint(
+    broken: list[str], change: dict[str, dict]
+) -> None:
     problem = CASES[0]
     model = AssignmentModel(data_of(problem, 1, 1))
     values = model.start_values(plan_of(KIND, GOOD))
@@ -154,20 +173,27 @@ def test_loose_io_load_is_limited() -> None:
 def test_counts_are_laid_out_in_rows() -> None:
     problem = CASES[0]
     data = data_of(problem, 0, 1)
-    placement = Placement({0: 0, 1: 1, 2: 0, 3: 1, 4: 0}, {0: 1, 1: 1, 2: 1, 3: 1, 4: 1})
+    placement = Placement(
+        {0: 0, 1: 1, 2: 0, 3: 1, 4: 0}, {0: 1, 1: 1, 2: 1, 3: 1, 4: 1}
+    )
     plan = lay_out(data, placement)
     # The whole-machine job is placed first, so it has row 0; the halves share rows 1 and 2.
     assert plan.rows["wide"] == (0,)
     assert {name: plan.rows[name] for name in ("a", "b", "io", "sync")} == {
-        "a": (1,), "b": (1,), "io": (2,), "sync": (2,),
-    }  # fmt: skip
+        "a": (1,),
+        "b": (1,),
+        "io": (2,),
+        "sync": (2,),
+    }
     free = column_capacity(data, placement)
     # No idle cell: only the fragments of the two I/O rows, 10 ms less about 5 ms of bursts each.
     assert free == pytest.approx([data.fragment(4), data.fragment(3)])
     assert 0.003 < free[0] < 0.008
 
 
-@pytest.mark.parametrize("problem", [*CASES, generate("heavy-mix", {}, 3)], ids=lambda p: p.name)
+@pytest.mark.parametrize(
+    "problem", [*CASES, generate("heavy-mix", {}, 3)], ids=lambda p: p.name
+)
 def test_the_relaxation_is_that_of_the_program(problem: FlexibleGangProblem) -> None:
     """The little program of one column equals the linear relaxation of the model, pattern by pattern."""
     for pattern in problem.patterns():
@@ -211,14 +237,25 @@ def test_loose_cpu_goes_where_it_is_worth_most() -> None:
     problem = FlexibleGangProblem.model_validate(
         {
             "name": "worth",
-            "machine": {"processors": 2, "columns": 1, "quantum_seconds": 0.01, "rows": 3},
+            "machine": {
+                "processors": 2,
+                "columns": 1,
+                "quantum_seconds": 0.01,
+                "rows": 3,
+            },
             "jobs": [
-                {"id": name, "kind": "compute", "processes": 2, "gamma": gamma, "weight": weight,
-                 "phi": 0.0}
+                {
+                    "id": name,
+                    "kind": "compute",
+                    "processes": 2,
+                    "gamma": gamma,
+                    "weight": weight,
+                    "phi": 0.0,
+                }
                 for name, gamma, weight in (("stiff", 0.9, 2.0), ("loose", 0.2, 1.0))
             ],
         }
-    )  # fmt: skip
+    )
     placement = Placement(home={0: 0, 1: 0}, rows={0: 1, 1: 1})
     plan = plan_with_best_tau(data_of(problem, 0, 1), placement)
     assert plan is not None and plan.tau_seconds == {"loose": pytest.approx(0.01)}

@@ -36,11 +36,18 @@ def candidates(problem: FlexibleGangProblem) -> list[Candidate]:
 def test_the_winner_simulates_best_and_baselines_are_beaten_surely() -> None:
     problem = generate("heavy-mix", {}, 1)
     ranked = rerank(problem, candidates(problem), seeds=(1, 2, 3), seconds=10.0)
-    assert [item.candidate.label for item in ranked] == ["greedy", "strict-fill", "strict"]
+    assert [item.candidate.label for item in ranked] == [
+        "greedy",
+        "strict-fill",
+        "strict",
+    ]
     assert ranked[0].mean > ranked[1].mean > ranked[2].mean
     # The same plan once as a baseline and once not: no sure difference, so the baseline stands.
     greedy = candidates(problem)[2]
-    twins = [greedy, Candidate("twin", greedy.plan, greedy.model_objective, baseline=True)]
+    twins = [
+        greedy,
+        Candidate("twin", greedy.plan, greedy.model_objective, baseline=True),
+    ]
     ranked = rerank(problem, twins, seeds=(1, 2, 3), seconds=10.0)
     assert ranked[0].candidate.label == "twin"
 
@@ -56,20 +63,28 @@ def test_with_little_time_baselines_and_the_models_best_are_simulated() -> None:
     worse = Candidate("worse", greedy.plan, greedy.model_objective - 1.0)
     everyone = [worse, greedy, strict, fill]
     ranked = rerank(problem, everyone, (1,), 5.0, deadline_of_checks(12))
-    assert {item.candidate.label for item in ranked} == {"strict", "strict-fill", "greedy"}
+    assert {item.candidate.label for item in ranked} == {
+        "strict",
+        "strict-fill",
+        "greedy",
+    }
     assert len(rerank(problem, everyone, (1,), 5.0, deadline_of_checks(15))) == 4
     # Not even for those: nothing is compared.
     assert rerank(problem, everyone, (1,), 5.0, deadline_of_checks(8)) == []
     assert rerank(problem, everyone, (1,), 5.0, Deadline(0.0)) == []
 
 
-def test_greedy_plans_come_first_with_the_whole_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_greedy_plans_come_first_with_the_whole_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """What else exact begins with may not cost the greedy a pattern."""
     problem = generate("heavy-mix", {}, 2)
     called: list[str] = []
     for name in ("greedy_plans", "try_strict", "PatternSearch"):
         made = getattr(exact, name)
-        monkeypatch.setattr(exact, name, lambda *a, n=name, m=made: (called.append(n), m(*a))[1])
+        monkeypatch.setattr(
+            exact, name, lambda *a, n=name, m=made: (called.append(n), m(*a))[1]
+        )
     ioopt.solve(problem, "flex-exact", time_limit=1e-9, settings={"rerank": "false"})
     assert called[0] == "greedy_plans" and len(set(called)) == 3
 
@@ -77,17 +92,23 @@ def test_greedy_plans_come_first_with_the_whole_limit(monkeypatch: pytest.Monkey
 @pytest.mark.slow
 def test_the_bound_needs_no_program(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = generate("heavy-mix", {}, 2)
-    best = ioopt.solve(problem, "flex-exact", time_limit=60, settings={"rerank": "false"})
+    best = ioopt.solve(
+        problem, "flex-exact", time_limit=60, settings={"rerank": "false"}
+    )
 
     def unbuilt(*_: object, **__: object) -> None:
         raise AssertionError("a program was built")
 
     monkeypatch.setattr(PatternSearch, "run", lambda *_: None)
     monkeypatch.setattr(pattern_search, "AssignmentModel", unbuilt)
-    quick = ioopt.solve(problem, "flex-exact", time_limit=60, settings={"rerank": "false"})
+    quick = ioopt.solve(
+        problem, "flex-exact", time_limit=60, settings={"rerank": "false"}
+    )
     assert best.objective <= quick.bound < 1.0 and quick.stop == "time"
     monkeypatch.setattr(PatternSearch, "relax", lambda *_: None)
-    universal = ioopt.solve(problem, "flex-exact", time_limit=60, settings={"rerank": "false"})
+    universal = ioopt.solve(
+        problem, "flex-exact", time_limit=60, settings={"rerank": "false"}
+    )
     assert universal.bound == universal_bound(problem) >= quick.bound
 
 
@@ -108,10 +129,14 @@ def test_exact_is_never_below_its_baselines_in_simulation(seed: int) -> None:
     others = [
         ioopt.solve(problem, "strict"),
         ioopt.solve(problem, "strict-fill"),
-        ioopt.solve(problem, "flex-exact", time_limit=30, settings={"patterns": "strict"}),
+        ioopt.solve(
+            problem, "flex-exact", time_limit=30, settings={"patterns": "strict"}
+        ),
     ]
     simulated = exact.metrics["simulated_objective"]
-    assert all(simulated >= other.metrics["simulated_objective"] - 1e-9 for other in others)
+    assert all(
+        simulated >= other.metrics["simulated_objective"] - 1e-9 for other in others
+    )
     assert exact.bound >= exact.metrics["model_best"] - 1e-9 >= exact.objective - 2e-9
     assert exact.metrics["cpu_utilisation"] > others[0].metrics["cpu_utilisation"] + 0.1
 
@@ -143,7 +168,9 @@ def test_presets(preset: str) -> None:
     assert {job.processes for job in narrow.jobs} <= {2, 4, 8, 16, 32}
 
 
-def test_the_trace_ends_at_the_plan_that_simulates_best(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_trace_ends_at_the_plan_that_simulates_best(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Where the simulation prefers a plan of a lower model objective, nothing above it stays."""
 
     def worst_first(*given: object, **_: object) -> list[Ranked]:
@@ -166,13 +193,21 @@ QUANTUM = generate_selection, "plain", {"io_jobs": 1}, "quantum-ip", {}
     ("kind", "spoilt"),
     [(FLEXIBLE, {"tau_seconds": {"c0": 1.0}}), (QUANTUM, {"cycle_seconds": 1.0})],
 )
-def test_a_plan_to_start_from_is_used_or_refused_with_a_note(kind: Any, spoilt: Any) -> None:
+def test_a_plan_to_start_from_is_used_or_refused_with_a_note(
+    kind: Any, spoilt: Any
+) -> None:
     make, preset, changes, solver, how = kind
     problem = make(preset, changes, 1)
     best = ioopt.solve(problem, solver, time_limit=30, settings=how)
     again = ioopt.solve(problem, solver, time_limit=30, settings=how, warm_start=best)
-    assert again.objective == pytest.approx(best.objective) and again.notes == best.notes
+    assert (
+        again.objective == pytest.approx(best.objective) and again.notes == best.notes
+    )
     wrong = {**best.plan, **spoilt}
-    refused = ioopt.solve(problem, solver, time_limit=30, settings=how, warm_start=wrong)
+    refused = ioopt.solve(
+        problem, solver, time_limit=30, settings=how, warm_start=wrong
+    )
     assert any("the warm start is left out" in note for note in refused.notes)
-    assert refused.objective == pytest.approx(best.objective) and refused.violations == ()
+    assert (
+        refused.objective == pytest.approx(best.objective) and refused.violations == ()
+    )

@@ -17,7 +17,11 @@ from ioopt.measure.io_server import (
     serve,
 )
 from ioopt.measure.quantum_chain import Surface
-from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem, IoBehaviour
+from ioopt.problems.flexgang.flexible_gang import (
+    FlexibleGangPlan,
+    FlexibleGangProblem,
+    IoBehaviour,
+)
 from ioopt.sim.flexgang.flexible_gang import measure, simulate
 from ioopt.solvers.flexgang.strict import try_strict
 
@@ -26,14 +30,18 @@ PAPER = IoBehaviour()
 
 
 def test_worked_case_of_one_process() -> None:
-    case = json.loads(shared_path("cases", "flexgang", "01_rr_deterministic.json").read_text())
+    case = json.loads(
+        shared_path("cases", "flexgang", "01_rr_deterministic.json").read_text()
+    )
     for point in case["expected"]:
         qi, qc = point["qi"] / 1000, point["qc"] / 1000
         windows = Windows.of(qi + qc, [(0.0, qi)])
         bursts = np.full((1, 6000), 5 * MS)
         served = serve(windows, [PAPER], bursts, 60 * NANOSECONDS, False)
         slowdown = mean_slowdown(served, PAPER, NANOSECONDS)
-        assert slowdown == pytest.approx(point["slowdown"]["value"], abs=point["slowdown"]["tol"])
+        assert slowdown == pytest.approx(
+            point["slowdown"]["value"], abs=point["slowdown"]["tol"]
+        )
 
 
 def test_two_processes_are_served_in_turn() -> None:
@@ -63,11 +71,17 @@ def test_windows_that_touch_are_one() -> None:
 
 def test_compiled_and_plain_serve_alike() -> None:
     horizon = 2 * NANOSECONDS
-    jobs = [IoBehaviour(), IoBehaviour(burst_seconds=0.002, io_seconds=0.013), IoBehaviour()]
+    jobs = [
+        IoBehaviour(),
+        IoBehaviour(burst_seconds=0.002, io_seconds=0.013),
+        IoBehaviour(),
+    ]
     count = num_bursts(jobs, horizon)
     bursts = np.stack([draw_bursts(job, 3, j, 0, count) for j, job in enumerate(jobs)])
     windows = Windows.of(0.07, [(0.0, 0.02), (0.035, 0.02)])
-    first, second = (serve(windows, jobs, bursts, horizon, compiled) for compiled in (True, False))
+    first, second = (
+        serve(windows, jobs, bursts, horizon, compiled) for compiled in (True, False)
+    )
     assert len(first.ready) > 50
     for name, column in vars(first).items():
         assert column.tolist() == getattr(second, name).tolist(), name
@@ -80,7 +94,8 @@ def test_one_process_agrees_with_the_chain(on: float, off: float) -> None:
     windows = Windows.of(on + off, [(0.0, on)])
     count = num_bursts([PAPER], horizon)
     runs = [
-        serve(windows, [PAPER], draw_bursts(PAPER, 5, 0, p, count)[None], horizon) for p in range(8)
+        serve(windows, [PAPER], draw_bursts(PAPER, 5, 0, p, count)[None], horizon)
+        for p in range(8)
     ]
     slowdown = np.mean([mean_slowdown(run, PAPER, horizon // 10) for run in runs])
     assert slowdown == pytest.approx(chain.slowdown, rel=0.01)
@@ -94,10 +109,14 @@ def test_jobs_with_different_io_are_simulated_to_the_end() -> None:
     slow = IoBehaviour(burst_seconds=0.002, io_seconds=0.040)
     horizon = 20 * NANOSECONDS
     count = num_bursts([quick, slow], horizon)
-    bursts = np.stack([draw_bursts(io, 1, j, 0, count) for j, io in enumerate((quick, slow))])
+    bursts = np.stack(
+        [draw_bursts(io, 1, j, 0, count) for j, io in enumerate((quick, slow))]
+    )
     served = serve(Windows.of(0.01, [(0.0, 0.01)]), [quick, slow], bursts, horizon)
     for process in (0, 1):
-        assert served.finish[served.process == process][-1] > horizon - NANOSECONDS // 10
+        assert (
+            served.finish[served.process == process][-1] > horizon - NANOSECONDS // 10
+        )
     prefix = draw_bursts(quick, 1, 0, 0, 50)
     assert prefix.tolist() == bursts[0][:50].tolist()
 
@@ -109,14 +128,23 @@ TINY = {
     "jobs": [
         {"id": "whole", "kind": "compute", "processes": 4, "gamma": 1.0},
         {"id": "half", "kind": "compute", "processes": 2, "gamma": 0.5},
-        {"id": "even", "kind": "compute", "processes": 4, "gamma": 0.0, "self_balancing": True},
+        {
+            "id": "even",
+            "kind": "compute",
+            "processes": 4,
+            "gamma": 0.0,
+            "self_balancing": True,
+        },
     ],
 }
 
 
 def without_io(tau: dict[str, float], even: tuple[float, float]) -> FlexibleGangPlan:
     """All jobs at home in column 0, two rows for whole and one for half."""
-    home, rows = dict.fromkeys(("whole", "half", "even"), 0), {"whole": (0, 1), "half": (2,)}
+    home, rows = (
+        dict.fromkeys(("whole", "half", "even"), 0),
+        {"whole": (0, 1), "half": (2,)},
+    )
     return FlexibleGangPlan(
         k=0, d=1, home=home, rows=rows, tau_seconds=tau, column_seconds={"even": even}
     )
@@ -149,9 +177,16 @@ def test_utilisation_of_strict_gang_scheduling_adds_up() -> None:
     plan, _ = try_strict(problem, fill=False)
     assert plan is not None
     run = measure(problem, plan, seed=2, seconds=20.0)
-    shares = sum(job.processes for job in problem.jobs if not job.is_io) / 32 / problem.num_rows
+    shares = (
+        sum(job.processes for job in problem.jobs if not job.is_io)
+        / 32
+        / problem.num_rows
+    )
     io = sum(
-        job.processes / 32 * job.burst_seconds / (run.slowdown[job.id] * job.dedicated_seconds)
+        job.processes
+        / 32
+        * job.burst_seconds
+        / (run.slowdown[job.id] * job.dedicated_seconds)
         for job in problem.jobs
         if job.is_io
     )

@@ -60,7 +60,9 @@ def test_ratio_and_interval_by_hand() -> None:
     assert found.high == pytest.approx(0.1 * math.exp(1.645 * 0.362284))
     assert found.high == pytest.approx(0.1815, abs=1e-4)
     assert monitor.classify() == "UNKNOWN"  # .0551 to .1815 straddles .154
-    assert fed([10] * 64, [1] * 32).classify() == "HIGH"  # half the deviation: .0742 to .1347
+    assert (
+        fed([10] * 64, [1] * 32).classify() == "HIGH"
+    )  # half the deviation: .0742 to .1347
     assert fed([10] * 64, [3] * 32).classify() == "LOW"
 
 
@@ -69,14 +71,21 @@ def test_counts_of_one_on_average_are_enough_whatever_their_order() -> None:
     counts = [0.0] * 5 + [2.0, 3.0, 3.0]
     assert fed(counts, [1] * 8).gang.mean < 1.0
     lists = {"id": "a", "gang": counts, "nonrunning": [1.0] * 8}
-    problem = {"format": "ioopt/message-counts", "processors": 4, "applications": [lists]}
+    problem = {
+        "format": "ioopt/message-counts",
+        "processors": 4,
+        "applications": [lists],
+    }
     (found,) = measured(problem).applications
     assert found.verdict.low is not None and found.verdict.low > 0
 
 
 def test_sample_variance_widens_the_interval() -> None:
     """Mean 3 both: 0 and 6 by turns (variance 9.1), or four bursts of 48 among 64 (variance 137)."""
-    calm, wild = fed([10] * 64, [0.0, 6.0] * 32), fed([10] * 64, [0.0] * 60 + [48.0] * 4)
+    calm, wild = (
+        fed([10] * 64, [0.0, 6.0] * 32),
+        fed([10] * 64, [0.0] * 60 + [48.0] * 4),
+    )
     assert calm.ratio() == wild.ratio() == pytest.approx(0.3)
     assert calm.classify() == "LOW"
     assert wild.classify() == "UNKNOWN"
@@ -113,7 +122,9 @@ def test_running_samples_are_used_when_there_are_few_others() -> None:
     assert monitor.ratio() == pytest.approx(0.9)
     # Two processes, or an unknown number: there is nothing to normalise by.
     assert fed([10.0] * 64, [], [5.0] * 96, processors=2).classify() == "UNKNOWN"
-    assert fed([10.0] * 64, [], [3.0] * 960, processors=8).ratio() == pytest.approx(0.3 * 7 / 6)
+    assert fed([10.0] * 64, [], [3.0] * 960, processors=8).ratio() == pytest.approx(
+        0.3 * 7 / 6
+    )
 
 
 def test_last_words_are_no_proof_of_progress() -> None:
@@ -122,7 +133,11 @@ def test_last_words_are_no_proof_of_progress() -> None:
     """
     barrier = fed([15] * 64, [3] * 32, [2] * 96).evidence()
     assert barrier.gangedness == "HIGH"
-    assert (barrier.ratio, barrier.one_each, barrier.running_threshold) == (0.2, 1.0, 0.427)
+    assert (barrier.ratio, barrier.one_each, barrier.running_threshold) == (
+        0.2,
+        1.0,
+        0.427,
+    )
     assert "one from each other one" in barrier.reason
     # Without counts of running processors the ratio alone decides.
     assert fed([15] * 64, [3] * 32).classify() == "LOW"
@@ -145,28 +160,46 @@ def test_laboratory_barriers_by_how_often_they_meet() -> None:
     for interval in (0.01, 0.15, 0.25, 0.5, 1.5):
         heard = generate(
             "laboratory",
-            {"barrier_quanta": str(interval), "requests_per_quantum": "3", "phase_quanta": "20"},
+            {
+                "barrier_quanta": str(interval),
+                "requests_per_quantum": "3",
+                "phase_quanta": "20",
+            },
             4,
         )
         classes = classes_of(measured(heard))
         assert (classes["Blocking-3"], classes["Msg-20"]) == ("LOW", "LOW")
         found[interval] = classes[f"Barrier-{interval:g}"]
-        (barrier,) = [item for item in heard.applications if item.id.startswith("Barrier")]
-        rest = [list(barrier.counts(name)) for name in ("gang", "nonrunning", "running")]
+        (barrier,) = [
+            item for item in heard.applications if item.id.startswith("Barrier")
+        ]
+        rest = [
+            list(barrier.counts(name)) for name in ("gang", "nonrunning", "running")
+        ]
         untold[interval] = fed(*rest).classify()
     assert set(found.values()) == {"HIGH"}
     # Not told which quantum and processor: all may have been waiting.
-    assert untold == {0.01: "HIGH", 0.15: "HIGH", 0.25: "HIGH", 0.5: "UNKNOWN", 1.5: "UNKNOWN"}
+    assert untold == {
+        0.01: "HIGH",
+        0.15: "HIGH",
+        0.25: "HIGH",
+        0.5: "UNKNOWN",
+        1.5: "UNKNOWN",
+    }
 
 
 def test_table_3_case() -> None:
-    case = json.loads(shared_path("cases", "flexgang", "06_gangedness_table3.json").read_text())
+    case = json.loads(
+        shared_path("cases", "flexgang", "06_gangedness_table3.json").read_text()
+    )
     expected, ratios = case["expected"], {}
     for name, means in case["inputs"].items():
         full = judge_means(means["gang"], means["nonrunning"], means["running"], 4)
         only = judge_means(means["gang"], None, means["running"], 4)
         assert full.ratio == pytest.approx(expected["rho"][name]["value"], abs=0.001)
-        assert only.ratio == pytest.approx(expected["rho_running_norm"][name]["value"], abs=0.001)
+        assert only.ratio == pytest.approx(
+            expected["rho_running_norm"][name]["value"], abs=0.001
+        )
         assert full.gangedness == only.gangedness == expected["cls"][name]
         ratios[name] = full.ratio
     assert ratios["LU"] / ratios["Water"] == pytest.approx(4.114, abs=0.01)
@@ -176,7 +209,9 @@ def test_table_3_case() -> None:
 def test_means_alone_never_prove_by_silence() -> None:
     assert judge_means(10.0, 0.0, None).gangedness == "UNKNOWN"
     assert judge_means(0.2, 0.2, None).gangedness == "UNKNOWN"
-    assert judge_means(10.0, None, 5.0, None).gangedness == "UNKNOWN"  # how many processors?
+    assert (
+        judge_means(10.0, None, 5.0, None).gangedness == "UNKNOWN"
+    )  # how many processors?
 
 
 @pytest.mark.parametrize(
@@ -187,7 +222,9 @@ def test_means_alone_never_prove_by_silence() -> None:
         ((False, False, math.nan), "0 or more, not nan"),
     ],
 )
-def test_bad_observations_are_refused(arguments: tuple[bool, bool, float], message: str) -> None:
+def test_bad_observations_are_refused(
+    arguments: tuple[bool, bool, float], message: str
+) -> None:
     monitor = GangednessMonitor()
     with pytest.raises(UsageError, match=message):
         monitor.observe(*arguments)
@@ -196,7 +233,8 @@ def test_bad_observations_are_refused(arguments: tuple[bool, bool, float], messa
 
 def test_bad_monitors_are_refused() -> None:
     with pytest.raises(
-        UsageError, match=r"processors of a gang: wanted a whole number from 2 to [0-9]*, not 1"
+        UsageError,
+        match=r"processors of a gang: wanted a whole number from 2 to [0-9]*, not 1",
     ):
         GangednessMonitor(1)
     with pytest.raises(UsageError, match="threshold: "):
@@ -215,10 +253,16 @@ def test_order_does_not_matter_and_the_reference_agrees(
     gang: list[int], absent: list[int], running: list[int], seed: int
 ) -> None:
     counts = {
-        "id": "a", "gang": list(map(float, gang)), "nonrunning": list(map(float, absent)),
+        "id": "a",
+        "gang": list(map(float, gang)),
+        "nonrunning": list(map(float, absent)),
         "running": list(map(float, running)),
-    }  # fmt: skip
-    instance = {"format": "ioopt/message-counts", "version": 1, "applications": [counts]}
+    }
+    instance = {
+        "format": "ioopt/message-counts",
+        "version": 1,
+        "applications": [counts],
+    }
     found = measured(instance)
     shuffled = np.random.default_rng(seed).permutation(gang).tolist()
     rest = counts["nonrunning"], counts["running"]
@@ -230,7 +274,10 @@ def test_bad_instances_name_the_item() -> None:
     one: dict[str, Any] = {"format": "ioopt/message-counts", "version": 1}
     for applications, message in (
         ([{"id": "a"}], "a: no counts given"),
-        ([{"id": "a", "gang": [1.0], "running": 1.0}], "running is a mean and gang a list"),
+        (
+            [{"id": "a", "gang": [1.0], "running": 1.0}],
+            "running is a mean and gang a list",
+        ),
         ([{"id": "a", "running": 1.0}], "the mean of gang quanta is missing"),
         ([{"id": "a", "gang": [-1.0]}], r"applications\[0\] \(a\).gang\[0\]"),
         ([{"id": "a", "gang": "many"}], r"applications\[0\] \(a\).gang: "),
@@ -239,7 +286,10 @@ def test_bad_instances_name_the_item() -> None:
             [{"id": "a", "gang": [1.0] * 4, "absent": [[], []]}],
             "2 quanta have 8 gang counts, not 4",
         ),
-        ([{"id": "a", "gang": [1.0] * 4, "absent": [[4]]}], r"absent\[0\]: \[4\]: each of 0 to 3"),
+        (
+            [{"id": "a", "gang": [1.0] * 4, "absent": [[4]]}],
+            r"absent\[0\]: \[4\]: each of 0 to 3",
+        ),
     ):
         with pytest.raises(InstanceError, match=message):
             ioopt.load({**one, "applications": applications})
@@ -248,16 +298,22 @@ def test_bad_instances_name_the_item() -> None:
 def test_plot_names_every_application() -> None:
     axes = plot_message_counts(measured(generate("table-3", {}, 0)), "table 3")
     assert [text.get_text() for text in axes.get_yticklabels()] == [
-        "Enum (LOW)", "Water (HIGH)", "LU (LOW)", "Barnes (HIGH)",
-    ]  # fmt: skip
+        "Enum (LOW)",
+        "Water (HIGH)",
+        "LU (LOW)",
+        "Barnes (HIGH)",
+    ]
     assert axes.get_xscale() == "log"
 
 
 def test_table_3_has_means_only() -> None:
     problem = generate("table-3", {}, 0)
     assert classes_of(measured(problem)) == {
-        "Enum": "LOW", "Water": "HIGH", "LU": "LOW", "Barnes": "HIGH",
-    }  # fmt: skip
+        "Enum": "LOW",
+        "Water": "HIGH",
+        "LU": "LOW",
+        "Barnes": "HIGH",
+    }
     found = gangedness.measure(problem)
     assert "no interval was possible" in found.notes[0]
     assert found.metrics["unknown_applications"] == 0

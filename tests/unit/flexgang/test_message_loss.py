@@ -48,7 +48,9 @@ def test_loss_in_the_quantum_itself_by_hand(left: float, gamma: float) -> None:
     absent = every_fourth(96, 64)
     loss = heard([left if missing else 16 for missing in absent], absent).loss()
     assert loss is not None
-    assert (loss.gamma, loss.low, loss.high) == pytest.approx((gamma, gamma, gamma), abs=1e-6)
+    assert (loss.gamma, loss.low, loss.high) == pytest.approx(
+        (gamma, gamma, gamma), abs=1e-6
+    )
     assert loss.stretches == 96 // HALF - 1
 
 
@@ -69,12 +71,16 @@ def test_what_shows_nothing() -> None:
     assert heard(received[:71], absent[:71]).loss() is None  # 7 stretches of 8 and 8
     assert isinstance(heard(received[:72], absent[:72]).loss(), Loss)  # 8 stretches
     assert heard(received, [()] * 96).loss() is None  # never disturbed
-    assert heard(received, [(0,)] * 96).loss() is None  # always: nothing to compare with
+    assert (
+        heard(received, [(0,)] * 96).loss() is None
+    )  # always: nothing to compare with
     # Always the same processor: one that never waits loses as much as one that always does.
     assert heard(received, [missing and (2,) for missing in absent]).loss() is None
     assert heard([0.0] * 96, absent).loss() is None  # silence
     # Far more in disturbed quanta than in others: not a meter of work.
-    assert heard([160.0 if missing else 16.0 for missing in absent], absent).loss() is None
+    assert (
+        heard([160.0 if missing else 16.0 for missing in absent], absent).loss() is None
+    )
 
 
 def test_a_gap_begins_stretches_anew() -> None:
@@ -94,7 +100,9 @@ def test_a_gap_begins_stretches_anew() -> None:
     ("quantum", "processor", "message"),
     [(3, 4, "0 to 3, not 4"), (2, 0, "2 after 3"), (3, 1, "processor 1 comes twice")],
 )
-def test_what_cannot_come_next_is_refused(quantum: int, processor: int, message: str) -> None:
+def test_what_cannot_come_next_is_refused(
+    quantum: int, processor: int, message: str
+) -> None:
     monitor = GangednessMonitor(4)
     monitor.observe(True, True, 1.0, quantum=3, processor=1)
     before = monitor.state()
@@ -138,17 +146,27 @@ def test_the_reference_agrees_and_saved_monitors_go_on(
     rows = []
     for quantum, missing in enumerate(absent):
         for processor in range(processors):
-            kind = "gang" if not missing else "nonrunning" if processor in missing else "running"
+            kind = (
+                "gang"
+                if not missing
+                else "nonrunning"
+                if processor in missing
+                else "running"
+            )
             messages = float(
                 draw.randrange(level + 1) if missing else draw.randrange(2 * level + 1)
             )
             lists[kind].append(messages)
-            rows.append((not missing, kind != "nonrunning", messages, quantum, processor))
+            rows.append(
+                (not missing, kind != "nonrunning", messages, quantum, processor)
+            )
     one = {"id": "a", **lists, "absent": absent}
     instance = {
-        "format": "ioopt/message-counts", "version": 1, "processors": processors,
+        "format": "ioopt/message-counts",
+        "version": 1,
+        "processors": processors,
         "applications": [one],
-    }  # fmt: skip
+    }
     problem = ioopt.load(instance)
     found = gangedness.measure(problem).found
     assert differences(problem, found) == []

@@ -36,10 +36,17 @@ def paper(*apps: Application, **changes: Any) -> PerturbationProblem:
     return PerturbationProblem(applications=apps or (Emp(),), **changes)
 
 
-def time_of(app: Application, environment: Environment, *perturbed: tuple[int, int]) -> float:
+def time_of(
+    app: Application, environment: Environment, *perturbed: tuple[int, int]
+) -> float:
     """Run time of two processes with 4 quanta of work and these (quantum, processor) hits."""
     problem = paper(
-        app, processors=2, work_quanta=4, perturbations=1, batch=1, quantum_instructions=1000
+        app,
+        processors=2,
+        work_quanta=4,
+        perturbations=1,
+        batch=1,
+        quantum_instructions=1000,
     )
     slots = slots_of(problem, environment, list(perturbed))
     return run(problem, app, slots, np.random.default_rng(0))
@@ -97,7 +104,9 @@ def test_hits_keep_the_rules() -> None:
         found = hits(problem, "Sub_RR", np.random.default_rng(seed), 20)
         quanta = [quantum for quantum, _ in found]
         assert [processor for _, processor in found] == [0, 1, 2, 3] * 5
-        assert all(b - a == 3 for k, (a, b) in enumerate(pairwise(quanta)) if k % 4 != 3)
+        assert all(
+            b - a == 3 for k, (a, b) in enumerate(pairwise(quanta)) if k % 4 != 3
+        )
         assert all(b - a >= 1 for a, b in pairwise(quanta))
         assert all(b - a >= 10 for a, b in zip(quanta[::4], quanta[4::4]))
         assert quanta[0] >= 0
@@ -107,7 +116,9 @@ def test_hits_keep_the_rules() -> None:
 
 @pytest.mark.slow
 def test_case_slopes() -> None:
-    case = json.loads(shared_path("cases", "flexgang", "04_perturb_slopes.json").read_text())
+    case = json.loads(
+        shared_path("cases", "flexgang", "04_perturb_slopes.json").read_text()
+    )
     apps = {
         "Emp": Emp(),
         "Barrier": Barrier(),
@@ -120,7 +131,10 @@ def test_case_slopes() -> None:
         found = Laboratory(paper(apps[name])).slopes(apps[name]).slopes
         for environment, wanted in slopes.items():
             key = f"{environment[:3].capitalize()}_{environment[3:]}"
-            assert found[key] == pytest.approx(wanted["value"], abs=wanted["tol"]), (name, key)
+            assert found[key] == pytest.approx(wanted["value"], abs=wanted["tol"]), (
+                name,
+                key,
+            )
 
 
 def test_a_program_pays_for_what_was_buffered_and_waits_if_it_blocks() -> None:
@@ -138,7 +152,16 @@ def test_a_program_pays_for_what_was_buffered_and_waits_if_it_blocks() -> None:
     ):
         received, progress = (np.zeros(runs.shape, np.int64) for _ in range(2))
         state = np.zeros((5, 2), np.int64)
-        program = (ends, sends, targets, bool(blocking), cost, state, received, progress)
+        program = (
+            ends,
+            sends,
+            targets,
+            bool(blocking),
+            cost,
+            state,
+            received,
+            progress,
+        )
         assert kernel.program(runs, 1000, *program) == wall
         assert progress.tolist() == [[1000, 1000], [0, done], [1000, 500 * blocking]]
         assert received.sum(axis=0).tolist() == [
@@ -162,8 +185,12 @@ def test_gammas_by_type_and_blocking_in_between() -> None:
     """Blocking at rate lambda: the others of a disturbed quantum progress phi = (1 - e^-x)/x, x =
     lambda/3, so gamma_sub is near 1 - phi; the slowest of four makes it somewhat more."""
     emp, pile = Emp(), Workpile()
-    assert Laboratory(paper(emp, runs=3)).slopes(emp).gamma_sub == pytest.approx(0.0, abs=0.02)
-    assert Laboratory(paper(pile, runs=3)).slopes(pile).gamma_add == pytest.approx(0.0, abs=0.02)
+    assert Laboratory(paper(emp, runs=3)).slopes(emp).gamma_sub == pytest.approx(
+        0.0, abs=0.02
+    )
+    assert Laboratory(paper(pile, runs=3)).slopes(pile).gamma_add == pytest.approx(
+        0.0, abs=0.02
+    )
     last = 0.0
     for rate in (1.0, 3.0, 12.0, 28.0):
         app, x = Blocking(requests_per_quantum=rate), rate / 3
@@ -178,7 +205,13 @@ def test_gammas_by_type_and_blocking_in_between() -> None:
 @pytest.mark.parametrize(
     "app",
     [
-        *(Emp(), Barrier(interval_quanta=0.3), Workpile(), Msg(requests_per_phase=3), Blocking()),
+        *(
+            Emp(),
+            Barrier(interval_quanta=0.3),
+            Workpile(),
+            Msg(requests_per_phase=3),
+            Blocking(),
+        ),
         Program(loads=((1.0, 0.5, 0.7, 0.2), (0.3, 1.0, 1.0, 0.9)), active_share=0.5),
     ],
 )
@@ -187,7 +220,10 @@ def test_compiled_and_plain_are_twins(app: Application) -> None:
     problem = paper(app, work_quanta=30, perturbations=8, runs=2)
     for environment in ENVIRONMENTS:
         plain, fast = (
-            [Laboratory(problem, 1, fast).times(app, environment, 8, k) for k in range(2)]
+            [
+                Laboratory(problem, 1, fast).times(app, environment, 8, k)
+                for k in range(2)
+            ]
             for fast in (False, True)
         )
         assert plain == fast
@@ -199,10 +235,16 @@ def test_compiled_and_plain_are_twins(app: Application) -> None:
     [
         ({"processors": 1}, "processors"),  # nobody would be left
         ({"fixed_processor": 4}, "fixed_processor 4: processors are 0 to 3"),
-        ({"perturbations": 36}, "9 batches of 10 quanta do not fit into the first 84 quanta"),
+        (
+            {"perturbations": 36},
+            "9 batches of 10 quanta do not fit into the first 84 quanta",
+        ),
         ({"applications": []}, "applications"),
         ({"applications": [{"kind": "emp"}, {"kind": "emp"}]}, "already the id of"),
-        ({"applications": [{"kind": "barrier", "interval_quanta": 0.0}]}, "interval_quanta"),
+        (
+            {"applications": [{"kind": "barrier", "interval_quanta": 0.0}]},
+            "interval_quanta",
+        ),
         ({"environments": ["Sub"]}, "environments"),
         (
             {"applications": [{"kind": "program", "loads": [[1.0, 0.5]]}]},
@@ -212,7 +254,11 @@ def test_compiled_and_plain_are_twins(app: Application) -> None:
     ],
 )
 def test_bad_instances_name_the_place(change: dict[str, Any], message: str) -> None:
-    good = {"format": "ioopt/perturbation", "version": 1, "applications": [{"kind": "emp"}]}
+    good = {
+        "format": "ioopt/perturbation",
+        "version": 1,
+        "applications": [{"kind": "emp"}],
+    }
     ioopt.load(good)
     with pytest.raises(InstanceError, match=message):
         ioopt.load({**good, **change})
@@ -239,8 +285,12 @@ def test_without_time_the_slopes_rest_on_one_run() -> None:
     assert "runs short (to 1 at least)" in late.notes[0]
     assert "plots of 0 of 2" in late.notes[1]
     for app, item in zip(small().applications, late.found.applications):
-        time, alone = Laboratory(small(), 3).times(app, "Sub_RR", small().perturbations, 0)
-        assert item.slopes["Sub_RR"] == pytest.approx((time - alone) / small().perturbations)
+        time, alone = Laboratory(small(), 3).times(
+            app, "Sub_RR", small().perturbations, 0
+        )
+        assert item.slopes["Sub_RR"] == pytest.approx(
+            (time - alone) / small().perturbations
+        )
         assert item.curves == {}
 
 
@@ -252,7 +302,9 @@ def test_every_environment_gets_as_many_runs_as_the_deadline_allows() -> None:
     cut = runs.slopes(app, deadline_of_checks(2))
     assert cut.slopes != runs.slopes(app).slopes
     for environment, slope in cut.slopes.items():
-        times = [runs.times(app, environment, problem.perturbations, k) for k in range(2)]
+        times = [
+            runs.times(app, environment, problem.perturbations, k) for k in range(2)
+        ]
         gained = [time - alone for time, alone in times]
         assert slope == pytest.approx(sum(gained) / 2 / problem.perturbations)
 
@@ -263,8 +315,10 @@ def test_presets() -> None:
     rates = generate("blocking", {}, 0).applications
     assert [app.id for app in rates] == [f"Blocking-{rate}" for rate in (1, 3, 12, 28)]
     assert [app.kind for app in generate("figure-5", {}, 0).applications] == [
-        "barrier", "emp", "workpile",
-    ]  # fmt: skip
+        "barrier",
+        "emp",
+        "workpile",
+    ]
     with pytest.raises(UsageError, match="do not fit"):
         generate("table-1", {"perturbations": "80"}, 0)
     with pytest.raises(UsageError, match="no preset"):
@@ -280,11 +334,15 @@ def test_characteristic_plot() -> None:
 
 
 @pytest.mark.slow
-def test_one_question_for_the_engine_of_all_applications(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_question_for_the_engine_of_all_applications(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Barrier has 192,000 synchronisations a run, all applications 366,000, in 20 runs: 22 s."""
     asked: list[tuple[str, float]] = []
     monkeypatch.setattr(
-        laboratory, "use_machine_code", lambda name, until, seconds: asked.append((name, seconds))
+        laboratory,
+        "use_machine_code",
+        lambda name, until, seconds: asked.append((name, seconds)),
     )
     problem = ioopt.load(resolve("perturbation-table-1"))
     laboratory.measure(problem, deadline=Deadline(1e-9))

@@ -16,10 +16,16 @@ from ioopt.measure import quantum_model
 from ioopt.measure.quantum_chain import Surface, measure, surface
 from ioopt.measure.quantum_model import simulate_point
 from ioopt.problems.flexgang.flexible_gang import FlexibleJob, SurfaceEntry
-from ioopt.problems.flexgang.quantum_model import QuantumModelProblem, QuantumPoint, TwoJobMeasures
+from ioopt.problems.flexgang.quantum_model import (
+    QuantumModelProblem,
+    QuantumPoint,
+    TwoJobMeasures,
+)
 
 
-def model(qi: float, qc: float, **changes: object) -> tuple[QuantumModelProblem, QuantumPoint]:
+def model(
+    qi: float, qc: float, **changes: object
+) -> tuple[QuantumModelProblem, QuantumPoint]:
     """An instance with one point, quanta in milliseconds."""
     point = QuantumPoint(qi_seconds=qi / 1000, qc_seconds=qc / 1000)
     return QuantumModelProblem(points=(point,), **changes), point  # type: ignore[arg-type]
@@ -31,7 +37,9 @@ def event(qi: float, qc: float, seed: int = 0, **changes: object) -> TwoJobMeasu
 
 
 def test_deterministic_cases_come_out() -> None:
-    case = json.loads(shared_path("cases", "flexgang", "01_rr_deterministic.json").read_text())
+    case = json.loads(
+        shared_path("cases", "flexgang", "01_rr_deterministic.json").read_text()
+    )
     for row in case["expected"]:
         found = event(row["qi"], row["qc"], burst_shape=None)
         assert found.slowdown == pytest.approx(row["slowdown"]["value"], abs=0.001)
@@ -71,12 +79,17 @@ def test_irrevocable_gives_the_cpu_away_until_the_slot_ends() -> None:
 @pytest.mark.parametrize(
     ("qi", "qc", "changes"),
     [
-        *((*pair, {"donation": donation}) for donation in ("return", "irrevocable")
-          for pair in ((2.5, 40), (5, 7), (10, 20), (20, 1), (40, 10))),
-        *((7, 9, {"burst_shape": shape, "burst_seconds": 0.003, "io_seconds": 0.011})
-          for shape in (1, 2, 20)),
+        *(
+            (*pair, {"donation": donation})
+            for donation in ("return", "irrevocable")
+            for pair in ((2.5, 40), (5, 7), (10, 20), (20, 1), (40, 10))
+        ),
+        *(
+            (7, 9, {"burst_shape": shape, "burst_seconds": 0.003, "io_seconds": 0.011})
+            for shape in (1, 2, 20)
+        ),
     ],
-)  # fmt: skip
+)
 def test_engines_agree(qi: float, qc: float, changes: dict[str, object]) -> None:
     problem, point = model(qi, qc, **changes)
     chain, simulated = measure(problem, point), simulate_point(problem, point, seed=3)
@@ -89,7 +102,11 @@ def test_engines_agree(qi: float, qc: float, changes: dict[str, object]) -> None
 @pytest.mark.slow
 def test_engines_agree_over_the_whole_grid() -> None:
     apart = [
-        (abs(measure(*model(qi, qc)).slowdown / event(qi, qc, seed=5).slowdown - 1), qi, qc)
+        (
+            abs(measure(*model(qi, qc)).slowdown / event(qi, qc, seed=5).slowdown - 1),
+            qi,
+            qc,
+        )
         for qi, qc in itertools.product((2.5, 5, 10, 20), range(1, 41))
     ]
     assert len(apart) == 160
@@ -101,9 +118,13 @@ def test_cpu_time_is_conserved(donation: str) -> None:
     """Every CPU second is the I/O job's (beta), useful to the compute job, or fragmented."""
     for qi, qc in ((2.5, 10), (10, 3), (33, 17)):
         exact = surface(qi / 1000, qc / 1000, donation=donation)  # type: ignore[arg-type]
-        assert exact.beta + exact.useful + exact.fragmentation == pytest.approx(1, abs=2e-4)
+        assert exact.beta + exact.useful + exact.fragmentation == pytest.approx(
+            1, abs=2e-4
+        )
         drawn = event(qi, qc, donation=donation)
-        assert drawn.beta + drawn.useful + drawn.fragmentation == pytest.approx(1, abs=2e-3)
+        assert drawn.beta + drawn.useful + drawn.fragmentation == pytest.approx(
+            1, abs=2e-3
+        )
 
 
 def test_bound_holds_and_long_slots_cost_nothing() -> None:
@@ -121,7 +142,9 @@ def test_no_compute_slot_is_a_dedicated_machine() -> None:
     assert event(10, 0).slowdown == pytest.approx(1.0, rel=0.005)
     # Given away until the slot ends, even a slot of the I/O job's own is lost to it.
     kept = surface(0.01, 0.0, donation="irrevocable")
-    assert kept.slowdown == pytest.approx(event(10, 0, donation="irrevocable").slowdown, rel=0.008)
+    assert kept.slowdown == pytest.approx(
+        event(10, 0, donation="irrevocable").slowdown, rel=0.008
+    )
     assert kept.slowdown > 1.1
 
 
@@ -150,7 +173,9 @@ def test_memory_of_a_run_is_what_is_asked_for_in_advance() -> None:
     sizes = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            quantum_model, "require_numbers", lambda count, *texts: sizes.append(8 * count)
+            quantum_model,
+            "require_numbers",
+            lambda count, *texts: sizes.append(8 * count),
         )
         tracemalloc.start()
         simulate_point(problem, point)
@@ -162,14 +187,23 @@ def test_memory_of_a_run_is_what_is_asked_for_in_advance() -> None:
 def job(burst: float, io: float, shape: int = 5) -> FlexibleJob:
     """An I/O job of one process."""
     return FlexibleJob(
-        id="io", kind="io", processes=1, burst_seconds=burst, io_seconds=io, burst_shape=shape
+        id="io",
+        kind="io",
+        processes=1,
+        burst_seconds=burst,
+        io_seconds=io,
+        burst_shape=shape,
     )
 
 
 @pytest.mark.parametrize("burst", [0.002, 0.005, 0.02])
 @pytest.mark.parametrize("io", [0.005, 0.02, 0.1])
-@pytest.mark.parametrize(("on", "off"), [(0.0025, 0.01), (0.01, 0.01), (0.02, 0.15), (0.1, 0.04)])
-def test_equals_the_chain_of_the_solvers(burst: float, io: float, on: float, off: float) -> None:
+@pytest.mark.parametrize(
+    ("on", "off"), [(0.0025, 0.01), (0.01, 0.01), (0.02, 0.15), (0.1, 0.04)]
+)
+def test_equals_the_chain_of_the_solvers(
+    burst: float, io: float, on: float, off: float
+) -> None:
     """Two texts of the same law on the same cells: nothing but rounding between them."""
     for shape, processors in ((1, 4), (5, 32)):
         mine = respond(job(burst, io, shape), on, off, processors, None)
@@ -183,10 +217,14 @@ def test_alone_and_from_a_table() -> None:
     assert alone == pytest.approx((1.0, 0.2, 0.8 - 0.64))
     table = (SurfaceEntry(on_seconds=0.01, off_seconds=0.02, slowdown=1.5, beta=0.1),)
     assert respond(job(0.005, 0.020), 0.01, 0.02, 2, table) == (1.5, 0.1, None)
-    with pytest.raises(InstanceError, match=r"no entry for on_seconds 0\.01, off_seconds 0\.03"):
+    with pytest.raises(
+        InstanceError, match=r"no entry for on_seconds 0\.01, off_seconds 0\.03"
+    ):
         respond(job(0.005, 0.020), 0.01, 0.03, 2, table)
 
 
 def test_a_slot_of_half_the_time_at_least_doubles_a_job_that_only_computes() -> None:
     """I/O of next to nothing: every CPU second takes (on + off) / on = 2 seconds."""
-    assert respond(job(0.005, 1e-9), 0.01, 0.01, 1, None).slowdown == pytest.approx(2.0, rel=1e-3)
+    assert respond(job(0.005, 1e-9), 0.01, 0.01, 1, None).slowdown == pytest.approx(
+        2.0, rel=1e-3
+    )

@@ -66,7 +66,9 @@ def test_without_time_the_chain_answers_coarsely(engine: Any) -> None:
     late = measure(MODEL, Settings(engine=engine), deadline=Deadline(1e-9))
     assert "after 0 of 1 points" in late.notes[0]
     assert late.metrics["slowdown"] == pytest.approx(fine["slowdown"], rel=1e-3)
-    assert late.metrics["fragmentation"] == pytest.approx(fine["fragmentation"], abs=4e-3)
+    assert late.metrics["fragmentation"] == pytest.approx(
+        fine["fragmentation"], abs=4e-3
+    )
 
 
 def test_points_past_the_deadline_are_coarse() -> None:
@@ -81,15 +83,22 @@ def test_points_past_the_deadline_are_coarse() -> None:
 
 GOOD = {
     # qi = qc = 40 ms with io = 0.02 and burst 0.005 at S = 1.2: 0.03 s an iteration, beta = 1/6.
-    "qi_seconds": 0.04, "qc_seconds": 0.04, "slowdown": 1.2, "response_seconds": 0.010,
-    "fragmentation": 0.2, "useful": 1 - 0.2 - 1 / 6,
-}  # fmt: skip
+    "qi_seconds": 0.04,
+    "qc_seconds": 0.04,
+    "slowdown": 1.2,
+    "response_seconds": 0.010,
+    "fragmentation": 0.2,
+    "useful": 1 - 0.2 - 1 / 6,
+}
 
 
 def test_figure_presets() -> None:
     assert len(generate("figure-2", {}, 0).points) == 4 * 40
     third = generate("figure-3", {"qc_seconds": "0.01", "longest_seconds": "0.002"}, 0)
-    assert [(p.qi_seconds, p.qc_seconds) for p in third.points] == [(0.001, 0.01), (0.002, 0.01)]
+    assert [(p.qi_seconds, p.qc_seconds) for p in third.points] == [
+        (0.001, 0.01),
+        (0.002, 0.01),
+    ]
     with pytest.raises(UsageError, match="no preset 'figure-9'"):
         generate("figure-9", {}, 0)
     with pytest.raises(UsageError, match="less than one step_seconds"):
@@ -98,7 +107,9 @@ def test_figure_presets() -> None:
 
 
 def test_plot_draws_one_curve_for_each_fixed_quantum() -> None:
-    problem = generate("figure-3", {"qc_seconds": "0.01,0.02", "longest_seconds": "0.003"}, 0)
+    problem = generate(
+        "figure-3", {"qc_seconds": "0.01,0.02", "longest_seconds": "0.003"}, 0
+    )
     left = plot_quantum_model(measure(problem).found, "figure 3")
     assert [line.get_label() for line in left.lines] == ["qc = 10 ms", "qc = 20 ms"]
     assert list(left.lines[0].get_xdata()) == [1.0, 2.0, 3.0]

@@ -28,11 +28,20 @@ from ioopt.solvers.flexgang.quantum_ip import run
 # Two quanta, one I/O job, one compute job that needs half of the cycle. The table gives S for the
 # four pairs; 10/20 would be the best for the I/O job, but leaves the floor unmet when reversed.
 TABLE = [
-    {"on_seconds": on / 1000, "off_seconds": off / 1000, "slowdown": s, "beta": 0.1,
-     "fragmentation": w}
-    for on, off, s, w in [(10, 10, 1.5, 0.2), (10, 20, 1.8, 0.1), (20, 10, 1.2, 0.4),
-                          (20, 20, 1.4, 0.3)]
-]  # fmt: skip
+    {
+        "on_seconds": on / 1000,
+        "off_seconds": off / 1000,
+        "slowdown": s,
+        "beta": 0.1,
+        "fragmentation": w,
+    }
+    for on, off, s, w in [
+        (10, 10, 1.5, 0.2),
+        (10, 20, 1.8, 0.1),
+        (20, 10, 1.2, 0.4),
+        (20, 20, 1.4, 0.3),
+    ]
+]
 TINY = {
     "format": "ioopt/quantum-selection",
     "name": "menu",
@@ -71,7 +80,10 @@ def random_problem(seed: int) -> QuantumSelectionProblem:
     return generate(preset, settings, seed)
 
 
-SEEDS = [pytest.param(s, marks=pytest.mark.slow) if s in (5, 11, 17) else s for s in range(20)]
+SEEDS = [
+    pytest.param(s, marks=pytest.mark.slow) if s in (5, 11, 17) else s
+    for s in range(20)
+]
 
 
 def least(costs: QuantumCosts) -> float:
@@ -81,7 +93,9 @@ def least(costs: QuantumCosts) -> float:
         used = {0: 0.0}
         for job in range(len(problem.jobs)):
             reached: dict[int, float] = {}
-            for (ticks, cost), option in itertools.product(used.items(), problem.options(job)):
+            for (ticks, cost), option in itertools.product(
+                used.items(), problem.options(job)
+            ):
                 at = ticks + problem.ticks(option[0]) * option[1]
                 price = cost + costs.cost(job, option, cycle)
                 reached[at] = min(price, reached.get(at, math.inf))
@@ -111,8 +125,11 @@ def test_the_closed_bound_by_hand() -> None:
     # Both compute half of their time; half of the cycle is left. x = 1/3 and 1/6 are as sqrt(w r):
     # 4 (.5 / (1/3) - 1) + (.5 / (1/6) - 1) = 4 * .5 + 2 = 4, and .999 * 9 - 5 = 3.991.
     io = {"kind": "io", "burst_seconds": 0.010, "io_seconds": 0.010}
-    jobs = [{"id": "a", "weight": 4.0, **io}, {"id": "b", **io},
-            {"id": "c", "kind": "compute", "floor": 0.5}]  # fmt: skip
+    jobs = [
+        {"id": "a", "weight": 4.0, **io},
+        {"id": "b", **io},
+        {"id": "c", "kind": "compute", "floor": 0.5},
+    ]
     problem = ioopt.load({**TINY, "jobs": jobs, "surface": None})
     assert least_cost(problem) == pytest.approx(3.991)
     assert least_cost(ioopt.load(TINY)) == 0.0  # its responses are its own
@@ -125,11 +142,16 @@ def test_slots_are_laid_out_by_their_wanted_place() -> None:
     # y .125, x .25, y .375, z .5, y .625, x .75, y .875, back to back.
     problem = QuantumSelectionProblem.model_validate(
         {
-            "name": "layout", "quanta_seconds": [0.005, 0.010, 0.015], "visits": [1, 2, 4],
-            "jobs": [{"id": "x", "kind": "io"}, {"id": "y", "kind": "io"},
-                     {"id": "z", "kind": "compute"}],
+            "name": "layout",
+            "quanta_seconds": [0.005, 0.010, 0.015],
+            "visits": [1, 2, 4],
+            "jobs": [
+                {"id": "x", "kind": "io"},
+                {"id": "y", "kind": "io"},
+                {"id": "z", "kind": "compute"},
+            ],
         }
-    )  # fmt: skip
+    )
     plan = QuantumPlan.model_validate(
         {
             "cycle_seconds": 0.055,
@@ -143,7 +165,9 @@ def test_slots_are_laid_out_by_their_wanted_place() -> None:
     slots = slot_sequence(problem, plan)
     assert [problem.jobs[job].id for job, _, _ in slots] == list("yxyzyxy")
     assert [round(start * 1000) for _, start, _ in slots] == [0, 5, 15, 20, 35, 40, 50]
-    tied = plan.model_copy(update={"options": {"z": plan.options["y"], "y": plan.options["y"]}})
+    tied = plan.model_copy(
+        update={"options": {"z": plan.options["y"], "y": plan.options["y"]}}
+    )
     order = [problem.jobs[job].id for job, _, _ in slot_sequence(problem, tied)]
     assert order == ["y", "z"] * 4  # equal places: the job that stands first
 
@@ -163,7 +187,9 @@ def test_options_off_the_menu_are_not_simulated() -> None:
     problem = generate("visits", {}, 0)
     plan = dict(ioopt.solve(problem, "quantum-greedy", time_limit=5).plan or {})
     name = next(iter(plan["options"]))
-    plan["options"] = plan["options"] | {name: plan["options"][name] | {"visits": 2**53}}
+    plan["options"] = plan["options"] | {
+        name: plan["options"][name] | {"visits": 2**53}
+    }
     with pytest.raises(ValueError, match="is not on its menu"):
         ioopt.simulate(problem, plan)
 
@@ -172,8 +198,10 @@ def visited(
     io: float, compute: float, jobs: dict[str, Any], **more: Any
 ) -> QuantumSelectionProblem:
     """An I/O and a compute job with a quantum each, and *jobs*: what both rows say beside."""
-    rows = [{"id": "io", "kind": "io", "quanta_seconds": [io], **jobs},
-            {"id": "c", "kind": "compute", "quanta_seconds": [compute], **jobs}]  # fmt: skip
+    rows = [
+        {"id": "io", "kind": "io", "quanta_seconds": [io], **jobs},
+        {"id": "c", "kind": "compute", "quanta_seconds": [compute], **jobs},
+    ]
     return QuantumSelectionProblem.model_validate(
         {"name": "visits", "quanta_seconds": [io, compute], "jobs": rows, **more}
     )
@@ -216,10 +244,34 @@ def test_uneven_visits_are_kept_where_one_visit_realises_more(solver: str) -> No
 @pytest.mark.parametrize(
     ("several", "single", "uniform", "kept", "said"),
     [
-        (2.0, 1.5, 1.8, "single", ("fell back to one visit", "realises 1.8: 16.7% are gained")),
-        (2.0, 7.0, 2.5, "several", ("realises 7, no less", "realises 2.5: 20.0% are gained")),
-        (2.0, 7.0, 1.5, "uniform", ("realises 7, no less", "realises 1.5, less than 2")),
-        (2.0, 1.8, 1.5, "uniform", ("fell back to one visit", "realises 1.5, less than 1.8")),
+        (
+            2.0,
+            1.5,
+            1.8,
+            "single",
+            ("fell back to one visit", "realises 1.8: 16.7% are gained"),
+        ),
+        (
+            2.0,
+            7.0,
+            2.5,
+            "several",
+            ("realises 7, no less", "realises 2.5: 20.0% are gained"),
+        ),
+        (
+            2.0,
+            7.0,
+            1.5,
+            "uniform",
+            ("realises 7, no less", "realises 1.5, less than 2"),
+        ),
+        (
+            2.0,
+            1.8,
+            1.5,
+            "uniform",
+            ("fell back to one visit", "realises 1.5, less than 1.8"),
+        ),
         (1.0, None, 0.9, "uniform", ("realises 0.9, less than 1",)),
     ],
 )
@@ -234,7 +286,12 @@ def test_the_answer_is_what_realises_least(
     """Three ways to share a cycle, by the cost that the simulator is made to realise for each."""
     jobs = [{"id": "io", "kind": "io"}, {"id": "c", "kind": "compute"}]
     problem = QuantumSelectionProblem.model_validate(
-        {"name": "menus", "quanta_seconds": [0.01, 0.02], "visits": [1, 2], "jobs": jobs}
+        {
+            "name": "menus",
+            "quanta_seconds": [0.01, 0.02],
+            "visits": [1, 2],
+            "jobs": jobs,
+        }
     )
     costs = QuantumCosts(problem)
     short, long = problem.quanta_seconds
@@ -246,13 +303,17 @@ def test_the_answer_is_what_realises_least(
     realised = {"several": several, "single": single, "uniform": uniform}
     plans = {name: costs.plan(way) for name, way in ways.items()}
 
-    def fake(of: QuantumSelectionProblem, plan: QuantumPlan, **limits: Any) -> Simulation:
+    def fake(
+        of: QuantumSelectionProblem, plan: QuantumPlan, **limits: Any
+    ) -> Simulation:
         name = next(name for name, known in plans.items() if known == plan)
         return Simulation({}, {"realised": realised[name]})
 
     monkeypatch.setattr(quantum_greedy, "simulate", fake)
     monkeypatch.setattr(QuantumCosts, "total", lambda costs, options: 1.0)
-    found = quantum_greedy.realised_outcome(costs, ways["several"], lambda once: ways["single"])
+    found = quantum_greedy.realised_outcome(
+        costs, ways["several"], lambda once: ways["single"]
+    )
     assert found.plan == plans[kept]
     assert len(found.notes) == len(said)
     assert all(words in note for words, note in zip(said, found.notes))
@@ -290,12 +351,22 @@ def test_schedule_of_another_plan_is_caught() -> None:
 
 
 REFUSED = [
-    ({"jobs": [{"id": "c", "kind": "compute", "weight": 2.0}]}, "weight has no meaning"),
+    (
+        {"jobs": [{"id": "c", "kind": "compute", "weight": 2.0}]},
+        "weight has no meaning",
+    ),
     ({"cycles_seconds": [0.015]}, "no multiple of the time grid 0.01"),
     ({"quanta_seconds": [0.01, 0.01]}, "listed twice"),
-    ({"jobs": [{"id": "c", "kind": "compute", "floor": 0.6}, {"id": "d", "kind": "compute",
-                                                             "floor": 0.6}]}, "more than the whole"),
-]  # fmt: skip
+    (
+        {
+            "jobs": [
+                {"id": "c", "kind": "compute", "floor": 0.6},
+                {"id": "d", "kind": "compute", "floor": 0.6},
+            ]
+        },
+        "more than the whole",
+    ),
+]
 
 
 @pytest.mark.parametrize(("change", "message"), REFUSED)
@@ -343,11 +414,18 @@ def test_without_time_there_is_a_plan_without_a_simulation(solver: str) -> None:
 
 
 @pytest.mark.parametrize("solver", [quantum_greedy, quantum_ip])
-def test_the_first_uniform_quantum_is_the_answer_of_a_limit_that_is_over(solver: Any) -> None:
+def test_the_first_uniform_quantum_is_the_answer_of_a_limit_that_is_over(
+    solver: Any,
+) -> None:
     """The clock goes on by a second whenever it is read, so the first look is late."""
     jobs = [{"id": "io", "kind": "io"}, {"id": "c", "kind": "compute"}]
     problem = QuantumSelectionProblem.model_validate(
-        {"name": "late", "quanta_seconds": [0.01, 0.02, 0.04], "visits": [1, 2], "jobs": jobs}
+        {
+            "name": "late",
+            "quanta_seconds": [0.01, 0.02, 0.04],
+            "visits": [1, 2],
+            "jobs": jobs,
+        }
     )
     request = SolveRequest(SolveOptions(0.5), ticking(0.5))
     outcome = solver.solve(problem, request)
@@ -386,15 +464,24 @@ def test_hardly_anything_is_priced_once_the_limit_is_over(
     assert len(late) <= len(problem.jobs)
 
 
-def test_what_was_not_simulated_in_time_is_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_not_simulated_in_time_is_not_compared(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """The uniform quantum would realise less, but the limit ends before it is simulated."""
     jobs = [{"id": "io", "kind": "io"}, {"id": "c", "kind": "compute"}]
     problem = QuantumSelectionProblem.model_validate(
-        {"name": "menus", "quanta_seconds": [0.01, 0.02], "visits": [1, 2], "jobs": jobs}
+        {
+            "name": "menus",
+            "quanta_seconds": [0.01, 0.02],
+            "visits": [1, 2],
+            "jobs": jobs,
+        }
     )
     costs = QuantumCosts(problem)
     runs = [Simulation({}, {"realised": 1.0}), Simulation({}, {})]
-    monkeypatch.setattr(quantum_greedy, "simulate", lambda *given, **limits: runs.pop(0))
+    monkeypatch.setattr(
+        quantum_greedy, "simulate", lambda *given, **limits: runs.pop(0)
+    )
     monkeypatch.setattr(QuantumCosts, "total", lambda costs, options: 1.0)
     several = [(0.01, 2), (0.02, 1)]
     found = quantum_greedy.realised_outcome(costs, several, lambda once: None)

@@ -6,7 +6,14 @@ from typing import Any
 
 import pytest
 from conftest import ENGINES, shared_files
-from gang_tools import CASE_NAMES, POLICIES, compiled_phase, drawn, phase_case, with_replicas
+from gang_tools import (
+    CASE_NAMES,
+    POLICIES,
+    compiled_phase,
+    drawn,
+    phase_case,
+    with_replicas,
+)
 
 import ioopt
 from ioopt.decisions.gang.state import state_of
@@ -32,11 +39,15 @@ def test_workload(path: Path, engine: str) -> None:
         jobs = (result.schedule or {})["jobs"]
         _close([job["start_seconds"] for job in jobs], wanted["ts"])
         _close([job["finish_seconds"] for job in jobs], wanted["tf"])
-        assert [job["local"] for job in jobs] == [bool(local) for local in wanted["local"]]
+        assert [job["local"] for job in jobs] == [
+            bool(local) for local in wanted["local"]
+        ]
         if engine == "exact":
             assert [job["finish_exact"] for job in jobs] == wanted["tf_exact"]
         _close(result.objective, wanted["mean_slowdown"])
-        _close(result.metrics["mean_slowdown_from_start"], wanted["mean_slowdown_start"])
+        _close(
+            result.metrics["mean_slowdown_from_start"], wanted["mean_slowdown_start"]
+        )
         _close(result.metrics["mean_wait_seconds"], wanted["mean_wait"])
         assert result.metrics["migrated_tasks"] == wanted["tasks_migrated"]
 
@@ -58,8 +69,10 @@ def test_phase(path: Path, engine: str) -> None:
     assert drawn(problem, plan) == wanted["matrix"]
     for job, expected in zip(plan.jobs, wanted["running"], strict=True):
         assert (job.id, job.home_row, list(job.rows)) == (
-            expected["id"], expected["home"], expected["rows"],
-        )  # fmt: skip
+            expected["id"],
+            expected["home"],
+            expected["rows"],
+        )
         assert list(job.columns) == expected["cols"]
     assert after.tasks_moved == wanted.get("tasks_moved", 0)
     assert [ids[key] for key in after.moved] == list(wanted.get("stall", {}))

@@ -13,9 +13,17 @@ from ioopt.check.gang.matrix import check as check_matrix
 from ioopt.problems.gang import GangMatrixPlan, GangMatrixProblem, GangProblem
 
 WORKLOAD = workload(
-    [(0, [0, 1, 2], 300, 600), (0, [0, 1, 2], 300, 600), (10, [0, 1], 600, 1200), (20, [3], 700, 1400)],
-    nodes=6, levels=2, migration_seconds=20.0, migration_tasks_per_quantum=2,
-)  # fmt: skip
+    [
+        (0, [0, 1, 2], 300, 600),
+        (0, [0, 1, 2], 300, 600),
+        (10, [0, 1], 600, 1200),
+        (20, [3], 700, 1400),
+    ],
+    nodes=6,
+    levels=2,
+    migration_seconds=20.0,
+    migration_tasks_per_quantum=2,
+)
 PROBLEM = GangProblem.model_validate(WORKLOAD)
 
 
@@ -25,7 +33,12 @@ def good() -> dict[str, Any]:
     result = ioopt.solve(PROBLEM, "migrate-iogs")
     assert result.status == "feasible"
     schedule = result.schedule or {}
-    assert [job["finish_seconds"] for job in schedule["jobs"]] == [500.0, 600.0, 1075.0, 1000.0]
+    assert [job["finish_seconds"] for job in schedule["jobs"]] == [
+        500.0,
+        600.0,
+        1075.0,
+        1000.0,
+    ]
     return schedule
 
 
@@ -36,7 +49,9 @@ def _placed(schedule: dict[str, Any], job: int, number: int = 0) -> dict[str, An
     return found
 
 
-def _set(key: str, value: Any, job: int, number: int = 0) -> Callable[[dict[str, Any]], None]:
+def _set(
+    key: str, value: Any, job: int, number: int = 0
+) -> Callable[[dict[str, Any]], None]:
     return lambda schedule: _placed(schedule, job, number).__setitem__(key, value)
 
 
@@ -51,23 +66,44 @@ BREAKS: list[tuple[str, str, Callable[[dict[str, Any]], None]]] = [
     ("columns", "too few columns", _set("columns", [0, 1], 0)),
     ("outside", "a node that is not there", _set("columns", [0, 1, 6], 0)),
     ("local", "remote job said to be local", _set("local", True, 2)),
-    ("work-conserved", "a job that ends with work left", lambda s: _placed(s, 3, -1).update(rows=[0])),
-    ("start", "placed at another time than said",
-     lambda s: s["jobs"][3].__setitem__("start_seconds", 21.0)),
-    ("start-before-arrival", "starts early",
-     lambda s: s["jobs"][3].__setitem__("start_seconds", 19.0)),
+    (
+        "work-conserved",
+        "a job that ends with work left",
+        lambda s: _placed(s, 3, -1).update(rows=[0]),
+    ),
+    (
+        "start",
+        "placed at another time than said",
+        lambda s: s["jobs"][3].__setitem__("start_seconds", 21.0),
+    ),
+    (
+        "start-before-arrival",
+        "starts early",
+        lambda s: s["jobs"][3].__setitem__("start_seconds", 19.0),
+    ),
     ("too-short", "done before it can be", _finish(0, 200.0)),
     ("finish", "leaves before it finishes", _finish(3, 1300.0)),
     ("job-missing", "a job left out", lambda s: s["jobs"].pop()),
     ("job-twice", "a job twice", lambda s: s["jobs"].append(s["jobs"][0])),
-    ("unknown-job", "an unknown job", lambda s: s["jobs"].append({**s["jobs"][0], "id": 9})),
+    (
+        "unknown-job",
+        "an unknown job",
+        lambda s: s["jobs"].append({**s["jobs"][0], "id": 9}),
+    ),
     ("times", "a time that is none", _finish(0, float("nan"))),
     ("unfinished", "a job that never leaves", lambda s: s["updates"].pop()),
     ("order", "updates out of order", lambda s: s["updates"].reverse()),
-    ("migration", "a move that is not to the file nodes",
-     lambda s: _placed(s, 2, 2).update(columns=[0, 5], local=False)),
-    ("local", "local at the end, but not said", lambda s: s["jobs"][1].update(local=False)),
-]  # fmt: skip
+    (
+        "migration",
+        "a move that is not to the file nodes",
+        lambda s: _placed(s, 2, 2).update(columns=[0, 5], local=False),
+    ),
+    (
+        "local",
+        "local at the end, but not said",
+        lambda s: s["jobs"][1].update(local=False),
+    ),
+]
 
 
 def test_good_schedule_has_no_violation(good: dict[str, Any]) -> None:
@@ -80,7 +116,9 @@ def test_good_schedule_has_no_violation(good: dict[str, Any]) -> None:
     )
 
 
-@pytest.mark.parametrize(("rule", "what", "edit"), BREAKS, ids=[what for _, what, _ in BREAKS])
+@pytest.mark.parametrize(
+    ("rule", "what", "edit"), BREAKS, ids=[what for _, what, _ in BREAKS]
+)
 def test_broken_schedule(
     good: dict[str, Any], rule: str, what: str, edit: Callable[[dict[str, Any]], None]
 ) -> None:
@@ -106,7 +144,11 @@ def test_budget_and_stall_are_held(good: dict[str, Any]) -> None:
 
 def test_tolerances_are_those_of_the_rules(good: dict[str, Any]) -> None:
     """Events within 1e-7 s are one (rule 3); 2e-6 s before the work is done is too early."""
-    for early, rules in ((1e-7, set()), (2e-6, {"work-conserved"}), (1e-4, {"work-conserved"})):
+    for early, rules in (
+        (1e-7, set()),
+        (2e-6, {"work-conserved"}),
+        (1e-4, {"work-conserved"}),
+    ):
         schedule = copy.deepcopy(good)
         schedule["jobs"][0]["finish_seconds"] = 500.0 - early
         assert {v.rule for v in check(PROBLEM, None, schedule).violations} == rules
@@ -121,11 +163,23 @@ def test_without_history_only_bounds_are_checked(good: dict[str, Any]) -> None:
 
 MATRIX: GangMatrixProblem = ioopt.load(
     decision(
-        [("a", [0, 1], [0, 1], 0, 400.0, 800.0, {"remaining_fraction": 0.5, "attained_seconds": 100.0}),
-         ("b", [0, 2], [2, 3], 1, 400.0, 800.0, {"attained_seconds": 300.0})],
-        [("c", [1], 50.0, 75.0)], migration_seconds=20.0,
-    ) | {"migration_tasks_left": 1}
-)  # fmt: skip
+        [
+            (
+                "a",
+                [0, 1],
+                [0, 1],
+                0,
+                400.0,
+                800.0,
+                {"remaining_fraction": 0.5, "attained_seconds": 100.0},
+            ),
+            ("b", [0, 2], [2, 3], 1, 400.0, 800.0, {"attained_seconds": 300.0}),
+        ],
+        [("c", [1], 50.0, 75.0)],
+        migration_seconds=20.0,
+    )
+    | {"migration_tasks_left": 1}
+)
 
 
 def _plan(**changes: Any) -> GangMatrixPlan:
@@ -160,20 +214,29 @@ def test_value_of_a_matrix() -> None:
         ("columns", {"a": {"columns": [0], "rows": [0]}}),
         ("outside", {"a": {"rows": [0, 2]}}),
         ("home-row", {"a": {"home_row": 1, "rows": [0]}}),
-        ("migration", {"b": {"columns": [1, 2], "home_row": 1, "rows": [1]}, "a": {"rows": [0]}}),
+        (
+            "migration",
+            {"b": {"columns": [1, 2], "home_row": 1, "rows": [1]}, "a": {"rows": [0]}},
+        ),
         ("unknown-job", {"z": {"columns": [1], "home_row": 1, "rows": [1]}}),
         ("local", {"a": {"local": False}}),
     ],
 )
 def test_broken_matrix(rule: str, changes: dict[str, Any]) -> None:
-    assert rule in {v.rule for v in check_matrix(MATRIX, _plan(**changes), None).violations}
+    assert rule in {
+        v.rule for v in check_matrix(MATRIX, _plan(**changes), None).violations
+    }
 
 
 def test_dropped_jobs_and_spent_budgets_are_found() -> None:
     dropped = GangMatrixPlan.model_validate({"jobs": [_plan().jobs[0].model_dump()]})
-    assert [v.rule for v in check_matrix(MATRIX, dropped, None).violations] == ["job-dropped"]
+    assert [v.rule for v in check_matrix(MATRIX, dropped, None).violations] == [
+        "job-dropped"
+    ]
     tight = MATRIX.model_copy(update={"migration_tasks_left": 0})
-    assert [v.rule for v in check_matrix(tight, _plan(), None).violations] == ["migration-budget"]
+    assert [v.rule for v in check_matrix(tight, _plan(), None).violations] == [
+        "migration-budget"
+    ]
 
 
 def _two_moves(second: float) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -183,14 +246,23 @@ def _two_moves(second: float) -> tuple[dict[str, Any], dict[str, Any]]:
     .9 x 300 s later, at 330 s; the second has (1 - t / 600) x 300 s left at t.
     """
     machine: dict[str, Any] = {
-        "nodes": 4, "levels": 1, "quantum_seconds": 50.0, "migration_tasks_per_quantum": 1,
-    }  # fmt: skip
+        "nodes": 4,
+        "levels": 1,
+        "quantum_seconds": 50.0,
+        "migration_tasks_per_quantum": 1,
+    }
     instance = workload([(0, [0], 300, 600), (0, [2], 300, 600)], **machine)
     ends = [330.0, second + (1 - second / 600) * 300]
 
     def placed(job: int, column: int) -> dict[str, Any]:
         local = column == (0, 2)[job]
-        return {"id": job, "columns": [column], "home_row": 0, "rows": [0], "local": local}
+        return {
+            "id": job,
+            "columns": [column],
+            "home_row": 0,
+            "rows": [0],
+            "local": local,
+        }
 
     updates = [
         {"seconds": 0.0, "left": [], "placed": [placed(0, 1), placed(1, 3)]},
@@ -216,7 +288,9 @@ def _two_moves(second: float) -> tuple[dict[str, Any], dict[str, Any]]:
         (110.0, []),
     ],
 )
-def test_a_move_at_a_slices_end_counts_in_the_next_slice(second: float, rules: list[str]) -> None:
+def test_a_move_at_a_slices_end_counts_in_the_next_slice(
+    second: float, rules: list[str]
+) -> None:
     instance, schedule = _two_moves(second)
     found = check(GangProblem.model_validate(instance), None, schedule).violations
     assert [item.rule for item in found] == rules

@@ -55,7 +55,9 @@ def test_the_compiled_engine_stops_and_looking_changes_nothing() -> None:
         assert getattr(free, part) == getattr(watched, part)
 
 
-def test_one_decision_asks_for_no_bound(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_decision_asks_for_no_bound(
+    run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The bound of a gang decision is an integer program: seconds where a decision takes none."""
     asked: list[object] = []
 
@@ -69,7 +71,9 @@ def test_one_decision_asks_for_no_bound(run: Any, monkeypatch: pytest.MonkeyPatc
     assert ioopt.solve(resolve("gang-crowded-now")).bound == 0.005
 
 
-def test_bounds_of_the_front_door_keep_to_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bounds_of_the_front_door_keep_to_the_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """The program of this decision takes some 4 s, and loading its solver one."""
 
     def refuse(*given: object, **options: object) -> None:

@@ -29,18 +29,26 @@ def _drive(problem: GangProblem, policy: str) -> int:
             assert scheduler.depart(key, now)
         while seen < len(gangs) and gangs[seen].arrival <= now + 1e-7:
             gang = gangs[seen]
-            nodes = [node for node in range(problem.machine.nodes) if gang.files >> node & 1]
+            nodes = [
+                node for node in range(problem.machine.nodes) if gang.files >> node & 1
+            ]
             assert scheduler.arrive(gang.key, nodes, gang.local, gang.remote, now)
             seen += 1
         found = scheduler.matrix(now)
         assert [(job["id"], job["home_row"]) for job in found] == [
             (job.key, home) for job, home in zip(state.jobs, state.homes)
         ]
-        assert [sum(1 << row for row in job["rows"]) for job in found] == list(state.spans)
-        assert [sum(1 << node for node in job["columns"]) for job in found] == list(state.columns)
+        assert [sum(1 << row for row in job["rows"]) for job in found] == list(
+            state.spans
+        )
+        assert [sum(1 << node for node in job["columns"]) for job in found] == list(
+            state.columns
+        )
         compared += 1
 
-    GangSimulation(gangs, Timing.of(problem.machine), MIGRATE_IOGS, observer=observe).run()
+    GangSimulation(
+        gangs, Timing.of(problem.machine), MIGRATE_IOGS, observer=observe
+    ).run()
     assert not scheduler.notes
     assert not scheduler.waiting
     assert scheduler.matrix(1e9) == []
@@ -48,7 +56,9 @@ def _drive(problem: GangProblem, policy: str) -> int:
 
 
 def test_same_matrices_as_the_simulator() -> None:
-    assert sum(_drive(random_workload(seed), "migrate-iogs") for seed in range(20)) > 100
+    assert (
+        sum(_drive(random_workload(seed), "migrate-iogs") for seed in range(20)) > 100
+    )
 
 
 def _two(policy: Any = "migrate-iogs") -> GangScheduler:
@@ -61,9 +71,18 @@ def _two(policy: Any = "migrate-iogs") -> GangScheduler:
 @pytest.mark.parametrize(
     ("answer", "word"),
     [
-        (lambda state: MIGRATE_IOGS.update(state)._replace(spans=[3, 3]), "two jobs on one node"),
-        (lambda state: MIGRATE_IOGS.update(state)._replace(columns=[1, 6]), "job of 2 tasks"),
-        (lambda state: MIGRATE_IOGS.update(state)._replace(jobs=[]), "lost or invented"),
+        (
+            lambda state: MIGRATE_IOGS.update(state)._replace(spans=[3, 3]),
+            "two jobs on one node",
+        ),
+        (
+            lambda state: MIGRATE_IOGS.update(state)._replace(columns=[1, 6]),
+            "job of 2 tasks",
+        ),
+        (
+            lambda state: MIGRATE_IOGS.update(state)._replace(jobs=[]),
+            "lost or invented",
+        ),
     ],
 )
 def test_a_broken_policy_is_answered_by_the_greedy(answer: Any, word: str) -> None:
@@ -87,7 +106,9 @@ def test_a_broken_policy_is_answered_by_the_greedy(answer: Any, word: str) -> No
         (None, [1], 10.0, "number or text"),
     ],
 )
-def test_refused_arrivals_change_nothing(job: Any, nodes: Any, local: float, word: str) -> None:
+def test_refused_arrivals_change_nothing(
+    job: Any, nodes: Any, local: float, word: str
+) -> None:
     scheduler = _two()
     before = scheduler.matrix(0.0)
     assert not scheduler.arrive(job, nodes, local, 20.0, 1.0)

@@ -37,7 +37,9 @@ def test_decisions_are_sound_and_not_below_the_greedy(weight: str) -> None:
         assert result.objective is not None and result.bound is not None
         assert result.objective <= result.bound * (1 + 1e-9)
         greedy = ioopt.solve(
-            problem, "index-iogs", settings={"weight": weight, "age_seconds": 0, "pack_ratio": 1}
+            problem,
+            "index-iogs",
+            settings={"weight": weight, "age_seconds": 0, "pack_ratio": 1},
         )
         plan = GangMatrixPlan.model_validate(greedy.plan)
         floor = value_of(problem, plan, weight)
@@ -98,7 +100,9 @@ def test_after_the_deadline_the_greedy_decides_and_the_plan_says_since_when() ->
     run = GangSimulation(gangs_of(problem), Timing.of(problem.machine), greedy).run()
     finish = sorted(job["finish_seconds"] for job in (stopped.schedule or {})["jobs"])
     assert finish == sorted(run.finish)
-    policy = exact.ExactPolicy(exact.Settings(), Deadline(1.0, lambda: 10.0, started=0.0))
+    policy = exact.ExactPolicy(
+        exact.Settings(), Deadline(1.0, lambda: 10.0, started=0.0)
+    )
     policy.update(state_of(TWO_RUN_TWO_WAIT))
     assert policy.stopped_at == 0
 
@@ -151,16 +155,23 @@ def test_gaps_and_layouts() -> None:
 
 def test_embedded_scheduler_and_decide(run: Any) -> None:
     scheduler = GangScheduler(
-        {"nodes": 4, "levels": 2, "quantum_seconds": 200.0}, "exact-iogs", {"weight": "las"}
+        {"nodes": 4, "levels": 2, "quantum_seconds": 200.0},
+        "exact-iogs",
+        {"weight": "las"},
     )
     scheduler.arrive("a", [0, 1], 900.0, 1800.0, now=0.0)
     scheduler.arrive("b", [1, 2], 900.0, 1800.0, now=0.0)
-    assert [(job["id"], job["local"]) for job in scheduler.matrix(0.0, deadline=3600.0)] == [
-        ("a", True), ("b", False),
-    ]  # fmt: skip
+    assert [
+        (job["id"], job["local"]) for job in scheduler.matrix(0.0, deadline=3600.0)
+    ] == [
+        ("a", True),
+        ("b", False),
+    ]
     # a in both rows and b beside it at half speed (2 + 1) beat one row each at full speed (2)
     assert scheduler.notes == []
-    Path("matrix.json").write_text(json.dumps(TWO_RUN_TWO_WAIT.model_dump(mode="json")), "utf-8")
+    Path("matrix.json").write_text(
+        json.dumps(TWO_RUN_TWO_WAIT.model_dump(mode="json")), "utf-8"
+    )
     how = ("--now", "--solver", "exact-iogs", "--set", "weight=one")
     decided = run("solve", "matrix.json", *how)
     compared = run("compare", "matrix.json", "--format", "json")
@@ -186,7 +197,10 @@ def test_both_gaps_of_a_decision_are_named() -> None:
     result = ioopt.solve("gang-crowded-now", "exact-iogs", time_limit=30)
     assert result.metrics["model_bound"] <= result.bound * (1 + 1e-6)
     assert 0 <= result.metrics["model_gap"] < result.gap <= 1
-    assert "bound of its own model" in result.notes[0] and "every policy" in result.notes[0]
+    assert (
+        "bound of its own model" in result.notes[0]
+        and "every policy" in result.notes[0]
+    )
 
 
 def test_moves_that_cost_millions_of_slices_are_left_alone() -> None:

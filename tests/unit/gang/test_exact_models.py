@@ -23,7 +23,9 @@ from ioopt.solvers.gang.bound import upper_bound
 
 def _subsets(items: range) -> list[tuple[int, ...]]:
     counts = range(1, len(items) + 1)
-    return [chosen for count in counts for chosen in itertools.combinations(items, count)]
+    return [
+        chosen for count in counts for chosen in itertools.combinations(items, count)
+    ]
 
 
 def _matrices(problem: GangMatrixProblem) -> Iterator[GangMatrixPlan]:
@@ -52,7 +54,9 @@ def _model_value(problem: GangMatrixProblem, fcfs: bool, share: Fraction) -> flo
     machine, left = problem.machine, problem.tasks_left
     speed_moved = 1 - machine.migration_seconds / (2 * machine.quantum_seconds)
     rows_of = _subsets(range(machine.levels))
-    room = machine.nodes * machine.levels * share - sum(job.size for job in problem.running)
+    room = machine.nodes * machine.levels * share - sum(
+        job.size for job in problem.running
+    )
     slower = [job.remote_seconds > job.local_seconds for job in problem.waiting]
     choices: list[list[Any]] = []
     for job in (*problem.running, *problem.waiting):
@@ -60,14 +64,21 @@ def _model_value(problem: GangMatrixProblem, fcfs: bool, share: Fraction) -> flo
         slow, files = job.local_seconds / job.remote_seconds, frozenset(job.file_nodes)
         if isinstance(job, RunningJob):
             own = frozenset(job.columns)
-            options = [(own, rows, 0, weight * (1 if own == files else slow)) for rows in rows_of]
+            options = [
+                (own, rows, 0, weight * (1 if own == files else slow))
+                for rows in rows_of
+            ]
             if own != files:
                 cost = len(files - own)
-                options += [(files, rows, cost, weight * speed_moved) for rows in rows_of]
+                options += [
+                    (files, rows, cost, weight * speed_moved) for rows in rows_of
+                ]
         else:
             options = [(files, rows, 0, weight) for rows in rows_of]
             if slow == 1 or job.size <= room:
-                options += [(job.size, (r,), 0, weight * slow) for r in range(machine.levels)]
+                options += [
+                    (job.size, (r,), 0, weight * slow) for r in range(machine.levels)
+                ]
             options.append((0, (), 0, 0.0))
         choices.append(options)
     best = -1.0
@@ -82,7 +93,9 @@ def _model_value(problem: GangMatrixProblem, fcfs: bool, share: Fraction) -> flo
         if sum(away) > max(room, 0):
             continue
         starts = [bool(rows) for _, rows, _, _ in chosen[len(problem.running) :]]
-        if fcfs and any(later and not before for before, later in itertools.pairwise(starts)):
+        if fcfs and any(
+            later and not before for before, later in itertools.pairwise(starts)
+        ):
             continue
         if all(_row_holds(machine.nodes, row, chosen) for row in range(machine.levels)):
             best = max(best, sum(worth * len(rows) for _, rows, _, worth in chosen))
@@ -130,7 +143,10 @@ def test_bound_holds_for_every_matrix() -> None:
     met = total = 0
     for seed in range(60):
         problem = random_matrix(seed, 3, 2, 3)
-        bounds = {f"value_{kind}": upper_bound(problem, kind) for kind in ("las", "hdf", "one")}  # type: ignore[arg-type]
+        bounds = {
+            f"value_{kind}": upper_bound(problem, kind)
+            for kind in ("las", "hdf", "one")
+        }  # type: ignore[arg-type]
         best = dict.fromkeys(bounds, 0.0)
         for plan in _matrices(problem):
             report = check(problem, plan, None)
@@ -151,7 +167,9 @@ def test_row_free_is_exact_on_intervals() -> None:
     least 1 because all run: the best is y = (1, 1, 1), worth 3.
     """
     places = (("a", [0, 1], 0), ("b", [1, 2], 1), ("c", [2, 3], 0))
-    problem = ioopt.load(decision((name, at, at, row, 100.0, 200.0) for name, at, row in places))
+    problem = ioopt.load(
+        decision((name, at, at, row, 100.0, 200.0) for name, at, row in places)
+    )
     question = ask(state_of(problem), "one")
     assert question.cliques == ((0, 1), (1, 2))
     for model in (RowFreeModel(question), AssignmentModel(question)):
@@ -167,10 +185,15 @@ def test_cliques_drop_what_others_imply() -> None:
 
 TWO_RUN_TWO_WAIT: GangMatrixProblem = ioopt.load(
     decision(
-        [("a", [0, 1], [0, 1], 0, 400.0, 800.0), ("b", [0, 1], [1, 2], 1, 400.0, 800.0)],
-        [("c", [2, 3], 50.0, 75.0), ("d", [3], 50.0, 75.0)], migration_seconds=20.0,
-    ) | {"migration_tasks_left": 1}
-)  # fmt: skip
+        [
+            ("a", [0, 1], [0, 1], 0, 400.0, 800.0),
+            ("b", [0, 1], [1, 2], 1, 400.0, 800.0),
+        ],
+        [("c", [2, 3], 50.0, 75.0), ("d", [3], 50.0, 75.0)],
+        migration_seconds=20.0,
+    )
+    | {"migration_tasks_left": 1}
+)
 """Options: 0 a stays, 1 b stays, 2 b moves (1 task), 3 c local, 4 c remote, 5 d local, 6 d remote."""
 
 
@@ -203,7 +226,10 @@ def test_budget_and_rows_of_what_is_taken() -> None:
     tight = TWO_RUN_TWO_WAIT.model_copy(update={"migration_tasks_left": 0})
     assert [o.deed for o in ask(state_of(tight)).options].count("move") == 0
     question = ask(state_of(TWO_RUN_TWO_WAIT))
-    assert [(o.deed, o.cost) for o in question.options][1:3] == [("stay", 0), ("move", 1)]
+    assert [(o.deed, o.cost) for o in question.options][1:3] == [
+        ("stay", 0),
+        ("move", 1),
+    ]
     model = AssignmentModel(question)
     point = model.start({0: 0b01, 1: 0b10})
     taken = model.taken[3]

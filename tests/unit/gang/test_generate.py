@@ -44,8 +44,11 @@ def test_preset_keeps_its_means() -> None:
 def test_shares_sizes_and_gaps_across_loads_and_intensities() -> None:
     one = make_table(BluePacificLike(jobs=200, mean_local_seconds=1800.0), 5)
     other = make_table(
-        BluePacificLike(jobs=200, mean_local_seconds=3000.0, intensity="mixed", placement="uniform"), 5
-    )  # fmt: skip
+        BluePacificLike(
+            jobs=200, mean_local_seconds=3000.0, intensity="mixed", placement="uniform"
+        ),
+        5,
+    )
     assert (one.size == other.size).all() and (one.arrival == other.arrival).all()
     ratios = {round(float(ratio), 1) for ratio in other.remote / other.local}
     assert ratios >= {1.2, 1.7, 2.0}
@@ -105,7 +108,9 @@ def test_generated_problem_is_the_table() -> None:
         (None, {"placement": "spread"}, "placement"),
     ],
 )
-def test_bad_settings_are_refused(preset: str | None, settings: dict[str, Any], word: str) -> None:
+def test_bad_settings_are_refused(
+    preset: str | None, settings: dict[str, Any], word: str
+) -> None:
     with pytest.raises(UsageError, match=word):
         generate(preset, settings, 0)
 
@@ -124,7 +129,10 @@ def test_lublin_model_against_its_authors_output() -> None:
     gaps = np.diff([job.submit_seconds for job in jobs])
     # The mean of so long a tail varies by a tenth between seeds; middle and logarithm do not.
     assert np.median(np.diff(table.arrival)) == pytest.approx(np.median(gaps), rel=0.1)
-    logs = [np.log(np.maximum(values, 1)).mean() for values in (np.diff(table.arrival), gaps)]
+    logs = [
+        np.log(np.maximum(values, 1)).mean()
+        for values in (np.diff(table.arrival), gaps)
+    ]
     assert logs[0] == pytest.approx(logs[1], rel=0.02)
 
 

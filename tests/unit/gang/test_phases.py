@@ -12,7 +12,9 @@ from ioopt.decisions.gang.state import state_of, weights
 HALF_DONE = {"remaining_fraction": 0.5, "attained_seconds": 50.0}
 
 
-def _after(phase: str, levels: int, *running: tuple[list[int], list[int], int]) -> list[Any]:
+def _after(
+    phase: str, levels: int, *running: tuple[list[int], list[int], int]
+) -> list[Any]:
     """(columns, home row) of jobs given as (columns, file nodes, home row), after one phase."""
     jobs = [(k, *job, 100.0, 200.0, HALF_DONE) for k, job in enumerate(running)]
     matrix = decision(jobs, levels=levels) | {"migration_tasks_left": 1}
@@ -25,20 +27,26 @@ def test_rows_of_equal_population_are_merged() -> None:
     """One job each: the lower row is the first to give, and pop(j) >= pop(i) lets row 1 take."""
     assert _after("compact", 2, ([0], [0], 0), ([1], [1], 1)) == [([0], 1), ([1], 1)]
     # Row 1 holds two nodes, row 0 three: row 1 gives, though it does not fit whole.
-    after = _after("compact", 2, ([0, 1, 2], [0, 1, 2], 0), ([2], [2], 1), ([3], [3], 1))
+    after = _after(
+        "compact", 2, ([0, 1, 2], [0, 1, 2], 0), ([2], [2], 1), ([3], [3], 1)
+    )
     assert after == [([0, 1, 2], 0), ([2], 1), ([3], 0)]
 
 
 def test_a_job_moves_to_the_lowest_of_the_fullest_rows() -> None:
     """Rows 1 and 2 hold two nodes each and would take node 0; they share node 1 and stay apart."""
-    after = _after("compact", 3, ([0], [0], 0), ([1, 2], [1, 2], 1), ([1, 3], [1, 3], 2))
+    after = _after(
+        "compact", 3, ([0], [0], 0), ([1, 2], [1, 2], 1), ([1, 3], [1, 3], 2)
+    )
     assert after == [([0], 1), ([1, 2], 1), ([1, 3], 2)]
 
 
 def test_a_migrating_job_may_use_its_own_columns() -> None:
     """From nodes 0, 1 to its files on 1, 2 in the only row: one task moves, and one may."""
     assert _after("migrate", 1, ([0, 1], [1, 2], 0)) == [([1, 2], 0)]
-    assert _after("migrate", 1, ([0, 1], [2, 3], 0)) == [([0, 1], 0)]  # two tasks are too many
+    assert _after("migrate", 1, ([0, 1], [2, 3], 0)) == [
+        ([0, 1], 0)
+    ]  # two tasks are too many
 
 
 def test_the_guard_counts_the_job_itself() -> None:
@@ -48,7 +56,12 @@ def test_the_guard_counts_the_job_itself() -> None:
     where it is no slower than 3/4: four slots of 300 s of work in 400 s do as much as three local ones.
     """
     running = [(0, [0], [0], 0, 100.0, 200.0, HALF_DONE)]
-    cases = (([0], 600.0, 2), ([0, 1], 600.0, 1), ([0, 1], 400.0, 2), ([0, 1], 401.0, 1))
+    cases = (
+        ([0], 600.0, 2),
+        ([0, 1], 600.0, 1),
+        ([0, 1], 400.0, 2),
+        ([0, 1], 401.0, 1),
+    )
     for files, remote, placed in cases:
         matrix = decision(running, [(1, files, 300.0, remote)], levels=1)
         plan = ioopt.solve(matrix, "guarded-iogs", settings={"guard": 0.5}).plan
@@ -58,9 +71,19 @@ def test_the_guard_counts_the_job_itself() -> None:
 def test_weights_by_hand() -> None:
     """Two local jobs with 10 s and 80 s left, T = 100 s: hdf counts at least 50 s and L at least T."""
     jobs = [
-        (k, [k], [k], 0, local, 3 * local, {"remaining_fraction": fraction, "attained_seconds": attained})
-        for k, (local, fraction, attained) in enumerate([(40.0, 0.25, 30.0), (200.0, 0.4, 120.0)])
-    ]  # fmt: skip
+        (
+            k,
+            [k],
+            [k],
+            0,
+            local,
+            3 * local,
+            {"remaining_fraction": fraction, "attained_seconds": attained},
+        )
+        for k, (local, fraction, attained) in enumerate(
+            [(40.0, 0.25, 30.0), (200.0, 0.4, 120.0)]
+        )
+    ]
     state = state_of(ioopt.load(decision(jobs, nodes=2, levels=1)))
     assert weights("hdf", state.jobs, state.clock) == [1 / (100 * 50), 1 / (200 * 80)]
     assert weights("las", state.jobs, state.clock) == [1 / 130**2, 1 / 220**2]
@@ -68,7 +91,9 @@ def test_weights_by_hand() -> None:
 
 
 @pytest.mark.parametrize(("second", "finish"), [(150.0, 1075.0), (90.0, 1512.5)])
-def test_every_slice_has_a_migration_budget_of_its_own(second: float, finish: float) -> None:
+def test_every_slice_has_a_migration_budget_of_its_own(
+    second: float, finish: float
+) -> None:
     """Nodes 0 and 2 fall free at 50 s and at *second*; one task may migrate in each slice of 100 s.
 
     Job 1 moves at 50 s and ends at 50 + .975 x 1000 s. Job 3 moves at 150 s, in the next slice, and
@@ -79,9 +104,9 @@ def test_every_slice_has_a_migration_budget_of_its_own(second: float, finish: fl
     jobs = [(0.0, [node], seconds, 2 * seconds) for node, seconds in rows]
     slices = workload(jobs, nodes=4, levels=1, migration_tasks_per_quantum=1)
     result = ioopt.solve(slices, "migrate-iogs")
-    assert [job["finish_seconds"] for job in (result.schedule or {})["jobs"]] == pytest.approx(
-        [50.0, 1025.0, second, finish]
-    )
+    assert [
+        job["finish_seconds"] for job in (result.schedule or {})["jobs"]
+    ] == pytest.approx([50.0, 1025.0, second, finish])
 
 
 @pytest.mark.parametrize(

@@ -19,9 +19,16 @@ def workload(**changes: Any) -> dict[str, Any]:
     first = {"id": "a", "arrival_seconds": 0.0, "file_nodes": [0], **times}
     job = {"id": "b", "arrival_seconds": 5.0, "file_nodes": [1, 2], **times}
     job |= {key[4:]: value for key, value in changes.items() if key.startswith("job_")}
-    machine = {"nodes": 4, "levels": 2, "quantum_seconds": 100.0} | changes.get("machine", {})
-    return {"format": "ioopt/gang", "version": 1, "name": "two", "machine": machine,
-            "jobs": [first, {k: v for k, v in job.items() if v is not None}]}  # fmt: skip
+    machine = {"nodes": 4, "levels": 2, "quantum_seconds": 100.0} | changes.get(
+        "machine", {}
+    )
+    return {
+        "format": "ioopt/gang",
+        "version": 1,
+        "name": "two",
+        "machine": machine,
+        "jobs": [first, {k: v for k, v in job.items() if v is not None}],
+    }
 
 
 REFUSED = [
@@ -43,8 +50,12 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("changes", "words"), REFUSED, ids=lambda value: str(value)[:40])
-def test_refused_with_one_line(run: Any, changes: dict[str, Any], words: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    ("changes", "words"), REFUSED, ids=lambda value: str(value)[:40]
+)
+def test_refused_with_one_line(
+    run: Any, changes: dict[str, Any], words: tuple[str, ...]
+) -> None:
     Path("bad.json").write_text(json.dumps(workload(**changes)))
     code, _, err = run("solve", "bad.json")
     assert code == 2 and "\n" not in err.strip()
@@ -54,7 +65,10 @@ def test_refused_with_one_line(run: Any, changes: dict[str, Any], words: tuple[s
 
 def _matrix(**changes: Any) -> dict[str, Any]:
     started = {"remaining_fraction": 0.5, "attained_seconds": 10.0}
-    jobs = [(1, [0, 1], [0, 1], 0, 100.0, 200.0, started), (2, [2], [3], 0, 100.0, 200.0, changes)]
+    jobs = [
+        (1, [0, 1], [0, 1], 0, 100.0, 200.0, started),
+        (2, [2], [3], 0, 100.0, 200.0, changes),
+    ]
     return decision(jobs, [(3, [0], 100.0, 200.0)])
 
 
@@ -79,7 +93,10 @@ def test_absent_migration_tasks_left_means_the_whole_budget() -> None:
     data["machine"]["migration_tasks_per_quantum"] = 5
     assert GangMatrixProblem.model_validate(data).tasks_left == 5
     assert (
-        GangMatrixProblem.model_validate({**data, "migration_tasks_left": None}).tasks_left is None
+        GangMatrixProblem.model_validate(
+            {**data, "migration_tasks_left": None}
+        ).tasks_left
+        is None
     )
 
 
@@ -89,9 +106,12 @@ def test_times_follow_from_the_io_quantities() -> None:
     L = 0.9 + 30 x 0.03 = 1.8 and R = 0.9 + 30 x 0.09 = 3.6.
     """
     data = workload(
-        job_local_seconds=None, job_remote_seconds=None, job_compute_seconds=0.9,
-        job_io_interarrival_seconds=0.3, job_blocks_per_request=10,
-    )  # fmt: skip
+        job_local_seconds=None,
+        job_remote_seconds=None,
+        job_compute_seconds=0.9,
+        job_io_interarrival_seconds=0.3,
+        job_blocks_per_request=10,
+    )
     data["jobs"] = data["jobs"][1:]
     with pytest.raises(InstanceError, match=r"io\.local_seconds_per_block"):
         ioopt.load(data)
@@ -104,12 +124,18 @@ def test_times_follow_from_the_io_quantities() -> None:
 def test_settings_that_cannot_go_together() -> None:
     problem = ioopt.load(workload())
     with pytest.raises(UsageError, match="exact arithmetic"):
-        ioopt.solve(problem, "gs", settings={"engine": "compiled", "arithmetic": "exact"})
+        ioopt.solve(
+            problem, "gs", settings={"engine": "compiled", "arithmetic": "exact"}
+        )
     with pytest.raises(UsageError, match="no compiled form"):
-        ioopt.solve(problem, "index-iogs", settings={"engine": "compiled", "weight": "hdf"})
+        ioopt.solve(
+            problem, "index-iogs", settings={"engine": "compiled", "weight": "hdf"}
+        )
     with pytest.raises(UsageError, match="gang-matrix"):
         ioopt.solve(problem, "gs", settings={"phase": "fill"})
-    with pytest.raises(UsageError, match="its phases: clean, compact, schedule, fill, all"):
+    with pytest.raises(
+        UsageError, match="its phases: clean, compact, schedule, fill, all"
+    ):
         ioopt.solve(_matrix(), "gs", settings={"phase": "migrate"})
     with pytest.raises(UsageError, match="no phases"):
         ioopt.solve(_matrix(), "exact-iogs", settings={"phase": "fill"})

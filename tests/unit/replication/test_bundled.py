@@ -28,7 +28,9 @@ def test_catalog_and_folder_agree():
             assert row["bound"] <= row["best_objective"] + 1e-9
 
 
-APPLICATIONS = [pytest.param(f"{name}-16x3", marks=pytest.mark.slow) for name in ("image", "sat")]
+APPLICATIONS = [
+    pytest.param(f"{name}-16x3", marks=pytest.mark.slow) for name in ("image", "sat")
+]
 
 
 @pytest.mark.parametrize("name", [*PROVEN, *APPLICATIONS])

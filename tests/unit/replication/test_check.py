@@ -13,9 +13,10 @@ from ioopt.check.replication.check import check
 from ioopt.problems.replication import ReplicationProblem
 
 PAIR = document(
-    [{}, {"speed": 2.0}], {"a": 10, "b": 20, "dead": 5},
+    [{}, {"speed": 2.0}],
+    {"a": 10, "b": 20, "dead": 5},
     {"t0": (1, "a"), "t1": (2, "ab"), "t2": (3, "b")},
-)  # fmt: skip
+)
 GOOD = {
     "assign": {"t0": "n0", "t1": "n1", "t2": "n1"},
     "order": {"n0": ["t0"], "n1": ["t1", "t2"]},
@@ -32,7 +33,9 @@ def problem(disks=(None, None), holds=((), ())) -> ReplicationProblem:
     return ReplicationProblem.model_validate(PAIR | {"nodes": nodes})
 
 
-def rules(plan: dict, on: ReplicationProblem | None = None, schedule: dict | None = None) -> list:
+def rules(
+    plan: dict, on: ReplicationProblem | None = None, schedule: dict | None = None
+) -> list:
     return [v.rule for v in check(on or problem(), plan, schedule).violations]
 
 
@@ -106,7 +109,10 @@ def test_plan_with_an_order_only() -> None:
     report = check(problem(disks=(30, 30)), {"order": GOOD["order"]})
     assert report.violations == () and "additive_seconds" not in report.objectives
     assert rules({"order": GOOD["order"]}, problem(disks=(9, 30))) == ["(21) disk"]
-    replay = GOOD | {"moves": "replay", "remote": [["a", "n1"], ["b", "n1"], ["b", "n1"]]}
+    replay = GOOD | {
+        "moves": "replay",
+        "remote": [["a", "n1"], ["b", "n1"], ["b", "n1"]],
+    }
     report = check(problem(), replay)
     assert report.violations == ()
     # The second fetch of b costs another 2 s on n1.
@@ -143,7 +149,10 @@ def test_rounds_carry_and_evict() -> None:
         ({"remote": [["a", "n1"]]}, ["rounds"]),
         ({"remote": [["a", "n1"], ["b", "n1"]]}, []),
         ({"rounds": [*ROUNDS["rounds"], {"tasks": ["t2"]}]}, ["rounds"]),
-        ({"rounds": [*ROUNDS["rounds"], {"tasks": [], "evicted": [["a", "n1"]]}]}, ["eviction"]),
+        (
+            {"rounds": [*ROUNDS["rounds"], {"tasks": [], "evicted": [["a", "n1"]]}]},
+            ["eviction"],
+        ),
     ],
 )
 def test_rounds_must_agree(change: dict, found: list) -> None:
@@ -155,7 +164,11 @@ def test_barriers_add_the_rounds_up() -> None:
         "order": {"n0": ["t0"], "n1": ["t1", "t2"]},
         "rounds": [
             {"tasks": ["t0"], "remote": [["a", "n0"]]},
-            {"tasks": ["t1", "t2"], "remote": [["b", "n1"]], "copies": [["a", "n0", "n1"]]},
+            {
+                "tasks": ["t1", "t2"],
+                "remote": [["b", "n1"]],
+                "copies": [["a", "n0", "n1"]],
+            },
         ],
     }
     # Round 1: n0 1 + 1 = 2 s. Round 2: n1 2 + 0.1 + 2.5 = 4.6 s; n0 0.1 s.

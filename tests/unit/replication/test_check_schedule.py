@@ -14,7 +14,9 @@ from ioopt.check.replication.check import check
 from ioopt.problems.replication import ReplicationProblem
 
 PROBLEM = made(
-    [{"disk_bytes": 10}] * 2, {"a": 10, "b": 10}, {"t0": (1, "a"), "t1": (1, "b"), "t2": (2, "a")}
+    [{"disk_bytes": 10}] * 2,
+    {"a": 10, "b": 10},
+    {"t0": (1, "a"), "t1": (1, "b"), "t2": (2, "a")},
 )
 PLAN = {"order": {"n0": ["t0", "t1"], "n1": ["t2"]}}
 
@@ -22,10 +24,12 @@ PLAN = {"order": {"n0": ["t0", "t1"], "n1": ["t2"]}}
 GOOD = {
     "tasks": [ran("t0", "n0", 1, 2), ran("t1", "n0", 3, 4), ran("t2", "n1", 1.1, 3.1)],
     "transfers": [
-        moved("a", None, "n0", 0, 1), moved("a", "n0", "n1", 1, 1.1), moved("b", None, "n0", 2, 3),
+        moved("a", None, "n0", 0, 1),
+        moved("a", "n0", "n1", 1, 1.1),
+        moved("b", None, "n0", 2, 3),
     ],
     "evictions": [{"file": "a", "node": "n0", "seconds": 2.0}],
-}  # fmt: skip
+}
 
 
 def test_good_schedule() -> None:
@@ -42,7 +46,12 @@ SPOILED = [
     (["schedule"], "tasks", 2, None),
     (["staging"], "tasks", 2, {"start_seconds": 1.0, "end_seconds": 3.0}),
     # On n0, t2 is out of place and lacks its evicted input.
-    (["order", "staging"], "tasks", 2, {"node": "n0", "start_seconds": 4.0, "end_seconds": 6.0}),
+    (
+        ["order", "staging"],
+        "tasks",
+        2,
+        {"node": "n0", "start_seconds": 4.0, "end_seconds": 6.0},
+    ),
     (["overlap", "staging"], "tasks", 1, {"start_seconds": 1.5, "end_seconds": 2.5}),
     (["transfer"], "transfers", 1, {"source": "n1"}),
     (["transfer"], "transfers", 1, {"start_seconds": 0.9}),
@@ -65,7 +74,9 @@ SPOILED = [
 
 
 @pytest.mark.parametrize(("found", "part", "row", "change"), SPOILED)
-def test_spoiled_schedule(found: list, part: str, row: int, change: dict | None) -> None:
+def test_spoiled_schedule(
+    found: list, part: str, row: int, change: dict | None
+) -> None:
     schedule = copy.deepcopy(GOOD)
     if change is None:
         del schedule[part][row]
@@ -86,7 +97,9 @@ def test_private_links_allow_what_the_shared_one_does_not() -> None:
 
 def test_two_at_once_into_one_node() -> None:
     network = PROBLEM.network.model_copy(update={"remote_bytes_per_second": 100.0})
-    nodes = tuple(node.model_copy(update={"disk_bytes": None}) for node in PROBLEM.nodes)
+    nodes = tuple(
+        node.model_copy(update={"disk_bytes": None}) for node in PROBLEM.nodes
+    )
     wide = PROBLEM.model_copy(update={"network": network, "nodes": nodes})
     both = copy.deepcopy(GOOD)
     both["transfers"][2] |= {"start_seconds": 0.5}
@@ -107,7 +120,9 @@ def _fetches(*spans: tuple[float, float], links: str = "shared") -> list[str]:
 def test_every_transfer_and_every_instant_of_a_busy_link_is_judged() -> None:
     """Within one busy period whose sum is right: 10 B take 1 s alone, 20 B cannot end by 1.5 s."""
     assert _fetches((0, 2), (0, 2)) == []
-    assert _fetches((0, 1), (0, 2)) == []  # one after the other is as good as both at half
+    assert (
+        _fetches((0, 1), (0, 2)) == []
+    )  # one after the other is as good as both at half
     assert _fetches((0, 0.5), (0, 2)) == ["rate"]
     assert _fetches((0, 1), (0, 2 - 1e-6)) == ["rate"]  # 10 B/s x 1 us are left
     assert _fetches((0, 1), (0, 1.5), (0, 3)) == ["rate"]
@@ -116,11 +131,15 @@ def test_every_transfer_and_every_instant_of_a_busy_link_is_judged() -> None:
     assert _fetches((0, 3), (1, 2), (1.1, 3)) == []
     # 30 B in 3 s, but 20 of them between 1.1 and 2.9.
     assert _fetches((0, 3), (1.1, 2.9), (1.1, 2.9)) == ["rate"]
-    assert _fetches((0, 9), (9, 10), (9, 10.9)) == ["rate"]  # idle time before helps nobody
+    assert _fetches((0, 9), (9, 10), (9, 10.9)) == [
+        "rate"
+    ]  # idle time before helps nobody
 
 
 def test_a_storage_disk_is_a_pipe_too() -> None:
-    data = document(2, {"a": 10}, {}, 100) | {"storages": [{"id": "s", "bytes_per_second": 10.0}]}
+    data = document(2, {"a": 10}, {}, 100) | {
+        "storages": [{"id": "s", "bytes_per_second": 10.0}]
+    }
     data["files"][0]["storage"] = "s"
     problem = ReplicationProblem.model_validate(data)
     for end, rules in ((2, []), (1.5, ["rate"]), (0.9, ["rate", "rate"])):
@@ -135,18 +154,34 @@ def test_copy_entries_are_done_once_while_the_file_is_there() -> None:
     entry = {"file": "a", "node": "n1", "seconds": 4.5}
     report = check(PROBLEM, plan, GOOD | {"copy_entries": [entry]})
     assert report.violations == () and report.metrics["makespan_seconds"] == 4.5
-    for entries in ([], [entry, entry], [entry | {"seconds": 1.0}], [entry | {"node": "n0"}]):
-        rules = {v.rule for v in check(PROBLEM, plan, GOOD | {"copy_entries": entries}).violations}
+    for entries in (
+        [],
+        [entry, entry],
+        [entry | {"seconds": 1.0}],
+        [entry | {"node": "n0"}],
+    ):
+        rules = {
+            v.rule
+            for v in check(PROBLEM, plan, GOOD | {"copy_entries": entries}).violations
+        }
         assert rules == {"copy entry"}
 
 
 def test_metrics_of_the_schedule() -> None:
     """Two fetches and a copy of 10 B; b and a are read and held nowhere: 20 / 10 + 1 s."""
     assert check(PROBLEM, PLAN, GOOD).metrics == {
-        "compute_imbalance": 0.0, "additive_seconds": pytest.approx(4.1), "makespan_seconds": 4.0,
-        "link_bound_seconds": 3.0, "lower_bound_seconds": 3.0, "link_model": "shared",
-        "remote_bytes": 20, "replica_bytes": 10, "remote_transfers": 2, "replications": 1, "evictions": 1,
-    }  # fmt: skip
+        "compute_imbalance": 0.0,
+        "additive_seconds": pytest.approx(4.1),
+        "makespan_seconds": 4.0,
+        "link_bound_seconds": 3.0,
+        "lower_bound_seconds": 3.0,
+        "link_model": "shared",
+        "remote_bytes": 20,
+        "replica_bytes": 10,
+        "remote_transfers": 2,
+        "replications": 1,
+        "evictions": 1,
+    }
 
 
 BOUNDS: list[tuple[dict, float]] = [

@@ -37,7 +37,9 @@ def test_options_of_a_file_by_hand() -> None:
     assert _loads(3, 10, 1, both, "acyclic", False) == [(10, 10, 0)]
 
 
-def _exact(problem: ReplicationProblem, *variant, fast: bool = False) -> tuple[int | None, int]:
+def _exact(
+    problem: ReplicationProblem, *variant, fast: bool = False
+) -> tuple[int | None, int]:
     """The least load that the search finds (None: no plan), and the bound that it proves."""
     instance = reduce(problem)
     best: list[int] = []
@@ -49,13 +51,17 @@ def _exact(problem: ReplicationProblem, *variant, fast: bool = False) -> tuple[i
         assert not best[1:] or best[-1] < best[-2]
 
     search = Enumeration(instance, *variant, Deadline(None), fast)
-    bound = search.advance(1 << 40, lambda: False, lambda: best[-1] - 1 if best else 1 << 60, found)
+    bound = search.advance(
+        1 << 40, lambda: False, lambda: best[-1] - 1 if best else 1 << 60, found
+    )
     assert bound is not None
     return (best[-1] if best else None), bound
 
 
 def _limited(problem: ReplicationProblem, room: int | None) -> ReplicationProblem:
-    nodes = tuple(node.model_copy(update={"disk_bytes": room}) for node in problem.nodes)
+    nodes = tuple(
+        node.model_copy(update={"disk_bytes": room}) for node in problem.nodes
+    )
     return problem.model_copy(update={"nodes": nodes})
 
 
@@ -91,4 +97,6 @@ def test_where_enumeration_applies() -> None:
     plain = tiny(1)
     for odd in ({"speed": 2.0}, {"holds": ("f0",)}):
         nodes = (plain.nodes[0].model_copy(update=odd), *plain.nodes[1:])
-        assert not enumeration.applies(reduce(plain.model_copy(update={"nodes": nodes})))
+        assert not enumeration.applies(
+            reduce(plain.model_copy(update={"nodes": nodes}))
+        )

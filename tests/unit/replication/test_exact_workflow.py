@@ -7,11 +7,21 @@ import pytest
 from conftest import first
 from random_workflows import random_workflow
 from replication_samples import document, made
-from workflow_exhaustive import POLICIES, all_queues, astray, disagreement, tight_workflow
+from workflow_exhaustive import (
+    POLICIES,
+    all_queues,
+    astray,
+    disagreement,
+    tight_workflow,
+)
 
 import ioopt
 from ioopt.errors import NotApplicableError
-from ioopt.problems.replication import EvictionPolicy, ReplicationPlan, ReplicationProblem
+from ioopt.problems.replication import (
+    EvictionPolicy,
+    ReplicationPlan,
+    ReplicationProblem,
+)
 from ioopt.sim.replication.simulate import simulate
 from ioopt.solvers.replication.exact import exact_workflow
 from ioopt.solvers.replication.exact.exact_workflow import MOST_TASKS, QueueSearch
@@ -38,15 +48,21 @@ def fork(replica: float, **node: Any) -> ReplicationProblem:
 )
 def test_spreads_where_the_copy_is_cheap(replica: float, seconds: float) -> None:
     result = ioopt.solve(fork(replica), "exact-workflow")
-    assert (result.objective, result.metrics["queues_bound_seconds"]) == (seconds, seconds)
+    assert (result.objective, result.metrics["queues_bound_seconds"]) == (
+        seconds,
+        seconds,
+    )
     assert result.bound is not None and result.bound <= seconds
 
 
 def test_orders_so_that_nothing_is_spilled() -> None:
     """Each pair takes the whole disk of 30: made and read in turn it all computes in 4 s."""
     tasks = {
-        "make x": (1, "", "x"), "make y": (1, "", "y"), "read x": (1, "x"), "read y": (1, "y"),
-    }  # fmt: skip
+        "make x": (1, "", "x"),
+        "make y": (1, "", "y"),
+        "read x": (1, "x"),
+        "read y": (1, "y"),
+    }
     problem = made([{"disk_bytes": 30}], {"x": 20, "y": 20}, tasks, 1, 100)
     search = QueueSearch(problem, POLICY, float("inf"), fast=False)
     assert search.run(10_000)
@@ -68,7 +84,11 @@ def test_takes_the_policy_under_which_the_replay_ends_first(
         least[policy] = search.upper
     result = ioopt.solve(problem, "exact-workflow")
     assert least["lru"] > min(least.values())
-    assert result.metrics["queues_bound_seconds"] == result.objective == min(least.values())
+    assert (
+        result.metrics["queues_bound_seconds"]
+        == result.objective
+        == min(least.values())
+    )
 
 
 def test_the_bound_rises_to_the_optimum() -> None:
@@ -87,7 +107,9 @@ def test_the_bound_rises_to_the_optimum() -> None:
 def test_work_is_poured_into_cores_as_they_come_free() -> None:
     """Cores free at 0 and 4 s: 3 s of work end at 3, 10 s at (10 + 4) / 2; from 5 on, at 5 + 10 / 2."""
     scratch = SimpleNamespace(free=[0.0, 4.0], power=[1.0, 1.0])
-    ends = [filled(scratch, 2, first, work) for first, work in ((0, 3), (0, 10), (5, 10))]
+    ends = [
+        filled(scratch, 2, first, work) for first, work in ((0, 3), (0, 10), (5, 10))
+    ]
     assert ends == [3.0, 7.0, 10.0]
     # A core that nothing can reach any more gives nothing.
     scratch.free[1] = float("inf")
@@ -119,14 +141,18 @@ def test_the_bound_is_one_of_plans_with_copy_entries() -> None:
     assert (result.objective, result.metrics["queues_bound_seconds"]) == (11.0, 11.0)
     assert (result.bound, result.status) == (9.0, "feasible")
     assert "plans with copy entries" in result.notes[0]
-    better = ReplicationPlan.model_validate({"order": {"n0": [{"copy": "x"}, "a", "b"]}})
+    better = ReplicationPlan.model_validate(
+        {"order": {"n0": [{"copy": "x"}, "a", "b"]}}
+    )
     assert simulate(problem, better).metrics["makespan_seconds"] == 9.0
 
 
 def test_large_workflows_do_not_apply() -> None:
     tasks = {f"t{k}": (1, "", "", {"cores": 2}) for k in range(MOST_TASKS + 1)}
     problem = document([{"cores": 2}], {}, tasks)
-    with pytest.raises(NotApplicableError, match=f"up to {MOST_TASKS} tasks, and {MOST_TASKS + 1}"):
+    with pytest.raises(
+        NotApplicableError, match=f"up to {MOST_TASKS} tasks, and {MOST_TASKS + 1}"
+    ):
         ioopt.solve(problem, "exact-workflow")
 
 
@@ -138,13 +164,17 @@ def test_large_workflows_do_not_apply() -> None:
         pytest.param(range(2_000, 2_060), 6, False, marks=pytest.mark.slow),
     ],
 )
-def test_random_instances_agree_with_exhaustion(seeds: range, tasks: int, batch: bool) -> None:
+def test_random_instances_agree_with_exhaustion(
+    seeds: range, tasks: int, batch: bool
+) -> None:
     assert [text for seed in seeds if (text := disagreement(seed, tasks, batch))] == []
 
 
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("seed", first(1, [3, 9]))
-def test_the_search_meets_every_set_of_queues_and_replays_it(seed: int, policy: str) -> None:
+def test_the_search_meets_every_set_of_queues_and_replays_it(
+    seed: int, policy: str
+) -> None:
     """Also where what goes from a disk depends on the queues' ends."""
     instance = tight_workflow(seed, 4 if seed == 3 else 5)
     met, wrong = astray(instance, policy)

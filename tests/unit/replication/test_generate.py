@@ -7,7 +7,12 @@ import pytest
 
 from ioopt.errors import UsageError
 from ioopt.generate.replication import workflows
-from ioopt.generate.replication.generate import generate, hilbert_index, overlap_a, overlap_b
+from ioopt.generate.replication.generate import (
+    generate,
+    hilbert_index,
+    overlap_a,
+    overlap_b,
+)
 from ioopt.generate.replication.settings import PRESETS
 
 MB = 1_000_000
@@ -131,7 +136,9 @@ def test_bipartite_reads_single_files_by_popularity():
 def test_follow_up_asks_more_often_for_some_patients():
     def share(popularity):
         """Requests for the patient asked for most, over all requests."""
-        problem = generate("image-85-follow-up", {"tasks": 400, "popularity": popularity}, 0)
+        problem = generate(
+            "image-85-follow-up", {"tasks": 400, "popularity": popularity}, 0
+        )
         requests = Counter(name[:5] for task in problem.tasks for name in task.inputs)
         return max(requests.values()) / requests.total()
 
@@ -142,19 +149,26 @@ def test_follow_up_asks_more_often_for_some_patients():
 
 @pytest.mark.parametrize("preset", ["image-85", "sat-40", "ppa"])
 def test_submission_order_is_the_same_batch_hot_spot_by_hot_spot(preset):
-    drawn, sent = (generate(preset, {"order": order}, 3) for order in ("random", "submission"))
+    drawn, sent = (
+        generate(preset, {"order": order}, 3) for order in ("random", "submission")
+    )
     key = sorted([task.inputs for task in problem.tasks] for problem in (drawn, sent))
     assert sorted(key[0]) == sorted(key[1])
     position = {file.id: at for at, file in enumerate(sent.files)}
     first = [position[task.inputs[0]] for task in sent.tasks]
     if preset == "sat-40":  # 25 tasks a hot spot, along the curve in each
-        assert all(first[at : at + 25] == sorted(first[at : at + 25]) for at in range(0, 100, 25))
+        assert all(
+            first[at : at + 25] == sorted(first[at : at + 25])
+            for at in range(0, 100, 25)
+        )
     else:
         assert first == sorted(first)
     assert [task.inputs for task in drawn.tasks] != [task.inputs for task in sent.tasks]
 
 
-@pytest.mark.parametrize(("preset", "wanted", "cells"), [("sat-85", 0.85, 4), ("sat-10", 0.12, 1)])
+@pytest.mark.parametrize(
+    ("preset", "wanted", "cells"), [("sat-85", 0.85, 4), ("sat-10", 0.12, 1)]
+)
 def test_sat_windows_are_boxes_in_space_and_time(preset, wanted, cells):
     problem = generate(preset, {"windows": "box"}, 1)
     assert abs(problem.meta["overlap_b"] - wanted) <= 0.025
@@ -183,11 +197,23 @@ def test_cap_shortens_tasks_and_may_differ_from_the_disk():
 def test_settings_reach_the_instance():
     problem = generate(
         "ppa",
-        {"tasks": "40", "nodes": "3", "disk": "unlimited", "link": "per-node", "storage_rate": "20MB/s",
-         "remote_rate": "100Mbps", "replica_rate": "1GB/s", "storage_nodes": "2"},
+        {
+            "tasks": "40",
+            "nodes": "3",
+            "disk": "unlimited",
+            "link": "per-node",
+            "storage_rate": "20MB/s",
+            "remote_rate": "100Mbps",
+            "replica_rate": "1GB/s",
+            "storage_nodes": "2",
+        },
         0,
-    )  # fmt: skip
-    assert (len(problem.tasks), len(problem.nodes), problem.nodes[0].disk_bytes) == (40, 3, None)
+    )
+    assert (len(problem.tasks), len(problem.nodes), problem.nodes[0].disk_bytes) == (
+        40,
+        3,
+        None,
+    )
     assert problem.network.remote_link == "per-node"
     assert problem.network.remote_bytes_per_second == 12.5e6
     assert [s.bytes_per_second for s in problem.storages] == [20e6, 20e6]
@@ -226,6 +252,8 @@ def test_refusals(preset, settings, words, monkeypatch):
 def test_hilbert_curve_visits_all_and_moves_one_step(dimensions):
     points = list(itertools.product(range(4), repeat=dimensions))
     order = sorted(points, key=lambda point: hilbert_index(point, 2))
-    assert sorted(hilbert_index(point, 2) for point in points) == list(range(len(points)))
+    assert sorted(hilbert_index(point, 2) for point in points) == list(
+        range(len(points))
+    )
     for here, there in itertools.pairwise(order):
         assert sum(abs(a - b) for a, b in zip(here, there)) == 1

@@ -13,7 +13,9 @@ from ioopt.cli.main import main
 from ioopt.generate.replication.generate import generate
 from ioopt.units import quantity, time_unit
 
-ROWS = json.loads((ROOT / "instances/replication/catalog.json").read_text())["instances"]
+ROWS = json.loads((ROOT / "instances/replication/catalog.json").read_text())[
+    "instances"
+]
 BUNDLED = {row["name"]: row for row in ROWS if row["name"].startswith("flow-")}
 
 SHAPES: list[tuple[str, dict[str, Any], int, int, int]] = [
@@ -30,7 +32,9 @@ SHAPES: list[tuple[str, dict[str, Any], int, int, int]] = [
 
 
 @pytest.mark.parametrize(("preset", "settings", "tasks", "edges", "kept"), SHAPES)
-def test_shapes(preset: str, settings: dict[str, Any], tasks: int, edges: int, kept: int) -> None:
+def test_shapes(
+    preset: str, settings: dict[str, Any], tasks: int, edges: int, kept: int
+) -> None:
     problem = generate(preset, settings, 1)
     assert len(problem.tasks) == tasks and sum(map(len, problem.predecessors)) == edges
     assert sum(file.keep for file in problem.files) == kept
@@ -39,7 +43,9 @@ def test_shapes(preset: str, settings: dict[str, Any], tasks: int, edges: int, k
 
 
 def test_sizes_times_cores_arrivals_and_disks() -> None:
-    plain = generate("many-small-groups", {"spread": 0, "groups": 2, "every_seconds": 7}, 1)
+    plain = generate(
+        "many-small-groups", {"spread": 0, "groups": 2, "every_seconds": 7}, 1
+    )
     assert {file.bytes for file in plain.files} == {50_000_000, 25_000_000}
     assert {task.compute_seconds for task in plain.tasks} == {30.0, 6.0}
     assert [task.release_seconds for task in plain.tasks] == [0] * 5 + [7] * 5
@@ -49,7 +55,9 @@ def test_sizes_times_cores_arrivals_and_disks() -> None:
     assert wide.nodes[0].disk_bytes == -(-3 * needed // 2)
     many = generate("chains", {"chains": 2000, "length": 1}, 1)
     seconds = np.mean([task.compute_seconds for task in many.tasks])
-    assert seconds == pytest.approx(30, rel=0.05)  # the mean is the mean, not the median
+    assert seconds == pytest.approx(
+        30, rel=0.05
+    )  # the mean is the mean, not the median
 
 
 @pytest.mark.parametrize("name", BUNDLED)
@@ -57,7 +65,9 @@ def test_bundled_workflows_are_answered_as_the_catalog_says(name: str) -> None:
     row = BUNDLED[name]
     solver = row["who"].split()[1].rstrip(",")
     searched = solver == "link-aware"
-    result = ioopt.solve(name, solver, settings={"evaluations": 1} if searched else None)
+    result = ioopt.solve(
+        name, solver, settings={"evaluations": 1} if searched else None
+    )
     best = pytest.approx(row["best_objective"])
     seconds = result.metrics["makespan_seconds"]
     assert seconds == best or (searched and seconds > row["best_objective"])
@@ -65,14 +75,23 @@ def test_bundled_workflows_are_answered_as_the_catalog_says(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", first(1, ["flow-montage", "flow-groups"]))
-def test_auto_is_never_above_the_planners(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_auto_is_never_above_the_planners(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from ioopt.solvers.replication.search import params
 
     few = {"fewest_evaluations": 30, "evaluations_per_task": 0}
     monkeypatch.setattr(params, "PARAMS", params.PARAMS.model_copy(update=few))
     rows = ioopt.compare(name, time_limit=10)
     best = rows["makespan_seconds"]
-    assert set(best.index) == {"auto", "b-level", "fifo", "heft", "locality", "ready-min-min"}
+    assert set(best.index) == {
+        "auto",
+        "b-level",
+        "fifo",
+        "heft",
+        "locality",
+        "ready-min-min",
+    }
     assert best["auto"] == best.min() < best.max()
     result = ioopt.solve(name, time_limit=10)
     assert result.notes[0].startswith("auto: link-aware, because ")
@@ -83,8 +102,11 @@ def test_auto_is_never_above_the_planners(name: str, monkeypatch: pytest.MonkeyP
 def test_a_plan_with_saves_is_drawn(tmp_path: Path) -> None:
     result, picture = (str(tmp_path / name) for name in ("r.json", "g.svg"))
     assert main(["solve", "flow-groups", "--solver", "locality", "-o", result]) == 0
-    saves = [row for row in json.loads(Path(result).read_text())["schedule"]["transfers"]
-             if row["destination"] is None]  # fmt: skip
+    saves = [
+        row
+        for row in json.loads(Path(result).read_text())["schedule"]["transfers"]
+        if row["destination"] is None
+    ]
     assert len(saves) > 16 and main(["plot", result, "-o", picture]) == 0
     assert "save to remote storage" in Path(picture).read_text()
 

@@ -17,8 +17,10 @@ from ioopt.sim.replication.simulate import simulate
 def chain() -> ReplicationProblem:
     """On a: 10 bytes come (0-10 s), make 20 more (10-15 s, two cores); b copies and reads them."""
     tasks = {
-        "make": (5, ["raw"], ["made"], {"cores": 2}), "read": (3, ["made"]), "aside": (1,),
-    }  # fmt: skip
+        "make": (5, ["raw"], ["made"], {"cores": 2}),
+        "read": (3, ["made"]),
+        "aside": (1,),
+    }
     nodes = [{"id": "a", "cores": 2, "disk_bytes": 30}, {"id": "b"}]
     return made(nodes, {"raw": 10, "made": 20}, tasks, 1, 10)
 
@@ -31,24 +33,52 @@ def test_cores_disks_and_critical_path(chain: ReplicationProblem) -> None:
     schedule = simulate(chain, PLAN, engine="python").schedule
     cores = {row["id"]: row["cores"] for row in schedule["tasks"]}
     assert cores == {"make": [0, 1], "aside": [0], "read": [0]}
-    critical = [row for row in (*schedule["tasks"], *schedule["transfers"]) if row.get("critical")]
-    assert {row.get("id") or row["file"] for row in critical} == {"raw", "make", "made", "read"}
+    critical = [
+        row
+        for row in (*schedule["tasks"], *schedule["transfers"])
+        if row.get("critical")
+    ]
+    assert {row.get("id") or row["file"] for row in critical} == {
+        "raw",
+        "make",
+        "made",
+        "read",
+    }
     assert schedule["disks"] == {
-        "a": {"bytes": 30, "used": [[0, 10], [10, 30]], "live": [[0, 10], [10, 30], [15, 20], [20, 0]]},
+        "a": {
+            "bytes": 30,
+            "used": [[0, 10], [10, 30]],
+            "live": [[0, 10], [10, 30], [15, 20], [20, 0]],
+        },
         "b": {"bytes": None, "used": [[15, 20]], "live": [[15, 20], [20, 0]]},
-    }  # fmt: skip
+    }
 
 
 def test_a_trace_has_core_lanes_arrows_and_counters(chain: ReplicationProblem) -> None:
-    events = trace_events(simulate(chain, PLAN, engine="python").timeline)["traceEvents"]
-    names = [event["args"]["name"] for event in events if event["name"] == "thread_name"]
+    events = trace_events(simulate(chain, PLAN, engine="python").timeline)[
+        "traceEvents"
+    ]
+    names = [
+        event["args"]["name"] for event in events if event["name"] == "thread_name"
+    ]
     assert names == ["a compute 0", "a compute 1", "a remote", "b compute", "b copy"]
     rows = {
-        event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"
+        event["tid"]: event["args"]["name"]
+        for event in events
+        if event["name"] == "thread_name"
     }
-    arrows = [(event["ph"], rows[event["tid"]]) for event in events if event["ph"] in "sf"]
-    assert arrows == [("s", "a compute 0"), ("f", "b copy"), ("s", "b copy"), ("f", "b compute")]
-    live = [event["args"]["bytes"] for event in events if event["name"] == "a live bytes"]
+    arrows = [
+        (event["ph"], rows[event["tid"]]) for event in events if event["ph"] in "sf"
+    ]
+    assert arrows == [
+        ("s", "a compute 0"),
+        ("f", "b copy"),
+        ("s", "b copy"),
+        ("f", "b compute"),
+    ]
+    live = [
+        event["args"]["bytes"] for event in events if event["name"] == "a live bytes"
+    ]
     assert live == [10, 30, 20, 0]
 
 
@@ -59,8 +89,15 @@ def test_a_batch_keeps_its_rows_and_its_picture(chain: ReplicationProblem) -> No
         task.pop("cores", None)
     batch["nodes"][0].pop("cores")
     ran = simulate(ReplicationProblem.model_validate(batch), PLAN, engine="python")
-    assert set(ran.schedule["tasks"][0]) == {"id", "node", "start_seconds", "end_seconds"}
-    assert "disks" not in ran.schedule and ran.timeline.counters == {} == dict(ran.timeline.flows)
+    assert set(ran.schedule["tasks"][0]) == {
+        "id",
+        "node",
+        "start_seconds",
+        "end_seconds",
+    }
+    assert "disks" not in ran.schedule and ran.timeline.counters == {} == dict(
+        ran.timeline.flows
+    )
 
 
 def test_the_picture_has_a_panel_of_live_bytes(chain: ReplicationProblem) -> None:
@@ -68,7 +105,9 @@ def test_the_picture_has_a_panel_of_live_bytes(chain: ReplicationProblem) -> Non
     axes = plot_replication(result)
     below = axes.figure.axes[1]
     assert [line.get_label() for line in below.get_lines()] == ["a", "b", "disk"]
-    assert "critical path" in [text.get_text() for text in axes.get_legend().get_texts()]
+    assert "critical path" in [
+        text.get_text() for text in axes.get_legend().get_texts()
+    ]
 
 
 def test_a_task_on_cores_apart_is_one_task() -> None:
@@ -79,7 +118,9 @@ def test_a_task_on_cores_apart_is_one_task() -> None:
         batch.add_task(seconds)
     batch.add_task(6, "wide", cores=2)
     result = ioopt.solve(batch, "fifo")
-    assert [row["cores"] for row in result.schedule["tasks"] if row["id"] == "wide"] == [[1, 3]]
+    assert [
+        row["cores"] for row in result.schedule["tasks"] if row["id"] == "wide"
+    ] == [[1, 3]]
     axes = plot_replication(result)
     names = ["t0", "t1", "t2", "t3", "wide", "wide"]
     assert sorted(text.get_text() for text in axes.texts) == names

@@ -43,12 +43,17 @@ def _proven(result: Result) -> float:
 def _proven_of_one_round(result: Result) -> float:
     """On small disks a plan in rounds may be below what is proven of one round, so the status is open."""
     proven = result.metrics.get("one_round_bound_seconds", result.bound)
-    assert proven == pytest.approx(result.objective, rel=1e-9), (result.status, result.notes)
+    assert proven == pytest.approx(result.objective, rel=1e-9), (
+        result.status,
+        result.notes,
+    )
     assert result.violations == () and result.bound <= result.objective * (1 + 1e-12)
     return result.objective
 
 
-@pytest.mark.parametrize("path", shared_files("cases/replication"), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", shared_files("cases/replication"), ids=lambda path: path.stem
+)
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_worked_cases(path: Path, variant: str) -> None:
     case = json.loads(path.read_text())
@@ -60,13 +65,21 @@ def test_worked_cases(path: Path, variant: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "backend"),
-    first(5, [(n, b) for n in ("cycle3", "ppa40x3", "stage4") for b in ("HiGHS", "CBC")]),
+    first(
+        5, [(n, b) for n in ("cycle3", "ppa40x3", "stage4") for b in ("HiGHS", "CBC")]
+    ),
 )
 @pytest.mark.parametrize("cycles", ["printed", "acyclic"])
-def test_printed_model_on_the_worked_cases(name: str, backend: str, cycles: str) -> None:
+def test_printed_model_on_the_worked_cases(
+    name: str, backend: str, cycles: str
+) -> None:
     case = json.loads(shared_path("cases", "replication", f"{name}.json").read_text())
     result = solve(
-        case["instance"], "ip-printed", backend=backend, time_limit=60, settings={"cycles": cycles}
+        case["instance"],
+        "ip-printed",
+        backend=backend,
+        time_limit=60,
+        settings={"cycles": cycles},
     )
     expected = case["expected_milliseconds"][cycles]["value"]
     assert _proven(result) * 1000 == pytest.approx(expected, abs=1e-6)
@@ -97,16 +110,29 @@ def test_solvers_equal_enumeration(seed: int) -> None:
         ("acyclic", True, "ip", "HiGHS", {}),
         ("acyclic", True, "ip-printed", "CBC", {"cycles": "acyclic"}),
         ("printed", True, "ip-printed", "HiGHS", {}),
-        ("acyclic", False, "ip-printed", None, {"cycles": "acyclic", "replication": "false"}),
+        (
+            "acyclic",
+            False,
+            "ip-printed",
+            None,
+            {"cycles": "acyclic", "replication": "false"},
+        ),
     ]
     for cycles, replication, solver, backend, settings in runs:
         true = optimum(problem, cycles, replication)
         if true is None:
             with pytest.raises(NotApplicableError, match="two-stage"):
-                solve(problem, solver, backend=backend, settings=settings, time_limit=60)
+                solve(
+                    problem, solver, backend=backend, settings=settings, time_limit=60
+                )
         else:
-            result = solve(problem, solver, backend=backend, settings=settings, time_limit=60)
-            assert _proven(result) == pytest.approx(float(true), abs=1e-9), (solver, backend)
+            result = solve(
+                problem, solver, backend=backend, settings=settings, time_limit=60
+            )
+            assert _proven(result) == pytest.approx(float(true), abs=1e-9), (
+                solver,
+                backend,
+            )
 
 
 def test_one_round_that_cannot_hold_the_batch() -> None:
@@ -114,7 +140,9 @@ def test_one_round_that_cannot_hold_the_batch() -> None:
     tasks = {name: (1, name) for name in "abc"}
     problem = made([{"disk_bytes": 10}] * 2, dict.fromkeys("abc", 6), tasks, 1, 2)
     for solver in ("ip", "ip-printed", "ip-no-replication"):
-        with pytest.raises(NotApplicableError, match="two-stage, minmin and job-data-present"):
+        with pytest.raises(
+            NotApplicableError, match="two-stage, minmin and job-data-present"
+        ):
             solve(problem, solver, time_limit=20)
     assert solve(problem, "minmin").status is Status.FEASIBLE
     with pytest.raises(NotApplicableError, match="one round cannot hold"):
@@ -124,7 +152,9 @@ def test_one_round_that_cannot_hold_the_batch() -> None:
 @pytest.mark.parametrize("files", [0, 1])
 @pytest.mark.parametrize("tasks", [0, 1])
 def test_hardly_anything_to_do(files: int, tasks: int) -> None:
-    problem = made(1, {"f": 3} if files else {}, {"t": (2, "f" * files)} if tasks else {}, 1, 2)
+    problem = made(
+        1, {"f": 3} if files else {}, {"t": (2, "f" * files)} if tasks else {}, 1, 2
+    )
     for solver in ("ip", "ip-printed", "anneal"):
         result = solve(problem, solver, time_limit=10)
         assert result.objective == tasks * (2.0 + 3.0 * files)
@@ -134,7 +164,9 @@ def test_hardly_anything_to_do(files: int, tasks: int) -> None:
 def test_warm_start_is_checked_before_it_is_used() -> None:
     problem = load("cycle3")
     first = solve(problem, "ip", settings={"anneal": "false"}, backend="CBC")
-    again = solve(problem, "ip", warm_start=first, settings={"anneal": "false"}, backend="CBC")
+    again = solve(
+        problem, "ip", warm_start=first, settings={"anneal": "false"}, backend="CBC"
+    )
     assert again.objective <= first.objective + 1e-9
     broken = dict(first.plan, remote=[], copies=[])
     for solver in ("ip", "link-aware"):
@@ -167,7 +199,9 @@ def test_annealing_repeats_and_its_loads_are_real(copying: bool, extras: bool) -
 
 @pytest.mark.skipif(not compiled.available(), reason="numba is not installed here")
 @pytest.mark.slow
-def test_compiled_annealing_gives_the_same_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compiled_annealing_gives_the_same_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     instance = reduce(generate("image-85", {"tasks": 40, "disk": "unlimited"}, 3))
     answers = []
     for use in (False, True):
@@ -182,14 +216,22 @@ def test_compiled_annealing_gives_the_same_answer(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(
     ("preset", "tasks", "nodes"),
     [
-        ("image-85", 8, 2), ("image-85", 12, 3), ("image-40", 12, 3), ("sat-40", 10, 2),
-        ("sat-85", 16, 3), ("ppa", 16, 3), ("ppa", 40, 3), ("ppa", 60, 4),
+        ("image-85", 8, 2),
+        ("image-85", 12, 3),
+        ("image-40", 12, 3),
+        ("sat-40", 10, 2),
+        ("sat-85", 16, 3),
+        ("ppa", 16, 3),
+        ("ppa", 40, 3),
+        ("ppa", 60, 4),
     ],
-)  # fmt: skip
+)
 def test_generated_instances_are_proven(preset: str, tasks: int, nodes: int) -> None:
     free = generate(preset, {"tasks": tasks, "nodes": nodes, "disk": "unlimited"}, 0)
     distinct = sum(f.bytes for k, f in enumerate(free.files) if free.readers[k])
-    room = max(distinct * 5 // (4 * nodes), max(free.task_bytes(k) for k in range(tasks)))
+    room = max(
+        distinct * 5 // (4 * nodes), max(free.task_bytes(k) for k in range(tasks))
+    )
     small = tuple(node.model_copy(update={"disk_bytes": room}) for node in free.nodes)
     for problem in (free, free.model_copy(update={"nodes": small})):
         values = {}
@@ -225,11 +267,16 @@ def test_annealing_leaves_a_small_disk_alone() -> None:
     assert result.status is Status.FEASIBLE and result.objective < 62
 
 
-def test_annealing_without_a_plan_is_answered_by_minmin(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_annealing_without_a_plan_is_answered_by_minmin(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(annealing, "anneal", lambda *_: (None, True))
     result = solve(_pair(disk_bytes=10), "anneal")
     assert result.stop is StopReason.FALLBACK and result.plan is not None
-    assert "no assignment found" in result.notes[-1] and "answered by minmin" in result.notes[-1]
+    assert (
+        "no assignment found" in result.notes[-1]
+        and "answered by minmin" in result.notes[-1]
+    )
 
 
 def test_an_interrupted_ip_keeps_its_bound() -> None:
@@ -244,7 +291,11 @@ def test_an_interrupted_ip_keeps_its_bound() -> None:
 
 @pytest.mark.parametrize(
     ("left", "loaded", "first"),
-    [(1.0, False, "anneal"), (1.0, True, "partition_bound"), (30.0, False, "partition_bound")],
+    [
+        (1.0, False, "anneal"),
+        (1.0, True, "partition_bound"),
+        (30.0, False, "partition_bound"),
+    ],
 )
 def test_a_short_limit_anneals_before_it_loads_cp_sat(
     left: float, loaded: bool, first: str, monkeypatch: pytest.MonkeyPatch
@@ -274,7 +325,9 @@ def test_a_short_limit_anneals_before_it_loads_cp_sat(
 
 @pytest.mark.parametrize("speed", [1, 1000])
 @pytest.mark.parametrize("small", [7, 64_000_000, 100_000_000])
-def test_no_task_goes_to_a_disk_that_cannot_hold_its_files(small: int, speed: int) -> None:
+def test_no_task_goes_to_a_disk_that_cannot_hold_its_files(
+    small: int, speed: int
+) -> None:
     """Two disks that together hold less than both 64 MB files, or one file each but not a pair.
 
     On the small disk no task with 128 MB can ever run, however fast its node is.
@@ -303,17 +356,24 @@ def test_unequal_speeds_decide_where_tasks_go() -> None:
 def test_two_threads_anneal_from_two_seeds() -> None:
     how = {"settings": {"steps": 300}, "bound": False}
     alone = [solve("image-16x3", "anneal", seed=seed, **how) for seed in (0, 1)]
-    assert alone[0].objective > alone[1].objective  # so that the other thread's plan is the answer
+    assert (
+        alone[0].objective > alone[1].objective
+    )  # so that the other thread's plan is the answer
     both = solve("image-16x3", "anneal", seed=0, threads=2, **how)
     assert both.plan == alone[1].plan
 
 
-LEAST = {"ip": 26 + 26 / 7 + 17 / 7 + 27.5, "ip-no-replication": 70.5, "ip-printed": None}
+LEAST = {
+    "ip": 26 + 26 / 7 + 17 / 7 + 27.5,
+    "ip-no-replication": 70.5,
+    "ip-printed": None,
+}
 DIGITS = (2.3e-16, -2.3e-16, 1e-13, 0.0)
 
 
 @pytest.mark.parametrize(
-    ("digits", "solver"), first(2, [(digits, name) for digits in DIGITS for name in LEAST])
+    ("digits", "solver"),
+    first(2, [(digits, name) for digits in DIGITS for name in LEAST]),
 )
 def test_a_proof_does_not_depend_on_digits(digits: float, solver: str) -> None:
     """Times that differ by the last digits of a sum of floats, on disks of 53 kB and without limit.
@@ -325,9 +385,14 @@ def test_a_proof_does_not_depend_on_digits(digits: float, solver: str) -> None:
     problem = document(
         [{"disk_bytes": 53_000}, {}],
         {"f0": 26_000, "f1": 17_000, "f2": 27_000},
-        {"t0": (13.0, ["f1", "f0"]), "t1": (14.5, ["f0"]), "t2": (4.06 + 4 * digits, ["f2", "f0"])},
-        1e3 * (1 + digits), 7e3,
-    )  # fmt: skip
+        {
+            "t0": (13.0, ["f1", "f0"]),
+            "t1": (14.5, ["f0"]),
+            "t2": (4.06 + 4 * digits, ["f2", "f0"]),
+        },
+        1e3 * (1 + digits),
+        7e3,
+    )
     result = solve(problem, solver, time_limit=60)
     least = LEAST[solver]
     if least is None:  # the printed program on a small disk: a proof of one round

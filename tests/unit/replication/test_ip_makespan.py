@@ -35,7 +35,9 @@ def test_proven_makespans_are_those_of_all_queues(seed: int, tasks: int) -> None
         return
     assert result.objective_name == "makespan_seconds"
     assert result.objective == pytest.approx(float(least_makespan(instance)), abs=1e-9)
-    assert result.metrics["queues_bound_seconds"] == pytest.approx(result.objective, rel=1e-9)
+    assert result.metrics["queues_bound_seconds"] == pytest.approx(
+        result.objective, rel=1e-9
+    )
     assert result.bound is not None and result.bound <= result.objective * (1 + 1e-9)
 
 
@@ -71,7 +73,9 @@ def test_never_above_either_baseline(monkeypatch: pytest.MonkeyPatch) -> None:
     assert winners == {"minmin", "job-data-present"}
 
 
-def test_the_bound_of_larger_batches_knows_whole_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_bound_of_larger_batches_knows_whole_tasks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Three tasks of 4 s on two nodes, nothing to fetch: 12 / 2 = 6 s of area, but one node runs two: 8 s."""
     monkeypatch.setattr(exact_workflow, "MOST_TASKS", 0)
     problem = made(2, {}, dict.fromkeys("xyz", (4,)))

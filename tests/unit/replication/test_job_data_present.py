@@ -7,8 +7,12 @@ from ioopt.problems.replication import CopyEntry
 from ioopt.solvers.replication.greedy.job_data_present import plan_job_data_present
 
 
-@pytest.mark.parametrize(("tasks", "copies"), [(5, 0), (6, 1), (11, 1), (12, 2), (30, 2)])
-def test_every_sixth_access_since_the_last_copy_makes_one(tasks: int, copies: int) -> None:
+@pytest.mark.parametrize(
+    ("tasks", "copies"), [(5, 0), (6, 1), (11, 1), (12, 2), (30, 2)]
+)
+def test_every_sixth_access_since_the_last_copy_makes_one(
+    tasks: int, copies: int
+) -> None:
     """One file, one access a task: copied at the 6th, at the 12th, then no node lacks it."""
     problem = made(3, {"f": 10}, {f"t{k}": (1, "f") for k in range(tasks)}, 10, 20)
     plan, _ = plan_job_data_present(problem)
@@ -58,7 +62,9 @@ def test_a_copy_goes_to_the_least_loaded_node_ties_to_the_lowest(
     problem = made([{"holds": ["f"]}, {}, {}], {"f": 10}, tasks, 10, 20)
     plan, _ = plan_job_data_present(problem)
     assert [entry for entry in plan.order["n0"] if isinstance(entry, CopyEntry)] == []
-    copied = [node for node, queue in plan.order.items() if CopyEntry(copy="f") in queue]
+    copied = [
+        node for node, queue in plan.order.items() if CopyEntry(copy="f") in queue
+    ]
     assert copied == [target]
 
 
@@ -67,7 +73,9 @@ def test_a_node_that_cannot_hold_a_file_gets_no_copy() -> None:
     tasks = {"w": (5,), "v": (1,), "u": (5,)} | {f"b{k}": (1, "f") for k in range(6)}
     nodes = [{"holds": ["f"]}, {"disk_bytes": 9}, {"disk_bytes": 10}]
     plan, busy = plan_job_data_present(made(nodes, {"f": 10}, tasks, 10, 20))
-    copied = [node for node, queue in plan.order.items() if CopyEntry(copy="f") in queue]
+    copied = [
+        node for node, queue in plan.order.items() if CopyEntry(copy="f") in queue
+    ]
     assert copied == ["n2"]
     # n0: w and six readers; n1: v; n2: u and the copy, 10 bytes at 20 a second.
     assert busy == [5 + 6, 1, 5 + 0.5]

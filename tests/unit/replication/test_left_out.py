@@ -66,12 +66,22 @@ def test_the_bound_is_one_of_plans_that_relay() -> None:
         "remote": [["f", "n0"]],
         "copies": [["f", "n0", "n3"], ["f", "n3", "n1"], ["f", "n3", "n2"]],
     }
-    found = {"format": "ioopt/result", "instance": problem.name, "family": "replication",
-             "solver": "my:own", "status": "feasible", "stop": "finished", "plan": plan}  # fmt: skip
+    found = {
+        "format": "ioopt/result",
+        "instance": problem.name,
+        "family": "replication",
+        "solver": "my:own",
+        "status": "feasible",
+        "stop": "finished",
+        "plan": plan,
+    }
     assert ioopt.check(problem, {**found, "objective": 14.0}) == []
     assert ioopt.check(problem, {**found, "objective": 13.9}) != []
     printed = ioopt.solve(problem, "ip-printed", settings={"cycles": "acyclic"})
-    assert printed.objective == 14.5 and "only to nodes that read them" in printed.notes[-1]
+    assert (
+        printed.objective == 14.5
+        and "only to nodes that read them" in printed.notes[-1]
+    )
 
 
 def test_senders_send_past_relays() -> None:

@@ -34,9 +34,14 @@ def test_file_order_by_hand() -> None:
     """
     reads = (["f0"], ["f1"], ["f0", "f2"], ["f2"], ["f3"], ["f0"], ["f0"], ["f2"])
     tasks = {f"t{k}": (5, files) for k, files in enumerate(reads)}
-    problem = made([{"disk_bytes": 20}] * 2, {f"f{k}": 10 for k in range(4)}, tasks, 1, 10)
+    problem = made(
+        [{"disk_bytes": 20}] * 2, {f"f{k}": 10 for k in range(4)}, tasks, 1, 10
+    )
     plan = job_data_present.plan_in_file_order(problem)
-    assert plan.order == {"n0": ("t0", "t2", "t5", "t6"), "n1": ("t1", "t3", "t4", "t7")}
+    assert plan.order == {
+        "n0": ("t0", "t2", "t5", "t6"),
+        "n1": ("t1", "t3", "t4", "t7"),
+    }
     assert plan.remote == (("f0", "n0"), ("f1", "n1"), ("f2", "n0"), ("f3", "n1"))
     assert plan.copies == (("f2", "n0", "n1"),)
     assert ioopt.check(problem, plan) == []
@@ -44,9 +49,9 @@ def test_file_order_by_hand() -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_file_order_keeps_unequal_disks(seed: int) -> None:
-    data = generate("image-85", {"tasks": 30, "nodes": 3, "disk": "400MB"}, seed).model_dump(
-        mode="json", by_alias=True
-    )
+    data = generate(
+        "image-85", {"tasks": 30, "nodes": 3, "disk": "400MB"}, seed
+    ).model_dump(mode="json", by_alias=True)
     data["nodes"][0]["disk_bytes"] = 0
     problem = ioopt.load(data)
     plan = job_data_present.plan_in_file_order(problem)
@@ -62,7 +67,9 @@ SOLVERS = [
 
 
 @pytest.mark.parametrize("solve", SOLVERS)
-def test_a_limit_that_is_too_short_gives_tasks_in_file_order(solve: Any, monkeypatch: Any) -> None:
+def test_a_limit_that_is_too_short_gives_tasks_in_file_order(
+    solve: Any, monkeypatch: Any
+) -> None:
     monkeypatch.setattr(minmin, "CHEAP_SECONDS", 0.0)
     for name, value in {"TASKS_A_LOOK": 1, "SLACK_SECONDS": 0.0}.items():
         for place in (list_scheduler, job_data_present, two_stage):
@@ -102,7 +109,9 @@ def test_a_replay_ends_with_the_deadline(monkeypatch: Any, events: int) -> None:
     assert not sim.replay_fits(SMALL, ticking(0.001))
 
 
-def test_what_is_not_replayed_is_checked_and_measured_by_its_plan(monkeypatch: Any) -> None:
+def test_what_is_not_replayed_is_checked_and_measured_by_its_plan(
+    monkeypatch: Any,
+) -> None:
     """No makespan is known then: the batch time (13) of the plan is the objective."""
 
     def too_long(problem: Any, deadline: Any) -> None:
@@ -112,11 +121,18 @@ def test_what_is_not_replayed_is_checked_and_measured_by_its_plan(monkeypatch: A
     monkeypatch.setattr(sim, "_until", too_long)
     monkeypatch.setattr(link_aware, "_too_large", lambda problem, request: True)
     result = ioopt.solve(SMALL, "link-aware", time_limit=5)
-    assert (result.status, result.stop, result.schedule) == (Status.FEASIBLE, StopReason.TIME, None)
+    assert (result.status, result.stop, result.schedule) == (
+        Status.FEASIBLE,
+        StopReason.TIME,
+        None,
+    )
     assert result.objective_name == "additive_seconds"
     assert result.bound is not None and result.objective is not None
     assert result.bound <= result.objective
-    assert "MinMin's plan" in result.notes[0] and "checked, but not replayed" in result.notes[-1]
+    assert (
+        "MinMin's plan" in result.notes[0]
+        and "checked, but not replayed" in result.notes[-1]
+    )
     monkeypatch.setattr(link_aware, "_too_large", lambda problem, request: False)
     result = ioopt.solve(SMALL, "link-aware", settings={"evaluations": 1})
     assert (result.objective_name, result.stop) == ("additive_seconds", StopReason.TIME)

@@ -81,14 +81,19 @@ def test_bounds_by_hand() -> None:
     stored = {**data, "storages": [{"id": "s", "bytes_per_second": 2}]}
     stored["files"] = [{**file, "storage": "s"} for file in data["files"]]
     assert makespan_bound_seconds(ioopt.load(stored)) == pytest.approx(101)
-    slow = {**data, "tasks": [{**task, "compute_seconds": 60} for task in data["tasks"]]}
+    slow = {
+        **data,
+        "tasks": [{**task, "compute_seconds": 60} for task in data["tasks"]],
+    }
     assert makespan_bound_seconds(ioopt.load(slow)) == pytest.approx(124)
     slow["tasks"][0]["compute_seconds"] = 500
     assert makespan_bound_seconds(ioopt.load(slow)) == pytest.approx(504)
     assert makespan_bound_seconds(ioopt.load({**data, "tasks": []})) == 0
 
 
-def ordered(order: list[int], nodes: list[int], additive: bool = False) -> tuple[Engine, Annealing]:
+def ordered(
+    order: list[int], nodes: list[int], additive: bool = False
+) -> tuple[Engine, Annealing]:
     """An annealing of one order of the chain's tasks that stands at *order* and *nodes*."""
     engine = Engine(ioopt.load(chain()), 3, False, additive=additive)
     line = engine.line(order, nodes, True)
@@ -105,16 +110,18 @@ def ordered(order: list[int], nodes: list[int], additive: bool = False) -> tuple
         ([1, 0, 3, 2], [0, 0, 1, 1], 4 * 6 + 2 * 0.04),
     ],
 )
-def test_seconds_of_one_order_by_hand(order: list[int], nodes: list[int], seconds: float) -> None:
+def test_seconds_of_one_order_by_hand(
+    order: list[int], nodes: list[int], seconds: float
+) -> None:
     assert ordered(order, nodes)[1].seconds == pytest.approx(seconds)
 
 
 @pytest.mark.parametrize("held", [False, True])
 def test_moves_of_an_order_leave_nothing_behind(held: bool) -> None:
     """After many moves an order counts as it does on fresh disks, and a limit refuses what exceeds it."""
-    data = generate("bipartite-85", {"tasks": 30, "nodes": 3, "disk": "400MB"}, 4).model_dump(
-        mode="json"
-    )
+    data = generate(
+        "bipartite-85", {"tasks": 30, "nodes": 3, "disk": "400MB"}, 4
+    ).model_dump(mode="json")
     if held:
         data["nodes"][1]["holds"] = [data["files"][0]["id"], data["files"][5]["id"]]
     engine = Engine(ioopt.load(data), 5, False)
@@ -157,7 +164,9 @@ def test_plain_and_compiled_annealing_of_one_order_are_equal(additive: bool) -> 
         annealing.run(300, 5.0, 0.1, 0.0)
         barred = with_barriers(engine, annealing, 3)
         barred.run(200, 5.0, 0.1, 0.0)
-        answers.append((list(annealing.line.values), barred.best_score, barred.best_rounds()))
+        answers.append(
+            (list(annealing.line.values), barred.best_score, barred.best_rounds())
+        )
     assert answers[0] == answers[1]
 
 
@@ -192,7 +201,10 @@ def test_additive_time_on_small_disks_is_searched(seed: int) -> None:
     engine, cheap = Engine(problem, 0, False, additive=True), []
     for name in ("heft", "locality", "fifo"):
         plan = ReplicationPlan.model_validate(solve(name).plan)
-        queues = [[problem.task_index[k] for k in plan.order[node.id]] for node in problem.nodes]
+        queues = [
+            [problem.task_index[k] for k in plan.order[node.id]]
+            for node in problem.nodes
+        ]
         replayed = ioopt.simulate(problem, plan)
         checked = check(problem, plan, replayed.schedule).objectives["additive_seconds"]
         assert engine.score(queues, plan.eviction) == pytest.approx(checked, rel=1e-12)
@@ -213,7 +225,15 @@ def test_moves_of_barriers_are_taken_back_whole() -> None:
     plan, line = barred.arrays, barred.line
 
     def state() -> Any:
-        rows = (line.order, line.place, line.node, line.cut, plan.ptr, plan.entry, plan.round_of)
+        rows = (
+            line.order,
+            line.place,
+            line.node,
+            line.cut,
+            plan.ptr,
+            plan.entry,
+            plan.round_of,
+        )
         return [list(row) for row in rows]
 
     before, changed = state(), 0
@@ -229,7 +249,9 @@ def test_moves_of_barriers_are_taken_back_whole() -> None:
     assert 30 < changed < 60
 
 
-def test_a_plan_with_barriers_replays_to_what_it_promises(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plan_with_barriers_replays_to_what_it_promises(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """The order of 30 tasks and its barriers stand in the plan as rounds, and break no rule."""
     problem = generate("bipartite-85", {"tasks": 30, "nodes": 3, "disk": "350MB"}, 1)
     monkeypatch.setattr(params, "PARAMS", params.SearchParams())
@@ -243,7 +265,9 @@ def test_a_plan_with_barriers_replays_to_what_it_promises(monkeypatch: pytest.Mo
     assert "with barriers" in result.notes[0]
 
 
-@pytest.mark.parametrize("kind", ["batch", "orders", "workflow", "workflow without dispatches"])
+@pytest.mark.parametrize(
+    "kind", ["batch", "orders", "workflow", "workflow without dispatches"]
+)
 def test_a_longer_limit_goes_on_where_a_shorter_one_ended(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -252,31 +276,51 @@ def test_a_longer_limit_goes_on_where_a_shorter_one_ended(
     So a longer limit is never worse, and is used up; one that nobody asked for ends by the count.
     """
     small = {"many_tasks": 12, "tasks_per_second": 1e-3}
-    knobs = params.SearchParams(most_steps=10, evaluations_per_task=3, fewest_evaluations=40,
-                                first_restart=10, evaluations_per_restart=1,
-                                evaluations_per_round=2, **small)  # fmt: skip
+    knobs = params.SearchParams(
+        most_steps=10,
+        evaluations_per_task=3,
+        fewest_evaluations=40,
+        first_restart=10,
+        evaluations_per_restart=1,
+        evaluations_per_round=2,
+        **small,
+    )
     monkeypatch.setattr(params, "PARAMS", knobs)
-    settings = {"tasks": 12, "nodes": 2, "disk": "unlimited" if kind == "batch" else "450MB"}
+    settings = {
+        "tasks": 12,
+        "nodes": 2,
+        "disk": "unlimited" if kind == "batch" else "450MB",
+    }
     problem = generate("bipartite-85", settings, 1)
     # Else a short limit may cut a dispatch short.
     monkeypatch.setattr(flow_run, "DEAL_SHARE", 1.0 if kind == "workflow" else 0.0)
     if kind.startswith("workflow"):
-        problem = generate("many-small-groups", {"groups": 4, "nodes": 2, "disk_share": 1.5}, 4)
+        problem = generate(
+            "many-small-groups", {"groups": 4, "nodes": 2, "disk_share": 1.5}, 4
+        )
     asked = [ticking(0.05, limit) for limit in (20.0, 30.0, 50.0, 50.0, AtMost(1e6))]
     told = [link_aware.solve(problem, request) for request in asked]
-    ends = [simulate(problem, outcome.plan).metrics["makespan_seconds"] for outcome in told]
+    ends = [
+        simulate(problem, outcome.plan).metrics["makespan_seconds"] for outcome in told
+    ]
     made = [outcome.metrics["evaluations"] for outcome in told]
     assert ends[0] >= ends[1] >= ends[2] == ends[3] and told[2].plan == told[3].plan
     assert made[0] < made[1] < made[2] == made[3]
     assert {outcome.stop for outcome in told[:4]} == {StopReason.TIME}
     assert asked[2].deadline.elapsed() >= 0.6 * 50.0  # the rest is kept for the report
-    assert (told[4].stop, made[4]) == (StopReason.ITERATIONS, knobs.evaluations(problem, 1e6))
+    assert (told[4].stop, made[4]) == (
+        StopReason.ITERATIONS,
+        knobs.evaluations(problem, 1e6),
+    )
 
 
 @pytest.mark.usefixtures("whole_effort")
 def test_longer_limits_give_batches_more_replays() -> None:
     """1,000,000 a second over the tasks where an order pays; else 200 a task, 500 at the least."""
-    batch, large = generate("image-85", {}, 0), generate("image-85", {"tasks": 400, "nodes": 8}, 0)
+    batch, large = (
+        generate("image-85", {}, 0),
+        generate("image-85", {"tasks": 400, "nodes": 8}, 0),
+    )
     seconds = (None, 2, 10, 60)
     within = params.PARAMS.evaluations
     assert [within(batch, s) for s in seconds] == [20_000, 20_000, 100_000, 600_000]
@@ -296,7 +340,9 @@ def test_the_spectral_order_is_a_cheap_answer_of_many_tasks() -> None:
 @pytest.mark.slow
 def test_image_85_under_limited_disk_comes_near_the_bound() -> None:
     problem = generate("image-85", {"tasks": 40, "nodes": 4, "disk": "500MB"}, 0)
-    result = ioopt.solve(problem, "link-aware", time_limit=3600, settings={"evaluations": 1600})
+    result = ioopt.solve(
+        problem, "link-aware", time_limit=3600, settings={"evaluations": 1600}
+    )
     minmin = ioopt.solve(problem, "minmin").metrics["makespan_seconds"]
     assert result.violations == ()
     assert result.objective is not None
@@ -308,7 +354,10 @@ def test_image_85_under_limited_disk_comes_near_the_bound() -> None:
 
 def ticking(seconds: float, limit: float = 60.0, **settings: Any) -> SolveRequest:
     """A request whose clock goes on by *seconds* whenever it is read."""
-    deadline, options = conftest.ticking(limit, seconds), SolveOptions(time_limit_seconds=limit)
+    deadline, options = (
+        conftest.ticking(limit, seconds),
+        SolveOptions(time_limit_seconds=limit),
+    )
     return SolveRequest(options, deadline, link_aware.Settings(**settings))
 
 
@@ -357,11 +406,15 @@ def test_auto_says_what_it_picks_and_why() -> None:
     assert many.notes[0].startswith("auto: link-aware, because 9 tasks are too many")
 
 
-def test_the_engine_is_chosen_after_the_cheap_plans(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_engine_is_chosen_after_the_cheap_plans(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Machine code is asked for once, when every planner has been scored, and gives the same plan."""
     asked: list[str] = []
     monkeypatch.setattr(
-        link_search, "compiled", lambda module, name: getattr(import_module(module), name)
+        link_search,
+        "compiled",
+        lambda module, name: getattr(import_module(module), name),
     )
     problem = generate("image-85", {"tasks": 20, "nodes": 2, "disk": "500MB"}, 0)
     outcomes = []
@@ -418,7 +471,9 @@ WORKFLOWS = shared_files("data/wfformat", "*-001.json")
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not WORKFLOWS, reason="data/wfformat is not here (set IOOPT_SHARED)")
+@pytest.mark.skipif(
+    not WORKFLOWS, reason="data/wfformat is not here (set IOOPT_SHARED)"
+)
 def test_auto_on_real_workflows_with_a_third_of_the_bytes_on_disk() -> None:
     from ioopt.formats.wfformat.instance import Machine, read_wfformat
 
@@ -436,8 +491,13 @@ def test_two_threads_run_two_searches_and_answer_with_the_better() -> None:
     problem = generate("bipartite-85", {"tasks": 12, "nodes": 2, "disk": "450MB"}, 1)
 
     def asked(threads: int, seed: int = 4) -> Any:
-        return link_aware.solve(problem, replace(
-            ticking(1e-7, evaluations=60), options=SolveOptions(threads=threads, seed=seed)))  # fmt: skip
+        return link_aware.solve(
+            problem,
+            replace(
+                ticking(1e-7, evaluations=60),
+                options=SolveOptions(threads=threads, seed=seed),
+            ),
+        )
 
     first, second = asked(1), asked(1, 4 + link_aware.SEEDS_APART)
     both = asked(2)

@@ -35,14 +35,17 @@ LIMITS = BackendLimits(seconds=30)
 # Three nodes; file a (10 B) read by t0 and t1, b (20 B) by t1; 1 s of computing each; remote
 # 10 B/s, copies 100 B/s. t0 on n0, t1 on n1, a and b fetched to n1, a copied from n1 to n0.
 TRIO = made(
-    [{"disk_bytes": 30}, {"disk_bytes": 30}, {}], {"a": 10, "b": 20, "c": 9},
+    [{"disk_bytes": 30}, {"disk_bytes": 30}, {}],
+    {"a": 10, "b": 20, "c": 9},
     {"t0": (1, "a"), "t1": (1, "ab")},
-)  # fmt: skip
+)
 A, B = 0, 1
 GOOD = Moves((0, 1), ((A, 1), (B, 1)), ((A, 1, 0),))
 
 
-def printed_start(model: PrintedModel, moves: Moves, seconds: float) -> dict[int, float]:
+def printed_start(
+    model: PrintedModel, moves: Moves, seconds: float
+) -> dict[int, float]:
     """Values of all variables for *moves*, whose batch time is *seconds*."""
     values = dict.fromkeys(range(len(model.program.variables)), 0.0)
     values[model.M] = seconds
@@ -78,7 +81,11 @@ def broken_rows(model: PrintedModel, moves: Moves) -> set[str]:
     """Which families of rows *moves* break when put into the printed model."""
     values = printed_start(model, moves, 1e6)
     rows = {row.name for row in model.program.rows}
-    return {name.split("_")[0] for name in model.program.broken(values, 1e-9) if name in rows}
+    return {
+        name.split("_")[0]
+        for name in model.program.broken(values, 1e-9)
+        if name in rows
+    }
 
 
 def test_printed_model_keeps_a_good_plan() -> None:
@@ -87,20 +94,33 @@ def test_printed_model_keeps_a_good_plan() -> None:
     # n0: 10/100 + 1 = 1.1 s; n1: 30/10 + 10/100 + 1 = 4.1 s.
     assert model.program.broken(printed_start(model, GOOD, 4.1), 1e-9) == []
     assert model.program.broken(printed_start(model, GOOD, 4.0), 0.04) == ["eq13_n1"]
-    assert check(TRIO, to_plan(model.instance, GOOD)).objectives["additive_seconds"] == 4.1
+    assert (
+        check(TRIO, to_plan(model.instance, GOOD)).objectives["additive_seconds"] == 4.1
+    )
 
 
 CHANGES = [
     # (rows broken in the model, rules broken in the checker, moves)
     ({"eq1"}, {"(1) source"}, Moves((0, 1), ((A, 1), (B, 1)), ((A, 2, 0),))),
     ({"eq2"}, {"(2) reader"}, Moves((0, 1), GOOD.remote, ((A, 1, 0), (A, 1, 2)))),
-    ({"eq3", "eq5", "eq6"}, {"(3) one source"},
-     Moves((0, 1), ((A, 1), (A, 2), (B, 1)), ((A, 1, 0), (A, 2, 0)))),
-    ({"eq5", "eq6"}, {"(6) remote or copy"}, Moves((0, 1), (*GOOD.remote, (A, 0)), GOOD.copies)),
+    (
+        {"eq3", "eq5", "eq6"},
+        {"(3) one source"},
+        Moves((0, 1), ((A, 1), (A, 2), (B, 1)), ((A, 1, 0), (A, 2, 0))),
+    ),
+    (
+        {"eq5", "eq6"},
+        {"(6) remote or copy"},
+        Moves((0, 1), (*GOOD.remote, (A, 0)), GOOD.copies),
+    ),
     ({"eq7"}, {"(7) inputs"}, Moves((0, 1), GOOD.remote, ())),
-    ({"eq8"}, {"(8) remote transfer"}, Moves((0, 1), ((B, 1),), ((A, 1, 0), (A, 0, 1)))),
+    (
+        {"eq8"},
+        {"(8) remote transfer"},
+        Moves((0, 1), ((B, 1),), ((A, 1, 0), (A, 0, 1))),
+    ),
     ({"eq21"}, {"(21) disk"}, Moves((0, 0), ((A, 0), (B, 0)), ())),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("rows", "rules", "moves"), CHANGES)
@@ -134,7 +154,14 @@ def test_eq4_refuses_a_task_nowhere() -> None:
 def test_names_are_readable_and_stable(tmp_path: Path) -> None:
     model = PrintedModel(TRIO, "acyclic")
     names = {variable.name for variable in model.program.variables}
-    assert {"T_t0_n1", "X_a_n0", "R_b_n2", "Y_n0_n1_a", "U_a_n2", "Batch_Exec_Time"} <= names
+    assert {
+        "T_t0_n1",
+        "X_a_n0",
+        "R_b_n2",
+        "Y_n0_n1_a",
+        "U_a_n2",
+        "Batch_Exec_Time",
+    } <= names
     assert not any("_c_" in name or name.endswith("_c") for name in names)
     export_model(TRIO, tmp_path / "trio.lp")
     first = (tmp_path / "trio.lp").read_text()
@@ -146,14 +173,19 @@ def test_names_are_readable_and_stable(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"\.lp or \.mps"):
         export_model(TRIO, tmp_path / "trio.txt")
     odd = TRIO.model_copy(
-        update={"tasks": tuple(t.model_copy(update={"id": f"x/{t.id}"}) for t in TRIO.tasks)}
+        update={
+            "tasks": tuple(t.model_copy(update={"id": f"x/{t.id}"}) for t in TRIO.tasks)
+        }
     )
-    assert "T_t1_n0" in {variable.name for variable in PrintedModel(odd).program.variables}
+    assert "T_t1_n0" in {
+        variable.name for variable in PrintedModel(odd).program.variables
+    }
 
 
 @pytest.mark.parametrize("seed", first(2, range(8)))
 @pytest.mark.parametrize(
-    ("cycles", "replication"), [("acyclic", True), ("printed", True), ("acyclic", False)]
+    ("cycles", "replication"),
+    [("acyclic", True), ("printed", True), ("acyclic", False)],
 )
 def test_models_equal_enumeration(seed: int, cycles: str, replication: bool) -> None:
     problem = tiny(seed, nodes=2 + seed % 2, tasks=3 + seed % 2, extras=seed >= 4)
@@ -169,11 +201,15 @@ def test_models_equal_enumeration(seed: int, cycles: str, replication: bool) -> 
             assert answer.status is Status.INFEASIBLE
             continue
         assert answer.status is Status.OPTIMAL
-        assert answer.objective * float(instance.unit) == pytest.approx(float(true), abs=1e-6)
+        assert answer.objective * float(instance.unit) == pytest.approx(
+            float(true), abs=1e-6
+        )
         moves = tidied(instance, model.moves(answer.values))
         report = check(problem, to_plan(instance, moves, cycles == "printed"))
         assert report.violations == ()
-        assert report.objectives["additive_seconds"] == pytest.approx(float(true), abs=1e-6)
+        assert report.objectives["additive_seconds"] == pytest.approx(
+            float(true), abs=1e-6
+        )
     printed = PrintedModel(problem, cycles, replication)
     answer = solve_program(printed.program, "HiGHS", LIMITS)
     if true is None:
@@ -186,7 +222,11 @@ def test_models_equal_enumeration(seed: int, cycles: str, replication: bool) -> 
 def test_bounds_stay_below_the_optimum(seed: int) -> None:
     problem = tiny(seed, nodes=2 + seed % 2, tasks=4 - seed % 2, extras=seed % 3 == 2)
     instance = reduce(problem)
-    for cycles, replication in (("acyclic", True), ("printed", True), ("acyclic", False)):
+    for cycles, replication in (
+        ("acyclic", True),
+        ("printed", True),
+        ("acyclic", False),
+    ):
         true = optimum(problem, cycles, replication)
         if true is None:
             continue
@@ -203,14 +243,26 @@ def test_partition_bound_by_hand() -> None:
     """One 64 MB file on three nodes: fetch 5.12 s, then a copy (0.064 s) or a task (1.5 s) there."""
     problem = ioopt.load("cycle3")
     instance = reduce(problem)
-    assert (instance.unit, instance.far, instance.near) == (Fraction(1, 250), (1280,), (16,))
+    assert (instance.unit, instance.far, instance.near) == (
+        Fraction(1, 250),
+        (1280,),
+        (16,),
+    )
     assert len(instance.classes) == 1 and instance.classes[0].count == 6
     seconds = {
         (cycles, replication): float(w * instance.unit)
-        for cycles, replication in (("acyclic", True), ("printed", True), ("acyclic", False))
+        for cycles, replication in (
+            ("acyclic", True),
+            ("printed", True),
+            ("acyclic", False),
+        )
         for w in bounds.file_weights(instance, cycles, replication)
     }
-    assert seconds == {("acyclic", True): 5.184, ("printed", True): 5.12, ("acyclic", False): 6.62}
+    assert seconds == {
+        ("acyclic", True): 5.184,
+        ("printed", True): 5.12,
+        ("acyclic", False): 6.62,
+    }
     # (5.12 + 6 x 1.5) / 3
     assert float(bounds.area(instance) * instance.unit) == pytest.approx(14.12 / 3)
 
@@ -233,7 +285,10 @@ def test_attach_builds_forests_and_passes_circles_round() -> None:
     # Root 0 sends two, node 1 sends one: everybody is served.
     assert attach([0], [1, 2, 3], {0: 2, 1: 1}) == [(0, 1), (0, 2), (1, 3)]
     assert sorted(attach([], [0, 1, 2], {0: 1, 1: 1, 2: 1})) != [(0, 0), (1, 1), (2, 2)]
-    for pairs in (attach([], [0, 1], {0: 1, 1: 1}), attach([3], [0, 1, 2], {0: 2, 1: 1, 3: 0})):
+    for pairs in (
+        attach([], [0, 1], {0: 1, 1: 1}),
+        attach([3], [0, 1, 2], {0: 2, 1: 1, 3: 0}),
+    ):
         assert all(source != target for source, target in pairs)
 
 

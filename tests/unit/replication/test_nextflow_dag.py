@@ -117,9 +117,15 @@ def test_every_form_says_that_b_waits_for_a(tmp_path: Path, dag: str) -> None:
     [
         # Nextflow counts the tasks of a process that has no tag: B (1) is one task, of all three.
         (("A (1)", "A (2)", "A (3)", "B (1)"), {"B (1)": ["A (1)", "A (2)", "A (3)"]}),
-        (("A (1)", "A (2)", "B (1)", "B (2)"), {"B (1)": ["A (1)"], "B (2)": ["A (2)"]}),
+        (
+            ("A (1)", "A (2)", "B (1)", "B (2)"),
+            {"B (1)": ["A (1)"], "B (2)": ["A (2)"]},
+        ),
         (("A (x)", "A (y)", "B (x)"), {"B (x)": ["A (x)"]}),
-        (("A (x)", "A (y)", "B (z)", "B"), {"B (z)": ["A (x)", "A (y)"], "B": ["A (x)", "A (y)"]}),
+        (
+            ("A (x)", "A (y)", "B (z)", "B"),
+            {"B (z)": ["A (x)", "A (y)"], "B": ["A (x)", "A (y)"]},
+        ),
     ],
 )
 def test_numbers_that_count_tasks_are_no_tags(
@@ -135,7 +141,9 @@ def test_numbers_that_count_tasks_are_no_tags(
         if before
     }
     assert found == expected
-    counted = any("count the tasks of each process" in text for text in problem.warnings)
+    counted = any(
+        "count the tasks of each process" in text for text in problem.warnings
+    )
     assert counted == (tags[-1] == "B (1)")
 
 
@@ -159,10 +167,18 @@ flowchart TB
     [
         (("sub_1:a", "sub_1:b"), {"sub_1:a": [], "sub_1:b": ["sub_1:a"]}),
         (("sub_2:a", "sub_2:b"), {"sub_2:a": ["sub_2:b"], "sub_2:b": []}),
-        (("main:sub_2:a", "main:sub_2:b"), {"main:sub_2:a": ["main:sub_2:b"], "main:sub_2:b": []}),
+        (
+            ("main:sub_2:a", "main:sub_2:b"),
+            {"main:sub_2:a": ["main:sub_2:b"], "main:sub_2:b": []},
+        ),
         (
             ("sub_1:a", "sub_1:b", "sub_2:a", "sub_2:b"),
-            {"sub_1:a": [], "sub_1:b": ["sub_1:a"], "sub_2:a": ["sub_2:b"], "sub_2:b": []},
+            {
+                "sub_1:a": [],
+                "sub_1:b": ["sub_1:a"],
+                "sub_2:a": ["sub_2:b"],
+                "sub_2:b": [],
+            },
         ),
     ],
 )
@@ -172,7 +188,9 @@ def test_one_label_in_two_subworkflows_is_the_one_that_ran(
     assert waits(imported(tmp_path, TWO_SUBWORKFLOWS, *names)) == order
 
 
-def test_a_process_at_the_top_is_not_taken_for_one_of_a_subworkflow(tmp_path: Path) -> None:
+def test_a_process_at_the_top_is_not_taken_for_one_of_a_subworkflow(
+    tmp_path: Path,
+) -> None:
     """a and b stand at the top, and in X, where b comes first; the trace has no X."""
     dag = "flowchart TB\nv0([a]) --> v1([b])\nsubgraph X\nv2([b]) --> v3([a])\nend\n"
     assert waits(imported(tmp_path, dag, "a", "b")) == {"a": [], "b": ["a"]}
@@ -189,7 +207,9 @@ def test_a_process_of_another_subworkflow_is_not_taken(tmp_path: Path) -> None:
 
 def test_names_that_do_not_tell_which_ran_are_refused(tmp_path: Path) -> None:
     """A trace of a and b alone could be either: both orders at once are a cycle."""
-    with pytest.raises(InstanceError, match=r"dependency cycle of processes .*leave out --dag"):
+    with pytest.raises(
+        InstanceError, match=r"dependency cycle of processes .*leave out --dag"
+    ):
         imported(tmp_path, TWO_SUBWORKFLOWS, "a", "b")
 
 
@@ -205,12 +225,14 @@ flowchart TB
 """
 
 
-def test_a_cycle_through_a_collapsed_operator_points_to_the_setting(tmp_path: Path) -> None:
-    graphviz = (
-        'digraph d { A -> x; x -> B; B -> x; x -> A; A [label=A]; B [label=B]; x [label=""] }'
-    )
+def test_a_cycle_through_a_collapsed_operator_points_to_the_setting(
+    tmp_path: Path,
+) -> None:
+    graphviz = 'digraph d { A -> x; x -> B; B -> x; x -> A; A [label=A]; B [label=B]; x [label=""] }'
     for dag in (COLLAPSED, f'<pre class="mermaid">\n{COLLAPSED}</pre>', graphviz):
-        with pytest.raises(InstanceError, match=r"cycle of processes \(.*dag\.verbose = true"):
+        with pytest.raises(
+            InstanceError, match=r"cycle of processes \(.*dag\.verbose = true"
+        ):
             imported(tmp_path, dag, "A", "B")
 
 
@@ -219,7 +241,9 @@ def test_an_operator_that_leads_back_to_its_process_is_told(tmp_path: Path) -> N
     dag = "flowchart TB\nA --> x(( ))\nx --> B\nB --> x\nx --> C\n"
     problem = imported(tmp_path, dag, "A", "B", "C")
     assert waits(problem) == {"A": [], "B": ["A"], "C": ["A", "B"]}
-    assert any("dag.verbose = true keeps them apart): B" in text for text in problem.warnings)
+    assert any(
+        "dag.verbose = true keeps them apart): B" in text for text in problem.warnings
+    )
 
 
 @pytest.mark.parametrize(
@@ -238,36 +262,60 @@ def test_an_operator_that_leads_back_to_its_process_is_told(tmp_path: Path) -> N
         (CHAIN + "end\n", "line 11: an end without a subgraph"),
         (CHAIN.replace("    end\n", ""), "a subgraph is not closed"),
         (CHAIN + "v3([C])\n", "line 11: node 'v3' is given twice"),
-        (CYTOSCAPE_PAGE.replace("{ data: { source: 'p1'", "{ dta: { source: 'p1'"), "line 13: "),
-        (CYTOSCAPE_PAGE.replace("target: 'p2'", "label: 'p2'"), "line 13: neither a node nor"),
-        (CYTOSCAPE_PAGE.replace("target: 'p2'", "target: 'p9'"), "'p9', which is no node"),
-        (CYTOSCAPE_PAGE.replace("id: 'p2'", "id: 'p1'"), "line 8: node 'p1' is given twice"),
-        (CYTOSCAPE_PAGE[: CYTOSCAPE_PAGE.index("{ data: { source: 'p2'")], "does not end here"),
+        (
+            CYTOSCAPE_PAGE.replace("{ data: { source: 'p1'", "{ dta: { source: 'p1'"),
+            "line 13: ",
+        ),
+        (
+            CYTOSCAPE_PAGE.replace("target: 'p2'", "label: 'p2'"),
+            "line 13: neither a node nor",
+        ),
+        (
+            CYTOSCAPE_PAGE.replace("target: 'p2'", "target: 'p9'"),
+            "'p9', which is no node",
+        ),
+        (
+            CYTOSCAPE_PAGE.replace("id: 'p2'", "id: 'p1'"),
+            "line 8: node 'p1' is given twice",
+        ),
+        (
+            CYTOSCAPE_PAGE[: CYTOSCAPE_PAGE.index("{ data: { source: 'p2'")],
+            "does not end here",
+        ),
         (DOT[:-2], "wanted a name, not the end of the file"),
-        (DOT.replace("label=\"A\"", "label=->"), "line 4: not DOT: wanted a name, not '->'"),
+        (
+            DOT.replace('label="A"', "label=->"),
+            "line 4: not DOT: wanted a name, not '->'",
+        ),
         (DOT + "}", "wanted the end of the file"),
         ("digraph { a -> § }", "line 1: not DOT"),
         ("digraph " + "{" * 9999, "not DOT|nested too deeply"),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_read_whole_is_refused_with_its_place(
     tmp_path: Path, dag: str, words: str
 ) -> None:
     with pytest.raises(InstanceError, match=words) as caught:
         imported(tmp_path, dag, "A", "B")
-    assert str(caught.value).startswith(f"{tmp_path}/dag: ") and "\n" not in str(caught.value)
+    assert str(caught.value).startswith(f"{tmp_path}/dag: ") and "\n" not in str(
+        caught.value
+    )
 
 
 def test_recorded_runs_read_with_the_page_that_lies_beside_them() -> None:
     """Every process is in its page; those that read of another (edges.csv), and no more, wait."""
     pages = sorted(shared_root().glob("data/recorded-runs/*/dag.html"))
     if not pages:
-        pytest.skip("recorded-runs is not here (set IOOPT_SHARED to the folder that holds it)")
+        pytest.skip(
+            "recorded-runs is not here (set IOOPT_SHARED to the folder that holds it)"
+        )
     for page in pages:
         trace = min(page.parent.glob("*-nodes/*.csv.gz"))
         problem = read_nextflow_trace(str(trace), str(page))
         assert any(problem.predecessors), trace
-        assert not any("does not name a process" in text for text in problem.warnings), trace
+        assert not any(
+            "does not name a process" in text for text in problem.warnings
+        ), trace
         names = [task.id.partition(" ")[0] for task in problem.tasks]
         joined = {
             (name, names[k])
@@ -278,5 +326,6 @@ def test_recorded_runs_read_with_the_page_that_lies_beside_them() -> None:
         if edges.exists():
             pairs = [line.split(",") for line in edges.read_text().splitlines()[1:]]
             assert joined == {
-                (reader.partition(" ")[0], writer.partition(" ")[0]) for reader, writer in pairs
+                (reader.partition(" ")[0], writer.partition(" ")[0])
+                for reader, writer in pairs
             }

@@ -45,7 +45,11 @@ def keeps(schedule: Any) -> bool:
 
 def edges(problem: Any) -> set[tuple[str, str]]:
     names = [task.id for task in problem.tasks]
-    return {(names[p], names[q]) for q, before in enumerate(problem.predecessors) for p in before}
+    return {
+        (names[p], names[q])
+        for q, before in enumerate(problem.predecessors)
+        for p in before
+    }
 
 
 @pytest.mark.parametrize("name", [spec.name for spec in solvers_for("replication")])
@@ -64,7 +68,9 @@ def test_the_checker_sees_it_dropped() -> None:
     """The schedule of the batch without outputs, held against the workflow."""
     result = dropped()
     assert not keeps(result.schedule)
-    report = check_plan(KINDS["replication"], ioopt.load(diamond()), result.plan, result.schedule)
+    report = check_plan(
+        KINDS["replication"], ioopt.load(diamond()), result.plan, result.schedule
+    )
     assert report.violations
 
 
@@ -77,9 +83,18 @@ def run(run: Any) -> Any:
 
 
 LOOKED_AT = {
-    "solve", "compare", "simulate", "check", "plot", "sweep", "serve", "instances", "doctor", "import",
+    "solve",
+    "compare",
+    "simulate",
+    "check",
+    "plot",
+    "sweep",
+    "serve",
+    "instances",
+    "doctor",
+    "import",
     "export",
-}  # fmt: skip
+}
 """Commands that these tests run, that draw or sum up checked results, or that take no instance."""
 
 
@@ -111,34 +126,54 @@ def test_the_importers_of_graphs_keep_it(run: Any) -> None:
     """The diamond as graphs of Estee and SAGA, and as a Nextflow trace with its DAG."""
     place = {k: x for x, k in enumerate(SECONDS)}
     graph = [
-        {"d": SECONDS[k], "cpus": 1, "outputs": [{"s": 1}],
-         "inputs": [[place[p], 0] for p, q in sorted(EDGES) if q == k]}
+        {
+            "d": SECONDS[k],
+            "cpus": 1,
+            "outputs": [{"s": 1}],
+            "inputs": [[place[p], 0] for p, q in sorted(EDGES) if q == k],
+        }
         for k in SECONDS
-    ]  # fmt: skip
+    ]
     table = {"graph_name": {"0": "diamond"}, "graph": {"0": json.dumps(graph)}}
     Path("estee.json").write_text(json.dumps(table))
-    rows = [f"{x}\t{k}\tCOMPLETED\t{SECONDS[k]}s\t1 KB\t1 KB" for x, k in enumerate(SECONDS)]
+    rows = [
+        f"{x}\t{k}\tCOMPLETED\t{SECONDS[k]}s\t1 KB\t1 KB" for x, k in enumerate(SECONDS)
+    ]
     head = "task_id\tname\tstatus\trealtime\trchar\twchar"
     Path("trace.txt").write_text("\n".join([head, *rows]) + "\n")
     arrows = "".join(f"{p} -> {q};\n" for p, q in sorted(EDGES))
     labels = "".join(f'{k} [label="{k}"];\n' for k in SECONDS)
     Path("dag.dot").write_text(f"digraph g {{\n{labels}{arrows}}}\n")
     assert run("import", "estee", "estee.json", "-o", "e.json")[0] == 0
-    named = dict(zip("abcd", (task.id for task in ioopt.load("e.json").tasks), strict=True))
+    named = dict(
+        zip("abcd", (task.id for task in ioopt.load("e.json").tasks), strict=True)
+    )
     assert edges(ioopt.load("e.json")) == {(named[p], named[q]) for p, q in EDGES}
     arcs = [{"source": p, "target": q, "size": 1} for p, q in sorted(EDGES)]
     costs = [{"name": k, "cost": SECONDS[k]} for k in SECONDS]
-    Path("s.json").write_text(json.dumps({"task_graph": {"tasks": costs, "dependencies": arcs}}))
+    Path("s.json").write_text(
+        json.dumps({"task_graph": {"tasks": costs, "dependencies": arcs}})
+    )
     assert run("import", "saga", "s.json", "-o", "s-flow.json")[0] == 0
     assert edges(ioopt.load("s-flow.json")) == EDGES
-    words = ["import", "nextflow-trace", "trace.txt", "--dag", "dag.dot", "-o", "n.json"]
+    words = [
+        "import",
+        "nextflow-trace",
+        "trace.txt",
+        "--dag",
+        "dag.dot",
+        "-o",
+        "n.json",
+    ]
     assert run(*words)[0] == 0
     assert len(edges(ioopt.load("n.json"))) == len(EDGES)
 
 
 def test_a_batch_of_a_workflow_says_what_it_drops(run: Any) -> None:
     run("export", "wfformat", "w.json", "-o", "wf.json")
-    code, _, errors = run("import", "wfformat", "wf.json", "--flatten", "-o", "batch.json")
+    code, _, errors = run(
+        "import", "wfformat", "wf.json", "--flatten", "-o", "batch.json"
+    )
     assert code == 0 and edges(ioopt.load("batch.json")) == set()
     assert "precedence is dropped" in errors
 
@@ -155,19 +190,25 @@ def test_commands_keep_it_or_refuse(run: Any) -> None:
     Path("wrong.json").write_text(json.dumps(stored))
     assert run("check", "w.json", "wrong.json")[0] == 5
     code, out, _ = run("check", "w.json", "r.json", "--explain", "--format", "json")
-    assert code == 0 and json.loads(out)["knobs"][0]["value"] >= 4  # a 2 s, b or c 1 s, d 1 s
+    assert (
+        code == 0 and json.loads(out)["knobs"][0]["value"] >= 4
+    )  # a 2 s, b or c 1 s, d 1 s
     code, _, errors = run("solve", "w.json", "--now")
     assert code == 2 and errors.count("\n") == 1
     named = [f"--solver={name}" for name in ("minmin", "ip-printed", "heft")]
     code, out, _ = run("compare", "w.json", *named, "--format", "json")
     rows = {row["solver"]: row for row in json.loads(out)["rows"]}
     assert rows["heft"]["status"] in ("feasible", "optimal")
-    assert {rows["minmin"]["status"], rows["ip-printed"]["status"]} == {"does not apply"}
+    assert {rows["minmin"]["status"], rows["ip-printed"]["status"]} == {
+        "does not apply"
+    }
 
 
 def test_a_point_of_a_sweep_keeps_it_or_does_not_apply(tmp_path: Path) -> None:
     (tmp_path / "w.json").write_text(json.dumps(diamond()))
-    text = 'time_limit = 5\n[[instances]]\npath = "w.json"\n[[solvers]]\nname = "minmin"\n'
+    text = (
+        'time_limit = 5\n[[instances]]\npath = "w.json"\n[[solvers]]\nname = "minmin"\n'
+    )
     (tmp_path / "g.toml").write_text(f'{text}[[solvers]]\nname = "heft"\n')
     grid = build_grid(read_config(str(tmp_path / "g.toml")), str(tmp_path))
     rows = {p.solver: perform(p, grid.sources[p.source]) for p in grid.points}
@@ -179,7 +220,15 @@ def test_what_is_embedded_refuses_or_keeps_it() -> None:
     """The service; the planner is tested beside the instances."""
     data = diamond()
     asked = {"ioopt": 1, "op": "decide", "instance": data}
-    reply = json.loads(Service().handle(json.dumps({**asked, "solver": "minmin"}).encode()))
-    assert reply["error"]["code"] == "invalid" and "workflows" in reply["error"]["message"]
-    reply = json.loads(Service().handle(json.dumps({**asked, "solver": "heft"}).encode()))
-    assert check_plan(KINDS["replication"], ioopt.load(data), reply["result"]["plan"], None)
+    reply = json.loads(
+        Service().handle(json.dumps({**asked, "solver": "minmin"}).encode())
+    )
+    assert (
+        reply["error"]["code"] == "invalid" and "workflows" in reply["error"]["message"]
+    )
+    reply = json.loads(
+        Service().handle(json.dumps({**asked, "solver": "heft"}).encode())
+    )
+    assert check_plan(
+        KINDS["replication"], ioopt.load(data), reply["result"]["plan"], None
+    )

@@ -34,7 +34,9 @@ ON_DISK: dict[str, Any] = {
     "storages": [{"id": "s", "bytes_per_second": 5}],
     "files": [{"id": name, "bytes": 40, "storage": "s"} for name in AB],
 }
-KEPT: dict[str, Any] = {"files": [{"id": name, "bytes": 40, "keep": True} for name in AB]}
+KEPT: dict[str, Any] = {
+    "files": [{"id": name, "bytes": 40, "keep": True} for name in AB]
+}
 
 
 def least(problem: ReplicationProblem, upper: float = 100.0) -> tuple[Status, float]:
@@ -58,27 +60,76 @@ def least(problem: ReplicationProblem, upper: float = 100.0) -> tuple[Status, fl
         # 4 s to fetch a and 4 s to save b share the link.
         ((2, AB, {"ta": (1, "a"), "tb": (1, "", "b")}), KEPT, 4 + 4),
         # A fetch and a copy at once; one of equal nodes that hold different files.
-        (([{"disk_bytes": 79, "holds": ["b"]}, {"staging": 2}], AB, {"c": (1, "ab")}), {}, 4 + 1),
+        (
+            (
+                [{"disk_bytes": 79, "holds": ["b"]}, {"staging": 2}],
+                AB,
+                {"c": (1, "ab")},
+            ),
+            {},
+            4 + 1,
+        ),
         (([{}, {"holds": ["a"]}], {"a": 40}, {"x": (6, "a")}), {}, 6),
         # Only the last node has room for c, and receives one of two held files at a time.
         (
-            ([{"disk_bytes": 79, "holds": ["a"]}, {"disk_bytes": 79, "holds": ["b"]}, {}], AB,
-                {"c": (1, "ab")}), {}, 2 + 2 + 1,
+            (
+                [
+                    {"disk_bytes": 79, "holds": ["a"]},
+                    {"disk_bytes": 79, "holds": ["b"]},
+                    {},
+                ],
+                AB,
+                {"c": (1, "ab")},
+            ),
+            {},
+            2 + 2 + 1,
         ),
         # Both at 4 s when a has come, which ends at 14; or a is fetched from 1 to 5, after the other began.
-        (([{"cores": 2}], AB, {"reads": (8, "a"), "late": (10, "", "", LATE)}), {}, 1 + 4 + 8),
+        (
+            ([{"cores": 2}], AB, {"reads": (8, "a"), "late": (10, "", "", LATE)}),
+            {},
+            1 + 4 + 8,
+        ),
         # The reader on the other node waits for the copy.
-        ((2, {"x": 40}, {"split": (4, "", "x"), "left": (6, "x"), "right": (6, "x")}), {}, 4 + 2 + 6),
+        (
+            (
+                2,
+                {"x": 40},
+                {"split": (4, "", "x"), "left": (6, "x"), "right": (6, "x")},
+            ),
+            {},
+            4 + 2 + 6,
+        ),
         # Of three readers on three nodes the last waits for two copies, from whomever they come.
         ((3, {"a": 40}, {k: (9, "a") for k in "xyz"}), {}, 4 + 2 + 2 + 9),
         # Two holders send at once.
-        (([{"holds": ["a"]}] * 2 + [{}] * 2, {"a": 40}, {k: (9, "a") for k in "wxyz"}), {}, 2 + 9),
+        (
+            (
+                [{"holds": ["a"]}] * 2 + [{}] * 2,
+                {"a": 40},
+                {k: (9, "a") for k in "wxyz"},
+            ),
+            {},
+            2 + 9,
+        ),
         # Two cores: the wide task alone, then both others.
-        (([{"cores": 2}], {}, {"w": (5, "", "", {"cores": 2}), "x": (3,), "y": (4,)}), {}, 5 + 4),
+        (
+            (
+                [{"cores": 2}],
+                {},
+                {"w": (5, "", "", {"cores": 2}), "x": (3,), "y": (4,)},
+            ),
+            {},
+            5 + 4,
+        ),
         # Files of 0 bytes move in no time; ticks divide thirds of tenths.
-        (([{"speed": 0.3}], {"z": 0}, {"x": (0.1, "", "z"), "y": (21.8, "z")}), {}, 21.9 / 0.3),
+        (
+            ([{"speed": 0.3}], {"z": 0}, {"x": (0.1, "", "z"), "y": (21.8, "z")}),
+            {},
+            21.9 / 0.3,
+        ),
     ],
-)  # fmt: skip
+)
 def test_rows_alone_give_what_hands_compute(
     parts: Any, changes: dict[str, Any], seconds: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -88,7 +139,11 @@ def test_rows_alone_give_what_hands_compute(
         data[key] = data[key] | value if isinstance(value, dict) else value
     problem = ReplicationProblem.model_validate(data)
     releases = [task.release_seconds for task in problem.tasks]
-    for name, value in (("earliest_start", releases), ("tail", [0.0] * 9), ("seconds", 0.0)):
+    for name, value in (
+        ("earliest_start", releases),
+        ("tail", [0.0] * 9),
+        ("seconds", 0.0),
+    ):
         monkeypatch.setattr(TransferBound, name, value)
     assert least(problem) == (Status.OPTIMAL, pytest.approx(seconds, rel=1e-12))
 
@@ -97,7 +152,9 @@ def instance(seed: int) -> ReplicationProblem:
     """All that rules treat apart: equal nodes, storages, links, held, kept and empty files, staging."""
     rng = random.Random(seed)
     make = (random_workflow, random_workflow, tight_workflow)[seed % 3]
-    data: dict[str, Any] = make(seed, rng.randint(2, 8)) if seed % 4 else random_case(seed)[0]
+    data: dict[str, Any] = (
+        make(seed, rng.randint(2, 8)) if seed % 4 else random_case(seed)[0]
+    )
     data["format"] = "ioopt/replication"
     nodes, network = data["nodes"], data["network"]
     if rng.random() < 0.5:
@@ -111,14 +168,20 @@ def instance(seed: int) -> ReplicationProblem:
     if rng.random() < 0.3:
         network["remote_link"] = "per-node"
     for node in nodes if rng.random() < 0.2 else ():
-        node |= {"staging": rng.choice([1, 2, 3]), "disk_bytes_per_second": rng.choice([None, 3])}
+        node |= {
+            "staging": rng.choice([1, 2, 3]),
+            "disk_bytes_per_second": rng.choice([None, 3]),
+        }
     return ReplicationProblem.model_validate(data)
 
 
 def ends(problem: ReplicationProblem, seed: int, plans: int) -> list[float]:
     """Makespans of plans at random, of dispatches and of a short search that begins with all planners."""
     rng = random.Random(seed)
-    found = [simulate(problem, random_plan(problem, rng), engine="python") for _ in range(plans)]
+    found = [
+        simulate(problem, random_plan(problem, rng), engine="python")
+        for _ in range(plans)
+    ]
     found += [dispatch(problem, decide)[1] for decide in DISPATCHERS]
     searched = ioopt.solve(problem, "link-aware", settings={"evaluations": 100})
     return [run.metrics["makespan_seconds"] for run in (*found, searched)]

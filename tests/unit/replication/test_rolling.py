@@ -25,7 +25,9 @@ LATE = (
 )
 
 
-def two_nodes(*tasks: dict[str, Any], files: dict[str, int] | None = None) -> ReplicationProblem:
+def two_nodes(
+    *tasks: dict[str, Any], files: dict[str, int] | None = None
+) -> ReplicationProblem:
     whole = {name: row for task in tasks for name, row in task.items()}
     return made(2, files or {}, whole, 10, 40)
 
@@ -114,7 +116,9 @@ def test_actual_times_are_not_seen_before_they_show() -> None:
     """Two truths that differ only in the task that ends last: the same decisions until then."""
     problem = two_nodes(C, D, A, B, files={"x": 0})
     records = [
-        dispatch(problem, policy(None), prefetch=True, actual={"b": seconds})[0].dispatches
+        dispatch(problem, policy(None), prefetch=True, actual={"b": seconds})[
+            0
+        ].dispatches
         for seconds in (10.0, 40.0)
     ]
     assert records[0] == records[1]
@@ -138,7 +142,9 @@ def test_late_binding_by_hand() -> None:
     problem = made([{"holds": ["x"]}, {}], {"x": 40}, tasks, 10, 40)
     first = [(0, 0)]
     late = LateBinding()
-    plan, ran = dispatch(problem, lambda view: first.pop() if first else late(view), prefetch=True)
+    plan, ran = dispatch(
+        problem, lambda view: first.pop() if first else late(view), prefetch=True
+    )
     assert ends(ran) == {"c": 5, "p": 11, "q": 8}
     given = {task: (seconds, node) for seconds, _, task, node in plan.dispatches or ()}
     assert given["p"] == (0, "n1") and given["q"] == (5, "n0")
@@ -166,7 +172,13 @@ def test_after_arrivals_no_plan_is_in_force(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.slow
 def test_the_solver_answers_with_its_run() -> None:
     result = ioopt.solve("flow-groups", "rolling")
-    assert result.plan is not None and result.plan["dispatches"] and result.violations == ()
-    assert result.metrics["makespan_seconds"] < 240  # locality 283.9, auto's best planner 279
+    assert (
+        result.plan is not None
+        and result.plan["dispatches"]
+        and result.violations == ()
+    )
+    assert (
+        result.metrics["makespan_seconds"] < 240
+    )  # locality 283.9, auto's best planner 279
     replayed = ioopt.solve("flow-groups", "rolling", settings={"mode": "replay"})
     assert replayed.plan is not None and "dispatches" not in replayed.plan

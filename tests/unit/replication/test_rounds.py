@@ -28,18 +28,31 @@ LIMITS = BackendLimits(seconds=20.0, work=5.0)
 def make(files, tasks, disks, holds=()) -> ReplicationProblem:
     """*files* sizes in MB; *tasks* inputs by position (or (seconds, inputs)); *disks* in MB."""
     nodes = [
-        {"disk_bytes": None if disk is None else disk * MB, "holds": [f"f{f}" for f in held]}
+        {
+            "disk_bytes": None if disk is None else disk * MB,
+            "holds": [f"f{f}" for f in held],
+        }
         for disk, held in itertools.zip_longest(disks, holds, fillvalue=())
     ]
-    rows = [task if task and isinstance(task[0], float) else (1.0, task) for task in tasks]
-    timed = {f"t{k}": (seconds, [f"f{f}" for f in read]) for k, (seconds, read) in enumerate(rows)}
-    return made(nodes, {f"f{f}": size * MB for f, size in enumerate(files)}, timed, 12.5e6, 1e9)
+    rows = [
+        task if task and isinstance(task[0], float) else (1.0, task) for task in tasks
+    ]
+    timed = {
+        f"t{k}": (seconds, [f"f{f}" for f in read])
+        for k, (seconds, read) in enumerate(rows)
+    }
+    return made(
+        nodes, {f"f{f}": size * MB for f, size in enumerate(files)}, timed, 12.5e6, 1e9
+    )
 
 
 def places(problem: ReplicationProblem, present=None) -> list[Place]:
     return [
         Place(
-            node.disk_bytes, node.speed, frozenset(present[i] if present else ()), node.disk_bytes
+            node.disk_bytes,
+            node.speed,
+            frozenset(present[i] if present else ()),
+            node.disk_bytes,
         )
         for i, node in enumerate(problem.nodes)
     ]
@@ -53,7 +66,12 @@ def test_popularity_by_hand():
 
 @pytest.mark.parametrize(
     ("room", "gone"),
-    [({}, [2, 1]), ({"room": "mean"}, [2, 1]), ({"room": "next"}, [2]), ({"room": "missing"}, [])],
+    [
+        ({}, [2, 1]),
+        ({"room": "mean"}, [2, 1]),
+        ({"room": "next"}, [2]),
+        ({"room": "missing"}, []),
+    ],
 )
 def test_eviction_makes_room_for_a_pending_task_least_popular_first(room, gone):
     """n0 holds f0 (40 MB, 2 readers, popularity 80), f1 (30, 1 reader, 30), f2 (30, none, 0).
@@ -102,7 +120,9 @@ def test_who_is_evicted_first(policy, disks, holds, files, room, kept, gone):
 def test_lru_evicts_the_oldest_use(holds, rounds, gone):
     disks = Disks(make([30, 30, 30], [[0], [1], [2]], [90], holds=[holds]), "lru")
     for number, (brought, read) in enumerate(rounds, 1):
-        disks.close_round(number, [(file, 0) for file in brought], [(file, 0) for file in read])
+        disks.close_round(
+            number, [(file, 0) for file in brought], [(file, 0) for file in read]
+        )
     disks.open_round([0, 1, 2])
     assert disks.evict_until(0, 0, ()) == [(file, 0) for file in gone]
 
@@ -141,7 +161,9 @@ def test_15_files_fit_the_disk():
 
 def test_16_a_task_has_one_place():
     assert _feasible(TWO, [[1, 0], [0, 0]])
-    assert not _feasible(make([50, 40, 30], [[0, 1], [0, 2]], [None, None]), [[1, 1], [0, 0]])
+    assert not _feasible(
+        make([50, 40, 30], [[0, 1], [0, 2]], [None, None]), [[1, 1], [0, 0]]
+    )
 
 
 def test_17_computing_is_balanced():
@@ -189,7 +211,8 @@ def test_20_is_the_largest_selection_by_exhaustive_search(seed):
     best = 0
     for where in itertools.product((None, 0, 1), repeat=5):
         used = [
-            {f for k, at in enumerate(where) if at == i for f in problem.inputs[k]} for i in (0, 1)
+            {f for k, at in enumerate(where) if at == i for f in problem.inputs[k]}
+            for i in (0, 1)
         ]
         fits = all(
             sum(problem.files[f].bytes for f in used[i]) <= problem.nodes[i].disk_bytes
@@ -235,8 +258,13 @@ def test_greedy_takes_what_shares_files():
 
 
 def _solve(problem, solver, **settings):
-    result = ioopt.solve(problem, solver, time_limit=280, settings={"effort": "0.3", **settings})
-    assert result.status in (Status.FEASIBLE, Status.OPTIMAL), (result.notes, result.violations)
+    result = ioopt.solve(
+        problem, solver, time_limit=280, settings={"effort": "0.3", **settings}
+    )
+    assert result.status in (Status.FEASIBLE, Status.OPTIMAL), (
+        result.notes,
+        result.violations,
+    )
     assert ioopt.check(problem, result) == []
     return result
 
@@ -303,7 +331,9 @@ def test_same_seed_same_plan(solver):
 
 
 def test_hierarchy_of_two_levels():
-    problem = generate("ppa", {"tasks": 60, "nodes": 4, "disk": "100MB", "overlap": 0.5}, 0)
+    problem = generate(
+        "ppa", {"tasks": 60, "nodes": 4, "disk": "100MB", "overlap": 0.5}, 0
+    )
     result = _solve(problem, "hierarchical", hierarchy="2:2")
     assert result.metrics["rounds"] > 1
     assert result.metrics["scheduling_milliseconds_per_task"] > 0
@@ -344,7 +374,10 @@ def test_held_files_are_there_for_the_first_round(solver, more, eviction):
 
     Room for a task made before the first round would throw out all four: 20 s of fetching.
     """
-    nodes = [{"disk_bytes": 20, "holds": ["f0", "f1"]}, {"disk_bytes": 20, "holds": ["f2", "f3"]}]
+    nodes = [
+        {"disk_bytes": 20, "holds": ["f0", "f1"]},
+        {"disk_bytes": 20, "holds": ["f2", "f3"]},
+    ]
     tasks = {"t0": (1, ["f0", "f1"]), "t1": (1, ["f2", "f3"])}
     problem = made(nodes, {f"f{k}": 10 for k in range(4)}, tasks, 1.0, 10.0)
     result = _solve(problem, solver, eviction=eviction, **more)

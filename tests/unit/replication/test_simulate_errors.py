@@ -25,14 +25,19 @@ def plan(**parts: Any) -> ReplicationPlan:
 
 REFUSED = [
     ({"n0": ["a", "b"]}, "task 'c' stands in no queue"),
-    ({"n0": ["a", "b", "c"], "n1": ["a"]}, "task 'a' stands twice in the queues: on n0 and on n1"),
+    (
+        {"n0": ["a", "b", "c"], "n1": ["a"]},
+        "task 'a' stands twice in the queues: on n0 and on n1",
+    ),
     ({"n0": ["a", "b", "c", "z"]}, "order of n0: there is no task 'z'"),
     ({"n2": ["a", "b", "c"]}, "order: there is no node 'n2'"),
     ({"n0": ["a", "b", "c", {"copy": "h"}]}, "order of n0: there is no file 'h'"),
 ]
 
 
-@pytest.mark.parametrize(("order", "message"), REFUSED, ids=[text for _, text in REFUSED])
+@pytest.mark.parametrize(
+    ("order", "message"), REFUSED, ids=[text for _, text in REFUSED]
+)
 def test_bad_queues_are_named(order: dict[str, Any], message: str) -> None:
     with pytest.raises(SimulationError, match=message):
         simulate(pair(), plan(order=order))
@@ -42,12 +47,18 @@ def test_a_task_that_its_node_cannot_hold_is_an_error_with_both_sizes() -> None:
     data = pair().model_dump(mode="json")
     data["tasks"][0]["inputs"] = ["f", "g"]
     problem = ioopt.load(data)
-    with pytest.raises(SimulationError, match=r"n0 can never run task 'a'.*f, g.* 120 bytes.*100"):
+    with pytest.raises(
+        SimulationError, match=r"n0 can never run task 'a'.*f, g.* 120 bytes.*100"
+    ):
         simulate(problem, plan(order={"n0": ["a", "b", "c"]}))
     named = [spec.name for spec in solvers_for("replication")]
-    assert {"minmin", "ip", "ip-printed", "two-stage", "link-aware", "auto"} <= set(named)
+    assert {"minmin", "ip", "ip-printed", "two-stage", "link-aware", "auto"} <= set(
+        named
+    )
     for solver in named:
-        with pytest.raises(UnsolvableInstanceError, match=r"'a' reads 120 bytes.*holds 100"):
+        with pytest.raises(
+            UnsolvableInstanceError, match=r"'a' reads 120 bytes.*holds 100"
+        ):
             ioopt.solve(problem, solver)
 
 
@@ -58,16 +69,25 @@ def test_a_queue_that_waits_for_ever_names_node_entry_and_file() -> None:
     with pytest.raises(
         SimulationError, match=r"n1 waits for ever at 'copy of big'.*no room for big"
     ):
-        simulate(ioopt.load(data), plan(order={"n0": ["a", "b", "c"], "n1": [{"copy": "big"}]}))
+        simulate(
+            ioopt.load(data),
+            plan(order={"n0": ["a", "b", "c"], "n1": [{"copy": "big"}]}),
+        )
 
 
 def test_a_queue_against_the_order_of_its_rounds_is_an_error() -> None:
     rounds = [{"tasks": ["a"]}, {"tasks": ["b", "c"]}]
-    with pytest.raises(SimulationError, match="task 'a' of round 0 comes after one of round 1"):
-        simulate(pair(), plan(order={"n0": ["c", "a", "b"]}, rounds=rounds, barriers=True))
+    with pytest.raises(
+        SimulationError, match="task 'a' of round 0 comes after one of round 1"
+    ):
+        simulate(
+            pair(), plan(order={"n0": ["c", "a", "b"]}, rounds=rounds, barriers=True)
+        )
     rounds = [{"tasks": ["a"]}, {"tasks": ["b"]}]
     with pytest.raises(SimulationError, match="'c' stands in no round"):
-        simulate(pair(), plan(order={"n0": ["a", "b", "c"]}, rounds=rounds, barriers=True))
+        simulate(
+            pair(), plan(order={"n0": ["a", "b", "c"]}, rounds=rounds, barriers=True)
+        )
 
 
 def test_link_bound_counts_what_is_read_and_not_held() -> None:
@@ -76,5 +96,7 @@ def test_link_bound_counts_what_is_read_and_not_held() -> None:
     data = pair().model_dump(mode="json")
     data["nodes"][1]["holds"] = ["f"]
     assert link_bound_seconds(ioopt.load(data)) == 7
-    metrics = simulate(pair(), plan(order={"n0": ["a", "c"], "n1": ["b"]}), "per-node").metrics
+    metrics = simulate(
+        pair(), plan(order={"n0": ["a", "c"], "n1": ["b"]}), "per-node"
+    ).metrics
     assert metrics["link_bound_seconds"] is None

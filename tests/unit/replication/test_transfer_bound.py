@@ -4,7 +4,11 @@ import pytest
 from workflow_bounds import workflow, wrong_bounds
 
 import ioopt
-from ioopt.models.replication.workflow_bound import TransferBound, WorkflowBound, least_of_both
+from ioopt.models.replication.workflow_bound import (
+    TransferBound,
+    WorkflowBound,
+    least_of_both,
+)
 
 
 def test_a_level_that_is_spread_moves_its_files() -> None:
@@ -12,20 +16,30 @@ def test_a_level_that_is_spread_moves_its_files() -> None:
 
     That is 11.5 s, then 2 s; the plain bound is the path 4 + 6 + 2. Spread it takes 4 + 2 + 6 + 2 + 2 = 16 s.
     """
-    problem = workflow([{}, {}], split=(4, "", "ab"), left=(6, "a", "c"), right=(6, "b", "d"),
-        join=(2, "cd", ""))  # fmt: skip
+    problem = workflow(
+        [{}, {}],
+        split=(4, "", "ab"),
+        left=(6, "a", "c"),
+        right=(6, "b", "d"),
+        join=(2, "cd", ""),
+    )
     assert WorkflowBound(problem).seconds == 12.0
     assert TransferBound(problem).seconds == pytest.approx(13.5)
     result = ioopt.solve(problem, "heft")
     assert result.metrics["lower_bound_seconds"] == 12.0
-    assert result.bound == result.metrics["transfer_bound_seconds"] == pytest.approx(13.5)
+    assert (
+        result.bound == result.metrics["transfer_bound_seconds"] == pytest.approx(13.5)
+    )
     assert result.violations == ()
 
 
 def test_what_cannot_share_a_node_moves() -> None:
     """The first needs room for two files, the second the fast node: 4 s, 2 s for the file, then 3 s."""
-    problem = workflow([{"disk_bytes": 90}, {"disk_bytes": 70, "speed": 2}],
-        first=(4, "", "ab"), second=(6, "a", ""))  # fmt: skip
+    problem = workflow(
+        [{"disk_bytes": 90}, {"disk_bytes": 70, "speed": 2}],
+        first=(4, "", "ab"),
+        second=(6, "a", ""),
+    )
     assert WorkflowBound(problem).seconds == 4 + 6 / 2
     # On the slow node the second takes 6 s after the first; on the other 2 s and 3 s.
     assert TransferBound(problem).seconds == 4 + min(6, 2 + 3)
@@ -33,8 +47,13 @@ def test_what_cannot_share_a_node_moves() -> None:
 
 def test_the_tail_of_a_task_counts_what_leaves_its_node() -> None:
     """Three readers of a file each: 4 + T with T = 6 X = 6 + 2 (3 - X), X = 1.5 of three stay."""
-    problem = workflow([{}] * 9, split=(4, "", "abc"), one=(6, "a", ""), two=(6, "b", ""),
-        three=(6, "c", ""))  # fmt: skip
+    problem = workflow(
+        [{}] * 9,
+        split=(4, "", "abc"),
+        one=(6, "a", ""),
+        two=(6, "b", ""),
+        three=(6, "c", ""),
+    )
     assert WorkflowBound(problem).seconds == 10.0
     assert TransferBound(problem).seconds == pytest.approx(4 + 6 * 1.5)
 
@@ -48,8 +67,14 @@ def test_what_is_fetched_for_longer_work_comes_first_at_best() -> None:
 
 def test_three_tasks_on_two_cores_leave_two_on_one() -> None:
     """Work of 9 s and twice 8 s: 25 / 2 by cores, but two of three share a core; 1 s before and after."""
-    problem = workflow([{}, {}], head=(1, "", "a"), one=(9, "a", "b"), two=(8, "a", "c"),
-        three=(8, "a", "d"), last=(1, "bcd", ""))  # fmt: skip
+    problem = workflow(
+        [{}, {}],
+        head=(1, "", "a"),
+        one=(9, "a", "b"),
+        two=(8, "a", "c"),
+        three=(8, "a", "d"),
+        last=(1, "bcd", ""),
+    )
     assert TransferBound(problem).core_area >= 1 + 8 + 8 + 1
     five = workflow([{}, {}], **{name: (3, "", "") for name in "abcde"})  # type: ignore[arg-type]
     assert WorkflowBound(five).seconds == 7.5
@@ -73,12 +98,17 @@ def test_no_bound_is_above_any_plan(seeds: range, plans: int) -> None:
     assert sum(count for count, _ in rows) > 6 * len(seeds)
 
 
-@pytest.mark.parametrize(("factor", "rules"), [(1.0, []), (0.5, ["metric"]), (1.5, ["metric"])])
+@pytest.mark.parametrize(
+    ("factor", "rules"), [(1.0, []), (0.5, ["metric"]), (1.5, ["metric"])]
+)
 def test_a_bound_below_rule_18_or_above_the_plan_is_refuted(
     factor: float, rules: list[str]
 ) -> None:
     result = ioopt.solve("flow-fork-join", "heft").to_dict()
-    least, most = result["metrics"]["lower_bound_seconds"], result["metrics"]["makespan_seconds"]
+    least, most = (
+        result["metrics"]["lower_bound_seconds"],
+        result["metrics"]["makespan_seconds"],
+    )
     result["metrics"]["transfer_bound_seconds"] *= factor
     assert (least <= result["metrics"]["transfer_bound_seconds"] <= most) == (not rules)
     assert [found.rule for found in ioopt.check("flow-fork-join", result)] == rules

@@ -9,7 +9,11 @@ from conftest import shared_files
 
 from ioopt.errors import InstanceError
 from ioopt.formats.wfformat.export import export_wfformat, left_out
-from ioopt.formats.wfformat.instance import Machine, problem_from_wfformat, read_wfformat
+from ioopt.formats.wfformat.instance import (
+    Machine,
+    problem_from_wfformat,
+    read_wfformat,
+)
 from ioopt.problems.replication import ReplicationProblem
 
 flat = partial(problem_from_wfformat, flatten=True)
@@ -23,30 +27,76 @@ def v15() -> dict[str, Any]:
         "workflow": {
             "specification": {
                 "tasks": [
-                    {"name": "split_ID01", "id": "s", "parents": [], "children": ["b1", "b2"],
-                     "inputFiles": ["fasta", "nt"], "outputFiles": ["p1", "p2"]},
-                    {"name": "blast_ID02", "id": "b1", "parents": ["s"], "children": [],
-                     "inputFiles": ["p1", "nt"], "outputFiles": ["o1"]},
-                    {"name": "blast_ID03", "id": "b2", "parents": ["s"], "children": [],
-                     "inputFiles": ["nt", "p2"], "outputFiles": ["o2"]},
-                    {"name": "cat_ID04", "id": "c", "parents": [], "children": [],
-                     "inputFiles": ["o1", "o2"], "outputFiles": ["all"]},
+                    {
+                        "name": "split_ID01",
+                        "id": "s",
+                        "parents": [],
+                        "children": ["b1", "b2"],
+                        "inputFiles": ["fasta", "nt"],
+                        "outputFiles": ["p1", "p2"],
+                    },
+                    {
+                        "name": "blast_ID02",
+                        "id": "b1",
+                        "parents": ["s"],
+                        "children": [],
+                        "inputFiles": ["p1", "nt"],
+                        "outputFiles": ["o1"],
+                    },
+                    {
+                        "name": "blast_ID03",
+                        "id": "b2",
+                        "parents": ["s"],
+                        "children": [],
+                        "inputFiles": ["nt", "p2"],
+                        "outputFiles": ["o2"],
+                    },
+                    {
+                        "name": "cat_ID04",
+                        "id": "c",
+                        "parents": [],
+                        "children": [],
+                        "inputFiles": ["o1", "o2"],
+                        "outputFiles": ["all"],
+                    },
                 ],
-                "files": [{"id": name, "sizeInBytes": size} for name, size in (
-                    ("fasta", 10), ("nt", 500), ("p1", 3), ("p2", 4), ("o1", 6), ("o2", 7), ("all", 9),
-                )],
+                "files": [
+                    {"id": name, "sizeInBytes": size}
+                    for name, size in (
+                        ("fasta", 10),
+                        ("nt", 500),
+                        ("p1", 3),
+                        ("p2", 4),
+                        ("o1", 6),
+                        ("o2", 7),
+                        ("all", 9),
+                    )
+                ],
             },
             "execution": {
-                "makespanInSeconds": 9, "executedAt": "2020-01-01T00:00:00Z",
+                "makespanInSeconds": 9,
+                "executedAt": "2020-01-01T00:00:00Z",
                 "tasks": [
-                    {"id": "s", "runtimeInSeconds": 1.5, "command": {"program": "/bin/split"}},
-                    {"id": "b1", "runtimeInSeconds": 2, "command": {"program": "blastall"}},
-                    {"id": "b2", "runtimeInSeconds": 3.25, "command": {"program": "blastall"}},
+                    {
+                        "id": "s",
+                        "runtimeInSeconds": 1.5,
+                        "command": {"program": "/bin/split"},
+                    },
+                    {
+                        "id": "b1",
+                        "runtimeInSeconds": 2,
+                        "command": {"program": "blastall"},
+                    },
+                    {
+                        "id": "b2",
+                        "runtimeInSeconds": 3.25,
+                        "command": {"program": "blastall"},
+                    },
                     {"id": "c", "runtimeInSeconds": 0},
                 ],
             },
         },
-    }  # fmt: skip
+    }
 
 
 def _tasks(problem: ReplicationProblem) -> list[tuple[float, tuple[str, ...]]]:
@@ -57,23 +107,40 @@ def test_files_read_become_inputs_and_run_times_compute_seconds():
     problem = flat(v15(), "blast.json")
     assert [task.id for task in problem.tasks] == ["s", "b1", "b2", "c"]
     assert _tasks(problem) == [
-        (1.5, ("fasta", "nt")), (2.0, ("p1", "nt")), (3.25, ("nt", "p2")), (0.0, ("o1", "o2")),
-    ]  # fmt: skip
+        (1.5, ("fasta", "nt")),
+        (2.0, ("p1", "nt")),
+        (3.25, ("nt", "p2")),
+        (0.0, ("o1", "o2")),
+    ]
     # "all" is written but never read.
     assert {f.id: f.bytes for f in problem.files} == {
-        "fasta": 10, "nt": 500, "p1": 3, "p2": 4, "o1": 6, "o2": 7,
-    }  # fmt: skip
+        "fasta": 10,
+        "nt": 500,
+        "p1": 3,
+        "p2": 4,
+        "o1": 6,
+        "o2": 7,
+    }
 
 
 def test_machine_options():
     machine = Machine.model_validate(
-        {"nodes": "3", "disk": "2kB", "remote_rate": "100Mbps", "replica_rate": "8Gbps",
-         "link": "per-node", "speed": "2"}
-    )  # fmt: skip
+        {
+            "nodes": "3",
+            "disk": "2kB",
+            "remote_rate": "100Mbps",
+            "replica_rate": "8Gbps",
+            "link": "per-node",
+            "speed": "2",
+        }
+    )
     problem = flat(v15(), "x", machine=machine)
     assert [(n.disk_bytes, n.speed) for n in problem.nodes] == [(2000, 2.0)] * 3
     network = problem.network
-    assert (network.remote_bytes_per_second, network.replica_bytes_per_second) == (12.5e6, 1e9)
+    assert (network.remote_bytes_per_second, network.replica_bytes_per_second) == (
+        12.5e6,
+        1e9,
+    )
     assert network.remote_link == "per-node"
 
 
@@ -119,15 +186,26 @@ def test_oddities_are_warned_of():
 def test_a_machine_that_is_given_is_not_called_invented():
     data = v15()
     data["workflow"]["execution"]["machines"] = [{"nodeName": "x"}, {"nodeName": "y"}]
-    some = problem_from_wfformat(data, "x", machine=Machine(nodes=2, disk="1GB", speed=1))
+    some = problem_from_wfformat(
+        data, "x", machine=Machine(nodes=2, disk="1GB", speed=1)
+    )
     assert _said(some, "invented machine") == [
         "invented machine: 12.5 MB/s from remote storage, link shared, 1 GB/s between nodes "
         "(not given; the file has none)"
     ]
-    given = {"nodes": 2, "cores": 2, "disk": "1GB", "speed": 1, "remote_rate": 1e6,
-             "replica_rate": 1e9, "link": "shared"}  # fmt: skip
+    given = {
+        "nodes": 2,
+        "cores": 2,
+        "disk": "1GB",
+        "speed": 1,
+        "remote_rate": 1e6,
+        "replica_rate": 1e9,
+        "link": "shared",
+    }
     whole = problem_from_wfformat(data, "x", machine=Machine(**given))
-    assert not _said(whole, "invented machine") and "machine" not in whole.meta.get("synthetic", {})
+    assert not _said(whole, "invented machine") and "machine" not in whole.meta.get(
+        "synthetic", {}
+    )
 
 
 def test_a_circle_is_harmless_only_where_precedence_is_dropped():
@@ -148,7 +226,9 @@ def _runs(data: dict[str, Any]) -> list[dict[str, Any]]:
 def _machines(data: dict[str, Any], *told: tuple[str, int | None]) -> dict[str, Any]:
     """*data* with machines of these names and cores."""
     data["workflow"]["execution"]["machines"] = [
-        {"nodeName": name} if cores is None else {"nodeName": name, "cpu": {"coreCount": cores}}
+        {"nodeName": name}
+        if cores is None
+        else {"nodeName": name, "cpu": {"coreCount": cores}}
         for name, cores in told
     ]
     return data
@@ -170,7 +250,9 @@ def test_the_machines_of_the_file_are_the_nodes_unless_others_are_asked_for():
     batch = flat(data, "w")
     assert [(node.id, node.cores) for node in batch.nodes] == [("x", 1), ("y", 1)]
     told = problem_from_wfformat(data, "w")
-    assert _said(told, "the nodes are the 2 machines that the file names, with their cores")
+    assert _said(
+        told, "the nodes are the 2 machines that the file names, with their cores"
+    )
     assert "4 nodes" not in told.meta["synthetic"]["machine"]
 
 
@@ -179,10 +261,16 @@ def test_machines_narrower_than_a_task_and_odd_ones_are_told():
     _runs(data)[1]["coreCount"] = 6
     problem = problem_from_wfformat(data, "w")
     assert [node.cores for node in problem.nodes] == [6, 6]
-    assert _said(problem, "the machines have at most 2 cores, raised to the 6 that one task takes")
+    assert _said(
+        problem,
+        "the machines have at most 2 cores, raised to the 6 that one task takes",
+    )
     problem = problem_from_wfformat(_machines(v15(), ("x", 0), ("y", 4), ("y", 4)), "w")
     assert [(node.id, node.cores) for node in problem.nodes] == [("x", 1), ("y", 4)]
-    assert _said(problem, "a machine's coreCount is no whole number of 1 or more, and not used: x")
+    assert _said(
+        problem,
+        "a machine's coreCount is no whole number of 1 or more, and not used: x",
+    )
     assert _said(problem, "a machine that is listed twice was taken once: y")
 
 
@@ -200,7 +288,9 @@ def test_neither_files_nor_precedence_is_warned_of():
     assert not _said(problem_from_wfformat(data, "w"), "neither files")
     for task in _spec(data)["tasks"]:
         task.update(inputFiles=[], outputFiles=[], parents=[], children=[])
-    assert _said(problem_from_wfformat(data, "w"), "neither files nor precedence: all tasks are")
+    assert _said(
+        problem_from_wfformat(data, "w"), "neither files nor precedence: all tasks are"
+    )
     _spec(data)["tasks"][1]["parents"] = ["s"]
     assert not _said(problem_from_wfformat(data, "w"), "neither files")
 
@@ -216,15 +306,24 @@ def _broken(change) -> dict[str, Any]:
     [
         ([], "wanted an object, not \\[\\]"),
         ({}, "wanted one of 1.4, 1.5, 1.6, not None"),
-        ({"schemaVersion": "1.3"}, "not '1.3'; WfCommons' wfcommons-migrate-instance.py"),
+        (
+            {"schemaVersion": "1.3"},
+            "not '1.3'; WfCommons' wfcommons-migrate-instance.py",
+        ),
         ({"schemaVersion": 1.45}, "wanted one of 1.4, 1.5, 1.6, not 1.45"),
         ({"schemaVersion": True}, "wanted one of 1.4, 1.5, 1.6, not True"),
         (
             _broken(lambda d: _runs(d).append({"id": "b1", "runtimeInSeconds": 7})),
             r"execution: task 'b1' is given twice \(2 s and 7 s\)",
         ),
-        (_broken(lambda d: _runs(d).append({"id": "b1"})), r"twice \(2 s and no run time\)"),
-        (_broken(lambda d: _spec(d)["tasks"].append(_spec(d)["tasks"][0])), "'s' is given twice"),
+        (
+            _broken(lambda d: _runs(d).append({"id": "b1"})),
+            r"twice \(2 s and no run time\)",
+        ),
+        (
+            _broken(lambda d: _spec(d)["tasks"].append(_spec(d)["tasks"][0])),
+            "'s' is given twice",
+        ),
         (
             _broken(lambda d: _machines(d, ("x", 4), ("x", 8))),
             "machine 'x' is given twice, with other cores",
@@ -240,15 +339,23 @@ def _broken(change) -> dict[str, Any]:
             _broken(lambda d: _spec(d)["files"][0].update(sizeInBytes=-1)),
             "sizeInBytes: must be 0 or more, not -1",
         ),
-        (_broken(lambda d: _spec(d)["files"][0].update(sizeInBytes="9")), "sizeInBytes.*not '9'"),
+        (
+            _broken(lambda d: _spec(d)["files"][0].update(sizeInBytes="9")),
+            "sizeInBytes.*not '9'",
+        ),
         (
             _broken(lambda d: _spec(d)["files"][0].update(sizeInBytes=1e300)),
             "sizeInBytes: must be .* or less, not 1e",
         ),
-        (_broken(lambda d: _spec(d)["files"].append({"id": "nt", "sizeInBytes": 1})), "500 and 1"),
+        (
+            _broken(lambda d: _spec(d)["files"].append({"id": "nt", "sizeInBytes": 1})),
+            "500 and 1",
+        ),
         (
             _broken(
-                lambda d: d["workflow"]["execution"]["tasks"][0].update(runtimeInSeconds=10**400)
+                lambda d: d["workflow"]["execution"]["tasks"][0].update(
+                    runtimeInSeconds=10**400
+                )
             ),
             "runtimeInSeconds: must be .* or less",
         ),
@@ -261,19 +368,28 @@ def test_refusals_name_the_file_and_the_place(data, words):
 
 
 def test_export_keeps_ids_apart_that_the_schema_would_merge():
-    data = json.loads(json.dumps(v15()).replace('"p1"', '"a/b"').replace('"p2"', '"a-b"'))
+    data = json.loads(
+        json.dumps(v15()).replace('"p1"', '"a/b"').replace('"p2"', '"a-b"')
+    )
     document = export_wfformat(flat(data, "x"))
     ids = [file["id"] for file in document["workflow"]["specification"]["files"]]
     assert len(set(ids)) == 6 and {"a-b", "a-b.2"} <= set(ids)
 
 
 def _said(problem: ReplicationProblem, words: str) -> list[str]:
-    return [text.removeprefix("x: ") for text in problem.meta["warnings"] if words in text]
+    return [
+        text.removeprefix("x: ") for text in problem.meta["warnings"] if words in text
+    ]
 
 
 def test_a_workflow_is_kept_whole():
     problem = problem_from_wfformat(v15(), "x")
-    assert [task.outputs for task in problem.tasks] == [("p1", "p2"), ("o1",), ("o2",), ("all",)]
+    assert [task.outputs for task in problem.tasks] == [
+        ("p1", "p2"),
+        ("o1",),
+        ("o2",),
+        ("all",),
+    ]
     assert problem.predecessors == ((), (0,), (0,), (1, 2))
     assert {file.id for file in problem.files if file.keep} == {"all"}
     assert {file.id: file.bytes for file in problem.files}["all"] == 9
@@ -291,7 +407,9 @@ def test_cores_are_whole_and_the_widest_task_fits():
     assert _said(problem, "cores were") == [
         "cores were rounded up to a whole number of 1 or more, in task: s and 1 more"
     ]
-    assert problem_from_wfformat(data, "x", machine=Machine(cores=8)).nodes[0].cores == 8
+    assert (
+        problem_from_wfformat(data, "x", machine=Machine(cores=8)).nodes[0].cores == 8
+    )
     assert _said(flat(data, "x"), "cores are dropped")
 
 
@@ -319,7 +437,9 @@ def test_versions_of_a_file_that_several_tasks_write():
     assert {task.id: task.outputs for task in problem.tasks}["b1"] == ("o (2)",)
     assert (read["s"][-1], read["b2"][-1], read["c"]) == ("o", "o (2)", ("o (3)",))
     assert {f.id: f.bytes for f in problem.files}["o (3)"] == 7
-    assert _said(problem, "versions") == [] and _said(problem, "one file a version") == [
+    assert _said(problem, "versions") == [] and _said(
+        problem, "one file a version"
+    ) == [
         "a file written by several tasks became one file a version, all of its last size: o"
     ]
 
@@ -338,16 +458,26 @@ def test_a_whole_workflow_is_exported_and_read_back():
     data["workflow"]["execution"]["tasks"][1]["coreCount"] = 2
     problem = problem_from_wfformat(data, "x", machine=Machine(cores=2))
     for read, made in ((problem_from_wfformat, problem), (flat, flat(data, "x"))):
-        again = read(export_wfformat(made), "y", machine=Machine(cores=made.nodes[0].cores))
-        assert (again.tasks, again.files, again.nodes) == (made.tasks, made.files, made.nodes)
+        again = read(
+            export_wfformat(made), "y", machine=Machine(cores=made.nodes[0].cores)
+        )
+        assert (again.tasks, again.files, again.nodes) == (
+            made.tasks,
+            made.files,
+            made.nodes,
+        )
     assert left_out(problem) == ["rates of links and storage", "which files are kept"]
 
 
-@pytest.mark.parametrize("path", shared_files("data/wfformat"), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", shared_files("data/wfformat"), ids=lambda path: path.stem
+)
 def test_real_workflows(path):
     document = json.loads(path.read_text())["workflow"]["specification"]
     problem = read_wfformat(str(path), flatten=True)
     assert len(problem.tasks) == len(document["tasks"])
     sizes = {file["id"]: file["sizeInBytes"] for file in document["files"]}
     read = {name for task in document["tasks"] for name in task["inputFiles"]}
-    assert {file.id: file.bytes for file in problem.files} == {name: sizes[name] for name in read}
+    assert {file.id: file.bytes for file in problem.files} == {
+        name: sizes[name] for name in read
+    }

@@ -21,33 +21,66 @@ def v14() -> dict[str, Any]:
             "makespanInSeconds": 9,
             "executedAt": "2020-01-01T00:00:00Z",
             "tasks": [
-                {"name": "split_1", "id": "1", "type": "compute", "runtimeInSeconds": 1.5,
-                 "cores": 2, "parents": [], "children": ["blast_2"], "files": [
-                     {"link": "input", "name": "fasta", "sizeInBytes": 10},
-                     {"link": "output", "name": "part", "sizeInBytes": 3}]},
-                {"name": "blast_2", "id": "2", "type": "compute", "runtimeInSeconds": 4,
-                 "parents": ["split_1"], "children": [], "files": [
-                     {"link": "input", "name": "part", "sizeInBytes": 3},
-                     {"link": "output", "path": "out/", "name": "hits", "sizeInBytes": 6}]},
-                {"name": "blast", "id": "3", "type": "compute", "parents": ["split_1"],
-                 "children": [], "files": []},
+                {
+                    "name": "split_1",
+                    "id": "1",
+                    "type": "compute",
+                    "runtimeInSeconds": 1.5,
+                    "cores": 2,
+                    "parents": [],
+                    "children": ["blast_2"],
+                    "files": [
+                        {"link": "input", "name": "fasta", "sizeInBytes": 10},
+                        {"link": "output", "name": "part", "sizeInBytes": 3},
+                    ],
+                },
+                {
+                    "name": "blast_2",
+                    "id": "2",
+                    "type": "compute",
+                    "runtimeInSeconds": 4,
+                    "parents": ["split_1"],
+                    "children": [],
+                    "files": [
+                        {"link": "input", "name": "part", "sizeInBytes": 3},
+                        {
+                            "link": "output",
+                            "path": "out/",
+                            "name": "hits",
+                            "sizeInBytes": 6,
+                        },
+                    ],
+                },
+                {
+                    "name": "blast",
+                    "id": "3",
+                    "type": "compute",
+                    "parents": ["split_1"],
+                    "children": [],
+                    "files": [],
+                },
             ],
             "machines": [{"nodeName": "big", "cpu": {"count": 16, "speed": 2400}}],
         },
-    }  # fmt: skip
+    }
 
 
 def test_tasks_files_precedence_and_machines_are_those_of_the_file():
     problem = problem_from_wfformat(v14(), "w")
-    rows = [(t.id, t.compute_seconds, t.cores, t.inputs, t.outputs) for t in problem.tasks]
+    rows = [
+        (t.id, t.compute_seconds, t.cores, t.inputs, t.outputs) for t in problem.tasks
+    ]
     assert rows == [
         ("split_1", 1.5, 2, ("fasta",), ("part", "split_1 has ended")),
         ("blast_2", 4, 1, ("part",), ("out/hits",)),
         ("blast_3", 0, 1, ("split_1 has ended",), ()),
     ]
     assert {file.id: file.bytes for file in problem.files} == {
-        "fasta": 10, "part": 3, "out/hits": 6, "split_1 has ended": 0,
-    }  # fmt: skip
+        "fasta": 10,
+        "part": 3,
+        "out/hits": 6,
+        "split_1 has ended": 0,
+    }
     assert problem.predecessors == ((), (0,), (0,))
     assert [(node.id, node.cores) for node in problem.nodes] == [("big", 16)]
     assert problem.meta["source"] == "WfFormat 1.4"
@@ -77,11 +110,20 @@ def _changed(place: int, **keys: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (_changed(1, name="split_1", id="2"), r"task 'split_1' refers to 'split_1', the name of 2"),
+        (
+            _changed(1, name="split_1", id="2"),
+            r"task 'split_1' refers to 'split_1', the name of 2",
+        ),
         (_changed(1, name="split_1", id="1"), r"the name of 2 tasks"),
         (_changed(1, id="1", name="split_1", parents=[]), "the name of 2 tasks"),
-        (_changed(0, files=[{"link": "inout", "name": "x"}]), r"link: .*'input' or 'output'"),
-        (_changed(0, files=[{"link": "input", "name": "x", "sizeInBytes": -1}]), "0 or more"),
+        (
+            _changed(0, files=[{"link": "inout", "name": "x"}]),
+            r"link: .*'input' or 'output'",
+        ),
+        (
+            _changed(0, files=[{"link": "input", "name": "x", "sizeInBytes": -1}]),
+            "0 or more",
+        ),
         (_changed(0, runtimeInSeconds="7"), "runtimeInSeconds"),
         ({"schemaVersion": "1.4"}, "workflow: .*must be an object"),
         ({"schemaVersion": "1.4", "workflow": {}}, "no tasks"),
@@ -103,14 +145,18 @@ def test_a_file_of_two_sizes_has_the_largest_and_says_so():
     data["workflow"]["tasks"][1]["files"][0]["sizeInBytes"] = 5
     problem = problem_from_wfformat(data, "w")
     assert {file.id: file.bytes for file in problem.files}["part"] == 5
-    assert any("of several sizes has the largest of them: part" in w for w in problem.warnings)
+    assert any(
+        "of several sizes has the largest of them: part" in w for w in problem.warnings
+    )
 
 
 def test_recorded_graphs_have_the_precedence_and_the_bytes_of_the_file():
     """Counted again from the raw JSON: names, parents and the sums of sizes, each file once."""
     paths = sorted(shared_root().glob("data/recorded-runs/*/wfformat-1.4.json.gz"))
     if not paths:
-        pytest.skip("recorded-runs is not here (set IOOPT_SHARED to the folder that holds it)")
+        pytest.skip(
+            "recorded-runs is not here (set IOOPT_SHARED to the folder that holds it)"
+        )
     for path in paths:
         tasks = read_json(path)["workflow"]["tasks"]
         problem = read_wfformat(str(path))
@@ -123,5 +169,7 @@ def test_recorded_graphs_have_the_precedence_and_the_bytes_of_the_file():
         for task in tasks:
             for file in task["files"]:
                 sizes[file["name"]] = file["sizeInBytes"]
-        made = {file.id: file.bytes for file in problem.files if "has ended" not in file.id}
+        made = {
+            file.id: file.bytes for file in problem.files if "has ended" not in file.id
+        }
         assert made == sizes

@@ -12,7 +12,10 @@ from conftest import ENGINES, shared_files
 import ioopt
 from ioopt.check.replication.check import check
 from ioopt.errors import IooptError
-from ioopt.models.replication.workflow_bound import WorkflowBound, makespan_bound_seconds
+from ioopt.models.replication.workflow_bound import (
+    WorkflowBound,
+    makespan_bound_seconds,
+)
 from ioopt.problems.replication import ReplicationPlan
 from ioopt.sim.replication.dispatch import dispatch
 from ioopt.sim.replication.simulate import simulate
@@ -37,7 +40,9 @@ def linked(case: dict[str, Any]) -> Any:
 
 def of_mode(*modes: str) -> list[str]:
     return [
-        name for name, path in sorted(CASES.items()) if load(path).get("mode", "replay") in modes
+        name
+        for name, path in sorted(CASES.items())
+        if load(path).get("mode", "replay") in modes
     ]
 
 
@@ -46,7 +51,9 @@ def near(value: float, exact: str) -> bool:
     return abs(value - wanted) <= 1e-9 * max(1.0, abs(wanted))
 
 
-def check_against(schedule: dict[str, Any], makespan: float, expected: dict[str, Any]) -> None:
+def check_against(
+    schedule: dict[str, Any], makespan: float, expected: dict[str, Any]
+) -> None:
     assert near(makespan, expected["makespan"])
     tasks = {row["id"]: row for row in schedule["tasks"]}
     assert set(tasks) == set(expected["tasks"])
@@ -54,10 +61,15 @@ def check_against(schedule: dict[str, Any], makespan: float, expected: dict[str,
         assert near(tasks[name]["start_seconds"], start)
         assert near(tasks[name]["end_seconds"], end)
     found = sorted(
-        (t["file"], t["source"] or "remote", t["destination"] or "remote",
-         t["start_seconds"], t["end_seconds"])
+        (
+            t["file"],
+            t["source"] or "remote",
+            t["destination"] or "remote",
+            t["start_seconds"],
+            t["end_seconds"],
+        )
         for t in schedule["transfers"]
-    )  # fmt: skip
+    )
     wanted = sorted(
         (file, source, target, float(Fraction(start)), float(Fraction(end)))
         for file, source, target, start, end in expected["transfers"]
@@ -66,30 +78,49 @@ def check_against(schedule: dict[str, Any], makespan: float, expected: dict[str,
     for row, other in zip(found, wanted, strict=True):
         assert row[3:] == pytest.approx(other[3:], rel=1e-9, abs=1e-9)
     gone = sorted((e["file"], e["node"], e["seconds"]) for e in schedule["evictions"])
-    evicted = sorted((f, n, float(Fraction(when))) for f, n, when in expected["evictions"])
+    evicted = sorted(
+        (f, n, float(Fraction(when))) for f, n, when in expected["evictions"]
+    )
     assert [row[:2] for row in gone] == [row[:2] for row in evicted]
-    assert [row[2] for row in gone] == pytest.approx([row[2] for row in evicted], abs=1e-9)
-    copies = {(c["file"], c["node"]): c["seconds"] for c in schedule.get("copy_entries", [])}
-    stated = {(f, n): float(Fraction(when)) for f, n, when in expected.get("copy_entries", [])}
+    assert [row[2] for row in gone] == pytest.approx(
+        [row[2] for row in evicted], abs=1e-9
+    )
+    copies = {
+        (c["file"], c["node"]): c["seconds"] for c in schedule.get("copy_entries", [])
+    }
+    stated = {
+        (f, n): float(Fraction(when)) for f, n, when in expected.get("copy_entries", [])
+    }
     assert copies == pytest.approx(stated, abs=1e-9)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", of_mode("replay", "plan"))
-def test_replay_is_as_worked_out_and_the_checker_recounts_it(name: str, engine: str) -> None:
+def test_replay_is_as_worked_out_and_the_checker_recounts_it(
+    name: str, engine: str
+) -> None:
     case = load(CASES[name])
     problem = ioopt.load(case["instance"])
-    plan = ReplicationPlan.model_validate({"order": case["order"], "eviction": case["eviction"]})
+    plan = ReplicationPlan.model_validate(
+        {"order": case["order"], "eviction": case["eviction"]}
+    )
     actual = case.get("actual_compute_seconds")
     replayed = simulate(problem, plan, case["link"], engine=engine, actual=actual)
-    check_against(replayed.schedule, replayed.metrics["makespan_seconds"], case["expected"])
+    check_against(
+        replayed.schedule, replayed.metrics["makespan_seconds"], case["expected"]
+    )
     if not problem.is_workflow:  # events of one instant have an order
-        for rows, keys in (("transfers", ("file", "destination")), ("evictions", ("file", "node"))):
+        for rows, keys in (
+            ("transfers", ("file", "destination")),
+            ("evictions", ("file", "node")),
+        ):
             wanted = [
                 [row[0], row[-3] if rows == "transfers" else row[1]]
                 for row in case["expected"][rows]
             ]
-            assert [[row[key] for key in keys] for row in replayed.schedule[rows]] == wanted
+            assert [
+                [row[key] for key in keys] for row in replayed.schedule[rows]
+            ] == wanted
     report = check(linked(case), plan, replayed.schedule)
     assert report.violations == ()
     for key in replayed.metrics.keys() - report.ranges.keys():
@@ -102,7 +133,12 @@ PLANNERS = {"minmin": plan_minmin, "job-data-present": plan_job_data_present}
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in of_mode("replay") if load(CASES[name]).get("planner") in PLANNERS]
+    "name",
+    [
+        name
+        for name in of_mode("replay")
+        if load(CASES[name]).get("planner") in PLANNERS
+    ],
 )
 def test_planner_finds_the_worked_plan(name: str) -> None:
     case = load(CASES[name])
@@ -113,7 +149,9 @@ def test_planner_finds_the_worked_plan(name: str) -> None:
         assert written[key] == wanted
     assert written["assign"] == case["expected"]["assign"]
     stated = next(iter(case["planned"].values()))
-    assert all(near(planned[i], stated[node.id]) for i, node in enumerate(problem.nodes))
+    assert all(
+        near(planned[i], stated[node.id]) for i, node in enumerate(problem.nodes)
+    )
 
 
 @pytest.mark.parametrize("name", of_mode("error"))
@@ -132,17 +170,24 @@ def test_errors_name_what_is_wrong(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in of_mode("replay", "plan") if "bounds" in load(CASES[name])]
+    "name",
+    [name for name in of_mode("replay", "plan") if "bounds" in load(CASES[name])],
 )
 def test_bounds_are_as_worked_out(name: str) -> None:
     case = load(CASES[name])
     problem = ioopt.load(case["instance"])
     found = WorkflowBound(problem, case["link"])
     for part, wanted in case["bounds"].items():
-        assert near(found.seconds if part == "bound" else getattr(found, part), wanted), part
+        assert near(
+            found.seconds if part == "bound" else getattr(found, part), wanted
+        ), part
     if problem.is_workflow and "actual_compute_seconds" not in case:
-        assert near(makespan_bound_seconds(problem, case["link"]), case["bounds"]["bound"])
-        assert found.seconds <= float(Fraction(case["expected"]["makespan"])) * (1 + 1e-12)
+        assert near(
+            makespan_bound_seconds(problem, case["link"]), case["bounds"]["bound"]
+        )
+        assert found.seconds <= float(Fraction(case["expected"]["makespan"])) * (
+            1 + 1e-12
+        )
 
 
 DISPATCHERS = {"fifo": fifo, "locality": locality, "ready-min-min": ready_min_min}
@@ -155,9 +200,13 @@ def test_dispatch_is_as_worked_out(name: str, engine: str) -> None:
     problem = linked(case)
     actual = case.get("actual_compute_seconds")
     plan, ran = dispatch(
-        problem, DISPATCHERS[case["policy"]], engine=engine, actual=actual,
-        prefetch=case["prefetch"], eviction=case["eviction"],
-    )  # fmt: skip
+        problem,
+        DISPATCHERS[case["policy"]],
+        engine=engine,
+        actual=actual,
+        prefetch=case["prefetch"],
+        eviction=case["eviction"],
+    )
     check_against(ran.schedule, ran.metrics["makespan_seconds"], case["expected"])
     assert plan.dispatches is not None
     rows = [(task, node) for _, _, task, node in plan.dispatches]
@@ -167,10 +216,14 @@ def test_dispatch_is_as_worked_out(name: str, engine: str) -> None:
     ):
         assert near(seconds, when)
     assert check(problem, plan, ran.schedule).violations == ()
-    assert simulate(problem, plan, engine=engine, actual=actual).schedule == ran.schedule
+    assert (
+        simulate(problem, plan, engine=engine, actual=actual).schedule == ran.schedule
+    )
 
 
-@pytest.mark.parametrize("name", [name for name in of_mode("plan") if "locality" in name])
+@pytest.mark.parametrize(
+    "name", [name for name in of_mode("plan") if "locality" in name]
+)
 def test_queues_of_a_dispatch_are_the_planner(name: str) -> None:
     case = load(CASES[name])
     plan, _ = dispatch(ioopt.load(case["instance"]), DISPATCHERS[case["planner"]])

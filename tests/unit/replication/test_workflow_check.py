@@ -21,7 +21,11 @@ def problem() -> Any:
     arrives at 2 s) 21-22.
     """
     arrives = {"release_seconds": 2}
-    tasks = {"a": (1, "", "x"), "b": (2, "g", "", {"cores": 2}), "c": (1, "x", "", arrives)}
+    tasks = {
+        "a": (1, "", "x"),
+        "b": (2, "g", "", {"cores": 2}),
+        "c": (1, "x", "", arrives),
+    }
     data = document([{"disk_bytes": 60, "cores": 2}], {"x": 60, "g": 60}, tasks, 10, 40)
     data["files"][0]["keep"] = True
     return ioopt.load(data)
@@ -31,16 +35,21 @@ PLAN = ReplicationPlan.model_validate({"order": {"n0": ["a", "b", "c"]}})
 GOOD: dict[str, Any] = {
     "tasks": [ran("a", "n0", 0, 1), ran("b", "n0", 13, 15), ran("c", "n0", 21, 22)],
     "transfers": [
-        moved("x", "n0", None, 1, 7), moved("g", None, "n0", 7, 13), moved("x", None, "n0", 15, 21),
+        moved("x", "n0", None, 1, 7),
+        moved("g", None, "n0", 7, 13),
+        moved("x", None, "n0", 15, 21),
     ],
     "evictions": [
-        {"file": "x", "node": "n0", "seconds": 7}, {"file": "g", "node": "n0", "seconds": 15}
+        {"file": "x", "node": "n0", "seconds": 7},
+        {"file": "g", "node": "n0", "seconds": 15},
     ],
-}  # fmt: skip
+}
 
 
 def shifted(kind: str, row: int, start: float, end: float) -> Change:
-    return lambda schedule: schedule[kind][row].update(start_seconds=start, end_seconds=end)
+    return lambda schedule: schedule[kind][row].update(
+        start_seconds=start, end_seconds=end
+    )
 
 
 def without(kind: str, row: int) -> Change:
@@ -48,7 +57,9 @@ def without(kind: str, row: int) -> Change:
 
 
 def saved(file: str, start: float, end: float) -> Change:
-    return lambda schedule: schedule["transfers"].append(moved(file, "n0", None, start, end))
+    return lambda schedule: schedule["transfers"].append(
+        moved(file, "n0", None, start, end)
+    )
 
 
 BROKEN: list[tuple[Change, str]] = [
@@ -75,9 +86,15 @@ def test_a_good_schedule_is_accepted_and_measured() -> None:
     report = check(problem(), PLAN, copy.deepcopy(GOOD))
     assert report.violations == ()
     wanted = {
-        "makespan_seconds": 22, "saved_bytes": 60, "spills": 0, "products_refetched": 1,
-        "remote_bytes": 120, "remote_transfers": 2, "replications": 0, "cores_busy": 6 / 44,
-    }  # fmt: skip
+        "makespan_seconds": 22,
+        "saved_bytes": 60,
+        "spills": 0,
+        "products_refetched": 1,
+        "remote_bytes": 120,
+        "remote_transfers": 2,
+        "replications": 0,
+        "cores_busy": 6 / 44,
+    }
     assert {name: report.metrics[name] for name in wanted} == pytest.approx(wanted)
 
 
@@ -90,7 +107,11 @@ def test_each_broken_rule_is_found(change: Change, rule: str) -> None:
 
 def test_cores_arrivals_and_actual_times() -> None:
     """Two cores: p and q together, r of 2 cores after them; q arrives at 1 s."""
-    tasks = {"p": (4,), "q": (2, "", "", {"release_seconds": 1}), "r": (1, "", "", {"cores": 2})}
+    tasks = {
+        "p": (4,),
+        "q": (2, "", "", {"release_seconds": 1}),
+        "r": (1, "", "", {"cores": 2}),
+    }
     small = made([{"disk_bytes": 60, "cores": 2}], {}, tasks, 10, 40)
     plan = ReplicationPlan.model_validate({"order": {"n0": ["p", "q", "r"]}})
 
@@ -104,9 +125,13 @@ def test_cores_arrivals_and_actual_times() -> None:
     assert found((0, 4), (5, 7), (4, 5)) == {"order"}
     assert found((0, 9), (1, 3), (9, 10)) == {"duration"}
     assert found((0, 9), (1, 3), (9, 10), actual_compute_seconds={"p": 9.0}) == set()
-    assert found((0, 4), (1, 3), (4, 5), actual_compute_seconds={"z": 9.0}) == {"unknown"}
+    assert found((0, 4), (1, 3), (4, 5), actual_compute_seconds={"z": 9.0}) == {
+        "unknown"
+    }
 
 
 def test_plans_of_batches_are_not_plans_of_workflows() -> None:
-    plan = ReplicationPlan.model_validate({"order": {"n0": ["a", "b", "c"]}, "moves": "static"})
+    plan = ReplicationPlan.model_validate(
+        {"order": {"n0": ["a", "b", "c"]}, "moves": "static"}
+    )
     assert rules(copy.deepcopy(GOOD), plan) == {"moves"}

@@ -31,7 +31,11 @@ def once(*pairs: Pair) -> Any:
 
 ILLEGAL = [
     (1, once((1, 0)), "'b' to 'n0' at 0 s, but the task is not ready"),  # x is not made
-    (1, once((2, 0)), "'c' to 'n0' at 0 s, but the task is not ready"),  # has not arrived
+    (
+        1,
+        once((2, 0)),
+        "'c' to 'n0' at 0 s, but the task is not ready",
+    ),  # has not arrived
     (2, once((0, 0), (0, 0)), "'a' to 'n0' at 1 s, but the task is not ready"),  # runs
     (1, once((0, 1)), "no such task or node"),
     (1, once((0, 0), (2, 0)), "'c' to 'n0' at 1 s, where 0 cores idle and it takes 1"),
@@ -50,7 +54,14 @@ def test_a_dispatcher_sees_plans_and_what_has_arrived() -> None:
     seen: list[Any] = []
 
     def look(view: DispatchView) -> Pair | None:
-        seen.append((view.now, list(view.released()), list(view.core_times(0)), list(view.ready)))
+        seen.append(
+            (
+                view.now,
+                list(view.released()),
+                list(view.core_times(0)),
+                list(view.ready),
+            )
+        )
         with pytest.raises(KeyError):
             view.task(2) if view.now < 1 else view.task(99 if view.now > 99 else {}[2])
         return fifo(view)
@@ -64,10 +75,16 @@ def test_prefetch_lets_one_task_wait() -> None:
     """One core, a until 2 s: c is given at 1 s and starts at 2, b only when c has started."""
     problem = ioopt.load(instance())
     plan, ran = dispatch(problem, fifo, engine="python", prefetch=True)
-    assert plan.dispatches == ((0.0, 0, "a", "n0"), (1.0, 0, "c", "n0"), (2.0, 0, "b", "n0"))
+    assert plan.dispatches == (
+        (0.0, 0, "a", "n0"),
+        (1.0, 0, "c", "n0"),
+        (2.0, 0, "b", "n0"),
+    )
     assert check(problem, plan, ran.schedule).violations == ()
     lazy = plan.model_copy(update={"prefetch": False})
-    assert {v.rule for v in check(problem, lazy, ran.schedule).violations} == {"dispatch"}
+    assert {v.rule for v in check(problem, lazy, ran.schedule).violations} == {
+        "dispatch"
+    }
     with pytest.raises(SimulationError, match="0 cores idle"):
         simulate(problem, lazy)
 
@@ -88,7 +105,9 @@ def test_a_false_record_is_found() -> None:
     early = plan.model_copy(
         update={"dispatches": ((0.0, 0, "a", "n0"), (1.5, 0, *rows[1][2:]), rows[2])}
     )
-    assert {v.rule for v in check(problem, early, ran.schedule).violations} == {"dispatch"}
+    assert {v.rule for v in check(problem, early, ran.schedule).violations} == {
+        "dispatch"
+    }
     with pytest.raises(SimulationError, match="no such instant"):
         simulate(problem, early)
     swapped = plan.model_copy(update={"order": {"n0": ("a", "c", "b")}})
@@ -105,9 +124,13 @@ def test_noise_is_seeded_and_has_median_one() -> None:
     draws = sorted(noisy_seconds(problem, 0.8, seed)["b"] for seed in range(401))
     assert 0.85 < draws[200] < 1.15
     with pytest.raises(UsageError, match="no task 'z'"):
-        simulate(problem, ReplicationPlan(order={"n0": ("a", "b", "c")}), actual={"z": 1.0})
+        simulate(
+            problem, ReplicationPlan(order={"n0": ("a", "b", "c")}), actual={"z": 1.0}
+        )
     with pytest.raises(UsageError, match="no time"):
-        simulate(problem, ReplicationPlan(order={"n0": ("a", "b", "c")}), actual={"a": -1.0})
+        simulate(
+            problem, ReplicationPlan(order={"n0": ("a", "b", "c")}), actual={"a": -1.0}
+        )
 
 
 @pytest.mark.parametrize("name", ["fifo", "locality", "ready-min-min"])
@@ -115,9 +138,13 @@ def test_commands_solve_simulate_and_check(run: Any, tmp_path: Path, name: str) 
     (tmp_path / "w.json").write_text(json.dumps(instance()))
     noisy = ["--actual-noise", "0.3", "--seed", "3", "--format", "json"]
     for mode, code in (("replay", 0), ("dispatch", 2)):
-        solved = run("solve", "w.json", "--solver", name, "--set", f"mode={mode}", "-o", "r.json")
+        solved = run(
+            "solve", "w.json", "--solver", name, "--set", f"mode={mode}", "-o", "r.json"
+        )
         result = json.loads((tmp_path / "r.json").read_text())
-        assert solved[0] == 0 and ("dispatches" in result["plan"]) == (mode == "dispatch")
+        assert solved[0] == 0 and ("dispatches" in result["plan"]) == (
+            mode == "dispatch"
+        )
         assert result["objective_name"] == "makespan_seconds"
         assert result["objective"] == result["bound"] == 8.0  # all on one core
         assert run("check", "w.json", "r.json")[0] == 0
@@ -138,7 +165,11 @@ def test_files_leave_out_rounds_of_zero() -> None:
     plan, ran = dispatch(problem, fifo, engine="python")
     assert ran.metrics["makespan_seconds"] == 6.0
     written = json.loads(json.dumps(plan.to_dict()))
-    assert written["dispatches"] == [[0.0, "a", "n0"], [0.0, 1, "b", "n0"], [1.0, "c", "n0"]]
+    assert written["dispatches"] == [
+        [0.0, "a", "n0"],
+        [0.0, 1, "b", "n0"],
+        [1.0, "c", "n0"],
+    ]
     assert ReplicationPlan.model_validate(written) == plan
     assert ioopt.simulate(problem, written).schedule == ran.schedule
     long = {**written, "dispatches": [list(row) for row in plan.dispatches or ()]}

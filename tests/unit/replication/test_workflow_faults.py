@@ -20,13 +20,19 @@ from ioopt.sim.replication.simulate import simulate
 from ioopt.solvers.replication.dispatch import fifo
 
 
-def test_what_a_task_still_to_be_assigned_reads_goes_before_what_another_node_waits_for() -> None:
+def test_what_a_task_still_to_be_assigned_reads_goes_before_what_another_node_waits_for() -> (
+    None
+):
     """Rule 7: n0 holds x and y, 20 of 25 bytes, when a is to write 10.
 
     b, given to n1 at 0 s and fetching z until 8 s, reads x: place 0. c, which arrives at 1 s, reads y:
     farther than any place, so y goes, although x comes first in the file.
     """
-    tasks = {"b": (1, "zx"), "a": (1, "", "o"), "c": (1, "y", "", {"release_seconds": 1})}
+    tasks = {
+        "b": (1, "zx"),
+        "a": (1, "", "o"),
+        "c": (1, "y", "", {"release_seconds": 1}),
+    }
     nodes = [{"disk_bytes": 25, "holds": ["x", "y"]}, {}]
     problem = made(nodes, {"x": 10, "y": 10, "z": 80, "o": 10}, tasks, replica=40)
     pairs: list[Pair] = [(0, 1), (1, 0)]
@@ -39,18 +45,24 @@ def test_what_a_task_still_to_be_assigned_reads_goes_before_what_another_node_wa
     assert check(problem, plan, ran.schedule).violations == ()
 
 
-def test_what_nobody_reads_is_saved_before_what_a_task_still_to_be_assigned_reads() -> None:
+def test_what_nobody_reads_is_saved_before_what_a_task_still_to_be_assigned_reads() -> (
+    None
+):
     """Rule 7: a leaves q (for c) and p (to keep, read by nobody) on 25 bytes; b is to write 10.
 
     Both are at risk. p is farther, dead: its save, 1-2 s, makes room, b 2-3 s and no spill. c has
     to wait for b's core, 3-4 s.
     """
     tasks = {"a": (1, "", "qp"), "b": (1, "", "r"), "c": (1, "q")}
-    data = document([{"disk_bytes": 25}], {"q": 10, "p": 10, "r": 10}, tasks, replica=40)
+    data = document(
+        [{"disk_bytes": 25}], {"q": 10, "p": 10, "r": 10}, tasks, replica=40
+    )
     data["files"][1]["keep"] = True
     problem = ioopt.load(data)
     plan, ran = dispatch(problem, fifo, engine="python", prefetch=True)
-    assert [(row["file"], row["start_seconds"]) for row in ran.schedule["transfers"]] == [("p", 1)]
+    assert [
+        (row["file"], row["start_seconds"]) for row in ran.schedule["transfers"]
+    ] == [("p", 1)]
     assert ran.metrics["spills"] == 0 and ran.metrics["makespan_seconds"] == 4
     assert check(problem, plan, ran.schedule).violations == ()
 
@@ -61,12 +73,19 @@ def test_a_request_stands_though_a_later_file_can_start() -> None:
     At 1 s, when b arrives, x needs s and q: q is requested. y needs nobody's room and starts in the
     same turn, and so does the save of q.
     """
-    tasks = {"a": (1, "", "q"), "b": (1, "xy", "", {"release_seconds": 1}), "c": (1, "qs")}
+    tasks = {
+        "a": (1, "", "q"),
+        "b": (1, "xy", "", {"release_seconds": 1}),
+        "c": (1, "qs"),
+    }
     nodes = [{"disk_bytes": 35, "holds": ["s"]}]
     problem = made(nodes, {"q": 20, "s": 5, "x": 20, "y": 5}, tasks, replica=40)
     plan = ReplicationPlan(order={"n0": ("a", "b", "c")})
     ran = simulate(problem, plan, engine="python")
-    rows = [(row["file"], row["source"], row["start_seconds"]) for row in ran.schedule["transfers"]]
+    rows = [
+        (row["file"], row["source"], row["start_seconds"])
+        for row in ran.schedule["transfers"]
+    ]
     assert rows[:2] == [("y", None, 1.0), ("q", "n0", 1.0)]
     assert ran.metrics["spills"] == 1
     assert check(problem, plan, ran.schedule).violations == ()
@@ -116,8 +135,13 @@ def test_the_limit_asks_for_the_cores_of_the_head() -> None:
     tasks = {"a": (0, "r"), "w": (9,), "b": (1, "g", "", {"cores": 2}), "c": (1, "r")}
     nodes = [{"disk_bytes": 40, "cores": 2}]
     problem = made(nodes, {"r": 20, "g": 30}, tasks, replica=40)
-    rows = simulate(problem, ReplicationPlan(order={"n0": ("a", "w", "b", "c")}), engine="python")
-    assert next((r["file"], r["seconds"]) for r in rows.schedule["evictions"]) == ("r", 11.0)
+    rows = simulate(
+        problem, ReplicationPlan(order={"n0": ("a", "w", "b", "c")}), engine="python"
+    )
+    assert next((r["file"], r["seconds"]) for r in rows.schedule["evictions"]) == (
+        "r",
+        11.0,
+    )
 
 
 def test_a_copy_before_its_writer_is_a_deadlock() -> None:
@@ -128,16 +152,26 @@ def test_a_copy_before_its_writer_is_a_deadlock() -> None:
         simulate(problem, plan, engine="python")
 
 
-def _problem(sizes: dict[str, int], holds: list[list[str]], tasks: list[Any]) -> ReplicationProblem:
+def _problem(
+    sizes: dict[str, int], holds: list[list[str]], tasks: list[Any]
+) -> ReplicationProblem:
     """Nodes with disks of 6 bytes, a link of 1 byte/s, copies at 1 byte/s."""
     nodes = [{"disk_bytes": 6, "holds": held} for held in holds]
-    return made(nodes, sizes, {f"t{k}": (9, files) for k, files in enumerate(tasks)}, 1, 1)
+    return made(
+        nodes, sizes, {f"t{k}": (9, files) for k, files in enumerate(tasks)}, 1, 1
+    )
 
 
-def _evicted(problem: ReplicationProblem, order: dict[str, list[str]], policy: str) -> list[Any]:
+def _evicted(
+    problem: ReplicationProblem, order: dict[str, list[str]], policy: str
+) -> list[Any]:
     plan = ReplicationPlan.model_validate({"order": order, "eviction": policy})
     schedule = simulate(problem, plan, engine="python").schedule
-    return [(row["file"], row["node"]) for row in schedule["evictions"] if row["seconds"] == 0]
+    return [
+        (row["file"], row["node"])
+        for row in schedule["evictions"]
+        if row["seconds"] == 0
+    ]
 
 
 def test_popularity_divides_by_the_copies() -> None:
@@ -145,7 +179,9 @@ def test_popularity_divides_by_the_copies() -> None:
 
     Without the copies a would be worth 4 and b would go.
     """
-    problem = _problem({"a": 2, "b": 3, "c": 3}, [["a", "b"], ["a"]], [["c"], ["b"], ["a"], ["a"]])
+    problem = _problem(
+        {"a": 2, "b": 3, "c": 3}, [["a", "b"], ["a"]], [["c"], ["b"], ["a"], ["a"]]
+    )
     order = {"n0": ["t0", "t1"], "n1": ["t2", "t3"]}
     assert _evicted(problem, order, "popularity") == [("a", "n0")]
 
@@ -164,7 +200,13 @@ def test_a_copy_in_flight_is_no_copy_yet() -> None:
     goes. With the copy in flight a would be worth 3 x 4 / 3 = 4 and would go.
     """
     nodes = [{"holds": ["a"]}, {}, {"disk_bytes": 9, "holds": ["a", "b"]}]
-    tasks = {"t0": (9, "a"), "t1": (9, "a"), "t2": (9, "a"), "t3": (9, "c"), "t4": (9, "b")}
+    tasks = {
+        "t0": (9, "a"),
+        "t1": (9, "a"),
+        "t2": (9, "a"),
+        "t3": (9, "c"),
+        "t4": (9, "b"),
+    }
     problem = made(nodes, {"a": 4, "b": 5, "c": 3}, tasks, 1, 1)
     order = {"n1": ["t0", "t1", "t2"], "n2": ["t3", "t4"]}
     plan = ReplicationPlan.model_validate({"order": order, "eviction": "popularity"})

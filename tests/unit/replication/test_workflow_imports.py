@@ -18,9 +18,15 @@ from ioopt.formats.nextflow.trace import bytes_of, read_nextflow_trace, seconds_
 from ioopt.formats.saga.instance import read_saga
 
 TASKS: list[dict[str, Any]] = [
-    {"d": 2.5, "e_d": 4, "cpus": 2, "outputs": [{"s": 1.5, "e_s": 2}, {"s": 0, "e_s": 0}], "inputs": []},
+    {
+        "d": 2.5,
+        "e_d": 4,
+        "cpus": 2,
+        "outputs": [{"s": 1.5, "e_s": 2}, {"s": 0, "e_s": 0}],
+        "inputs": [],
+    },
     {"d": 3, "e_d": None, "cpus": 1, "outputs": [], "inputs": [[0, 0], [0, 1], [0, 0]]},
-]  # fmt: skip
+]
 
 
 def table(**graphs: list[dict[str, Any]]) -> str:
@@ -36,20 +42,29 @@ def zipped(path: Path, *members: str) -> Path:
     return path
 
 
-def test_an_estee_graph_is_planned_with_expected_durations_and_actual_sizes(tmp_path: Path) -> None:
+def test_an_estee_graph_is_planned_with_expected_durations_and_actual_sizes(
+    tmp_path: Path,
+) -> None:
     path = zipped(tmp_path / "g.zip", table(a=TASKS, b=TASKS[:1]))
     problem, actual = read_estee(str(path), "a", Machine(nodes=2))
     assert [(t.id, t.compute_seconds, t.cores) for t in problem.tasks] == [
         ("t0", 4, 2),
         ("t1", 3, 1),
     ]
-    assert problem.tasks[1].inputs == ("t0.0", "t0.1") and problem.predecessors == ((), (0,))
+    assert problem.tasks[1].inputs == ("t0.0", "t0.1") and problem.predecessors == (
+        (),
+        (0,),
+    )
     assert [(f.id, f.bytes, f.keep) for f in problem.files] == [
-        ("t0.0", 1_500_000, False), ("t0.1", 0, False),
-    ]  # fmt: skip
+        ("t0.0", 1_500_000, False),
+        ("t0.1", 0, False),
+    ]
     assert actual == {"t0": 2.5} and {node.cores for node in problem.nodes} == {2}
     said = " ".join(problem.meta["warnings"])
-    assert "expected sizes of 1 files are dropped" in said and "taken once, in task: t1" in said
+    assert (
+        "expected sizes of 1 files are dropped" in said
+        and "taken once, in task: t1" in said
+    )
     kept = read_estee(str(path), "1", keep=True)[0]
     assert kept.name == "b" and all(file.keep for file in kept.files)
 
@@ -64,13 +79,19 @@ def test_an_estee_graph_is_planned_with_expected_durations_and_actual_sizes(tmp_
         (table(a=[{"d": -1}]), "a", "d: "),
         (table(a=[{"d": 1, "cpus": 0}]), "a", "cpus"),
         (table(a=[{"d": 1, "inputs": [[3, 0]]}]), "a", r"task 0 reads .*3, 0"),
-        (table(a=[{"d": 1, "outputs": [{"s": 1}], "inputs": [[0, 0]]}]), "a", "dependency cycle"),
+        (
+            table(a=[{"d": 1, "outputs": [{"s": 1}], "inputs": [[0, 0]]}]),
+            "a",
+            "dependency cycle",
+        ),
         ('{"graph_name": {}}', "a", "graph"),
         ('{"graph_name": {}, "graph": {"0": "[{"}}', "0", "not complete, valid JSON"),
         ("PK", None, "JSON"),
     ],
 )
-def test_estee_files_that_are_refused(tmp_path: Path, text: str, graph: str, words: str) -> None:
+def test_estee_files_that_are_refused(
+    tmp_path: Path, text: str, graph: str, words: str
+) -> None:
     path = tmp_path / "g.json"
     path.write_text(text)
     with pytest.raises((InstanceError, UsageError), match=words) as caught:
@@ -129,12 +150,16 @@ def test_a_trace_may_be_separated_by_semicolons(tmp_path: Path) -> None:
     (tmp_path / "tabs.txt").write_text(TRACE)
     for mark in ";,":
         (tmp_path / "other.csv").write_text(TRACE.replace("\t", mark))
-        one, two = (read_nextflow_trace(str(tmp_path / f)) for f in ("tabs.txt", "other.csv"))
+        one, two = (
+            read_nextflow_trace(str(tmp_path / f)) for f in ("tabs.txt", "other.csv")
+        )
         assert one.tasks == two.tasks and one.files == two.files
 
 
 def test_a_run_time_of_nothing_is_told(tmp_path: Path) -> None:
-    (tmp_path / "t.txt").write_text("name\trealtime\tcpus\nA (1)\t0\t1\nA (2)\t0ms\t1\nB\t5\t1\n")
+    (tmp_path / "t.txt").write_text(
+        "name\trealtime\tcpus\nA (1)\t0\t1\nA (2)\t0ms\t1\nB\t5\t1\n"
+    )
     problem = read_nextflow_trace(str(tmp_path / "t.txt"))
     said = [text for text in problem.meta["warnings"] if "run time of 0 s" in text]
     assert said == [f"{tmp_path}/t.txt: a run time of 0 s, in task: A (1) and 1 more"]
@@ -145,9 +170,11 @@ def test_a_trace_alone_has_no_edges_and_says_so(tmp_path: Path) -> None:
     problem = read_nextflow_trace(str(tmp_path / "trace.txt"))
     rows = [(t.id, t.compute_seconds, t.cores) for t in problem.tasks]
     assert rows == [
-        ("RNA:INDEX (genome)", 63, 2), ("RNA:QUANT (a)", 0.35, 4), ("RNA:QUANT (b)", 3600, 4),
+        ("RNA:INDEX (genome)", 63, 2),
+        ("RNA:QUANT (a)", 0.35, 4),
+        ("RNA:QUANT (b)", 3600, 4),
         ("RNA:COUNT (a)", 5, 1),
-    ]  # fmt: skip
+    ]
     sizes = {file.id: (file.bytes, file.keep) for file in problem.files}
     assert sizes["RNA:INDEX (genome) reads"] == (1024, False)
     assert sizes["RNA:QUANT (b) wrote"] == (20, True)
@@ -174,14 +201,20 @@ def test_a_dag_joins_tasks_of_one_tag_else_all(tmp_path: Path, dag: str) -> None
     assert sizes["RNA:QUANT (a) reads"] == 512 and "RNA:QUANT (b) reads" not in sizes
     assert "one tag" in problem.meta["synthetic"]["precedence"]
     assert {file.id for file in problem.files if file.keep} == {
-        "RNA:QUANT (b) wrote", "RNA:COUNT (a) wrote",
-    }  # fmt: skip
+        "RNA:QUANT (b) wrote",
+        "RNA:COUNT (a) wrote",
+    }
 
 
 def test_commas_raw_values_and_repeated_names(tmp_path: Path) -> None:
-    (tmp_path / "t.csv").write_text("name,realtime,read_bytes,write_bytes\nA,1500,7,8\nA,-,9,1\n")
+    (tmp_path / "t.csv").write_text(
+        "name,realtime,read_bytes,write_bytes\nA,1500,7,8\nA,-,9,1\n"
+    )
     problem = read_nextflow_trace(str(tmp_path / "t.csv"), read="read_bytes")
-    assert [(t.id, t.compute_seconds) for t in problem.tasks] == [("A", 1.5), ("A #2", 0)]
+    assert [(t.id, t.compute_seconds) for t in problem.tasks] == [
+        ("A", 1.5),
+        ("A #2", 0),
+    ]
     assert {file.id: file.bytes for file in problem.files}["A #2 reads"] == 9
 
 
@@ -189,7 +222,10 @@ def test_commas_raw_values_and_repeated_names(tmp_path: Path) -> None:
     ("text", "words"),
     [
         ("name\tstatus\nA\tCOMPLETED\n", "column 'realtime' is missing"),
-        ("name\trealtime\nA\t5 parsecs\n", "line 2: realtime '5 parsecs' is not a number"),
+        (
+            "name\trealtime\nA\t5 parsecs\n",
+            "line 2: realtime '5 parsecs' is not a number",
+        ),
         ("name\trealtime\tcpus\nA\t5s\tmany\n", "cpus 'many'"),
         ("name\trealtime\trchar\nA\t5s\t1 furlong\n", "rchar '1 furlong'"),
         ("name\trealtime\n\t5s\n", "is no process"),
@@ -239,8 +275,13 @@ def test_a_bad_row_of_a_trace_is_refused_or_left_out_and_counted(
         traced(tmp_path, *good, row)
     assert f"line 21: {what}" in str(told.value)
     problem = traced(tmp_path, *good, row, skip_bad=0.05)  # 1 of 20
-    assert len(problem.tasks) == 19 and "1 of 20 rows left out" in problem.meta["warnings"][0]
-    with pytest.raises(InstanceError, match=r"1 of 19 rows cannot be read, more than 5 %"):
+    assert (
+        len(problem.tasks) == 19
+        and "1 of 20 rows left out" in problem.meta["warnings"][0]
+    )
+    with pytest.raises(
+        InstanceError, match=r"1 of 19 rows cannot be read, more than 5 %"
+    ):
         traced(tmp_path, *good[1:], row, skip_bad=0.05)
 
 
@@ -257,14 +298,20 @@ def test_an_attempt_that_stands_twice_is_one_task(tmp_path: Path) -> None:
         "3 - B COMPLETED 5s 1 1 1",
     )
     assert [(task.id, task.compute_seconds) for task in problem.tasks] == [
-        ("A (x)", 3), ("A (x) #2", 4), ("B", 5),
-    ]  # fmt: skip
+        ("A (x)", 3),
+        ("A (x) #2", 4),
+        ("B", 5),
+    ]
     assert (
-        "3 rows already read, and not counted again: line 3, 4, 8" in (problem.meta["warnings"][0])
+        "3 rows already read, and not counted again: line 3, 4, 8"
+        in (problem.meta["warnings"][0])
     )
     unnamed = traced(tmp_path, "A 3s", "A 3s", columns="name\trealtime")
     assert len(unnamed.tasks) == 2
-    assert any("equal rows without task_id or hash" in text for text in unnamed.meta["warnings"])
+    assert any(
+        "equal rows without task_id or hash" in text
+        for text in unnamed.meta["warnings"]
+    )
 
 
 def test_thousands_units_quotes_and_line_ends(tmp_path: Path) -> None:
@@ -295,18 +342,31 @@ def test_a_dag_of_another_form_and_units(tmp_path: Path) -> None:
     )
 
 
-def test_actual_durations_of_a_real_estee_graph_go_round(tmp_path: Path, capsys: Any) -> None:
+def test_actual_durations_of_a_real_estee_graph_go_round(
+    tmp_path: Path, capsys: Any
+) -> None:
     """Planned with e_d, replayed with d: as the same queues of an instance that has d as its times."""
     source = shared_path("data/workflows/elementary.zip")
-    graph, actual, plan = (str(tmp_path / name) for name in ("g.json", "a.json", "r.json"))
-    asked = ["--graph", "merge_triplets", "--machine", "nodes=4,cores=4", "--actual", actual]
+    graph, actual, plan = (
+        str(tmp_path / name) for name in ("g.json", "a.json", "r.json")
+    )
+    asked = [
+        "--graph",
+        "merge_triplets",
+        "--machine",
+        "nodes=4,cores=4",
+        "--actual",
+        actual,
+    ]
     assert main(["import", "estee", str(source), *asked, "-o", graph]) == 0
     assert main(["solve", graph, "--solver", "b-level", "-o", plan]) == 0
     capsys.readouterr()
     assert main(["simulate", graph, plan, "--actual", actual, "--format", "json"]) == 0
     replayed = json.loads(capsys.readouterr().out)
     times = json.loads(Path(actual).read_text())
-    assert len(times) == 148  # every task's expected duration differs from its actual one
+    assert (
+        len(times) == 148
+    )  # every task's expected duration differs from its actual one
     assert replayed["schedule"]["actual_compute_seconds"] == times
     true = json.loads(Path(graph).read_text())
     for task in true["tasks"]:
@@ -320,8 +380,12 @@ def test_actual_durations_of_a_real_estee_graph_go_round(tmp_path: Path, capsys:
 
 def saga(folder: Path, *edges: tuple[str, str, float]) -> str:
     """A file of tasks a, b, c, whose costs are 1.5, 2 and 3, and of *edges*."""
-    tasks = [{"name": name, "cost": cost} for name, cost in (("a", 1.5), ("b", 2), ("c", 3))]
-    rows = [dict(zip(("source", "target", "size"), edge, strict=True)) for edge in edges]
+    tasks = [
+        {"name": name, "cost": cost} for name, cost in (("a", 1.5), ("b", 2), ("c", 3))
+    ]
+    rows = [
+        dict(zip(("source", "target", "size"), edge, strict=True)) for edge in edges
+    ]
     graph = {"task_graph": {"tasks": tasks, "dependencies": rows}}
     (folder / "graph.json").write_text(json.dumps(graph))
     return str(folder / "graph.json")
@@ -333,16 +397,25 @@ def test_a_saga_task_writes_one_file_where_its_edges_agree(tmp_path: Path) -> No
     two = read_saga(saga(tmp_path, ("a", "b", 0.5), ("a", "c", 2)))
     assert {file.id: file.bytes for file in one.files} == {"a": 500_000, "b": 1}
     assert [(t.compute_seconds, t.inputs, t.outputs) for t in one.tasks] == [
-        (1.5, (), ("a",)), (2, ("a",), ("b",)), (3, ("a", "b"), ()),
-    ]  # fmt: skip
-    assert {file.id: file.bytes for file in two.files} == {"a -> b": 500_000, "a -> c": 2_000_000}
+        (1.5, (), ("a",)),
+        (2, ("a",), ("b",)),
+        (3, ("a", "b"), ()),
+    ]
+    assert {file.id: file.bytes for file in two.files} == {
+        "a -> b": 500_000,
+        "a -> c": 2_000_000,
+    }
 
 
 @pytest.mark.parametrize(
     ("edges", "words"),
-    [([("a", "d", 1)], "'a' -> 'd': no such task"), ([("a", "b", -1)], "must be 0 or more"),
-     ([("a", "b", 1), ("b", "a", 1)], "cycle"), ([("a", "b", 1), ("a", "b", 1)], "twice")],
-)  # fmt: skip
+    [
+        ([("a", "d", 1)], "'a' -> 'd': no such task"),
+        ([("a", "b", -1)], "must be 0 or more"),
+        ([("a", "b", 1), ("b", "a", 1)], "cycle"),
+        ([("a", "b", 1), ("a", "b", 1)], "twice"),
+    ],
+)
 def test_saga_graphs_that_are_refused(tmp_path: Path, edges: Any, words: str) -> None:
     with pytest.raises(InstanceError, match=words):
         read_saga(saga(tmp_path, *edges))
@@ -350,12 +423,23 @@ def test_saga_graphs_that_are_refused(tmp_path: Path, edges: Any, words: str) ->
 
 def test_two_kinds_of_nodes() -> None:
     """What a kind does not say is the machine's; what neither says is said to be assumed."""
-    rows = ({"count": 2, "cores": 4, "disk": "1GB"}, {"cores": 16, "speed": 2.0, "disk": "50%"})
+    rows = (
+        {"count": 2, "cores": 4, "disk": "1GB"},
+        {"cores": 16, "speed": 2.0, "disk": "50%"},
+    )
     task = {"id": "t", "compute_seconds": 1.0, "cores": 1}
     part = Part({"t": ["f"]}, {"t": []}, {"f": 100}, frozenset(), ())
-    made = built({"name": "x"}, [task], part, Machine(nodes=rows, link="shared"), (), "x")
+    made = built(
+        {"name": "x"}, [task], part, Machine(nodes=rows, link="shared"), (), "x"
+    )
     assert [(node.cores, node.disk_bytes, node.speed) for node in made.nodes] == [
-        (4, 10**9, 1.0), (4, 10**9, 1.0), (16, 100, 2.0),
-    ]  # fmt: skip
-    assert made.meta["synthetic"]["machine"].startswith("speed 1, 12.5 MB/s from remote storage")
-    assert any("disk 50% is 50 bytes, raised to the 100" in text for text in made.warnings)
+        (4, 10**9, 1.0),
+        (4, 10**9, 1.0),
+        (16, 100, 2.0),
+    ]
+    assert made.meta["synthetic"]["machine"].startswith(
+        "speed 1, 12.5 MB/s from remote storage"
+    )
+    assert any(
+        "disk 50% is 50 bytes, raised to the 100" in text for text in made.warnings
+    )

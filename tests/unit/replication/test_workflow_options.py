@@ -56,7 +56,9 @@ def test_a_file_comes_from_the_source_with_the_least_load() -> None:
 def two_files(staging: int) -> dict[str, Any]:
     """a reads r (100 MB remote, 10 s) and g (100 MB on n1, 1 s)."""
     nodes = [{"staging": staging}, {"holds": ["g"]}]
-    return document(nodes, {"r": 100 * MB, "g": 100 * MB}, {"a": (1, "rg")}, 10 * MB, 100 * MB)
+    return document(
+        nodes, {"r": 100 * MB, "g": 100 * MB}, {"a": (1, "rg")}, 10 * MB, 100 * MB
+    )
 
 
 def waits_for_product(staging: int) -> dict[str, Any]:
@@ -80,9 +82,10 @@ def test_a_slow_disk_bounds_what_comes_and_what_is_sent() -> None:
 
 
 ROOMS = document(
-    [{"disk_bytes": 100}], {"f": 60, "g": 30, "h": 50},
+    [{"disk_bytes": 100}],
+    {"f": 60, "g": 30, "h": 50},
     {"a": (1, "f"), "b": (1, "fg"), "c": (1, "h")},
-)  # fmt: skip
+)
 ROOM_ORDER = {"n0": ["a", "b", "c"]}
 
 
@@ -95,7 +98,9 @@ def test_room_for_a_task_evicts_its_own_inputs_too(room: str, end: float) -> Non
     Where room for 90 bytes, or 70 (the mean of b and c), is made once a has ended, at 7, f comes again by
     13, g by 16, h, once b has ended, by 22.
     """
-    assert ends(ROOMS, ROOM_ORDER, room=room, eviction="popularity") == pytest.approx(end)
+    assert ends(ROOMS, ROOM_ORDER, room=room, eviction="popularity") == pytest.approx(
+        end
+    )
 
 
 def pair(links: str = "per-node") -> dict[str, Any]:
@@ -124,14 +129,25 @@ def test_the_moves_of_a_plan_are_carried_out() -> None:
 @pytest.mark.parametrize(
     ("told", "message"),
     [
-        ({"copies": [["f", "n1", "n0"], ["f", "n0", "n1"]]}, "no move of the plan brings f"),
+        (
+            {"copies": [["f", "n1", "n0"], ["f", "n0", "n1"]]},
+            "no move of the plan brings f",
+        ),
         ({"remote": [["f", "n0"], ["f", "n1"], ["f", "n2"]]}, "where nothing reads it"),
-        ({"remote": [["f", "n0"]], "moves": "replay"}, "moves of a replay cannot be carried out"),
-        ({"rounds": [{"tasks": ["t0", "t1"]}]}, "rounds without barriers cannot be carried out"),
+        (
+            {"remote": [["f", "n0"]], "moves": "replay"},
+            "moves of a replay cannot be carried out",
+        ),
+        (
+            {"rounds": [{"tasks": ["t0", "t1"]}]},
+            "rounds without barriers cannot be carried out",
+        ),
         ({"remote": [["f", "n9"]]}, "there is no node 'n9'"),
     ],
 )
-def test_moves_that_cannot_be_carried_out_are_refused(told: dict[str, Any], message: str) -> None:
+def test_moves_that_cannot_be_carried_out_are_refused(
+    told: dict[str, Any], message: str
+) -> None:
     plan = {"order": {"n0": ["t0"], "n1": ["t1"]}, "carry_out": True, **told}
     with pytest.raises(SimulationError, match=message):
         simulate(ioopt.load(pair()), ReplicationPlan.model_validate(plan))
@@ -161,7 +177,9 @@ def test_the_checker_sees_through_lies() -> None:
     # Both copies from n0, though n1 was idle: slower than need be.
     data = two_holders()
     data["tasks"][1]["release_seconds"] = 0.5
-    assert rules(data, {"n2": ("t0",), "n3": ("t1",)}, sources="least-loaded") == {"source"}
+    assert rules(data, {"n2": ("t0",), "n3": ("t1",)}, sources="least-loaded") == {
+        "source"
+    }
     # Room that was not made, and transfers that are not the plan's.
     assert rules(ROOMS, ROOM_ORDER, room="next") == {"room"}
     both = {"remote": (("f", "n0"), ("f", "n1")), "carry_out": True}
@@ -169,11 +187,15 @@ def test_the_checker_sees_through_lies() -> None:
     # Two files at once where one may come in.
     problem = ioopt.load(two_files(2))
     ran = simulate(problem, ReplicationPlan(order={"n0": ("a",)})).schedule
-    found = check(ioopt.load(two_files(1)), ReplicationPlan(order={"n0": ("a",)}), ran).violations
+    found = check(
+        ioopt.load(two_files(1)), ReplicationPlan(order={"n0": ("a",)}), ran
+    ).violations
     assert {item.rule for item in found} == {"transfer"}
     # For a task behind those that may be staged for.
     four = waits_for_product(4)
-    four["tasks"] += [{"id": f"w{n}", "compute_seconds": 1, "inputs": ["p"]} for n in range(2)]
+    four["tasks"] += [
+        {"id": f"w{n}", "compute_seconds": 1, "inputs": ["p"]} for n in range(2)
+    ]
     order: Any = {"n0": ("a", "w0", "w1", "c"), "n1": ("b",)}
     ran = simulate(ioopt.load(four), ReplicationPlan(order=order)).schedule
     four["nodes"][0]["staging"] = 2
@@ -193,12 +215,22 @@ def test_options_stand_in_plans_only_where_they_are_set() -> None:
 def two_holders() -> dict[str, Any]:
     """Two tasks on two nodes read what the two other nodes hold."""
     held = [{"holds": ["f"]}, {"holds": ["f"]}, {}, {}]
-    return document(held, {"f": 100 * MB}, {"t0": (0, "f"), "t1": (0, "f")}, MB, 100 * MB)
+    return document(
+        held, {"f": 100 * MB}, {"t0": (0, "f"), "t1": (0, "f")}, MB, 100 * MB
+    )
 
 
 @pytest.mark.parametrize(
     "solver",
-    ["heft", "locality", "link-aware", "rolling", "minmin", "two-stage", "job-data-present"],
+    [
+        "heft",
+        "locality",
+        "link-aware",
+        "rolling",
+        "minmin",
+        "two-stage",
+        "job-data-present",
+    ],
 )
 def test_solvers_take_the_options(solver: str) -> None:
     how = {"sources": "least-loaded"}
@@ -228,5 +260,8 @@ def test_the_commands_take_the_options(run: Any, tmp_path: Path) -> None:
     way = ["--set", "mode=dispatch", "--set", "sources=least-loaded", "-o", "d.json"]
     assert run("solve", "w.json", "--solver", "fifo", *way)[0] == 0
     assert run("check", "w.json", "d.json")[0] == 0
-    assert json.loads((tmp_path / "d.json").read_text())["plan"]["sources"] == "least-loaded"
+    assert (
+        json.loads((tmp_path / "d.json").read_text())["plan"]["sources"]
+        == "least-loaded"
+    )
     assert run("simulate", "w.json", "d.json", "--set", "sources=least-loaded")[0] == 2

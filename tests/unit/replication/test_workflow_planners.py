@@ -41,7 +41,9 @@ def test_worked_cases(path: Path) -> None:
     second = plan.ticks.second
     assert named(plan) == case["order"]
     if case["planner"] == "ready-min-min":
-        assert last_ends(plan) == [Fraction(value) for value in planned["ready_seconds"].values()]
+        assert last_ends(plan) == [
+            Fraction(value) for value in planned["ready_seconds"].values()
+        ]
         return
     for k, task in enumerate(problem.tasks):
         times = [Fraction(plan.start[k], second), Fraction(plan.end[k], second)]
@@ -66,7 +68,9 @@ def test_a_limit_that_is_too_short_is_told_with_one_that_would_do(
     planner: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Looked at before tasks 0, 50, ..: two looks in 1.5 s, a quarter done: 1.2 x 2 s / .25 + .8 s."""
-    tasks = {f"t{k}": (1, [f"p{k - 50}"] if k >= 50 else [], [f"p{k}"]) for k in range(200)}
+    tasks = {
+        f"t{k}": (1, [f"p{k - 50}"] if k >= 50 else [], [f"p{k}"]) for k in range(200)
+    }
     files = {f"p{k}": 1 for k in range(200)}
     problem = made([{"cores": 2}, {}], files, tasks, 10, 40)
     late = deadline_of_checks(2)
@@ -75,9 +79,7 @@ def test_a_limit_that_is_too_short_is_told_with_one_that_would_do(
     monkeypatch.setattr(Deadline, "expired", lambda deadline: True)
     result = ioopt.solve(problem, planner)
     assert result.violations == () and result.plan is not None
-    text = (
-        "MinMin (the deadline passed with 0 of 200 tasks planned): tasks in the order of the file"
-    )
+    text = "MinMin (the deadline passed with 0 of 200 tasks planned): tasks in the order of the file"
     assert any(text in note for note in result.notes)
 
 

@@ -25,26 +25,42 @@ def workflow(
 
 REFUSED = [
     # an output listed twice by one task
-    ([{"id": "a", "outputs": ["x", "x"]}], None, r"tasks\[0\] \(a\)\.outputs: file 'x' .* twice"),
+    (
+        [{"id": "a", "outputs": ["x", "x"]}],
+        None,
+        r"tasks\[0\] \(a\)\.outputs: file 'x' .* twice",
+    ),
     # a file that two tasks write
-    ([{"id": "a", "outputs": ["x"]}, {"id": "b", "outputs": ["y", "x"]}], None,
-     r"tasks\[1\] \(b\)\.outputs: file 'x' is written by 'a' and 'b'"),
+    (
+        [{"id": "a", "outputs": ["x"]}, {"id": "b", "outputs": ["y", "x"]}],
+        None,
+        r"tasks\[1\] \(b\)\.outputs: file 'x' is written by 'a' and 'b'",
+    ),
     # an output that is no file
     ([{"id": "a", "outputs": ["w"]}], None, r"\(a\)\.outputs: there is no file 'w'"),
     # a product on a disk before it is written
-    ([{"id": "a", "outputs": ["x"]}], [{"id": "n0", "holds": ["r", "x"]}],
-     r"nodes\[0\] \(n0\)\.holds: file 'x' .* task 'a' writes it"),
+    (
+        [{"id": "a", "outputs": ["x"]}],
+        [{"id": "n0", "holds": ["r", "x"]}],
+        r"nodes\[0\] \(n0\)\.holds: file 'x' .* task 'a' writes it",
+    ),
     # a task that waits for itself
-    ([{"id": "a", "inputs": ["x"], "outputs": ["x"]}], None, r"tasks: dependency cycle through files: 'a'"),
+    (
+        [{"id": "a", "inputs": ["x"], "outputs": ["x"]}],
+        None,
+        r"tasks: dependency cycle through files: 'a'",
+    ),
     # a task without cores
     ([{"id": "a", "cores": 0}], None, r"tasks\[0\] \(a\)\.cores"),
     ([{"id": "a", "release_seconds": -1}], None, r"tasks\[0\] \(a\)\.release_seconds"),
     ([{"id": "a"}], [{"id": "n0", "cores": 1.5}], r"nodes\[0\] \(n0\)\.cores"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("tasks", "nodes", "message"), REFUSED)
-def test_a_bad_workflow_is_refused_by_name(tasks: Any, nodes: Any, message: str) -> None:
+def test_a_bad_workflow_is_refused_by_name(
+    tasks: Any, nodes: Any, message: str
+) -> None:
     with pytest.raises(InstanceError, match=message):
         ioopt.load(workflow(tasks, nodes))
 
@@ -62,18 +78,28 @@ def test_a_cycle_is_named_in_order_and_nothing_that_hangs_on_it() -> None:
         ioopt.load(workflow(tasks))
     text = str(error.value)
     rounds = ["'a' -> 'b' -> 'c'", "'b' -> 'c' -> 'a'", "'c' -> 'a' -> 'b'"]
-    assert any(f"tasks: dependency cycle through files: {order}" in text for order in rounds)
+    assert any(
+        f"tasks: dependency cycle through files: {order}" in text for order in rounds
+    )
 
 
 @pytest.mark.parametrize(
     "nodes",
     [
         [{"id": "n0", "disk_bytes": 29}],  # inputs + outputs take 30 bytes
-        [{"id": "n0", "disk_bytes": 29, "cores": 2}, {"id": "n1", "cores": 1}],  # one must do both
+        [
+            {"id": "n0", "disk_bytes": 29, "cores": 2},
+            {"id": "n1", "cores": 1},
+        ],  # one must do both
     ],
 )
-def test_a_task_that_fits_no_node_is_refused_before_solving(nodes: list[dict[str, Any]]) -> None:
-    tasks = [{"id": "b"}, {"id": "a", "inputs": ["r"], "outputs": ["x", "y"], "cores": 2}]
+def test_a_task_that_fits_no_node_is_refused_before_solving(
+    nodes: list[dict[str, Any]],
+) -> None:
+    tasks = [
+        {"id": "b"},
+        {"id": "a", "inputs": ["r"], "outputs": ["x", "y"], "cores": 2},
+    ]
     instance = workflow(tasks, nodes)
     with pytest.raises(UnsolvableInstanceError, match=r"'a' takes 2 cores .* 30 bytes"):
         ioopt.check(instance)
@@ -104,7 +130,11 @@ def test_who_plans_batches_refuses_workflows(instance: dict[str, Any]) -> None:
     """Neither order nor cores nor arrivals are ever dropped in silence."""
     problem = ioopt.load(instance)
     assert problem.is_workflow
-    names = [spec.name for spec in solvers_for("replication") if spec.name not in TAKE_WORKFLOWS]
+    names = [
+        spec.name
+        for spec in solvers_for("replication")
+        if spec.name not in TAKE_WORKFLOWS
+    ]
     assert {"ip", "minmin", "two-stage", "hierarchical"} <= set(names)
     for name in names:
         with pytest.raises(NotApplicableError, match="not workflows"):
@@ -121,7 +151,9 @@ def test_a_planner_refuses_a_task_that_writes_and_forgets_it() -> None:
     with pytest.raises(NotApplicableError, match="the planner"):
         planner.submit([{"id": "a", "compute_seconds": 1, "outputs": ["x"]}], files)
     with pytest.raises(NotApplicableError, match="the planner"):
-        planner.submit([{"id": "a", "compute_seconds": 1, "cores": 1, "release_seconds": 1}])
+        planner.submit(
+            [{"id": "a", "compute_seconds": 1, "cores": 1, "release_seconds": 1}]
+        )
     assert planner.submit([{"id": "a", "compute_seconds": 1}]).value == 1
 
 
@@ -132,8 +164,10 @@ def test_keys_that_say_nothing_are_not_written() -> None:
     assert set(written["tasks"][0]) == {"id", "compute_seconds", "inputs"}
     assert set(written["nodes"][0]) == {"id", "disk_bytes", "speed", "holds"}
     assert set(written["files"][0]) == {"id", "bytes", "storage"}
-    full = workflow([{"id": "a", "outputs": ["x"], "cores": 2, "release_seconds": 3.5}],
-                    [{"id": "n0", "cores": 4}])  # fmt: skip
+    full = workflow(
+        [{"id": "a", "outputs": ["x"], "cores": 2, "release_seconds": 3.5}],
+        [{"id": "n0", "cores": 4}],
+    )
     full["files"][1]["keep"] = True
     problem = ReplicationProblem.model_validate(full)
     assert ReplicationProblem.model_validate(problem.model_dump(mode="json")) == problem

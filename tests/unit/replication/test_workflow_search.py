@@ -21,7 +21,12 @@ from ioopt.sim.replication.simulate import simulate
 from ioopt.solvers.replication import auto
 from ioopt.solvers.replication.search import flow_run, link_aware
 from ioopt.solvers.replication.search.flow_deal import LiveBytes, depth_first, stretches
-from ioopt.solvers.replication.search.line_moves import change, keep, put_back, write_queues
+from ioopt.solvers.replication.search.line_moves import (
+    change,
+    keep,
+    put_back,
+    write_queues,
+)
 from ioopt.solvers.replication.search.link_search import Engine, by_replays
 from ioopt.solvers.replication.workflows import PLANNERS
 from ioopt.units import quantity, time_unit
@@ -71,7 +76,9 @@ def test_a_core_idles_rather_than_exceed_the_disk() -> None:
         plan, _ = dispatch(problem, LiveBytes(problem, depth_first(problem), strict))
         replay = plan.model_copy(update={"dispatches": None})
         assert simulate(problem, replay).metrics["makespan_seconds"] == seconds
-    assert ioopt.solve(problem, "link-aware", settings={"evaluations": 50}).objective == 4
+    assert (
+        ioopt.solve(problem, "link-aware", settings={"evaluations": 50}).objective == 4
+    )
 
 
 @settings(max_examples=40, deadline=None)
@@ -114,7 +121,8 @@ def test_never_above_a_planner_and_the_same_again(seed: int) -> None:
     if not problem.is_workflow:
         return
     best, again = (
-        ioopt.solve(problem, "link-aware", seed=3, settings={"evaluations": 30}) for _ in range(2)
+        ioopt.solve(problem, "link-aware", seed=3, settings={"evaluations": 30})
+        for _ in range(2)
     )
     assert best.violations == () and best.plan == again.plan
     assert makespan_bound_seconds(problem) <= best.objective * (1 + 1e-9)
@@ -124,11 +132,15 @@ def test_never_above_a_planner_and_the_same_again(seed: int) -> None:
         assert best.objective <= planned.metrics["makespan_seconds"] * (1 + 1e-9)
 
 
-def test_annealing_improves_what_the_starts_leave(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_annealing_improves_what_the_starts_leave(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Many small groups on disks of 1.5 times the largest task, from HEFT's plan alone."""
     monkeypatch.setattr(flow_run, "PLANNERS", {"heft": PLANNERS["heft"]})
     monkeypatch.setattr(flow_run, "DEAL_SHARE", 0.0)
-    problem = generate("many-small-groups", {"groups": 6, "nodes": 2, "disk_share": 1.5}, 4)
+    problem = generate(
+        "many-small-groups", {"groups": 6, "nodes": 2, "disk_share": 1.5}, 4
+    )
     heft = ioopt.solve(problem, "heft").metrics["makespan_seconds"]
     result = ioopt.solve(problem, "link-aware", settings={"evaluations": 300})
     assert result.objective < 0.9 * heft and result.violations == ()
@@ -141,16 +153,21 @@ def test_a_plan_to_begin_from_is_kept_where_it_is_best() -> None:
     """Also one that a dispatcher made while it ran, which is replayed by its record."""
     problem = pairs(2, cores=2)
     ran = ioopt.solve(problem, "fifo", settings={"mode": "dispatch"})
-    result = ioopt.solve(problem, "link-aware", warm_start=ran, settings={"evaluations": 1})
+    result = ioopt.solve(
+        problem, "link-aware", warm_start=ran, settings={"evaluations": 1}
+    )
     assert result.objective <= ran.metrics["makespan_seconds"]
 
 
 @pytest.mark.parametrize(
-    ("solver", "checks"), [(auto, 1), *((link_aware, checks) for checks in (1, 4, 12, 40))]
+    ("solver", "checks"),
+    [(auto, 1), *((link_aware, checks) for checks in (1, 4, 12, 40))],
 )
 def test_whenever_the_deadline_passes_there_is_a_plan(solver: Any, checks: int) -> None:
     problem = ioopt.load("flow-chains")
-    outcome = solver.solve(problem, SolveRequest(SolveOptions(), deadline_of_checks(checks)))
+    outcome = solver.solve(
+        problem, SolveRequest(SolveOptions(), deadline_of_checks(checks))
+    )
     assert outcome.stop == "time" and len(outcome.plan.assign) == len(problem.tasks)
     assert simulate(problem, outcome.plan).metrics["makespan_seconds"] >= outcome.bound
 
@@ -182,18 +199,25 @@ def test_a_slow_plain_replay_watches_the_clock(monkeypatch: pytest.MonkeyPatch) 
 def test_plain_and_compiled_search_give_the_same_answer(generated: Any) -> None:
     problem = generate(*generated)
     plan = ioopt.solve(problem, "locality").plan
-    queues = [[problem.task_index[k] for k in plan["order"].get(n.id, ())] for n in problem.nodes]
+    queues = [
+        [problem.task_index[k] for k in plan["order"].get(n.id, ())]
+        for n in problem.nodes
+    ]
     answers = []
     for fast in (False, True):
         engine = Engine(problem, 5, fast)
         annealing = by_replays(engine, queues)
         annealing.run(200, 2.0, 0.1, 0.0)
-        answers.append((annealing.best_score, annealing.best_queues(), annealing.evaluations))
+        answers.append(
+            (annealing.best_score, annealing.best_queues(), annealing.evaluations)
+        )
     assert answers[0] == answers[1]
     assert answers[0][2] == 200
 
 
-def test_what_comes_after_the_search_is_in_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_comes_after_the_search_is_in_the_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """The bounds took 1 s of the clock, so report, check and writing will take some 8 of the 60."""
     now = [0.0]
 

@@ -17,32 +17,45 @@ from ioopt.sim.work_directory.dispatch import Dispatcher, dispatch
 from ioopt.sim.work_directory.order import reference_order, sequential_peak
 
 MEASURES = ("makespan_seconds", "peak_bytes")
-CASES = [*shared_files("cases/work-directory"), *sorted(Path(__file__).parent.glob("*.json"))]
+CASES = [
+    *shared_files("cases/work-directory"),
+    *sorted(Path(__file__).parent.glob("*.json")),
+]
 
 
 def same(found: Any, wanted: Any) -> bool:
     """Equal in all that is wanted; numbers within 1e-9, "p/q" as it is written."""
     if isinstance(wanted, dict):
-        return found.keys() >= wanted.keys() and all(same(found[k], wanted[k]) for k in wanted)
+        return found.keys() >= wanted.keys() and all(
+            same(found[k], wanted[k]) for k in wanted
+        )
     if isinstance(wanted, list):
         return len(found) == len(wanted) and all(map(same, found, wanted))
     if isinstance(wanted, str) and isinstance(found, (float, Fraction)):
         wanted = float(Fraction(wanted))
-    if isinstance(wanted, (int, float)) and not isinstance(wanted, bool) and found is not None:
+    if (
+        isinstance(wanted, (int, float))
+        and not isinstance(wanted, bool)
+        and found is not None
+    ):
         return abs(float(found) - wanted) <= 1e-9 * max(1.0, abs(wanted))
     return bool(found == wanted)
 
 
 def replayed(problem: WorkDirectoryProblem, run: dict[str, Any]) -> dict[str, Any]:
     found = replay(
-        problem, WorkDirectoryPlan(starts=run["starts"]), run.get("actual_compute_seconds")
+        problem,
+        WorkDirectoryPlan(starts=run["starts"]),
+        run.get("actual_compute_seconds"),
     )
     return {"violations": found.violations, "metrics": found.metrics}
 
 
 def dispatched(problem: WorkDirectoryProblem, run: dict[str, Any]) -> dict[str, Any]:
     rank = run["order"] if run.get("order") else run["policy"]
-    options = {key: run[key] for key in ("safe", "in_flight", "reference") if key in run}
+    options = {
+        key: run[key] for key in ("safe", "in_flight", "reference") if key in run
+    }
     actual = run.get("actual_compute_seconds")
     dispatcher = Dispatcher(problem, rank, problem.quota_bytes, **options)
     plan = dispatch(problem, dispatcher, actual)
@@ -53,7 +66,10 @@ def dispatched(problem: WorkDirectoryProblem, run: dict[str, Any]) -> dict[str, 
 
 def bounded(problem: WorkDirectoryProblem, run: dict[str, Any]) -> dict[str, Any]:
     most = makespan_bounds(problem, problem.quota_bytes)
-    return {"peak": vars(peak_bound(problem)), "makespan": {**vars(most), "bound": most.bound}}
+    return {
+        "peak": vars(peak_bound(problem)),
+        "makespan": {**vars(most), "bound": most.bound},
+    }
 
 
 def referred(problem: WorkDirectoryProblem, run: dict[str, Any]) -> dict[str, Any]:

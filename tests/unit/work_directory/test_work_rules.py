@@ -14,7 +14,11 @@ from pydantic import ValidationError
 import ioopt
 from ioopt.check.work_directory import Contents, replay
 from ioopt.errors import InstanceError, SimulationError
-from ioopt.models.work_directory.bounds import MakespanBound, makespan_bounds, peak_bound
+from ioopt.models.work_directory.bounds import (
+    MakespanBound,
+    makespan_bounds,
+    peak_bound,
+)
 from ioopt.options import Deadline, SolveOptions
 from ioopt.problems.work_directory import Fault, WorkDirectoryPlan, WorkDirectoryProblem
 from ioopt.protocols import Incumbents, SolveRequest
@@ -29,7 +33,9 @@ from ioopt.solvers.work_directory.search import solve as search_alone
 from ioopt.solving import result_from_dict
 
 
-def document(*rows: str, cores: int = 2, quota: int | None = None, **more: Any) -> dict[str, Any]:
+def document(
+    *rows: str, cores: int = 2, quota: int | None = None, **more: Any
+) -> dict[str, Any]:
     """``A 2 a b > c:5 d:1!``: task A of 2 s reads a and b, writes c of 5 bytes and d, which is kept.
 
     *more* are further keys by task.
@@ -42,12 +48,25 @@ def document(*rows: str, cores: int = 2, quota: int | None = None, **more: Any) 
         sizes = [word.partition(":")[2] for word in right.split()]
         files += [
             {"id": f, "bytes": int(size.rstrip("!")), "keep": size.endswith("!")}
-            for f, size in zip(outputs, sizes, strict=True) if size
-        ]  # fmt: skip
-        task = {"id": name, "compute_seconds": float(seconds), "inputs": inputs, "outputs": outputs}
+            for f, size in zip(outputs, sizes, strict=True)
+            if size
+        ]
+        task = {
+            "id": name,
+            "compute_seconds": float(seconds),
+            "inputs": inputs,
+            "outputs": outputs,
+        }
         tasks.append(task | more.get(name, {}))
-    return {"format": "ioopt/work-directory", "version": 1, "name": "by-hand", "cores": cores,
-            "quota_bytes": quota, "tasks": tasks, "files": files}  # fmt: skip
+    return {
+        "format": "ioopt/work-directory",
+        "version": 1,
+        "name": "by-hand",
+        "cores": cores,
+        "quota_bytes": quota,
+        "tasks": tasks,
+        "files": files,
+    }
 
 
 def made(*rows: str, **more: Any) -> WorkDirectoryProblem:
@@ -59,10 +78,22 @@ ERRORS = [
     (("A 1 >a:1", "B 1 >a:1"), {}, {"kind": "duplicate", "what": "file", "id": "a"}),
     (("A 1 x", "B 1 b b"), {}, {"kind": "unknown file", "task": "A", "file": "x"}),
     (("A 1 a a >a:1", "B 1 x"), {}, {"kind": "listed twice", "task": "A", "file": "a"}),
-    (("A 1 >a:1", "B 1 >a"), {}, {"kind": "two producers", "file": "a", "tasks": ["A", "B"]}),
+    (
+        ("A 1 >a:1", "B 1 >a"),
+        {},
+        {"kind": "two producers", "file": "a", "tasks": ["A", "B"]},
+    ),
     (("A 1 a >a:1",), {}, {"kind": "circle", "tasks": ["A"]}),
-    (("A 1 b >a:1", "B 1 a >b:1", "C 1 a"), {}, {"kind": "circle", "tasks": ["A", "B"]}),
-    (("A 1", "B 1"), {"B": {"cores": 3}}, {"kind": "cores", "task": "B", "cores": 3, "machine": 2}),
+    (
+        ("A 1 b >a:1", "B 1 a >b:1", "C 1 a"),
+        {},
+        {"kind": "circle", "tasks": ["A", "B"]},
+    ),
+    (
+        ("A 1", "B 1"),
+        {"B": {"cores": 3}},
+        {"kind": "cores", "task": "B", "cores": 3, "machine": 2},
+    ),
 ]
 
 
@@ -93,9 +124,13 @@ def test_b2_b3_b4_a_replay_by_hand():
     found = replay(CHAIN, WorkDirectoryPlan(starts=((0, "A"), (2, "B"))))
     assert found.violations == [] and found.use == [(0, 10), (2, 20), (5, 1)]
     assert found.metrics == {
-        "makespan_seconds": 5.0, "peak_bytes": 20, "byte_seconds": 80.0, "mean_bytes": 16.0,
-        "cores_busy": 0.5, "kept_bytes": 1,
-    }  # fmt: skip
+        "makespan_seconds": 5.0,
+        "peak_bytes": 20,
+        "byte_seconds": 80.0,
+        "mean_bytes": 16.0,
+        "cores_busy": 0.5,
+        "kept_bytes": 1,
+    }
 
 
 @pytest.mark.parametrize(
@@ -118,14 +153,21 @@ def test_b3_lists_that_are_no_plan(starts, record):
 @pytest.mark.parametrize(
     ("starts", "more", "kinds"),
     [
-        (((0, "A"), (1, "B")), {"B": {"release_seconds": 1.5}}, ["release", "producer"]),
+        (
+            ((0, "A"), (1, "B")),
+            {"B": {"release_seconds": 1.5}},
+            ["release", "producer"],
+        ),
         (((0, "B"), (3, "A")), {}, ["producer"]),
         (((0, "A"), (1, "B")), {"A": {"cores": 2}}, ["producer", "cores"]),
         (((0, "A"), (2, "B")), {"B": {"scratch_bytes": 6}}, ["quota"]),
     ],
 )
 def test_b3_each_violation_is_found_by_check_and_replay(starts, more, kinds):
-    problem, plan = made("A 2 >a:10", "B 3 a >b:4 c:1!", quota=20, **more), {"starts": starts}
+    problem, plan = (
+        made("A 2 >a:10", "B 3 a >b:4 c:1!", quota=20, **more),
+        {"starts": starts},
+    )
     assert [found.rule for found in ioopt.check(problem, plan)] == kinds
     with pytest.raises(SimulationError, match="starts at"):
         ioopt.simulate(problem, plan)
@@ -141,7 +183,14 @@ def test_b3_times_that_no_sum_of_floats_holds():
     assert replay(problem, late).violations[0]["kind"] == "producer"
 
 
-FOUR = ("A1 1 >a1:4", "A2 1 >a2:4", "A3 1 >a3:4", "B1 4 a1 >b1:4", "B2 4 a2 >b2:4", "B3 4 a3 >b3:4")
+FOUR = (
+    "A1 1 >a1:4",
+    "A2 1 >a2:4",
+    "A3 1 >a3:4",
+    "B1 4 a1 >b1:4",
+    "B2 4 a2 >b2:4",
+    "B3 4 a3 >b3:4",
+)
 
 
 def run(problem: WorkDirectoryProblem, rank: Any = "submission", **more: Any) -> Any:
@@ -170,18 +219,34 @@ def test_b5_ranks():
 def test_b6_safe_runs_keep_a_way_to_the_end():
     """12 bytes: A1 and A2 leave 4 for a B, A3 would leave none."""
     stuck = run(made(*FOUR, cores=4, quota=12))
-    assert (stuck["kind"], stuck["seconds"], stuck["use"], stuck["left"]) == ("stuck", 1.0, 12, 3)
-    assert stuck["waiting"] == [{"task": f"B{k}", "bytes": 4, "over": 4} for k in (1, 2, 3)]
+    assert (stuck["kind"], stuck["seconds"], stuck["use"], stuck["left"]) == (
+        "stuck",
+        1.0,
+        12,
+        3,
+    )
+    assert stuck["waiting"] == [
+        {"task": f"B{k}", "bytes": 4, "over": 4} for k in (1, 2, 3)
+    ]
     assert stuck["holding"] == [{"file": f"a{k}", "bytes": 4} for k in (1, 2, 3)]
     safe = run(made(*FOUR, cores=4, quota=12), safe=True)
     assert safe == [(0, "A1"), (0, "A2"), (1, "B1"), (5, "A3"), (5, "B2"), (9, "B3")]
-    assert run(made(*FOUR, quota=7), safe=True) == {"kind": "no order found", "least": 8, "over": 1}
+    assert run(made(*FOUR, quota=7), safe=True) == {
+        "kind": "no order found",
+        "least": 8,
+        "over": 1,
+    }
 
 
 def test_b6_the_reference_order_is_the_first_with_the_least_peak():
     """By file S1 S2 T1 T2 holds 5 + 5 + 1 = 11; by level S1 T1 S2 T2 5 + 1 = 6, as by growth, named later."""
     problem = made("S1 1 >s1:5", "S2 1 >s2:5", "T1 1 s1 >t1:1", "T2 1 s2 >t2:1")
-    assert [problem.tasks[k].id for k in reference_order(problem)] == ["S1", "T1", "S2", "T2"]
+    assert [problem.tasks[k].id for k in reference_order(problem)] == [
+        "S1",
+        "T1",
+        "S2",
+        "T2",
+    ]
     tight = problem.model_copy(update={"quota_bytes": 6})
     wrong = run(tight, safe=True, reference=["T1", "S1", "S2", "T2"])
     assert wrong == {"kind": "reference", "task": "T1"}
@@ -190,10 +255,20 @@ def test_b6_the_reference_order_is_the_first_with_the_least_peak():
 def test_b7_a_cap_on_samples_in_flight():
     """One sample at a time; where it waits for another's file, the held-back task goes once nothing runs."""
     assert run(made(*FOUR, cores=4), in_flight=1) == [
-        (0, "A1"), (1, "B1"), (5, "A2"), (6, "B2"), (10, "A3"), (11, "B3"),
-    ]  # fmt: skip
+        (0, "A1"),
+        (1, "B1"),
+        (5, "A2"),
+        (6, "B2"),
+        (10, "A3"),
+        (11, "B3"),
+    ]
     crossed = made(
-        "A 1 >a:1", "B 1 a b", "C 2 >b:1", A={"sample": 1}, B={"sample": 1}, C={"sample": 2}
+        "A 1 >a:1",
+        "B 1 a b",
+        "C 2 >b:1",
+        A={"sample": 1},
+        B={"sample": 1},
+        C={"sample": 2},
     )
     assert run(crossed, in_flight=1) == [(0, "A"), (1, "C"), (3, "B")]
     assert run(crossed, in_flight=0)["kind"] == "in_flight"
@@ -239,11 +314,33 @@ def test_statuses_and_exit_codes(tmp_path, monkeypatch, capsys):
     (tmp_path / "tight.json").write_text(dump_json(document(*FOUR, cores=4, quota=7)))
     (tmp_path / "stuck.json").write_text(dump_json(document(*FOUR, cores=4, quota=12)))
     assert main(["-q", "solve", "tight.json", "--format", "json"]) == 3
-    assert "8 bytes are needed (need of B1), 1 over the quota of 7" in capsys.readouterr().out
-    assert main(["-q", "solve", "stuck.json", "--solver", "submission", "--set", "safe=no",
-                 "--format", "json"]) == 4  # fmt: skip
+    assert (
+        "8 bytes are needed (need of B1), 1 over the quota of 7"
+        in capsys.readouterr().out
+    )
+    assert (
+        main(
+            [
+                "-q",
+                "solve",
+                "stuck.json",
+                "--solver",
+                "submission",
+                "--set",
+                "safe=no",
+                "--format",
+                "json",
+            ]
+        )
+        == 4
+    )
     assert "stuck at 1 s with " in capsys.readouterr().out
-    assert main(["-q", "solve", "tight.json", "--measure", "peak_bytes", "-o", "least.json"]) == 0
+    assert (
+        main(
+            ["-q", "solve", "tight.json", "--measure", "peak_bytes", "-o", "least.json"]
+        )
+        == 0
+    )
     # The quota was not kept, and was not to be.
     assert main(["check", "tight.json", "least.json"]) == 5
     assert main(["check", "tight.json", "least.json", "--set", "quota=ignored"]) == 0
@@ -251,7 +348,9 @@ def test_statuses_and_exit_codes(tmp_path, monkeypatch, capsys):
 
 def test_b12_times_with_too_many_ticks_are_rounded_down():
     """0.1234567890123 s has 10^13 ticks a second: a relaxation, and the plan is the run in its order."""
-    problem = made("A 0.1234567890123 >a:6", "B 1 a >b:6", "C 0.3 >c:6", "D 1 c >d:6", quota=12)
+    problem = made(
+        "A 0.1234567890123 >a:6", "B 1 a >b:6", "C 0.3 >c:6", "D 1 c >d:6", quota=12
+    )
     scale = Scale.of(problem)
     assert not scale.exact and sum(scale.seconds) <= 10**12
     result = ioopt.solve(problem, "exact", time_limit=10)
@@ -263,10 +362,17 @@ def test_b14_a_frontier_falls_with_the_quota():
     few = Settings(evaluations=20)
     request = SolveRequest(SolveOptions(None), Deadline(None), few)
     rows = frontier(made(*FOUR, cores=4), request, [24, 7, 8, 9])
-    assert [(row["quota_bytes"], row["makespan_seconds"], row["status"]) for row in rows] == [
-        (7, None, "infeasible"), (8, 15.0, "feasible"), (9, 15.0, "feasible"), (24, 5.0, "optimal"),
-    ]  # fmt: skip
-    assert [row["bound"] for row in rows] == sorted((row["bound"] for row in rows), reverse=True)
+    assert [
+        (row["quota_bytes"], row["makespan_seconds"], row["status"]) for row in rows
+    ] == [
+        (7, None, "infeasible"),
+        (8, 15.0, "feasible"),
+        (9, 15.0, "feasible"),
+        (24, 5.0, "optimal"),
+    ]
+    assert [row["bound"] for row in rows] == sorted(
+        (row["bound"] for row in rows), reverse=True
+    )
 
 
 def test_b14_a_bound_holds_for_every_smaller_quota():
@@ -279,8 +385,10 @@ def test_b14_a_bound_holds_for_every_smaller_quota():
     request = SolveRequest(SolveOptions(None), Deadline(None), Settings(evaluations=5))
     rows = frontier(problem, request, [5, 10, 15])
     assert [(row["makespan_seconds"], row["peak_bytes"]) for row in rows] == [
-        (30, 5), (20, 10), (10, 15),
-    ]  # fmt: skip
+        (30, 5),
+        (20, 10),
+        (10, 15),
+    ]
     assert [row["bound"] for row in rows] == [30, 15, 10]
     assert [row["status"] for row in rows] == ["optimal", "feasible", "optimal"]
 
@@ -312,7 +420,9 @@ def test_b12_kept_files_count_until_the_last_task_has_ended():
     """
     rows, more = KEPT
     for name in ("exact", "auto"):
-        result = ioopt.solve(made(*rows, **more), name, measure="peak_bytes", time_limit=20)
+        result = ioopt.solve(
+            made(*rows, **more), name, measure="peak_bytes", time_limit=20
+        )
         assert (result.status, result.objective, result.bound) == ("optimal", 21, 21)
 
 
@@ -321,32 +431,46 @@ def test_b12_the_least_peak_is_that_of_the_plan_whatever_the_quota_allows():
 
     Z takes 0 s and is released at 5 s, so that K ends at 6 s.
     """
-    problem = made("K 1 >k:5! n:0!", "Z 0 >x:8 y:5", cores=3, quota=18, Z={"release_seconds": 5})
+    problem = made(
+        "K 1 >k:5! n:0!", "Z 0 >x:8 y:5", cores=3, quota=18, Z={"release_seconds": 5}
+    )
     result = ioopt.solve(problem, measure="peak_bytes", time_limit=20)
     assert (result.status, result.objective) == ("optimal", 13)
-    assert result.metrics["makespan_seconds"] == 6 and ioopt.check(problem, result) == []
+    assert (
+        result.metrics["makespan_seconds"] == 6 and ioopt.check(problem, result) == []
+    )
 
 
 LONG = (1682004.5605879778, 1091602.608079564, 1617816.3488614024, 1841919.9045509563)
 
 
-@pytest.mark.parametrize("seconds", [LONG, (333333333.3333333,) * 12, (1e10, 1e-300, 5e-324, 1e-9)])
+@pytest.mark.parametrize(
+    "seconds", [LONG, (333333333.3333333,) * 12, (1e10, 1e-300, 5e-324, 1e-9)]
+)
 def test_b3_long_times_are_what_floats_hold_of_them(seconds):
     """After 49 days a float is good to 1e-9 s no more: a plan's own sums are within what it can hold."""
-    rows = [f"T{k} {s!r} {f'f{k - 1} ' if k else ''}>f{k}:10" for k, s in enumerate(seconds)]
+    rows = [
+        f"T{k} {s!r} {f'f{k - 1} ' if k else ''}>f{k}:10" for k, s in enumerate(seconds)
+    ]
     problem = made(*rows, quota=100, cores=1)
     result = ioopt.solve(problem, time_limit=20)
     assert result.violations == () and ioopt.check(problem, result.to_dict()) == []
-    assert result.status == "optimal" and result.objective == pytest.approx(sum(seconds))
+    assert result.status == "optimal" and result.objective == pytest.approx(
+        sum(seconds)
+    )
     second = result.plan["starts"][1][0]
-    early = {"starts": [[0, "T0"], [second * (1 - 1e-9), "T1"], *result.plan["starts"][2:]]}
+    early = {
+        "starts": [[0, "T0"], [second * (1 - 1e-9), "T1"], *result.plan["starts"][2:]]
+    }
     assert ioopt.check(problem, early)[0].rule == "producer"
 
 
 def test_b12_more_bytes_and_cores_than_64_bits_hold(tmp_path):
     """Ten chains of files of about 10**18 / 2 bytes, 10**18 cores: a plan, which a check reads again."""
     half = 5 * 10**17
-    rows = [f"T{k} 3 {f'f{k - 1} ' if k % 2 else ''}>f{k}:{half - 7 * k}" for k in range(20)]
+    rows = [
+        f"T{k} 3 {f'f{k - 1} ' if k % 2 else ''}>f{k}:{half - 7 * k}" for k in range(20)
+    ]
     wide = {f"T{k}": {"cores": 10**18} for k in range(0, 20, 3)}
     problem = made(*rows, quota=10**18, cores=10**18, **wide)
     sizes, scale = Sizes.of(problem), Scale.of(problem)
@@ -387,17 +511,24 @@ def test_the_replay_of_simulate_and_the_checker_find_each_others_faults(monkeypa
     assert sound.metrics["peak_bytes"] == 14 and ioopt.check(problem, sound) == []
     with monkeypatch.context() as patch:
         alone = lambda self, maker, f: Held(  # noqa: E731
-            self.problem.products[f].bytes, self.place[maker], self.over[maker], self.left[maker]
+            self.problem.products[f].bytes,
+            self.place[maker],
+            self.over[maker],
+            self.left[maker],
         )
         patch.setattr(Places, "product_held", alone)
         found = ioopt.solve(problem, "submission")
-        assert found.status == "error" and "peak_bytes" in {v.item for v in found.violations}
+        assert found.status == "error" and "peak_bytes" in {
+            v.item for v in found.violations
+        }
         assert any("replay" in v.rule for v in ioopt.check(problem, sound))
     with monkeypatch.context() as patch:
         none = lambda self, task: setattr(self, "use", 0)  # noqa: E731
         patch.setattr(Contents, "end", none)
         found = ioopt.solve(problem, "submission")
-        assert found.status == "error" and "peak_bytes" in {v.item for v in found.violations}
+        assert found.status == "error" and "peak_bytes" in {
+            v.item for v in found.violations
+        }
     assert ioopt.solve(problem, "submission").violations == ()
 
 
@@ -409,7 +540,9 @@ def test_the_time_limit_ends_the_first_runs_too():
     found = search_alone(problem, request)
     assert found.stop == "time" and found.plan is not None
     names = [name for _, name in found.plan.starts]
-    assert carried_out(problem, found.plan).metrics["makespan_seconds"] == 15  # 3 x (1 + 4)
+    assert (
+        carried_out(problem, found.plan).metrics["makespan_seconds"] == 15
+    )  # 3 x (1 + 4)
     assert names.index("A1") < names.index("B1")
 
 
@@ -419,7 +552,10 @@ def test_a_limit_too_short_for_any_answer_says_so(monkeypatch):
     result = ioopt.solve(made(*FOUR, cores=4, quota=12), "search", time_limit=4)
     assert (result.status, result.stop, result.plan) == ("unknown", "time", None)
     assert "too short for 6 tasks" in result.notes[0] and "about 6 s" in result.notes[0]
-    assert ioopt.solve(made(*FOUR, cores=4, quota=12), "search", time_limit=5).plan is not None
+    assert (
+        ioopt.solve(made(*FOUR, cores=4, quota=12), "search", time_limit=5).plan
+        is not None
+    )
 
 
 def test_tasks_come_in_the_order_of_the_standard_library():
@@ -428,7 +564,9 @@ def test_tasks_come_in_the_order_of_the_standard_library():
         rows = [f"T{k} 1 >f{k}:1" for k in range(8)]
         for k in range(8):
             reads = rng.sample(range(8), 2)
-            rows[k] = f"T{k} 1 {' '.join(f'f{j}' for j in reads if j * 3 % 8 < k * 3 % 8)} >f{k}:1"
+            rows[k] = (
+                f"T{k} 1 {' '.join(f'f{j}' for j in reads if j * 3 % 8 < k * 3 % 8)} >f{k}:1"
+            )
         problem = made(*rows)
         graph = dict(enumerate(problem.predecessors))
         assert problem.topological == tuple(TopologicalSorter(graph).static_order())
@@ -451,11 +589,19 @@ def test_every_rule_has_its_heading_and_leads_to_code():
     headings = [int(n) for n in re.findall(r"^### B(\d+): ", page, re.M)]
     assert headings == list(range(1, 16))
     paths = [
-        p for r in ("ioopt", "models", "solvers") for p in (ROOT / r).rglob("*work_directory*")
+        p
+        for r in ("ioopt", "models", "solvers")
+        for p in (ROOT / r).rglob("*work_directory*")
     ]
     files = [f for p in paths for f in ([p] if p.suffix == ".py" else p.glob("*.py"))]
     files.append(ROOT / "solvers" / "backends" / "cpsat_directory.py")
     text = "\n".join(path.read_text("utf-8") for path in files)
-    cited = {int(n) for part in re.findall(r"rules? (B\d+(?:(?:, B| and B)\d+| to B\d+)*)", text)
-             for n in re.findall(r"\d+", part)}  # fmt: skip
-    assert cited <= set(headings) and {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15} <= cited
+    cited = {
+        int(n)
+        for part in re.findall(r"rules? (B\d+(?:(?:, B| and B)\d+| to B\d+)*)", text)
+        for n in re.findall(r"\d+", part)
+    }
+    assert (
+        cited <= set(headings)
+        and {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15} <= cited
+    )
