@@ -1,8 +1,9 @@
-"""What pyproject.toml cannot say: where the packages are when git made no symbolic links.
+"""What pyproject.toml cannot say: where the packages are when git
+made no symbolic links.
 
-``ioopt/models``, ``solvers`` and ``instances`` are links to the folders at the top. Where links cannot
-be (``core.symlinks=false``, an archive unpacked without them) they are text files or missing, and the
-folders themselves are packed.
+``ioopt/models``, ``solvers`` and ``instances`` are links to the folders at the top.
+Where links cannot be (``core.symlinks=false``, an archive unpacked without them) they
+are text files or missing, and the folders themselves are packed.
 """
 
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""ioopt: where should work run and where should its data be, when I/O is the bottleneck?
+"""ioopt: where should work run and where should its data be, when
+I/O is the bottleneck?
 
 >>> import ioopt
 >>> problem = ioopt.load("cycle3")
@@ -56,7 +57,9 @@ __all__ = [
 
 
 class _Check(ModuleType):
-    """The package of checkers, callable: the import system would overwrite a function there."""
+    """The package of checkers, callable: the import system would
+    overwrite a function there.
+    """
 
     def __call__(self, *args: Any, **options: Any) -> list[Violation]:
         from ioopt.checking import check

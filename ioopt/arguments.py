@@ -1,7 +1,8 @@
-"""Checks of what an embedded object is told: refused at the call, in one line that names the value.
+"""Checks of what an embedded object is told: refused at the call, in one line
+that names the value.
 
-A scheduler that passes None, NaN or a fraction learns of it where it does so, and not at a later
-decision that would fail for it.
+A scheduler that passes None, NaN or a fraction learns of it where it does so, and not
+at a later decision that would fail for it.
 """
 
 import math
@@ -35,7 +36,9 @@ def seconds(value: object, what: str) -> float:
 
 
 def duration(value: object, what: str) -> float:
-    """Return a length of time as a float, infinity included; UsageError for less than 1 ns."""
+    """Return a length of time as a float, infinity included;
+    UsageError for less than 1 ns.
+    """
     if not is_real(value) or not value >= SHORTEST_SECONDS:  # type: ignore[operator]
         raise UsageError(f"{what}: wanted at least 1e-9 seconds, not {shown(value)}")
     return float(value)  # type: ignore[arg-type]
@@ -66,7 +69,9 @@ def name(value: object, what: str) -> str:
 
 
 def key(value: K, what: str) -> K:
-    """Return what something is known by; UsageError for None and for what cannot be looked up."""
+    """Return what something is known by; UsageError for None and for what
+    cannot be looked up.
+    """
     try:
         hash(value)
         known = value is not None
@@ -89,7 +94,9 @@ def deadline(value: object) -> float | None:
 
 
 def usable_deadline(value: object) -> tuple[float | None, tuple[str, ...]]:
-    """Return a deadline for a call that never raises: one that is none is left out, with a note."""
+    """Return a deadline for a call that never raises: one that is none is
+    left out, with a note.
+    """
     try:
         return deadline(value), ()
     except UsageError as error:
@@ -97,7 +104,9 @@ def usable_deadline(value: object) -> tuple[float | None, tuple[str, ...]]:
 
 
 def names(values: Iterable[K], what: str) -> list[K]:
-    """Return several values; UsageError for text, or for what cannot be gone through."""
+    """Return several values; UsageError for text, or for what
+    cannot be gone through.
+    """
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise UsageError(f"{what}: wanted a list, not {shown(values)}")
     return list(values)

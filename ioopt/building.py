@@ -1,10 +1,13 @@
-"""A batch or workflow in Python without writing dictionaries: add nodes, files and tasks, then build.
+"""A batch or workflow in Python without writing dictionaries: add nodes, files
+and tasks, then build.
 
-Each call checks what it is given, in the words of :meth:`Batch.build`, and raises InstanceError.
+Each call checks what it is given, in the words of :meth:`Batch.build`, and
+raises InstanceError.
 
-Sizes, rates and times are numbers (bytes, bytes per second, seconds) or text such as ``"500MB"``,
-``"12.5MB/s"``, ``"90s"``. Names are made up where none is given, and every ``add_`` returns the name.
-A batch may stand wherever an instance may: ``ioopt.solve(batch)``.
+Sizes, rates and times are numbers (bytes, bytes per second, seconds) or text
+such as ``"500MB"``, ``"12.5MB/s"``, ``"90s"``. Names are made up where none is
+given, and every ``add_`` returns the name. A batch may stand wherever an
+instance may: ``ioopt.solve(batch)``.
 """
 
 from __future__ import annotations
@@ -25,7 +28,8 @@ PARTS = ("nodes", "files", "tasks")
 
 
 class Batch:
-    """Tasks, files and nodes (``ioopt/replication``): a batch, or a workflow where tasks write files.
+    """Tasks, files and nodes (``ioopt/replication``): a batch, or a workflow
+    where tasks write files.
 
     Examples
     --------
@@ -106,7 +110,9 @@ class Batch:
         speed: float = 1.0,
         holds: Iterable[str] = (),
     ) -> str:
-        """A compute node; *disk* None is unlimited. What it *holds* may be added later."""
+        """A compute node; *disk* None is unlimited. What it
+        *holds* may be added later.
+        """
         size = None if disk is None else parse_bytes(disk)
         row = {
             "disk_bytes": size,
@@ -138,7 +144,9 @@ class Batch:
         cores: int | None = None,
         release: Time | None = None,
     ) -> str:
-        """A task that reads *inputs*, computes, and writes *outputs*: files that were added before."""
+        """A task that reads *inputs*, computes, and writes *outputs*: files
+        that were added before.
+        """
         row = {
             "compute_seconds": parse_seconds(compute),
             "inputs": _listed(inputs),
@@ -150,5 +158,7 @@ class Batch:
 
 
 def _listed(names: Iterable[str]) -> list[str] | str:
-    """A list; text stays as it is, to be refused by name, instead of falling into letters."""
+    """A list; text stays as it is, to be refused by name, instead of
+    falling into letters.
+    """
     return names if isinstance(names, str) else list(names)

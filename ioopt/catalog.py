@@ -1,4 +1,6 @@
-"""Bundled instances: the files under ``ioopt/instances`` and what is known about each."""
+"""Bundled instances: the files under ``ioopt/instances`` and what
+is known about each.
+"""
 
 import json
 import os
@@ -18,7 +20,9 @@ def root() -> Path:
 
 @cache
 def entries() -> dict[str, dict[str, Any]]:
-    """Catalogs of bundled instances by name: file, kind, provenance, best objective and bound."""
+    """Catalogs of bundled instances by name: file, kind, provenance, best
+    objective and bound.
+    """
     found: dict[str, dict[str, Any]] = {}
     for catalog in sorted(root().glob("*/catalog.json")):
         for entry in json.loads(catalog.read_text("utf-8"))["instances"]:
@@ -30,9 +34,11 @@ def entries() -> dict[str, dict[str, Any]]:
 
 
 def resolve(source: str | os.PathLike[str]) -> str:
-    """The path of *source*: ``-`` or an existing file as it is, else the bundled instance so named.
+    """The path of *source*: ``-`` or an existing file as it is, else the
+    bundled instance so named.
 
-    Raises InstanceError for a name that is neither but close to a bundled one, which it suggests.
+    Raises InstanceError for a name that is neither but close to a bundled
+    one, which it suggests.
     """
     name = os.fspath(source)
     if name == "-" or os.path.exists(name):
@@ -41,13 +47,16 @@ def resolve(source: str | os.PathLike[str]) -> str:
     near = None if entry else nearest(name, entries())
     if near is not None:
         raise InstanceError(
-            f"{name}: no such file, and no bundled instance has that name; did you mean {near!r}?"
+            f"{name}: no such file, and no bundled instance has that name; did "
+            f"you mean {near!r}?"
         )
     return str(entry["path"]) if entry else name
 
 
 def bundled(name: str) -> dict[str, Any]:
-    """The catalog entry called *name*; raises UsageError with the nearest name when there is none."""
+    """The catalog entry called *name*; raises UsageError with the nearest
+    name when there is none.
+    """
     entry = entries().get(name)
     if entry is None:
         raise UsageError(f"no bundled instance {name!r}; {suggest(name, entries())}")

@@ -1,4 +1,6 @@
-"""Checking of results: the plan by its family's checker, then every statement of the result."""
+"""Checking of results: the plan by its family's checker, then every
+statement of the result.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -36,9 +38,11 @@ from ioopt.statements import (
 
 
 class Judgement(NamedTuple):
-    """What is false in a result, the names of what nothing recomputes, and what a reference breaks.
+    """What is false in a result, the names of what nothing recomputes, and
+    what a reference breaks.
 
-    ``excused`` are rules of the machine that the result's own solver, a reference, is known to break.
+    ``excused`` are rules of the machine that the result's own solver, a
+    reference, is known to break.
     """
 
     violations: list[Violation]
@@ -52,12 +56,14 @@ def check(
     link: str | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> list[Violation]:
-    """Violations of a result (or bare plan) against an instance; empty when all is well.
+    """Violations of a result (or bare plan) against an instance;
+    empty when all is well.
 
-    Without *result* only the instance is read. A Result is also held to everything it states.
-    *settings* are what the result may say of the question that its instance does not, such as
-    ``{"loop": "open"}``; anything else of that kind is a violation. *link* is ``{"link": link}``.
-    Raises InstanceError for invalid input and for an instance that nothing can serve.
+    Without *result* only the instance is read. A Result is also held to everything it
+    states. *settings* are what the result may say of the question that its instance
+    does not, such as ``{"loop": "open"}``; anything else of that kind is a violation.
+    *link* is ``{"link": link}``. Raises InstanceError for invalid input and for an
+    instance that nothing can serve.
     """
     problem = load(source)
     require_servable(problem)
@@ -73,7 +79,9 @@ def check(
 
 
 def require_servable(problem: Any) -> None:
-    """Raise UnsolvableInstanceError for an instance that no plan can serve, before any solving."""
+    """Raise UnsolvableInstanceError for an instance that no plan can
+    serve, before any solving.
+    """
     if hasattr(problem, "require_room"):
         problem.require_room()
 
@@ -84,7 +92,9 @@ def judge(
     name: str,
     expected: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[list[Violation], list[str]]:
-    """What is false in *given*, and the names of what it states and nothing recomputes."""
+    """What is false in *given*, and the names of what it states
+    and nothing recomputes.
+    """
     return judgement(problem, given, name, expected)[:2]
 
 
@@ -96,9 +106,10 @@ def judgement(
 ) -> Judgement:
     """Judge every statement of *given*, called *name* in messages.
 
-    *given* is a result, an object with ``plan`` or ``schedule``, or a plan. A schedule that follows
-    from its plan is held against a replay of the plan, and so are metrics that only a replay tells.
-    What *given* says of the question beyond the instance must be what is *expected*.
+    *given* is a result, an object with ``plan`` or ``schedule``, or a plan. A schedule
+    that follows from its plan is held against a replay of the plan, and so are metrics
+    that only a replay tells. What *given* says of the question beyond the instance must
+    be what is *expected*.
     """
     data = _document(given, name)
     kind = registry.kind_of_problem(problem)
@@ -113,7 +124,8 @@ def judgement(
     for key in expected:
         if key not in usual:
             raise UsageError(
-                f"--set {key}: a result of {kind.kind} says no {key!r}; {suggest(key, usual)}"
+                f"--set {key}: a result of {kind.kind} says no {key!r}; "
+                f"{suggest(key, usual)}"
             )
     expected = {key: value for key, value in expected.items() if value != usual[key]}
     if "link" in told and told["link"] == expected.get("link"):
@@ -160,7 +172,9 @@ def _states_bounds(data: Mapping[str, Any]) -> bool:
 
 
 def searched(kind: KindSpec, plan: Any) -> bool:
-    """Whether the policy of *plan* solves integer programs as it runs: nothing to repeat in a check."""
+    """Whether the policy of *plan* solves integer programs as it runs: nothing
+    to repeat in a check.
+    """
     name = getattr(plan, "policy", None)
     return name is not None and EXACT in registry.solver(name, kind).abilities
 
@@ -189,7 +203,9 @@ def _document(given: Result | Mapping[str, Any], name: str) -> Mapping[str, Any]
 def replayed(
     kind: KindSpec, problem: Any, plan: Any, schedule: Json | None, report: CheckReport
 ) -> CheckReport:
-    """*report* with what a replay of the plan tells beside it, where a replay is called for."""
+    """*report* with what a replay of the plan tells beside it, where a
+    replay is called for.
+    """
     told = schedule or {}
     how = validate(Measured, told.get("measured") or {}, "schedule.measured")
     options = how.model_dump(exclude_none=True)

@@ -1,7 +1,9 @@
-"""The exception family: every error a user can cause or must act on, with its exit code.
+"""The exception family: every error a user can cause or must act
+on, with its exit code.
 
-Infeasibility and running out of time are results (:class:`ioopt.result.Status`), not exceptions.
-Each message is one line that names the file, the item, the value and what to do.
+Infeasibility and running out of time are results
+(:class:`ioopt.result.Status`), not exceptions. Each message is one line that
+names the file, the item, the value and what to do.
 """
 
 from enum import IntEnum
@@ -21,7 +23,9 @@ class ExitCode(IntEnum):
 
 
 class IooptError(Exception):
-    """Base of all errors that ioopt raises on purpose; the message is one line for the user."""
+    """Base of all errors that ioopt raises on purpose; the message is
+    one line for the user.
+    """
 
     exit_code: ExitCode = ExitCode.INTERNAL
 
@@ -35,7 +39,8 @@ class UsageError(IooptError):
 class NotApplicableError(UsageError):
     """A solver that cannot take this instance, though others can: it does not apply.
 
-    Nothing is said about the instance: that no plan exists is a result (``infeasible``).
+    Nothing is said about the instance: that no plan exists is a
+    result (``infeasible``).
     """
 
 
@@ -46,7 +51,9 @@ class InstanceError(IooptError):
 
 
 class UnsolvableInstanceError(InstanceError):
-    """A well-formed instance that no solver could ever serve, such as a task larger than every disk."""
+    """A well-formed instance that no solver could ever serve, such as a task
+    larger than every disk.
+    """
 
 
 class BackendMissingError(IooptError):
@@ -56,15 +63,21 @@ class BackendMissingError(IooptError):
 
 
 class BackendFailureError(IooptError):
-    """A backend that crashed, returned nonsense, or reported a status that its table does not know."""
+    """A backend that crashed, returned nonsense, or reported a status that its
+    table does not know.
+    """
 
 
 class OwnSolverError(IooptError):
-    """A solver of the user that raised what would pass for a fault of the command or the instance."""
+    """A solver of the user that raised what would pass for a fault of the
+    command or the instance.
+    """
 
 
 class SimulationError(IooptError):
-    """A plan that cannot be carried out in simulation, such as a queue that can never proceed."""
+    """A plan that cannot be carried out in simulation, such as a queue
+    that can never proceed.
+    """
 
     exit_code = ExitCode.VIOLATIONS
 
@@ -76,14 +89,19 @@ class OutOfTime(SimulationError):
 
 
 MOST_NUMBERS = 50_000_000
-"""Numbers that one run holds at once, all its tables and their copies together: 400 MB."""
+"""Numbers that one run holds at once, all its tables and their
+copies together: 400 MB.
+"""
 
 
 def require_numbers(count: float, what: str, remedy: str) -> None:
-    """Raise InstanceError when *what* needs more than ``MOST_NUMBERS``; *remedy* says what to do."""
+    """Raise InstanceError when *what* needs more than ``MOST_NUMBERS``;
+    *remedy* says what to do.
+    """
     if not count <= MOST_NUMBERS:
         raise InstanceError(
-            f"{what} would need {count:.3g} numbers in memory, at most {MOST_NUMBERS:.3g}; {remedy}"
+            f"{what} would need {count:.3g} numbers in memory, at most "
+            f"{MOST_NUMBERS:.3g}; {remedy}"
         )
 
 
@@ -99,11 +117,15 @@ EXTRAS = {
     "snakemake": "embed",
     "darshan": "darshan",
 }
-"""Packages that some commands need beyond the base install -> the extra that brings them."""
+"""Packages that some commands need beyond the base install -> the
+extra that brings them.
+"""
 
 
 def missing(package: str, what: str = "this") -> BackendMissingError:
-    """The error that says that *what* needs *package* (importable name), and how to get it."""
+    """The error that says that *what* needs *package* (importable
+    name), and how to get it.
+    """
     extra = EXTRAS[package]
     return BackendMissingError(
         f"{what} needs the package {package}; pip install 'ioopt[{extra}]'"

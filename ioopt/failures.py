@@ -1,6 +1,7 @@
 """Call solvers of the user, and say how and where a solver failed.
 
-Failures go to the logger ``ioopt`` with their whole traceback (``--traceback`` shows it).
+Failures go to the logger ``ioopt`` with their whole traceback
+(``--traceback`` shows it).
 """
 
 import inspect
@@ -30,7 +31,9 @@ LIBRARIES = tuple(
 
 
 def failure(spec: SolverSpec, error: BaseException) -> str:
-    """Return the line that says how and where the solver failed; log the whole traceback."""
+    """Return the line that says how and where the solver failed; log
+    the whole traceback.
+    """
     LOG.debug("%s failed", spec.name, exc_info=error)
     if isinstance(error, errors.OwnSolverError) and error.__cause__ is not None:
         error = error.__cause__
@@ -48,7 +51,9 @@ def _said(error: BaseException) -> str:
 
 
 def _place(spec: SolverSpec, error: BaseException) -> str:
-    """Return ``file:line`` of the innermost call in the user's code, else where the solver stands."""
+    """Return ``file:line`` of the innermost call in the user's code, else
+    where the solver stands.
+    """
     code = getattr(inspect.unwrap(load_target(spec.target)), "__code__", None)
     frames = traceback.extract_tb(error.__traceback__)
     strange = (*LIBRARIES, PACKAGE, "<") if spec.own else (*LIBRARIES, "<")
@@ -74,8 +79,8 @@ def call_own(
 ) -> object:
     """Return what the user's solver returns, in a known form.
 
-    Raises InstanceError for an answer of a wrong form, and OwnSolverError for what must not
-    pass for a fault of the command or the instance.
+    Raises InstanceError for an answer of a wrong form, and OwnSolverError for what must
+    not pass for a fault of the command or the instance.
     """
     try:
         answer = run(problem, request)
@@ -96,7 +101,8 @@ def _require_form(spec: SolverSpec, answer: Outcome) -> None:
     ):
         if value is not None and not (is_number(value) and math.isfinite(value)):
             raise errors.InstanceError(
-                f"{spec.name}: {part}: wanted a finite number or None, not {shown(value)}"
+                f"{spec.name}: {part}: wanted a finite number or None, not "
+                f"{shown(value)}"
             )
     if not isinstance(answer.stop, StopReason):
         known = ", ".join(StopReason)

@@ -1,6 +1,8 @@
-"""What is known of a bundled instance: the best plan of each measure, and what is proven of it.
+"""What is known of a bundled instance: the best plan of each measure, and
+what is proven of it.
 
-An instance is one of the catalog's when all of it but its ``meta`` is equal; its name alone says nothing.
+An instance is one of the catalog's when all of it but its ``meta`` is equal; its
+name alone says nothing.
 """
 
 import json
@@ -15,7 +17,9 @@ from ioopt.units import is_number
 
 
 def known_plans(problem: Problem) -> dict[str, Known]:
-    """Return the best known value and bound by measure; empty for an instance of the user's own."""
+    """Return the best known value and bound by measure; empty for an
+    instance of the user's own.
+    """
     entry = catalog.entries().get(problem.name)
     if entry is None or entry["kind"] != registry.format_of_problem(problem).kind:
         return {}

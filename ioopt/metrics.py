@@ -13,7 +13,8 @@ TIE = 1e-9
 
 
 def mean_and_standard_error(values: Sequence[float]) -> tuple[float, float | None]:
-    """Mean, and standard error of the mean (sample variance); no error below two values.
+    """Mean, and standard error of the mean (sample variance); no
+    error below two values.
 
     >>> mean_and_standard_error([1.0, 3.0])
     (2.0, 1.0)
@@ -29,11 +30,12 @@ def mean_and_standard_error(values: Sequence[float]) -> tuple[float, float | Non
 
 
 class PairedRatio(NamedTuple):
-    """Geometric mean over instances of solver / baseline for one metric, with its 95 % interval.
+    """Geometric mean over instances of solver / baseline for one metric,
+    with its 95 % interval.
 
-    ``standard_error_of_log`` and the interval's ends ``low`` and ``high`` are None below
-    :data:`LEAST_PAIRS` pairs; the mean too where a ratio is not above 0. A solver wins where it is
-    better by 10^-9 at least.
+    ``standard_error_of_log`` and the interval's ends ``low`` and ``high`` are None
+    below :data:`LEAST_PAIRS` pairs; the mean too where a ratio is not above 0. A solver
+    wins where it is better by 10^-9 at least.
     """
 
     solver: str
@@ -49,7 +51,9 @@ class PairedRatio(NamedTuple):
 
 
 class GeometricMean(NamedTuple):
-    """Geometric mean of ratios, with the ends of its 95 % interval and the error of its logarithm."""
+    """Geometric mean of ratios, with the ends of its 95 % interval and the
+    error of its logarithm.
+    """
 
     mean: float | None
     low: float | None = None
@@ -58,9 +62,11 @@ class GeometricMean(NamedTuple):
 
 
 def geometric_mean(ratios: Sequence[float]) -> GeometricMean:
-    """Return the geometric mean of *ratios* and its 95 % interval by Student's t of their logarithms.
+    """Return the geometric mean of *ratios* and its 95 % interval by Student's t
+    of their logarithms.
 
-    There is no interval below :data:`LEAST_PAIRS` ratios, and no mean where one is not above 0.
+    There is no interval below :data:`LEAST_PAIRS` ratios, and no mean
+    where one is not above 0.
 
     >>> [round(end, 3) for end in geometric_mean([0.5, 0.5, 1.0, 2.0, 2.0])[:3]]
     [1.0, 0.423, 2.365]
@@ -77,7 +83,8 @@ def geometric_mean(ratios: Sequence[float]) -> GeometricMean:
 
 
 def mean_interval(values: Iterable[float]) -> tuple[float, float, float]:
-    """Mean and its 95 % interval by Student's t, lower and upper end; equal for one value.
+    """Mean and its 95 % interval by Student's t, lower and upper end;
+    equal for one value.
 
     >>> [round(value, 3) for value in mean_interval([1.0, 3.0])]
     [2.0, -10.706, 14.706]
@@ -93,7 +100,8 @@ def mean_interval(values: Iterable[float]) -> tuple[float, float, float]:
 def ratios_to(
     rows: Sequence[Mapping[str, Any]], baseline: str, metric: str
 ) -> dict[str, list[float]]:
-    """Solver -> its *metric* over that of *baseline*, where that is above 0, an instance after the other.
+    """Solver -> its *metric* over that of *baseline*, where that is above 0, an
+    instance after the other.
 
     A row without a sound plan, such as one with violations, has no ratio.
     """
@@ -116,7 +124,9 @@ def paired_ratios(
     metrics: Sequence[str],
     most: Collection[str] = (),
 ) -> list[PairedRatio]:
-    """:func:`ratios_to` *baseline* of each of *metrics* in short; of *most* more is better."""
+    """:func:`ratios_to` *baseline* of each of *metrics* in short; of
+    *most* more is better.
+    """
     found = {}
     for metric in metrics:
         up = 1 if metric in most else -1

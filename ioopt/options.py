@@ -1,4 +1,6 @@
-"""Options common to every solver, and the parsing of ``--set KEY=VALUE`` into a solver's settings."""
+"""Options common to every solver, and the parsing of ``--set KEY=VALUE`` into
+a solver's settings.
+"""
 
 from __future__ import annotations
 
@@ -19,24 +21,29 @@ if TYPE_CHECKING:
 
 
 class AtMost(float):
-    """A time limit that nobody asked to be used up: a search with a count of its own ends by that."""
+    """A time limit that nobody asked to be used up: a search with a count of
+    its own ends by that.
+    """
 
 
 DEFAULT_TIME_LIMIT_SECONDS: float = AtMost(60.0)
 OVERTIME, OVERTIME_SECONDS = 0.05, 0.8
 """How far past the time limit a replay and its check may end."""
 now: Callable[[], float] = time.monotonic
-"""The clock of every deadline that is given none; tests put in one that counts its readings."""
+"""The clock of every deadline that is given none; tests put in one that
+counts its readings.
+"""
 
 
 @dataclass(frozen=True)
 class SolveOptions:
     """What every solver understands.
 
-    ``time_limit_seconds`` counts from the call of the front door, model building included; None
-    means no limit. ``gap`` is the relative gap at which a solver may stop. ``threads`` is passed
-    to the backend. ``seed`` makes a run repeatable. ``backend`` names a backend of the solver
-    (None: the solver's default). ``log`` is a file that receives the backend's own log.
+    ``time_limit_seconds`` counts from the call of the front door, model building
+    included; None means no limit. ``gap`` is the relative gap at which a solver may
+    stop. ``threads`` is passed to the backend. ``seed`` makes a run repeatable.
+    ``backend`` names a backend of the solver (None: the solver's default). ``log`` is a
+    file that receives the backend's own log.
     """
 
     time_limit_seconds: float | None = DEFAULT_TIME_LIMIT_SECONDS
@@ -60,10 +67,12 @@ class SolveOptions:
 
 @dataclass(frozen=True)
 class Deadline:
-    """A point on a monotonic clock that a whole solve, model building included, must respect.
+    """A point on a monotonic clock that a whole solve, model building
+    included, must respect.
 
-    ``run_seconds`` is the limit of the whole run where this deadline is that of a part of it.
-    ``processor_started`` is the processor time that the thread had used before the run.
+    ``run_seconds`` is the limit of the whole run where this deadline is that of a
+    part of it. ``processor_started`` is the processor time that the thread had
+    used before the run.
     """
 
     limit_seconds: float | None
@@ -105,7 +114,9 @@ class Deadline:
         return replace(self, limit_seconds=limit)
 
     def would_do(self, share: float) -> str:
-        """The end of a message: what limit would do, where this one ended with *share* of the work done."""
+        """The end of a message: what limit would do, where this one ended with
+        *share* of the work done.
+        """
         if share <= 0:
             return ""
         return (
@@ -113,7 +124,9 @@ class Deadline:
         )
 
     def within(self, seconds: float) -> Deadline:
-        """A deadline that ends *seconds* from now or with this one, whichever is first."""
+        """A deadline that ends *seconds* from now or with this
+        one, whichever is first.
+        """
         left = min(seconds, self.remaining())
         if math.isinf(left):
             return self
@@ -162,8 +175,8 @@ RENAMED: dict[str, dict[str, str]] = {
     "gang": {"dedicated": "iogs"},
     "replication": {"lp-rounding": "anneal", "lpt": "auto"},
 }
-"""Names of 0.2 and what stands for them now: commands, options, solvers by family. They answer for
-one version, with a line that says so."""
+"""Names of 0.2 and what stands for them now: commands, options, solvers by family. They
+answer for one version, with a line that says so."""
 
 
 LEAST_LIKENESS = 0.6
@@ -180,7 +193,9 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     from difflib import SequenceMatcher
 
     def likeness(other: str) -> float:
-        """By common runs of letters, or letter by letter, which one wrong letter changes less."""
+        """By common runs of letters, or letter by letter, which one wrong
+        letter changes less.
+        """
         same = sum(map(str.__eq__, name.lower(), other)) / max(len(name), len(other), 1)
         return max(SequenceMatcher(None, name.lower(), other).ratio(), same)
 
@@ -190,14 +205,17 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
-    """A closing phrase for a message about an unknown name: the nearest known one, or all of them."""
+    """A closing phrase for a message about an unknown name: the nearest known
+    one, or all of them.
+    """
     names = list(known)
     near = nearest(name, names)
     return f"did you mean {near!r}?" if near else f"known: {', '.join(names) or 'none'}"
 
 
 def shown(value: object) -> str:
-    """Return a value for a message: one line of at most 60 characters, whatever the value is.
+    """Return a value for a message: one line of at most 60 characters,
+    whatever the value is.
 
     >>> shown(10**5000)
     'a whole number of 16610 bits'
@@ -219,7 +237,9 @@ def shown(value: object) -> str:
 def parse_assignments(
     pairs: tuple[str, ...] | list[str], option: str = "--set"
 ) -> dict[str, str]:
-    """Split ``KEY=VALUE`` words into a mapping; a word without ``=`` or a key twice is a UsageError."""
+    """Split ``KEY=VALUE`` words into a mapping; a word without ``=`` or a key
+    twice is a UsageError.
+    """
     settings: dict[str, str] = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
@@ -234,7 +254,9 @@ def parse_assignments(
 
 
 def _digits(value: object) -> object:
-    """A whole number written ``8e9`` with all its digits, which is how an integer is read."""
+    """A whole number written ``8e9`` with all its digits, which is
+    how an integer is read.
+    """
     if not isinstance(value, str) or not re.fullmatch(
         r"[0-9.]+[eE]\+?[0-9]{1,2}", value
     ):
@@ -246,10 +268,12 @@ def _digits(value: object) -> object:
 def parse_settings(
     cls: type[SettingsT], given: Mapping[str, object], owner: str
 ) -> SettingsT:
-    """Build the settings class of *owner* from what the user gave, refusing unknown keys and bad values.
+    """Build the settings class of *owner* from what the user gave, refusing unknown
+    keys and bad values.
 
-    *cls* is a frozen pydantic class with ``extra="forbid"``; text is converted to the field's type.
-    Raises UsageError with the key, the value and the keys or values that would do.
+    *cls* is a frozen pydantic class with ``extra="forbid"``; text is converted to
+    the field's type. Raises UsageError with the key, the value and the keys or
+    values that would do.
     """
     from pydantic import ValidationError
 

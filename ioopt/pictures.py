@@ -30,7 +30,9 @@ def _pictures(result: Result) -> Mapping[str, str]:
 
 
 def result_to_draw(data: Any, name: str) -> Result:
-    """:func:`result_from_dict` of a result, or of a replay, whose parts have the form of its kind."""
+    """:func:`result_from_dict` of a result, or of a replay, whose parts have
+    the form of its kind.
+    """
     if isinstance(data, Mapping) and data.get("format") == "ioopt/simulation":
         told = {"format": "ioopt/result", "status": "feasible", "stop": "finished"}
         data = {"solver": "replay", **data, **told}
@@ -42,9 +44,11 @@ def result_to_draw(data: Any, name: str) -> Result:
 
 
 def draw_result(result: Result, picture: str = DEFAULT, axes: Any = None) -> Any:
-    """The axes of one picture of a result, drawn into *axes* where the picture is one panel.
+    """The axes of one picture of a result, drawn into *axes* where the
+    picture is one panel.
 
-    Raises UsageError when it has no such picture, and for axes that it cannot be drawn into.
+    Raises UsageError when it has no such picture, and for axes that it
+    cannot be drawn into.
     """
     name, known = result.kind or result.family, _pictures(result)
     if not known:
@@ -64,7 +68,9 @@ def draw_result(result: Result, picture: str = DEFAULT, axes: Any = None) -> Any
 
 
 def drawn(result: Result) -> Iterator[tuple[str, Any]]:
-    """(picture, axes) of every picture for which the result holds the data (rates, a history)."""
+    """(picture, axes) of every picture for which the result holds the
+    data (rates, a history).
+    """
     for picture in _pictures(result):
         with suppress(UsageError):
             yield picture, draw_result(result, picture)
@@ -76,7 +82,9 @@ def gantt_of(result: Result) -> str:
 
 
 def draw_beside(results: Sequence[Result]) -> Any:
-    """The Gantt charts of *results*, on one scale of time; UsageError for a result that has none."""
+    """The Gantt charts of *results*, on one scale of time; UsageError for a
+    result that has none.
+    """
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10, 3.2 * len(results)), layout="constrained")
@@ -88,7 +96,8 @@ def draw_beside(results: Sequence[Result]) -> Any:
         draw: Any = None if target is None else load_target(target)
         if draw is None or "until" not in signature(draw).parameters:
             raise UsageError(
-                f"{result.instance}: {result.solver}: no Gantt chart to draw beside others"
+                f"{result.instance}: {result.solver}: no Gantt chart to draw "
+                "beside others"
             )
         draw(result, axes=panel, until=until)
         if legend := panel.get_legend():

@@ -1,7 +1,8 @@
 """What solvers, checkers and simulators must offer, and what passes between them.
 
-Data flows one way: problem -> model -> solver -> :class:`Outcome` -> check -> simulate -> Result.
-Each family supplies plain functions with these shapes; :mod:`ioopt.registry` says where they are.
+Data flows one way: problem -> model -> solver -> :class:`Outcome` -> check -> simulate
+-> Result. Each family supplies plain functions with these shapes; :mod:`ioopt.registry`
+says where they are.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,7 +25,8 @@ Schedule = dict[str, Any]
 
 @dataclass(frozen=True)
 class Simulation:
-    """A simulated schedule: the ``schedule`` dictionary of results, metrics, and the timeline.
+    """A simulated schedule: the ``schedule`` dictionary of results,
+    metrics, and the timeline.
 
     ``notes`` say what a deadline made the simulator leave out.
     """
@@ -37,14 +39,16 @@ class Simulation:
 
 @dataclass(frozen=True)
 class Outcome(Generic[PlanT]):
-    """What a solver hands to the front door. It carries no objective: the checker computes that.
+    """What a solver hands to the front door. It carries no objective: the
+    checker computes that.
 
-    ``plan`` is the family's plan object, None when nothing was found. ``bound`` is proven for the
-    objective called ``objective_name`` (None: the one of the instance kind). ``infeasible`` is set
-    only with a proof. ``schedule`` and ``timeline`` are given by solvers that simulate as they
-    decide, so that nothing is simulated twice. ``metrics`` are merged under those of the checker
-    and the simulator. ``trial`` says that records were left out, as the request asked. ``failed`` is set
-    by the front door where the solver raised; ``plan`` is then what it had reported, if anything.
+    ``plan`` is the family's plan object, None when nothing was found. ``bound`` is
+    proven for the objective called ``objective_name`` (None: the one of the instance
+    kind). ``infeasible`` is set only with a proof. ``schedule`` and ``timeline`` are
+    given by solvers that simulate as they decide, so that nothing is simulated twice.
+    ``metrics`` are merged under those of the checker and the simulator. ``trial`` says
+    that records were left out, as the request asked. ``failed`` is set by the front
+    door where the solver raised; ``plan`` is then what it had reported, if anything.
     """
 
     plan: PlanT | None
@@ -63,14 +67,16 @@ class Outcome(Generic[PlanT]):
 
 @dataclass(frozen=True)
 class CheckReport:
-    """A checker's verdict: violations (empty when the plan is good), objectives by name, metrics.
+    """A checker's verdict: violations (empty when the plan is good),
+    objectives by name, metrics.
 
-    ``ranges`` are limits (least, most) of metrics that the schedule does not tell exactly.
-    ``rounding`` is the absolute error that recomputed values may carry: a few units in the last
-    place of the times they are differences of, or of terms that cancel. ``limits`` are bounds by
-    measure that the checker works out from the instance alone. ``excused`` are violations that a
-    reference policy commits by design; of any other solver they count. ``unjudged`` names what of
-    the schedule itself is not judged.
+    ``ranges`` are limits (least, most) of metrics that the schedule does not tell
+    exactly. ``rounding`` is the absolute error that recomputed values may carry: a few
+    units in the last place of the times they are differences of, or of terms that
+    cancel. ``limits`` are bounds by measure that the checker works out from the
+    instance alone. ``excused`` are violations that a reference policy commits by
+    design; of any other solver they count. ``unjudged`` names what of the schedule
+    itself is not judged.
     """
 
     violations: tuple[Violation, ...]
@@ -84,7 +90,9 @@ class CheckReport:
 
 
 class Known(NamedTuple):
-    """The value of the best plan known of an instance, and what no plan of it passes (None: unknown)."""
+    """The value of the best plan known of an instance, and what no plan of it
+    passes (None: unknown).
+    """
 
     best: float
     bound: float | None
@@ -94,10 +102,10 @@ class Known(NamedTuple):
 class Incumbents(Generic[PlanT]):
     """The best plan so far, reported by a running solver.
 
-    The front door reads it when the solver is interrupted or fails, so that the best answer
-    always comes back. ``trace`` holds (seconds since the start, objective as the solver saw it);
-    more is better where ``maximise``. ``objective_name`` says what ``objective`` and ``bound``
-    measure, as in :class:`Outcome`.
+    The front door reads it when the solver is interrupted or fails, so that the best
+    answer always comes back. ``trace`` holds (seconds since the start, objective as the
+    solver saw it); more is better where ``maximise``. ``objective_name`` says what
+    ``objective`` and ``bound`` measure, as in :class:`Outcome`.
     """
 
     deadline: Deadline
@@ -110,7 +118,9 @@ class Incumbents(Generic[PlanT]):
     objective_name: str | None = None
 
     def report(self, plan: PlanT, objective: float, bound: float | None = None) -> None:
-        """Offer a plan with the objective the solver sees; kept when it is the best so far."""
+        """Offer a plan with the objective the solver sees; kept when
+        it is the best so far.
+        """
         if bound is not None:
             self.bound = bound
         best = self.objective
@@ -125,12 +135,12 @@ class Incumbents(Generic[PlanT]):
 class SolveRequest(Generic[SettingsT, PlanT]):
     """Everything a solver gets beside the problem.
 
-    ``settings`` is an instance of the solver's own settings class (None where it has none);
-    ``policy`` what its row's ``policy`` makes of them;
-    ``start`` a plan to begin from; ``incumbents`` the place to report better plans. ``measure`` is
-    what the answer will be compared by (None: the solver's own objective); a solver that can
-    optimise it does. ``trials`` asks for the schedule and its metrics alone: so many such runs follow
-    each other (0: this is the only one).
+    ``settings`` is an instance of the solver's own settings class (None where it has
+    none); ``policy`` what its row's ``policy`` makes of them; ``start`` a plan to begin
+    from; ``incumbents`` the place to report better plans. ``measure`` is what the
+    answer will be compared by (None: the solver's own objective); a solver that can
+    optimise it does. ``trials`` asks for the schedule and its metrics alone: so many
+    such runs follow each other (0: this is the only one).
     """
 
     options: SolveOptions
@@ -160,12 +170,16 @@ class SolverFunction(Protocol[ProblemT_contra, SettingsT, PlanT]):
     def __call__(
         self, problem: ProblemT_contra, request: SolveRequest[SettingsT, PlanT]
     ) -> Outcome[PlanT]:
-        """Solve within the request's deadline; never raise for infeasible or out of time."""
+        """Solve within the request's deadline; never raise for
+        infeasible or out of time.
+        """
         ...
 
 
 class Checker(Protocol[ProblemT_contra, PlanT_contra]):
-    """``check(problem, plan, schedule) -> CheckReport``: independent of every solver."""
+    """``check(problem, plan, schedule) -> CheckReport``:
+    independent of every solver.
+    """
 
     def __call__(
         self,
@@ -173,5 +187,7 @@ class Checker(Protocol[ProblemT_contra, PlanT_contra]):
         plan: PlanT_contra | None,
         schedule: Schedule | None,
     ) -> CheckReport:
-        """Judge a plan, and its replay where there is one; the objective is recomputed."""
+        """Judge a plan, and its replay where there is one; the
+        objective is recomputed.
+        """
         ...

@@ -1,4 +1,6 @@
-"""The one result class: what was found, how good it is known to be, and why the search ended."""
+"""The one result class: what was found, how good it is known to be, and
+why the search ended.
+"""
 
 import html
 import math
@@ -82,10 +84,11 @@ def violation(
 def relative_gap(
     objective: float | None, bound: float | None, sense: Literal["min", "max"] = "min"
 ) -> float | None:
-    """``|objective - bound|`` over the objective, over the bound when maximising; None if unknown.
+    """``|objective - bound|`` over the objective, over the bound when
+    maximising; None if unknown.
 
-    So a plan worth nothing is 100 % from the best. On two sides of 0 no percentage says how far
-    they are apart, and there is none.
+    So a plan worth nothing is 100 % from the best. On two sides of 0 no percentage says
+    how far they are apart, and there is none.
 
     >>> relative_gap(10.0, 9.0), relative_gap(1.0, 1000.0, "max"), relative_gap(-1.2, 1.0, "max")
     (0.1, 0.999, None)
@@ -103,12 +106,12 @@ def relative_gap(
 class Result(BaseModel):
     """A solve, checked and simulated. Unknown values are None.
 
-    ``objective`` is recomputed by the family's checker, never taken from the solver. ``bound`` is
-    a proven limit of ``objective_name`` (lower when minimising), a finite number. ``gap`` follows
-    :func:`relative_gap`. ``measure`` is what results of the kind are compared by, ``value`` the
-    answer's: the objective too, where it was asked for. ``settings`` say what of the question its
-    instance does not, such as ``loop``. ``plan`` and ``schedule`` have the shape of
-    the family.
+    ``objective`` is recomputed by the family's checker, never taken from the solver.
+    ``bound`` is a proven limit of ``objective_name`` (lower when minimising), a finite
+    number. ``gap`` follows :func:`relative_gap`. ``measure`` is what results of the
+    kind are compared by, ``value`` the answer's: the objective too, where it was asked
+    for. ``settings`` say what of the question its instance does not, such as ``loop``.
+    ``plan`` and ``schedule`` have the shape of the family.
 
     >>> import ioopt
     >>> ioopt.solve("cycle3", "minmin").plan["eviction"]
@@ -144,7 +147,9 @@ class Result(BaseModel):
     plan: Json | None = None
     schedule: Json | None = None
     meta: Json | None = None
-    """Whatever its writer wants to keep beside the answer; nothing of ioopt reads it."""
+    """Whatever its writer wants to keep beside the answer;
+    nothing of ioopt reads it.
+    """
 
     @property
     def value(self) -> float | None:
@@ -154,7 +159,9 @@ class Result(BaseModel):
         )
 
     def plan_as(self, form: type[FormT]) -> FormT:
-        """The plan as an object of its class, such as ``ReplicationPlan``, whose fields have types."""
+        """The plan as an object of its class, such as ``ReplicationPlan``,
+        whose fields have types.
+        """
         return form.model_validate(self.plan)
 
     def schedule_as(self, form: type[FormT]) -> FormT:
@@ -162,9 +169,12 @@ class Result(BaseModel):
         return form.model_validate(self.schedule)
 
     def to_dict(self, without: set[str] | None = None) -> Json:
-        """The result as plain JSON values; unknown is None, infinities and NaN become None."""
+        """The result as plain JSON values; unknown is None, infinities
+        and NaN become None.
+        """
         left_out = {*(without or ()), *(() if self.meta else ("meta",))}
-        # Through JSON text, which is faster than object by object and knows no infinities.
+        # Through JSON text, which is faster than object by object and
+        # knows no infinities.
         data: Json = from_json(self.model_dump_json(exclude=left_out))
         return data
 
@@ -173,7 +183,9 @@ class Result(BaseModel):
         return self.to_dict({"plan", "schedule"})
 
     def plot(self, picture: str = "default", ax: Any = None) -> Any:
-        """Draw it with matplotlib, into *ax* if given; returns the axes (``ioopt plot --picture``)."""
+        """Draw it with matplotlib, into *ax* if given; returns the axes
+        (``ioopt plot --picture``).
+        """
         # By name: what draws knows results, not the other way round.
         return resolve_name("ioopt.pictures:draw_result")(self, picture, ax)
 
@@ -183,11 +195,14 @@ class Result(BaseModel):
         return self.plot(beside, ax)
 
     def save(self, path: str) -> None:
-        """Write it: ``.json`` (also .gz) the result, ``.png``, ``.svg``, ``.pdf``, ``.html`` its picture."""
+        """Write it: ``.json`` (also .gz) the result, ``.png``, ``.svg``, ``.pdf``,
+        ``.html`` its picture.
+        """
         resolve_name("ioopt.pictures:save_result")(self, path)
 
     def to_frame(self) -> Any:
-        """The schedule as a pandas DataFrame, a row for each task or job; empty without a schedule.
+        """The schedule as a pandas DataFrame, a row for each task or job;
+        empty without a schedule.
 
         What has neither gives the first table that it has.
         """
@@ -200,7 +215,9 @@ class Result(BaseModel):
         )
 
     def rows(self) -> list[tuple[str, str]]:
-        """What it found as (name, value with its unit), tables of more than a few values left out."""
+        """What it found as (name, value with its unit), tables of more than a
+        few values left out.
+        """
         own = self.objective_name or "objective"
         measure = self.measure or own
         objective, bound = column(own, [self.objective, self.bound])
@@ -258,7 +275,9 @@ def measured(row: Mapping[str, Any], measure: str) -> float | None:
 
 
 def plan_dict(plan: Any) -> Json | None:
-    """A plan as plain data: a dictionary as it is, a plan object through its ``to_dict``."""
+    """A plan as plain data: a dictionary as it is, a plan object
+    through its ``to_dict``.
+    """
     if plan is None or isinstance(plan, dict):
         return plan
     if hasattr(plan, "to_dict"):
@@ -278,8 +297,8 @@ def _leaves(name: str, value: Any, item: str = "") -> Iterator[tuple[str, Any]]:
 
 
 class ComparisonRow(Result):
-    """A result without plan and schedule by the comparison's measure; a ``reference`` breaks a rule
-    of the machine and has no ratio."""
+    """A result without plan and schedule by the comparison's measure; a ``reference``
+    breaks a rule of the machine and has no ratio."""
 
     model_config = ConfigDict(extra="ignore")
 

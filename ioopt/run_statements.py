@@ -1,6 +1,8 @@
-"""What a result says of its run: options, seed, seconds, why it ended, and the plans on the way.
+"""What a result says of its run: options, seed, seconds, why it ended, and
+the plans on the way.
 
-None of that can be recomputed. It is held against itself and against the solver that is named.
+None of that can be recomputed. It is held against itself and against the
+solver that is named.
 """
 
 import math
@@ -40,7 +42,8 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
 
 
 def leaves_out_copies(kind: KindSpec, data: Mapping[str, Any]) -> bool:
-    """Whether *data* answers for plans without copies between nodes alone, and has such a plan.
+    """Whether *data* answers for plans without copies between nodes alone,
+    and has such a plan.
 
     Its bound is that of these plans, and other plans may be better.
     """
@@ -53,7 +56,9 @@ def leaves_out_copies(kind: KindSpec, data: Mapping[str, Any]) -> bool:
 
 
 def stated_of_run(data: Mapping[str, Any]) -> list[str]:
-    """Return the names of what a result says of its run, and of the solver where no plan tells it."""
+    """Return the names of what a result says of its run, and of the solver
+    where no plan tells it.
+    """
     if data.get("stop") is None:
         return []  # a plan, or a replay of one
     plan = data.get("plan")
@@ -63,7 +68,9 @@ def stated_of_run(data: Mapping[str, Any]) -> list[str]:
 
 
 def false_run(kind: KindSpec, data: Mapping[str, Any]) -> Iterator[Violation]:
-    """Yield a violation for every statement about the run that another one contradicts."""
+    """Yield a violation for every statement about the run that
+    another one contradicts.
+    """
     row = _row(kind, data.get("solver"))
     yield from _options(data.get("options") or {}, data.get("seed"))
     if row is not None:
@@ -77,7 +84,9 @@ def _row(kind: KindSpec, name: object) -> SolverSpec | None:
 
 
 def _options(options: Json, seed: object) -> Iterator[Violation]:
-    """The options are those that every solver understands, and they name the seed of the result."""
+    """The options are those that every solver understands, and they name
+    the seed of the result.
+    """
     known = {field.name for field in fields(SolveOptions)}
     for key in options.keys() - known - {"settings"}:
         yield violation(
@@ -101,7 +110,9 @@ def _options(options: Json, seed: object) -> Iterator[Violation]:
 
 
 def _of_solver(row: SolverSpec, data: Mapping[str, Any]) -> Iterator[Violation]:
-    """Backend and settings are ones that the named solver has, and the plan is made by them."""
+    """Backend and settings are ones that the named solver has, and the
+    plan is made by them.
+    """
     options = data.get("options") or {}
     backend, settings = options.get("backend"), options.get("settings")
     if backend is not None and backend not in row.backends:
@@ -127,7 +138,9 @@ def _of_solver(row: SolverSpec, data: Mapping[str, Any]) -> Iterator[Violation]:
 def _by_settings(
     row: SolverSpec, settings: Json, data: Mapping[str, Any]
 ) -> Iterator[Violation]:
-    """A plan repeats the settings that it was made by, unless another solver's plan was as good."""
+    """A plan repeats the settings that it was made by, unless another
+    solver's plan was as good.
+    """
     plan = data.get("plan")
     policy = settings.get("policy", row.name)
     if not isinstance(plan, Mapping) or plan.get("policy") != policy:
@@ -157,7 +170,9 @@ def _stop(data: Mapping[str, Any]) -> Iterator[Violation]:
 
 
 def _trace(kind: KindSpec, data: Mapping[str, Any]) -> Iterator[Violation]:
-    """Each plan on the way comes after the one before it and is better, all within the run."""
+    """Each plan on the way comes after the one before it and is
+    better, all within the run.
+    """
     trace = data.get("trace") or ()
     sense = sense_of(kind, data.get("objective_name") or kind.objective_name)
     sign = -1.0 if sense == "max" else 1.0

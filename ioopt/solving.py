@@ -1,8 +1,9 @@
 """The one front door: load, pick, time, solve, check, simulate, return.
 
-No result leaves unchecked: the objective and the violations come from the family's checker, the
-metrics from its simulator. A named solver that fails is a result with status ``error``. The kind's
-fallback answers, with a note, for a default solver that fails and for one of ours out of time.
+No result leaves unchecked: the objective and the violations come from the family's
+checker, the metrics from its simulator. A named solver that fails is a result with
+status ``error``. The kind's fallback answers, with a note, for a default solver that
+fails and for one of ours out of time.
 """
 
 import math
@@ -58,15 +59,20 @@ INTERRUPTED = "interrupted: the best plan so far"
 OVERLOOKED_SECONDS = 0.1
 """How far past its deadline a solver may work before it is ended."""
 REPLAY_SHARE = 0.75
-"""Of the time left, what replay and check may use before the plan is checked without a replay."""
+"""Of the time left, what replay and check may use before the plan is
+checked without a replay.
+"""
 SOLVER_SHARE = 0.6
-"""Of the time left, overtime included, what a solver may use where its limit is nearly over."""
+"""Of the time left, overtime included, what a solver may use where its
+limit is nearly over.
+"""
 SOLVER_TOLERANCE = 1e-6
 """Absolute tolerance of the backends: what a bound may be off without being wrong."""
 
 
 def load(source: Any) -> Any:
-    """A problem from a path, a bundled name, ``-``, a dict, a builder, or a problem (as it is).
+    """A problem from a path, a bundled name, ``-``, a dict, a builder, or
+    a problem (as it is).
 
     Raises InstanceError with one line that names the place when it is not valid.
 
@@ -116,7 +122,8 @@ def result_from_dict(data: object, name: str) -> Result:
 
 
 def require_finite(data: Mapping[str, Any], name: str) -> None:
-    """Raise InstanceError where a metric, option or setting of a result is no finite number.
+    """Raise InstanceError where a metric, option or setting of a result
+    is no finite number.
 
     Plans, schedules and figures have forms of their own that refuse it.
     """
@@ -125,7 +132,8 @@ def require_finite(data: Mapping[str, Any], name: str) -> None:
         for key, value in told.items() if isinstance(told, Mapping) else ():
             if not _is_finite(value):
                 raise errors.InstanceError(
-                    f"{name}: {part}.{key}: must be a finite number, or null where it is unknown"
+                    f"{name}: {part}.{key}: must be a finite number, or null "
+                    "where it is unknown"
                 )
 
 
@@ -148,7 +156,9 @@ def plan_in(given: object) -> object:
 
 
 def plan_of(kind: KindSpec, plan: object, name: str = "plan") -> Any:
-    """The plan object of a kind from its dictionary (an object is returned as it is)."""
+    """The plan object of a kind from its dictionary (an object
+    is returned as it is).
+    """
     if plan is None or kind.plan is None or isinstance(plan, load_target(kind.plan)):
         return plan
     found = validate(load_target(kind.plan), plan, name)
@@ -163,7 +173,9 @@ def plan_of(kind: KindSpec, plan: object, name: str = "plan") -> Any:
 
 
 def require_form(kind: KindSpec, data: Mapping[str, object], name: str) -> None:
-    """Raise InstanceError when the plan or the schedule in *data* does not have the form of its kind."""
+    """Raise InstanceError when the plan or the schedule in *data* does not have
+    the form of its kind.
+    """
     plan_of(kind, data.get("plan"), f"{name}: plan")
     if data.get("schedule") is not None and kind.schedule is not None:
         validate(load_target(kind.schedule), data["schedule"], f"{name}: schedule")
@@ -172,7 +184,9 @@ def require_form(kind: KindSpec, data: Mapping[str, object], name: str) -> None:
 def beyond(
     kind: KindSpec, problem: Problem, plan: object, schedule: Schedule | None
 ) -> Json:
-    """What plan and schedule say of the question that the instance does not, by name."""
+    """What plan and schedule say of the question that the
+    instance does not, by name.
+    """
     if kind.beyond is None:
         return {}
     told, usual = (
@@ -195,9 +209,11 @@ def check_plan(
 
 
 def simulate(source: Any, plan: object, **options: object) -> Simulation:
-    """Replay a plan (or a Result; objects or dictionaries) on the family's timeline simulator.
+    """Replay a plan (or a Result; objects or dictionaries) on the
+    family's timeline simulator.
 
-    *options* are the simulator's. Raises SimulationError for a plan that cannot be carried out.
+    *options* are the simulator's. Raises SimulationError for a plan that
+    cannot be carried out.
 
     >>> simulate("cycle3", solve("cycle3", "minmin").plan).metrics["remote_bytes"]
     64000000
@@ -234,16 +250,18 @@ def solve(
 ) -> Result:
     """Solve one instance and return a checked, simulated :class:`Result`.
 
-    Parameters are those of :class:`ioopt.options.SolveOptions` (the time limit also as ``"2min"``);
-    ``settings`` are the solver's own (``--set``), ``warm_start`` a Result or plan. With *measure*
-    objective, bound and gap are of that metric, and a solver that can optimise it does; without it
-    they are of the solver's own objective. *solver* may be a function of the problem, or of it and a
-    :class:`~ioopt.protocols.SolveRequest`, that returns an Outcome, a plan or its dictionary (as
-    text: ``"module:function"``). Without *bound* none is computed for solvers that prove none: it
-    may be an integer program. The time limit counts from this call, or as *deadline* was set where a
-    caller has begun before. Raises UsageError or InstanceError for bad input, BackendMissingError;
-    OutOfTime where *source* cannot be read in time; infeasibility, other limits and failing solvers
-    are results.
+    Parameters are those of :class:`ioopt.options.SolveOptions` (the time limit
+    also as ``"2min"``); ``settings`` are the solver's own (``--set``),
+    ``warm_start`` a Result or plan. With *measure* objective, bound and gap are of
+    that metric, and a solver that can optimise it does; without it they are of the
+    solver's own objective. *solver* may be a function of the problem, or of it and
+    a :class:`~ioopt.protocols.SolveRequest`, that returns an Outcome, a plan or
+    its dictionary (as text: ``"module:function"``). Without *bound* none is
+    computed for solvers that prove none: it may be an integer program. The time
+    limit counts from this call, or as *deadline* was set where a caller has begun
+    before. Raises UsageError or InstanceError for bad input, BackendMissingError;
+    OutOfTime where *source* cannot be read in time; infeasibility, other limits
+    and failing solvers are results.
 
     >>> result = solve("two-writers", "fill")
     >>> result.status.value, result.violations
@@ -286,7 +304,9 @@ def _result_in_time(
     outcome: Outcome,
     notes: list[str],
 ) -> Result:
-    """Replay and check the plan; check it alone where both take too long; else there is no answer."""
+    """Replay and check the plan; check it alone where both take too long;
+    else there is no answer.
+    """
     try:
         replayed = _ended_before("the plan was replayed and checked")
         with cut_off(REPLAY_SHARE * processor_seconds_left(request.deadline), replayed):
@@ -315,8 +335,8 @@ def _ended_before(what: str) -> str:
 def _ended_in_time(spec: SolverSpec, request: SolveRequest) -> Iterator[None]:
     """End a solver that overlooks its deadline.
 
-    Replay, check and report need time too, but never that of the limit. A solver of the user may
-    sleep, so it is timed by the clock on the wall.
+    Replay, check and report need time too, but never that of the limit. A solver of the
+    user may sleep, so it is timed by the clock on the wall.
     """
     deadline, limit = request.deadline, request.options.time_limit_seconds
     if spec.own:
@@ -353,8 +373,9 @@ def _run(
 ) -> tuple[Outcome, list[str]]:
     """Run the solver; on interruption answer with the best plan so far.
 
-    A solver that was *named* and raises has failed: no other answers in its name. The kind's fallback
-    answers for a default solver that fails, and for one of ours that is out of time.
+    A solver that was *named* and raises has failed: no other answers in its name.
+    The kind's fallback answers for a default solver that fails, and for one of ours
+    that is out of time.
     """
     best = request.incumbents
     try:
@@ -392,7 +413,9 @@ def _answered_instead(
     note: str,
     stop: StopReason,
 ) -> tuple[Outcome, list[str]]:
-    """Return the best plan that the solver had reported, else the answer of the kind's fallback."""
+    """Return the best plan that the solver had reported, else the answer of
+    the kind's fallback.
+    """
     best = request.incumbents
     if best.plan is not None:
         return _best(best, stop), [f"{note}; the best plan it had found"]
@@ -448,7 +471,8 @@ def _result(
     outcome: Outcome,
     notes: list[str],
 ) -> Result:
-    # One clock and one start for both, so that together they are the time spent and none is below 0.
+    # One clock and one start for both, so that together they are the time spent
+    # and none is below 0.
     seconds = request.deadline.elapsed()
     build = outcome.build_seconds
     if build is not None:
@@ -521,7 +545,8 @@ def _checked(
         and name not in report.objectives
         and kind.objective_name != name
     ):
-        # Without a replay only the plan can be measured, and a bound of another measure does not apply.
+        # Without a replay only the plan can be measured, and a bound of another
+        # measure does not apply.
         name = values["objective_name"] = kind.objective_name
         values["bound"] = None
     values["bound"] = within_limits(kind, name, values["bound"], report)
@@ -579,7 +604,9 @@ def _checked(
 def _standing(
     past: float | None, proven: bool, objective: float, bound: float
 ) -> tuple[Status, list[str]]:
-    """The status of a sound plan whose *bound* lies *past* its objective (None: it does not), and notes."""
+    """The status of a sound plan whose *bound* lies *past* its objective (None: it
+    does not), and notes.
+    """
     if past is None:
         return Status.OPTIMAL if proven else Status.FEASIBLE, []
     if past > SOLVER_TOLERANCE:
@@ -600,7 +627,8 @@ def _bound(
 ) -> float | None:
     """The bound of the solver, else of the kind; at least what a metric proves."""
     name, bound = values["objective_name"], values["bound"]
-    # What was not measured needs no bound: a workflow that was not replayed has no objective.
+    # What was not measured needs no bound: a workflow that was not
+    # replayed has no objective.
     wanted = name == kind.objective_name and objective is not None
     if bound is None and kind.bound is not None and wanted:
         limits = {"deadline": deadline} if kind.limited_bound else {}

@@ -1,7 +1,8 @@
 """What a result states beside its plan, held against what its plan and schedule give.
 
-Nothing in a result is believed: names, objective, bound, gap, status, link model and every metric
-are compared with what the family's checker recomputed, and bounds with the best plans that are known.
+Nothing in a result is believed: names, objective, bound, gap, status, link model and
+every metric are compared with what the family's checker recomputed, and bounds with the
+best plans that are known.
 """
 
 import math
@@ -23,13 +24,17 @@ from ioopt.units import is_number
 
 BEST_KNOWN = "the best known plan of this instance"
 RELATIVE = 1e-6
-"""Two numbers are the same within this part of the larger one (and what the report calls rounding)."""
+"""Two numbers are the same within this part of the larger one (and what the
+report calls rounding).
+"""
 
 
 def past_bound(
     sense: str, objective: float | None, bound: float | None, rounding: float = 0.0
 ) -> float | None:
-    """By how much *bound* lies beyond *objective*, solvers' tolerances and *rounding* left out; else None."""
+    """By how much *bound* lies beyond *objective*, solvers' tolerances and *rounding*
+    left out; else None.
+    """
     if objective is None or bound is None:
         return None
     past = objective - bound if sense == "max" else bound - objective
@@ -40,7 +45,9 @@ def past_bound(
 def within_limits(
     kind: KindSpec, measure: str, bound: float | None, report: CheckReport
 ) -> float | None:
-    """Return *bound*, or what the checker knows of *measure* where that is stronger; None if not finite."""
+    """Return *bound*, or what the checker knows of *measure* where that is
+    stronger; None if not finite.
+    """
     if bound is None or not math.isfinite(bound):
         return None
     limit = report.limits.get(measure)
@@ -50,7 +57,9 @@ def within_limits(
 
 
 def proves(sense: str, objective: float, bound: float) -> bool:
-    """Whether *bound* meets *objective* (or passes it), so that nothing better exists."""
+    """Whether *bound* meets *objective* (or passes it), so that
+    nothing better exists.
+    """
     short = bound - objective if sense == "max" else objective - bound
     return short <= OPTIMAL_RELATIVE_GAP * max(abs(objective), abs(bound))
 
@@ -62,7 +71,9 @@ def false_statements(
     report: CheckReport,
     known: Mapping[str, Known],
 ) -> Iterator[Violation]:
-    """Yield a violation for every statement of *data* that the report or a *known* plan contradicts."""
+    """Yield a violation for every statement of *data* that the report or a
+    *known* plan contradicts.
+    """
     yield from _names(kind, problem, data)
     yield from _solver(kind, data)
     yield from _ended(kind, data)
@@ -75,7 +86,9 @@ def false_statements(
 
 
 def unjudged(kind: KindSpec, data: Mapping[str, Any], report: CheckReport) -> list[str]:
-    """Names of stated metrics (and of a stated objective) that the report says nothing about."""
+    """Names of stated metrics (and of a stated objective) that the
+    report says nothing about.
+    """
     known = {*report.metrics, *report.objectives, *report.ranges}
     stated = [
         name for name, value in (data.get("metrics") or {}).items() if value is not None
@@ -91,7 +104,9 @@ def unproven(
     report: CheckReport,
     known: Mapping[str, Known],
 ) -> bool:
-    """Whether *data* states a bound that neither the checker nor what is known of the instance proves."""
+    """Whether *data* states a bound that neither the checker nor what is known of
+    the instance proves.
+    """
     measure, bound = (
         data.get("objective_name") or kind.objective_name,
         data.get("bound"),
@@ -136,7 +151,9 @@ def is_reference(kind: KindSpec, policy: str | None) -> bool:
 
 
 def _solver(kind: KindSpec, data: Mapping[str, Any]) -> Iterator[Violation]:
-    """The solver is one of the kind, or of the caller's own, and the plan is of the policy that it names."""
+    """The solver is one of the kind, or of the caller's own, and the plan is of the
+    policy that it names.
+    """
     name, plan = data.get("solver"), data.get("plan")
     plan = plan if isinstance(plan, Mapping) else {}
     policy = plan.get("policy")
@@ -159,7 +176,8 @@ def _solver(kind: KindSpec, data: Mapping[str, Any]) -> Iterator[Violation]:
         own["top"],
     ):
         return
-    # `auto` and the exact ones answer with another's plan where that is better, a late one with the cheapest.
+    # `auto` and the exact ones answer with another's plan where that is better, a late
+    # one with the cheapest.
     late = data.get("stop") in (StopReason.FALLBACK, StopReason.TIME)
     if is_reference(kind, policy) or not (
         row.policy is None or EXACT in row.abilities or late
@@ -168,7 +186,9 @@ def _solver(kind: KindSpec, data: Mapping[str, Any]) -> Iterator[Violation]:
 
 
 def _ended(kind: KindSpec, data: Mapping[str, Any]) -> Iterator[Violation]:
-    """A result that says of itself that it is wrong is; its measure is one of the kind."""
+    """A result that says of itself that it is wrong is; its
+    measure is one of the kind.
+    """
     if data.get("violations"):
         yield violation(
             "violations", len(data["violations"]), "are stated by the result itself"
@@ -187,7 +207,9 @@ def false_settings(
     expected: Mapping[str, Any],
     stated: Mapping[str, Any] | None,
 ) -> Iterator[Violation]:
-    """What a result says of the question beyond its instance, held against what was asked for."""
+    """What a result says of the question beyond its instance, held
+    against what was asked for.
+    """
     for key in sorted({*told, *expected}):
         if told.get(key) != expected.get(key):
             text = "is not what the instance says"
@@ -213,9 +235,11 @@ def false_settings(
 def false_schedule(
     stated: Any, true: Any, rounding: float, where: str = "schedule"
 ) -> list[Violation]:
-    """The first part of a *stated* schedule that its plan's replay does not give; empty if there is none.
+    """The first part of a *stated* schedule that its plan's replay does not give;
+    empty if there is none.
 
-    Parts with an ``id`` are matched by it. What is not stated is not compared, but no such part is left out.
+    Parts with an ``id`` are matched by it. What is not stated is not compared, but no
+    such part is left out.
     """
     if isinstance(stated, Mapping) and isinstance(true, Mapping):
         for key in (
@@ -255,7 +279,9 @@ def _objective(
     if true is None:
         metric = (data.get("metrics") or {}).get(measure)
         if measure in kind.compare_columns and metric == stated:
-            return  # what was measured, not an objective: judged as a metric, as far as it can be
+            # what was measured, not an objective: judged as a metric,
+            # as far as it can be
+            return
         named = data.get("objective_name") not in (None, kind.objective_name)
         if not report.violations and (stated is not None or named):
             known = ", ".join(sorted({*report.objectives, kind.objective_name}))
@@ -268,7 +294,9 @@ def _objective(
 
 
 def true_objective(measure: str, report: CheckReport) -> float | None:
-    """The value of *measure* by the checker: one of its objectives, or a metric that is a number."""
+    """The value of *measure* by the checker: one of its objectives, or a
+    metric that is a number.
+    """
     value = report.objectives.get(measure, report.metrics.get(measure))
     return value if is_number(value) else None
 
@@ -276,9 +304,11 @@ def true_objective(measure: str, report: CheckReport) -> float | None:
 def _bound_statements(
     kind: KindSpec, data: Mapping[str, Any], report: CheckReport
 ) -> Iterator[tuple[str, str, float]]:
-    """Yield every stated bound that is a number: its name, the measure that it bounds, its value.
+    """Yield every stated bound that is a number: its name, the measure that
+    it bounds, its value.
 
-    Beside ``bound`` these are the metrics that bound other metrics and that nothing recomputes.
+    Beside ``bound`` these are the metrics that bound other metrics and
+    that nothing recomputes.
     """
     own = data.get("objective_name") or kind.objective_name
     if is_number(data.get("bound")):
@@ -292,7 +322,8 @@ def _bound_statements(
 def _bound_metrics(
     kind: KindSpec, own: str, report: CheckReport
 ) -> Iterator[tuple[str, str]]:
-    """Yield the metrics that bound a measure of the kind and are not recomputed, and the measure.
+    """Yield the metrics that bound a measure of the kind and are not
+    recomputed, and the measure.
 
     *own* is the measure that the result's solver minimised or maximised.
     """
@@ -311,7 +342,9 @@ def _bounds(
     report: CheckReport,
     known: Mapping[str, Known],
 ) -> Iterator[Violation]:
-    """No bound passes the plan at hand or the best one known, nor what the instance alone tells."""
+    """No bound passes the plan at hand or the best one known, nor what the
+    instance alone tells.
+    """
     own = data.get("objective_name") or kind.objective_name
     stated = data.get("metrics") or {}
     for name in dict.fromkeys(name for name, _ in _bound_metrics(kind, own, report)):
@@ -378,7 +411,9 @@ def _meets(sense: str, objective: float | None, bound: float | None) -> bool:
 def _gap(
     kind: KindSpec, data: Mapping[str, Any], report: CheckReport
 ) -> Iterator[Violation]:
-    """The gap is that of the recomputed objective and the stated bound, or 0 where this proves it."""
+    """The gap is that of the recomputed objective and the stated bound, or 0
+    where this proves it.
+    """
     measure = data.get("objective_name") or kind.objective_name
     gap, bound = data.get("gap"), data.get("bound")
     true, sense = true_objective(measure, report), sense_of(kind, measure)
@@ -429,7 +464,10 @@ def false_metrics(
             least = low - RELATIVE * abs(low) - report.rounding
             most = high + RELATIVE * abs(high) + report.rounding
             if not is_number(value) or not least <= value <= most:
-                text = f"the result says {_short(value)}, the plan allows {low:g} to {high:g}"
+                text = (
+                    f"the result says {_short(value)}, the plan allows {low:g} to "
+                    f"{high:g}"
+                )
                 yield violation("metric", name, text)
 
 
@@ -441,7 +479,8 @@ def _short(value: Any) -> str:
 def same(stated: Any, true: Any, rounding: float = 0.0) -> bool:
     """Whether a stated value is the recomputed one; null is no number.
 
-    Whole numbers must be equal, others agree within ``RELATIVE`` of their size or *rounding*.
+    Whole numbers must be equal, others agree within ``RELATIVE`` of
+    their size or *rounding*.
     """
     if isinstance(true, Mapping):
         if not isinstance(stated, Mapping) or stated.keys() != {

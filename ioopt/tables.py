@@ -1,4 +1,6 @@
-"""Tables for people: aligned text that fits the terminal, Markdown and CSV from one list of rows."""
+"""Tables for people: aligned text that fits the terminal, Markdown and CSV
+from one list of rows.
+"""
 
 from __future__ import annotations
 
@@ -39,9 +41,10 @@ def render(
 ) -> str:
     """Render rows; numbers are aligned right, None is shown as ``-`` (empty in CSV).
 
-    Text tables are *width* wide at most (None: as wide as they are). The columns from *keep* on
-    are left out, from the right, as far as it takes (None: all stay); the last *wrap* columns go
-    on in the next lines, what is too long elsewhere ends in an ellipsis.
+    Text tables are *width* wide at most (None: as wide as they are). The columns
+    from *keep* on are left out, from the right, as far as it takes (None: all
+    stay); the last *wrap* columns go on in the next lines, what is too long
+    elsewhere ends in an ellipsis.
     """
     if form == "csv":
         out = io.StringIO()
@@ -105,7 +108,9 @@ def _text(table: Table, width: int) -> str:
 
 
 def say(text: str) -> None:
-    """One remark on standard error; on a terminal, and where COLUMNS is set, it does not wrap."""
+    """One remark on standard error; on a terminal, and where COLUMNS is
+    set, it does not wrap.
+    """
     if sys.stderr.isatty() or "COLUMNS" in os.environ:
         text = textwrap.fill(
             text,

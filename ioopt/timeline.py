@@ -1,7 +1,7 @@
 """The common form of every schedule: intervals on resources, in seconds.
 
-Every family's simulator produces a :class:`Timeline`; plots, CSV and Trace Event export read
-nothing else.
+Every family's simulator produces a :class:`Timeline`; plots, CSV and Trace Event
+export read nothing else.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,8 +16,9 @@ from typing import Any, Self
 class Interval:
     """Something that holds a resource from ``start`` to ``end`` seconds.
 
-    ``kind`` is one of the family's words (``compute``, ``remote``, ``copy``, ``io``, ...);
-    ``label`` names the task, file or job; ``rate`` is bytes per second where that has a meaning.
+    ``kind`` is one of the family's words (``compute``, ``remote``, ``copy``,
+    ``io``, ...); ``label`` names the task, file or job; ``rate`` is bytes per
+    second where that has a meaning.
     """
 
     start: float
@@ -38,11 +39,12 @@ class Interval:
 
 @dataclass(frozen=True)
 class Timeline:
-    """Intervals sorted by (start, end, resource, kind, label), and instants such as evictions.
+    """Intervals sorted by (start, end, resource, kind, label), and
+    instants such as evictions.
 
-    ``resources`` fixes the order in which rows are drawn. ``marks`` are intervals of no length.
-    ``flows`` are pairs of intervals, the second of which needs what the first made; ``counters``
-    are step functions, (time, value) at each change, by name.
+    ``resources`` fixes the order in which rows are drawn. ``marks`` are intervals of no
+    length. ``flows`` are pairs of intervals, the second of which needs what the first
+    made; ``counters`` are step functions, (time, value) at each change, by name.
     """
 
     intervals: tuple[Interval, ...]
@@ -58,7 +60,9 @@ class Timeline:
         resources: Iterable[str] = (),
         marks: Iterable[Interval] = (),
     ) -> Self:
-        """Sort *intervals* and *marks*; resources not named are appended in order of appearance."""
+        """Sort *intervals* and *marks*; resources not named are appended in
+        order of appearance.
+        """
         ordered = tuple(sorted(intervals, key=_interval_key))
         instants = tuple(sorted(marks, key=_interval_key))
         names = dict.fromkeys(resources)
@@ -99,10 +103,12 @@ def replication_timeline(
     nodes: Iterable[str] = (),
     sizes: Mapping[str, int] | None = None,
 ) -> Timeline:
-    """Of the ``schedule`` of a replication result, a resource a node: computing, transfers, evictions.
+    """Of the ``schedule`` of a replication result, a resource a node: computing,
+    transfers, evictions.
 
-    A save stands with its sender. With *sizes* (by file) every core has an interval of its own, and
-    transfers have their rates; else neighbouring cores are one, and what is critical is marked.
+    A save stands with its sender. With *sizes* (by file) every core has an interval of
+    its own, and transfers have their rates; else neighbouring cores are one, and what
+    is critical is marked.
     """
 
     def told(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -153,7 +159,8 @@ def replication_timeline(
 
 
 def core_runs(cores: Sequence[int]) -> list[dict[str, int]]:
-    """Neighbouring cores as ``core`` to ``last_core``; one entry without either where none is known.
+    """Neighbouring cores as ``core`` to ``last_core``; one entry without either
+    where none is known.
 
     >>> core_runs([0, 1, 3])
     [{'core': 0, 'last_core': 1}, {'core': 3, 'last_core': 3}]
@@ -170,7 +177,9 @@ def core_runs(cores: Sequence[int]) -> list[dict[str, int]]:
 def jobs_timeline(
     jobs: Iterable[Mapping[str, Any]], submits: Mapping[Any, float] | None = None
 ) -> Timeline:
-    """A resource a job of ``schedule.jobs``; with *submits* also queueing, phases and changes of rates."""
+    """A resource a job of ``schedule.jobs``; with *submits* also queueing, phases
+    and changes of rates.
+    """
     rows = {f"{'' if submits is None else 'job '}{job['id']}": job for job in jobs}
     found: list[Interval] = []
     for name, job in rows.items():
@@ -182,7 +191,9 @@ def jobs_timeline(
 
 
 def _spans(job: Mapping[str, Any], name: str, closely: bool) -> Iterator[Interval]:
-    """Computing, waiting for the storage, I/O (in which rates may pause where not *closely*), in turn."""
+    """Computing, waiting for the storage, I/O (in which rates may pause where not
+    *closely*), in turn.
+    """
     now, paused = job["start_seconds"], "suspended" if closely else "waiting"
     if "io" not in job:
         kind = "local" if job["local"] else "remote start"

@@ -1,8 +1,10 @@
-"""Units: reading sizes, times and rates that people type, exact integers, figures as people read them.
+"""Units: reading sizes, times and rates that people type, exact integers, figures
+as people read them.
 
-Sizes are bytes, times seconds, rates bytes per second; 1 MB is 10^6 bytes, 1 MiB is 2^20. ``B`` is
-bytes and ``b`` bits, everywhere: 100 Mb/s is 12.5 MB/s. Figures are shown in the unit that their
-name implies, sized to the values, with four digits and no noise.
+Sizes are bytes, times seconds, rates bytes per second; 1 MB is 10^6 bytes, 1 MiB
+is 2^20. ``B`` is bytes and ``b`` bits, everywhere: 100 Mb/s is 12.5 MB/s. Figures
+are shown in the unit that their name implies, sized to the values, with four
+digits and no noise.
 """
 
 import math
@@ -47,7 +49,8 @@ EXACT_INTEGERS = 2.0**53
 
 
 def whole(value: Any) -> Any:
-    """A float that is a whole number, such as ``8e9``, as an int; anything else as it is.
+    """A float that is a whole number, such as ``8e9``, as an int;
+    anything else as it is.
 
     >>> whole(8e9), whole(8.5)
     (8000000000, 8.5)
@@ -64,7 +67,8 @@ _QUANTITY = re.compile(
 
 
 def exact(value: int | float | Fraction | str) -> Fraction:
-    """Return *value* as the rational its decimal text means: ``0.1`` is 1/10, not the nearest double.
+    """Return *value* as the rational its decimal text means: ``0.1`` is 1/10,
+    not the nearest double.
 
     >>> exact(0.1)
     Fraction(1, 10)
@@ -91,11 +95,15 @@ def _amount(text: str, what: str, known: str) -> tuple[Fraction, str]:
 
 
 LONGEST_NUMBER = 400
-"""Characters of a number that people type; the largest that a float holds has 309 digits."""
+"""Characters of a number that people type; the largest that a float
+holds has 309 digits.
+"""
 
 
 def _as_float(number: Fraction, text: str, what: str) -> float:
-    """Return *number*, which *text* names, as a float; refuse one that no float can hold."""
+    """Return *number*, which *text* names, as a float; refuse one
+    that no float can hold.
+    """
     try:
         return float(number)
     except OverflowError:
@@ -105,12 +113,15 @@ def _as_float(number: Fraction, text: str, what: str) -> float:
 
 
 def _data(text: str, what: str, unit_end: str = "") -> tuple[Fraction, bool]:
-    """Bytes or bits in *text*, with *unit_end* (a pattern such as ``/s``), and whether it counts bits."""
+    """Bytes or bits in *text*, with *unit_end* (a pattern such as ``/s``), and
+    whether it counts bits.
+    """
     number, unit = _amount(re.sub(rf"{unit_end}\s*$", "", text), what, _KNOWN_DATA)
     found = _DATA_UNIT.fullmatch(unit)
     if unit and found is None:
         raise UsageError(
-            f"{what} {text[:40]!r} is not a number with a unit; known units: {_KNOWN_DATA}"
+            f"{what} {text[:40]!r} is not a number with a unit; known units: "
+            f"{_KNOWN_DATA}"
         )
     if found is None:
         return number, False
@@ -118,7 +129,8 @@ def _data(text: str, what: str, unit_end: str = "") -> tuple[Fraction, bool]:
 
 
 def parse_bytes(text: str | float) -> int:
-    """Parse a size such as ``500MB`` or ``2GiB`` into bytes; raises UsageError on anything else.
+    """Parse a size such as ``500MB`` or ``2GiB`` into bytes; raises
+    UsageError on anything else.
 
     A size in bits (``500Mb``) is refused: it is a slip of the pen for ``500MB``.
 
@@ -133,13 +145,15 @@ def parse_bytes(text: str | float) -> int:
     if bits:
         meant = re.sub(r"b(its?)?\s*$", "B", text.strip())
         raise UsageError(
-            f"size {text[:40]!r} is in bits (b is bits, B is bytes); write {meant[:40]} for bytes"
+            f"size {text[:40]!r} is in bits (b is bits, B is bytes); write "
+            f"{meant[:40]} for bytes"
         )
     return math.floor(size)
 
 
 def parse_rate(text: str | int | float) -> float:
-    """Parse a rate such as ``12.5MB/s``, ``100Mb/s`` or ``100Mbps`` (bits) into bytes per second.
+    """Parse a rate such as ``12.5MB/s``, ``100Mb/s`` or ``100Mbps`` (bits)
+    into bytes per second.
 
     ``b`` is bits and ``B`` bytes; ``/s`` or ``ps`` may be left out.
 
@@ -214,7 +228,8 @@ def title(name: str) -> str:
 def column(
     name: str, values: Sequence[Any], unit: Unit | None = None
 ) -> list[str | None]:
-    """The values of one metric in one unit (:func:`unit_for`) with the same decimals; None stays None.
+    """The values of one metric in one unit (:func:`unit_for`) with the same
+    decimals; None stays None.
 
     >>> column("makespan_seconds", [552.752, 1350.15, None])
     ['9.21 min', '22.50 min', None]
@@ -260,7 +275,8 @@ def quantity(name: str, value: Any, *beside: Any, unit: Unit | None = None) -> s
 
 
 def show(value: Any) -> str:
-    """A cell: six significant digits for fractions, ``-`` for unknown, never more than 15 digits.
+    """A cell: six significant digits for fractions, ``-`` for unknown, never
+    more than 15 digits.
 
     >>> show(5.184), show(None), show(1234567), show(0.00001), show(-8e-11), show(10**300)
     ('5.184', '-', '1234567', '1e-05', '0', '1.00000e+300')
@@ -300,7 +316,8 @@ def _units(name: str) -> tuple[tuple[float, str], ...]:
 
 
 def unit_for(name: str, largest: float) -> Unit:
-    """(seconds, bytes or such that it has, its name) of the unit in which *largest* is easily read.
+    """(seconds, bytes or such that it has, its name) of the unit in which
+    *largest* is easily read.
 
     >>> unit_for("makespan_seconds", 7200), unit_for("storage_bytes_per_second", 2.5e11)
     ((3600.0, 'h'), (1000000000.0, 'GB/s'))
@@ -320,7 +337,8 @@ def is_time(name: str) -> bool:
 
 
 def time_unit(seconds: Sequence[float]) -> Unit:
-    """One unit for all times of a table: seconds up to 9,999 of them, so that short ones read too.
+    """One unit for all times of a table: seconds up to 9,999 of them, so that
+    short ones read too.
 
     >>> time_unit([56.0, 120.667]), time_unit([60.0, 90_000.0]), time_unit([0.004])
     ((1.0, 's'), (60.0, 'min'), (0.001, 'ms'))

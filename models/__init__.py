@@ -1,1 +1,3 @@
-"""Formulations: one file each, named after the system they model. Models never solve."""
+"""Formulations: one file each, named after the system they
+model. Models never solve.
+"""

@@ -1,19 +1,23 @@
-"""What no schedule of a shared resource can beat: mean busy times of its fluid relaxation."""
+"""What no schedule of a shared resource can beat: mean busy times of
+its fluid relaxation.
+"""
 
 import heapq
 from collections.abc import Iterable
 from typing import NamedTuple
 
 SHAVED = 1 - 5e-10
-"""Rounding of sums of up to a million terms; less than what proves a plan to be optimal (1e-9)."""
+"""Rounding of sums of up to a million terms; less than what proves a plan
+to be optimal (1e-9).
+"""
 
 
 class Work(NamedTuple):
     """A job's share of the resource, whose capacity is 1 a second.
 
-    ``release`` is when the earliest of it can be done, ``amount`` all of it (seconds of the whole
-    resource), ``duration`` the least time from its first bit to its last, ``weight`` what a second
-    of its completion time counts.
+    ``release`` is when the earliest of it can be done, ``amount`` all of it (seconds of
+    the whole resource), ``duration`` the least time from its first bit to its last,
+    ``weight`` what a second of its completion time counts.
     """
 
     release: float

@@ -1,10 +1,11 @@
-"""Which ready jobs to start now, under resource limits: an integer program over classes of jobs (ours).
+"""Which ready jobs to start now, under resource limits: an integer program over
+classes of jobs (ours).
 
-The value of a selection is, lexicographically by weight, priority (the least ready is 0 where one is
-negative), then cores put to work, then
-temporary files that can be deleted (all their remaining readers selected), then progress towards
-deleting them: the value that Snakemake's integer program maximises. Jobs that differ in nothing
-that counts are one class k. Variables: x_k jobs of class k that start; d_f file f can be deleted.
+The value of a selection is, lexicographically by weight, priority (the least ready is 0
+where one is negative), then cores put to work, then temporary files that can be deleted
+(all their remaining readers selected), then progress towards deleting them: the value
+that Snakemake's integer program maximises. Jobs that differ in nothing that counts are
+one class k. Variables: x_k jobs of class k that start; d_f file f can be deleted.
 
 (1) sum over k of resource r of k times x_k <= capacity of r;  (2) sum of x_k over the readers of f
 >= readers of f times d_f. Objective: sum of own_k x_k plus the weight of a deletion times its
@@ -24,7 +25,9 @@ SCALE = 10**6
 
 
 class ReadyJob(NamedTuple):
-    """A job that could start: priority, resources it would hold, temporary inputs, input bytes."""
+    """A job that could start: priority, resources it would hold, temporary
+    inputs, input bytes.
+    """
 
     priority: int = 0
     cores: int = 1
@@ -36,8 +39,8 @@ class ReadyJob(NamedTuple):
 class JobClass(NamedTuple):
     """Jobs that are alike in all that counts, larger inputs first.
 
-    ``own`` is what each adds to the value whatever else is chosen, ``shared`` the temporary files
-    that others read as well.
+    ``own`` is what each adds to the value whatever else is chosen, ``shared`` the
+    temporary files that others read as well.
     """
 
     own: float
@@ -49,8 +52,9 @@ class JobClass(NamedTuple):
 class Question:
     """Ready jobs under capacities, and what a selection of them is worth.
 
-    Where a priority is negative, all are raised by the same amount, *lift*, so that the least is
-    0: a job of low priority is worth less than others, and never worth less than an idle core.
+    Where a priority is negative, all are raised by the same amount, *lift*, so that
+    the least is 0: a job of low priority is worth less than others, and never worth
+    less than an idle core.
     """
 
     def __init__(
@@ -85,7 +89,9 @@ class Question:
         return value + self.by_deletion * deleted
 
     def classes(self) -> list[JobClass]:
-        """The jobs in classes of equal needs, only as many of the most worthy as fit together."""
+        """The jobs in classes of equal needs, only as many of the most
+        worthy as fit together.
+        """
         groups: dict[
             tuple[tuple[int, ...], frozenset[str]], list[tuple[float, int, int]]
         ] = {}
@@ -117,7 +123,9 @@ class Question:
         return found
 
     def plain_rank(self, item: JobClass) -> tuple[float, ...]:
-        """Priority, cores, bytes of temporary files, input bytes, position: the plain greedy order."""
+        """Priority, cores, bytes of temporary files, input bytes, position:
+        the plain greedy order.
+        """
         job = self.jobs[item.positions[0]]
         temp = sum(self.giga[name] for name in job.temp)
         return (
@@ -146,7 +154,9 @@ class Question:
 
 
 class SelectionModel:
-    """The program of *classes*; :attr:`program` maximises the value in steps of ``1 / step``."""
+    """The program of *classes*; :attr:`program` maximises the value in
+    steps of ``1 / step``.
+    """
 
     def __init__(self, question: Question, classes: Sequence[JobClass]) -> None:
         self.classes = classes
@@ -199,8 +209,8 @@ class SelectionModel:
 class CapacityModel:
     """The linear relaxation over the capacities alone.
 
-    A shared deletion counts by a job's part of the readers. Worths are in units of the largest,
-    needs in capacities, so that tolerances fit.
+    A shared deletion counts by a job's part of the readers. Worths are in units of the
+    largest, needs in capacities, so that tolerances fit.
     """
 
     def __init__(self, question: Question, classes: Sequence[JobClass]) -> None:

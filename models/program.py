@@ -1,8 +1,9 @@
-"""A linear program as plain data: variables, rows and one objective, for whichever backend solves it.
+"""A linear program as plain data: variables, rows and one objective, for
+whichever backend solves it.
 
-Variables are positions, and so are the keys of starts and answers; order is kept. Programs may
-count time in whole units of ``unit`` seconds: CP-SAT takes them as they are, floating-point
-backends get seconds (:meth:`Program.in_seconds`).
+Variables are positions, and so are the keys of starts and answers; order is kept.
+Programs may count time in whole units of ``unit`` seconds: CP-SAT takes them as they
+are, floating-point backends get seconds (:meth:`Program.in_seconds`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +27,9 @@ class Variable(NamedTuple):
 
 
 class Row(NamedTuple):
-    """least <= sum of factor x variable <= most; None is no limit, and both alike an equation."""
+    """least <= sum of factor x variable <= most; None is no limit, and
+    both alike an equation.
+    """
 
     name: str
     columns: Sequence[int]
@@ -67,7 +70,9 @@ class Program:
         return len(self.variables) - 1
 
     def time(self, name: str, least: int, most: int) -> int:
-        """Add a time in units; its position. Floating-point backends leave out *most*."""
+        """Add a time in units; its position. Floating-point
+        backends leave out *most*.
+        """
         self.variables.append(Variable(name, least, most, "time"))
         return len(self.variables) - 1
 
@@ -91,7 +96,8 @@ class Program:
         timed: bool = False,
     ) -> None:
         """Add the row *least* <= sum of factor x variable <= *most*."""
-        # Two flat lists: pairs that live as long as the program are what the collector looks at.
+        # Two flat lists: pairs that live as long as the program are what the
+        # collector looks at.
         columns, factors = zip(*terms) if terms else ((), ())
         self.rows.append(Row(name, columns, factors, least, most, timed))
 
@@ -105,7 +111,9 @@ class Program:
         return sum(factor * values[at] for at, factor in self.objective.items())
 
     def limit(self) -> Number:
-        """The objective with every variable at its better limit: a bound without a solver."""
+        """The objective with every variable at its better limit: a
+        bound without a solver.
+        """
         total: Number = 0
         for at, factor in self.objective.items():
             _, least, most, _ = self.variables[at]
@@ -116,7 +124,9 @@ class Program:
         return total
 
     def in_seconds(self) -> "Program":
-        """The same for floating-point backends: time variables, timed rows and objective in seconds."""
+        """The same for floating-point backends: time variables, timed rows and
+        objective in seconds.
+        """
         unit = self.unit
         times = {at for at, item in enumerate(self.variables) if item.nature == "time"}
 
@@ -149,7 +159,9 @@ class Program:
     def misses(
         self, values: Mapping[int, Number] | Sequence[Number]
     ) -> Iterator[tuple[str, Number, Number]]:
-        """Variables and rows whose limits a point breaks: name, by how much, its largest number."""
+        """Variables and rows whose limits a point breaks: name, by how
+        much, its largest number.
+        """
 
         def miss(value: Number, least: Number | None, most: Number | None) -> Number:
             below = 0 if least is None else least - value
@@ -167,5 +179,7 @@ class Program:
     def broken(
         self, values: Mapping[int, Number] | Sequence[Number], slack: float = 0.0
     ) -> list[str]:
-        """Names of the variables whose limits and the rows that a point breaks by over *slack*."""
+        """Names of the variables whose limits and the rows that a point
+        breaks by over *slack*.
+        """
         return [name for name, amount, _ in self.misses(values) if amount > slack]

@@ -30,8 +30,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="bench.py",
         description="Benchmarks; each prints its figures side by side from one run.",
-        epilog="IOOPT_BEFORE=FOLDER[:PYTHON] sets another checkout beside this one (sweeps, "
-        "speeds). Quote ratios, not single times.",
+        epilog="IOOPT_BEFORE=FOLDER[:PYTHON] sets another checkout beside this one "
+        "(sweeps, speeds). Quote ratios, not single times.",
     )
     names = sorted([*MODULES, *sweeps.names(), *speed.GROUPS])
     parser.add_argument("name", nargs="*", metavar="NAME", help="none: list them")

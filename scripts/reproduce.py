@@ -1,10 +1,11 @@
-"""What the papers claim and what we measure: ``python scripts/reproduce.py khanna|...|all``.
+"""What the papers claim and what we measure:
+``python scripts/reproduce.py khanna|...|all``.
 
-Every run behind a claim is one row of a store, run as the points of a sweep are; a killed
-reproduction goes on from what the store has when the same command is given again. Each paper's
-module prints a table: claim, where it stands, the paper's word, our figure with its interval, the
-verdict, and the readings that judge otherwise. The pages are written from what the store holds of
-all papers.
+Every run behind a claim is one row of a store, run as the points of a sweep are; a
+killed reproduction goes on from what the store has when the same command is given
+again. Each paper's module prints a table: claim, where it stands, the paper's word, our
+figure with its interval, the verdict, and the readings that judge otherwise. The pages
+are written from what the store holds of all papers.
 """
 
 from __future__ import annotations
@@ -98,8 +99,9 @@ def _reproduce(
             )
             print(f"\n{paper}: {counted(row for row in rows if not row.own)}")
             print(
-                f"{paper}: {len(rows)} claims from {study.num_values} runs ({study.num_run} of them "
-                f"run now), {study.seconds:.0f} s of computing, {time.monotonic() - begun:.0f} s now\n",
+                f"{paper}: {len(rows)} claims from {study.num_values} runs "
+                f"({study.num_run} of them run now), {study.seconds:.0f} s of "
+                f"computing, {time.monotonic() - begun:.0f} s now\n",
                 flush=True,
             )
         if page is not None:

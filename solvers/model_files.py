@@ -24,9 +24,11 @@ from ioopt.solvers.backends.pulp_program import to_pulp
 
 
 class PrintedSettings(Record):
-    """Switches of the printed model: cycles of copies allowed or not, copies at all or not.
+    """Switches of the printed model: cycles of copies allowed or not,
+    copies at all or not.
 
-    Without cycles its optimum is the least batch time of a plan; as printed it may be too low.
+    Without cycles its optimum is the least batch time of a plan; as
+    printed it may be too low.
     """
 
     cycles: Literal["printed", "acyclic"] = "acyclic"
@@ -50,10 +52,12 @@ def export_model(
     form: str | None = None,
     settings: Mapping[str, str] | None = None,
 ) -> None:
-    """Write the integer program of *problem* to *output*; *form* as in :func:`write_model`.
+    """Write the integer program of *problem* to *output*; *form* as
+    in :func:`write_model`.
 
-    Of replication that is the printed model without cycles of copies, of flexible gangs that of
-    one pattern (default k = 0), of quantum selection that over the instance's grid of cycle lengths.
+    Of replication that is the printed model without cycles of copies, of flexible gangs
+    that of one pattern (default k = 0), of quantum selection that over the instance's
+    grid of cycle lengths.
     """
     what, given = f"{form or 'model'} export", settings or {}
     if isinstance(problem, ReplicationProblem):
@@ -79,7 +83,8 @@ def _of_pattern(
     if data is None:
         known = " ".join(item.key for item in problem.patterns())
         raise UsageError(
-            f"{what}: {problem.name} has no pattern {chosen.k},{chosen.d}; its k,d: {known}"
+            f"{what}: {problem.name} has no pattern {chosen.k},{chosen.d}; its "
+            f"k,d: {known}"
         )
     return AssignmentModel(data).program
 
@@ -87,10 +92,11 @@ def _of_pattern(
 def write_model(
     program: Program, path: str | os.PathLike[str], form: str | None = None
 ) -> None:
-    """Write *program* as ``lp`` (CPLEX LP) or ``mps``; None: what the ending of *path* says.
+    """Write *program* as ``lp`` (CPLEX LP) or ``mps``; None: what the
+    ending of *path* says.
 
-    The file appears only when it is complete; ``-`` is standard output. Raises UsageError for
-    another form or ending.
+    The file appears only when it is complete; ``-`` is standard output. Raises
+    UsageError for another form or ending.
     """
     chosen = form or Path(path).suffix.lower().lstrip(".")
     if chosen not in ("lp", "mps"):

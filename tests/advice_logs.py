@@ -1,4 +1,6 @@
-"""Logs whose truth is known by construction: a machine, its queue and its I/O are simulated, and logged."""
+"""Logs whose truth is known by construction: a machine, its queue and its I/O are
+simulated, and logged.
+"""
 
 from collections.abc import Callable
 
@@ -16,7 +18,9 @@ QUEUE = {"kill": False, "queue": "fcfs", "backfill": "easy"}
 
 
 def truth(storage: float, fraction: float, seed: int, days: int = 56) -> BatchIoProblem:
-    """A machine of 64 nodes, two thirds asked for; jobs spend about *fraction* of their run in I/O."""
+    """A machine of 64 nodes, two thirds asked for; jobs spend about *fraction*
+    of their run in I/O.
+    """
     rng = np.random.default_rng(seed)
     count = 40 * days
     submit = np.sort(rng.uniform(0, days * DAY, count))
@@ -59,7 +63,9 @@ def mean_response(problem: BatchIoProblem, solver: str) -> float:
 
 
 def io_share(problem: BatchIoProblem) -> float:
-    """The share of run time in I/O that is measured on this machine: the mean over jobs, under sharing."""
+    """The share of run time in I/O that is measured on this machine: the mean over
+    jobs, under sharing.
+    """
     trace = Trace.of(problem)
     run = run_trace(trace, io_policy(BASELINE), trials=20)
     jobs = [problem.jobs[k] for k in trace.position]
@@ -72,7 +78,9 @@ def io_share(problem: BatchIoProblem) -> float:
 def swf(
     problem: BatchIoProblem, delay: Callable[[float], float] = lambda wait: wait
 ) -> str:
-    """The log that this machine keeps of its jobs under sharing, *delay* being what becomes of waits."""
+    """The log that this machine keeps of its jobs under sharing, *delay* being
+    what becomes of waits.
+    """
     trace = Trace.of(problem)
     run = run_trace(trace, io_policy(BASELINE), trials=20)
     lines = [f"; MaxProcs: {NODES}", "; UnixStartTime: 1700000000"]
@@ -80,7 +88,8 @@ def swf(
         submit, start, end = trace.submit[j], run.start[j], run.end[j]
         wait = delay(start - submit)
         lines.append(
-            f"{job} {submit:.0f} {wait:.0f} {end - start:.0f} {trace.nodes[j]} -1 -1 {trace.nodes[j]} "
-            f"{max(trace.walltime[j], end - start):.0f} -1 1 {job % 17} 1 1 1 1 -1 -1"
+            f"{job} {submit:.0f} {wait:.0f} {end - start:.0f} {trace.nodes[j]} -1 -1 "
+            f"{trace.nodes[j]} {max(trace.walltime[j], end - start):.0f} -1 1 "
+            f"{job % 17} 1 1 1 1 -1 -1"
         )
     return "\n".join(lines) + "\n"

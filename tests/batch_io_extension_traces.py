@@ -1,4 +1,6 @@
-"""Tiny random traces of rules 24-49 for the batch I/O tests: few distinct numbers, so that ties happen."""
+"""Tiny random traces of rules 24-49 for the batch I/O tests: few distinct numbers,
+so that ties happen.
+"""
 
 import random
 from typing import Any
@@ -8,7 +10,9 @@ SHARES = ("per-node", "per-application", "even-split")
 
 
 def instance(*jobs: dict[str, Any], **changes: Any) -> dict[str, Any]:
-    """Jobs 0, 1, .. on 4 nodes of 2 B/s with storage of 4 B/s and a shared buffer, unless *changes* say."""
+    """Jobs 0, 1, .. on 4 nodes of 2 B/s with storage of 4 B/s and a shared buffer,
+    unless *changes* say.
+    """
     buffer = {
         "bytes": 16,
         "bytes_per_second": 4,
@@ -41,7 +45,9 @@ def job(
     wall: float = 100,
     **own: Any,
 ) -> dict[str, Any]:
-    """A job of (compute seconds, bytes) phases; ``B``, ``I`` and ``O`` are its bytes of the buffer."""
+    """A job of (compute seconds, bytes) phases; ``B``, ``I`` and ``O`` are its
+    bytes of the buffer.
+    """
     names = {"B": "buffer_bytes", "I": "stage_in_bytes", "O": "stage_out_bytes"}
     return {
         "submit_seconds": submit,
@@ -53,7 +59,9 @@ def job(
 
 
 def random_extension(seed: int, *features: str) -> dict[str, Any]:
-    """An instance of 2 to 8 jobs that uses *features* (default: any of them, together or not)."""
+    """An instance of 2 to 8 jobs that uses *features* (default: any of
+    them, together or not).
+    """
     rng = random.Random(f"extension {seed}")
     chosen = (
         features
@@ -141,7 +149,9 @@ def _add_buffer(
     options: dict[str, Any],
     jobs: list[dict[str, Any]],
 ) -> None:
-    """A buffer that holds one to three of the jobs' shares; sometimes nobody has one."""
+    """A buffer that holds one to three of the jobs' shares;
+    sometimes nobody has one.
+    """
     shared = rng.random() < 0.7
     users = [job for job in jobs if rng.random() < 0.8]
     most = 0

@@ -1,4 +1,6 @@
-"""Small random traces for the batch I/O tests: few distinct numbers, so that ties happen."""
+"""Small random traces for the batch I/O tests: few distinct numbers,
+so that ties happen.
+"""
 
 import random
 from collections.abc import Iterable
@@ -32,7 +34,9 @@ def by_hand(
     machine: dict[str, Any] | None = None,
     **options: Any,
 ) -> dict[str, Any]:
-    """Jobs (id, submit, nodes, walltime, [(compute, bytes), ...]) on 8 nodes, storage 4."""
+    """Jobs (id, submit, nodes, walltime, [(compute, bytes), ...])
+    on 8 nodes, storage 4.
+    """
     rows = [
         {
             "id": name,
@@ -71,7 +75,9 @@ def snapshot(
 
 
 def view(*rows: tuple[Any, ...], storage: float = 10.0, exact: bool = True) -> View:
-    """What a policy sees at 100 s of requests 0, 1, ..: nodes, time asked, bytes left and own peak."""
+    """What a policy sees at 100 s of requests 0, 1, ..: nodes, time asked,
+    bytes left and own peak.
+    """
     limits = Limits.of(
         Machine(nodes=64, storage_bytes_per_second=storage, **FLAT), exact
     )
@@ -86,7 +92,9 @@ def view(*rows: tuple[Any, ...], storage: float = 10.0, exact: bool = True) -> V
 
 
 def random_trace(seed: int, jobs: int = 12) -> BatchIoProblem:
-    """A trace on a machine of 8 to 24 units whose storage takes a third of the nodes or so."""
+    """A trace on a machine of 8 to 24 units whose storage takes a
+    third of the nodes or so.
+    """
     rng = random.Random(seed)
     unit = rng.choice([1, 2, 4])
     units = rng.choice([8, 12, 16, 24])

@@ -1,4 +1,6 @@
-"""Functions that stand in for the runs of a study; workers import this module by name."""
+"""Functions that stand in for the runs of a study; workers import
+this module by name.
+"""
 
 import os
 import sys

@@ -1,4 +1,6 @@
-"""A small sweep, the command that runs it, and its rows without what differs between runs."""
+"""A small sweep, the command that runs it, and its rows without what
+differs between runs.
+"""
 
 import os
 import subprocess
@@ -33,7 +35,9 @@ STABLE = (
 def write_config(
     folder: Path, seeds: int = 1, repeats: int = 1, tasks: tuple[int, int] = (6, 8)
 ) -> Path:
-    """Write a CONFIG.toml with (1 + 2 x seeds) instances x 2 solvers x repeats points."""
+    """Write a CONFIG.toml with (1 + 2 x seeds) instances x 2
+    solvers x repeats points.
+    """
     path = folder / "grid.toml"
     path.write_text(
         CONFIG.format(seeds=list(range(seeds)), repeats=repeats, tasks=list(tasks))
@@ -100,7 +104,9 @@ with open_campaign(path, 2) as campaign:
 def run_study(
     store: str, function: str, count: int, last: int = 0
 ) -> subprocess.CompletedProcess[str]:
-    """A study of *count* seeds by two workers; its process ends without farewell at row *last*."""
+    """A study of *count* seeds by two workers; its process ends without
+    farewell at row *last*.
+    """
     command = [sys.executable, "-c", STUDY, store, function, str(count), str(last)]
     folders = os.pathsep.join((str(ROOT), str(ROOT / "tests")))
     return subprocess.run(

@@ -33,15 +33,17 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
-# It would try the constants of whatever modules were imported before, which differ from run to run.
+# It would try the constants of whatever modules were imported before, which
+# differ from run to run.
 if hasattr(providers, "_get_local_constants"):
     providers._get_local_constants = lambda: providers._local_constants
 
-# A run started in the background may have inherited "ignore SIGINT"; tests send it to themselves.
+# A run started in the background may have inherited "ignore SIGINT"; tests
+# send it to themselves.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# What a property is tried on never depends on the speed of the machine, nor on luck; to look for
-# new counterexamples: pytest --hypothesis-profile=explore.
+# What a property is tried on never depends on the speed of the machine, nor on luck; to
+# look for new counterexamples: pytest --hypothesis-profile=explore.
 settings.register_profile(
     "explore", deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -57,7 +59,9 @@ ENGINES = ("python", pytest.param("compiled", marks=pytest.mark.slow))
 
 
 def first(count: int, values: Iterable[Any]) -> list[Any]:
-    """Parameters of which the default tests try *count*, the slow ones the others too."""
+    """Parameters of which the default tests try *count*, the slow
+    ones the others too.
+    """
     slow = pytest.mark.slow
     return [
         value
@@ -70,7 +74,9 @@ def first(count: int, values: Iterable[Any]) -> list[Any]:
 
 
 def deadline_of_checks(count: int) -> Deadline:
-    """A deadline that expires once it has been asked *count* times, whatever the clock says."""
+    """A deadline that expires once it has been asked *count* times,
+    whatever the clock says.
+    """
     return ticking(count - 0.5)
 
 
@@ -81,12 +87,15 @@ def ticking(limit: float, seconds: float = 1.0) -> Deadline:
 
 
 def shared_root() -> Path:
-    """Folder of worked cases and real data: ``IOOPT_SHARED`` or ``shared`` beside the checkout."""
+    """Folder of worked cases and real data: ``IOOPT_SHARED`` or ``shared``
+    beside the checkout.
+    """
     return Path(os.environ.get("IOOPT_SHARED", ROOT.parent / "shared"))
 
 
 def shared_path(*parts: str) -> Path:
-    """A path under the shared folder, else under ``tests``, which holds the worked cases and small files.
+    """A path under the shared folder, else under ``tests``, which holds the worked
+    cases and small files.
 
     The test is skipped, visibly, where neither has it.
     """
@@ -99,7 +108,9 @@ def shared_path(*parts: str) -> Path:
 
 
 def shared_files(folder: str, pattern: str = "*.json") -> list[Path]:
-    """Files for parametrisation; empty where the folder is missing (pytest then skips visibly)."""
+    """Files for parametrisation; empty where the folder is missing (pytest
+    then skips visibly).
+    """
     roots = (shared_root(), Path(__file__).parent)
     return next(
         (found for r in roots if (found := sorted((r / folder).glob(pattern)))), []
@@ -107,12 +118,16 @@ def shared_files(folder: str, pattern: str = "*.json") -> list[Path]:
 
 
 def present(folder: str, rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """Those of *rows* whose first item is a file here: large logs of others are no part of the project."""
+    """Those of *rows* whose first item is a file here: large logs of others are no
+    part of the project.
+    """
     return [row for row in rows if shared_files(folder, row[0])]
 
 
 def worked_case(path: Path) -> Any:
-    """A worked case of batch I/O, without the policies that are gone: copies elsewhere have them."""
+    """A worked case of batch I/O, without the policies that are gone: copies
+    elsewhere have them.
+    """
     case = json.loads(path.read_text())
     case["expected"].pop("set-10+top", None)
     return case
@@ -120,7 +135,9 @@ def worked_case(path: Path) -> Any:
 
 @pytest.fixture(scope="session", autouse=True)
 def a_library_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """What tests and the pages' examples hand in never reaches the checkout's library."""
+    """What tests and the pages' examples hand in never reaches
+    the checkout's library.
+    """
     os.environ["IOOPT_LIBRARY"] = str(tmp_path_factory.mktemp("library"))
     found = [
         str(shared_root() / "data" / name)
@@ -133,7 +150,9 @@ def a_library_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> None:
 def run(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> Callable[..., tuple[int, str, str]]:
-    """Run a command in an empty folder, 80 columns wide: exit code, standard output and error."""
+    """Run a command in an empty folder, 80 columns wide: exit code,
+    standard output and error.
+    """
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
 
@@ -147,7 +166,9 @@ def run(
 
 
 def command_beside(*folders: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """A function that runs ioopt in a process of its own, in the first of *folders*, all on its path."""
+    """A function that runs ioopt in a process of its own, in the first of
+    *folders*, all on its path.
+    """
     path = os.pathsep.join([*map(str, folders), str(ROOT)])
     code = "import sys; from ioopt.cli.main import main; sys.exit(main())"
 
@@ -238,10 +259,11 @@ REAL = [(module, name, getattr(module, name)) for module, name, _ in COUNTED]
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Default tests are the same at any speed: every deadline counts how often it is asked.
+    """Default tests are the same at any speed: every deadline counts
+    how often it is asked.
 
-    Backends are given work for seconds. Machine code, whether it stands on disk or not, runs where
-    a test asks for it alone.
+    Backends are given work for seconds. Machine code, whether it stands on disk or not,
+    runs where a test asks for it alone.
     """
     for module, name, found in REAL if item.get_closest_marker("slow") else COUNTED:
         setattr(module, name, found)

@@ -1,8 +1,9 @@
 """False results of every kind, and whether ``ioopt check`` finds them.
 
-``python tests/forging.py [SEED] [WAY...]`` tries every way (or those whose names contain one of the
-words) on true results of all kinds and prints the counts; before that it checks that no true result
-is refused. ``IOOPT_FORGED_KEEP`` is a folder for the documents that pass in silence.
+``python tests/forging.py [SEED] [WAY...]`` tries every way (or those whose names
+contain one of the words) on true results of all kinds and prints the counts; before
+that it checks that no true result is refused. ``IOOPT_FORGED_KEEP`` is a folder for the
+documents that pass in silence.
 """
 
 import os
@@ -23,7 +24,9 @@ from damage.forger import (
 
 
 def main(words: list[str]) -> int:
-    """Print the counts; 1 where a false result passes in silence or a true one is refused."""
+    """Print the counts; 1 where a false result passes in silence or a
+    true one is refused.
+    """
     seed = int(words[0]) if words else 0
     keep = os.environ.get("IOOPT_FORGED_KEEP")
     results = true_results((*QUICK, *MORE), seed)
@@ -50,8 +53,8 @@ def main(words: list[str]) -> int:
                     place.write_text(written(one.document), "utf-8")
     print(f"{len(results)} true results, {len(refused)} refused; {len(WAYS)} ways")
     print(
-        f"{counts.tried} false results: {counts.found} found, {counts.told} named as not "
-        f"recomputed, {len(counts.silent)} silent, {len(counts.broken)} broken"
+        f"{counts.tried} false results: {counts.found} found, {counts.told} named as "
+        f"not recomputed, {len(counts.silent)} silent, {len(counts.broken)} broken"
     )
     unused = sorted(WAYS.keys() - counts.by_way.keys())
     print(f"ways without a result: {', '.join(unused) or 'none'}")

@@ -1,13 +1,16 @@
-"""Damaged inputs for every reader, made by one seeded mutator and run through the command line.
+"""Damaged inputs for every reader, made by one seeded mutator and run
+through the command line.
 
-A reader is a name, whole inputs to damage, and a command for the damaged file. Each is run in a
-child process whose address space is bounded and whose CPU time is counted an input; what is found:
-a traceback (exit 1), more than one line, more than the CPU seconds or the memory allowed.
+A reader is a name, whole inputs to damage, and a command for the damaged file. Each is
+run in a child process whose address space is bounded and whose CPU time is counted an
+input; what is found: a traceback (exit 1), more than one line, more than the CPU
+seconds or the memory allowed.
 
-``nice python tests/fuzzing.py 100000 [READER...]`` runs that many inputs over all readers, or over
-those whose names contain one of the words; ``IOOPT_FUZZ_SEED`` is the seed (0), ``IOOPT_FUZZ_KEEP`` a
-folder for the inputs that break something. Where the shared data is missing, the project's own
-samples and exports are damaged instead, so that every reader has inputs on a bare clone.
+``nice python tests/fuzzing.py 100000 [READER...]`` runs that many inputs over all
+readers, or over those whose names contain one of the words; ``IOOPT_FUZZ_SEED`` is the
+seed (0), ``IOOPT_FUZZ_KEEP`` a folder for the inputs that break something. Where the
+shared data is missing, the project's own samples and exports are damaged instead, so
+that every reader has inputs on a bare clone.
 """
 
 import os
@@ -223,7 +226,9 @@ def all_readers() -> list[Reader]:
 def run_all(
     total: int, seed: int, names: list[str], keep: str | None = None
 ) -> list[Found]:
-    """Run *total* inputs over the readers whose names contain one of *names* (none: all)."""
+    """Run *total* inputs over the readers whose names contain one of
+    *names* (none: all).
+    """
     readers = [
         reader
         for reader in all_readers()

@@ -1,4 +1,6 @@
-"""Helpers of the gang tests: phase cases, the compiled phases on a State, random workloads."""
+"""Helpers of the gang tests: phase cases, the compiled phases on a
+State, random workloads.
+"""
 
 import json
 import random
@@ -27,7 +29,9 @@ CASE_NAMES = {
 def workload(
     jobs: Iterable[tuple[float, Sequence[int], float, float]], **machine: Any
 ) -> dict[str, Any]:
-    """Jobs 0, 1, ..: arrival, file nodes, local and remote seconds; slices of 100 s unless said."""
+    """Jobs 0, 1, ..: arrival, file nodes, local and remote seconds; slices
+    of 100 s unless said.
+    """
     rows = [
         {
             "id": k,
@@ -52,8 +56,8 @@ def decision(
 ) -> dict[str, Any]:
     """A matrix of 4 nodes, 2 rows and slices of 100 s, unless *machine* says otherwise.
 
-    A running job is its id, columns, file nodes and home row, a waiting one its id and file nodes;
-    then local and remote seconds, and what else its row says.
+    A running job is its id, columns, file nodes and home row, a waiting one its id and
+    file nodes; then local and remote seconds, and what else its row says.
     """
     times = ("local_seconds", "remote_seconds")
 
@@ -154,7 +158,9 @@ def compiled_phase(state: State, name: str, rules: Rules) -> State:
 
 
 def random_workload(seed: int, max_jobs: int = 14) -> GangProblem:
-    """A small workload on integers with many simultaneous arrivals, finishes and slice ends."""
+    """A small workload on integers with many simultaneous arrivals,
+    finishes and slice ends.
+    """
     rng = random.Random(seed)
     nodes, levels = rng.randint(2, 9), rng.randint(1, 4)
     quantum = rng.choice([50, 100])
@@ -182,7 +188,9 @@ def random_workload(seed: int, max_jobs: int = 14) -> GangProblem:
 def random_matrix(
     seed: int, nodes: int | None = None, levels: int | None = None, jobs: int = 13
 ) -> GangMatrixProblem:
-    """A random decision with up to *jobs* jobs, running ones placed where they fit, and waiting ones."""
+    """A random decision with up to *jobs* jobs, running ones placed where they
+    fit, and waiting ones.
+    """
     rng = random.Random(seed)
     nodes, levels = nodes or rng.choice([3, 7, 64, 70]), levels or rng.randint(1, 4)
     rows: list[set[int]] = [set(range(nodes)) for _ in range(levels)]

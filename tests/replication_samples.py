@@ -1,4 +1,6 @@
-"""Small replication instances for several test files: seeded, by hand, and from the generators."""
+"""Small replication instances for several test files: seeded, by hand, and
+from the generators.
+"""
 
 import random
 from collections.abc import Iterable, Mapping
@@ -17,10 +19,11 @@ def document(
     remote: float = 10,
     replica: float = 100,
 ) -> dict[str, Any]:
-    """An instance: nodes n0, n1, .. as a number or rows; files in bytes; rates in bytes a second.
+    """An instance: nodes n0, n1, .. as a number or rows; files in bytes;
+    rates in bytes a second.
 
-    A task is its seconds, what it reads, what it writes (files of one letter may be one word), and
-    what else its row says.
+    A task is its seconds, what it reads, what it writes (files of one letter may be one
+    word), and what else its row says.
     """
     rows = [{}] * nodes if isinstance(nodes, int) else nodes
     listed = []
@@ -70,7 +73,9 @@ def moved(
 def tiny(
     seed: int, nodes: int = 2, tasks: int = 4, files: int = 3, extras: bool = False
 ) -> ReplicationProblem:
-    """A random instance small enough to enumerate; ``extras``: speeds, held files, disks."""
+    """A random instance small enough to enumerate; ``extras``:
+    speeds, held files, disks.
+    """
     rng = random.Random(seed)
     sizes = [rng.choice([0, 10, 40, 70]) for _ in range(files)]
     machines = []

@@ -1,7 +1,9 @@
-"""Turns on a file system: ``io_turn.py acquire FOLDER ID NODES BYTES``, ``io_turn.py release FOLDER ID``.
+"""Turns on a file system: ``io_turn.py acquire FOLDER ID NODES BYTES``,
+``io_turn.py release FOLDER ID``.
 
-FOLDER is one that all nodes see, with locks: ``machine.json`` there is the ``machine`` of a batch-io
-instance; the token file ``turns.json`` is the state of an arbiter, made by the first call.
+FOLDER is one that all nodes see, with locks: ``machine.json`` there is the
+``machine`` of a batch-io instance; the token file ``turns.json`` is the state of an
+arbiter, made by the first call.
 """
 
 import fcntl
@@ -16,7 +18,9 @@ POLL_SECONDS = 0.2
 
 
 def turn(what: str, folder: Path, job: str, nodes: int, size: float) -> float:
-    """Ask once for the turn of *job*, or give it back; its bytes per second, 0 where it has to wait."""
+    """Ask once for the turn of *job*, or give it back; its bytes per second, 0
+    where it has to wait.
+    """
     with open(folder / "turns.json", "a+") as file:
         fcntl.flock(file, fcntl.LOCK_EX)  # gone with this process, however it ends
         file.seek(0)

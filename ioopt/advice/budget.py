@@ -23,9 +23,13 @@ from ioopt.solvers.work_directory.search import Settings, search
 Request = SolveRequest[Settings, WorkDirectoryPlan]
 
 PLAN, SETTING, CURVE, CAPS = 0.3, 0.15, 0.4, 0.3
-"""Part of the time left that each question may take, one after the other; noisy runs have the rest."""
+"""Part of the time left that each question may take, one after the other;
+noisy runs have the rest.
+"""
 NOISY_RUNS, PLANNED, LESS = 20, 5, 0.97
-"""Runs with wrong estimates; quotas to plan with that are tried, each this part of the last at most."""
+"""Runs with wrong estimates; quotas to plan with that are tried, each this part
+of the last at most.
+"""
 SHARES_OF_PLAN = (0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 1)
 """Caps, in what a plan runs at once, until one does not keep the quota."""
 
@@ -37,10 +41,12 @@ def answer(
     caps: bool = False,
     noise: tuple[float, float] | None = None,
 ) -> Json:
-    """Return all that is asked about *problem* as plain data; the *deadline* counts all of it.
+    """Return all that is asked about *problem* as plain data; the
+    *deadline* counts all of it.
 
-    *caps*: also of Nextflow. *noise*: also standard deviations of the logarithms of times and of
-    sizes. Every makespan is that of a plan of the whole instance that was replayed.
+    *caps*: also of Nextflow. *noise*: also standard deviations of the
+    logarithms of times and of sizes. Every makespan is that of a plan of the
+    whole instance that was replayed.
     """
 
     def request(share: float) -> Request:
@@ -107,7 +113,9 @@ def answer(
 
 
 def independent(problem: WorkDirectoryProblem) -> bool:
-    """Return whether *problem* comes from a record that does not say which tasks wait for which."""
+    """Return whether *problem* comes from a record that does not say which
+    tasks wait for which.
+    """
     recorded = "invented" in (problem.meta or {})
     nothing_waits = (
         recorded and len(problem.tasks) > 1 and not any(problem.predecessors)
@@ -136,7 +144,9 @@ def _at_quota(
 def _setting(
     problem: WorkDirectoryProblem, question: Question, deadline: Deadline
 ) -> Json | None:
-    """Return policy and samples in flight of the quickest safe run, its metrics beside; None if late."""
+    """Return policy and samples in flight of the quickest safe run, its metrics
+    beside; None if late.
+    """
     found = quickest(Runs(question), deadline)
     if found.cap is None:
         return None
@@ -151,7 +161,9 @@ def _one_by_one(problem: WorkDirectoryProblem, order: Sequence[int]) -> Json:
 
 
 def processes(problem: WorkDirectoryProblem) -> list[str]:
-    """The Nextflow process of each task: its name without tag and number (WfFormat has . for :)."""
+    """The Nextflow process of each task: its name without tag and number
+    (WfFormat has . for :).
+    """
     names = [
         task.id.partition(" (")[0].partition("#")[0].strip() for task in problem.tasks
     ]
@@ -161,7 +173,9 @@ def processes(problem: WorkDirectoryProblem) -> list[str]:
 
 
 class _Capped(Dispatcher):
-    """At most *tasks* at once, and *forks* of a process; nothing looks at a quota, as in Nextflow."""
+    """At most *tasks* at once, and *forks* of a process; nothing looks at a
+    quota, as in Nextflow.
+    """
 
     def __init__(
         self, problem: WorkDirectoryProblem, tasks: int, forks: Mapping[str, int]
@@ -190,9 +204,11 @@ class _Capped(Dispatcher):
 def choose_caps(
     problem: WorkDirectoryProblem, plan: WorkDirectoryPlan, deadline: Deadline
 ) -> Json:
-    """Caps whose simulated run, its metrics beside, keeps the quota and is quickest; else of least peak.
+    """Caps whose simulated run, its metrics beside, keeps the quota and is
+    quickest; else of least peak.
 
-    They are parts of what *plan* runs at once: in all, of each process, and of those that wait for none.
+    They are parts of what *plan* runs at once: in all, of each process, and of
+    those that wait for none.
     """
     quota, process, rows = problem.quota_bytes or 0, processes(problem), list[Json]()
     now, most = Counter[str](), Counter[str]()
@@ -246,7 +262,9 @@ process {{
 
 
 class _Surprised(Dispatcher):
-    """Learns the *real* bytes of products when their task ends; ``peak``: the most that really lies there."""
+    """Learns the *real* bytes of products when their task ends; ``peak``: the most
+    that really lies there.
+    """
 
     def __init__(self, question: Question, how: Json, real: Sequence[int]) -> None:
         policy, cap = how["policy"], how["in_flight"]
@@ -278,10 +296,12 @@ def noisy(
     noise: tuple[float, float],
     deadline: Deadline,
 ) -> Json:
-    """Runs of the safe dispatcher whose tasks take, and write, other than estimated (log-normal).
+    """Runs of the safe dispatcher whose tasks take, and write, other than
+    estimated (log-normal).
 
-    It decides on estimates, and counts the real bytes of a task once that has ended. ``plan_bytes`` is
-    a quota to plan with so that all keep that of the problem, ``tried`` whether they were run with it.
+    It decides on estimates, and counts the real bytes of a task once that has ended.
+    ``plan_bytes`` is a quota to plan with so that all keep that of the problem,
+    ``tried`` whether they were run with it.
     """
     quota = problem.quota_bytes or 0
     plan, tried, first = quota, False, _noisy_runs(problem, how, noise, quota, deadline)
@@ -314,7 +334,8 @@ def _noisy_runs(
     quota: int,
     deadline: Deadline,
 ) -> list[tuple[float | None, int]]:
-    """Makespan (None: stuck) and most real bytes by seed, when planned with *quota*; one at least.
+    """Makespan (None: stuck) and most real bytes by seed, when planned with
+    *quota*; one at least.
 
     None at all where no order is known to keep it.
     """

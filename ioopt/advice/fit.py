@@ -1,7 +1,8 @@
-"""Whether the waits of a log can be reproduced: a queue fitted to its first half, judged on the second.
+"""Whether the waits of a log can be reproduced: a queue fitted to its first half,
+judged on the second.
 
-Advice on waits rests on the queue. So the fit comes first, and refuses where the queue that it can
-calibrate does not give the waits of jobs that it has not seen.
+Advice on waits rests on the queue. So the fit comes first, and refuses where the queue
+that it can calibrate does not give the waits of jobs that it has not seen.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ if TYPE_CHECKING:
     from ioopt.compiled import Floats
 
 MISSING, FEWEST_WEEKS, BLOCK_ERROR, KNOWN = 0.1, 4, 0.2, 0.9
-"""Refused before: more of the job ids missing, fewer weeks, a larger error of the mean, fewer known waits."""
+"""Refused before: more of the job ids missing, fewer weeks, a larger error of the
+mean, fewer known waits.
+"""
 RATIOS = (0.83, 1.2)
 GATE = {
     "rank": ("rank correlation of jobs", 0.6),
@@ -39,15 +42,21 @@ GATE = {
     "users": ("of users", 0.9),
     "hours": ("of sizes by hours", 0.95),
 }
-"""Of each correlation what it is called, and the least that the unseen half must come to."""
+"""Of each correlation what it is called, and the least that the
+unseen half must come to.
+"""
 TIED = 3
-"""So many users with the same most jobs at once, that none exceeds, are a sign of a limit."""
+"""So many users with the same most jobs at once, that none exceeds,
+are a sign of a limit.
+"""
 FEWEST = 20
 """Jobs of a week, and of a cell, that its mean is taken of."""
 STEPS = 5
 """Bisections of the capacity; each kind of backfilling has its own."""
 MUCH, FOLLOW = 30, 10
-"""Percentages of waiting with room, and of starts after an own end, from which on that is the reason."""
+"""Percentages of waiting with room, and of starts after an own end, from which
+on that is the reason.
+"""
 BACKFILL = {
     "none": {"backfill": "none"},
     "easy": {"backfill": "easy"},
@@ -57,24 +66,27 @@ BACKFILL = {
 PLAIN_SECONDS = 5e-3
 """What the whole fit takes in plain Python, a job."""
 PLANTED = (
-    "Of 112 planted queues of known rules 29 of 40 that a fit can express passed, and none of 72 others; "
-    "all 29 had the sign of a change of order right."
+    "Of 112 planted queues of known rules 29 of 40 that a fit can express passed, "
+    "and none of 72 others; all 29 had the sign of a change of order right."
 )
-"""What tests with queues of known rules say of a fit that passes: ``scripts/bench.py fit``."""
+"""What tests with queues of known rules say of a fit that passes:
+``scripts/bench.py fit``.
+"""
 
 
 @dataclass(frozen=True)
 class Fit:
     """What a fit found; figures are None where it did not come to them.
 
-    ``ratio`` is the simulated mean wait over the logged one, ``rank`` the rank correlation of both,
-    ``recent`` that of the mean of the user's last three waits, ``weekly`` the correlation of weekly
-    means, ``cells`` that of means by size and length, ``users`` by user, ``hours`` by size and hour
-    of submission; all of the unseen half.
-    ``with_room`` and ``two_users`` are shares of all waiting: while enough processors were idle, and
-    of the two users who wait most; ``own_end`` is the share of starts after a wait that follow within
-    a minute an end of the same user. ``exact``: ``options`` (of the batch-io queue) and ``processors``
-    say the whole queue, but that deep backfilling there gives all that wait a reservation.
+    ``ratio`` is the simulated mean wait over the logged one, ``rank`` the rank
+    correlation of both, ``recent`` that of the mean of the user's last three waits,
+    ``weekly`` the correlation of weekly means, ``cells`` that of means by size and
+    length, ``users`` by user, ``hours`` by size and hour of submission; all of the
+    unseen half. ``with_room`` and ``two_users`` are shares of all waiting: while enough
+    processors were idle, and of the two users who wait most; ``own_end`` is the share
+    of starts after a wait that follow within a minute an end of the same user.
+    ``exact``: ``options`` (of the batch-io queue) and ``processors`` say the whole
+    queue, but that deep backfilling there gives all that wait a reservation.
     """
 
     status: Literal["refused-before", "refused", "passed"]
@@ -101,7 +113,9 @@ class Fit:
     fast: bool = field(default=False, repr=False, compare=False)
 
     def starts(self, run_seconds: Sequence[float] | None = None) -> list[float]:
-        """Starts of ``job_ids`` in the calibrated queue by the log's clock, with other run times."""
+        """Starts of ``job_ids`` in the calibrated queue by the log's clock,
+        with other run times.
+        """
         if self.rules is None or self.jobs is None:
             raise ValueError("no queue was calibrated: the log was refused before")
         run = None if run_seconds is None else np.array(run_seconds, float)
@@ -110,9 +124,11 @@ class Fit:
 
 
 def fit(log: SwfTrace, site: Site | None = None) -> Fit:
-    """Calibrate a queue on the first half of the jobs of *log*, judge it once on the second.
+    """Calibrate a queue on the first half of the jobs of *log*, judge
+    it once on the second.
 
-    What *site* says is not calibrated. Of the second half the calibration knows the largest job alone.
+    What *site* says is not calibrated. Of the second half the calibration knows
+    the largest job alone.
     """
     unsaid = "which neither the log nor the site's file contains"
     if site is None:
@@ -170,31 +186,39 @@ def _unfit(log: SwfTrace, jobs: Jobs) -> str:
     """Why nothing is simulated; empty where it is."""
     known = ~np.isnan(jobs.wait)
     if not len(jobs) or known.mean() < KNOWN or not np.nansum(jobs.wait):
-        return f"The log records no waits: {int(known.sum())} of {len(jobs)} jobs have one."
+        return (
+            f"The log records no waits: {int(known.sum())} of {len(jobs)} jobs have "
+            "one."
+        )
     ids = np.unique([job.id for job in log.jobs])
     missing = 1 - len(ids) / (ids[-1] - ids[0] + 1)
     if missing > MISSING:
         return (
-            f"{100 * missing:.0f} % of the job ids between the first and the last are missing: the "
-            "queue held jobs that the log does not contain."
+            f"{100 * missing:.0f} % of the job ids between the first and the last are "
+            "missing: the queue held jobs that the log does not contain."
         )
     weeks = float(jobs.submit[-1]) / WEEK
     if weeks < FEWEST_WEEKS:
-        return f"The log has {weeks:.1f} weeks; at least {FEWEST_WEEKS} are needed to fit and judge a queue."
+        return (
+            f"The log has {weeks:.1f} weeks; at least {FEWEST_WEEKS} are needed to "
+            "fit and judge a queue."
+        )
     block = (jobs.submit[known] // WEEK).astype(int)
     waits, count = np.bincount(block, jobs.wait[known]), np.bincount(block)
     off = waits - count * waits.sum() / count.sum()
     error = math.sqrt(len(off) / (len(off) - 1) * float(off @ off)) / float(waits.sum())
     if error > BLOCK_ERROR:
         return (
-            f"The mean wait differs so much from week to week that its error is {100 * error:.0f} %: "
-            "no fit could be told from chance."
+            "The mean wait differs so much from week to week that its error is "
+            f"{100 * error:.0f} %: no fit could be told from chance."
         )
     return ""
 
 
 def _calibrated(half: Jobs, rules: Rules, least: int, fast: bool) -> Rules:
-    """The capacity (of *least* at least) and the backfilling whose waits are closest to the first half's."""
+    """The capacity (of *least* at least) and the backfilling whose waits are closest
+    to the first half's.
+    """
     logged, best = float(np.nanmean(half.wait)), (math.inf, rules)
     for kind in (rules.site.backfill,) if rules.site.backfill else DEPTHS:
         middle = high = rules.processors
@@ -247,14 +271,18 @@ def _judged(jobs: Jobs, waits: Floats, zone: tzinfo) -> dict[str, float]:
 
 
 def correlation(table: pd.DataFrame, one: str = "simulated") -> float:
-    """That of a column with ``logged``, of rows that know both; 0 where one of them is constant."""
+    """That of a column with ``logged``, of rows that know both; 0 where one
+    of them is constant.
+    """
     return float(
         np.nan_to_num(table[[one, "logged"]].corr(min_periods=3).to_numpy()[0, 1])
     )
 
 
 def _cap(jobs: Jobs, begin: Floats, unsaid: str) -> str:
-    """What shows that users are limited, even where that changes few waits; empty where nothing does."""
+    """What shows that users are limited, even where that changes few waits;
+    empty where nothing does.
+    """
     for what, units in (
         ("jobs", np.ones(len(jobs), np.int64)),
         ("processors", jobs.units),
@@ -265,8 +293,9 @@ def _cap(jobs: Jobs, begin: Floats, unsaid: str) -> str:
         most, users = int(logged.max()), int(np.sum(logged == logged.max()))
         if users >= TIED and simulated.max() > most:
             return (
-                f"No user has more than {most} {what} at once, and {users} users have as many; in the "
-                f"simulated queue one has {int(simulated.max())}: a limit decides, {unsaid}."
+                f"No user has more than {most} {what} at once, and {users} users have "
+                f"as many; in the simulated queue one has {int(simulated.max())}: a "
+                f"limit decides, {unsaid}."
             )
     return ""
 
@@ -293,13 +322,19 @@ def _reason(
     for name, (what, least) in GATE.items():
         needs = f"{least:g}"
         if name == "rank":
-            needs += f" and more than {recent:.2f}, that of the mean of the user's last three waits"
+            needs += (
+                f" and more than {recent:.2f}, that of the mean of the user's last "
+                "three waits"
+            )
         told.append(
             f"{what} {figures[name]:.2f}" + (f", needed {needs}" if not passed else "")
         )
     figures_told = "(unseen second half: " + "; ".join(told) + ")"
     if passed:
-        return f"The simulated queue reproduces the waits of this log {figures_told}. {PLANTED}"
+        return (
+            f"The simulated queue reproduces the waits of this log {figures_told}. "
+            f"{PLANTED}"
+        )
     room, users, ends = (
         100 * share[name] for name in ("with_room", "two_users", "own_end")
     )
@@ -307,19 +342,23 @@ def _reason(
         why = capped
     elif room >= MUCH:
         why = (
-            f"{room:.0f} % of waiting passed while enough processors were idle: rules of the site "
-            f"decide, {unsaid}."
+            f"{room:.0f} % of waiting passed while enough processors were idle: rules "
+            f"of the site decide, {unsaid}."
         )
     elif ends >= FOLLOW:
         why = (
-            f"{ends:.0f} % of starts after a wait follow an end of the same user, and {users:.0f} % of "
-            f"waiting is that of two users: limits of users decide, {unsaid}."
+            f"{ends:.0f} % of starts after a wait follow an end of the same user, and "
+            f"{users:.0f} % of waiting is that of two users: limits of users decide, "
+            f"{unsaid}."
         )
     else:
-        why = "Nothing shows why: the order may be another than that of submission, or set by hand."
+        why = (
+            "Nothing shows why: the order may be another than that of submission, or "
+            "set by hand."
+        )
     return (
-        f"The simulated queue does not reproduce the waits of this log {figures_told}. {why} "
-        "No advice on waits."
+        "The simulated queue does not reproduce the waits of this log "
+        f"{figures_told}. {why} No advice on waits."
     )
 
 
@@ -327,8 +366,9 @@ def _knobs(rules: Rules, site: Site, total: int) -> Iterator[str]:
     """What was read from the log or calibrated, a sentence each."""
     for window in rules.site.windows[len(site.windows) :]:
         yield (
-            f"jobs of more than {window.over_hours:g} h do not start from {window.from_hour:g}:00 to "
-            f"{window.to_hour:g}:00, {window.days[0]} to {window.days[-1]} (read from the starts)"
+            f"jobs of more than {window.over_hours:g} h do not start from "
+            f"{window.from_hour:g}:00 to {window.to_hour:g}:00, {window.days[0]} to "
+            f"{window.days[-1]} (read from the starts)"
         )
     if rules.processors != total:
         yield f"{rules.processors} of {total} processors (calibrated)"

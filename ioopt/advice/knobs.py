@@ -1,9 +1,10 @@
-"""What a site can switch on today: a setting of its queue or file system, at which level, and how.
+"""What a site can switch on today: a setting of its queue or file system, at
+which level, and how.
 
-What is simulated is the setting itself, not the policy that it stands in for. Names of Slurm are those
-of its manual (slurm.conf, sbatch, srun), those of Lustre of its operations manual, "Network Request
-Scheduler: TBF". The level is the best of a few on the log as it stands; what is reported are the other
-drawings.
+What is simulated is the setting itself, not the policy that it stands in for. Names of
+Slurm are those of its manual (slurm.conf, sbatch, srun), those of Lustre of its
+operations manual, "Network Request Scheduler: TBF". The level is the best of a few on
+the log as it stands; what is reported are the other drawings.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ SHORTEST = Option(
 
 
 def knobs(question: Question, problem: BatchIoProblem) -> Iterator[list[Option]]:
-    """The levels of each setting that makes a difference to *problem*; one of each list is advised.
+    """The levels of each setting that makes a difference to *problem*; one of
+    each list is advised.
 
     What holds jobs back in the queue is told only where its waits are the log's.
     """
@@ -87,7 +89,9 @@ def _limit(rate: float) -> Option:
 
 
 def _licences(count: int, least: float) -> Option:
-    """At most *count* jobs run at once of those that move *least* bytes per second or more."""
+    """At most *count* jobs run at once of those that move *least*
+    bytes per second or more.
+    """
     heavy = f"jobs that move {quantity('bytes_per_second', least)} or more"
     return Option(
         "licences",

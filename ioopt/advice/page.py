@@ -1,4 +1,6 @@
-"""Advice in words: a first answer in a few lines, and the parts of one page, as HTML or as text."""
+"""Advice in words: a first answer in a few lines, and the parts of one
+page, as HTML or as text.
+"""
 
 from __future__ import annotations
 
@@ -22,15 +24,18 @@ from ioopt.units import counted, quantity
 TENTH = f"{100 * (1 - TOP_SHARE):g} %"
 
 OWN_FRACTION = (
-    "How to find your own I/O fraction: the I/O time in the summaries of Darshan logs over the run time, or "
-    "give the logs with --darshan; for the whole machine, the mean throughput that LMT, collectl or iostat "
-    "shows on the servers over the rate of a node times the nodes in use is the least that it can be. Then "
-    "run this again with --io-fraction."
+    "How to find your own I/O fraction: the I/O time in the summaries of Darshan "
+    "logs over the run time, or give the logs with --darshan; for the whole machine, "
+    "the mean throughput that LMT, collectl or iostat shows on the servers over the "
+    "rate of a node times the nodes in use is the least that it can be. Then run "
+    "this again with --io-fraction."
 )
 
 
 class Part(NamedTuple):
-    """A part of the page: a heading, and below it paragraphs, a table, a picture, or a command."""
+    """A part of the page: a heading, and below it paragraphs, a table, a
+    picture, or a command.
+    """
 
     heading: str
     words: Sequence[str] = ()
@@ -41,15 +46,21 @@ class Part(NamedTuple):
 
 
 def answer(advice: Json) -> list[str]:
-    """The first answer: waits, the verdict, its bound, what can be switched on, the load."""
+    """The first answer: waits, the verdict, its bound, what can be
+    switched on, the load.
+    """
     fit, at = advice["fit"], f"at {100 * advice['shown_fraction']:.2g} % I/O"
     bound = (
-        f"Jobs delay each other's I/O. This congestion costs {percent(advice['cost'], advice['measure'])} "
-        f"{at}: no I/O policy can save more."
+        "Jobs delay each other's I/O. This congestion costs "
+        f"{percent(advice['cost'], advice['measure'])} {at}: no I/O policy can save "
+        "more."
     )
     if advice["beyond_cost"] > WORTH / 10:
         more = percent({"value": advice["beyond_cost"]})
-        bound += f" {advice['best']} seems to save {more} beyond that: the luck of the queue, not counted."
+        bound += (
+            f" {advice['best']} seems to save {more} beyond that: the luck of the "
+            "queue, not counted."
+        )
     best = max(advice["knobs"], key=lambda row: (row["kind"] == SAVES, row["value"]))
     knob = "No setting that can be switched on today is sure to save anything here."
     if best["kind"] == SAVES:
@@ -60,8 +71,9 @@ def answer(advice: Json) -> list[str]:
         sentence(advice),
         bound,
         knob,
-        f"{advice['jobs']} jobs in {quantity('span_seconds', advice['span_seconds'])} on {advice['nodes']} "
-        f"nodes use {100 * advice['node_utilisation']:.0f} % of the nodes.",
+        f"{advice['jobs']} jobs in {quantity('span_seconds', advice['span_seconds'])} "
+        f"on {advice['nodes']} nodes use {100 * advice['node_utilisation']:.0f} % of "
+        "the nodes.",
     ]
 
 
@@ -70,7 +82,8 @@ def parts(advice: Json, command: str) -> Iterator[Part]:
     yield Part("The answer", [*answer(advice), _explained(advice)])
     fit, at = advice["fit"], f"at {100 * advice['shown_fraction']:.2g} % I/O"
     queue = [
-        "The simulated queue was not held against the log: waits are those of another queue."
+        "The simulated queue was not held against the log: waits are those of "
+        "another queue."
     ]
     if fit is not None:
         queue = [
@@ -93,19 +106,20 @@ def parts(advice: Json, command: str) -> Iterator[Part]:
     yield Part(
         "The storage in its busiest week",
         [
-            f"Means over {quantity('seconds', BIN_SECONDS)}, {at}, in the week from day "
-            f"{advice['traffic'][advice['baseline']]['day']} of the log on. The storage is at its limit "
-            f"{full}."
+            f"Means over {quantity('seconds', BIN_SECONDS)}, {at}, in the week from "
+            f"day {advice['traffic'][advice['baseline']]['day']} of the log on. The "
+            f"storage is at its limit {full}."
         ],
         picture="traffic",
     )
     yield Part(
         "What was assumed",
         [
-            "A log does not record the I/O of its jobs or the rate of the storage. Replace what is invented "
-            "below by measurements first (--darshan, --io-fraction, --machine node_rate=..., "
-            "storage_rate=...). Invented bytes are scaled (here by "
-            f"{advice['scale']:.3g}) so that under sharing jobs run as long as in the log.",
+            "A log does not record the I/O of its jobs or the rate of the storage. "
+            "Replace what is invented below by measurements first (--darshan, "
+            "--io-fraction, --machine node_rate=..., storage_rate=...). Invented "
+            f"bytes are scaled (here by {advice['scale']:.3g}) so that under sharing "
+            "jobs run as long as in the log.",
             *(f"- {text}" for text in advice["warnings"]),
         ],
     )
@@ -124,7 +138,8 @@ def _explained(advice: Json) -> str:
     if advice["draws"] > 1:
         moved = f"submissions move by up to {quantity('seconds', SHIFT_SECONDS)}"
         drawn.append(
-            f"{counted(advice['draws'] - 1, 'drawing')} of luck, where {moved} and invented I/O is drawn anew"
+            f"{counted(advice['draws'] - 1, 'drawing')} of luck, where {moved} "
+            "and invented I/O is drawn anew"
         )
     return (
         f"In brackets are {100 * LEVEL:g} % intervals: {advice['resamples']} resamples of "
@@ -183,17 +198,17 @@ def _switches(advice: Json) -> Part:
         "a loss" if (row["high"] or 0.0) < 0 else row["kind"] for row in advice["knobs"]
     ]
     words = [
-        "Each setting was simulated as such, at the best of a few levels. Those that save nothing are "
-        "shown too, so that nobody need try them."
-        + " Licences and the queue's order change waits, of which nothing can be said here."
-        * (not advice["yours"]),
+        "Each setting was simulated as such, at the best of a few levels. Those that "
+        "save nothing are shown too, so that nobody need try them."
+        + " Licences and the queue's order change waits, of which nothing can be "
+        "said here." * (not advice["yours"]),
         *(
             f"- {row['words']}: saves {percent(row, advice['measure'], '')}: {kind}"
             for row, kind in zip(advice["knobs"], kinds)
         ),
-        "What nobody can switch on today: a file system that suspends and resumes transfers job by job, "
-        f"as policies like {', '.join(ideal)} need. What they save is what is to be gained; what the "
-        "settings save is what you can have.",
+        "What nobody can switch on today: a file system that suspends and resumes "
+        f"transfers job by job, as policies like {', '.join(ideal)} need. What they "
+        "save is what is to be gained; what the settings save is what you can have.",
     ]
     lines = [
         line
@@ -219,8 +234,8 @@ def _groups(advice: Json, at: str) -> Part:
         for group in reversed(groups)
     ]
     words = [
-        f"Saved {at}, compared with {advice['baseline']}, where all share the storage. Single figures here "
-        "may hold luck.",
+        f"Saved {at}, compared with {advice['baseline']}, where all share the "
+        "storage. Single figures here may hold luck.",
         f"- {LARGE}: the {TENTH} with most nodes ({groups[LARGE]}, "
         f"{advice['large_job_nodes']:g} nodes or more)",
         f"- {HEAVY}: the {TENTH} with the largest share of I/O ({groups[HEAVY]})",

@@ -1,4 +1,6 @@
-"""The queue of a site as the fit replays it: the log's jobs as arrays, and the rules that start them."""
+"""The queue of a site as the fit replays it: the log's jobs as arrays, and the
+rules that start them.
+"""
 
 from __future__ import annotations
 
@@ -26,10 +28,11 @@ MARGIN = 366 * 86400.0
 
 
 class Jobs:
-    """The jobs of a log that ran and fit on so many *processors*, in order of submission, as arrays.
+    """The jobs of a log that ran and fit on so many *processors*, in order of
+    submission, as arrays.
 
-    Times count from the first submission, which is at ``zero`` of the epoch. ``wait`` and ``begin``
-    are nan where the log does not say them.
+    Times count from the first submission, which is at ``zero`` of the epoch. ``wait``
+    and ``begin`` are nan where the log does not say them.
     """
 
     def __init__(self, log: SwfTrace, processors: int) -> None:
@@ -77,7 +80,9 @@ def clock(log: SwfTrace, site: Site) -> tzinfo:
 
 @dataclass(frozen=True)
 class Rules:
-    """What starts jobs: a site's rules by the clock of *zone*, and what was calibrated."""
+    """What starts jobs: a site's rules by the clock of *zone*, and
+    what was calibrated.
+    """
 
     site: Site
     zone: tzinfo
@@ -87,7 +92,9 @@ class Rules:
     def starts(
         self, jobs: Jobs, run: Floats | None = None, fast: bool = False
     ) -> Floats:
-        """The starts of *jobs*, with other run times (walltimes are at least those); nan: never."""
+        """The starts of *jobs*, with other run times (walltimes are at
+        least those); nan: never.
+        """
         replay: Any = queue_kernel.replay
         if fast:
             replay = compiled(queue_kernel.__name__, "replay")
@@ -159,7 +166,9 @@ class Rules:
         return queue_kernel.Line(**made)
 
     def _spans(self, jobs: Jobs, part: Ints) -> tuple[Floats, Ints, Ints]:
-        """The closed spans (closes, opens, drains) class by class, where each ends, classes of jobs."""
+        """The closed spans (closes, opens, drains) class by class, where each
+        ends, classes of jobs.
+        """
         member = np.zeros(len(part), np.int64)
         for k, window in enumerate(self.site.windows):
             over = jobs.length[part] > 3600 * window.over_hours

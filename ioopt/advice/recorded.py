@@ -1,4 +1,6 @@
-"""Instances of work directories from recorded workflows: WfFormat files and Nextflow traces (rule B15)."""
+"""Instances of work directories from recorded workflows: WfFormat files and
+Nextflow traces (rule B15).
+"""
 
 from __future__ import annotations
 
@@ -29,11 +31,13 @@ def read_work_directory(
     read: Columns = "rchar",
     skip_bad: float | None = None,
 ) -> WorkDirectoryProblem:
-    """The instance in *file*: an ``ioopt/work-directory`` file or name, WfFormat, or a Nextflow trace.
+    """The instance in *file*: an ``ioopt/work-directory`` file or name, WfFormat,
+    or a Nextflow trace.
 
-    *cores* and *quota* (bytes) go before what an instance says, *samples* are copies; *scratch* is in
-    bytes of outputs; a trace may have a *dag*, and *skip_bad* is the share of its rows that may
-    be left out because they cannot be read. Raises InstanceError and UsageError.
+    *cores* and *quota* (bytes) go before what an instance says, *samples* are copies;
+    *scratch* is in bytes of outputs; a trace may have a *dag*, and *skip_bad* is the
+    share of its rows that may be left out because they cannot be read. Raises
+    InstanceError and UsageError.
     """
     name = named(file)
     if not 0 <= scratch < float("inf"):
@@ -83,10 +87,11 @@ def _of_record(
     scratch: float,
     name: str,
 ) -> WorkDirectoryProblem:
-    """The recorded workflow *found*, copied; InstanceError where it says no bytes of products.
+    """The recorded workflow *found*, copied; InstanceError where it says
+    no bytes of products.
 
-    Nothing is kept: what no task reads counts as published by move. In one copy of a trace a tag is
-    a sample; where no task has one, tasks that files join are.
+    Nothing is kept: what no task reads counts as published by move. In one copy of a
+    trace a tag is a sample; where no task has one, tasks that files join are.
     """
     made = {file for task in found.tasks for file in task.outputs}
     if not any(file.bytes for file in found.files if file.id in made):

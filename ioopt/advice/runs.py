@@ -1,8 +1,9 @@
-"""Runs that advice rests on: the jobs of a log under one option, I/O fraction and drawing of luck.
+"""Runs that advice rests on: the jobs of a log under one option, I/O fraction
+and drawing of luck.
 
-A drawing has its own invented I/O, and each submission is moved by up to :data:`SHIFT_SECONDS`: small
-changes of when jobs come decide for days what a queue starts, and no advice should rest on that.
-Drawing 0 is the log as it stands.
+A drawing has its own invented I/O, and each submission is moved by up to
+:data:`SHIFT_SECONDS`: small changes of when jobs come decide for days what a queue
+starts, and no advice should rest on that. Drawing 0 is the log as it stands.
 """
 
 from __future__ import annotations
@@ -40,15 +41,19 @@ TRIALS = 20
 """Machine code is loaded where so many runs in plain Python would take longer."""
 SCALE_ERROR = 0.01
 ROUNDS = 3
-"""Times that starts of a queue and the run times that follow from them are computed in turn."""
+"""Times that starts of a queue and the run times that follow from them
+are computed in turn.
+"""
 
 
 class Option(NamedTuple):
-    """What a site could do: an I/O policy (``NAME:KEY=VALUE,...``), or a setting beside its own.
+    """What a site could do: an I/O policy (``NAME:KEY=VALUE,...``), or a
+    setting beside its own.
 
-    ``licences``: so many of the jobs that load the storage most run at once; ``job_rate``: no job
-    transfers faster (bytes per second); ``queue``: changed keys of the queue's options. ``words`` say
-    what is switched on, ``how`` are lines of configuration.
+    ``licences``: so many of the jobs that load the storage most run at once;
+    ``job_rate``: no job transfers faster (bytes per second); ``queue``: changed
+    keys of the queue's options. ``words`` say what is switched on, ``how`` are
+    lines of configuration.
     """
 
     name: str
@@ -60,7 +65,9 @@ class Option(NamedTuple):
     how: tuple[str, ...] = ()
 
     def policy(self) -> IoPolicy:
-        """The I/O policy; raises UsageError for an unknown one, and for settings that are not its own."""
+        """The I/O policy; raises UsageError for an unknown one, and for settings
+        that are not its own.
+        """
         name, settings = parse_solver(self.solver)
         for key in settings:
             if key in Settings.model_fields:
@@ -71,7 +78,9 @@ class Option(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """Runs on one instance: an I/O fraction and a drawing; ``scale`` as of :func:`scale_of`, if known."""
+    """Runs on one instance: an I/O fraction and a drawing; ``scale`` as of
+    :func:`scale_of`, if known.
+    """
 
     fraction: float
     draw: int
@@ -90,9 +99,10 @@ class Times(NamedTuple):
 class Question:
     """What is asked: the log, what is assumed of it, and how much is to be computed.
 
-    ``io.fraction`` counts where ``fraction_given``. ``fit`` says whether the ``options`` of the queue
-    stand for the log's own. ``draws`` is how many drawings of luck are run, ``resamples`` how often weeks
-    and drawings are drawn again for the intervals.
+    ``io.fraction`` counts where ``fraction_given``. ``fit`` says whether the
+    ``options`` of the queue stand for the log's own. ``draws`` is how many
+    drawings of luck are run, ``resamples`` how often weeks and drawings are drawn
+    again for the intervals.
     """
 
     trace: SwfTrace
@@ -122,7 +132,9 @@ class Question:
 
     @property
     def player(self) -> Fit | None:
-        """The fit where the log's queue has rules that only it can play: it says when jobs start."""
+        """The fit where the log's queue has rules that only it can play: it
+        says when jobs start.
+        """
         return (
             self.fit
             if self.fit is not None and self.yours and not self.fit.exact
@@ -174,7 +186,9 @@ def _changed(problem: BatchIoProblem, updates: Iterable[Json]) -> BatchIoProblem
 
 
 def loads(problem: BatchIoProblem) -> Floats:
-    """A row a job: submit seconds, nodes, bytes, seconds of I/O and of the whole run without congestion."""
+    """A row a job: submit seconds, nodes, bytes, seconds of I/O and of the whole
+    run without congestion.
+    """
     machine, rows = problem.machine, []
     for job in problem.jobs:
         nodes = machine.allocated_nodes(job.nodes)
@@ -186,7 +200,9 @@ def loads(problem: BatchIoProblem) -> Floats:
 
 
 def licensed(problem: BatchIoProblem) -> tuple[np.ndarray, float]:
-    """Which jobs need a licence where they are counted, and from which mean rate (bytes per second) on."""
+    """Which jobs need a licence where they are counted, and from which mean rate
+    (bytes per second) on.
+    """
     _, _, volume, _, ideal = loads(problem).T
     rate = np.divide(volume, ideal, out=np.zeros_like(volume), where=ideal > 0)
     least = float(np.quantile(rate, TOP_SHARE))
@@ -194,10 +210,12 @@ def licensed(problem: BatchIoProblem) -> tuple[np.ndarray, float]:
 
 
 def scale_of(question: Question, problem: BatchIoProblem) -> float:
-    """By how much the bytes of invented I/O are to be scaled, so that run times are the log's under sharing.
+    """By how much the bytes of invented I/O are to be scaled, so that run times are the
+    log's under sharing.
 
-    What a log says of run times, and a site of the share of I/O in them, was measured while jobs delayed
-    each other. Unscaled, the log's congestion would be counted twice. To .01; 1 where nobody is delayed.
+    What a log says of run times, and a site of the share of I/O in them, was measured
+    while jobs delayed each other. Unscaled, the log's congestion would be counted
+    twice. To .01; 1 where nobody is delayed.
     """
     from scipy.optimize import brentq
 
@@ -228,7 +246,9 @@ def run_option(question: Question, problem: BatchIoProblem, option: Option) -> T
 def run_cell(
     question: Question, cell: Cell, done: Callable[[], None] = lambda: None
 ) -> tuple[float, list[Times]]:
-    """The scale of a cell, and the times of its options; *done* is called after each of them."""
+    """The scale of a cell, and the times of its options; *done* is
+    called after each of them.
+    """
     problem = question.problem(cell.fraction, cell.draw)
     scale = scale_of(question, problem) if cell.scale is None else cell.scale
     problem = question.scaled(problem, scale)
@@ -242,7 +262,9 @@ def run_cell(
 def replay(
     question: Question, problem: BatchIoProblem, option: Option, record: bool = False
 ) -> tuple[Trace, Run]:
-    """The trace of *problem* and its run under *option*; *record* keeps the rates of its transfers."""
+    """The trace of *problem* and its run under *option*; *record* keeps the
+    rates of its transfers.
+    """
     if option.job_rate is not None:  # of a log no job has a rate of its own
         problem = _changed(
             problem, [{"io_bytes_per_second": option.job_rate}] * len(problem.jobs)
@@ -262,7 +284,9 @@ def replay(
 def _started_by(
     fit: Fit, question: Question, trace: Trace, policy: IoPolicy, record: bool
 ) -> Run:
-    """Starts by the fit's queue for the run times of each round, and a run with these starts."""
+    """Starts by the fit's queue for the run times of each round, and a
+    run with these starts.
+    """
     logged = {job.id: job for job in question.trace.usable_jobs()[0]}
     zero = min(logged[name].submit_seconds or 0.0 for name in trace.ids)
     lengths = {name: logged[name].run_seconds or 0.0 for name in fit.job_ids}

@@ -18,15 +18,21 @@ if TYPE_CHECKING:
 SOON = 60.0
 """A start so many seconds after an end follows it."""
 CLOSED, ENOUGH, FEW = 0.1, 100, 10
-"""A window: starts over submissions are fewer than the first, of at least so many, and so many an hour."""
+"""A window: starts over submissions are fewer than the first, of at least so many,
+and so many an hour.
+"""
 CLASSES = (0.0, 1.0, 2.0, 4.0, 8.0, 12.0, 24.0)
 """Hours asked for, above which a window may hold."""
 APART = 1e11
-"""Seconds between the times of one user and of the next, where those of all are in one array."""
+"""Seconds between the times of one user and of the next, where those of
+all are in one array.
+"""
 
 
 def usual_most(begin: Floats, run: Floats, units: Ints, share: float = 0.99) -> int:
-    """The most units in use in all but the busiest 1 - *share* of the time that any are."""
+    """The most units in use in all but the busiest 1 - *share* of
+    the time that any are.
+    """
     times, busy = in_use(begin, begin + run, units)
     order = np.argsort(busy)
     spent = np.cumsum((np.diff(times, append=times[-1:]) * (busy > 0))[order])
@@ -36,7 +42,9 @@ def usual_most(begin: Floats, run: Floats, units: Ints, share: float = 0.99) -> 
 
 
 def most_at_once(jobs: Jobs, begin: Floats, units: Ints) -> Ints:
-    """Of each user the most units in use if jobs begin then, a two hundredth of the time aside."""
+    """Of each user the most units in use if jobs begin then, a two
+    hundredth of the time aside.
+    """
     last = np.cumsum(np.bincount(jobs.user))[:-1]
     of_each = np.split(np.argsort(jobs.user, kind="stable"), last)
     return np.array(
@@ -45,7 +53,9 @@ def most_at_once(jobs: Jobs, begin: Floats, units: Ints) -> Ints:
 
 
 def with_room(jobs: Jobs, processors: int) -> Floats:
-    """Of each job the seconds of its wait while at least its processors of all were idle; nan: unknown."""
+    """Of each job the seconds of its wait while at least its processors of all
+    were idle; nan: unknown.
+    """
     times, busy = in_use(jobs.begin, jobs.begin + jobs.run, jobs.units)
     times, busy = np.append(0.0, times), np.append(0, busy)
     found = np.full(len(jobs), np.nan)
@@ -58,7 +68,9 @@ def with_room(jobs: Jobs, processors: int) -> Floats:
 
 
 def after_own_end(jobs: Jobs) -> float:
-    """Of the starts after a wait, the share within a minute of an end of a job of the same user."""
+    """Of the starts after a wait, the share within a minute of an end of a
+    job of the same user.
+    """
     begin = APART * jobs.user + jobs.begin
     ends = np.append(-np.inf, np.sort(begin + jobs.run))
     starts = begin[jobs.wait > SOON]
@@ -67,7 +79,8 @@ def after_own_end(jobs: Jobs) -> float:
 
 
 def recent_waits(jobs: Jobs) -> Floats:
-    """For each job the mean of its user's last three waits that were over at its submission.
+    """For each job the mean of its user's last three waits that were
+    over at its submission.
 
     Of a user without any: that of all waits over then; 0 for the first jobs.
     """
@@ -77,7 +90,9 @@ def recent_waits(jobs: Jobs) -> Floats:
 
 
 def _mean_before(jobs: Jobs, most: int, apart: float) -> Floats:
-    """The mean of the last *most* waits over at each submission, of users *apart* by so much; nan: none."""
+    """The mean of the last *most* waits over at each submission, of users *apart*
+    by so much; nan: none.
+    """
     offset = apart * jobs.user
     order = np.argsort(offset + jobs.begin)[: int(np.sum(~np.isnan(jobs.begin)))]
     total = np.append(0.0, np.cumsum(jobs.wait[order]))
@@ -92,7 +107,8 @@ def _mean_before(jobs: Jobs, most: int, apart: float) -> Floats:
 def read_windows(jobs: Jobs, zone: tzinfo) -> list[Window]:
     """Windows that the starts in the log follow, on weekdays and at weekends.
 
-    Closed are hours with hardly a start and many submissions of jobs above a length; the longest span.
+    Closed are hours with hardly a start and many submissions of jobs above a
+    length; the longest span.
     """
     submit, begin = (
         local(jobs.zero + times, zone) for times in (jobs.submit, jobs.begin)
@@ -121,7 +137,9 @@ def read_windows(jobs: Jobs, zone: tzinfo) -> list[Window]:
 
 
 def _closed(asked: Ints, started: Ints) -> list[tuple[int, int]]:
-    """Spans of two hours or more, of the day's 24, in which few start of many submitted."""
+    """Spans of two hours or more, of the day's 24, in which few
+    start of many submitted.
+    """
     quiet = np.append((asked >= FEW) & (started < CLOSED * asked), False)
     edges = np.flatnonzero(np.diff(np.append(False, quiet).astype(int)))
     return [

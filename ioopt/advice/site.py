@@ -1,4 +1,6 @@
-"""What an administrator says of the queue: the rules of a site, which no log contains."""
+"""What an administrator says of the queue: the rules of a site,
+which no log contains.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +19,12 @@ Hour = Annotated[float, Field(ge=0, le=24)]
 
 
 class Window(base.Record):
-    """No job that asks for more than ``over_hours`` and ``over_processors`` starts in these hours.
+    """No job that asks for more than ``over_hours`` and ``over_processors``
+    starts in these hours.
 
-    With ``drain`` none that would still run then, by its walltime, starts before either; with
-    ``to_hour`` = ``from_hour`` that is all. With ``to_hour`` below ``from_hour`` it ends the next day.
+    With ``drain`` none that would still run then, by its walltime, starts before
+    either; with ``to_hour`` = ``from_hour`` that is all. With ``to_hour`` below
+    ``from_hour`` it ends the next day.
     """
 
     from_hour: Hour
@@ -33,7 +37,9 @@ class Window(base.Record):
     def spans(
         self, first: float, last: float, zone: tzinfo
     ) -> Iterator[tuple[float, float, bool]]:
-        """(closes, opens, drain) in seconds of the epoch, of the days from *first* to *last*."""
+        """(closes, opens, drain) in seconds of the epoch, of the days
+        from *first* to *last*.
+        """
         day = datetime.fromtimestamp(first, zone).date() - timedelta(1)
         while day <= datetime.fromtimestamp(last, zone).date():
             if DAYS[day.weekday()] in self.days:
@@ -48,7 +54,9 @@ def _at(day: date, hour: float, zone: tzinfo) -> float:
 
 
 class Limit(base.Record):
-    """The most ``jobs`` or ``processors`` that each user (of ``users``, if given) has running at once."""
+    """The most ``jobs`` or ``processors`` that each user (of ``users``, if given)
+    has running at once.
+    """
 
     users: tuple[int | str, ...] = ()
     jobs: base.PositiveCount | None = None
@@ -58,8 +66,8 @@ class Limit(base.Record):
 class Site(base.Record):
     """The rules of a site; what it does not say is read from the log or calibrated.
 
-    A job of one of the ``partitions`` waits for its processors only. ``utc_offset_hours`` is the clock
-    of the windows (default: the log's time zone).
+    A job of one of the ``partitions`` waits for its processors only.
+    ``utc_offset_hours`` is the clock of the windows (default: the log's time zone).
     """
 
     order: Literal["fcfs", "sjf", "wfp"] = "fcfs"

@@ -1,10 +1,12 @@
-"""Figures of advice with their intervals: weeks of submission and drawings of luck are drawn again.
+"""Figures of advice with their intervals: weeks of submission and drawings of
+luck are drawn again.
 
-A figure is an array: its value first, then what it is in each resample (nan where there are too few
-weeks and drawings). All are made of sums over jobs, a row a drawing and a column a week (Efron and
-Tibshirani, *An Introduction to the Bootstrap*, 1993). The same weeks and drawings are drawn for every
-option, so that what happens to all of them alike cancels. Of n weeks n - 1 are drawn, of d drawings
-d - 1, which is what makes the variance of a mean of few unbiased.
+A figure is an array: its value first, then what it is in each resample (nan where there
+are too few weeks and drawings). All are made of sums over jobs, a row a drawing and a
+column a week (Efron and Tibshirani, *An Introduction to the Bootstrap*, 1993). The same
+weeks and drawings are drawn for every option, so that what happens to all of them alike
+cancels. Of n weeks n - 1 are drawn, of d drawings d - 1, which is what makes the
+variance of a mean of few unbiased.
 """
 
 from __future__ import annotations
@@ -27,7 +29,9 @@ WORTH = 0.01
 
 
 def told(figure: Floats) -> Json:
-    """The value, and where the middle :data:`LEVEL` of its resamples ends; null: unknown or infinite."""
+    """The value, and where the middle :data:`LEVEL` of its resamples ends; null:
+    unknown or infinite.
+    """
     tails = (1 - LEVEL) / 2, (1 + LEVEL) / 2
     ends = np.quantile(figure[1:], tails, method="closest_observation")
     parts = zip(("value", "low", "high"), (figure[0], *ends))
@@ -35,7 +39,9 @@ def told(figure: Floats) -> Json:
 
 
 class Blocks:
-    """Which week (day of a short log) a job is of, and how often each counts in each resample."""
+    """Which week (day of a short log) a job is of, and how often each
+    counts in each resample.
+    """
 
     def __init__(
         self, submit: Floats, drawings: int, resamples: int, seed: int
@@ -56,7 +62,8 @@ class Blocks:
     def saved(
         self, option: Sequence[Floats], baseline: Sequence[Floats], member: np.ndarray
     ) -> Floats:
-        """1 - sum over sum of the members' values, an array over jobs a drawing (0 of nothing).
+        """1 - sum over sum of the members' values, an array over jobs a
+        drawing (0 of nothing).
 
         Of fewer drawings than there are only the value means something.
         """
@@ -79,10 +86,11 @@ def _again(rng: np.random.Generator, count: int, resamples: int) -> Floats:
 
 
 def break_even(fractions: Sequence[float], saved: Sequence[Floats]) -> Floats:
-    """The fraction from which on a saving is at least :data:`WORTH`; infinite where none is.
+    """The fraction from which on a saving is at least :data:`WORTH`;
+    infinite where none is.
 
-    *saved* are figures at each of the *fractions*, ascending; between them the saving is taken to be
-    linear, and 0 at 0.
+    *saved* are figures at each of the *fractions*, ascending; between them the saving
+    is taken to be linear, and 0 at 0.
 
     >>> import numpy as np
     >>> break_even([0.1, 0.2], [np.array([0.0]), np.array([0.02])]).tolist()

@@ -1,8 +1,10 @@
-"""Which I/O policy or setting would help whom on the jobs of a log, and how sure that is.
+"""Which I/O policy or setting would help whom on the jobs of a log,
+and how sure that is.
 
 Options are chosen on the log as it stands, and reported from other drawings of luck
-(:mod:`~ioopt.advice.runs`), each compared with sharing, :data:`~ioopt.advice.runs.BASELINE`. No I/O policy
-can save more than congestion costs: what seems to go beyond is luck of the queue, and not counted.
+(:mod:`~ioopt.advice.runs`), each compared with sharing,
+:data:`~ioopt.advice.runs.BASELINE`. No I/O policy can save more than congestion costs:
+what seems to go beyond is luck of the queue, and not counted.
 """
 
 from __future__ import annotations
@@ -45,7 +47,9 @@ FRACTIONS = (0.01, 0.05, 0.1, 0.2, 0.3)
 FACTORS = (0.5, 1.0, 2.0)
 """Of the fraction where one is known."""
 ENOUGH = 0.5
-"""Darshan logs of jobs with this share of all node-seconds say what fraction the others have."""
+"""Darshan logs of jobs with this share of all node-seconds say what
+fraction the others have.
+"""
 DELAY = "I/O delay"
 BIN_SECONDS = 3600.0
 """Of the picture of the busiest week."""
@@ -65,10 +69,11 @@ def advise(
     threads: int = 1,
     progress: Progress = lambda done, total: None,
 ) -> Json:
-    """The advice as plain data (``ioopt/advice``); *progress* gets runs done and runs in all.
+    """The advice as plain data (``ioopt/advice``); *progress* gets runs
+    done and runs in all.
 
-    The same question has the same answer, whatever the *threads*. Raises UsageError for an unknown
-    policy, InstanceError for a log without jobs that can be used.
+    The same question has the same answer, whatever the *threads*. Raises UsageError for
+    an unknown policy, InstanceError for a log without jobs that can be used.
     """
     solvers = [Option(name, name) for name in dict.fromkeys(question.solvers)]
     if BASELINE in question.solvers or not solvers:
@@ -234,10 +239,12 @@ class _Study:
         levels: Sequence[Sequence[Option]],
         progress: Progress,
     ) -> tuple[Option, Option, list[Option]]:
-        """Run everything: the best policy, the best setting, and all with each setting at its best level.
+        """Run everything: the best policy, the best setting, and all with each
+        setting at its best level.
 
-        Every option runs on the log as it stands; in the other drawings the best two do at each I/O
-        fraction, and the others at the one that is shown: the known one, else the first that pays.
+        Every option runs on the log as it stands; in the other drawings the best two do
+        at each I/O fraction, and the others at the one that is shown: the known one,
+        else the first that pays.
         """
         every = (
             SHARING,
@@ -289,7 +296,9 @@ class _Study:
         measure: str = "",
         draws: Sequence[int] | None = None,
     ) -> Floats:
-        """What *option* saves of a *measure* (default: the study's) of a group, over sharing: a figure."""
+        """What *option* saves of a *measure* (default: the study's) of a group,
+        over sharing: a figure.
+        """
 
         def value(draw: int, which: Option) -> Floats:
             times = self.found[fraction, draw, which]
@@ -306,7 +315,9 @@ class _Study:
     def counted(
         self, option: Option, fraction: float, draws: Sequence[int] | None = None
     ) -> Floats:
-        """What *option* saves, no more than congestion costs (an order of the queue may save more)."""
+        """What *option* saves, no more than congestion costs (an order of the
+        queue may save more).
+        """
         saved = self.saved(option, fraction, draws=draws)
         cost = self.saved(FREE, fraction, draws=draws)
         return saved if option.queue else np.minimum(saved, cost)
@@ -320,7 +331,9 @@ class _Study:
         return break_even(self.grid, [self.counted(option, f) for f in self.grid])
 
     def judged(self, option: Option) -> Json:
-        """What *option* saves at the fraction shown, and which kind of verdict that is."""
+        """What *option* saves at the fraction shown, and which
+        kind of verdict that is.
+        """
         saved = told(self.counted(option, self.shown))
         bound = None if option.queue else told(self.saved(FREE, self.shown))["high"]
         return {**saved, "kind": kind(saved, bound)}
@@ -332,11 +345,12 @@ def _busiest_week(
     option: Option,
     classes: Mapping[str, np.ndarray],
 ) -> Json:
-    """Mean rates (bytes per second) of the *classes* in each hour of the busiest week, and its first day.
+    """Mean rates (bytes per second) of the *classes* in each hour of the busiest
+    week, and its first day.
 
-    Busiest is the week, from a midnight of the log's clock on, whose jobs have the most bytes. A job is
-    of the first class that it is in; ``full`` is the share of the week in which the storage is at its
-    limit.
+    Busiest is the week, from a midnight of the log's clock on, whose jobs have the most
+    bytes. A job is of the first class that it is in; ``full`` is the share of the week
+    in which the storage is at its limit.
     """
     submit, _, volume, _, _ = loads(problem).T
     days = np.convolve(np.bincount((submit // DAY).astype(int), volume), np.ones(7))[6:]

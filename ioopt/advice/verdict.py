@@ -12,7 +12,9 @@ RESPONSE, RUN = "response time", "run time"
 
 
 def kind(saved: Json, bound: float | None) -> str:
-    """Of a saving with its interval, and the most that it can be, which of the three it is."""
+    """Of a saving with its interval, and the most that it can be,
+    which of the three it is.
+    """
     if saved["low"] is None:
         return UNCERTAIN
     if saved["low"] > WORTH:
@@ -22,7 +24,8 @@ def kind(saved: Json, bound: float | None) -> str:
 
 
 def percent(figure: Json, of: str = "", level: str = f"{100 * LEVEL:g} %: ") -> str:
-    """A share in per cent, *of* what, with its interval and, for sentences, the *level* of that.
+    """A share in per cent, *of* what, with its interval and, for sentences,
+    the *level* of that.
 
     >>> percent({"value": 0.099, "low": 0.04, "high": 0.15}, "run time")
     '9.9 % of run time (95 %: 4.0 to 15.0)'
@@ -38,7 +41,9 @@ def percent(figure: Json, of: str = "", level: str = f"{100 * LEVEL:g} %: ") -> 
 
 
 def share(figure: Json, most: float) -> str:
-    """A break-even fraction with its interval; null: above the largest fraction, *most*."""
+    """A break-even fraction with its interval; null: above the
+    largest fraction, *most*.
+    """
     value, low, high = (
         f"above {100 * most:g}" if figure[part] is None else f"{100 * figure[part]:.2g}"
         for part in ("value", "low", "high")
@@ -51,10 +56,14 @@ def assumed(advice: Json) -> str:
     """What the verdict rests on: I/O fraction, rate of the storage, queue."""
     rate = quantity("bytes_per_second", advice["storage_bytes_per_second"])
     parts = [
-        f"the storage takes {rate} ({'given' if advice['storage_given'] else 'a guess'})"
+        f"the storage takes {rate} "
+        f"({'given' if advice['storage_given'] else 'a guess'})"
     ]
     if advice["fraction"] is not None:
-        share = f"{100 * advice['fraction']:.2g} % of run time in I/O ({advice['fraction_from']})"
+        share = (
+            f"{100 * advice['fraction']:.2g} % of run time in I/O "
+            f"({advice['fraction_from']})"
+        )
         parts.insert(0, f"jobs spend {share}")
     if advice["yours"]:
         fit = advice["fit"]
@@ -63,7 +72,8 @@ def assumed(advice: Json) -> str:
             for name in ("simulated", "logged")
         )
         parts.append(
-            f"the queue is as fitted (unseen half: mean wait {mean} of {logged}, rank {fit['rank']:.2f})"
+            f"the queue is as fitted (unseen half: mean wait {mean} of {logged}, "
+            f"rank {fit['rank']:.2f})"
         )
     where = (
         "assuming that "
@@ -85,17 +95,23 @@ def sentence(advice: Json) -> str:
     relief = percent(advice["relief"], "what congestion adds")
     saving = percent(row, what) + ("" if advice["yours"] else f", which is {relief}")
     begins = (
-        f"if jobs spend more than {share(even, most['fraction'])} of run time in I/O: there the policy "
-        f"{best} begins to save {100 * WORTH:g} % of {what}"
+        f"if jobs spend more than {share(even, most['fraction'])} of run time in I/O: "
+        f"there the policy {best} begins to save {100 * WORTH:g} % of {what}"
     )
     known = advice["fraction"] is not None
     if not known and None not in (even["value"], even["high"]):
         text = f"Pays {begins}"
     elif row["kind"] == NOTHING:
-        text = f"No clear benefit: the policy {best} saves {saving}; congestion costs {cost}"
+        text = (
+            f"No clear benefit: the policy {best} saves {saving}; congestion costs "
+            f"{cost}"
+        )
         if not known:
             top = f"{100 * most['fraction']:g} %"
-            text = f"No clear benefit at any I/O fraction up to {top}, where congestion costs {cost}"
+            text = (
+                f"No clear benefit at any I/O fraction up to {top}, where congestion "
+                f"costs {cost}"
+            )
     elif not known:
         text = f"Inconclusive: pays perhaps {begins}"
     elif row["kind"] == SAVES:

@@ -1,4 +1,6 @@
-"""The rows of one or more stores as a table, with ratios to the best of each instance."""
+"""The rows of one or more stores as a table, with ratios to the
+best of each instance.
+"""
 
 from __future__ import annotations
 
@@ -42,19 +44,24 @@ TEXT = ("text", "string", "empty")
 
 
 def read_frame(paths: Sequence[str], measure: str | None = None) -> pd.DataFrame:
-    """All rows of the stores; a point in several stores is counted once (the first store wins).
+    """All rows of the stores; a point in several stores is counted once
+    (the first store wins).
 
-    ``synthetic_io`` marks runs of instances whose I/O was invented. ``measure`` names what rows of
-    the kind are compared by (*measure*, for kinds that have it, else what the user waits for),
-    ``value``, ``bound`` and ``gap`` are of it, ``standing`` says what became of the run, ``variant``
-    is the solver with its settings. UsageError for a measure that no kind in the stores has.
+    ``synthetic_io`` marks runs of instances whose I/O was invented. ``measure`` names
+    what rows of the kind are compared by (*measure*, for kinds that have it, else what
+    the user waits for), ``value``, ``bound`` and ``gap`` are of it, ``standing`` says
+    what became of the run, ``variant`` is the solver with its settings. UsageError for
+    a measure that no kind in the stores has.
     """
     measures = measures_of(KINDS.values(), measure)
     parts = []
     for path in paths:
         with StoreReader(path) as reader:
             made = f"instr(notes, '{SYNTHETIC_IO}') > 0 AS synthetic_io"
-            query = f"SELECT {', '.join(PLAIN)}, {made}, {_measured_sql(measures)} FROM runs"
+            query = (
+                f"SELECT {', '.join(PLAIN)}, {made}, {_measured_sql(measures)} FROM "
+                "runs"
+            )
             with clearly(path):
                 try:
                     part = pd.read_sql_query(query, reader.connection)
@@ -82,7 +89,9 @@ def read_frame(paths: Sequence[str], measure: str | None = None) -> pd.DataFrame
 
 
 def require_sound(rows: pd.DataFrame, path: str) -> None:
-    """Raise InstanceError when cells of a damaged store do not have the type of their column."""
+    """Raise InstanceError when cells of a damaged store do not have the
+    type of their column.
+    """
     for name in rows:
         wanted = TEXT if TYPES.get(name) == "TEXT" else NUMBERS
         if pd.api.types.infer_dtype(rows[name], skipna=True) not in wanted:
@@ -102,13 +111,16 @@ def require_sound(rows: pd.DataFrame, path: str) -> None:
 
 
 def _measured_sql(measures: Mapping[str, Measure]) -> str:
-    """Value and bound of the measure, read inside SQLite: a million rows are never parsed here."""
+    """Value and bound of the measure, read inside SQLite: a million rows
+    are never parsed here.
+    """
     values, bounds = [], []
     for kind, measure in measures.items():
         mine = f"objective_name = '{measure.name}'"
         metric = f"json_extract(metrics, '$.{measure.name}')"
         values.append(
-            f"WHEN '{kind}' THEN COALESCE({metric}, CASE WHEN {mine} THEN objective END)"
+            f"WHEN '{kind}' THEN COALESCE({metric}, CASE WHEN {mine} THEN "
+            "objective END)"
         )
         others = (
             proof_of(measure.name),
@@ -125,10 +137,11 @@ def _measured_sql(measures: Mapping[str, Measure]) -> str:
 
 
 def with_ratios(frame: pd.DataFrame, measures: Mapping[str, Measure]) -> pd.DataFrame:
-    """Add ``ratio`` (1 is the best of the same instance and repeat; more is worse), ``won``,
-    ``gap`` and ``standing``.
+    """Add ``ratio`` (1 is the best of the same instance and repeat; more is worse),
+    ``won``, ``gap`` and ``standing``.
 
-    Rows with violations, without a value, or that failed take no part; references have no ratio.
+    Rows with violations, without a value, or that failed take no part;
+    references have no ratio.
     """
     sound = (frame["violations"] == 0) & frame["status"].isin(["optimal", "feasible"])
     frame["value"] = frame["value"].where(sound).astype(float)
@@ -158,7 +171,8 @@ def _add_gaps(frame: pd.DataFrame, maximise: pd.Series) -> None:
     shared = groups.transform("max").where(~maximise, groups.transform("min"))
     sign = maximise.map({True: -1.0, False: 1.0}).astype(float)
     slack = 1e-9 * frame["value"].abs().clip(lower=1.0)
-    # A bound that the value contradicts was proven for other rules (settings that change them).
+    # A bound that the value contradicts was proven for other rules (settings
+    # that change them).
     usable = (sign * (shared - frame["value"]) <= slack) & ~frame["reference"]
     tighter = usable & (own.isna() | (sign * (shared - own) > 0))
     bound = own.where(~tighter, shared)
@@ -170,7 +184,9 @@ def _add_gaps(frame: pd.DataFrame, maximise: pd.Series) -> None:
 
 
 def _standings(frame: pd.DataFrame) -> pd.Series:
-    """The standing of every row, as :func:`ioopt.comparing.measures.standing` gives it."""
+    """The standing of every row, as
+    :func:`ioopt.comparing.measures.standing` gives it.
+    """
     keys = ["status", "stop", "reference"]
     table = frame[keys].astype(object).where(frame[keys].notna(), None)
     table["gap"] = frame["gap"].eq(0.0).map({True: 0.0, False: None})
@@ -188,7 +204,9 @@ def one_kind(frame: pd.DataFrame, kind: str) -> pd.DataFrame:
 
 
 def experiments(frame: pd.DataFrame) -> pd.DataFrame:
-    """One line a study and function of the experiments: runs, failed, seconds of computing."""
+    """One line a study and function of the experiments: runs, failed,
+    seconds of computing.
+    """
     table = frame.assign(
         failed=frame["status"] == FAILED, seconds=frame["solve_seconds"], runs=1
     )
@@ -197,11 +215,12 @@ def experiments(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def summary(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return one line a kind and variant: runs by standing, means over the instances all answered.
+    """Return one line a kind and variant: runs by standing, means over the
+    instances all answered.
 
-    ``mean_ratio`` is a geometric mean, ``low`` to ``high`` its 95 % interval (from five ratios on).
-    ``common`` is the number of those instances: the ones in which every variant that has answers
-    at all has one.
+    ``mean_ratio`` is a geometric mean, ``low`` to ``high`` its 95 % interval (from five
+    ratios on). ``common`` is the number of those instances: the ones in which every
+    variant that has answers at all has one.
     """
     answered = frame[frame["value"].notna()]
     variants = answered["variant"].nunique()

@@ -29,7 +29,9 @@ Scalar = bool | int | float | str
 
 
 class InstanceEntry(Record):
-    """One ``[[instances]]`` table: exactly one of ``path``, ``bundled`` and ``generate``."""
+    """One ``[[instances]]`` table: exactly one of ``path``,
+    ``bundled`` and ``generate``.
+    """
 
     path: str | None = None
     bundled: str | None = None
@@ -69,8 +71,8 @@ class Config(Record):
 class Source:
     """An instance of the grid: its text when it was a file, else how to generate it.
 
-    ``digest`` is the SHA-256 of the content (of the recipe and version when it is generated, from
-    which the content follows), so that a renamed file keeps its points.
+    ``digest`` is the SHA-256 of the content (of the recipe and version when it is
+    generated, from which the content follows), so that a renamed file keeps its points.
     """
 
     name: str = field(compare=False)
@@ -115,7 +117,9 @@ class Grid:
 
 
 def read_config(path: str) -> Config:
-    """Parse CONFIG.toml; InstanceError names the file and the key or line that is wrong."""
+    """Parse CONFIG.toml; InstanceError names the file and the key
+    or line that is wrong.
+    """
     config: Config = validate(Config, read_toml(path), path)
     for k, entry in enumerate(config.instances):
         given = [
@@ -130,7 +134,9 @@ def read_config(path: str) -> Config:
 
 
 def build_grid(config: Config, folder: str = ".") -> Grid:
-    """Every instance meets every solver of its family; UsageError for names or settings that do not exist."""
+    """Every instance meets every solver of its family; UsageError for names or
+    settings that do not exist.
+    """
     sources = {
         source.digest: source
         for entry in config.instances
@@ -215,7 +221,9 @@ def _expand(settings: Mapping[str, Any]) -> Iterator[Json]:
 
 
 def _sources(entry: InstanceEntry, folder: str) -> Iterator[Source]:
-    """The instances of one table: files that match, a bundled one, or generated ones."""
+    """The instances of one table: files that match, a bundled
+    one, or generated ones.
+    """
     if entry.generate is not None:
         yield from _generated(entry)
         return
@@ -245,7 +253,8 @@ def _generated(entry: InstanceEntry) -> Iterator[Source]:
             parse_settings(
                 kind.presets[entry.preset], settings, f"preset {entry.preset}"
             )
-        else:  # the generator knows its default preset, and the message for an unknown one
+        # the generator knows its default preset, and the message for an unknown one
+        else:
             registry.generate(kind, entry.preset, settings, 0)
         for seed in entry.seeds:
             words = [f"{key}={value}" for key, value in settings.items()]

@@ -1,11 +1,13 @@
-"""The library: instances of all families with the best plan known of each, and how it was found.
+"""The library: instances of all families with the best plan known of each,
+and how it was found.
 
-One JSON file an instance: how to make it again, the measure, the best value, a proven bound, the plan
-and the history. Bundled ones stand in ``instances/library``; a user's folder (``--library``,
-``IOOPT_LIBRARY``, else of the checkout, else of the user's data) is read beside them and written.
+One JSON file an instance: how to make it again, the measure, the best value, a proven
+bound, the plan and the history. Bundled ones stand in ``instances/library``; a user's
+folder (``--library``, ``IOOPT_LIBRARY``, else of the checkout, else of the user's data)
+is read beside them and written.
 
-Files of others stay where they are published: an entry names one, and reads it from a folder of
-``IOOPT_SOURCES`` or the folder ``sources`` of the library.
+Files of others stay where they are published: an entry names one, and reads it from a
+folder of ``IOOPT_SOURCES`` or the folder ``sources`` of the library.
 """
 
 import datetime
@@ -36,7 +38,9 @@ FOLDER_VARIABLE, SOURCES_VARIABLE = "IOOPT_LIBRARY", "IOOPT_SOURCES"
 
 
 class Source(Record):
-    """A published file: its name here, its address, licence and digest, and who reads it."""
+    """A published file: its name here, its address, licence and
+    digest, and who reads it.
+    """
 
     file: str
     address: str
@@ -45,7 +49,9 @@ class Source(Record):
     importer: Literal["estee", "saga", "wfformat"]
 
     def problem(self, settings: Json, folder: str | None) -> Any:
-        """The instance, by *settings* of the importer; UsageError without the file or for another."""
+        """The instance, by *settings* of the importer; UsageError without the
+        file or for another.
+        """
         own = writable_folder(folder) / "sources"
         named = [*os.environ.get(SOURCES_VARIABLE, "").split(os.pathsep), str(own)]
         paths = [Path(place, self.file) for place in named if place]
@@ -76,7 +82,9 @@ class Source(Record):
 
 
 class Recipe(Record):
-    """How to make the instance: a bundled one, a file of others, or a preset; with settings and seed."""
+    """How to make the instance: a bundled one, a file of others, or a preset;
+    with settings and seed.
+    """
 
     bundled: str | None = None
     source: Source | None = None
@@ -99,7 +107,9 @@ class Found(Record):
 
 
 class Entry(Record):
-    """An instance with what is known of it; the last of ``history`` is the best, and ``plan`` its plan."""
+    """An instance with what is known of it; the last of ``history`` is the best,
+    and ``plan`` its plan.
+    """
 
     format: Literal["ioopt/best-known"] = "ioopt/best-known"
     version: Literal[1] = 1
@@ -121,7 +131,9 @@ class Entry(Record):
         return measure_of(registry.KINDS[self.kind], self.measure).sense
 
     def problem(self, folder: str | None = None) -> Any:
-        """The instance, made anew; UsageError where it is of a file that is not here (nor in *folder*)."""
+        """The instance, made anew; UsageError where it is of a file that is not
+        here (nor in *folder*).
+        """
         recipe = self.recipe
         if recipe.source is not None:
             return recipe.source.problem(recipe.settings, folder)
@@ -144,7 +156,9 @@ def bundled_folder() -> Path:
 
 
 def writable_folder(given: str | None = None) -> Path:
-    """Where a better plan is written: *given*, the environment's, the checkout's, or the user's."""
+    """Where a better plan is written: *given*, the environment's, the
+    checkout's, or the user's.
+    """
     chosen = given or os.environ.get(FOLDER_VARIABLE)
     if chosen:
         return Path(chosen)
@@ -156,7 +170,9 @@ def writable_folder(given: str | None = None) -> Path:
 
 
 def entries(folder: str | None = None) -> dict[str, Entry]:
-    """All entries by name, of two with one name the better; InstanceError for a file that is none."""
+    """All entries by name, of two with one name the better; InstanceError for
+    a file that is none.
+    """
     found: dict[str, Entry] = {}
     for place in dict.fromkeys((bundled_folder(), writable_folder(folder))):
         for path in sorted(place.glob("*.json")):
@@ -170,7 +186,9 @@ def entries(folder: str | None = None) -> dict[str, Entry]:
 
 
 def entry_of(source: str, folder: str | None = None) -> Entry:
-    """The entry called *source*, or of the instance in that file; UsageError where there is none."""
+    """The entry called *source*, or of the instance in that file; UsageError
+    where there is none.
+    """
     known = entries(folder)
     if source in known:
         return known[source]
@@ -200,10 +218,12 @@ def report_of(problem: Problem, plan: object) -> CheckReport:
 def submit(
     entry: Entry, result: Mapping[str, Any], name: str, folder: str | None = None
 ) -> tuple[Entry, list[Violation]]:
-    """Check *result* (called *name*) for *entry*; without violations write the new entry.
+    """Check *result* (called *name*) for *entry*; without violations
+    write the new entry.
 
-    The value is that of a replay of the plan, whatever the result states. Raises UsageError for a
-    plan that is not better, of a solver that breaks a rule of the machine, or of another question.
+    The value is that of a replay of the plan, whatever the result states. Raises
+    UsageError for a plan that is not better, of a solver that breaks a rule of the
+    machine, or of another question.
     """
     problem, plan = entry.problem(folder), plan_in(result)
     _require_fair(entry, problem, plan, name)
@@ -218,7 +238,10 @@ def submit(
         raise UsageError(f"{name}: {entry.name}: {text}")
     past = past_bound(entry.sense, value, entry.best.bound)
     if past is not None:
-        text = f"{value!r} passes the proven bound {entry.best.bound!r}: one of them is wrong"
+        text = (
+            f"{value!r} passes the proven bound {entry.best.bound!r}: one of them is "
+            "wrong"
+        )
         return entry, [
             Violation(rule="bound", item=entry.name, message=text, amount=past)
         ]
@@ -239,7 +262,9 @@ def submit(
 
 
 def write(entry: Entry, folder: str | None = None) -> Path:
-    """Write *entry* as a whole or not at all; UsageError where something else than a file stands."""
+    """Write *entry* as a whole or not at all; UsageError where something
+    else than a file stands.
+    """
     place = writable_folder(folder)
     path = place / f"{entry.name}.json"
     if (path.exists() or path.is_symlink()) and (

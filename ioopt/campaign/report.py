@@ -1,4 +1,6 @@
-"""One self-contained HTML page for one or more stores: tables and pictures, which may be drawn alone."""
+"""One self-contained HTML page for one or more stores: tables and pictures,
+which may be drawn alone.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,8 @@ def draw_store(
 ) -> Any:
     """The axes of the picture of a report, ``ratios``.
 
-    *kind* picks the kind of instance when the stores hold several; *measure* what runs are compared by.
+    *kind* picks the kind of instance when the stores hold several; *measure* what
+    runs are compared by.
     """
     if picture != RATIOS:
         raise UsageError(f"run stores have no picture {picture!r}: {RATIOS}")
@@ -73,7 +76,9 @@ MAX_FAILURES = 200
 
 
 def report_html(paths: Sequence[str], measure: str | None = None) -> str:
-    """The report of the stores at *paths*, compared by *measure*; InstanceError for what is no store."""
+    """The report of the stores at *paths*, compared by *measure*; InstanceError
+    for what is no store.
+    """
     frame = frames.read_frame(paths, measure)
     parts = [f"<h1>Runs of {html.escape(', '.join(paths))}</h1>", _overview(frame)]
     for kind in sorted(frame["kind"].unique()):
@@ -139,7 +144,8 @@ def _kind(frame: pd.DataFrame) -> Iterator[str]:
         lines.append(line)
     yield (
         f"<p>Gaps and ratios are of {html.escape(metric)}; their means are over the "
-        f"{found['common'].iloc[0]} instances that all solvers with answers answered.</p>"
+        f"{found['common'].iloc[0]} instances that all solvers with answers "
+        "answered.</p>"
     )
     yield table(headers, lines)
     footnote = synthetic_footnote(
@@ -150,7 +156,10 @@ def _kind(frame: pd.DataFrame) -> Iterator[str]:
     if not can_draw():
         yield NO_PICTURES
         return
-    caption = "Ratios to the best of each instance; bars are 95 % intervals of geometric means."
+    caption = (
+        "Ratios to the best of each instance; bars are 95 % intervals of geometric "
+        "means."
+    )
     yield figure(ratios(frame), caption)
 
 

@@ -1,11 +1,13 @@
-"""Running a grid: on worker processes of this machine, or on the workers of a dask scheduler.
+"""Running a grid: on worker processes of this machine, or on the workers
+of a dask scheduler.
 
-Only this process writes to the store, one row a point in one transaction, so a killed one loses
-at most points that had not come back. A worker that dies takes its point with it: the point is
-tried alone at the end, and when it kills its workers again it is recorded as failed with the reason,
-and the rest is not held up. Here a worker is an executor of one process, so that a death costs one task;
-processes are forked from a server that has imported what they need, and end with the process that asked
-for them, even in the middle of a task.
+Only this process writes to the store, one row a point in one transaction, so a killed
+one loses at most points that had not come back. A worker that dies takes its point with
+it: the point is tried alone at the end, and when it kills its workers again it is
+recorded as failed with the reason, and the rest is not held up. Here a worker is an
+executor of one process, so that a death costs one task; processes are forked from a
+server that has imported what they need, and end with the process that asked for them,
+even in the middle of a task.
 """
 
 from __future__ import annotations
@@ -44,7 +46,9 @@ if TYPE_CHECKING:
 WORKER_DEATHS = 1
 """How often dask itself runs a point again after its worker died."""
 WINDOW, BATCH = 5000, 1000
-"""Most points that are with the scheduler at once, and how many are handed over together."""
+"""Most points that are with the scheduler at once, and how many are
+handed over together.
+"""
 ALONE_TRIES = 2
 """How often a point that seems to kill its workers is tried with nothing beside it."""
 
@@ -59,7 +63,9 @@ Listener = Callable[[int, int, str], None]
 def open_workers(
     workers: int, scheduler: str | None = None, memory_limit: str | None = None
 ) -> Iterator[Workers]:
-    """So many processes of this machine, or the workers of the dask scheduler at *scheduler*."""
+    """So many processes of this machine, or the workers of the dask
+    scheduler at *scheduler*.
+    """
     if scheduler is None:
         with Pool(
             workers, None if memory_limit is None else parse_bytes(memory_limit)
@@ -86,7 +92,8 @@ def open_workers(
 
 
 class Pool(AbstractContextManager["Pool"]):
-    """At most *workers* processes, started as they are needed. Use as a context manager.
+    """At most *workers* processes, started as they are needed. Use
+    as a context manager.
 
     One that uses more than *memory_bytes* ends, as if it had died by itself; raises
     BackendMissingError where that cannot be watched.
@@ -109,7 +116,9 @@ class Pool(AbstractContextManager["Pool"]):
     def answers(
         self, tasks: Sequence[Task], sources: Mapping[str, Source]
     ) -> Iterator[tuple[Task, Row | None]]:
-        """Every task with what came of it, None when its worker died, in the order of the answers."""
+        """Every task with what came of it, None when its worker died, in the
+        order of the answers.
+        """
         # by instance, since a worker keeps the one that it read last
         pending = deque(sorted(tasks, key=lambda task: task.source))
         busy: dict[Promise[Row], tuple[_Worker, Task]] = {}
@@ -162,7 +171,9 @@ class _Worker:
 
 
 def _begin(environment: dict[str, str], memory_bytes: int | None) -> None:
-    """In a new process: its parent's environment, what it leaves to that, and when it ends."""
+    """In a new process: its parent's environment, what it leaves to
+    that, and when it ends.
+    """
     os.environ.update(environment)
     signal.signal(
         signal.SIGINT, signal.SIG_IGN
@@ -199,8 +210,8 @@ class Cluster:
     def answers(
         self, tasks: Sequence[Task], sources: Mapping[str, Source]
     ) -> Iterator[tuple[Task, Any]]:
-        """Every task as it comes back with its row, else with why it did not: an exception, or None
-        when its worker died."""
+        """Every task as it comes back with its row, else with why it did not: an
+        exception, or None when its worker died."""
         from distributed import as_completed
         from distributed.scheduler import KilledWorker
 
@@ -209,7 +220,8 @@ class Cluster:
         # With results, the client fetches those of many points in one message.
         arrivals = as_completed(list(futures), with_results=True, raise_errors=False)
         for future, answer in arrivals:
-            # A worker may die once its answer is here: the answer counts, not the future's state.
+            # A worker may die once its answer is here: the answer counts, not
+            # the future's state.
             if not isinstance(answer, dict):
                 answer = future.exception() if future.status == "error" else None
             yield (
@@ -225,8 +237,8 @@ class Cluster:
     def _submit(
         self, tasks: Sequence[Task], sources: Mapping[str, Source]
     ) -> dict[Future, Task]:
-        """Futures of *tasks*; instances travel as dask tasks, so that a dead worker's copy is made
-        again."""
+        """Futures of *tasks*; instances travel as dask tasks, so that a dead
+        worker's copy is made again."""
         stamp = f"{os.getpid()}-{time.monotonic_ns()}"
         carriers = {
             name: self.client.submit(
@@ -260,7 +272,9 @@ def run_tasks(
     sources: Mapping[str, Source] = MappingProxyType({}),
     listener: Listener | None = None,
 ) -> int:
-    """Run *tasks*, then alone those that did not come back, and write each; how many failed."""
+    """Run *tasks*, then alone those that did not come back, and write
+    each; how many failed.
+    """
     done = failed = 0
 
     def write(row: Row) -> None:

@@ -1,8 +1,9 @@
-"""The store of a sweep: SQLite with write-ahead logging, one row a point, a versioned schema.
+"""The store of a sweep: SQLite with write-ahead logging, one row a
+point, a versioned schema.
 
-The application id marks a file as a store of ioopt; ``user_version`` is the schema's version. A
-file of another kind, a newer version or a damaged one gives one clear line and is never written. One
-sweep at a time writes to it.
+The application id marks a file as a store of ioopt; ``user_version`` is the schema's
+version. A file of another kind, a newer version or a damaged one gives one clear line
+and is never written. One sweep at a time writes to it.
 """
 
 import json
@@ -40,17 +41,18 @@ def _is_at(path: str, known: os.stat_result) -> bool:
 
 
 class Owner:
-    """The lock of the one sweep that writes to a store: a file beside it that says who that is.
+    """The lock of the one sweep that writes to a store: a file beside it
+    that says who that is.
 
-    The system lets go of it when the process ends, however that happens. Not the store itself: to
-    close it after looking would end the locks that SQLite holds on it.
+    The system lets go of it when the process ends, however that happens. Not the store
+    itself: to close it after looking would end the locks that SQLite holds on it.
     """
 
     def __init__(self, path: str) -> None:
         if fcntl is None:
             raise BackendMissingError(
-                "sweep: this system has no file locks (fcntl), so two sweeps could write to one "
-                "store; run it on Linux, macOS or WSL"
+                "sweep: this system has no file locks (fcntl), so two sweeps could "
+                "write to one store; run it on Linux, macOS or WSL"
             )
         self.path = f"{os.path.realpath(path)}-sweep"
         while True:
@@ -71,7 +73,8 @@ class Owner:
                 )
                 os.close(self._handle)
                 raise UsageError(
-                    f"{path}: {who} is writing to it; wait for its end or take another store"
+                    f"{path}: {who} is writing to it; wait for its end or take "
+                    "another store"
                 ) from None
             except OSError as error:
                 os.close(self._handle)
@@ -114,15 +117,16 @@ MIGRATIONS = (
     ) WITHOUT ROWID
     """,
     "CREATE TABLE results (key TEXT PRIMARY KEY, document BLOB NOT NULL) WITHOUT ROWID",
-    "CREATE TABLE campaign (started TEXT NOT NULL, config TEXT NOT NULL, points INTEGER NOT NULL)",
+    "CREATE TABLE campaign (started TEXT NOT NULL, config TEXT NOT NULL, points "
+    "INTEGER NOT NULL)",
     """
     CREATE TABLE studies (
         name TEXT NOT NULL, size TEXT NOT NULL, document TEXT NOT NULL, PRIMARY KEY (name, size)
     )
     """,
 )
-"""Statement k brings a store from version k to version k + 1; never edited, only appended to. Nothing
-is written to ``results`` and ``campaign`` any more."""
+"""Statement k brings a store from version k to version k + 1; never edited, only
+appended to. Nothing is written to ``results`` and ``campaign`` any more."""
 
 TYPES = dict(re.findall(r"(\w+) (TEXT|INTEGER|REAL)", MIGRATIONS[0]))
 """Columns of ``runs`` -> their types."""
@@ -135,14 +139,17 @@ FAILED = "failed"
 REMEDIES = {
     sqlite3.SQLITE_FULL: "; make room and resume, its rows are safe",
     sqlite3.SQLITE_IOERR: "; look at the disk and its quota and resume, its rows are safe",
-    sqlite3.SQLITE_CORRUPT: "; take a sound copy (with the file that ends in -wal) or another store",
+    sqlite3.SQLITE_CORRUPT: "; take a sound copy (with the file that ends in -wal) or another "
+    "store",
 }
 """Primary result codes of SQLite -> what to do."""
 
 
 @contextmanager
 def clearly(path: str) -> Iterator[None]:
-    """Errors of SQLite, or about what stands in cells, as an InstanceError of one line."""
+    """Errors of SQLite, or about what stands in cells, as an
+    InstanceError of one line.
+    """
     try:
         yield
     except (sqlite3.DatabaseError, ValueError) as error:
@@ -153,7 +160,9 @@ def clearly(path: str) -> Iterator[None]:
 
 
 def _inspect(connection: sqlite3.Connection, path: str) -> int:
-    """The schema version of an open file; raises InstanceError for anything but an ioopt store."""
+    """The schema version of an open file; raises InstanceError for
+    anything but an ioopt store.
+    """
     with clearly(path):
         # One read transaction: a sweep may be creating the store at this moment.
         connection.execute("BEGIN")
@@ -174,8 +183,8 @@ def _inspect(connection: sqlite3.Connection, path: str) -> int:
 class Store(AbstractContextManager["Store"]):
     """A store open for writing by the one client of a sweep. Use as a context manager.
 
-    Raises UsageError when another sweep has it, when it *must_be_new* and is not, or when it cannot
-    be opened, and InstanceError for a file that is not a store.
+    Raises UsageError when another sweep has it, when it *must_be_new* and is not, or
+    when it cannot be opened, and InstanceError for a file that is not a store.
     """
 
     def __init__(self, path: str, must_be_new: bool = False) -> None:
@@ -186,7 +195,8 @@ class Store(AbstractContextManager["Store"]):
             undo.callback((owner := Owner(path)).release)
             if must_be_new and os.path.exists(path):
                 raise UsageError(
-                    f"{path}: exists already; give --resume to continue it, or another name"
+                    f"{path}: exists already; give --resume to continue it, or "
+                    "another name"
                 )
             if os.path.exists(path) and not os.access(path, os.R_OK | os.W_OK):
                 raise UsageError(
@@ -200,7 +210,8 @@ class Store(AbstractContextManager["Store"]):
                 raise UsageError(f"{path}: cannot be opened: {error}") from None
             undo.callback(self._connection.close)
             with clearly(path):
-                self._migrate()  # before WAL: a reader sees an empty file or a whole schema
+                # before WAL: a reader sees an empty file or a whole schema
+                self._migrate()
                 self._file = os.stat(path)
             undo.pop_all()
         self._owner = owner
@@ -208,7 +219,8 @@ class Store(AbstractContextManager["Store"]):
     def _migrate(self) -> None:
         """Bring an older store up to date, all steps in one transaction."""
         version = _inspect(self._connection, self.path)
-        # A study reads single rows: it would find damage late or never, and write beside it.
+        # A study reads single rows: it would find damage late or never,
+        # and write beside it.
         if self._connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
             damage = sqlite3.DatabaseError("database disk image is malformed")
             damage.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
@@ -228,8 +240,9 @@ class Store(AbstractContextManager["Store"]):
     def close(self) -> None:
         """Close the file; everything written is on disk.
 
-        Unless somebody reads it now it becomes a plain file again: reading one in WAL mode makes
-        files beside it, which a reader cannot remove, and which cannot be made everywhere.
+        Unless somebody reads it now it becomes a plain file again: reading one in
+        WAL mode makes files beside it, which a reader cannot remove, and which
+        cannot be made everywhere.
         """
         if self._written:
             with suppress(sqlite3.DatabaseError):
@@ -239,7 +252,9 @@ class Store(AbstractContextManager["Store"]):
         self._owner.release()
 
     def _write(self, statement: str, values: Sequence[object]) -> None:
-        """Execute *statement*; the first one makes the store ready for readers beside it."""
+        """Execute *statement*; the first one makes the store ready
+        for readers beside it.
+        """
         with clearly(self.path):
             if not self._written:
                 self._connection.execute("PRAGMA journal_mode=WAL")
@@ -248,8 +263,8 @@ class Store(AbstractContextManager["Store"]):
             self._connection.execute(statement, values)
         if not _is_at(self.path, self._file):
             raise UsageError(
-                f"{self.path}: was removed or replaced while it was written; its rows are lost, "
-                "sweep again without --resume"
+                f"{self.path}: was removed or replaced while it was written; its rows "
+                "are lost, sweep again without --resume"
             )
 
     def _read(self, query: str, *values: str) -> list[tuple[Any, ...]]:
@@ -257,7 +272,9 @@ class Store(AbstractContextManager["Store"]):
             return self._connection.execute(query, values).fetchall()
 
     def done(self, retry_failed: bool = False) -> set[str]:
-        """Keys that need not run again; failed points are left out when they are to be retried."""
+        """Keys that need not run again; failed points are left out when
+        they are to be retried.
+        """
         rows = self._read("SELECT key, status FROM runs")
         return {key for key, status in rows if not (retry_failed and status == FAILED)}
 
@@ -267,7 +284,9 @@ class Store(AbstractContextManager["Store"]):
         return found[0] if found else None
 
     def conclude(self, name: str, size: str, document: Mapping[str, Any]) -> None:
-        """Keep what a study of one size came to, in place of an earlier conclusion of the same."""
+        """Keep what a study of one size came to, in place of an earlier
+        conclusion of the same.
+        """
         values = (name, size, json.dumps(document))
         self._write("INSERT OR REPLACE INTO studies VALUES (?, ?, ?)", values)
 
@@ -290,7 +309,9 @@ _PUT = f"INSERT OR REPLACE INTO runs VALUES ({', '.join('?' * len(COLUMNS))})"
 
 
 def _read_only(path: str) -> sqlite3.Connection:
-    """A connection that reads *path*; in a folder that cannot be written to, as a file that never changes."""
+    """A connection that reads *path*; in a folder that cannot be written to, as a
+    file that never changes.
+    """
     uri = Path(os.path.abspath(path)).as_uri()
     connection = sqlite3.connect(f"{uri}?mode=ro", uri=True, timeout=30)
     unwritable, found = (
@@ -309,8 +330,8 @@ def _read_only(path: str) -> sqlite3.Connection:
     log = Path(f"{os.path.realpath(path)}-wal")
     if log.exists() and log.stat().st_size:
         raise InstanceError(
-            f"{path}: its sweep has not ended and this folder cannot be written to; copy the store "
-            "and the file that ends in -wal to where you may write"
+            f"{path}: its sweep has not ended and this folder cannot be written to; "
+            "copy the store and the file that ends in -wal to where you may write"
         )
     return sqlite3.connect(f"{uri}?mode=ro&immutable=1", uri=True)
 

@@ -1,6 +1,8 @@
-"""Studies: the values of many experiments, from the store where it has them, else run and stored.
+"""Studies: the values of many experiments, from the store where it has them,
+else run and stored.
 
-A study asks for values as if it computed them; a killed one asks again and goes on where it was::
+A study asks for values as if it computed them; a killed one asks again and
+goes on where it was::
 
     with open_campaign("runs.sqlite", workers=2) as campaign:
         study = campaign.study("zhou")
@@ -44,8 +46,8 @@ class Study:
     def values(self, target: str, settings: Sequence[Mapping[str, Any]]) -> list[Json]:
         """What ``module:function`` returns for each of *settings*, in their order.
 
-        Missing ones, and ones that failed earlier, are run together on the workers. Raises
-        IooptError with the reason when one fails now.
+        Missing ones, and ones that failed earlier, are run together on the workers.
+        Raises IooptError with the reason when one fails now.
         """
         asked = [Experiment(self.name, target, each) for each in settings]
         missing = {item.key: item for item in asked if self._find(item.key) is None}
@@ -91,7 +93,9 @@ class Study:
 def open_campaign(
     path: str, workers: int, scheduler: str | None = None
 ) -> Iterator[Campaign]:
-    """The campaign of the store at *path*, made when it is missing, continued when it is not."""
+    """The campaign of the store at *path*, made when it is missing,
+    continued when it is not.
+    """
     with ExitStack() as stack, Store(path) as store:
         opened = cache(lambda: stack.enter_context(open_workers(workers, scheduler)))
         yield Campaign(store, opened)

@@ -1,9 +1,10 @@
-"""What a worker does: one point or one experiment in, its row of the store out; it never raises.
+"""What a worker does: one point or one experiment in, its row of the store
+out; it never raises.
 
-An experiment is a point that calls a function of its settings instead of a solver, such as a
-simulated workload. It goes through the same runner into the same store: ``family`` and ``kind`` are
-``experiment``, ``instance`` is the study, ``solver`` the function, ``settings`` its arguments and
-``metrics`` what it returned.
+An experiment is a point that calls a function of its settings instead of a solver, such
+as a simulated workload. It goes through the same runner into the same store: ``family``
+and ``kind`` are ``experiment``, ``instance`` is the study, ``solver`` the function,
+``settings`` its arguments and ``metrics`` what it returned.
 """
 
 import json
@@ -36,7 +37,8 @@ DONE = "done"
 class Experiment:
     """One call: ``target`` is ``module:function``, importable on the workers.
 
-    The function takes ``settings`` as keywords and returns a mapping that JSON can hold.
+    The function takes ``settings`` as keywords and returns a
+    mapping that JSON can hold.
     """
 
     study: str
@@ -48,7 +50,9 @@ class Experiment:
 
     @cached_property
     def key(self) -> str:
-        """Of target, settings and version; stable over sessions and machines, as that of a point is."""
+        """Of target, settings and version; stable over sessions and machines,
+        as that of a point is.
+        """
         return content_key([FAMILY, self.target, self.settings, __version__])
 
     @property
@@ -79,7 +83,9 @@ SUMMARY = (
 
 
 def perform(task: Task, source: Source | None) -> Row:
-    """Run one task; what it raises becomes a failed row, or one that says that the solver does not apply."""
+    """Run one task; what it raises becomes a failed row, or one that says that the
+    solver does not apply.
+    """
     try:
         with _watchdog(task.hard_limit):
             if isinstance(task, Experiment):
@@ -148,7 +154,9 @@ def _call(experiment: Experiment) -> Row:
 
 @contextmanager
 def _watchdog(limit: float | None) -> Iterator[None]:
-    """End this worker when a point overstays *limit*: a thread cannot be stopped otherwise."""
+    """End this worker when a point overstays *limit*: a thread cannot
+    be stopped otherwise.
+    """
     if limit is None:
         yield
         return

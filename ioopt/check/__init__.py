@@ -1,12 +1,15 @@
-"""Independent checkers: each imports only the problem and recomputes what a plan claims.
+"""Independent checkers: each imports only the problem and
+recomputes what a plan claims.
 
-``ioopt.check(problem, result)`` is the public call: `ioopt` makes this package callable.
+``ioopt.check(problem, result)`` is the public call: `ioopt` makes
+this package callable.
 
 >>> import ioopt
 >>> ioopt.check("cycle3", ioopt.solve("cycle3", "minmin"))
 []
 
-What they share is here: can pipes of limited rate have carried what a schedule says, at every instant?
+What they share is here: can pipes of limited rate have carried what a schedule
+says, at every instant?
 """
 
 import heapq
@@ -16,7 +19,9 @@ from typing import NamedTuple
 
 
 class Load(NamedTuple):
-    """A transfer through a pipe: seconds between which it runs, its bytes, and whose it is."""
+    """A transfer through a pipe: seconds between which it runs, its
+    bytes, and whose it is.
+    """
 
     start: float
     end: float
@@ -32,7 +37,9 @@ def time_slack(seconds: float) -> float:
 def overloads(
     rate: float, loads: Iterable[Load], slack: float = 0.0
 ) -> list[tuple[Load, float]]:
-    """The loads that a pipe of *rate* cannot end in time, with the bytes that are left then."""
+    """The loads that a pipe of *rate* cannot end in time, with the
+    bytes that are left then.
+    """
     ordered = sorted(loads, key=lambda load: (load.start, load.end))
     waiting: list[tuple[float, int, float]] = []
     late: list[tuple[Load, float]] = []
@@ -61,7 +68,9 @@ def overloads(
 
 
 def too_fast(rates: Sequence[float], load: Load) -> float:
-    """Seconds by which a transfer is shorter than the slowest of its pipes allows; 0 if it is not."""
+    """Seconds by which a transfer is shorter than the slowest of its pipes
+    allows; 0 if it is not.
+    """
     least = load.size / min(rates)
     short = least - (load.end - load.start)
     return short if short > 1e-6 * least + time_slack(load.end) else 0.0

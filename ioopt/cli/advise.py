@@ -1,4 +1,6 @@
-"""``ioopt advise``: which I/O policy or setting would help whom on the jobs of a log, on one page."""
+"""``ioopt advise``: which I/O policy or setting would help whom on the jobs
+of a log, on one page.
+"""
 
 from __future__ import annotations
 
@@ -99,7 +101,9 @@ def advise(
     resamples: int,
     **trace: Any,
 ) -> None:
-    """Say from the job log LOG (or -) which I/O policy or setting would help whom, and how sure that is."""
+    """Say from the job log LOG (or -) which I/O policy or setting would help whom,
+    and how sure that is.
+    """
     from ioopt.advice import page, study
     from ioopt.advice.runs import Question
 
@@ -145,7 +149,9 @@ def advise(
 
 
 def _fitted(question: Question, site: str | None) -> Question:
-    """The question with a queue fitted to the log, which its machine then has where that says it all."""
+    """The question with a queue fitted to the log, which its machine then has
+    where that says it all.
+    """
     from ioopt.advice.fit import fit
     from ioopt.advice.site import read_site
 

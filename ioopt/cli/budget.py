@@ -1,4 +1,6 @@
-"""``ioopt budget``: what a quota on the shared work directory costs, and what to set."""
+"""``ioopt budget``: what a quota on the shared work directory
+costs, and what to set.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -26,14 +28,17 @@ Examples:
 
 
 def recorded(command: Any) -> Any:
-    """The options that say how a recorded workflow is read, and on which machine it is to run."""
+    """The options that say how a recorded workflow is read, and on which
+    machine it is to run.
+    """
     for option in (
         skip_bad_option,
         click.option(
             "--read",
             type=click.Choice(["rchar", "read_bytes"]),
             default="rchar",
-            help="Of a trace: bytes from rchar and wchar, or from read_ and write_bytes.",
+            help="Of a trace: bytes from rchar and wchar, or from read_ and "
+            "write_bytes.",
         ),
         click.option(
             "--dag",
@@ -46,7 +51,8 @@ def recorded(command: Any) -> Any:
             type=click.FloatRange(min=0),
             default=0.0,
             metavar="FACTOR",
-            help="Scratch of a task while it runs, times its outputs: no record tells it.",
+            help="Scratch of a task while it runs, times its outputs: no record tells "
+            "it.",
         ),
         click.option(
             "--quota", metavar="BYTES", help="Size of the work directory, such as 10TB."
@@ -119,7 +125,8 @@ def budget(
     form: str,
     **told: Any,
 ) -> int:
-    """Say whether the workflow in FILE fits a quota on its work directory, and what that costs.
+    """Say whether the workflow in FILE fits a quota on its work directory,
+    and what that costs.
 
     FILE is an ioopt/work-directory instance, a WfFormat workflow or a Nextflow trace.
     """
@@ -213,7 +220,10 @@ def _rows(found: Json) -> Iterator[tuple[str, str]]:
     if how := found["setting"]:
         cap = how["in_flight"]
         yield "set", f"{how['policy']}, safe, in_flight={cap}: {_run(how)}"
-        flags = f"--scheduler-ioopt-policy {how['policy']} --scheduler-ioopt-in-flight {cap}"
+        flags = (
+            f"--scheduler-ioopt-policy {how['policy']} --scheduler-ioopt-in-flight "
+            f"{cap}"
+        )
         yield (
             "snakemake",
             f"--scheduler ioopt {flags} --scheduler-ioopt-disk-mb {quota // 10**6}",
@@ -222,10 +232,16 @@ def _rows(found: Json) -> Iterator[tuple[str, str]]:
         forks = counted(len(caps["forks"]), "maxForks cap")
         text = f"{_run(caps)}, with queueSize {caps['tasks']} and {forks}"
         if caps["peak_bytes"] > quota:
-            text = f"no caps tried keep it, the least peak is {_size(caps['peak_bytes'])}: not written"
+            text = (
+                "no caps tried keep it, the least peak is "
+                f"{_size(caps['peak_bytes'])}: not written"
+            )
         yield "nextflow", text
     if noise := found["noise"]:
-        text = f"{_time(noise['median_seconds'])}, at worst {_time(noise['worst_seconds'])}"
+        text = (
+            f"{_time(noise['median_seconds'])}, at worst "
+            f"{_time(noise['worst_seconds'])}"
+        )
         text += f", peak {_size(noise['peak_bytes'])}, {noise['stuck']} stuck"
         if (plan := noise["plan_bytes"]) < quota or not noise["tried"]:
             why = "all keep the quota" if noise["tried"] else "not tried"

@@ -1,4 +1,6 @@
-"""``ioopt check``: is the instance valid, is the plan feasible, is what it states true, and why is it so?"""
+"""``ioopt check``: is the instance valid, is the plan feasible, is what it states
+true, and why is it so?
+"""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -46,14 +48,16 @@ Examples:
     "--link", type=click.Choice(["shared", "per-node"]), help="The same as --set link=."
 )
 @set_option(
-    "What the result may say of the question that FILE does not: loop, ef, link, actual."
+    "What the result may say of the question that FILE does not: loop, ef, link, "
+    "actual."
 )
 @click.option(
     "--explain",
     "explaining",
     is_flag=True,
-    help="Say why a sound plan is as it is: times, waste, bound, the resource that would "
-    "help most. Its solver runs again, once as it is and once for 10 % more of each.",
+    help="Say why a sound plan is as it is: times, waste, bound, the resource that "
+    "would help most. Its solver runs again, once as it is and once for 10 % "
+    "more of each.",
 )
 @click.option(
     "--time-limit",

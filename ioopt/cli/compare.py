@@ -1,4 +1,6 @@
-"""``ioopt compare``: several solvers on one or more instances, in one table by one measure."""
+"""``ioopt compare``: several solvers on one or more instances, in one
+table by one measure.
+"""
 
 from collections.abc import Sequence
 from textwrap import fill
@@ -68,7 +70,9 @@ def compare(
     output: str | None,
     form: str,
 ) -> int:
-    """Solve each FILE with each solver, check and simulate every answer, and print a table."""
+    """Solve each FILE with each solver, check and simulate every
+    answer, and print a table.
+    """
     problems = [load(source) for source in file]
     kinds = [registry.kind_of_problem(problem) for problem in problems]
     kind = kinds[0]
@@ -151,7 +155,9 @@ def _render(
 
 
 def _tell(rows: Sequence[Row]) -> None:
-    """Print notes and violations on standard error, each once a solver with how often it was said."""
+    """Print notes and violations on standard error, each once a solver with
+    how often it was said.
+    """
     said: dict[tuple[str, str], list[str]] = {}
     for row in rows:
         for note in row["notes"]:
@@ -182,8 +188,8 @@ def _where(instances: Sequence[str]) -> str:
 def _exit_code(rows: Sequence[Row]) -> int:
     """Return the gravest of what the rows say.
 
-    An answer of the user's own solver that is none is refused like one with violations; a solver
-    of ours that fails is a fault of ours.
+    An answer of the user's own solver that is none is refused like one with violations;
+    a solver of ours that fails is a fault of ours.
     """
     if any(row["violations"] for row in rows):
         return ExitCode.VIOLATIONS

@@ -1,4 +1,6 @@
-"""``ioopt doctor``: what is installed here, what is missing, and machine code ahead of need."""
+"""``ioopt doctor``: what is installed here, what is missing, and
+machine code ahead of need.
+"""
 
 import os
 import platform
@@ -26,7 +28,8 @@ Examples:
   NUMBA_CACHE_DIR=/var/cache/ioopt ioopt doctor --compile
 """
 PARTS = {
-    "numba": "machine code for simulators and searches; without it they are plain Python",
+    "numba": "machine code for simulators and searches; without it they are plain "
+    "Python",
     "matplotlib": "ioopt plot, reports, compare --plot",
     "distributed": "sweeps over several machines, the Dask adapter",
     "zmq": "ioopt serve --batsim",
@@ -49,11 +52,13 @@ Row = tuple[str, str, str, str]
 )
 @format_option("table", "json")
 def doctor(compiling: bool, form: str) -> None:
-    """List backends, versions, optional parts, compiled kernels and plugins of this installation.
+    """List backends, versions, optional parts, compiled kernels and plugins
+    of this installation.
 
-    Nothing is missing without --compile: a long run compiles first where its limit is a minute or
-    more; in shorter ones plain Python serves while another process compiles for the next run. The
-    code stands beside the package, or in NUMBA_CACHE_DIR; what is there already is loaded in a second.
+    Nothing is missing without --compile: a long run compiles first where its limit is a
+    minute or more; in shorter ones plain Python serves while another process compiles
+    for the next run. The code stands beside the package, or in NUMBA_CACHE_DIR; what is
+    there already is loaded in a second.
     """
     if compiling:
         _compile()
@@ -73,7 +78,10 @@ def _compile() -> None:
         kernel.compile()
         if not quiet():
             seconds = f"{time.perf_counter() - begun:.1f} s"
-            what = f"compiled {done} of {len(choice.KERNELS)}: {kernel.family}, {kernel.name}"
+            what = (
+                f"compiled {done} of {len(choice.KERNELS)}: {kernel.family}, "
+                f"{kernel.name}"
+            )
             print(f"{what} ({seconds})", file=sys.stderr, flush=True)
 
 
@@ -93,7 +101,9 @@ def _here() -> Iterator[Row]:
 
 
 def _version(package: str) -> str:
-    """The version of the distribution that brings an importable *package*, or ``missing``."""
+    """The version of the distribution that brings an importable
+    *package*, or ``missing``.
+    """
     if find_spec(package) is None:
         return "missing"
     try:

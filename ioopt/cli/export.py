@@ -1,4 +1,6 @@
-"""``ioopt export``: the integer program as LP or MPS, instances as WfFormat or Batsim."""
+"""``ioopt export``: the integer program as LP or MPS, instances
+as WfFormat or Batsim.
+"""
 
 from typing import Any
 
@@ -18,7 +20,9 @@ MODELS = ("replication", "flexible-gang", "quantum-selection")
 
 @click.group(cls=IooptGroup)
 def export_group() -> None:
-    """Write the integer program of an instance, or the instance itself, for other programs."""
+    """Write the integer program of an instance, or the instance
+    itself, for other programs.
+    """
 
 
 def _model(form: str) -> None:
@@ -46,7 +50,9 @@ _model("mps")
 @click.argument("result", metavar="[RESULT]", required=False, type=PATH)
 @output_option(required=True)
 def batsim(file: str, result: str | None, output: str) -> None:
-    """Write the workload and its profiles as JSON; of a RESULT the _jobs.csv that Batsim would write."""
+    """Write the workload and its profiles as JSON; of a RESULT the _jobs.csv
+    that Batsim would write.
+    """
     problem = _of_kind(file, "batsim", "batch-io")
     if result is None:
         write_text(output, dump_json(export_batsim(problem)))
@@ -65,7 +71,9 @@ def batsim(file: str, result: str | None, output: str) -> None:
 @file_argument()
 @output_option(required=True)
 def wfformat(file: str, output: str) -> None:
-    """Write the workflow; what the format has no place for is said on standard error."""
+    """Write the workflow; what the format has no place for is
+    said on standard error.
+    """
     problem = _of_kind(file, "wfformat", "replication")
     document = export_wfformat(problem)
     if not quiet():

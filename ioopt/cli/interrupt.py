@@ -1,4 +1,6 @@
-"""End a command soon after Ctrl-C, even while machine code or a library keeps its main thread."""
+"""End a command soon after Ctrl-C, even while machine code or a library
+keeps its main thread.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,8 @@ GRACE_SECONDS = 0.3
 def ending_soon() -> Iterator[None]:
     """End the process where the block has not ended soon after SIGINT or SIGTERM.
 
-    Python raises KeyboardInterrupt only between two of its own instructions. A thread is told of
-    the signal at once.
+    Python raises KeyboardInterrupt only between two of its own instructions. A thread
+    is told of the signal at once.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -42,7 +44,9 @@ def ending_soon() -> Iterator[None]:
 
 
 def _watch(read: int, over: threading.Event) -> None:
-    """Wait for a signal's number in the pipe; end the process unless the command does so in time."""
+    """Wait for a signal's number in the pipe; end the process unless the
+    command does so in time.
+    """
     while number := os.read(read, 1):
         if number[0] not in (signal.SIGINT, signal.SIGTERM):
             continue

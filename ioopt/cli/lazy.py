@@ -1,4 +1,5 @@
-"""Click groups and commands of ioopt: loaded on use, with -q, -v and --traceback everywhere.
+"""Click groups and commands of ioopt: loaded on use, with -q, -v and
+--traceback everywhere.
 
 Also the options that need nothing but click, for commands that load nothing else.
 """
@@ -27,7 +28,8 @@ class BareOption(click.Option):
 
 
 def with_values(params: Sequence[click.Parameter], words: list[str]) -> list[str]:
-    """Return *words* with a value for each bare option: the word after it if that is a number.
+    """Return *words* with a value for each bare option: the word after it
+    if that is a number.
 
     A file that is called like a number is no value.
     """
@@ -95,7 +97,9 @@ EVERYWHERE: tuple[tuple[list[str], str, dict[str, bool]], ...] = (
 def _remember(
     context: click.Context, parameter: click.Parameter, value: object
 ) -> object:
-    """Keep the value for :func:`quiet` and :func:`verbosity`; -q, -v may stand on any level."""
+    """Keep the value for :func:`quiet` and :func:`verbosity`; -q, -v
+    may stand on any level.
+    """
     if value:
         context.find_root().meta[f"ioopt.{parameter.name}"] = value
     return value
@@ -114,7 +118,9 @@ def verbosity() -> int:
 
 
 def processor_started() -> float:
-    """Return the processor time that the main thread had used when the command began."""
+    """Return the processor time that the main thread had used
+    when the command began.
+    """
     context = click.get_current_context(silent=True)
     started = (
         context.find_root().meta.get("ioopt.processor_started") if context else None
@@ -123,7 +129,8 @@ def processor_started() -> float:
 
 
 class IooptGroup(click.Group):
-    """A group whose commands are ``name -> (module:command, one-line help)``, imported on use.
+    """A group whose commands are
+    ``name -> (module:command, one-line help)``, imported on use.
 
     The listing in ``--help`` comes from the table, so that it loads no command at all.
     """
@@ -163,7 +170,10 @@ class IooptGroup(click.Group):
             except Exception as error:
                 if target.startswith("ioopt."):
                     raise
-                wrong = f"the plugin {cmd_name!r} ({target}) is broken: {type(error).__name__}"
+                wrong = (
+                    f"the plugin {cmd_name!r} ({target}) is broken: "
+                    f"{type(error).__name__}"
+                )
                 raise click.UsageError(f"{wrong}: {error}", ctx) from error
             return command
         return super().get_command(ctx, cmd_name)
@@ -171,7 +181,9 @@ class IooptGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Like click's; a name of 0.2 answers as the new one, an unknown one is told the nearest."""
+        """Like click's; a name of 0.2 answers as the new one, an unknown one
+        is told the nearest.
+        """
         name = click.utils.make_str(args[0])
         known = self.list_commands(ctx)
         if ctx.parent is None and (now := RENAMED["command"].get(name)):
@@ -208,7 +220,9 @@ def together(*options: Callable[[F], F]) -> Callable[[F], F]:
 
 
 def set_option(text: str, **more: Any) -> Callable[[F], F]:
-    """--set KEY=VALUE, any number of times; the command gets them as a mapping, ``settings``."""
+    """--set KEY=VALUE, any number of times; the command gets them as a
+    mapping, ``settings``.
+    """
     return click.option(
         "--set",
         "settings",
@@ -231,7 +245,9 @@ class Seconds(click.ParamType):
         param: click.Parameter | None,
         ctx: click.Context | None,
     ) -> float:
-        """Seconds; a negative number is left to the command, which knows what it is for."""
+        """Seconds; a negative number is left to the command, which
+        knows what it is for.
+        """
         try:
             return value if isinstance(value, float) else float(value)
         except ValueError:

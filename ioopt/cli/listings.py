@@ -1,4 +1,6 @@
-"""``ioopt instances``: what there is, what is known of it, what is better, and what solves it."""
+"""``ioopt instances``: what there is, what is known of it, what is
+better, and what solves it.
+"""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -26,7 +28,9 @@ from ioopt.units import quantity, title
 @click.group(cls=IooptGroup, invoke_without_command=True)
 @click.pass_context
 def instances(context: click.Context) -> None:
-    """Bundled instances, whose names any command takes as FILE; generators, schemas, solvers."""
+    """Bundled instances, whose names any command takes as FILE;
+    generators, schemas, solvers.
+    """
     if context.invoked_subcommand is None:
         context.invoke(list_)
 
@@ -86,7 +90,8 @@ def copy(name: str, output: str | None) -> None:
 @format_option("table", "json")
 @output_option(text="Write the instance NAME there.")
 def best(name: str | None, library: str | None, form: str, output: str | None) -> None:
-    """The best plan known of NAME (an instance of the library, or its file), or a table of all.
+    """The best plan known of NAME (an instance of the library, or its
+    file), or a table of all.
 
     Value, proven bound, who found it and its history; JSON has the plan too.
     """
@@ -131,10 +136,12 @@ def best(name: str | None, library: str | None, form: str, output: str | None) -
 @click.argument("result", type=options.PATH)
 @options.library_option
 def submit(file: str, result: str, library: str | None) -> int:
-    """Check the plan in RESULT and, when it beats the best known of FILE, write it to the library.
+    """Check the plan in RESULT and, when it beats the best known of FILE,
+    write it to the library.
 
-    FILE is an instance file or a name of `ioopt instances best`. The plan is checked and replayed;
-    what RESULT states about itself counts for nothing. A plan that is not better is refused.
+    FILE is an instance file or a name of `ioopt instances best`. The plan is checked
+    and replayed; what RESULT states about itself counts for nothing. A plan that is
+    not better is refused.
     """
     entry = known.entry_of(file, library)
     data = options.read_result(result, registry.KINDS[entry.kind])
@@ -145,8 +152,8 @@ def submit(file: str, result: str, library: str | None) -> int:
     if found:
         return ExitCode.VIOLATIONS
     click.echo(
-        f"{entry.name}: {entry.measure} {changed.best.best:.9g}, was {entry.best.best:.9g}; "
-        f"written to {known.writable_folder(library)}"
+        f"{entry.name}: {entry.measure} {changed.best.best:.9g}, was "
+        f"{entry.best.best:.9g}; written to {known.writable_folder(library)}"
     )
     return ExitCode.ANSWER
 
@@ -169,7 +176,9 @@ def schema(name: str | None) -> None:
 
 
 def schema_targets() -> dict[str, str]:
-    """Schema name -> class, for all instance kinds, their plans and schedules, and results."""
+    """Schema name -> class, for all instance kinds, their plans and
+    schedules, and results.
+    """
     targets = {spec.kind: spec.problem for spec in registry.FORMATS.values()}
     for part in ("plan", "schedule"):
         forms = {
@@ -181,7 +190,9 @@ def schema_targets() -> dict[str, str]:
 
 
 def json_schema(target: str) -> Json:
-    """JSON Schema (2020-12) of a pydantic class given as ``module:name``; ``format`` is required."""
+    """JSON Schema (2020-12) of a pydantic class given as ``module:name``;
+    ``format`` is required.
+    """
     document: Json = load_target(target).model_json_schema(by_alias=True)
     if "format" in document.get("properties", {}):
         document["required"] = ["format", *document.get("required", [])]
@@ -220,7 +231,9 @@ def generate(
     listing: bool,
     output: str | None,
 ) -> None:
-    """Make one instance of FAMILY (or of one of its kinds); the same seed gives the same file."""
+    """Make one instance of FAMILY (or of one of its kinds); the same seed
+    gives the same file.
+    """
     kind = registry.generator_of(family)
     if listing:
         click.echo(_presets(kind), nl=False)
@@ -266,7 +279,8 @@ Examples:
 )
 @format_option("table", "json")
 def solvers(name: str | None, family: str | None, everything: bool, form: str) -> None:
-    """List the solvers by family; an exact one proves its answer optimal when given time.
+    """List the solvers by family; an exact one proves its answer
+    optimal when given time.
 
     JSON also gives settings, abilities and backends.
     """
@@ -323,7 +337,9 @@ def _heading(kinds: Sequence[str]) -> str:
 
 
 def describe(spec: SolverSpec) -> Json:
-    """A solver as plain data: abilities, backends, and the name, type and default of its settings."""
+    """A solver as plain data: abilities, backends, and the name, type and
+    default of its settings.
+    """
     settings = {}
     if spec.settings is not None:
         properties = (

@@ -1,4 +1,6 @@
-"""The ``ioopt`` command: a lazy group, and the one place where errors become exit codes."""
+"""The ``ioopt`` command: a lazy group, and the one place where
+errors become exit codes.
+"""
 
 import contextlib
 import errno
@@ -67,7 +69,9 @@ COMMANDS = {
     ),
 }
 WRITES_WHEN_INTERRUPTED = ("solve", "compare", "sweep", "serve")
-"""Commands that still have an answer, rows or clients to care for; all others end at once."""
+"""Commands that still have an answer, rows or clients to care for;
+all others end at once.
+"""
 EPILOG = """\b
 Examples:
   ioopt compare cycle3
@@ -93,9 +97,9 @@ Exit codes: 0 answer, 1 internal error, 2 usage or invalid input, 3 proven infea
 def cli() -> None:
     """Where should work run and where should its data be, when I/O is the bottleneck?
 
-    Exact integer programs, heuristics and timeline simulators for task scheduling with file
-    replication, I/O-aware batch scheduling and gang scheduling. FILE is a JSON instance (also
-    .gz, or - for standard input) or the name of a bundled instance.
+    Exact integer programs, heuristics and timeline simulators for task scheduling with
+    file replication, I/O-aware batch scheduling and gang scheduling. FILE is a JSON
+    instance (also .gz, or - for standard input) or the name of a bundled instance.
     """
 
 
@@ -105,7 +109,9 @@ def _terminate(signum: int, frame: Any) -> None:
 
 @contextmanager
 def _failures_shown() -> Iterator[None]:
-    """Print what ioopt logs, such as the tracebacks of solvers that fail, on standard error."""
+    """Print what ioopt logs, such as the tracebacks of solvers that
+    fail, on standard error.
+    """
     import logging
 
     log = logging.getLogger("ioopt")
@@ -121,7 +127,9 @@ def _failures_shown() -> Iterator[None]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code; nothing escapes as a traceback unasked."""
+    """Run the command line and return its exit code; nothing escapes as
+    a traceback unasked.
+    """
     arguments = list(sys.argv[1:] if argv is None else argv)
     signal.signal(signal.SIGTERM, _terminate)
     command = next((word for word in arguments if not word.startswith("-")), "")
@@ -135,11 +143,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(arguments: list[str]) -> int:
     """Run the command line; the exit code of every error is chosen here."""
-    # Schedules are millions of containers with hardly a reference cycle: looking for those takes a
-    # third of a check.
+    # Schedules are millions of containers with hardly a reference cycle: looking for
+    # those takes a third of a check.
     gc.set_threshold(200_000, 20, 100)
-    # Threads of the linear algebra wait for each other by working: a time limit of a second took two
-    # and a half of the processor.
+    # Threads of the linear algebra wait for each other by working: a time limit of a
+    # second took two and a half of the processor.
     for library in ("OPENBLAS", "MKL"):
         os.environ.setdefault(f"{library}_NUM_THREADS", "1")
     code: int = ExitCode.ANSWER
@@ -158,7 +166,8 @@ def _run(arguments: list[str]) -> int:
         error.show()
         code = ExitCode.USAGE
     except BrokenPipeError:
-        # The reader (head, less) has gone: hand the interpreter a sink so that it exits quietly.
+        # The reader (head, less) has gone: hand the interpreter a sink so
+        # that it exits quietly.
         _discard_output()
     except IooptError as error:
         if "--traceback" in arguments:
@@ -197,15 +206,21 @@ _OF_THE_SYSTEM = {
     errno.EROFS,
     errno.ENAMETOOLONG,
 }
-"""Errors of files and devices that only the user can mend: full, read-only, failing, no such name."""
+"""Errors of files and devices that only the user can mend: full, read-only,
+failing, no such name.
+"""
 
 
 def _discard_output() -> None:
-    """Hand the interpreter a sink, so that it does not write the rest of standard output at exit."""
+    """Hand the interpreter a sink, so that it does not write the rest of
+    standard output at exit.
+    """
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _say(message: str) -> None:
-    """Print one line on standard error; who has closed or filled that is told nothing."""
+    """Print one line on standard error; who has closed or filled
+    that is told nothing.
+    """
     with contextlib.suppress(OSError):
         print("ioopt:", *message.split(), file=sys.stderr)

@@ -1,4 +1,6 @@
-"""``ioopt measure``: quantum models, perturbations and message counts, in which nothing is decided."""
+"""``ioopt measure``: quantum models, perturbations and message counts, in
+which nothing is decided.
+"""
 
 import time
 from typing import Any

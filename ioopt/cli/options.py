@@ -1,4 +1,6 @@
-"""Options of the commands, what the shell completes them with, and progress on a terminal."""
+"""Options of the commands, what the shell completes them with, and
+progress on a terminal.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ PATIENCE_SECONDS = 1
 
 
 def _bar(*columns: str, transient: bool = False) -> Progress:
-    """A bar with these columns of rich, between what it is of and what it has come to (``state``)."""
+    """A bar with these columns of rich, between what it is of and what it has
+    come to (``state``).
+    """
     from rich import console, progress
 
     shown: list[str | progress.ProgressColumn] = [
@@ -57,7 +61,8 @@ def counting(
     transient: bool = False,
     every: float | None = None,
 ) -> Iterator[Callable[[int, int, str], None]]:
-    """What shows how many of how many are done, with the time left and words, on a terminal.
+    """What shows how many of how many are done, with the time left and
+    words, on a terminal.
 
     In a log file it writes a line *every* so many seconds, or nothing.
     """
@@ -98,9 +103,11 @@ def _logging(title: str, every: float) -> Iterator[Callable[[int, int, str], Non
 def watching(
     title: str, limit: float | None
 ) -> Iterator[Callable[[Incumbents], None] | None]:
-    """Show a bar with time, objective and bound while the block runs; nothing without a terminal.
+    """Show a bar with time, objective and bound while the block runs;
+    nothing without a terminal.
 
-    The bar appears only after a second, so that quick answers stay quiet, and goes away at the end.
+    The bar appears only after a second, so that quick answers stay quiet, and
+    goes away at the end.
     """
     if not quiet():
         choice.say = say
@@ -123,7 +130,8 @@ def watching(
 
 @contextmanager
 def printing_aside() -> Iterator[None]:
-    """Send what solvers print to standard error: standard output holds the answer alone.
+    """Send what solvers print to standard error: standard output
+    holds the answer alone.
 
     What machine code, or a child process, writes to the descriptor goes there too.
     """
@@ -143,7 +151,9 @@ def printing_aside() -> Iterator[None]:
 
 
 def _moved_aside() -> int | None:
-    """Let descriptor 1 be standard error; return a copy of what it was, None where it is closed."""
+    """Let descriptor 1 be standard error; return a copy of what it was,
+    None where it is closed.
+    """
     if sys.stdout is None:
         return None
     sys.stdout.flush()
@@ -161,7 +171,9 @@ def _state(found: Incumbents) -> str:
 
 
 PATH = click.Path(readable=False)
-"""A file to read or write: the shell completes its name, and nothing is checked here."""
+"""A file to read or write: the shell completes its name, and
+nothing is checked here.
+"""
 SKIPPED_SHARE = "0.05"
 
 skip_bad_option = click.option(
@@ -170,7 +182,8 @@ skip_bad_option = click.option(
     bare=SKIPPED_SHARE,
     metavar="[SHARE]",
     type=click.FloatRange(0, 1),
-    help=f"Leave out and count what cannot be read, up to this share ({SKIPPED_SHARE}).",
+    help="Leave out and count what cannot be read, up to this share "
+    f"({SKIPPED_SHARE}).",
 )
 """Of the rows of a log or trace, or of whole logs of Darshan."""
 
@@ -178,7 +191,9 @@ skip_bad_option = click.option(
 def _completing(
     rows: Callable[[click.Context], Mapping[str, str]],
 ) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
-    """What click asks when the shell completes a word: those of *rows* (word -> text) begun so."""
+    """What click asks when the shell completes a word: those of *rows*
+    (word -> text) begun so.
+    """
 
     @wraps(rows)
     def offered(
@@ -209,7 +224,8 @@ def files(
 
 def _kinds(context: click.Context) -> set[str]:
     """The kinds of the bundled instances among what stands before."""
-    # The option that is being typed has no value yet, so what stands before it is not parsed.
+    # The option that is being typed has no value yet, so what stands
+    # before it is not parsed.
     return {entries()[name]["kind"] for name in context.args if name in entries()}
 
 
@@ -242,14 +258,18 @@ def presets(context: click.Context) -> dict[str, str]:
 def _target(
     context: click.Context, option: click.Parameter, value: str | None
 ) -> str | None:
-    """A file to be written: one that cannot be is refused at once, not after the work."""
+    """A file to be written: one that cannot be is refused at
+    once, not after the work.
+    """
     if value is not None and value != "-":
         check_writable(value)
     return value
 
 
 def solver_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """What every solver takes; the command gets it as ``how``, keywords of ``ioopt.solving.solve``."""
+    """What every solver takes; the command gets it as ``how``, keywords
+    of ``ioopt.solving.solve``.
+    """
 
     @wraps(command)
     def gathered(**given: Any) -> Any:
@@ -296,7 +316,9 @@ def solver_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def check_threads(solver: str | None, kind: KindSpec, threads: int) -> None:
-    """Raise UsageError when several threads are asked of a solver of ioopt that has use for one."""
+    """Raise UsageError when several threads are asked of a solver of ioopt
+    that has use for one.
+    """
     spec = registry.solver(solver, kind)
     if (
         threads <= 1
@@ -325,10 +347,11 @@ def format_option(*choices: str) -> Callable[[F], F]:
 
 
 def read_result(source: str, kind: KindSpec | None = None) -> Mapping[str, Any]:
-    """A RESULT argument as plain data: a result file, an object with ``plan``, or a bare plan.
+    """A RESULT argument as plain data: a result file, an object with
+    ``plan``, or a bare plan.
 
-    Raises InstanceError when it holds neither a plan nor a schedule, or (with *kind*) when what it
-    holds has not the form of a result for such an instance.
+    Raises InstanceError when it holds neither a plan nor a schedule, or (with *kind*)
+    when what it holds has not the form of a result for such an instance.
     """
     data = read_json(source)
     if not isinstance(data, Mapping):
@@ -395,14 +418,17 @@ library_option = click.option(
     "--library",
     metavar="FOLDER",
     type=PATH,
-    help="The library's folder; default: IOOPT_LIBRARY, the checkout's, else the user's own.",
+    help="The library's folder; default: IOOPT_LIBRARY, the checkout's, else the "
+    "user's own.",
 )
 
 
 def output_option(
     required: bool = False, text: str = "Where to write."
 ) -> Callable[[F], F]:
-    """-o FILE; a failure leaves an older file as it was (see :func:`ioopt.formats.native.write_bytes`)."""
+    """-o FILE; a failure leaves an older file as it was
+    (see :func:`ioopt.formats.native.write_bytes`).
+    """
     return click.option(
         "-o",
         "--output",

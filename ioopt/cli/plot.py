@@ -1,4 +1,6 @@
-"""``ioopt plot``: the picture that fits a result or a comparison; of run stores a report, or one picture."""
+"""``ioopt plot``: the picture that fits a result or a comparison; of run stores a
+report, or one picture.
+"""
 
 import os
 from collections.abc import Mapping
@@ -57,8 +59,9 @@ def plot(
 ) -> None:
     """Draw RESULT: a Gantt chart, bandwidth, matrix or bars, whatever fits its family.
 
-    Of several results: their Gantt charts on one scale of time. Of run stores, merged and opened
-    read-only: tables and pictures as one page, all rows as a table, or one picture.
+    Of several results: their Gantt charts on one scale of time. Of run stores,
+    merged and opened read-only: tables and pictures as one page, all rows as a
+    table, or one picture.
     """
     stores = all(map(_is_store, sources))
     if stores and picture is None and Path(output).suffix.lower() in REPORTS:
@@ -95,7 +98,9 @@ def plot(
 
 
 def _report(stores: tuple[str, ...], output: str, measure: str | None) -> None:
-    """Write the tables and pictures of the stores as a page, or their rows as a table."""
+    """Write the tables and pictures of the stores as a page, or
+    their rows as a table.
+    """
     if Path(output).suffix.lower() == ".html":
         with reading(", ".join(stores)):
             text = report_html(stores, measure)
@@ -106,7 +111,8 @@ def _report(stores: tuple[str, ...], output: str, measure: str | None) -> None:
 
 def _is_store(path: str) -> bool:
     if not os.path.isfile(path):
-        return False  # what a FIFO holds can be read once; the reader of results says the rest
+        # what a FIFO holds can be read once; the reader of results says the rest
+        return False
     try:
         with open(path, "rb") as stream:
             return stream.read(len(SQLITE)) == SQLITE

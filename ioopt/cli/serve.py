@@ -94,11 +94,12 @@ def serve(
     allow_own: bool,
     **batsim: Any,
 ) -> None:
-    """Answer a line of JSON with a line of JSON until the input ends or SIGTERM arrives.
+    """Answer a line of JSON with a line of JSON until the input
+    ends or SIGTERM arrives.
 
-    See the page on embedding for the messages and the limits. On SIGTERM what has arrived is still
-    answered, for 3 seconds at most; Ctrl-C ends the service within one. What a solver prints goes
-    to standard error.
+    See the page on embedding for the messages and the limits. On SIGTERM what has
+    arrived is still answered, for 3 seconds at most; Ctrl-C ends the service within
+    one. What a solver prints goes to standard error.
     """
     from ioopt.embed.transport import (
         DRAIN_SECONDS,

@@ -108,7 +108,8 @@ def simulate(
         )
         if value is not None and kind.family not in able:
             raise UsageError(
-                f"{name} belongs to {' and '.join(able)} instances, and {file} is {kind.kind}"
+                f"{name} belongs to {' and '.join(able)} instances, and {file} is "
+                f"{kind.kind}"
             )
     how: Json = {"link": link} if link else {}
     how |= _actual(problem, sigma, seed, actual)
@@ -159,8 +160,8 @@ def _replayed(
     plan = plan_of(kind, options.read_result(result, kind).get("plan"), result)
     if ("actual" in how or settings) and getattr(plan, "dispatches", None) is not None:
         raise UsageError(
-            f"{result}: its dispatches were decided on other times or options; use --solver, or "
-            "solve with --set mode=replay for a plan of queues"
+            f"{result}: its dispatches were decided on other times or options; use "
+            "--solver, or solve with --set mode=replay for a plan of queues"
         )
     if settings:
         beyond = parse_settings(BatchOptions, settings, "simulate")

@@ -1,4 +1,6 @@
-"""``ioopt solve``: one instance, one solver, one checked and simulated result, or one decision."""
+"""``ioopt solve``: one instance, one solver, one checked and simulated
+result, or one decision.
+"""
 
 import sys
 
@@ -56,7 +58,9 @@ def solve(
     output: str | None,
     form: str,
 ) -> int:
-    """Solve FILE and print the answer: objective, bound, gap, why it stopped, simulated metrics."""
+    """Solve FILE and print the answer: objective, bound, gap, why it
+    stopped, simulated metrics.
+    """
     # What was done to start the command counts too.
     limit = SolveOptions(
         how["time_limit"]

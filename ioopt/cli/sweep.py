@@ -1,4 +1,6 @@
-"""``ioopt sweep``: a grid of instances and solvers into a store that survives being killed."""
+"""``ioopt sweep``: a grid of instances and solvers into a store that
+survives being killed.
+"""
 
 import os
 from importlib.util import find_spec
@@ -59,7 +61,9 @@ def sweep(
     measure: str | None,
     dry_run: bool,
 ) -> None:
-    """Run every instance of CONFIG.toml with every solver of its family; one row a point."""
+    """Run every instance of CONFIG.toml with every solver of its
+    family; one row a point.
+    """
     settings = read_config(config)
     if measure is not None:
         settings = settings.model_copy(update={"measure": measure})

@@ -59,13 +59,15 @@ Solvers = str | Callable[..., object] | Sequence[str | Callable[..., object]]
 def compare(
     source: Any, solvers: Solvers | None = None, *, wide: bool = False, **options: Any
 ) -> pd.DataFrame:
-    """Run *solvers* (default: the kind's own list); a DataFrame, one row a solver, by its name.
+    """Run *solvers* (default: the kind's own list); a DataFrame, one row a
+    solver, by its name.
 
-    *source* is an instance, or a list of them: the index is then (instance, solver). A solver is a
-    name, ``name:key=value``, ``module:function``, or a function. *options* are those of
-    :func:`ioopt.solving.solve`. The columns are status, the measure (in its unit: the default is
-    what the user of the kind waits for) with bound, gap and ratio to the best, seconds of building
-    and solving, and two more metrics; *wide*: all keys of a result, and every metric.
+    *source* is an instance, or a list of them: the index is then (instance, solver). A
+    solver is a name, ``name:key=value``, ``module:function``, or a function. *options*
+    are those of :func:`ioopt.solving.solve`. The columns are status, the measure (in
+    its unit: the default is what the user of the kind waits for) with bound, gap and
+    ratio to the best, seconds of building and solving, and two more metrics; *wide*:
+    all keys of a result, and every metric.
 
     >>> compare("cycle3", ["minmin", "job-data-present"])["makespan_seconds"].round(3).to_dict()
     {'minmin': 9.748, 'job-data-present': 14.12}
@@ -102,12 +104,14 @@ def compare_rows(
     settings: Mapping[str, object] | None = None,
     **options: Any,
 ) -> list[Row]:
-    """The rows of :func:`compare` as plain dictionaries (a result without plan, schedule).
+    """The rows of :func:`compare` as plain dictionaries (a result
+    without plan, schedule).
 
-    *settings* go to every solver that knows them (a key that none knows is a UsageError); a solver
-    that lacks its backend, fails or breaks a rule gives a row with status ``error`` and no figures, one
-    that cannot take the instance a row with ``does not apply``, and the others go on. After an
-    interruption no further solver is run.
+    *settings* go to every solver that knows them (a key that none knows is a
+    UsageError); a solver that lacks its backend, fails or breaks a rule gives a
+    row with status ``error`` and no figures, one that cannot take the instance a
+    row with ``does not apply``, and the others go on. After an interruption no
+    further solver is run.
     """
     problem = load(source)
     kind = registry.kind_of_problem(problem)
@@ -119,7 +123,8 @@ def compare_rows(
     for key in settings or {}:
         if key not in known:
             raise UsageError(
-                f"no solver compared here has a setting {key!r}; {registry.suggest(key, known)}"
+                f"no solver compared here has a setting {key!r}; "
+                f"{registry.suggest(key, known)}"
             )
     rows: list[Row] = []
     shared = None
@@ -165,7 +170,9 @@ def _row(result: Result, choice: _Choice) -> Row:
 def _doubt_own_claims(
     rows: Sequence[Row], chosen: Sequence[_Choice], kind: KindSpec, measure: Measure
 ) -> None:
-    """Take from the user's own solvers a proof that a sound plan of another row contradicts."""
+    """Take from the user's own solvers a proof that a sound plan of
+    another row contradicts.
+    """
     rivals = [row for row in rows if row["value"] is not None and not row["reference"]]
     for row, choice in zip(rows, chosen):
         others = [other for other in rivals if other is not row]
@@ -181,7 +188,10 @@ def _doubt_own_claims(
             bound is not None
             and tightest(best["value"], [bound], measure.sense) is None
         ):
-            said = f"its bound {bound:g} contradicts the plan of {best['solver']} and is left out"
+            said = (
+                f"its bound {bound:g} contradicts the plan of {best['solver']} and is "
+                "left out"
+            )
             row |= {"bound": None, "notes": [*row["notes"], said]}
             row["bound"] = own_bound(row, kind, measure.name)
             if row["status"] == Status.OPTIMAL:
@@ -191,7 +201,9 @@ def _doubt_own_claims(
 def _load_shared(
     problem: Problem, kind: KindSpec, specs: Sequence[SolverSpec], limit: float | None
 ) -> None:
-    """Load what rows share before the first is timed: modules, and the replay's machine code if made."""
+    """Load what rows share before the first is timed: modules, and the replay's
+    machine code if made.
+    """
     for target in (
         kind.check,
         kind.simulate,
@@ -207,7 +219,8 @@ def _load_shared(
         limit is None or limit > 2 * machine_code.LOADING_SECONDS
     ):
         family = kind.family.replace("_", "-")
-        # The first kernel of a family is its replay's, and loading numba is most of the time.
+        # The first kernel of a family is its replay's, and loading numba
+        # is most of the time.
         kernels = (
             kernel
             for kernel in machine_code.KERNELS.values()
@@ -240,7 +253,9 @@ class _Choice(NamedTuple):
 def _chosen(
     kind: KindSpec, solver: str | Callable[..., object], common: Mapping[str, object]
 ) -> _Choice:
-    """The solver that was named or given, with those of the *common* settings that it knows."""
+    """The solver that was named or given, with those of the *common*
+    settings that it knows.
+    """
     name, own = parse_solver(solver) if isinstance(solver, str) else (solver, {})
     spec = registry.solver(name, kind)
     text = solver if isinstance(solver, str) else spec.name
@@ -257,7 +272,9 @@ def _chosen(
 def _run(
     problem: Problem, kind: KindSpec, choice: _Choice, options: Mapping[str, Any]
 ) -> Result:
-    """Return the result of one solver; a failure and an instance it cannot take are results too."""
+    """Return the result of one solver; a failure and an instance it cannot
+    take are results too.
+    """
     spec, given = choice.spec, dict(options)
     if given.get("backend") not in spec.backends:
         given.pop("backend", None)  # heuristics need none
@@ -284,7 +301,9 @@ def _run(
 def _failed(
     problem: Problem, kind: KindSpec, choice: _Choice, note: str, code: ExitCode
 ) -> Result:
-    """Return the result of a solver that failed; *code* is what it alone would end the command with."""
+    """Return the result of a solver that failed; *code* is what it alone would
+    end the command with.
+    """
     failed = _unanswered(problem, kind, choice, note)
     given = {"exit_code": int(code)}
     return failed.model_copy(update={"status": Status.ERROR, "options": given})
@@ -309,7 +328,9 @@ def _common_bound(
     kind: KindSpec,
     measure: Measure,
 ) -> float | None:
-    """The best bound that holds for every plan: what solvers of the whole problem proved, or the kind's."""
+    """The best bound that holds for every plan: what solvers of the whole problem
+    proved, or the kind's.
+    """
     proved = [
         row["bound"]
         for row, choice in zip(rows, chosen)

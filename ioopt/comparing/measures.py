@@ -1,7 +1,8 @@
-"""Rows of one comparison by its measure: bounds that all share, gaps, ratios, and what a row is.
+"""Rows of one comparison by its measure: bounds that all share, gaps,
+ratios, and what a row is.
 
-A row is a result without plan and schedule whose objective is the measure. What a solver proved of
-another objective is a metric (:func:`ioopt.registry.proof_of`).
+A row is a result without plan and schedule whose objective is the measure. What a
+solver proved of another objective is a metric (:func:`ioopt.registry.proof_of`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -40,11 +41,13 @@ def tightest(
 def add_ratios(
     rows: Sequence[Row], measure: Measure, shared: float | None = None
 ) -> None:
-    """Tighten bound, gap and status of *rows* of one instance, and set ``ratio_to_best``.
+    """Tighten bound, gap and status of *rows* of one instance, and
+    set ``ratio_to_best``.
 
-    *shared* is a bound that holds for all of them. The ratio is 1 for the best, more for worse,
-    None where unknown and for references; what answers another question than the first answer, such
-    as with ``loop=open``, is none of the others' rivals and becomes a reference, with a note.
+    *shared* is a bound that holds for all of them. The ratio is 1 for the best, more
+    for worse, None where unknown and for references; what answers another question than
+    the first answer, such as with ``loop=open``, is none of the others' rivals and
+    becomes a reference, with a note.
     """
     asked = next(
         (row.get("settings") or {} for row in rows if row["value"] is not None), {}
@@ -54,7 +57,10 @@ def add_ratios(
             other = ", ".join(
                 f"{key}={value}" for key, value in row["settings"].items()
             )
-            said = f"answers another question ({other or 'as the instance says'}): not compared"
+            said = (
+                f"answers another question ({other or 'as the instance says'}): not "
+                "compared"
+            )
             row |= {"reference": True, "notes": [*row["notes"], said]}
     for row in rows:
         value = row["value"]
@@ -86,7 +92,9 @@ def ratio(value: float | None, to: float | None, sense: str) -> float | None:
 
 
 def standing(row: Mapping[str, Any]) -> str:
-    """What a row is, for people: what is known of it by its measure, or why it has no answer."""
+    """What a row is, for people: what is known of it by its measure, or
+    why it has no answer.
+    """
     status = row["status"]
     if status in (Status.UNKNOWN, Status.ERROR, FAILED):
         return NO_ANSWER if status == Status.UNKNOWN else FAILED
@@ -110,7 +118,9 @@ def spent(row: Mapping[str, Any]) -> float | None:
 
 
 def synthetic_footnote(instances: Iterable[str]) -> str:
-    """The line under a table of results, some of them of these *instances*; empty for none."""
+    """The line under a table of results, some of them of these
+    *instances*; empty for none.
+    """
     names = ", ".join(dict.fromkeys(instances))
     if not names:
         return ""

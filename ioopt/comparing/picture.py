@@ -27,9 +27,10 @@ def plot_comparison(
 ) -> Any:
     """Draw *measure* of comparison rows by solver; returns the axes.
 
-    Of one instance: bars, with proven bounds of the measure and references (which break a rule of
-    the machine) as lines; solvers without a value are named with the reason. Of several: ratios to
-    *baseline*, or to the best of each instance. Raises UsageError for a comparison without rows.
+    Of one instance: bars, with proven bounds of the measure and references (which break
+    a rule of the machine) as lines; solvers without a value are named with the reason.
+    Of several: ratios to *baseline*, or to the best of each instance. Raises UsageError
+    for a comparison without rows.
     """
     names = list(dict.fromkeys(row["instance"] for row in rows))
     if not names:
@@ -60,7 +61,8 @@ def _ratios(rows: Sequence[Row], measure: str, baseline: str | None) -> Any:
 def plot_ratios(
     ratios: Mapping[str, Sequence[float]], words: str, title: str = ""
 ) -> Any:
-    """Draw each solver's ratios (*words*: of what), their geometric mean and its 95 % interval.
+    """Draw each solver's ratios (*words*: of what), their geometric mean
+    and its 95 % interval.
 
     Returns the axes.
     """
@@ -157,7 +159,9 @@ def _panel(axes: Any, rows: Sequence[Row], measure: str) -> Json:
 
 
 def _lines(rows: Sequence[Row], measure: str) -> dict[str, float]:
-    """Label -> value of the tightest proven bound of the measure and of the references."""
+    """Label -> value of the tightest proven bound of the measure
+    and of the references.
+    """
     kind = registry.KINDS.get(rows[0].get("kind") or rows[0]["family"])
     most = kind is not None and sense_of(kind, measure) == "max"
     # The bound of a reference is of another machine, that of a failed row of nothing.

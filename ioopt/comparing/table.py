@@ -1,4 +1,6 @@
-"""A comparison as text: one table an instance, a summary over several, ratios to a baseline."""
+"""A comparison as text: one table an instance, a summary over several,
+ratios to a baseline.
+"""
 
 import textwrap
 from collections import Counter
@@ -25,7 +27,9 @@ def comparison_text(
     width: int | None,
     form: Form = "table",
 ) -> str:
-    """One table an instance, without its last columns where they do not fit into *width*."""
+    """One table an instance, without its last columns where they do
+    not fit into *width*.
+    """
     parts, dropped = [], 0
     for name, own in by_instance(rows).items():
         columns, bound = _columns(own, kind, measure)
@@ -57,7 +61,9 @@ def by_instance(rows: Iterable[Row]) -> dict[str, list[Row]]:
 def _columns(
     rows: Sequence[Row], kind: KindSpec, measure: Measure
 ) -> tuple[Columns, str | None]:
-    """Headings and cells, the most telling first; what only ``--wide`` shows last. The best bound."""
+    """Headings and cells, the most telling first; what only ``--wide`` shows
+    last. The best bound.
+    """
     by = measure.name
     usual = [kind.measure or kind.objective_name, *kind.compare_columns]
     proven = [
@@ -144,7 +150,8 @@ def raw_table(rows: Sequence[Row]) -> tuple[list[str], list[list[Any]]]:
 def summary_text(
     rows: Sequence[Row], measure: Measure, form: Form, width: int | None
 ) -> str:
-    """Return one line a solver over several instances: means over those that all answered, counts.
+    """Return one line a solver over several instances: means over those that
+    all answered, counts.
 
     The ratio is a geometric mean, with an interval from five instances on.
     """
@@ -178,7 +185,10 @@ def summary_text(
     headers = ["solver", "ratio", "95 % interval", "gap", "best", *COUNTED, "time"]
     if form == "table":
         headers = [textwrap.fill(header, 8) for header in headers]
-    text = f"{len(instances)} instances, by {measure}: means over the {len(common)} that all answered"
+    text = (
+        f"{len(instances)} instances, by {measure}: means over the {len(common)} that "
+        "all answered"
+    )
     return f"{text}\n" + render(
         headers, lines, form, width=width, keep=len(headers) - 1
     )
@@ -196,7 +206,9 @@ def interval(low: float | None, high: float | None) -> str | None:
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
-    """The mean; None where a value is unknown, since it would be a mean of other instances."""
+    """The mean; None where a value is unknown, since it would be a
+    mean of other instances.
+    """
     known = list(values)
     if not known or any(value is None for value in known):
         return None
@@ -210,7 +222,9 @@ def baseline_ratios(
     baseline: str,
     everything: bool,
 ) -> list[PairedRatio]:
-    """Ratios to *baseline* of the measure, with *everything* of all the kind's metrics."""
+    """Ratios to *baseline* of the measure, with *everything* of
+    all the kind's metrics.
+    """
     others = (
         dict.fromkeys([kind.objective_name, *kind.compare_columns])
         if everything
@@ -245,6 +259,9 @@ def baseline_text(
         ratio = _fixed(row.mean_ratio)
         cells.append((row.solver, title(row.metric), row.pairs, ratio, ends, *counts))
     if not cells:
-        return f"ratios to {baseline}: no instance has sound plans of it and of another solver\n"
+        return (
+            f"ratios to {baseline}: no instance has sound plans of it and of another "
+            "solver\n"
+        )
     heading = f"ratios to {baseline}, geometric means of pairs by instance"
     return f"{heading}\n{render(headers, cells, form, width=width)}"

@@ -1,7 +1,8 @@
 """Compiling simulator kernels with numba.
 
-A kernel module is plain Python over flat arrays; compiled and not, one text gives one answer. The
-machine code is kept on disk; :mod:`ioopt.compiled.choice` says when it is made and used.
+A kernel module is plain Python over flat arrays; compiled and not, one text gives
+one answer. The machine code is kept on disk; :mod:`ioopt.compiled.choice` says when
+it is made and used.
 """
 
 import hashlib
@@ -39,10 +40,11 @@ def available() -> bool:
 def compiled(module: str, name: str, whole: bool = False) -> Callable[..., Any]:
     """Function *name* of kernel module *module*, compiled on its first call.
 
-    It may call every function of its module and of the kernel modules that this one imports from;
-    *whole* puts their machine code in the place of the calls. Named tuples are handed on by
-    reference (:mod:`ioopt.compiled.references`). Kernels allocate nothing, so reference counting is off:
-    on, it takes 20 times the kernel's time.
+    It may call every function of its module and of the kernel modules that this
+    one imports from; *whole* puts their machine code in the place of the calls.
+    Named tuples are handed on by reference (:mod:`ioopt.compiled.references`).
+    Kernels allocate nothing, so reference counting is off: on, it takes 20
+    times the kernel's time.
     """
     if not available():
         from ioopt.errors import (
@@ -72,7 +74,9 @@ def compiled(module: str, name: str, whole: bool = False) -> Callable[..., Any]:
 
 
 def forget_unreadable(stored: Any) -> None:
-    """Remove an index that names types of another version of ioopt: numba reads it before its stamp."""
+    """Remove an index that names types of another version of ioopt: numba reads
+    it before its stamp.
+    """
     try:
         stored._load_index()
     except Exception:
@@ -92,7 +96,8 @@ def tuned(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 def apart(function: CallableT) -> CallableT:
     """Keep the machine code of *function* in one place, which others call.
 
-    Where a kernel is compiled ``whole``, everything else is put in the place of its calls.
+    Where a kernel is compiled ``whole``, everything else is put in
+    the place of its calls.
     """
     result: CallableT = tuned(forceinline=False)(function)
     return result
@@ -100,7 +105,9 @@ def apart(function: CallableT) -> CallableT:
 
 @cache
 def source_stamp(*places: Path) -> str:
-    """A hash of the Python files at or below *places*, as they were when first asked for."""
+    """A hash of the Python files at or below *places*, as they were
+    when first asked for.
+    """
     digest = hashlib.sha256()
     for file in sorted(
         file
@@ -128,14 +135,16 @@ def by_reference(value: ValueT) -> ValueT:
 
 
 Box = Any
-"""What holds a kernel's numbers (:func:`boxes`): a list, or a numpy array under machine code.
+"""What holds a kernel's numbers (:func:`boxes`): a list, or a numpy
+array under machine code.
 
 One text serves both, and numba reads no annotations: a name for readers, not a check.
 """
 
 
 def boxes(arrays: bool) -> Callable[..., Box]:
-    """What holds a kernel's numbers: lists for plain Python, numpy arrays for machine code.
+    """What holds a kernel's numbers: lists for plain Python, numpy
+    arrays for machine code.
 
     The function takes the values, whole numbers unless ``real=True``.
     """
@@ -154,16 +163,19 @@ def _cache_file(function: Callable[..., Any]) -> Any:
 
 
 _WITHOUT_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-"""Wrappers for Python take apart and put together every argument: half of what compiling takes."""
+"""Wrappers for Python take apart and put together every argument: half of
+what compiling takes.
+"""
 
 _REGISTERED: set[Callable[..., Any]] = {by_reference}
 
 
 def _register(module: ModuleType, seen: set[str], whole: bool) -> None:
-    """Make the functions of *module*, and of ioopt modules it takes functions from, callable.
+    """Make the functions of *module*, and of ioopt modules it takes
+    functions from, callable.
 
-    A module may name another in ``COMPILED_AS``, whose functions of the same names take the place
-    of its own, and of the built-in ones that it imports, in machine code.
+    A module may name another in ``COMPILED_AS``, whose functions of the same names take
+    the place of its own, and of the built-in ones that it imports, in machine code.
     """
     from numba.extending import overload
 
@@ -194,5 +206,7 @@ def _register(module: ModuleType, seen: set[str], whole: bool) -> None:
 
 
 def _always(text: Callable[..., Any]) -> Callable[..., Any]:
-    """What numba asks for the text of a function, whatever the types of its arguments."""
+    """What numba asks for the text of a function, whatever the
+    types of its arguments.
+    """
     return lambda *arguments, **named: text

@@ -1,10 +1,12 @@
-"""Machine code or plain Python: one rule for all families, asked once a run and held to its end.
+"""Machine code or plain Python: one rule for all families, asked once a run
+and held to its end.
 
-A run asks after its cheap answers. Plain Python serves short work. Longer work takes machine code
-that stands ready on disk where the limit leaves room to load it. Where none stands ready, another
-process compiles it. With a limit of a minute or more (or none) the run waits for that, up to half
-of its limit: on a busy machine compiling takes many times its processor time. Else it goes on in
-plain Python, and the next run finds machine code.
+A run asks after its cheap answers. Plain Python serves short work. Longer work takes
+machine code that stands ready on disk where the limit leaves room to load it. Where
+none stands ready, another process compiles it. With a limit of a minute or more (or
+none) the run waits for that, up to half of its limit: on a busy machine compiling
+takes many times its processor time. Else it goes on in plain Python, and the next
+run finds machine code.
 """
 
 import atexit
@@ -31,14 +33,17 @@ LOOK_EVERY_SECONDS = 0.1
 """How often a run looks whether what it waits for is compiled."""
 
 say: Callable[[str], None] = lambda line: None  # noqa: E731
-"""What tells the user that a kernel is compiled; the command line writes it to standard error."""
+"""What tells the user that a kernel is compiled; the command line writes
+it to standard error.
+"""
 
 
 class Kernel(NamedTuple):
-    """A kernel (``module:function``) of a family, and the ``module:function`` that compiles it.
+    """A kernel (``module:function``) of a family, and the
+    ``module:function`` that compiles it.
 
-    Where machine code stands already, the latter loads it. ``main`` is the kernel that is compiled
-    last; ``seconds`` are about what compiling takes.
+    Where machine code stands already, the latter loads it. ``main`` is the kernel that
+    is compiled last; ``seconds`` are about what compiling takes.
     """
 
     family: str
@@ -48,7 +53,9 @@ class Kernel(NamedTuple):
     seconds: float = 10.0
 
     def ready(self) -> bool:
-        """Whether its machine code stands on disk; numba is imported where a stamp says so."""
+        """Whether its machine code stands on disk; numba is imported
+        where a stamp says so.
+        """
         if not available() or not _stamp(self).exists():
             return False
         module, _, name = self.main.partition(":")
@@ -137,8 +144,8 @@ KERNELS = {
 def use_machine_code(name: str, deadline: Deadline, plain_seconds: float) -> bool:
     """Whether a run goes on with kernel *name*: asked once, after the cheap answers.
 
-    *plain_seconds* is about what the rest of the run takes in plain Python, capped by its limit.
-    What this process has loaded it goes on with.
+    *plain_seconds* is about what the rest of the run takes in plain Python, capped by
+    its limit. What this process has loaded it goes on with.
     """
     if name in _loaded:
         return True
@@ -157,7 +164,8 @@ def use_machine_code(name: str, deadline: Deadline, plain_seconds: float) -> boo
         say(f"compiling {kernel.family}, {kernel.name}: once on this machine")
         if not compile_beside(kernel.family, kernel.name, left / 2):
             say(
-                "not compiled in half of the time left: plain Python; the next run finds it"
+                "not compiled in half of the time left: plain Python; the next "
+                "run finds it"
             )
             return False
         say(f"compiled in {time.perf_counter() - begun:.0f} s")
@@ -173,13 +181,17 @@ _COMPILERS: dict[str, subprocess.Popen[bytes]] = {}
 
 
 def compile_beside(family: str, first: str = "", wait_seconds: float = 0.0) -> bool:
-    """Have another process compile the kernels of *family*; it ends by itself, or as this one is killed.
+    """Have another process compile the kernels of *family*; it ends by itself, or
+    as this one is killed.
 
     Whether kernel *first*, which comes first, was made within *wait_seconds*.
     """
     running = _COMPILERS.get(family)
     if running is None or running.poll() is not None:
-        code = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import compile_for_parent as c"
+        code = (
+            f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import "
+            "compile_for_parent as c"
+        )
         running = _COMPILERS[family] = subprocess.Popen(
             [sys.executable, "-c", f"{code}; c({family!r}, {first!r})"],
             stdin=subprocess.PIPE,
@@ -202,7 +214,9 @@ def _let_go(compiler: subprocess.Popen[bytes]) -> None:
 
 
 def compile_for_parent(family: str, first: str = "") -> None:
-    """:func:`compile_family` in a process that ends where its parent is killed: its input then ends."""
+    """:func:`compile_family` in a process that ends where its parent is killed:
+    its input then ends.
+    """
     threading.Thread(target=lambda: os.read(0, 1) or os._exit(1), daemon=True).start()
     compile_family(family, first)
 
@@ -210,9 +224,10 @@ def compile_for_parent(family: str, first: str = "") -> None:
 def compile_family(family: str, first: str = "") -> None:
     """Compile every kernel of *family*, one process of this machine after the other.
 
-    Kernel *first*, which a run waits for, comes first; the others are made at low priority. Of several
-    processes that begin on a machine without machine code the first compiles; the others wait and
-    then find it. What is locked is this file, which need not be writable.
+    Kernel *first*, which a run waits for, comes first; the others are made at low
+    priority. Of several processes that begin on a machine without machine code the
+    first compiles; the others wait and then find it. What is locked is this file, which
+    need not be writable.
     """
     with open(__file__, "rb") as source:
         with suppress(
@@ -233,7 +248,8 @@ def compile_family(family: str, first: str = "") -> None:
 def _stamp(kernel: Kernel) -> Path:
     """A file that says the machine code of *kernel* was made: asking numba takes .3 s.
 
-    It lies where numba keeps code: in NUMBA_CACHE_DIR, else beside this file, else below the home.
+    It lies where numba keeps code: in NUMBA_CACHE_DIR, else beside this file,
+    else below the home.
     """
     folder = Path(
         os.environ.get("NUMBA_CACHE_DIR") or Path(__file__).parent / "__pycache__"

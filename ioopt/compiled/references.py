@@ -1,8 +1,10 @@
-"""Named tuples of arrays that kernels hand on by their address, and functions compiled once.
+"""Named tuples of arrays that kernels hand on by their address, and
+functions compiled once.
 
-numba hands over a tuple value by value: seven for each array, hundreds a call, which takes longer to
-compile and to run than most kernels. It also optimises and assembles every function with all that it
-calls, and then again within its caller. Imported only where machine code is wanted, as it needs numba.
+numba hands over a tuple value by value: seven for each array, hundreds a call, which
+takes longer to compile and to run than most kernels. It also optimises and assembles
+every function with all that it calls, and then again within its caller. Imported only
+where machine code is wanted, as it needs numba.
 """
 
 from collections.abc import Callable
@@ -28,11 +30,14 @@ from ioopt.compiled import by_reference
 
 
 class Reference(Type):
-    """The address of a named tuple of the type *target*; its fields read as those of the tuple."""
+    """The address of a named tuple of the type *target*; its fields read
+    as those of the tuple.
+    """
 
     def __init__(self, target: BaseNamedTuple) -> None:
         self.target = target
-        # Names are part of those of functions: that of a wide tuple is thousands of letters long.
+        # Names are part of those of functions: that of a wide tuple is
+        # thousands of letters long.
         super().__init__(f"Reference({sha256(str(target).encode()).hexdigest()})")
 
 
@@ -45,7 +50,9 @@ class ReferenceModel(models.PrimitiveModel):
 
 
 def handed_on(kind: Type) -> Type:
-    """What a value of type *kind* is handed on as: a named tuple by reference, all else by value."""
+    """What a value of type *kind* is handed on as: a named tuple by
+    reference, all else by value.
+    """
     return Reference(kind) if isinstance(kind, BaseNamedTuple) else kind
 
 
@@ -65,7 +72,9 @@ class ReferenceFields(AttributeTemplate):
 def _load_field(
     context: Any, builder: Any, kind: Reference, address: Any, name: str
 ) -> Any:
-    """Machine code that reads field *name*; of a tuple inside the tuple it takes the address."""
+    """Machine code that reads field *name*; of a tuple inside the tuple
+    it takes the address.
+    """
     place = kind.target.fields.index(name)
     struct = context.get_value_type(kind.target).as_pointer()
     field = cgutils.gep_inbounds(builder, builder.bitcast(address, struct), 0, place)
@@ -89,7 +98,9 @@ def _take_address(_context: Any, builder: Any, called: Any, arguments: Any) -> A
 
 
 def entry(text: Callable[..., Any]) -> Callable[..., Any]:
-    """A function with the name, the file and the arguments of *text* that hands tuples to it by reference."""
+    """A function with the name, the file and the arguments of *text* that hands
+    tuples to it by reference.
+    """
     names = ", ".join(signature(text).parameters)
     handed = ", ".join(f"by_reference({name})" for name in signature(text).parameters)
     scope: dict[str, Any] = {
@@ -104,7 +115,9 @@ def entry(text: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class PartLibrary(JITCodeLibrary):
-    """Code that only goes into that of its callers: numba would optimise and assemble it by itself too."""
+    """Code that only goes into that of its callers: numba would optimise and
+    assemble it by itself too.
+    """
 
     def _optimize_final_module(self) -> None:
         """What takes it in does."""

@@ -1,7 +1,8 @@
-"""What an I/O policy sees: the outstanding requests at one instant, and the limits of the machine.
+"""What an I/O policy sees: the outstanding requests at one instant, and the
+limits of the machine.
 
-Numbers are floats, or ``fractions.Fraction`` throughout for exact answers; ``eps`` is the relative
-tolerance of comparisons that can tie (rule 2) and 0 for Fractions.
+Numbers are floats, or ``fractions.Fraction`` throughout for exact answers; ``eps`` is
+the relative tolerance of comparisons that can tie (rule 2) and 0 for Fractions.
 """
 
 from __future__ import annotations
@@ -26,10 +27,11 @@ if TYPE_CHECKING:
 class Limits(NamedTuple):
     """Constants of the machine as a policy needs them.
 
-    ``node_rate`` is b, ``storage`` BW_max. ``capacity_units`` = floor(BW_max / (b unit)) and
-    ``saturating_units``, the smallest allocation whose peak is BW_max, are computed with Fractions.
-    ``slack`` is 1 + ``eps``; ``own_peaks`` says that some request has a peak below that of its nodes (rule
-    24); ``interference`` is c of rule 29.
+    ``node_rate`` is b, ``storage`` BW_max. ``capacity_units`` = floor(BW_max /
+    (b unit)) and ``saturating_units``, the smallest allocation whose peak is
+    BW_max, are computed with Fractions. ``slack`` is 1 + ``eps``; ``own_peaks``
+    says that some request has a peak below that of its nodes (rule 24);
+    ``interference`` is c of rule 29.
     """
 
     node_rate: Number
@@ -88,12 +90,13 @@ def _fractions(
 
 
 class Request:
-    """One outstanding request. Policies only read it; its owner keeps ``left`` and ``moved`` current.
+    """One outstanding request. Policies only read it; its owner keeps ``left``
+    and ``moved`` current.
 
     ``nodes`` is N_i (rule 4), ``units`` the same in allocation units, ``peak`` r_i;
     ``requested`` the request time, ``start`` the job's start; ``compute_so_far`` and
-    ``ideal_so_far`` the two sums of rule 14; ``iteration`` the w_iter of rule 16; ``weight`` the
-    policy's own number of it.
+    ``ideal_so_far`` the two sums of rule 14; ``iteration`` the w_iter of rule 16;
+    ``weight`` the policy's own number of it.
     """
 
     __slots__ = (
@@ -163,7 +166,9 @@ class Request:
 
 
 class View(NamedTuple):
-    """A read-only snapshot for one decision: ``now``, ``limits``, ``requests`` in FCFS order."""
+    """A read-only snapshot for one decision: ``now``, ``limits``,
+    ``requests`` in FCFS order.
+    """
 
     limits: Limits
     now: Number
@@ -178,10 +183,11 @@ class KernelView(NamedTuple):
     """What a policy decides on: the outstanding requests, and room to work in.
 
     The requests in FCFS order are ``jobs[out[k]]`` for k < ``size``, with the fields of
-    :class:`Request` (no ``key``). ``top`` gives what is left to the skipped requests (rule 11);
-    ``power`` is the policy's own whole number. The rest is room: ``keys``, ``depths``, ``sizes`` and
-    ``finishes`` for numbers, ``order`` for places, ``bits`` a table with a row more than requests and
-    ``width`` units of the storage a word, ``loads``, ``values`` and ``rows`` that of rule 26.
+    :class:`Request` (no ``key``). ``top`` gives what is left to the skipped requests
+    (rule 11); ``power`` is the policy's own whole number. The rest is room: ``keys``,
+    ``depths``, ``sizes`` and ``finishes`` for numbers, ``order`` for places, ``bits`` a
+    table with a row more than requests and ``width`` units of the storage a word,
+    ``loads``, ``values`` and ``rows`` that of rule 26.
     """
 
     jobs: Sequence[Request]
@@ -211,7 +217,9 @@ class KernelView(NamedTuple):
         knapsack: Knapsack,
         box: Callable[..., Box],
     ) -> KernelView:
-        """A view of none of *jobs* with room for all; *box* is one of :func:`ioopt.compiled.boxes`."""
+        """A view of none of *jobs* with room for all; *box* is one
+        of :func:`ioopt.compiled.boxes`.
+        """
         most, zero = len(jobs), limits.storage * 0
 
         def real() -> Box:
@@ -250,7 +258,9 @@ class Growing(list[Number]):
 
 
 def plain_knapsack(limits: Limits, requests: int) -> Knapsack:
-    """Tables for so many requests in plain Python, whose words hold any number of units."""
+    """Tables for so many requests in plain Python, whose words hold
+    any number of units.
+    """
     return (
         [[0] for _ in range(requests + 1)],
         limits.capacity_units + 1,
@@ -264,17 +274,20 @@ GrantFunction = Callable[[KernelView, Box], None]
 
 @dataclass(frozen=True)
 class IoPolicy:
-    """A policy: ``grant(view, rates)`` writes bytes per second for each request into ``rates``.
+    """A policy: ``grant(view, rates)`` writes bytes per second for each
+    request into ``rates``.
 
-    The rates come to it full of zeros. One text serves simulators, services and machine code: a
-    function of a module that numba compiles with what it calls, over lists or arrays, of floats or
-    Fractions; it allocates nothing. Other functions, closures for instance, run in plain Python
-    alone. Without ``grant`` every request has its peak always.
+    The rates come to it full of zeros. One text serves simulators, services and
+    machine code: a function of a module that numba compiles with what it calls, over
+    lists or arrays, of floats or Fractions; it allocates nothing. Other functions,
+    closures for instance, run in plain Python alone. Without ``grant`` every request
+    has its peak always.
 
-    ``full_when_fits`` says that it grants every peak whenever all peaks together fit, so that it
-    need not be asked; ``top`` and ``power`` (in exact runs; else 1) reach it in its view;
-    ``weigh(nodes, iteration)`` gives the ``weight`` of each job's requests. ``needs_start``: it
-    looks at the starts of jobs; one that ``tabulates`` needs the room of rule 26.
+    ``full_when_fits`` says that it grants every peak whenever all peaks together fit,
+    so that it need not be asked; ``top`` and ``power`` (in exact runs; else 1) reach it
+    in its view; ``weigh(nodes, iteration)`` gives the ``weight`` of each job's
+    requests. ``needs_start``: it looks at the starts of jobs; one that ``tabulates``
+    needs the room of rule 26.
     """
 
     name: str
@@ -315,7 +328,9 @@ class IoPolicy:
         return getattr(import_module(self.grant.__module__), name, None) is self.grant
 
     def by_clock(self, limits: Limits) -> bool:
-        """Whether a virtual clock plays the policy: all requests move at one rate a node."""
+        """Whether a virtual clock plays the policy: all requests
+        move at one rate a node.
+        """
         return (
             self.grant is share_by_nodes
             and not limits.own_peaks
@@ -323,7 +338,9 @@ class IoPolicy:
         )
 
     def decide(self, view: View) -> Rates:
-        """One decision, in plain Python: bytes per second for each of ``view.requests``."""
+        """One decision, in plain Python: bytes per second for each
+        of ``view.requests``.
+        """
         limits, requests = view.limits, view.requests
         if self.grant is None:
             return [request.peak for request in requests]
@@ -340,7 +357,9 @@ class IoPolicy:
 
 
 def place_by_level(view: KernelView, size: int, k: int, weight: Number) -> int:
-    """Put request *k*, of so much *weight*, among *size* in ``order`` by peak / weight; its place."""
+    """Put request *k*, of so much *weight*, among *size* in ``order`` by peak
+    / weight; its place.
+    """
     keys, order = view.keys, view.order
     keys[k] = view.jobs[view.out[k]].peak / weight
     view.sizes[k] = weight
@@ -352,7 +371,9 @@ def place_by_level(view: KernelView, size: int, k: int, weight: Number) -> int:
 
 
 def share_out(view: KernelView, rates: Box, size: int, left: Number) -> None:
-    """Share *left* among *size* requests in ``order``, by weight, none above its peak (rule 25)."""
+    """Share *left* among *size* requests in ``order``, by weight, none
+    above its peak (rule 25).
+    """
     whole = left * 0
     for q in range(size):
         whole += view.sizes[view.order[q]]
@@ -366,7 +387,9 @@ def share_out(view: KernelView, rates: Box, size: int, left: Number) -> None:
 
 
 def share_by_nodes(view: KernelView, rates: Box) -> None:
-    """Everybody shares by nodes: rate_i = rho N_i, rho = min(b, BW_max / N_S) (rules 7, 16 and 25)."""
+    """Everybody shares by nodes: rate_i = rho N_i, rho = min(b, BW_max / N_S)
+    (rules 7, 16 and 25).
+    """
     nodes, limits = 0, view.limits
     for k in range(view.size):
         request = view.jobs[view.out[k]]
@@ -383,7 +406,9 @@ def share_by_nodes(view: KernelView, rates: Box) -> None:
 
 
 def by_key(view: KernelView) -> None:
-    """Order the requests by ``view.keys``, all 0 or more, ascending; ties: first come first."""
+    """Order the requests by ``view.keys``, all 0 or more, ascending;
+    ties: first come first.
+    """
     sort_places(view.keys, view.order, view.size, view.limits.exact)
 
 
@@ -407,7 +432,9 @@ def first_fit(view: KernelView, rates: Box) -> None:
 
 
 def top_up(view: KernelView, rates: Box, left: Number) -> None:
-    """Give *left* to the requests without a rate, in order, but no amount of the size of rounding."""
+    """Give *left* to the requests without a rate, in order, but no amount of
+    the size of rounding.
+    """
     for q in range(view.size):
         if left <= view.limits.storage * view.limits.eps:
             return

@@ -1,7 +1,8 @@
 """Numbers as the rules compare them: instants, keys of nine digits, orders.
 
-What Python does in C (:func:`sort_places`, :func:`sort_by`, :func:`least`) and what numba has not, or
-rounds otherwise, stands for machine code in :mod:`~ioopt.decisions.ordering_compiled`.
+What Python does in C (:func:`sort_places`, :func:`sort_by`,
+:func:`least`) and what numba has not, or rounds otherwise, stands for
+machine code in :mod:`~ioopt.decisions.ordering_compiled`.
 """
 
 import math
@@ -27,14 +28,15 @@ CLOSE = 1.1e-8
 def time_tolerance(now: float) -> float:
     """Rule 2 of batch I/O: two floats this close to *now* are one instant.
 
-    The ulp part keeps the tolerance above rounding noise however late it is: a purely absolute
-    tolerance livelocks after 97 simulated days.
+    The ulp part keeps the tolerance above rounding noise however late it is: a purely
+    absolute tolerance livelocks after 97 simulated days.
     """
     return TIME_TOLERANCE_SECONDS + TIME_TOLERANCE_ULPS * ulp(now)
 
 
 def nine_digits(value: float) -> float:
-    """*value* to 9 significant digits: how float keys are compared (rule 2 of batch I/O).
+    """*value* to 9 significant digits: how float keys are compared
+    (rule 2 of batch I/O).
 
     >>> nine_digits(0.1234567894)
     0.123456789
@@ -52,9 +54,11 @@ def nine_digits(value: float) -> float:
 
 
 def ascending(keys: Sequence[Number], use_exact: bool) -> list[int]:
-    """Positions by key, 0 or more, ties by position; floats at nine digits (rule 2 of batch I/O).
+    """Positions by key, 0 or more, ties by position; floats at nine digits
+    (rule 2 of batch I/O).
 
-    Only keys close to each other can round to the same nine digits, so the others are not rounded.
+    Only keys close to each other can round to the same nine digits, so the
+    others are not rounded.
 
     >>> ascending([2.0, 1.00000000001, 1.0], False), ascending([2.0, 1.001, 1.0], False)
     ([1, 2, 0], [2, 1, 0])
@@ -82,7 +86,9 @@ NEAR = 1 + CLOSE
 
 
 def below(one: float, other: float) -> bool:
-    """Whether ``nine_digits(one) < nine_digits(other)``; keys that are not close need no rounding."""
+    """Whether ``nine_digits(one) < nine_digits(other)``; keys that are not
+    close need no rounding.
+    """
     if one * NEAR < other:
         return True
     if other * NEAR < one or one == other:
@@ -91,17 +97,23 @@ def below(one: float, other: float) -> bool:
 
 
 def close(one: float, other: float) -> bool:
-    """Whether two keys, 0 or more, differ by so little that rounding may make them equal."""
+    """Whether two keys, 0 or more, differ by so little that rounding
+    may make them equal.
+    """
     return one != other and not one * NEAR < other and not other * NEAR < one
 
 
 def sort_places(keys: Box, order: Box, count: int, use_exact: bool) -> None:
-    """Places 0 to *count* by key, 0 or more, as :func:`ascending` has them, into *order*."""
+    """Places 0 to *count* by key, 0 or more, as :func:`ascending`
+    has them, into *order*.
+    """
     order[:count] = ascending(keys[:count], use_exact)
 
 
 def sort_by(keys: Box, items: Box, first: int, last: int) -> None:
-    """Bring the items from *first* to *last* into the order of their keys, then of their numbers."""
+    """Bring the items from *first* to *last* into the order of their keys,
+    then of their numbers.
+    """
     items[first:last] = sorted(items[first:last], key=lambda item: (keys[item], item))
 
 

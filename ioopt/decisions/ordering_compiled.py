@@ -1,4 +1,6 @@
-"""What :mod:`ioopt.decisions.ordering` has in C, in the part of Python that numba compiles."""
+"""What :mod:`ioopt.decisions.ordering` has in C, in the part of Python
+that numba compiles.
+"""
 
 import math
 
@@ -26,7 +28,9 @@ def power_of_ten(exponent: int) -> float:
 
 
 def bisect_right(values: Reals, value: float, place: int, end: int) -> int:
-    """The place after all of the ascending *values* from *place* to *end* that are at most *value*."""
+    """The place after all of the ascending *values* from *place* to *end* that
+    are at most *value*.
+    """
     while place < end:
         middle = (place + end) // 2
         if value < values[middle]:
@@ -48,7 +52,9 @@ def sort_places(keys: Reals, order: Places, count: int, use_exact: bool) -> None
 
 @tuned(fastmath={"nnan", "nsz"})
 def least(values: Reals, first: int, count: int) -> float:
-    """The least of *count* values from *first* on: without NaN and signs of zero, several at once."""
+    """The least of *count* values from *first* on: without NaN and signs of
+    zero, several at once.
+    """
     result = math.inf
     for k in range(first, first + count):
         result = min(result, values[k])
@@ -57,7 +63,9 @@ def least(values: Reals, first: int, count: int) -> float:
 
 @apart
 def sort_by(keys: Reals, items: Places, first: int, last: int) -> None:
-    """Bring the items from *first* to *last* into the order of their keys, then of their numbers (Shell)."""
+    """Bring the items from *first* to *last* into the order of their keys, then of
+    their numbers (Shell).
+    """
     step = last - first
     while step > 1:
         step = max(1, 4 * step // 9)

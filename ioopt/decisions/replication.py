@@ -1,7 +1,9 @@
-"""What a dispatcher of workflows sees while they run, and what it answers (workflow rules 11 and 12).
+"""What a dispatcher of workflows sees while they run, and what it answers
+(workflow rules 11 and 12).
 
-Tasks, files and nodes are named by their position in the instance. A dispatcher sees planned times
-alone, and no task that has not arrived; sizes are bytes, times seconds, rates bytes per second.
+Tasks, files and nodes are named by their position in the instance. A dispatcher sees
+planned times alone, and no task that has not arrived; sizes are bytes, times seconds,
+rates bytes per second.
 """
 
 from abc import ABC, abstractmethod
@@ -17,7 +19,9 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True)
 class Computing:
-    """A task that computes: when it started, and when it ends if the plan is right (never before now)."""
+    """A task that computes: when it started, and when it ends if the plan is
+    right (never before now).
+    """
 
     task: int
     start_seconds: float
@@ -30,13 +34,17 @@ class DispatchView(ABC):
     now: float
     """The time in seconds."""
     round: int
-    """How many completions of this instant came before this question, from 0 (workflow rule 12)."""
+    """How many completions of this instant came before this question, from
+    0 (workflow rule 12).
+    """
     prefetch: bool
     """Whether a node may be given a task while its cores are busy."""
     network: Network
     nodes: tuple[Node, ...]
     ready: Sequence[int]
-    """Tasks that have arrived, are not assigned and miss no product, in the order of the file."""
+    """Tasks that have arrived, are not assigned and miss no product, in
+    the order of the file.
+    """
 
     @abstractmethod
     def released(self) -> Sequence[int]:
@@ -106,11 +114,15 @@ class DispatchView(ABC):
         """Whether a node has the cores and the disk for a task (workflow rule 2)."""
 
     def core_time(self, k: int, i: int) -> float:
-        """When enough cores are free on a node for a task, as far as planned (workflow rule 12)."""
+        """When enough cores are free on a node for a task, as far as
+        planned (workflow rule 12).
+        """
         return self.core_times(i)[self.task(k).cores - 1]
 
     def missing_seconds(self, k: int, i: int) -> float:
-        """Seconds in which a link brings the files of a task that a node lacks, if nothing is in the way."""
+        """Seconds in which a link brings the files of a task that a node lacks, if
+        nothing is in the way.
+        """
         missing = sum(self.size(f) for f in self.inputs(k) if not self.holds(i, f))
         return missing / self.network.replica_bytes_per_second
 
@@ -127,7 +139,9 @@ class DispatchView(ABC):
         ]
 
     def takes(self, k: int, i: int) -> bool:
-        """Whether the pair of a ready task and an open node may be answered (workflow rule 11)."""
+        """Whether the pair of a ready task and an open node may be
+        answered (workflow rule 11).
+        """
         return self.fits(k, i) and (
             self.prefetch or self.task(k).cores <= self.idle_cores(i)
         )
@@ -156,13 +170,17 @@ def least(rows: Iterable[tuple[float, Pair]]) -> Pair | None:
 
 @dataclass
 class Recorded:
-    """A dispatcher that answers as a recorded run did: (seconds, round, task, node) in order."""
+    """A dispatcher that answers as a recorded run did: (seconds, round,
+    task, node) in order.
+    """
 
     rows: Sequence[tuple[float, int, int, int]]
     place: int = field(default=0)
 
     def __call__(self, view: DispatchView) -> Pair | None:
-        """The next pair, at its instant and round; SimulationError where the run has no such."""
+        """The next pair, at its instant and round; SimulationError where
+        the run has no such.
+        """
         if self.place == len(self.rows):
             return None
         seconds, number, task, node = self.rows[self.place]
@@ -173,8 +191,8 @@ class Recorded:
             return None
         if view.now > seconds + slack or view.round > number:
             raise SimulationError(
-                f"dispatches: nothing can be given at {seconds!r} s, round {number}: the run has no "
-                "such instant"
+                f"dispatches: nothing can be given at {seconds!r} s, round {number}: "
+                "the run has no such instant"
             )
         self.place += 1
         return task, node

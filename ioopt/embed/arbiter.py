@@ -1,4 +1,5 @@
-"""The I/O policies inside another scheduler: tell it who wants to transfer, ask who may.
+"""The I/O policies inside another scheduler: tell it who wants to
+transfer, ask who may.
 
 >>> from ioopt.embed import IoArbiter
 >>> machine = {
@@ -55,15 +56,17 @@ _KEPT = (
 
 
 class IoArbiter:
-    """Decides which outstanding request transfers at what rate; the simulators' own policies.
+    """Decides which outstanding request transfers at what rate; the
+    simulators' own policies.
 
-    *machine* is the ``machine`` of an ``ioopt/batch-io`` instance. *policy* is the name of a policy
-    (``fill``, ``adaptive``, ``cons-fcfs+top``, ...; *settings* those of its ``--set``), or a
-    function from a :class:`~ioopt.decisions.batch_io.View` to rates. The arbiter reads neither clock
+    *machine* is the ``machine`` of an ``ioopt/batch-io`` instance. *policy* is the
+    name of a policy (``fill``, ``adaptive``, ``cons-fcfs+top``, ...; *settings*
+    those of its ``--set``), or a function from a
+    :class:`~ioopt.decisions.batch_io.View` to rates. The arbiter reads neither clock
     nor file and is not thread-safe: one scheduler thread calls it. Invalid input to
-    :meth:`request`, :meth:`progress` and :meth:`finish` raises an ioopt error and changes nothing;
-    :meth:`decide` never raises. ``policy`` is the policy's name; ``notes`` say what happened in the last
-    decision.
+    :meth:`request`, :meth:`progress` and :meth:`finish` raises an ioopt error and
+    changes nothing; :meth:`decide` never raises. ``policy`` is the policy's name;
+    ``notes`` say what happened in the last decision.
     """
 
     def __init__(
@@ -112,7 +115,8 @@ class IoArbiter:
     ) -> None:
         """A job on *nodes* nodes wants to move *size* bytes from *now* on.
 
-        The keywords are those of an ``ioopt/io-requests`` request; ``cons-min-aggr-sld`` needs them.
+        The keywords are those of an ``ioopt/io-requests`` request;
+        ``cons-min-aggr-sld`` needs them.
 
         Raises InstanceError for bad values, an id that is outstanding already, a mix of
         number and text ids, and more nodes than the machine has.
@@ -131,7 +135,8 @@ class IoArbiter:
         item: IoRequest = validate(IoRequest, given, f"request {id!r}")
         if item.nodes > self.machine.nodes:
             raise InstanceError(
-                f"request {id!r}: nodes {nodes}, but the machine has {self.machine.nodes}"
+                f"request {id!r}: nodes {nodes}, but the machine has "
+                f"{self.machine.nodes}"
             )
         if id in self._by_id:
             raise InstanceError(
@@ -148,7 +153,9 @@ class IoArbiter:
         insort(self._requests, new, key=_KEY)
 
     def progress(self, id: int | str, moved_bytes: float) -> None:
-        """Request *id* has moved *moved_bytes* in all; raises UsageError for unknown ids and nonsense."""
+        """Request *id* has moved *moved_bytes* in all; raises UsageError for
+        unknown ids and nonsense.
+        """
         request = self._known(id)
         total = request.left + request.moved
         if not arguments.is_real(moved_bytes) or not 0 <= moved_bytes <= total * _SLACK:
@@ -159,7 +166,9 @@ class IoArbiter:
         request.left = total - request.moved
 
     def finish(self, id: int | str) -> None:
-        """Request *id* is done or gone; raises UsageError when it is not outstanding."""
+        """Request *id* is done or gone; raises UsageError when
+        it is not outstanding.
+        """
         request = self._known(id)
         del self._by_id[id]
         self._own.discard(id)
@@ -168,13 +177,16 @@ class IoArbiter:
     def decide(
         self, now: float, deadline: float | None = None
     ) -> dict[int | str, float]:
-        """Bytes per second for every outstanding request, 0 for those that wait. Never raises.
+        """Bytes per second for every outstanding request, 0 for those
+        that wait. Never raises.
 
-        A policy that raises, misses the *deadline* (seconds) or returns rates that the machine
-        cannot give is answered by sharing per node, with a note. Without a deadline the policy
-        runs in the calling thread, which is the quick way for the built-in ones (microseconds).
+        A policy that raises, misses the *deadline* (seconds) or returns rates that the
+        machine cannot give is answered by sharing per node, with a note. Without a
+        deadline the policy runs in the calling thread, which is the quick way for the
+        built-in ones (microseconds).
         """
-        # A copy: a policy that still runs in an abandoned thread must not see later requests come and go.
+        # A copy: a policy that still runs in an abandoned thread must not see later
+        # requests come and go.
         deadline, ignored = arguments.usable_deadline(deadline)
         if not arguments.is_real(now):
             ignored += (
@@ -206,7 +218,10 @@ class IoArbiter:
         if not (min(rates) >= 0 and all(map(le, rates, most))):
             return "a rate is below 0 or above the request's peak"
         if not sum(rates) <= self._most:
-            return f"{sum(rates)!r} bytes/s in all, the storage takes {self._limits.storage!r}"
+            return (
+                f"{sum(rates)!r} bytes/s in all, the storage takes "
+                f"{self._limits.storage!r}"
+            )
         return None
 
     def _known(self, id: int | str) -> Request:
@@ -232,7 +247,8 @@ class IoArbiter:
     def restore(
         cls, state: Json, policy: IoPolicy | DecideFunction | None = None
     ) -> Self:
-        """An arbiter that decides as the saved one would; *policy* where that was a function.
+        """An arbiter that decides as the saved one would; *policy* where
+        that was a function.
 
         Raises InstanceError when *state* is not what :meth:`state` returns.
         """

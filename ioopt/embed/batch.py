@@ -28,14 +28,17 @@ from ioopt.sim.batch_io.waiting import arrive, occupy
 from ioopt.units import counted
 
 UNFOLLOWED = ("estimate", "pass", "staging", "nodes_until")
-"""Options of an instance for what a live queue does not see: I/O to come, events, a burst buffer."""
+"""Options of an instance for what a live queue does not see: I/O to come,
+events, a burst buffer.
+"""
 
 
 @dataclass(eq=False)
 class _Known:
     """A job that is here; ``units`` are the numbers of those that it holds.
 
-    Of one that waits, ``box`` (from, until), ``block`` and ``chosen`` are what the last pass planned.
+    Of one that waits, ``box`` (from, until), ``block`` and ``chosen`` are what
+    the last pass planned.
     """
 
     name: str | None
@@ -52,9 +55,10 @@ class _Known:
 class BatchCluster:
     """Nodes 0 .. *nodes* - 1 and the queue before them, which is that of the simulator.
 
-    *unit_nodes* and *allocation* are those of an ``ioopt/batch-io`` instance, and so are *options*, such as
-    ``queue`` and ``backfill``; UsageError for one that a live queue cannot follow. No clock, no files; not
-    thread-safe. What has left is forgotten, so memory follows the jobs that are here.
+    *unit_nodes* and *allocation* are those of an ``ioopt/batch-io`` instance, and so
+    are *options*, such as ``queue`` and ``backfill``; UsageError for one that a live
+    queue cannot follow. No clock, no files; not thread-safe. What has left is
+    forgotten, so memory follows the jobs that are here.
     """
 
     def __init__(
@@ -102,9 +106,11 @@ class BatchCluster:
         return sum(not job.units for job in self._here.values())
 
     def arrive(self, job: str, nodes: int, walltime: float, now: float) -> None:
-        """Put a job into the queue; raises UsageError when it is there or can never run.
+        """Put a job into the queue; raises UsageError when it is
+        there or can never run.
 
-        *walltime* may be infinite; None, NaN, fractions of nodes and the like are refused.
+        *walltime* may be infinite; None, NaN, fractions of nodes and
+        the like are refused.
         """
         if arguments.key(job, "job") in self._here:
             raise UsageError(f"job {job!r} is here already")
@@ -121,7 +127,8 @@ class BatchCluster:
         self._freed = True
 
     def take_down(self, nodes: Collection[int]) -> None:
-        """Take *nodes*, and no others, out of service; those in use go when their job has left.
+        """Take *nodes*, and no others, out of service; those in use go
+        when their job has left.
 
         Raises UsageError, and changes nothing, for what is no node of this cluster.
         """
@@ -141,7 +148,9 @@ class BatchCluster:
         )
 
     def run(self, now: float) -> list[tuple[str, list[int]]]:
-        """One pass of the queue at *now* (seconds): the jobs that start, each with its nodes."""
+        """One pass of the queue at *now* (seconds): the jobs that start,
+        each with its nodes.
+        """
         now = arguments.seconds(now, "run: now")
         wide, jobs = self.machine.unit_nodes, list(self._here.values())
         used = {unit for job in jobs for unit in job.units}
@@ -173,7 +182,9 @@ class BatchCluster:
         return started
 
     def _tables(self, jobs: list[_Known], now: float) -> tuple[Tables, Clock]:
-        """The simulator's tables and clock at *now*; each job's one phase has no end."""
+        """The simulator's tables and clock at *now*; each job's
+        one phase has no end.
+        """
         machine, every = self.machine, range(len(jobs))
         units = [len(job.units) or machine.allocated_units(job.nodes) for job in jobs]
         trace = Trace(

@@ -1,8 +1,10 @@
-"""A gang scheduler to embed: the policies of the simulator, driven by arrivals and departures.
+"""A gang scheduler to embed: the policies of the simulator, driven by
+arrivals and departures.
 
-Nothing here reads the wall clock or a file, and no call raises: what cannot be done is answered by
-a false :class:`~ioopt.embed.guard.Refused`, whose ``why`` also stands in ``notes``. Not
-thread-safe: one scheduler thread calls it. The state goes to JSON and back.
+Nothing here reads the wall clock or a file, and no call raises: what cannot be
+done is answered by a false :class:`~ioopt.embed.guard.Refused`, whose ``why``
+also stands in ``notes``. Not thread-safe: one scheduler thread calls it. The
+state goes to JSON and back.
 
 >>> from ioopt.embed import GangScheduler
 >>> machine = {"nodes": 4, "levels": 2, "quantum_seconds": 200.0}
@@ -40,10 +42,11 @@ _rows_of = lru_cache(maxsize=4096)(nodes_of)
 class GangScheduler:
     """Keeps the Ousterhout matrix of a running machine.
 
-    *machine* is a :class:`~ioopt.problems.gang.Machine` or its dictionary, *policy* the name of a
-    gang solver with *settings*, or a policy object. ``arrive`` and ``depart`` only note what
-    happened; ``matrix(now)`` runs one update for all of it (simultaneous events are one event).
-    ``served`` tells attained service, for policies that weigh it.
+    *machine* is a :class:`~ioopt.problems.gang.Machine` or its dictionary, *policy*
+    the name of a gang solver with *settings*, or a policy object. ``arrive`` and
+    ``depart`` only note what happened; ``matrix(now)`` runs one update for all of it
+    (simultaneous events are one event). ``served`` tells attained service, for
+    policies that weigh it.
     """
 
     def __init__(
@@ -107,13 +110,18 @@ class GangScheduler:
             type(node) is int and 0 <= node < self.machine.nodes for node in nodes
         )
         if not good or not nodes or len(set(nodes)) != len(nodes):
-            return f"its file nodes must be different nodes of 0 .. {self.machine.nodes - 1}"
+            return (
+                "its file nodes must be different nodes of 0 .. "
+                f"{self.machine.nodes - 1}"
+            )
         if not _is_number(*times) or not 0 < times[0] <= times[1]:
             return "it needs 0 < local_seconds <= remote_seconds"
         return None
 
     def depart(self, job: JobId, now: float) -> Literal[True] | Refused:
-        """Note that a job has finished (or was withdrawn); Refused for an unknown one."""
+        """Note that a job has finished (or was withdrawn);
+        Refused for an unknown one.
+        """
         if not _is_number(now):
             return self._refused(
                 f"departure of {job!r:.40} at {now!r:.40} ignored: no time in seconds"
@@ -132,7 +140,9 @@ class GangScheduler:
     def served(
         self, job: JobId, attained_seconds: float, needed_seconds: float
     ) -> Literal[True] | Refused:
-        """Tell the service a job has had and what it still needs; Refused for nonsense."""
+        """Tell the service a job has had and what it still needs;
+        Refused for nonsense.
+        """
         gang = self._gangs.get(job) if isinstance(job, (int, str)) else None
         if gang is None:
             return self._refused(f"service of {job!r} ignored: no such job")
@@ -150,8 +160,9 @@ class GangScheduler:
     def matrix(self, now: float, deadline: float | None = None) -> list[Json]:
         """The matrix after all that happened up to *now* (seconds), in start order.
 
-        Each job is ``{"id", "columns", "home_row", "rows", "local"}``. *deadline* is in seconds;
-        a policy that fails, errs or is late is answered by Migrate-IOGS, and a note says so.
+        Each job is ``{"id", "columns", "home_row", "rows", "local"}``. *deadline*
+        is in seconds; a policy that fails, errs or is late is answered by
+        Migrate-IOGS, and a note says so.
         """
         if not _is_number(now):
             note(

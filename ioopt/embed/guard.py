@@ -1,9 +1,11 @@
-"""A decision that always comes back: the wanted solver within its deadline, else the greedy.
+"""A decision that always comes back: the wanted solver within its
+deadline, else the greedy.
 
-A scheduler's loop must never be broken by a solver. :class:`Guard` runs one in a thread beside the
-caller's and gives up waiting at the deadline; a solver that raises, hangs or returns nonsense is
-answered by the fallback, and a note says so. A hung thread is abandoned (Python cannot stop it);
-after ``MAX_ABANDONED`` of them the wanted solver is not asked again, so that threads cannot pile up.
+A scheduler's loop must never be broken by a solver. :class:`Guard` runs one in a thread
+beside the caller's and gives up waiting at the deadline; a solver that raises, hangs or
+returns nonsense is answered by the fallback, and a note says so. A hung thread is
+abandoned (Python cannot stop it); after ``MAX_ABANDONED`` of them the wanted solver is
+not asked again, so that threads cannot pile up.
 """
 
 import threading
@@ -20,14 +22,20 @@ T = TypeVar("T")
 
 MAX_ABANDONED, MAX_NOTES = 4, 100
 DEADLINE_SHARE = 0.8
-"""Part of a call's deadline that the solver is told; the rest is for building, checking, the fallback."""
+"""Part of a call's deadline that the solver is told; the rest is for building,
+checking, the fallback.
+"""
 MAX_WAIT_SECONDS = 1e8
-"""Longer deadlines (three years) are cut to this; the clock takes no more than 292 years."""
+"""Longer deadlines (three years) are cut to this; the clock takes no
+more than 292 years.
+"""
 
 
 @dataclass(frozen=True)
 class Decision(Generic[T]):
-    """A decision and what is known about it: notes say when and why a fallback answered."""
+    """A decision and what is known about it: notes say when and why
+    a fallback answered.
+    """
 
     value: T
     objective: float | None = None
@@ -70,7 +78,8 @@ def restoring(what: str) -> Iterator[None]:
 
 
 class _Worker:
-    """A thread that runs one thing after the other: starting one for each would cost 0.5 ms.
+    """A thread that runs one thing after the other: starting one for
+    each would cost 0.5 ms.
 
     It ends with its owner, to which it therefore keeps no reference between two things.
     """
@@ -99,7 +108,9 @@ def _work(
 
 
 class Guard:
-    """Runs decisions under deadlines and remembers how many solver threads were abandoned."""
+    """Runs decisions under deadlines and remembers how many solver
+    threads were abandoned.
+    """
 
     def __init__(self) -> None:
         self._abandoned: list[threading.Thread] = []
@@ -115,9 +126,10 @@ class Guard:
     ) -> tuple[T, tuple[str, ...]]:
         """The value of *wanted*, or of *fallback* with the reason.
 
-        *sound* returns what is wrong with a value, None when it is good. *deadline* is what is left
-        in seconds; None waits for ever and runs in the calling thread. *given* is the caller's own
-        deadline, which the note names. *fallback* must be quick and trusted.
+        *sound* returns what is wrong with a value, None when it is good. *deadline*
+        is what is left in seconds; None waits for ever and runs in the calling
+        thread. *given* is the caller's own deadline, which the note names. *fallback*
+        must be quick and trusted.
         """
         value, problem = self.ask(wanted, deadline, given)
         if problem is None:

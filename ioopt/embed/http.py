@@ -1,9 +1,10 @@
 """The service over HTTP: messages as JSON bodies, by FastAPI and uvicorn.
 
-Loopback unless another address is given; every call that decides needs the token, as
-``Authorization: Bearer TOKEN``. Two processes decide, one message after the other each:
-one solves (``decide``), the other keeps the sessions, which belong to the service. So no
-solver holds up the connections, and the solver of a client that has left can be ended.
+Loopback unless another address is given; every call that decides needs the token,
+as ``Authorization: Bearer TOKEN``. Two processes decide, one message after the
+other each: one solves (``decide``), the other keeps the sessions, which belong to
+the service. So no solver holds up the connections, and the solver of a client that
+has left can be ended.
 """
 
 import asyncio
@@ -61,7 +62,9 @@ MESSAGES = "/v1/messages"
 
 
 def read_token(path: str) -> str:
-    """The token in *path*, which is made if it is missing; UsageError where others could read it."""
+    """The token in *path*, which is made if it is missing; UsageError where
+    others could read it.
+    """
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
@@ -115,7 +118,9 @@ class Decider:
         self._turn = asyncio.Lock()
 
     async def answer(self, body: bytes, left: "asyncio.Task[bytes] | None") -> bytes:
-        """The reply to one message; where its client has *left*, its solver is ended."""
+        """The reply to one message; where its client has *left*,
+        its solver is ended.
+        """
         async with self._turn:
             if left is not None and left.done():
                 return left.result()
@@ -192,8 +197,8 @@ class _Uvicorn(uvicorn.Server):
 class HttpServer:
     """Serves *address* (``PORT`` or ``HOST:PORT``; port 0: any).
 
-    Solvers of callers (``module:function``) run with *allow_own* alone. Raises UsageError
-    for an address that is none or that cannot be had.
+    Solvers of callers (``module:function``) run with *allow_own* alone. Raises
+    UsageError for an address that is none or that cannot be had.
     """
 
     def __init__(
@@ -228,7 +233,9 @@ class HttpServer:
         asyncio.run(self._serve())
 
     def stop(self, seconds: float = DRAIN_SECONDS) -> None:
-        """Accept no more and end within about *seconds*; a signal handler may call it."""
+        """Accept no more and end within about *seconds*; a signal
+        handler may call it.
+        """
         self._uvicorn.config.timeout_graceful_shutdown = int(seconds)
         self._uvicorn.should_exit = True
 
@@ -295,7 +302,9 @@ class HttpServer:
         return app
 
     async def _answer(self, request: Request) -> Response:
-        """The reply to the message in a body, if the call has the token and the body a size."""
+        """The reply to the message in a body, if the call has the token
+        and the body a size.
+        """
         given = request.headers.get("authorization", "").removeprefix("Bearer ")
         if not hmac.compare_digest(given.encode("latin-1", "replace"), self._token):
             raise HTTPException(401, "no token, or not that of the token file")
@@ -357,7 +366,9 @@ async def _left(request: Request) -> bytes:
 
 
 async def _skip_body(request: Request) -> None:
-    """Read a little of a body that nobody wants: who sends it would else see a reset."""
+    """Read a little of a body that nobody wants: who sends it
+    would else see a reset.
+    """
     read = 0
     with contextlib.suppress(TimeoutError, RuntimeError, ClientDisconnect):
         async with asyncio.timeout(REFUSED_SECONDS):

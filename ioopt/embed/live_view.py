@@ -1,7 +1,8 @@
-"""What dispatchers see of tasks that really run: the view of the simulator, moved on by events.
+"""What dispatchers see of tasks that really run: the view of the
+simulator, moved on by events.
 
-The engine says what becomes ready and what has ended. A node's files are those it holds and those
-on their way to it, so that no copy is counted twice.
+The engine says what becomes ready and what has ended. A node's files are those it holds
+and those on their way to it, so that no copy is counted twice.
 """
 
 import math
@@ -14,16 +15,19 @@ from ioopt.errors import UsageError
 from ioopt.problems.replication import Network, Node, Task
 
 LATENCY = 0.02
-"""Seconds for an end to be heard of and an answer to arrive: so much work may wait on a node."""
+"""Seconds for an end to be heard of and an answer to arrive: so much
+work may wait on a node.
+"""
 
 
 class LiveView(DispatchView):
     """Tasks, files and nodes as the engine told of them, by position.
 
-    With *prefetch* one task may wait on a busy node (workflow rule 11), or several short ones, and
-    planned ends count how long inputs travel; without, the engine stages, and what is placed counts
-    as computing. ``moved`` counts the bytes of the copies that the answers have asked for. The last
-    ``under_way`` tasks were given before, and are no policy's business.
+    With *prefetch* one task may wait on a busy node (workflow rule 11), or several
+    short ones, and planned ends count how long inputs travel; without, the engine
+    stages, and what is placed counts as computing. ``moved`` counts the bytes of the
+    copies that the answers have asked for. The last ``under_way`` tasks were given
+    before, and are no policy's business.
     """
 
     def __init__(
@@ -57,7 +61,9 @@ class LiveView(DispatchView):
         sizes: Iterable[int],
         holds: Iterable[Collection[int]],
     ) -> None:
-        """Begin with *tasks*, the *files* that each reads and writes, and what each node *holds*."""
+        """Begin with *tasks*, the *files* that each reads and writes, and
+        what each node *holds*.
+        """
         self._tasks, self._io, self._sizes = list(tasks), list(files), list(sizes)
         for i, held in enumerate(holds):
             self._come(held, i)
@@ -69,7 +75,9 @@ class LiveView(DispatchView):
             self._wanted_by.setdefault(f, set()).add(k)
 
     def is_not_ready(self, k: int) -> None:
-        """Task *k* is given, or withdrawn, or misses a file again; no matter if it was not ready."""
+        """Task *k* is given, or withdrawn, or misses a file again; no matter
+        if it was not ready.
+        """
         at = bisect_left(self.ready, k)
         if self.ready[at : at + 1] == [k]:
             del self.ready[at]
@@ -77,13 +85,17 @@ class LiveView(DispatchView):
                 self._wanted_by[f].discard(k)
 
     def expect(self, k: int, seconds: float, size: int) -> None:
-        """Task *k*, still to be given, is expected to take *seconds* and to write *size* bytes a file."""
+        """Task *k*, still to be given, is expected to take *seconds* and to write
+        *size* bytes a file.
+        """
         self._tasks[k] = self._tasks[k].model_copy(update={"compute_seconds": seconds})
         for f in self.outputs(k):
             self._sizes[f] = size
 
     def ends(self, k: int, sizes: Mapping[int, int]) -> None:
-        """Task *k*, given before, has ended (or is no more); *sizes* are those of what it wrote."""
+        """Task *k*, given before, has ended (or is no more); *sizes* are
+        those of what it wrote.
+        """
         i = self._running.pop(k)
         waiting = self._waits[i]
         if k in waiting:
@@ -116,7 +128,9 @@ class LiveView(DispatchView):
             self._waits[i].append(k)
 
     def _stage(self, files: Collection[int], i: int) -> int:
-        """Files set out for a node, each from its first place; the bytes of those that do."""
+        """Files set out for a node, each from its first place; the
+        bytes of those that do.
+        """
         new = [f for f in files if f not in self._holds[i]]
         for f in new:
             seconds = self._sizes[f] / self.network.replica_bytes_per_second
@@ -183,7 +197,9 @@ class LiveView(DispatchView):
         return len(self._places.get(f, ()))
 
     def staging_seconds(self, k: int, i: int) -> float:
-        """Seconds until a task's files are on a node, behind what its links have been given before."""
+        """Seconds until a task's files are on a node, behind what its links
+        have been given before.
+        """
         sent: dict[int, float] = {}
         rate, total = self.network.replica_bytes_per_second, 0.0
         for f in self.inputs(k):
@@ -197,7 +213,9 @@ class LiveView(DispatchView):
         return max(max(self.now, self._receives[i]) + total, *ends, 0.0) - self.now
 
     def on_remote(self, f: int) -> bool:
-        """Never, unless an engine with a storage says otherwise: all files are products."""
+        """Never, unless an engine with a storage says otherwise:
+        all files are products.
+        """
         return False
 
     def incoming(self, i: int) -> int | None:
@@ -205,7 +223,9 @@ class LiveView(DispatchView):
         return None
 
     def unstarted(self, i: int) -> int | None:
-        """The last task that waits on a busy node; None while those do not fill LATENCY."""
+        """The last task that waits on a busy node; None while those
+        do not fill LATENCY.
+        """
         waiting = self._waits[i]
         short = sum(self.task(k).compute_seconds for k in waiting) < LATENCY
         return None if short else waiting[-1]
@@ -247,7 +267,9 @@ class LiveView(DispatchView):
 def make_dispatcher(
     policy: str | Callable[[], Dispatcher], settings: Mapping[str, object] | None
 ) -> Dispatcher:
-    """A new dispatcher, made by *policy* or of that name; UsageError for another solver."""
+    """A new dispatcher, made by *policy* or of that name;
+    UsageError for another solver.
+    """
     if callable(policy):
         return policy()
     kind = registry.KINDS["replication"]

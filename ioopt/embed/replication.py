@@ -50,7 +50,9 @@ Order = dict[str, list[str]]
 
 @dataclass(frozen=True)
 class Step:
-    """What a node does next: the task, and (file, source node or None for remote) to stage first."""
+    """What a node does next: the task, and (file, source node or None for
+    remote) to stage first.
+    """
 
     task: str
     stage: tuple[tuple[str, str | None], ...]
@@ -59,11 +61,12 @@ class Step:
 class ReplicationPlanner:
     """Plans which node runs which task, from what is on the nodes' disks now.
 
-    Parameters are those of an ``ioopt/replication`` instance. ``solver`` is any solver of the
-    family and ``settings`` are its own; UsageError for those that do not exist. The planner reads
-    neither clock nor file, and is not thread-safe: one scheduler thread calls it. What it believes
-    to be on disks follows from :meth:`completed` and :meth:`evicted`. Invalid input raises an ioopt
-    error at the call and changes nothing; a solver that fails, hangs or errs never raises.
+    Parameters are those of an ``ioopt/replication`` instance. ``solver`` is any solver
+    of the family and ``settings`` are its own; UsageError for those that do not exist.
+    The planner reads neither clock nor file, and is not thread-safe: one scheduler
+    thread calls it. What it believes to be on disks follows from :meth:`completed` and
+    :meth:`evicted`. Invalid input raises an ioopt error at the call and changes
+    nothing; a solver that fails, hangs or errs never raises.
     """
 
     def __init__(
@@ -98,7 +101,10 @@ class ReplicationPlanner:
 
     def __repr__(self) -> str:
         held = f"{len(self._tasks)} waiting, {len(self._running)} running"
-        return f"{type(self).__name__}({self._solver}, {counted(len(self._nodes), 'node')}, {held})"
+        return (
+            f"{type(self).__name__}({self._solver}, "
+            f"{counted(len(self._nodes), 'node')}, {held})"
+        )
 
     def _add_files(self, files: Iterable[FileLike]) -> None:
         for given in files:
@@ -106,7 +112,8 @@ class ReplicationPlanner:
             known = self._files.setdefault(file.id, file)
             if known != file:
                 raise InstanceError(
-                    f"files: {file.id!r} is known with {known.bytes} bytes, now {file.bytes}"
+                    f"files: {file.id!r} is known with {known.bytes} bytes, now "
+                    f"{file.bytes}"
                 )
 
     def submit(
@@ -117,8 +124,9 @@ class ReplicationPlanner:
     ) -> Decision[int]:
         """Add tasks (and files new to the planner) and plan all that have not started.
 
-        Returns how many tasks wait, with objective, bound and gap of the plan. *deadline* is in
-        seconds and counts model building. Nothing changes when the input is invalid.
+        Returns how many tasks wait, with objective, bound and gap of the plan.
+        *deadline* is in seconds and counts model building. Nothing changes when
+        the input is invalid.
         """
         until = Deadline(arguments.deadline(deadline))
         before = dict(self._files), self._tasks
@@ -134,7 +142,9 @@ class ReplicationPlanner:
         return self._planned_as_far_as_possible(problem, until)
 
     def _new_tasks(self, tasks: Iterable[TaskLike]) -> dict[str, Task]:
-        """The tasks as given, by id; InstanceError for a known id or an unknown file."""
+        """The tasks as given, by id; InstanceError for a known
+        id or an unknown file.
+        """
         added: dict[str, Task] = {}
         for given in tasks:
             task: Task = validate(Task, given, "tasks")
@@ -220,9 +230,11 @@ class ReplicationPlanner:
         return problem
 
     def next(self, node: str) -> Step | None:
-        """Start the next task of *node* and say what to stage; None when nothing waits for it.
+        """Start the next task of *node* and say what to stage; None when
+        nothing waits for it.
 
-        The source of a file is the first node, in the planner's order, believed to hold it.
+        The source of a file is the first node, in the planner's order,
+        believed to hold it.
         """
         if arguments.name(node, "node") not in self._nodes:
             known = ", ".join(self._nodes) or "none"
@@ -258,7 +270,8 @@ class ReplicationPlanner:
         return self._planned_as_far_as_possible(problem, until)
 
     def lost(self, node: str, deadline: float | None = 10.0) -> Decision[int]:
-        """Note that a node is gone with its files: its tasks wait again, and all are planned afresh.
+        """Note that a node is gone with its files: its tasks wait again, and
+        all are planned afresh.
 
         Returns what :meth:`plan` does; a note names a task that no node takes any more.
         """
@@ -294,7 +307,8 @@ class ReplicationPlanner:
     def staged(self, node: str, file: str) -> None:
         """Note that *file* is complete on *node* before its task has ended.
 
-        Files that no longer fit beside it are taken for evicted, as by :meth:`completed`.
+        Files that no longer fit beside it are taken for evicted, as
+        by :meth:`completed`.
         """
         held, disk = self._known(node, file), self._nodes[node].disk_bytes
         if disk is not None and self._files[file].bytes > disk:
@@ -315,8 +329,9 @@ class ReplicationPlanner:
     def completed(self, task: str, inputs: Collection[str] | None = None) -> None:
         """Note that a running task has ended; its inputs are now on its node's disk.
 
-        Files that no longer fit beside them are taken for evicted: those of no waiting task
-        first, then the rest, each in name order. *inputs* tells which files stayed (default: all).
+        Files that no longer fit beside them are taken for evicted: those of no waiting
+        task first, then the rest, each in name order. *inputs* tells which files
+        stayed (default: all).
         """
         if arguments.name(task, "task") not in self._running:
             raise UsageError(f"task {task!r} is not running")
@@ -332,7 +347,9 @@ class ReplicationPlanner:
         self._make_room(node, stayed)
 
     def _make_room(self, node: str, keep: set[str]) -> None:
-        """Take files for evicted until the disk of *node* holds what is said to be on it."""
+        """Take files for evicted until the disk of *node* holds what
+        is said to be on it.
+        """
         disk = self._nodes[node].disk_bytes
         if disk is None:
             return
@@ -348,7 +365,9 @@ class ReplicationPlanner:
             excess -= self._files[name].bytes
 
     def state(self) -> Json:
-        """Everything the planner knows, as JSON values; :meth:`restore` continues from it."""
+        """Everything the planner knows, as JSON values;
+        :meth:`restore` continues from it.
+        """
         state: Json = to_jsonable_python(
             {
                 "network": self._network,
@@ -417,7 +436,9 @@ class ReplicationPlanner:
 
 
 def _order_of(plan: object) -> Order:
-    """The tasks of a plan's queues; copy entries are left to the scheduler's own staging."""
+    """The tasks of a plan's queues; copy entries are left to the
+    scheduler's own staging.
+    """
     if plan is None:
         raise UsageError("the solver found no plan")
     queues = ReplicationPlan.model_validate(plan).order
@@ -428,7 +449,9 @@ def _order_of(plan: object) -> Order:
 
 
 def _wrong(problem: ReplicationProblem, order: Order) -> str | None:
-    """What is wrong with an order: every waiting task once, on a node whose disk holds it."""
+    """What is wrong with an order: every waiting task once, on a node
+    whose disk holds it.
+    """
     placed = [(name, node) for node, queue in order.items() for name in queue]
     if sorted(name for name, _ in placed) != sorted(problem.task_index):
         return "not every waiting task stands in it exactly once"

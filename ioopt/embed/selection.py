@@ -1,8 +1,9 @@
-"""Which ready jobs to start now, under resource limits: the question a workflow engine asks.
+"""Which ready jobs to start now, under resource limits: the question a
+workflow engine asks.
 
 A greedy selection comes first, then a proven bound, and the integer program of
-:mod:`ioopt.models.job_selection` in the time left. No instance objects: an engine asks with
-thousands of jobs.
+:mod:`ioopt.models.job_selection` in the time left. No instance objects: an engine asks
+with thousands of jobs.
 """
 
 import contextlib
@@ -28,9 +29,13 @@ from ioopt.solvers.backends.linprog_backend import solve_by_linprog
 __all__ = ["ReadyJob", "Selection", "load_solver", "select"]
 
 MAX_MODEL_CLASSES = 3000
-"""Of more classes of equal jobs than this, the integer program gets the most promising ones."""
+"""Of more classes of equal jobs than this, the integer program gets the
+most promising ones.
+"""
 MODEL_SHARE = 0.6
-"""Part of the time left that the solver may use; the rest is for the answer's way back."""
+"""Part of the time left that the solver may use; the rest is for
+the answer's way back.
+"""
 RELAXED_SHARE = 0.4
 """Part of the time that the linear relaxation may use."""
 GAP = 1e-6
@@ -41,7 +46,9 @@ SEED = 1
 
 @dataclass(frozen=True)
 class Selection:
-    """Positions of the chosen jobs in ascending order, their value, a proven bound of any value."""
+    """Positions of the chosen jobs in ascending order, their value, a
+    proven bound of any value.
+    """
 
     chosen: tuple[int, ...]
     value: float
@@ -63,11 +70,12 @@ def select(
 ) -> Selection:
     """Choose among *jobs* so that their resources stay within *capacities*.
 
-    ``temp_bytes`` gives the size of every temporary file and ``readers`` how many jobs that have
-    not run yet read it (default: those among *jobs*). *deadline* in seconds counts everything.
-    Without a solver, or past its time, the greedy selection is the answer and a note says so.
-    Where a priority is negative, the least of *jobs* counts as 0 and the others as much above it.
-    Raises UsageError for numbers that cannot be, such as NaN or half a core.
+    ``temp_bytes`` gives the size of every temporary file and ``readers`` how many jobs
+    that have not run yet read it (default: those among *jobs*). *deadline* in seconds
+    counts everything. Without a solver, or past its time, the greedy selection is the
+    answer and a note says so. Where a priority is negative, the least of *jobs* counts
+    as 0 and the others as much above it. Raises UsageError for numbers that cannot be,
+    such as NaN or half a core.
     """
     until = Deadline(arguments.deadline(deadline))
     _check(jobs, capacities)
@@ -115,7 +123,8 @@ def _check(jobs: Sequence[ReadyJob], capacities: Sequence[int]) -> None:
             )
         if len(job.resources) != len(capacities):
             raise UsageError(
-                f"{what}: {len(job.resources)} resources, but there are {len(capacities)} capacities"
+                f"{what}: {len(job.resources)} resources, but there are "
+                f"{len(capacities)} capacities"
             )
         for need in (job.cores, job.input_bytes, *job.resources):
             if type(need) is not int or need < 0:
@@ -123,7 +132,9 @@ def _check(jobs: Sequence[ReadyJob], capacities: Sequence[int]) -> None:
 
 
 def load_solver() -> None:
-    """Load the solver's library ahead of the first decision; a missing one is no error here."""
+    """Load the solver's library ahead of the first decision; a missing
+    one is no error here.
+    """
     import scipy.optimize  # noqa: F401
 
     with contextlib.suppress(BackendMissingError):
@@ -133,7 +144,9 @@ def load_solver() -> None:
 def _relaxed(
     question: Question, classes: Sequence[JobClass], until: Deadline
 ) -> tuple[float, list[float]]:
-    """A bound of any value, and the worth of each class at the best prices, by the linear relaxation."""
+    """A bound of any value, and the worth of each class at the best prices, by
+    the linear relaxation.
+    """
     model = CapacityModel(question, classes)
     if model.program.rows:
         with contextlib.suppress(

@@ -1,9 +1,10 @@
 """Decisions over a pipe or a socket: a line of JSON in, a line of JSON out.
 
-A message is ``{"ioopt": 1, "id": ANY, "op": OP, ...}``; the reply repeats the id and has ``"ok": true``
-and a ``result``, or ``"ok": false`` and an ``error`` of ``code`` and ``message``. docs/embedding.md has
-the operations. ``object`` names a class of :mod:`ioopt.embed`; with ``state`` instead of ``arguments`` a
-saved object goes on. Sessions belong to their connection. Whatever a message does, the service goes on.
+A message is ``{"ioopt": 1, "id": ANY, "op": OP, ...}``; the reply repeats the id and
+has ``"ok": true`` and a ``result``, or ``"ok": false`` and an ``error`` of ``code`` and
+``message``. docs/embedding.md has the operations. ``object`` names a class of
+:mod:`ioopt.embed`; with ``state`` instead of ``arguments`` a saved object goes on.
+Sessions belong to their connection. Whatever a message does, the service goes on.
 """
 
 import json
@@ -41,7 +42,9 @@ OF_RESULT = ("plan", "status", "stop", "objective", "bound", "gap", "notes")
 
 
 class Service:
-    """One connection's state and the handling of its lines. Not thread-safe: one per connection."""
+    """One connection's state and the handling of its lines. Not
+    thread-safe: one per connection.
+    """
 
     def __init__(
         self,

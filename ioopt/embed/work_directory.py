@@ -1,4 +1,5 @@
-"""The dispatcher of a work directory inside an engine: what starts now so that the quota holds.
+"""The dispatcher of a work directory inside an engine: what starts now so
+that the quota holds.
 
 >>> from ioopt.embed import WorkDirectory
 >>> tasks = [{"id": "trim", "compute_seconds": 5, "outputs": ["t"]},
@@ -32,13 +33,15 @@ EVENTS = ("ready", "expect", "started", "ended")
 
 
 class WorkDirectory:
-    """One run of an ``ioopt/work-directory`` *instance* under the simulator's dispatcher.
+    """One run of an ``ioopt/work-directory`` *instance* under the
+    simulator's dispatcher.
 
-    *policy*, *safe* and *in_flight* are the dispatcher's (rules B5 to B7), its reference the order of
-    least peak that is known; *policy* may also be a list of all tasks. A task is ready once its producers
-    have ended and it is released: at 0, or with :meth:`ready`. Planned bytes hold until the engine tells
-    better ones. No clock, no file; not thread-safe. Invalid input raises an ioopt
-    error and changes nothing; :meth:`next` never raises. ``notes`` say what happened in its last decision.
+    *policy*, *safe* and *in_flight* are the dispatcher's (rules B5 to B7), its
+    reference the order of least peak that is known; *policy* may also be a list of all
+    tasks. A task is ready once its producers have ended and it is released: at 0, or
+    with :meth:`ready`. Planned bytes hold until the engine tells better ones. No clock,
+    no file; not thread-safe. Invalid input raises an ioopt error and changes nothing;
+    :meth:`next` never raises. ``notes`` say what happened in its last decision.
     """
 
     def __init__(
@@ -113,10 +116,11 @@ class WorkDirectory:
     def next(
         self, deadline: float | None = None, among: Collection[str] | None = None
     ) -> str | None:
-        """The task to start now, one *among* those named; None: wait. :meth:`started` is to follow.
+        """The task to start now, one *among* those named; None: wait.
+        :meth:`started` is to follow.
 
-        *deadline* (s) counts all of it. Where the dispatcher fails or is late, and nothing runs, the
-        first ready task that fits.
+        *deadline* (s) counts all of it. Where the dispatcher fails or is late, and
+        nothing runs, the first ready task that fits.
         """
         index, dispatcher = self.problem.task_index, self._dispatcher
         deadline, ignored = arguments.usable_deadline(deadline)
@@ -145,7 +149,9 @@ class WorkDirectory:
         return None if k is None else self.problem.tasks[k].id
 
     def started(self, task: str, files: Mapping[str, int] | None = None) -> None:
-        """A ready task starts, whether :meth:`next` said so or not; *files*: bytes it will write."""
+        """A ready task starts, whether :meth:`next` said so or not; *files*:
+        bytes it will write.
+        """
         k = self._index(task)
         if not self._waits(k):
             raise UsageError(f"task {task!r} is not ready, or has started")
@@ -186,7 +192,9 @@ class WorkDirectory:
 
     @classmethod
     def restore(cls, state: Json) -> Self:
-        """The run that *state* tells; InstanceError when it is not what :meth:`state` returns."""
+        """The run that *state* tells; InstanceError when it is not what
+        :meth:`state` returns.
+        """
         with restoring("run"):
             how = {key: state[key] for key in ("policy", "safe", "in_flight")}
             made = cls(state["instance"], **how)

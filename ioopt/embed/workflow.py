@@ -1,4 +1,5 @@
-"""Dispatchers of workflows inside an engine: tasks come and end, ask which may start where.
+"""Dispatchers of workflows inside an engine: tasks come and end, ask
+which may start where.
 
 >>> from ioopt.embed import WorkflowDispatcher
 >>> run = WorkflowDispatcher(
@@ -40,7 +41,9 @@ WAITS, ENDED, WITHDRAWN = "waits", "ended", "withdrawn"
 
 @dataclass(frozen=True)
 class Placement:
-    """A task starts on a node; (file, source node or None for the storage) are to be staged first."""
+    """A task starts on a node; (file, source node or None for the storage)
+    are to be staged first.
+    """
 
     task: str
     node: str
@@ -48,14 +51,16 @@ class Placement:
 
 
 class WorkflowDispatcher(LiveView):
-    """One run of a workflow under a dispatcher of the simulators (``rolling``, ``locality``, ...).
+    """One run of a workflow under a dispatcher of the simulators
+    (``rolling``, ``locality``, ...).
 
-    *network*, *nodes* and *files* are those of an ``ioopt/replication`` instance. ``products``:
-    what tasks write is on the ``storage`` once they have ended, or on their ``nodes`` alone. A
-    dispatcher that fails, errs or is late gives way to ``locality`` for the rest of the run, and
-    ``notes`` say so. Files are believed to be where a task was placed that reads or writes them,
-    until :meth:`evicted`. No clock, no file; not thread-safe. Times are seconds. Memory follows
-    the tasks of the run. Invalid input raises InstanceError or UsageError and changes nothing.
+    *network*, *nodes* and *files* are those of an ``ioopt/replication`` instance.
+    ``products``: what tasks write is on the ``storage`` once they have ended, or on
+    their ``nodes`` alone. A dispatcher that fails, errs or is late gives way to
+    ``locality`` for the rest of the run, and ``notes`` say so. Files are believed to be
+    where a task was placed that reads or writes them, until :meth:`evicted`. No clock,
+    no file; not thread-safe. Times are seconds. Memory follows the tasks of the run.
+    Invalid input raises InstanceError or UsageError and changes nothing.
     """
 
     def __init__(
@@ -111,8 +116,9 @@ class WorkflowDispatcher(LiveView):
     ) -> int:
         """Add tasks, and files that are new; how many tasks have not been placed.
 
-        A task is ready once the tasks that write its inputs have ended, those of them that have been
-        submitted. Raises InstanceError for what contradicts itself, UsageError for a task no node takes.
+        A task is ready once the tasks that write its inputs have ended, those of them
+        that have been submitted. Raises InstanceError for what contradicts itself,
+        UsageError for a task no node takes.
         """
         before = len(self._files)
         added = [validate(Task, task, "tasks") for task in tasks]
@@ -133,7 +139,9 @@ class WorkflowDispatcher(LiveView):
         return f not in self._writer or (self._stored and f in self._written)
 
     def next(self, now: float, deadline: float | None = None) -> list[Placement]:
-        """The tasks that start now, and where; *deadline* (s) counts all that is decided."""
+        """The tasks that start now, and where; *deadline* (s) counts
+        all that is decided.
+        """
         deadline = arguments.deadline(deadline)
         self._tick(now)
         self.round += 1
@@ -159,7 +167,9 @@ class WorkflowDispatcher(LiveView):
                 self._now_ready(reader)
 
     def failed(self, task: str, now: float) -> None:
-        """A task that runs has failed: it waits again, as if it had just been submitted."""
+        """A task that runs has failed: it waits again, as if it had
+        just been submitted.
+        """
         k = self._runs(task)
         self._tick(now)
         self.ends(k, {})
@@ -175,7 +185,9 @@ class WorkflowDispatcher(LiveView):
         del self._place[task]
 
     def observe(self, seconds: Mapping[str, float]) -> None:
-        """Better estimates (compute seconds at speed 1) of tasks, such as the mean of those alike."""
+        """Better estimates (compute seconds at speed 1) of tasks, such as the
+        mean of those alike.
+        """
         found: dict[int, Task] = {}
         for name, value in seconds.items():
             if arguments.name(name, "task") not in self._place:
@@ -187,7 +199,9 @@ class WorkflowDispatcher(LiveView):
             self._tasks[k] = task
 
     def lost(self, node: str, now: float) -> None:
-        """A node is gone with its files: its tasks wait again, and those whose products it alone had."""
+        """A node is gone with its files: its tasks wait again, and those whose
+        products it alone had.
+        """
         i = self._index(node)
         self._tick(now)
         self._down.add(i)
@@ -205,10 +219,11 @@ class WorkflowDispatcher(LiveView):
         self._down.discard(self._index(node))
 
     def joined(self, node: Mapping[str, object] | Node) -> None:
-        """Take a node that was not there before; what it holds is on it, and all its cores idle.
+        """Take a node that was not there before; what it holds is on it,
+        and all its cores idle.
 
-        A dispatcher that plans makes a new plan. Raises UsageError for a node that is known
-        (one that was lost is :meth:`back`) and InstanceError for unknown files.
+        A dispatcher that plans makes a new plan. Raises UsageError for a node that is
+        known (one that was lost is :meth:`back`) and InstanceError for unknown files.
         """
         new: Node = validate(Node, node, "nodes")
         if new.id in self._node:
@@ -247,9 +262,11 @@ class WorkflowDispatcher(LiveView):
         self.now = max(self.now, arguments.seconds(now, "now"))
 
     def forget(self, task: str, files: Iterable[str] = ()) -> None:
-        """An ended task and its products are wanted no more, nor are *files* that no task has to read.
+        """An ended task and its products are wanted no more, nor are *files* that
+        no task has to read.
 
-        They go from all nodes, and their names are free. Raises UsageError while somebody needs them.
+        They go from all nodes, and their names are free. Raises UsageError while
+        somebody needs them.
         """
         if task not in self._ended:
             raise UsageError(f"task {task!r} has not ended")
@@ -279,16 +296,20 @@ class WorkflowDispatcher(LiveView):
             self._begin_again(self.state())
 
     def _begin_again(self, state: Json) -> None:
-        """Go on from a state with the notes of this run, and still with ``locality`` after a failure."""
+        """Go on from a state with the notes of this run, and still with
+        ``locality`` after a failure.
+        """
         kept = {"notes": self.notes, "_guard": self._guard}
         if self._policy is locality:
             kept["_policy"] = self._policy
         vars(self).update(vars(self.restore(state)) | kept)
 
     def state(self) -> Json:
-        """The run as plain JSON values: tasks and files that are not forgotten, and where they are.
+        """The run as plain JSON values: tasks and files that are not
+        forgotten, and where they are.
 
-        A task that runs is told with its node, its start and the seconds that its staging took.
+        A task that runs is told with its node, its start and the seconds
+        that its staging took.
         """
         names = {f: name for name, f in self._file.items()}
         tasks: list[object] = []
@@ -322,7 +343,8 @@ class WorkflowDispatcher(LiveView):
 
     @classmethod
     def restore(cls, state: Json) -> Self:
-        """The run that *state* tells, at the same point; a dispatcher that plans makes a new plan.
+        """The run that *state* tells, at the same point; a dispatcher that
+        plans makes a new plan.
 
         Raises InstanceError when *state* is not what :meth:`state` returns.
         """
@@ -340,7 +362,9 @@ class WorkflowDispatcher(LiveView):
         return made
 
     def _resume(self, state: Json) -> None:
-        """Bring a new run to where :meth:`state` left one; ValueError and the like for a damaged state."""
+        """Bring a new run to where :meth:`state` left one; ValueError and the like
+        for a damaged state.
+        """
         self.now, self.round = float(state["now"]), int(state["round"])
         tasks = [(validate(Task, given, "tasks"), how) for given, how in state["tasks"]]
         # A task that no node takes waits for one that joins.
@@ -415,7 +439,9 @@ class WorkflowDispatcher(LiveView):
                 )
 
     def _enter(self, task: Task) -> None:
-        """A task, or one that runs again, has a place of its own: dispatchers remember what they gave."""
+        """A task, or one that runs again, has a place of its own: dispatchers
+        remember what they gave.
+        """
         k = self._place[task.id] = len(self._tasks)
         self._tasks.append(task)
         reads, writes = (

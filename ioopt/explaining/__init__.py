@@ -1,4 +1,6 @@
-"""Why a plan is as it is: where its time goes, what holds its bound, which resource would help most."""
+"""Why a plan is as it is: where its time goes, what holds its bound, which
+resource would help most.
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -27,7 +29,9 @@ TOLD = 1e-3
 
 
 def scaled(part: str, key: str) -> Callable[[Json], bool]:
-    """The knob for *key* of an object *part*, or of every object in the list *part* that has it."""
+    """The knob for *key* of an object *part*, or of every object in the
+    list *part* that has it.
+    """
 
     def turn(data: Json) -> bool:
         found = data.get(part) or []
@@ -45,10 +49,12 @@ def scaled(part: str, key: str) -> Callable[[Json], bool]:
 
 @dataclass(frozen=True)
 class Family:
-    """What a family tells of a plan, and copies of an instance with a little more of one resource.
+    """What a family tells of a plan, and copies of an instance with a little
+    more of one resource.
 
-    ``told`` gives sentences on where time goes and what is done twice. A knob changes the instance as
-    plain data, and gives False where the instance has nothing of the resource.
+    ``told`` gives sentences on where time goes and what is done twice. A knob
+    changes the instance as plain data, and gives False where the instance has
+    nothing of the resource.
     """
 
     told: Callable[[Any, Result], Sequence[str]]
@@ -57,10 +63,11 @@ class Family:
 
 @dataclass(frozen=True)
 class Knob:
-    """The best plan known with a tenth more of one resource (None: as it is): its measure and bound.
+    """The best plan known with a tenth more of one resource (None: as it is):
+    its measure and bound.
 
-    ``gain`` is the part of the value as it is that more of the resource takes away; ``sure`` says that
-    it is more than the noise of a search that is cut short.
+    ``gain`` is the part of the value as it is that more of the resource takes away;
+    ``sure`` says that it is more than the noise of a search that is cut short.
     """
 
     resource: str | None
@@ -74,7 +81,8 @@ class Knob:
 class Explanation:
     """Sentences for people, and the figures of the last two of them.
 
-    ``noise`` is how far the plan at hand and the searches as it is lie apart, as a part of the value.
+    ``noise`` is how far the plan at hand and the searches as it is lie apart, as
+    a part of the value.
     """
 
     sentences: tuple[str, ...]
@@ -89,12 +97,15 @@ def explain(
     *,
     time_limit: float = 5.0,
 ) -> Explanation:
-    """Explain *result* on its instance; every resource costs one more solve of *time_limit* seconds.
+    """Explain *result* on its instance; every resource costs one more solve of
+    *time_limit* seconds.
 
-    All plans that are found, the one at hand first, are replayed with a tenth more of each resource,
-    and the best replay counts: more is never worse, since the plan at hand still stands.
+    All plans that are found, the one at hand first, are replayed with a tenth more
+    of each resource, and the best replay counts: more is never worse, since the plan
+    at hand still stands.
 
-    Raises UsageError for kinds that nothing is told of and results without plan or schedule.
+    Raises UsageError for kinds that nothing is told of and results
+    without plan or schedule.
     """
     problem = load(source)
     kind = registry.kind_of_problem(problem)
@@ -124,7 +135,9 @@ def explain(
 
 @dataclass
 class _Trials:
-    """Solves and replays of variants of an instance, by the solver of the result at hand."""
+    """Solves and replays of variants of an instance, by the solver
+    of the result at hand.
+    """
 
     at_hand: Result
     kind: KindSpec
@@ -146,7 +159,9 @@ class _Trials:
         return self.spec is not None and ANYTIME in self.spec.abilities
 
     def solved(self, data: Json, seeds_later: int = 0) -> Result | None:
-        """Return what the solver finds, begun from the plan at hand; None where it does not apply."""
+        """Return what the solver finds, begun from the plan at hand; None
+        where it does not apply.
+        """
         if self.spec is None:
             return None
         warm = WARM_START in self.spec.abilities
@@ -167,7 +182,9 @@ class _Trials:
         return found
 
     def replayed(self, data: Json) -> list[float]:
-        """Return the measure of every sound replay of the plans; the first has all the time it needs."""
+        """Return the measure of every sound replay of the plans; the first has
+        all the time it needs.
+        """
         values: list[float] = []
         deadline = Deadline(self.time_limit)
         for plan in self.plans:
@@ -202,7 +219,9 @@ def _as_it_is(plan: Json, problem: object) -> Json:
 def _tried(
     trials: _Trials, problem: Any, turns: Mapping[str, Callable[[Json], bool]]
 ) -> tuple[list[Knob], float]:
-    """Return the knobs, that of the instance as it is first, and the noise of the searches."""
+    """Return the knobs, that of the instance as it is first, and the
+    noise of the searches.
+    """
     plain: Json = problem.model_dump(mode="json", by_alias=True)
     variants: dict[str, Json] = {}
     for resource, turn in turns.items():
@@ -256,7 +275,10 @@ def _standing(result: Result, measure: Measure, same: Knob) -> str:
         return f"{text}, which is proven to be the best."
     least = quantity(measure.name, same.bound, value)
     side = "less" if measure.sense == "min" else "more"
-    return f"{text}; no plan has {side} than {least}, so at most {percent(left)} can be gained."
+    return (
+        f"{text}; no plan has {side} than {least}, so at most {percent(left)} can be "
+        "gained."
+    )
 
 
 def _held(measure: Measure, knobs: Sequence[Knob]) -> str:
@@ -269,8 +291,8 @@ def _held(measure: Measure, knobs: Sequence[Knob]) -> str:
     resource = max(known, key=lambda name: known[name])
     if known[resource] < TOLD:
         return (
-            "None of the resources tried holds the bound: 10 % more of any leaves it where it is, as the "
-            "work's own length or order does not change."
+            "None of the resources tried holds the bound: 10 % more of any leaves it "
+            "where it is, as the work's own length or order does not change."
         )
     moved = percent(known[resource])
     return f"The bound is held by {resource}: 10 % more of it moves it by {moved}."
@@ -285,8 +307,8 @@ def _helped(measure: Measure, knobs: Sequence[Knob], noise: float = 0.0) -> str:
     )
     unsure = [str(knob.resource) for knob in helping if not knob.sure]
     doubt = (
-        f"cannot tell for {', '.join(unsure)}: less than the {percent(noise)} by which plans of "
-        "the instance as it is differ; a longer --time-limit may tell"
+        f"cannot tell for {', '.join(unsure)}: less than the {percent(noise)} by "
+        "which plans of the instance as it is differ; a longer --time-limit may tell"
     )
     if not told:
         if unsure:

@@ -1,4 +1,6 @@
-"""Schedules of a machine's batch queue: waiting, computing, transferring, congestion."""
+"""Schedules of a machine's batch queue: waiting, computing,
+transferring, congestion.
+"""
 
 from ioopt.explaining import Family, scaled
 from ioopt.problems.base import JobId, Json
@@ -41,14 +43,17 @@ def told(problem: BatchIoProblem, result: Result) -> list[str]:
     shares = [percent(part / response) if response else "-" for part in parts]
     staged = f", {shares[3]} staging input" if staging else ""
     times = (
-        f"Mean response of a job: {shares[0]} waiting in the queue{staged}, {shares[1]} computing, "
-        f"{shares[2]} with I/O outstanding; mean I/O delay per job: {quantity('io_delay_seconds', delay)}."
+        f"Mean response of a job: {shares[0]} waiting in the queue{staged}, "
+        f"{shares[1]} computing, {shares[2]} with I/O outstanding; mean I/O delay per "
+        f"job: {quantity('io_delay_seconds', delay)}."
     )
     return [times, _hurt(rows)]
 
 
 def _hurt(rows: dict[JobId, Json]) -> str:
-    """The jobs that congestion keeps longest between asking and being granted anything."""
+    """The jobs that congestion keeps longest between asking and
+    being granted anything.
+    """
     held = {
         name: sum(
             io["first_grant_seconds"] - io["request_seconds"]
@@ -65,8 +70,9 @@ def _hurt(rows: dict[JobId, Json]) -> str:
     mean, worst = total / len(held), held[most[0]]
     tenth = f"a tenth of the jobs has {share} of that, " if len(held) >= 10 else ""
     return (
-        f"Requests wait {quantity('wait_seconds', mean, worst)} per job for their first byte; {tenth}"
-        f"job {most[0]} waits longest ({quantity('wait_seconds', worst, mean)})."
+        f"Requests wait {quantity('wait_seconds', mean, worst)} per job for their "
+        f"first byte; {tenth}job {most[0]} waits longest "
+        f"({quantity('wait_seconds', worst, mean)})."
     )
 
 

@@ -22,8 +22,9 @@ def told(problem: GangProblem, result: Result) -> list[str]:
     away = sum(not row["local"] for row in rows)
     shares = [percent(part / response) for part in (wait, work, response - wait - work)]
     times = (
-        f"Mean response of a job: {shares[0]} waiting for a first slice, {shares[1]} running as if alone at "
-        f"its files, {shares[2]} lost to other jobs' slices, remote files and migration."
+        f"Mean response of a job: {shares[0]} waiting for a first slice, {shares[1]} "
+        f"running as if alone at its files, {shares[2]} lost to other jobs' slices, "
+        "remote files and migration."
     )
     moved = result.metrics.get("migrated_tasks", 0)
     wide = quantity("matrix_utilisation", result.metrics["matrix_utilisation"])

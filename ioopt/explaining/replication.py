@@ -1,4 +1,6 @@
-"""Plans of batches and workflows: link, computing, waits; bytes that were fetched again."""
+"""Plans of batches and workflows: link, computing, waits; bytes
+that were fetched again.
+"""
 
 from ioopt.explaining import MORE, Family, scaled
 from ioopt.problems.base import Json
@@ -33,8 +35,9 @@ def told(problem: ReplicationProblem, result: Result) -> list[str]:
     )
     crossing = f"The remote link is busy {percent(link / span)} of that time"
     times = (
-        f"{crossing if link else 'The remote link is not used'}; cores compute {busy}, wait "
-        f"for files, other tasks or disk space {waits}, and are idle at the end {after}."
+        f"{crossing if link else 'The remote link is not used'}; cores compute "
+        f"{busy}, wait for files, other tasks or disk space {waits}, and are idle at "
+        f"the end {after}."
     )
     return [times, _again(problem, transfers)]
 
@@ -53,10 +56,16 @@ def _again(problem: ReplicationProblem, transfers: list[Json]) -> str:
     text = f"The plan fetches {total} from remote storage"
     if again:
         share = percent(again / (first + again))
-        text += f", {quantity('remote_bytes', again)} ({share}) of it files that were fetched before"
+        text += (
+            f", {quantity('remote_bytes', again)} ({share}) of it files that were "
+            "fetched before"
+        )
     elif first:
         text += ", no file twice"
-    text += f"; {quantity('replica_bytes', copied) if copied else 'nothing'} is copied between nodes"
+    text += (
+        f"; {quantity('replica_bytes', copied) if copied else 'nothing'} is copied "
+        "between nodes"
+    )
     return (
         f"{text} and {quantity('saved_bytes', saved)} saved." if saved else f"{text}."
     )

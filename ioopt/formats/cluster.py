@@ -1,4 +1,6 @@
-"""Instances of replication from workflows of other programs, which describe no cluster of ours."""
+"""Instances of replication from workflows of other programs, which
+describe no cluster of ours.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,12 +26,14 @@ class Nodes(Record):
 
 
 class Machine(Record):
-    """The machine that a workflow file does not describe; what is not given is assumed, and said.
+    """The machine that a workflow file does not describe; what is not given
+    is assumed, and said.
 
     ``nodes`` is their number, or a list of kinds of nodes.
 
-    ``disk`` is a size such as ``500MB``, ``unlimited``, or a share of the distinct bytes such as
-    ``33%`` (never less than the largest task needs); ``cores`` None: those of the widest task.
+    ``disk`` is a size such as ``500MB``, ``unlimited``, or a share of the distinct
+    bytes such as ``33%`` (never less than the largest task needs); ``cores`` None:
+    those of the widest task.
     """
 
     nodes: Number | Annotated[tuple[Nodes, ...], Field(min_length=1)] = 4
@@ -72,7 +76,8 @@ FOUR_NODES = Machine()
 
 @dataclass(frozen=True)
 class Part:
-    """Chosen tasks of a workflow: the files each reads and writes, sizes in bytes, what to keep.
+    """Chosen tasks of a workflow: the files each reads and writes, sizes in
+    bytes, what to keep.
 
     ``warnings`` say what was odd or dropped, ``invented`` what was made up, and how.
     """
@@ -104,7 +109,8 @@ def built(
 ) -> ReplicationProblem:
     """Return the instance of *tasks*, whose files stand in *part*, on *machine*.
 
-    The machines that the source names, *recorded*, are the nodes unless *machine* tells others.
+    The machines that the source names, *recorded*, are the nodes unless
+    *machine* tells others.
     """
     rows = [
         task | {"inputs": part.inputs[task["id"]], "outputs": part.outputs[task["id"]]}
@@ -147,7 +153,9 @@ def built(
 def _recorded_nodes(
     machine: Machine, recorded: Sequence[RecordedNode], widest: int, remarks: list[str]
 ) -> list[Json]:
-    """Return the nodes that a file names, each wide enough for the *widest* task if none is."""
+    """Return the nodes that a file names, each wide enough for the
+    *widest* task if none is.
+    """
     told = [node.cores for node in recorded if node.cores is not None]
     remarks.append(
         f"the nodes are the {counted(len(recorded), 'machine')} that the file names"
@@ -158,8 +166,8 @@ def _recorded_nodes(
     if machine.cores is None and told and max(told) < widest:
         least = widest
         remarks.append(
-            f"the machines have at most {counted(max(told), 'core')}, raised to the {widest} "
-            "that one task takes"
+            f"the machines have at most {counted(max(told), 'core')}, raised to the "
+            f"{widest} that one task takes"
         )
     return [
         {
@@ -175,7 +183,9 @@ def _recorded_nodes(
 def _nodes(
     machine: Machine, recorded: Sequence[RecordedNode], widest: int
 ) -> list[Json]:
-    """Return the nodes of *machine*; cores that it does not tell are those of *recorded*, if alike."""
+    """Return the nodes of *machine*; cores that it does not tell are those of
+    *recorded*, if alike.
+    """
     alike = {node.cores for node in recorded}
     found = alike.pop() if len(alike) == 1 else None
     cores = machine.cores or max(found or widest, widest)
@@ -199,15 +209,19 @@ def _in_order(rows: Iterable[Json], key: str) -> list[str]:
 
 
 def _assumed(machine: Machine, cores: int, recorded: set[str]) -> str:
-    """Return what is told neither of *machine* nor by the file, which tells *recorded*."""
+    """Return what is told neither of *machine* nor by the file,
+    which tells *recorded*.
+    """
     words = {
         "nodes": f"{machine.nodes} nodes",
         "cores": f"{cores} cores each" if cores > 1 else "",
         "disk": f"disk {machine.disk}",
         "speed": f"speed {machine.speed:g}",
-        "remote_rate": f"{quantity('bytes_per_second', machine.remote_rate)} from remote storage",
+        "remote_rate": f"{quantity('bytes_per_second', machine.remote_rate)} from remote "
+        "storage",
         "link": f"link {machine.link}",
-        "replica_rate": f"{quantity('bytes_per_second', machine.replica_rate)} between nodes",
+        "replica_rate": f"{quantity('bytes_per_second', machine.replica_rate)} between "
+        "nodes",
     }
     stated = machine.stated() | recorded
     told = [text for key, text in words.items() if text and key not in stated]
@@ -217,7 +231,9 @@ def _assumed(machine: Machine, cores: int, recorded: set[str]) -> str:
 def _disk_bytes(
     text: str, sizes: Mapping[str, int], tasks: Sequence[Mapping[str, Any]]
 ) -> tuple[int | None, str | None]:
-    """Disk of a node, and a remark where a share had to be raised to the largest task."""
+    """Disk of a node, and a remark where a share had to be raised
+    to the largest task.
+    """
     word = text.strip().lower()
     if word in ("unlimited", "none"):
         return None, None
@@ -229,7 +245,8 @@ def _disk_bytes(
         share = -1.0
     if not 0 < share < float("inf"):
         raise UsageError(
-            f"disk {text!r} is not a share such as 33%, a size such as 500MB, or unlimited"
+            f"disk {text!r} is not a share such as 33%, a size such as 500MB, or "
+            "unlimited"
         )
     wanted = int(share * sum(sizes.values()))
     needs = [
@@ -241,5 +258,6 @@ def _disk_bytes(
     writes = " and writes" if any(task["outputs"] for task in tasks) else ""
     return (
         needed,
-        f"disk {text} is {wanted} bytes, raised to the {needed} that one task reads{writes}",
+        f"disk {text} is {wanted} bytes, raised to the {needed} that one task "
+        f"reads{writes}",
     )

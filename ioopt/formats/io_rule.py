@@ -1,7 +1,8 @@
-"""What traces without I/O, or without a machine, are given: rates, and I/O by a stated rule.
+"""What traces without I/O, or without a machine, are given: rates, and
+I/O by a stated rule.
 
-Rates default to those of Mira (Zhou et al., Section II.B): 1/32 GB/s a node, and storage that takes
-250/1536 of what all nodes together can send.
+Rates default to those of Mira (Zhou et al., Section II.B): 1/32 GB/s a node, and
+storage that takes 250/1536 of what all nodes together can send.
 """
 
 import random
@@ -24,10 +25,12 @@ SHORTEST_WALLTIME_SECONDS = 1.0
 
 
 class MachineRule(Record):
-    """The machine of an imported trace; None stands for what the trace says or the default rates.
+    """The machine of an imported trace; None stands for what the trace says
+    or the default rates.
 
-    A request of the trace counts processors; a node has ``processors_per_node`` of them. Rates may
-    be text such as ``1GB/s``, and are also called ``node_rate`` and ``storage_rate``.
+    A request of the trace counts processors; a node has ``processors_per_node`` of
+    them. Rates may be text such as ``1GB/s``, and are also called ``node_rate``
+    and ``storage_rate``.
     """
 
     nodes: Number | None = None
@@ -52,7 +55,9 @@ class MachineRule(Record):
     def invented_rates(
         self, machine: Json, achieved: Sequence[tuple[int, float]] = ()
     ) -> str:
-        """What was assumed of the rates of the *machine* block, empty where both were stated."""
+        """What was assumed of the rates of the *machine* block, empty
+        where both were stated.
+        """
         stated = (self.node_bytes_per_second, self.storage_bytes_per_second)
         missing = [
             name
@@ -73,7 +78,9 @@ class MachineRule(Record):
     def machine(
         self, processors: int, achieved: Sequence[tuple[int, float]] = ()
     ) -> Json:
-        """The machine of a trace of so many *processors*, whole units; its rates no less than *achieved*."""
+        """The machine of a trace of so many *processors*, whole units; its rates no
+        less than *achieved*.
+        """
         nodes = self.nodes or self.nodes_for(processors)
         if self.nodes is None:
             nodes = -(-nodes // self.unit_nodes) * self.unit_nodes
@@ -100,12 +107,13 @@ class MachineRule(Record):
 class IoRule:
     """I/O for a job of which only the run time is known (a rule of ours).
 
-    The share of the run time that is I/O is drawn for each job, uniformly from 0 to twice
-    ``fraction`` (above 1/2: from ``2 fraction - 1`` to 1), so that its mean is ``fraction``. The
-    job has one phase for every started or nearly started ``period_seconds`` of its run time (their
-    ratio rounded, at least 1); all phases are alike, and a phase writes what the job's peak rate
-    moves in the phase's share of I/O time, in whole bytes. So without congestion a job runs as
-    long as the trace says (to the rounding of a byte).
+    The share of the run time that is I/O is drawn for each job, uniformly from 0 to
+    twice ``fraction`` (above 1/2: from ``2 fraction - 1`` to 1), so that its mean is
+    ``fraction``. The job has one phase for every started or nearly started
+    ``period_seconds`` of its run time (their ratio rounded, at least 1); all phases are
+    alike, and a phase writes what the job's peak rate moves in the phase's share of I/O
+    time, in whole bytes. So without congestion a job runs as long as the trace says (to
+    the rounding of a byte).
     """
 
     fraction: float = 0.1
@@ -123,7 +131,9 @@ class IoRule:
             )
 
     def phases(self, run_seconds: float, peak: float, rng: random.Random) -> list[Json]:
-        """Phases of a job of *run_seconds* whose peak rate is *peak* bytes per second."""
+        """Phases of a job of *run_seconds* whose peak rate is
+        *peak* bytes per second.
+        """
         low, high = max(0.0, 2 * self.fraction - 1), min(1.0, 2 * self.fraction)
         share = low + (high - low) * rng.random()
         count = max(1, round(run_seconds / self.period_seconds))

@@ -1,4 +1,6 @@
-"""Job logs of batch systems as :class:`SwfTrace`: SWF, Slurm's ``sacct``, PBS accounting files."""
+"""Job logs of batch systems as :class:`SwfTrace`: SWF, Slurm's ``sacct``,
+PBS accounting files.
+"""
 
 from __future__ import annotations
 
@@ -36,12 +38,13 @@ def read_log(
     cluster: str | None = None,
     skip_bad: float | None = None,
 ) -> SwfTrace:
-    """Read the log *source* (also .gz or -): of *kind* swf, sacct or pbs, by default what it looks like.
+    """Read the log *source* (also .gz or -): of *kind* swf, sacct or pbs, by
+    default what it looks like.
 
     *time_zone* (``Europe/Stockholm``) is that of the times of sacct without an offset;
-    without it they are taken for UTC. *cluster* is the one to read of sacct's. *skip_bad* is
-    the share of the rows that may be left out because they cannot be read. Raises
-    InstanceError naming file, line and value.
+    without it they are taken for UTC. *cluster* is the one to read of sacct's.
+    *skip_bad* is the share of the rows that may be left out because they cannot be
+    read. Raises InstanceError naming file, line and value.
     """
     name = named(source)
     text = log_text(source)
@@ -62,7 +65,10 @@ def read_log(
     most = _most_in_use(jobs)
     if not most:
         raise InstanceError(f"{name}: none of {len(jobs)} jobs ran")
-    guess = f"machine of {most} processors, the most in use at once; --machine nodes=N states it"
+    guess = (
+        f"machine of {most} processors, the most in use at once; --machine nodes=N "
+        "states it"
+    )
     submitted = [job.submit_seconds for job in jobs if job.submit_seconds is not None]
     zero = min(submitted, default=0.0)
     header: dict[str, tuple[str, ...]] = {
@@ -80,7 +86,9 @@ def read_log(
 
 
 def _kind_of(text: str, kind: str, name: str) -> str:
-    """Return the kind of log that *text* looks like; InstanceError unless it is *kind*, if given."""
+    """Return the kind of log that *text* looks like; InstanceError unless it
+    is *kind*, if given.
+    """
     head = text.lstrip().partition("\n")[0].rstrip()
     if RECORD.fullmatch(head):
         looks = "pbs"
@@ -112,7 +120,9 @@ def _since(job: SwfJob, zero: float) -> SwfJob:
 
 
 def in_use(begin: Floats, end: Floats, units: Ints) -> tuple[Floats, Ints]:
-    """The times at which jobs begin or end (nan: never), and the *units* in use from each of them on."""
+    """The times at which jobs begin or end (nan: never), and the *units* in use
+    from each of them on.
+    """
     known = ~np.isnan(begin)
     begin, end, units = begin[known], end[known], units[known]
     times, change = np.concatenate([end, begin]), np.concatenate([-units, units])

@@ -1,4 +1,6 @@
-"""When jobs of a log waited and ran: times and time spans as Slurm and PBS write them."""
+"""When jobs of a log waited and ran: times and time spans as
+Slurm and PBS write them.
+"""
 
 import re
 from collections.abc import Sequence
@@ -27,7 +29,9 @@ _SPAN = re.compile(
 
 
 class Times(NamedTuple):
-    """Seconds of the epoch at which a job was submitted, ...; None: never, or not said."""
+    """Seconds of the epoch at which a job was submitted, ...;
+    None: never, or not said.
+    """
 
     submit: float | None = None
     eligible: float | None = None
@@ -50,8 +54,8 @@ def readings_of(
 ) -> tuple[float, ...]:
     """Return the times that ``2024-05-01T12:00:00`` (or seconds of the epoch) may be.
 
-    There are two in the hour that the end of summer time repeats, else one; none where it
-    is not known. Without an offset a time is one of *zone*.
+    There are two in the hour that the end of summer time repeats, else one; none where
+    it is not known. Without an offset a time is one of *zone*.
     """
     if text in ("", "Unknown", "None", "N/A"):
         return ()
@@ -80,7 +84,8 @@ def readings_of(
 def in_order(readings: Sequence[tuple[float, ...]], lasted: float | None) -> Times:
     """Return one reading of each time: the first that is not before the time before it.
 
-    Where it is known how long a job *lasted* from start to end, these two agree with that.
+    Where it is known how long a job *lasted* from start to end, these
+    two agree with that.
     """
     *earlier, starts, ends = readings
     if lasted is not None:
@@ -105,7 +110,8 @@ def in_order(readings: Sequence[tuple[float, ...]], lasted: float | None) -> Tim
 def span_of(text: str, what: str) -> float | None:
     """Return the seconds of ``[days-]hours:minutes:seconds`` or ``minutes:seconds``.
 
-    PBS writes ``days:hours:minutes:seconds`` too. None: a word such as UNLIMITED, or empty.
+    PBS writes ``days:hours:minutes:seconds`` too. None: a word such as
+    UNLIMITED, or empty.
 
     >>> span_of("1-12:00:00", "limit"), span_of("4:00:00:00", "limit"), span_of("", "limit")
     (129600.0, 345600.0, None)

@@ -1,4 +1,6 @@
-"""Files, bounded where they are read and kept whole where they are written; JSON, explained in one line."""
+"""Files, bounded where they are read and kept whole where they are written; JSON,
+explained in one line.
+"""
 
 import codecs
 import contextlib
@@ -31,9 +33,13 @@ Model = TypeVar("Model", bound=BaseModel)
 MAX_FILE_BYTES = 1 << 30
 """Largest file that is read, packed or unpacked."""
 MAX_STREAM_BYTES = 1 << 28
-"""Most that is read where nothing tells the size beforehand: standard input, a FIFO, a device."""
+"""Most that is read where nothing tells the size beforehand: standard
+input, a FIFO, a device.
+"""
 FREE_UNPACKED_BYTES, UNPACKED_RATIO = 1 << 26, 64
-"""A gzipped file unpacks to at most the larger of the first and the second times its own size."""
+"""A gzipped file unpacks to at most the larger of the first and the
+second times its own size.
+"""
 GZIP_MAGIC, ZIP_MAGIC = b"\x1f\x8b", b"PK\x03\x04"
 _CHUNK_BYTES = 1 << 20
 _BYTE_ORDER_MARKS = (  # the mark of UTF-16 begins that of UTF-32
@@ -46,10 +52,12 @@ _SAMPLE_BYTES = 256
 
 
 def read_bytes(source: str | os.PathLike[str]) -> bytes:
-    """Bytes of a file, unpacked when gzipped or the one file of a zip archive; ``-`` is standard input.
+    """Bytes of a file, unpacked when gzipped or the one file of a zip archive;
+    ``-`` is standard input.
 
-    Every reader goes through it. Memory grows with what is there, never past the limits above.
-    Raises InstanceError naming the file when it is missing, unreadable, too large or truncated.
+    Every reader goes through it. Memory grows with what is there, never past the
+    limits above. Raises InstanceError naming the file when it is missing, unreadable,
+    too large or truncated.
     """
     name = os.fspath(source)
     try:
@@ -110,7 +118,9 @@ def _unzipped(raw: bytes, name: str) -> bytes:
 def _bounded(
     stream: IO[bytes] | gzip.GzipFile, name: str, most: int, unpacked: bool = False
 ) -> bytes:
-    """All of *stream*, read in pieces; InstanceError as soon as it is more than *most* bytes."""
+    """All of *stream*, read in pieces; InstanceError as soon as it is
+    more than *most* bytes.
+    """
     content = io.BytesIO()
     while piece := stream.read(_CHUNK_BYTES):
         if content.tell() + len(piece) > most:
@@ -125,11 +135,12 @@ def _bounded(
 def write_bytes(target: str | os.PathLike[str], content: bytes) -> None:
     """Write *content* to a file, as a whole or not at all.
 
-    A regular file (or none yet) is replaced at once by one written beside it, and keeps its mode
-    and owner; a symbolic link stays and what it points at is replaced. Anything else (FIFO, device,
-    ``/dev/stdout``, ``>(...)``, a file that has other names too) is written through. For a name that
-    ends in ``.gz`` it is compressed (with a fixed time stamp, so that equal content gives equal
-    files). Raises UsageError when the target cannot be written.
+    A regular file (or none yet) is replaced at once by one written beside it, and keeps
+    its mode and owner; a symbolic link stays and what it points at is replaced.
+    Anything else (FIFO, device, ``/dev/stdout``, ``>(...)``, a file that has other
+    names too) is written through. For a name that ends in ``.gz`` it is compressed
+    (with a fixed time stamp, so that equal content gives equal files). Raises
+    UsageError when the target cannot be written.
     """
     path = Path(target)
     if path.suffix == ".gz":
@@ -154,7 +165,9 @@ def write_bytes(target: str | os.PathLike[str], content: bytes) -> None:
 
 
 def check_writable(target: str | os.PathLike[str]) -> None:
-    """UsageError when *target* is a folder or in none; nothing is opened (a FIFO would notice)."""
+    """UsageError when *target* is a folder or in none; nothing is opened
+    (a FIFO would notice).
+    """
     path = Path(target)
     try:
         _stat(path)
@@ -179,7 +192,9 @@ LONGEST_SHOWN = 120
 
 
 def _stat(path: Path) -> os.stat_result | None:
-    """What stands at *path*, links followed; None for nothing; an OSError for a folder."""
+    """What stands at *path*, links followed; None for nothing; an
+    OSError for a folder.
+    """
     try:
         known = os.stat(path)
     except FileNotFoundError:
@@ -190,7 +205,8 @@ def _stat(path: Path) -> os.stat_result | None:
 
 
 def _descriptor(path: Path) -> int | None:
-    """The open file that a name such as ``/dev/stdout`` or ``/dev/fd/63`` stands for, if any.
+    """The open file that a name such as ``/dev/stdout`` or
+    ``/dev/fd/63`` stands for, if any.
 
     Such a name may lead to a regular file (``>> log``), which is not ours to replace.
     """
@@ -203,7 +219,9 @@ def _descriptor(path: Path) -> int | None:
 
 
 def _replace(path: str, known: os.stat_result | None, content: bytes) -> None:
-    """Put a temporary file in the folder of *path* in its place once it is safely on disk."""
+    """Put a temporary file in the folder of *path* in its place once
+    it is safely on disk.
+    """
     if known is not None and not os.access(path, os.W_OK):
         raise PermissionError(errno.EACCES, "the file is write-protected")
     handle, temporary = tempfile.mkstemp(prefix=".ioopt-", dir=os.path.dirname(path))
@@ -228,7 +246,9 @@ def _replace(path: str, known: os.stat_result | None, content: bytes) -> None:
 
 
 def write_text(target: str | os.PathLike[str], text: str) -> None:
-    """Write *text* to a file as :func:`write_bytes` does, or to standard output for ``-``."""
+    """Write *text* to a file as :func:`write_bytes` does, or to
+    standard output for ``-``.
+    """
     if os.fspath(target) == "-":
         sys.stdout.write(text)
     else:
@@ -243,8 +263,8 @@ def named(source: str | os.PathLike[str]) -> str:
 def decoded(raw: bytes, name: str, otherwise: str = "") -> str:
     """Decode the bytes of the text file *name*, which every reader of text does here.
 
-    Text is UTF-8, or UTF-16 or UTF-32 where a byte order mark says so. Other bytes are in the
-    encoding *otherwise*, or InstanceError.
+    Text is UTF-8, or UTF-16 or UTF-32 where a byte order mark says so. Other bytes are
+    in the encoding *otherwise*, or InstanceError.
     """
     encoding = next(
         (e for mark, e in _BYTE_ORDER_MARKS if raw.startswith(mark)), "utf-8"
@@ -252,8 +272,8 @@ def decoded(raw: bytes, name: str, otherwise: str = "") -> str:
     begin = raw[:_SAMPLE_BYTES]
     if encoding == "utf-8" and 3 * begin.count(0) > len(begin):  # of ASCII half are NUL
         raise InstanceError(
-            f"{name}: UTF-16 text without a byte order mark, it seems; convert it, such as by "
-            "iconv -f UTF-16LE -t UTF-8"
+            f"{name}: UTF-16 text without a byte order mark, it seems; convert it, "
+            "such as by iconv -f UTF-16LE -t UTF-8"
         )
     try:
         return raw.decode("utf-8-sig" if encoding == "utf-8" else encoding)
@@ -271,7 +291,9 @@ def read_text(source: str | os.PathLike[str]) -> str:
 
 
 def read_toml(path: str) -> dict[str, Any]:
-    """The table in a TOML file; InstanceError names the file and the line that is wrong."""
+    """The table in a TOML file; InstanceError names the file and
+    the line that is wrong.
+    """
     try:
         return tomllib.loads(read_text(path))
     except RecursionError:
@@ -283,7 +305,9 @@ def read_toml(path: str) -> dict[str, Any]:
 
 
 def read_json(source: str | os.PathLike[str]) -> Any:
-    """Parse a JSON file; errors name file, line and column, duplicate keys and NaN are refused."""
+    """Parse a JSON file; errors name file, line and column, duplicate keys
+    and NaN are refused.
+    """
     return parse_json(read_text(source), named(source))
 
 
@@ -314,7 +338,9 @@ def parse_json(text: str, name: str) -> Any:
 
 
 def unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """The object of *pairs* (for ``json.loads``); ValueError for a key that is given twice."""
+    """The object of *pairs* (for ``json.loads``); ValueError for a key
+    that is given twice.
+    """
     out = dict(pairs)
     if len(out) != len(pairs):
         seen: set[str] = set()
@@ -330,7 +356,9 @@ def _no_constant(text: str) -> NoReturn:
 
 
 def validate(cls: type[Model], data: object, name: str) -> Model:
-    """Build the pydantic class *cls* from plain data, or raise InstanceError with one line."""
+    """Build the pydantic class *cls* from plain data, or raise
+    InstanceError with one line.
+    """
     try:
         return cls.model_validate(data)
     except ValidationError as error:
@@ -343,10 +371,12 @@ def validate(cls: type[Model], data: object, name: str) -> Model:
 
 @contextlib.contextmanager
 def reading(name: str) -> Iterator[None]:
-    """Turn failures of code that trusts a user's data into an InstanceError about *name*.
+    """Turn failures of code that trusts a user's data into an
+    InstanceError about *name*.
 
-    It stands around the checking, replaying and drawing of plans and schedules, and around the
-    making of instances from foreign files: their form has been validated, their consistency has not.
+    It stands around the checking, replaying and drawing of plans and schedules, and
+    around the making of instances from foreign files: their form has been validated,
+    their consistency has not.
     """
     try:
         yield
@@ -381,7 +411,9 @@ _WORDS = {
 def describe(
     error: ValidationError, data: object, cls: type[BaseModel] | None = None
 ) -> str:
-    """One line for one problem of a validation error: place, what is wrong, value; misspelt keys first."""
+    """One line for one problem of a validation error: place, what is wrong, value;
+    misspelt keys first.
+    """
     problems = error.errors(include_url=False)
     first, meant = _misspelt(problems, cls) or (_telling(problems), "")
     where = _place(first["loc"], data)
@@ -401,7 +433,9 @@ def describe(
 
 
 def _telling(problems: list[ErrorDetails]) -> ErrorDetails:
-    """The first problem; of a value that may have several forms, that of the form it has."""
+    """The first problem; of a value that may have several forms,
+    that of the form it has.
+    """
     first = problems[0]
     same = (
         problem for problem in problems if problem.get("input") is first.get("input")
@@ -414,7 +448,9 @@ def _telling(problems: list[ErrorDetails]) -> ErrorDetails:
 def _misspelt(
     problems: list[ErrorDetails], cls: type[BaseModel] | None
 ) -> tuple[ErrorDetails, str] | None:
-    """The first unknown key that is nearly a known one, else the first unknown key; its hint."""
+    """The first unknown key that is nearly a known one, else the first
+    unknown key; its hint.
+    """
     unknown = [problem for problem in problems if problem["type"] == "extra_forbidden"]
     for problem in unknown:
         *above, key = problem["loc"]
@@ -464,7 +500,10 @@ def _place(loc: tuple[int | str, ...], data: object) -> str:
             )
             if isinstance(here, Mapping) and isinstance(here.get("id"), (str, int)):
                 name = here["id"]
-                text += f" ({name if isinstance(name, str) and len(name) <= 60 else shown(name)})"
+                text += (
+                    " "
+                    f"({name if isinstance(name, str) and len(name) <= 60 else shown(name)})"
+                )
         elif here is None or isinstance(here, Mapping):
             text += f".{part}" if text else str(part)
             here = here.get(part) if isinstance(here, Mapping) else None

@@ -1,4 +1,5 @@
-"""Accounting records of PBS and Torque: ``time;type;job;key=value ...``, a line for an event.
+"""Accounting records of PBS and Torque: ``time;type;job;key=value ...``,
+a line for an event.
 
 Type E is a job that has ended (PBS Professional Administrator's Guide, "Format of
 Accounting Log Messages"; Torque alike).
@@ -88,9 +89,10 @@ def _job(line: str, said: Warnings) -> SwfJob | None:
 def fields_of(text: str, to_comment: bool = True) -> list[tuple[str, str]]:
     """Return the fields of a record that are read and their values, quotes off.
 
-    A word that is no field continues the text before it, and what stands between the two is
-    of that text as well. With *to_comment*, nothing after a comment is a field. Names come
-    first in a record: where a field still stands twice, the last one is the field.
+    A word that is no field continues the text before it, and what stands between
+    the two is of that text as well. With *to_comment*, nothing after a comment is
+    a field. Names come first in a record: where a field still stands twice, the
+    last one is the field.
 
     >>> fields_of("jobname=my start=1 job queue=batch start=1714550400")
     [('queue', 'batch'), ('start', '1714550400')]
@@ -120,7 +122,8 @@ def fields_of(text: str, to_comment: bool = True) -> list[tuple[str, str]]:
 def processors_of(cells: Mapping[str, str]) -> int | None:
     """Return the processors of a job: what it was given, else what it asked for.
 
-    ``ncpus`` of the request counts last, for Torque sets it to 1 where it was not asked for.
+    ``ncpus`` of the request counts last, for Torque sets it to 1 where
+    it was not asked for.
     """
     asked = "Resource_List."
     return (

@@ -1,4 +1,6 @@
-"""What an importer hands back: the problem, and everything the user should know about the reading."""
+"""What an importer hands back: the problem, and everything the user should
+know about the reading.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -31,11 +33,13 @@ def imported(
     name: str,
     synthetic: Mapping[str, str] | None = None,
 ) -> P:
-    """Build a problem of class *cls* from plain *data* that was read from the file *name*.
+    """Build a problem of class *cls* from plain *data* that was read
+    from the file *name*.
 
-    *synthetic* says what was invented, and how: ``{"I/O": "a tenth of the run time"}``. It joins
-    the *warnings*, and both are kept in the problem's ``meta``, so that they outlive the terminal.
-    Raises InstanceError with one line when the data break a rule of the class.
+    *synthetic* says what was invented, and how:
+    ``{"I/O": "a tenth of the run time"}``. It joins the *warnings*, and both are kept
+    in the problem's ``meta``, so that they outlive the terminal. Raises InstanceError
+    with one line when the data break a rule of the class.
     """
     made = {key: how for key, how in (synthetic or {}).items() if how}
     said = [

@@ -2,8 +2,8 @@
 
 A row is as long as its heading. A number is read whole, with its sign, its unit and its
 separators of thousands, or not at all. A record that occurs twice counts once, which is
-said. A row that cannot be read is an error or, where the user allows a share of such rows,
-left out and counted by cause.
+said. A row that cannot be read is an error or, where the user allows a share of such
+rows, left out and counted by cause.
 """
 
 import csv
@@ -43,7 +43,8 @@ def bad_value(what: str, text: str, why: str) -> BadRow:
 
 
 def number_of(text: str, what: str) -> float:
-    """Return the finite number that all of *text* is; *what* it should be is for the message.
+    """Return the finite number that all of *text* is; *what* it should
+    be is for the message.
 
     >>> number_of("1,024", "MaxProcs"), number_of("-1", "run time")
     (1024.0, -1.0)
@@ -83,7 +84,9 @@ def lines_of(text: str) -> list[str]:
 
 
 def cells_by_column(columns: Sequence[str], cells: Sequence[str]) -> dict[str, str]:
-    """Return the cells of one row by their columns; BadRow unless there is one for each."""
+    """Return the cells of one row by their columns; BadRow unless
+    there is one for each.
+    """
     if len(cells) != len(columns):
         how = "longer" if len(cells) > len(columns) else "shorter"
         counts = f"{len(cells)} cells, but the heading has {len(columns)}"
@@ -101,10 +104,11 @@ def cells_by_column(columns: Sequence[str], cells: Sequence[str]) -> dict[str, s
 def table(
     text: str, name: str, needed: Sequence[str]
 ) -> tuple[list[str], Iterator[tuple[int, tuple[str, ...]]]]:
-    """Return the heading and the numbered rows of *text*, whatever separates its columns.
+    """Return the heading and the numbered rows of *text*, whatever
+    separates its columns.
 
-    Quotes group a cell where commas or semicolons separate; in a table of tabs they only
-    wrap one. Blank lines and repeated headings (of joined files) are no rows.
+    Quotes group a cell where commas or semicolons separate; in a table of tabs they
+    only wrap one. Blank lines and repeated headings (of joined files) are no rows.
     """
     first = text.lstrip("\r\n").partition("\n")[0]
     delimiter = max("\t;,", key=first.count)
@@ -124,7 +128,8 @@ def table(
     for column in needed:
         if column not in columns:
             raise InstanceError(
-                f"{name}: line {number}: column {column!r} is missing; needed: {', '.join(needed)}"
+                f"{name}: line {number}: column {column!r} is missing; needed: "
+                f"{', '.join(needed)}"
             )
     return list(columns), (row for row in rows if row[1] != columns)
 
@@ -155,12 +160,13 @@ def read_rows(
     skip_bad: float | None = None,
     key: Callable[[Row], Hashable] = lambda row: row,
 ) -> tuple[list[Read], list[str]]:
-    """Read the numbered *rows* of the log *name*; return what they say and remarks for the user.
+    """Read the numbered *rows* of the log *name*; return what they say and
+    remarks for the user.
 
-    *read* raises BadRow for a row that it cannot read and returns None for one that is of no
-    interest, which does not count. Of rows with the same *key* (None: it has none) the first
-    counts. Raises InstanceError for the first bad row or, with *skip_bad*, where more than
-    that share of the rows is bad.
+    *read* raises BadRow for a row that it cannot read and returns None for one that is
+    of no interest, which does not count. Of rows with the same *key* (None: it has
+    none) the first counts. Raises InstanceError for the first bad row or, with
+    *skip_bad*, where more than that share of the rows is bad.
     """
     found: list[Read] = []
     repeated: list[int] = []
@@ -205,11 +211,14 @@ def read_rows(
 def refuse_too_many(
     bad: int, count: int, allowed: float, name: str, noun: str, examples: Iterable[str]
 ) -> None:
-    """Raise InstanceError where more than the share *allowed* of *count* items is *bad*."""
+    """Raise InstanceError where more than the share *allowed* of
+    *count* items is *bad*.
+    """
     # Not a number is no share, and one that was printed may be rounded.
     if not bad <= allowed * count * (1 + 1e-9):
         share = math.ceil(100 * bad / count) / 100
         raise InstanceError(
-            f"{name}: {bad} of {count} {noun} cannot be read, more than {100 * allowed:g} %: "
-            f"{'; '.join(examples)}; --skip-bad {share:g} allows that"
+            f"{name}: {bad} of {count} {noun} cannot be read, more than "
+            f"{100 * allowed:g} %: {'; '.join(examples)}; --skip-bad {share:g} allows "
+            "that"
         )

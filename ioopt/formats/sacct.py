@@ -1,8 +1,9 @@
-"""Job logs of Slurm: the output of ``sacct -a -P --noconvert``, a line for a job or step.
+"""Job logs of Slurm: the output of ``sacct -a -P --noconvert``, a
+line for a job or step.
 
-Cells are apart by ``|`` (manual page of sacct, "Job Accounting Fields"). Texts of users can
-hold that character and line breaks, and sacct does not mask them: where one column alone
-can hold such a text, the row is put together again.
+Cells are apart by ``|`` (manual page of sacct, "Job Accounting Fields"). Texts of users
+can hold that character and line breaks, and sacct does not mask them: where one column
+alone can hold such a text, the row is put together again.
 """
 
 import re
@@ -67,7 +68,9 @@ _PLAIN = _READ | {
     "UID",
     "UserCPU",
 }
-"""Columns of numbers, times and names of the site; any other may hold a text of a user."""
+"""Columns of numbers, times and names of the site; any other may
+hold a text of a user.
+"""
 _JOB = re.compile(r"(\d{1,12})(?:[_+.\[].*)?", re.ASCII)
 _SCALED = re.compile(r"([^A-Za-z]+)([KMGTP]?)")
 _LARGEST_SIZE = 1e12
@@ -93,7 +96,8 @@ def read_sacct(
     lacking = reader.lacking()
     if lacking:
         raise InstanceError(
-            f"{name}: line {lines[0][0]}: no column {', '.join(lacking)}; ask sacct for it (-o)"
+            f"{name}: line {lines[0][0]}: no column {', '.join(lacking)}; ask "
+            "sacct for it (-o)"
         )
     rows = (row for row in reader.whole_rows(lines[1:]) if row[1].strip() != heading)
     jobs, remarks = read_rows(rows, reader.job, name, skip_bad)
@@ -113,7 +117,9 @@ def read_sacct(
 
 @dataclass
 class _Reader:
-    """Reads rows of one heading, and counts what was odd and the rows of each cluster."""
+    """Reads rows of one heading, and counts what was odd and the
+    rows of each cluster.
+    """
 
     columns: Sequence[str]
     said: Warnings
@@ -131,7 +137,8 @@ class _Reader:
         return lacking
 
     def whole_rows(self, lines: Sequence[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-        """Join lines that a line break within a text has cut, where rows begin with a job.
+        """Join lines that a line break within a text has cut, where
+        rows begin with a job.
 
         Such a line begins with no job, and has fewer cells than the heading.
         """
@@ -152,7 +159,9 @@ class _Reader:
             yield number, row
 
     def _texts(self) -> list[int]:
-        """Return the places of the columns in which there may be a | or a line break."""
+        """Return the places of the columns in which there may be
+        a | or a line break.
+        """
         return [
             place for place, column in enumerate(self.columns) if column not in _PLAIN
         ]
@@ -160,9 +169,9 @@ class _Reader:
     def cells(self, line: str) -> dict[str, str]:
         """Return the cells of a row by column.
 
-        More cells than the heading has belong to the text column. With several of those it is
-        not known which one holds them, so all from the first to the last are dropped. An
-        empty cell too many may be a | at the end of the line.
+        More cells than the heading has belong to the text column. With several of those
+        it is not known which one holds them, so all from the first to the last are
+        dropped. An empty cell too many may be a | at the end of the line.
         """
         cells = line.split("|")
         surplus = len(cells) - len(self.columns)
@@ -211,7 +220,8 @@ class _Reader:
             raise bad_value("JobID", raw, "does not begin with a number")
         if "_" in name and not row.get("JobIDRaw"):
             self.said[
-                "array tasks by the number of their array (column JobIDRaw has their own)"
+                "array tasks by the number of their array (column JobIDRaw has "
+                "their own)"
             ].append(name)
         elapsed = _first(
             _number_or_none(row.get("ElapsedRaw", ""), "ElapsedRaw"),

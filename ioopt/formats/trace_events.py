@@ -1,8 +1,8 @@
 """A Timeline as Trace Event JSON (opens in Perfetto and chrome://tracing) and as CSV.
 
-Format: "Trace Event Format", complete events (``ph`` X), instants (i), flows (s, f), counters (C) and
-metadata (M); times are microseconds. Each resource is a thread of one process, so that its intervals
-stand in one row.
+Format: "Trace Event Format", complete events (``ph`` X), instants (i), flows (s, f),
+counters (C) and metadata (M); times are microseconds. Each resource is a thread of one
+process, so that its intervals stand in one row.
 """
 
 import csv
@@ -24,7 +24,9 @@ CSV_COLUMNS = (
 
 
 def trace_events(timeline: Timeline) -> Json:
-    """The trace as plain JSON values: a row a resource and kind, as viewers nest what overlaps."""
+    """The trace as plain JSON values: a row a resource and kind, as
+    viewers nest what overlaps.
+    """
     events: list[Json] = []
     rows: dict[tuple[str, str], int] = {}
     present: dict[str, set[tuple[str, int]]] = {
@@ -57,7 +59,8 @@ def trace_events(timeline: Timeline) -> Json:
             {**_event("i", item.label, item.start), **_described(item), **more}
         )
     for number, (maker, reader) in enumerate(timeline.flows):
-        # An arrow begins within its interval: at the very end viewers may take the next one.
+        # An arrow begins within its interval: at the very end viewers may
+        # take the next one.
         begun = _event("s", "file", maker.end - 1e-3 * maker.duration)
         events.append({**begun, "cat": "flow", "id": number, "tid": row_of(maker)})
         ended = _event("f", "file", reader.start)

@@ -1,4 +1,6 @@
-"""Single values: types of settings, and checks of foreign JSON with messages that name the place."""
+"""Single values: types of settings, and checks of foreign JSON with messages
+that name the place.
+"""
 
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -22,7 +24,9 @@ def _no_switch(value: Any, info: ValidationInfo) -> Any:
 
 
 def figure(parse: Callable[[str], float], **words: str | None) -> BeforeValidator:
-    """Text is what one of *words* stands for, else a figure such as ``100Mbps`` that *parse* reads."""
+    """Text is what one of *words* stands for, else a figure such as
+    ``100Mbps`` that *parse* reads.
+    """
 
     def read(value: Any, info: ValidationInfo) -> Any:
         if not isinstance(value, str):

@@ -39,7 +39,9 @@ def variant(base: type[SettingsT], **defaults: Any) -> type[SettingsT]:
 
 
 def built(preset: str, make: Callable[..., ProblemT], **parts: Any) -> ProblemT:
-    """The problem that *make* builds from *parts*; UsageError where the settings contradict."""
+    """The problem that *make* builds from *parts*; UsageError where the
+    settings contradict.
+    """
     try:
         return make(**parts)
     except ValidationError as error:

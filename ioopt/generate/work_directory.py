@@ -1,7 +1,9 @@
-"""Seeded workflows in a work directory (ours): copies of the shapes of the replication workflows.
+"""Seeded workflows in a work directory (ours): copies of the shapes of the
+replication workflows.
 
-``methylseq-like`` has the shape, the proportions of bytes and of seconds of a recorded run of nf-core's
-methylseq (WfCommons): an index that is held for half of the run, then a report that waits for all.
+``methylseq-like`` has the shape, the proportions of bytes and of seconds of a recorded
+run of nf-core's methylseq (WfCommons): an index that is held for half of the run, then
+a report that waits for all.
 """
 
 import math
@@ -21,7 +23,9 @@ from ioopt.sim.work_directory.replay import carried_out
 
 
 class Settings(workflows.Shape):
-    """``quota_share``: the quota, where ``quota`` is not given, in peaks of the order of submission."""
+    """``quota_share``: the quota, where ``quota`` is not given, in peaks of the
+    order of submission.
+    """
 
     samples: workflows.Few = 8
     cores: workflows.Few = 16
@@ -37,20 +41,26 @@ class Chain(Settings):
 
 
 class ForkJoin(Settings):
-    """Rounds of one task that splits, some that work on its pieces, and one that joins them."""
+    """Rounds of one task that splits, some that work on its pieces, and
+    one that joins them.
+    """
 
     rounds: workflows.Few = 2
     width: workflows.Few = 6
 
 
 class Mosaic(Settings):
-    """Like Montage: images are projected, compared with neighbours, corrected and added."""
+    """Like Montage: images are projected, compared with neighbours,
+    corrected and added.
+    """
 
     images: Annotated[int, Field(ge=2, le=10_000)] = 10
 
 
 class Methylseq(Settings):
-    """Like methylseq; ``mean_mb`` is about the index, ``mean_seconds`` about the alignment."""
+    """Like methylseq; ``mean_mb`` is about the index, ``mean_seconds``
+    about the alignment.
+    """
 
     mean_mb: workflows.Mean = 16_000.0
     mean_seconds: workflows.Mean = 4_000.0
@@ -67,7 +77,9 @@ _METHYLSEQ = (
     ("qualimap", "dedup", 0.2, (0.02,)),
     ("report", "extract qualimap", 1.2, (0.24,)),
 )
-"""Task, what it reads the first output of, its seconds and the bytes that it writes, in parts."""
+"""Task, what it reads the first output of, its seconds and the bytes that
+it writes, in parts.
+"""
 
 
 def of_workflow(
@@ -78,10 +90,11 @@ def of_workflow(
     samples: Mapping[str, str] | None = None,
     **told: Any,
 ) -> WorkDirectoryProblem:
-    """A workflow on one machine of *cores*; what nobody reads is moved out, what comes from outside left out.
+    """A workflow on one machine of *cores*; what nobody reads is moved out, what comes
+    from outside left out.
 
-    A task takes all cores at most, and *scratch* times the bytes that it writes while it runs. *samples*
-    by task; *told* are the other keys of the instance.
+    A task takes all cores at most, and *scratch* times the bytes that it writes while
+    it runs. *samples* by task; *told* are the other keys of the instance.
     """
     chosen, sizes = tuple(tasks), dict(files)
     made = {name for task in chosen for name in task.outputs}
@@ -131,7 +144,9 @@ PRESETS: dict[str, type[Settings]] = {
 def generate(
     preset: str | None, settings: Mapping[str, object], seed: int
 ) -> WorkDirectoryProblem:
-    """One instance of *preset* (None: ``chain``) with the *settings* changed; repeatable."""
+    """One instance of *preset* (None: ``chain``) with the *settings*
+    changed; repeatable.
+    """
     name, chosen = chosen_preset("work-directory", PRESETS, preset or "chain", settings)
     draft = workflows.Draft(chosen, np.random.default_rng(seed))
     _MAKERS[type(chosen)](draft, chosen)

@@ -1,7 +1,7 @@
 """Does an application need gang scheduling? (Lee et al., Section 5; F3, rules 6 and 7.)
 
-Where the monitor is told which quantum and processor a count is of, whole stretches of quanta decide
-where the ratio cannot: see :mod:`ioopt.measure.message_loss`.
+Where the monitor is told which quantum and processor a count is of, whole stretches of
+quanta decide where the ratio cannot: see :mod:`ioopt.measure.message_loss`.
 """
 
 import math
@@ -46,18 +46,21 @@ MIN_GANG_MEAN = (
 )  # a running mean of counts that are 1 on average may be below 1
 """Messages a quantum below which an application is too quiet to judge."""
 GAMMA_THRESHOLD = 0.606
-"""gamma_sub between the classes: 1 - (1 - e^-x) / x, where this progress of a running process beside
-an absent one is the geometric mean of that at LU's 3 and Water's 12 requests a quantum (Table 2)."""
+"""gamma_sub between the classes: 1 - (1 - e^-x) / x, where this progress of a running
+process beside an absent one is the geometric mean of that at LU's 3 and Water's 12
+requests a quantum (Table 2)."""
 LU_GAMMA = 0.368
 """The same at LU's rate: what a program of low gangedness may well lose."""
 WAITING_SHARE = 0.723
-"""Share of counts of absent processes at one message from each other, or none, above which all may
-wait: (1 - e^-x)^3 for the same x."""
+"""Share of counts of absent processes at one message from each other, or none, above
+which all may wait: (1 - e^-x)^3 for the same x."""
 SILENCE = 3.0
-"""Messages expected at the threshold from which hearing none proves something (e^-3 = 5 %)."""
+"""Messages expected at the threshold from which hearing none proves
+something (e^-3 = 5 %).
+"""
 FEW_SENDERS = 2.0
-"""Times fewer senders from which only HIGH is said: the class is about one process absent, and what the
-few send may be their last words."""
+"""Times fewer senders from which only HIGH is said: the class is about one process
+absent, and what the few send may be their last words."""
 STATE_FORMAT = "ioopt/gangedness-state"
 
 
@@ -77,7 +80,9 @@ class Tally:
         self.squares += step * (value - self.mean)
 
     def variance(self) -> float:
-        """Sample variance, but no less than the mean: fewer samples than that say too little."""
+        """Sample variance, but no less than the mean: fewer samples than
+        that say too little.
+        """
         spread = self.squares / (self.count - 1) if self.count > 1 else 0.0
         return max(spread, self.mean)
 
@@ -85,9 +90,9 @@ class Tally:
 class GangednessMonitor:
     """Collects message counts of one application, a processor and quantum at a time.
 
-    ``processors`` is P, the size of the gang; without it (or with 2) counts of running processors
-    cannot be normalised and are not used, nor are stretches of quanta. Reads no clock and no file;
-    memory is constant.
+    ``processors`` is P, the size of the gang; without it (or with 2) counts of running
+    processors cannot be normalised and are not used, nor are stretches of quanta. Reads
+    no clock and no file; memory is constant.
 
     Examples
     --------
@@ -121,12 +126,17 @@ class GangednessMonitor:
         self.running_threshold = running_threshold
         self.gang, self.running, self.nonrunning = Tally(), Tally(), Tally()
         self.one_each = 0
-        """Counts of absent processes that are one message from every other process, or one more."""
+        """Counts of absent processes that are one message from every other
+        process, or one more.
+        """
         self.silent = 0
         self.stretches = None if processors is None else Stretches(processors)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.gang.count} gang counts, {self.running.count} running)"
+        return (
+            f"{type(self).__name__}({self.gang.count} gang counts, "
+            f"{self.running.count} running)"
+        )
 
     def observe(
         self,
@@ -138,11 +148,11 @@ class GangednessMonitor:
     ) -> None:
         """Take in the messages that one processor received in one quantum.
 
-        *ganged*: the quantum was undisturbed, all processes ran. *running*: this one's did.
-        *quantum*, a number that never falls, and *processor*, 0 to P - 1, are not needed; with both
-        of all P processors, meetings rarer than quanta can be told from progress. Raises UsageError
-        for a gang quantum with a process not running, a count that is not a number >= 0, or a quantum
-        or processor that cannot be.
+        *ganged*: the quantum was undisturbed, all processes ran. *running*: this one's
+        did. *quantum*, a number that never falls, and *processor*, 0 to P - 1, are not
+        needed; with both of all P processors, meetings rarer than quanta can be told
+        from progress. Raises UsageError for a gang quantum with a process not running,
+        a count that is not a number >= 0, or a quantum or processor that cannot be.
         """
         for value in (ganged, running):
             if value not in (True, False):
@@ -175,10 +185,12 @@ class GangednessMonitor:
         return "running", self.running, (size - 1) / (size - 2), self.running_threshold
 
     def ratio(self) -> float | None:
-        """Messages in disturbed quanta over messages in gang quanta; None when one is not known.
+        """Messages in disturbed quanta over messages in gang quanta; None
+        when one is not known.
 
-        Non-running processors are used when there are 8 samples or more of them. Running ones hear
-        from P - 2 others instead of P - 1, which presumes that exactly one process is absent.
+        Non-running processors are used when there are 8 samples or more of them.
+        Running ones hear from P - 2 others instead of P - 1, which presumes that
+        exactly one process is absent.
         """
         _, tally, factor, _ = self._basis()
         if tally.count == 0 or self.gang.count == 0 or self.gang.mean == 0:
@@ -188,8 +200,8 @@ class GangednessMonitor:
     def classify(self, deadline_seconds: float | None = None) -> Gangedness:
         """``LOW``, ``HIGH`` or ``UNKNOWN``; :meth:`evidence` says why.
 
-        *deadline_seconds* is taken as by every embedded object and always met: the work is a dozen
-        additions, whatever the number of samples.
+        *deadline_seconds* is taken as by every embedded object and always met: the work
+        is a dozen additions, whatever the number of samples.
         """
         return self.evidence().gangedness
 
@@ -234,7 +246,9 @@ class GangednessMonitor:
     def _by_interval(
         self, known: Json, basis: Basis, threshold: float
     ) -> tuple[Gangedness, str]:
-        """The verdict where the ratio has an interval; *known* is told what else decides."""
+        """The verdict where the ratio has an interval; *known* is
+        told what else decides.
+        """
         low, high, fewer = known["low"], known["high"], self._fewer_senders(basis)
         loss = self.stretches.loss() if self.stretches else None
         if loss is not None:
@@ -267,7 +281,9 @@ class GangednessMonitor:
         return "UNKNOWN", f"{said} may be above {GAMMA_THRESHOLD:g}"
 
     def _fewer_senders(self, basis: Basis) -> float:
-        """How many times fewer send than when one process is absent, as the thresholds presume."""
+        """How many times fewer send than when one process is absent, as
+        the thresholds presume.
+        """
         if self.stretches is None or self.stretches.away_at_once() == 1:
             return 1.0
         heard_by = 0 if basis == "non-running" else 1
@@ -286,7 +302,9 @@ class GangednessMonitor:
         return ratio * math.exp(-Z_90 * spread), ratio * math.exp(Z_90 * spread)
 
     def _may_wait(self, certainly: bool) -> bool:
-        """Whether absent processes hear one message from each other one and no more, as when all wait."""
+        """Whether absent processes hear one message from each other one and no
+        more, as when all wait.
+        """
         count, running = self.nonrunning.count, self.running
         if (
             self.processors is None
@@ -299,11 +317,16 @@ class GangednessMonitor:
         return running.mean > 0 and share >= WAITING_SHARE + chance * certainly
 
     def _waiting(self, loss: Loss | None) -> tuple[Gangedness, str]:
-        """The verdict where the others may all wait for the absent process: the ratio proves nothing."""
+        """The verdict where the others may all wait for the absent process: the
+        ratio proves nothing.
+        """
         assert self.processors is not None
         factor = (self.processors - 1) / (self.processors - 2)
         _, high = self._interval(self.running, factor)
-        said = f"absent processes hear {self.processors - 1} messages, one from each other one"
+        said = (
+            f"absent processes hear {self.processors - 1} messages, one from each "
+            "other one"
+        )
         if self.silent:
             said += ", or none"
         if high <= self.running_threshold:
@@ -317,12 +340,14 @@ class GangednessMonitor:
         if loss.low >= GAMMA_THRESHOLD:
             return (
                 "HIGH",
-                f"{said}, and what stretches of quanta lose is above {GAMMA_THRESHOLD:g}",
+                f"{said}, and what stretches of quanta lose is above "
+                f"{GAMMA_THRESHOLD:g}",
             )
         if loss.high <= GAMMA_THRESHOLD:
             return (
                 "LOW",
-                f"{said}, but what stretches of quanta lose is below {GAMMA_THRESHOLD:g}",
+                f"{said}, but what stretches of quanta lose is below "
+                f"{GAMMA_THRESHOLD:g}",
             )
         return (
             "UNKNOWN",
@@ -347,7 +372,9 @@ class GangednessMonitor:
 
     @classmethod
     def restore(cls, state: Mapping[str, Any]) -> Self:
-        """A monitor that goes on where :meth:`state` was taken; InstanceError for anything else."""
+        """A monitor that goes on where :meth:`state` was taken;
+        InstanceError for anything else.
+        """
         if state.get("format") != STATE_FORMAT or state.get("version") != 1:
             raise InstanceError(
                 f"gangedness state: format: wanted {STATE_FORMAT!r} version 1, not "
@@ -384,7 +411,9 @@ def judge_means(
     threshold: float = THRESHOLD,
     running_threshold: float = RUNNING_THRESHOLD,
 ) -> Verdict:
-    """The class by the point ratio where only means are known: silence stays UNKNOWN."""
+    """The class by the point ratio where only means are known:
+    silence stays UNKNOWN.
+    """
     basis: Basis = "non-running"
     mean, factor, limit = nonrunning, 1.0, threshold
     if (
@@ -442,7 +471,8 @@ def measure(
 ) -> Measurement[GangednessVerdicts]:
     """LOW, HIGH or UNKNOWN need of the gang for every application, with the evidence.
 
-    Notes say where only means were known. Nothing is random, and no *deadline* is too short.
+    Notes say where only means were known. Nothing is random, and no
+    *deadline* is too short.
 
     Examples
     --------
@@ -468,7 +498,10 @@ def measure(
         for item in found
     )
     means = [counts.id for counts in problem.applications if counts.means_only]
-    said = f"{', '.join(means)}: means only, classed by the point ratio; no interval was possible"
+    said = (
+        f"{', '.join(means)}: means only, classed by the point ratio; no interval was "
+        "possible"
+    )
     verdicts = GangednessVerdicts(applications=found)
     return Measurement(verdicts, rows, metrics, (said,) if means else ())
 

@@ -1,6 +1,7 @@
 """The I/O server's loop, plain and compiled alike.
 
-See :mod:`ioopt.compiled`; the rules are in :mod:`ioopt.measure.io_server`. Times are nanoseconds.
+See :mod:`ioopt.compiled`; the rules are in :mod:`ioopt.measure.io_server`.
+Times are nanoseconds.
 """
 
 from ioopt.compiled import Box
@@ -16,10 +17,11 @@ def serve(
     ready: Box,
     out: Box,
 ) -> int:
-    """Serve until *horizon*; returns the number of bursts written to *out*, in five rows.
+    """Serve until *horizon*; returns the number of bursts written to
+    *out*, in five rows.
 
-    *bursts* holds those of each process in turn; *ready* two numbers a process, 0 at first: when
-    it asks for the CPU, and its bursts done.
+    *bursts* holds those of each process in turn; *ready* two numbers a process, 0 at
+    first: when it asks for the CPU, and its bursts done.
     """
     num_windows, num = len(starts), len(io)
     per_process, size = len(bursts) // num, len(bursts)

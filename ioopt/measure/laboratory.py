@@ -1,7 +1,8 @@
-"""The perturbation laboratory (Lee et al., Section 4; rules 4 and 5): slopes of every application (F2).
+"""The perturbation laboratory (Lee et al., Section 4; rules 4 and 5): slopes of
+every application (F2).
 
-Run time T counts gang quanta only, not the extra ones of Add, and may be fractional. Slopes come first,
-for every application; characteristic plots take what time is left.
+Run time T counts gang quanta only, not the extra ones of Add, and may be fractional.
+Slopes come first, for every application; characteristic plots take what time is left.
 """
 
 import math
@@ -42,7 +43,9 @@ SECONDS_PER_EVENT = 3e-6
 
 @dataclass(frozen=True)
 class Slots:
-    """A schedule: ``runs[s, p]`` and, by slot, whether it is a gang quantum (else an extra one)."""
+    """A schedule: ``runs[s, p]`` and, by slot, whether it is a gang quantum
+    (else an extra one).
+    """
 
     runs: NDArray[np.bool_]
     gang: NDArray[np.bool_]
@@ -58,7 +61,9 @@ class Slots:
 def batch_starts(
     problem: PerturbationProblem, rng: np.random.Generator, batches: int
 ) -> list[int]:
-    """First quanta of *batches*, uniform over all ways to place them without overlap."""
+    """First quanta of *batches*, uniform over all ways to place
+    them without overlap.
+    """
     reserved = problem.reserved_quanta
     free = problem.window_quanta - batches * (reserved - 1)
     drawn = sorted(rng.choice(free, size=batches, replace=False).tolist())
@@ -88,7 +93,9 @@ def slots_of(
     environment: Environment,
     perturbed: list[tuple[int, int]],
 ) -> Slots:
-    """The table of slots of one run, from the first quantum to the last perturbed one."""
+    """The table of slots of one run, from the first quantum to
+    the last perturbed one.
+    """
     by_quantum = dict(perturbed)
     rows, gang = [], []
     for quantum in range(max(by_quantum, default=-1) + 1):
@@ -117,10 +124,12 @@ def run(
     fast: bool = False,
     progress: NDArray[np.int64] | None = None,
 ) -> float:
-    """Run time T in gang quanta of *app* under *slots*; *received* is filled with message counts.
+    """Run time T in gang quanta of *app* under *slots*; *received* is filled
+    with message counts.
 
-    *rng* draws the messages of blocking applications and programs, of which alone *progress* is filled
-    with the instructions that they run; the others need no randomness.
+    *rng* draws the messages of blocking applications and programs, of which
+    alone *progress* is filled with the instructions that they run; the
+    others need no randomness.
     """
     none = np.zeros((0, problem.processors), np.int64)
     received = none if received is None else received
@@ -190,7 +199,9 @@ def _targets(sends: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.i
 def _messages(
     problem: PerturbationProblem, app: Program, rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], ...]:
-    """Work done at the end of each interval and at each message, and targets, by process."""
+    """Work done at the end of each interval and at each message, and
+    targets, by process.
+    """
     processors, quantum = problem.processors, problem.quantum_instructions
     length, whole = app.interval_quanta, problem.work_quanta
     count = math.ceil(whole / length)
@@ -216,10 +227,11 @@ def _messages(
 
 @dataclass(frozen=True)
 class Recording:
-    """What each processor did in each whole quantum of a run in which no process has ended.
+    """What each processor did in each whole quantum of a run in which
+    no process has ended.
 
-    ``runs``, ``received`` (messages) and ``progress`` (instructions, of programs and blocking
-    applications alone) are by quantum and processor.
+    ``runs``, ``received`` (messages) and ``progress`` (instructions, of programs and
+    blocking applications alone) are by quantum and processor.
     """
 
     runs: NDArray[np.bool_]
@@ -227,7 +239,9 @@ class Recording:
     progress: NDArray[np.int64]
 
     def pairs(self, quanta: Quanta) -> NDArray[np.int64]:
-        """Messages received, and progress of all others: a row for each of a set of Section 5.2."""
+        """Messages received, and progress of all others: a row for each of
+        a set of Section 5.2.
+        """
         others = self.progress.sum(axis=1, keepdims=True) - self.progress
         ganged = self.runs.all(axis=1, keepdims=True)
         sets = {
@@ -245,10 +259,11 @@ def record(
     seed: int = 0,
     count: int | None = None,
 ) -> Recording:
-    """One run of *app* with *count* (None: all) perturbations of the *problem*, quantum by quantum.
+    """One run of *app* with *count* (None: all) perturbations of the
+    *problem*, quantum by quantum.
 
-    A Sub environment has exactly one process absent in a disturbed quantum; in an extra quantum of Add
-    all but one are.
+    A Sub environment has exactly one process absent in a disturbed quantum; in an extra
+    quantum of Add all but one are.
     """
     placing, many = np.random.default_rng([seed, 0]), problem.perturbations
     perturbed = hits(problem, environment, placing, many if count is None else count)
@@ -276,7 +291,8 @@ def use_compiled(
 
 
 class Laboratory:
-    """The runs of a *problem* from one *seed*; *fast*: by machine code, which gives the same numbers.
+    """The runs of a *problem* from one *seed*; *fast*: by machine code, which
+    gives the same numbers.
 
     Runs of one seed see the same perturbations in every application.
     """
@@ -290,7 +306,9 @@ class Laboratory:
     def times(
         self, app: Application, environment: Environment, count: int, k: int
     ) -> tuple[float, float]:
-        """Run time of run *k* with *count* perturbations, and without any, in gang quanta."""
+        """Run time of run *k* with *count* perturbations, and without
+        any, in gang quanta.
+        """
         problem = self.problem
         place = problem.environments.index(environment)
         placing = np.random.default_rng([self.seed, 0, place, k])
@@ -312,7 +330,9 @@ class Laboratory:
     def slopes(
         self, app: Application, deadline: Deadline | None = None
     ) -> ApplicationSlopes:
-        """Slopes of one application in every environment, and its gammas (rule 5), of the runs in time."""
+        """Slopes of one application in every environment, and its gammas (rule 5),
+        of the runs in time.
+        """
         problem, count = self.problem, self.problem.perturbations
         runs: dict[Environment, list[tuple[float, float]]] = {
             name: [] for name in problem.environments
@@ -341,7 +361,9 @@ class Laboratory:
     def curves(
         self, app: Application, points: int, deadline: Deadline
     ) -> dict[Environment, Curve] | None:
-        """Mean change of the run time at *points* counts, evenly up to all (Figure 5); None when late."""
+        """Mean change of the run time at *points* counts, evenly up to all
+        (Figure 5); None when late.
+        """
         most = self.problem.perturbations
         counts = sorted({round(most * (k + 1) / points) for k in range(points)} - {0})
         found: dict[Environment, Curve] = {}
@@ -371,9 +393,11 @@ def measure(
     seed: int = 0,
     deadline: Deadline | None = None,
 ) -> Measurement[PerturbationSlopes]:
-    """Slopes, in quanta a perturbation, of every application in every environment of the instance.
+    """Slopes, in quanta a perturbation, of every application in every
+    environment of the instance.
 
-    When the *deadline* expires, slopes rest on fewer runs (one at least) and plots are left out.
+    When the *deadline* expires, slopes rest on fewer runs (one at least)
+    and plots are left out.
 
     Examples
     --------
@@ -392,7 +416,8 @@ def measure(
         if deadline.expired() and not notes:
             rest = ", ".join(item.id for item in problem.applications[len(found) - 1 :])
             notes.append(
-                f"the time limit cut the {problem.runs} runs short (to 1 at least): {rest}"
+                f"the time limit cut the {problem.runs} runs short (to 1 at "
+                f"least): {rest}"
             )
     drawn = 0
     for at, app in enumerate(problem.applications if points else ()):
@@ -401,8 +426,8 @@ def measure(
             drawn += 1
     if points and drawn < len(found):
         notes.append(
-            f"characteristic plots of {drawn} of {len(found)} applications: no time was left for "
-            "the others; give more time, fewer runs or points=0"
+            f"characteristic plots of {drawn} of {len(found)} applications: no time "
+            "was left for the others; give more time, fewer runs or points=0"
         )
     slopes = PerturbationSlopes(
         processors=problem.processors, applications=tuple(found)

@@ -1,4 +1,6 @@
-"""What a disturbed quantum costs, read off the messages of whole stretches of quanta (rule 7; ours)."""
+"""What a disturbed quantum costs, read off the messages of whole stretches of
+quanta (rule 7; ours).
+"""
 
 import math
 from dataclasses import dataclass, field
@@ -11,18 +13,23 @@ from ioopt.errors import UsageError
 HALF = 8
 """Quanta over which a stretch fades in, and out again while the next one fades in.
 
-Messages of a meeting come together, so a stretch with hard ends has a meeting more or fewer by chance;
-one that fades has not. Several times as long as meetings are apart, and many in a recording.
+Messages of a meeting come together, so a stretch with hard ends has a meeting more or
+fewer by chance; one that fades has not. Several times as long as meetings are apart,
+and many in a recording.
 """
 FADED = 6 * HALF**2 / (4 * HALF**2 - 1)
-"""HALF over the sum of the squared weights (about 3/2): overlapping stretches look as many as that."""
+"""HALF over the sum of the squared weights (about 3/2): overlapping stretches
+look as many as that.
+"""
 MIN_STRETCHES = 8
 Z_90 = 1.645
 
 
 @dataclass(frozen=True)
 class Loss:
-    """``gamma`` with its 90 % interval, from ``stretches`` of quanta; see :class:`Stretches`."""
+    """``gamma`` with its 90 % interval, from ``stretches`` of quanta;
+    see :class:`Stretches`.
+    """
 
     gamma: float
     low: float
@@ -32,10 +39,12 @@ class Loss:
 
 @checked_dataclass(config=ConfigDict(extra="forbid", allow_inf_nan=False))
 class Stretches:
-    """Messages of all processors by stretches of quanta, and which quanta were disturbed.
+    """Messages of all processors by stretches of quanta, and which
+    quanta were disturbed.
 
-    A stretch is 2 ``HALF`` quanta with weights that rise and fall again; the next one begins in its
-    middle. Only quanta count of which all ``processors`` were heard. Memory is constant.
+    A stretch is 2 ``HALF`` quanta with weights that rise and fall again; the next
+    one begins in its middle. Only quanta count of which all ``processors`` were
+    heard. Memory is constant.
     """
 
     processors: int
@@ -54,7 +63,9 @@ class Stretches:
     rising_received: float = 0.0
     falling_hits: float = 0.0
     falling_received: float = 0.0
-    """Quanta without a gap so far; weighted disturbed quanta and messages of both open stretches."""
+    """Quanta without a gap so far; weighted disturbed quanta and messages of
+    both open stretches.
+    """
     count: int = 0
     mean_hits: float = 0.0
     mean_received: float = 0.0
@@ -69,7 +80,9 @@ class Stretches:
             raise ValueError(f"stretches of {len(self.absences)} processors")
 
     def expect(self, quantum: int, processor: int) -> None:
-        """Raises UsageError for what cannot come next: each processor once, quanta in order."""
+        """Raises UsageError for what cannot come next: each processor
+        once, quanta in order.
+        """
         if not 0 <= processor < self.processors:
             raise UsageError(
                 f"processors are 0 to {self.processors - 1}, not {processor}"
@@ -128,7 +141,9 @@ class Stretches:
         self.received_received += rise * (received - self.mean_received)
 
     def away_at_once(self) -> float:
-        """Processors absent in a disturbed quantum, on average; 1 where nothing is known."""
+        """Processors absent in a disturbed quantum, on average; 1
+        where nothing is known.
+        """
         return (
             max(1.0, sum(self.absences) / self.disturbances)
             if self.disturbances
@@ -138,9 +153,10 @@ class Stretches:
     def loss(self) -> Loss | None:
         """gamma_sub as the messages show it (rule 7); None where they cannot show it.
 
-        A line through messages against disturbed quanta, one point a stretch, gives what each costs in
-        quanta of messages; with m the share of the processor that missed most, gamma = (loss - m) / (1 - m).
-        The interval is that of the line's ratio of coefficients (delta method).
+        A line through messages against disturbed quanta, one point a stretch, gives
+        what each costs in quanta of messages; with m the share of the processor that
+        missed most, gamma = (loss - m) / (1 - m). The interval is that of the line's
+        ratio of coefficients (delta method).
         """
         if self.count < MIN_STRETCHES or not (
             self.hits_hits > 0 and self.disturbances > 0

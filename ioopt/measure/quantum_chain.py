@@ -1,7 +1,9 @@
-"""Stationary Markov chain of the two-job quantum model (Lee et al., Section 3.2; rules 1 and 3).
+"""Stationary Markov chain of the two-job quantum model (Lee et al., Section
+3.2; rules 1 and 3).
 
-The chain follows the slot phase v in (0, qi] at which a CPU burst completes, on N cells with the
-mass spread evenly in each, so the only error is of order (qi/N)^2; see docs/flexgang.md, Mathematics.
+The chain follows the slot phase v in (0, qi] at which a CPU burst completes, on N cells
+with the mass spread evenly in each, so the only error is of order (qi/N)^2; see
+docs/flexgang.md, Mathematics.
 """
 
 import math
@@ -24,11 +26,17 @@ from ioopt.problems.flexgang.quantum_model import (
 
 Array = NDArray[np.float64]
 CELLS_PER_DEVIATION = 16
-"""Cells per standard deviation of the burst: 1e-5 of slowdown and 1e-4 of fragmentation."""
+"""Cells per standard deviation of the burst: 1e-5 of slowdown and
+1e-4 of fragmentation.
+"""
 COARSE_CELLS = 48
-"""Cells when no time is left (0.4 ms a point): 0.1 % of slowdown and 0.004 of fragmentation."""
+"""Cells when no time is left (0.4 ms a point): 0.1 % of slowdown and
+0.004 of fragmentation.
+"""
 MIN_CELLS, MAX_CELLS = 96, 640
-"""At most 0.15 s a point; slots of 130 deviations (0.3 s for 5 ms bursts) are then good to 0.1 %."""
+"""At most 0.15 s a point; slots of 130 deviations (0.3 s for 5 ms bursts)
+are then good to 0.1 %.
+"""
 
 
 @lru_cache(maxsize=65536)
@@ -45,14 +53,16 @@ def surface(
 ) -> TwoJobMeasures:
     """Measures of an I/O job that gets ``on`` seconds of every ``on + off`` seconds.
 
-    Parameters are those of :class:`QuantumModelProblem`; ``cells`` overrides the number of cells.
-    ``off_seconds`` 0 is a dedicated machine with slowdown 1 (unless donation is irrevocable, when
-    a process still waits for the next slot). Raises NotApplicableError for a deterministic
-    burst, whose processes move in lock-step and have no stationary law to speak of.
+    Parameters are those of :class:`QuantumModelProblem`; ``cells`` overrides the number
+    of cells. ``off_seconds`` 0 is a dedicated machine with slowdown 1 (unless donation
+    is irrevocable, when a process still waits for the next slot). Raises
+    NotApplicableError for a deterministic burst, whose processes move in lock-step and
+    have no stationary law to speak of.
     """
     if on_seconds <= 0 or off_seconds < 0:
         raise UsageError(
-            f"quanta must be on > 0 and off >= 0 seconds, not {on_seconds} and {off_seconds}"
+            f"quanta must be on > 0 and off >= 0 seconds, not {on_seconds} and "
+            f"{off_seconds}"
         )
     dedicated = burst_seconds + io_seconds
     if off_seconds == 0 and donation == "return":
@@ -85,8 +95,9 @@ def surface(
         0 <= value <= LARGEST for value in (found.slowdown, found.response_seconds)
     ):
         raise InstanceError(
-            f"quanta of {on_seconds:g} and {off_seconds:g} s with bursts of {burst_seconds:g} s and "
-            f"I/O of {io_seconds:g} s are too far apart to compute with"
+            f"quanta of {on_seconds:g} and {off_seconds:g} s with bursts of "
+            f"{burst_seconds:g} s and I/O of {io_seconds:g} s are too far apart to "
+            "compute with"
         )
     return found
 
@@ -94,7 +105,9 @@ def surface(
 def measure(
     problem: QuantumModelProblem, point: QuantumPoint, cells: int | None = None
 ) -> TwoJobMeasures:
-    """The chain's measures of one point of an instance; ``cells`` as in :func:`surface`."""
+    """The chain's measures of one point of an instance; ``cells``
+    as in :func:`surface`.
+    """
     return surface(
         point.qi_seconds,
         point.qc_seconds,
@@ -108,7 +121,9 @@ def measure(
 
 
 class _Law:
-    """The stationary law ``mass`` of the completion phase on ``cells`` cells of width ``width``."""
+    """The stationary law ``mass`` of the completion phase on ``cells``
+    cells of width ``width``.
+    """
 
     def __init__(
         self,
@@ -137,10 +152,11 @@ class _Law:
             self.mass = from_start
 
     def _wrapped_burst(self, shape: int) -> tuple[Array, Array]:
-        """Law of the burst modulo ``on``, in cells: from phase 0, and from a uniform point of a cell.
+        """Law of the burst modulo ``on``, in cells: from phase 0, and from a
+        uniform point of a cell.
 
-        From a cell: second differences of H(x) = integral of the burst's distribution function
-        = x F_k(x) - mean F_{k+1}(x).
+        From a cell: second differences of H(x) = integral of the burst's distribution
+        function = x F_k(x) - mean F_{k+1}(x).
         """
         from scipy.special import gammainc
 
@@ -184,7 +200,9 @@ class _Law:
         return mass / mass.sum()
 
     def iteration_seconds(self) -> float:
-        """Mean wall time from request to request: burst, slots missed in it, I/O, wait for a slot."""
+        """Mean wall time from request to request: burst, slots missed in it,
+        I/O, wait for a slot.
+        """
         middle = (self.edges[:-1] + self.edges[1:]) / 2
         crossed = (self.start @ middle + self.burst - self.mass @ middle) / self.on
         return float(
@@ -192,7 +210,9 @@ class _Law:
         )
 
     def _waits(self) -> Array:
-        """Mean wait of an I/O that started in each cell, from its completion to the next burst."""
+        """Mean wait of an I/O that started in each cell, from its
+        completion to the next burst.
+        """
         first = np.mod(self.edges[:-1] + self.io, self.cycle)
         last = first + self.width
         waits_from = self.on if self.returns else 0.0
@@ -205,7 +225,9 @@ class _Law:
         return waits
 
     def blocked_seconds(self, iteration: float, processors: int) -> tuple[float, float]:
-        """Per cycle: seconds of the I/O slot in which one given CPU, and all CPUs, are given away."""
+        """Per cycle: seconds of the I/O slot in which one given CPU, and all
+        CPUs, are given away.
+        """
         x = np.linspace(0.0, self.on, 4 * self.cells + 1)
         since = x - self.io if self.returns else np.full_like(x, -self.io)
         requests = (self._cumulative(x) - self._cumulative(since)) @ self.mass
@@ -217,11 +239,15 @@ class _Law:
 
 
 _DIGITS = 12
-"""Decimals (of a second) to which on and off are compared: far below any clock, above rounding."""
+"""Decimals (of a second) to which on and off are compared: far below any
+clock, above rounding.
+"""
 
 
 class Response(NamedTuple):
-    """Slowdown S, CPU fraction beta of one process, fragmentation (None where a table omits it)."""
+    """Slowdown S, CPU fraction beta of one process, fragmentation (None
+    where a table omits it).
+    """
 
     slowdown: float
     beta: float
@@ -230,7 +256,9 @@ class Response(NamedTuple):
 
 @dataclass(frozen=True)
 class Surface:
-    """Responses of I/O jobs on a machine of ``processors``; ``table`` replaces the chain."""
+    """Responses of I/O jobs on a machine of ``processors``;
+    ``table`` replaces the chain.
+    """
 
     processors: int
     table: tuple[SurfaceEntry, ...] | None = None
@@ -241,10 +269,11 @@ class Surface:
         return known or self._entry(on_seconds, off_seconds) is not None
 
     def at(self, io: IoBehaviour, on_seconds: float, off_seconds: float) -> Response:
-        """The response of *io* when it may run *on* seconds, then not for *off*, and so on.
+        """The response of *io* when it may run *on* seconds, then not
+        for *off*, and so on.
 
-        With off = 0 a table may stay silent: the job then runs as on a machine of its own.
-        Raises InstanceError where the instance's table has no entry.
+        With off = 0 a table may stay silent: the job then runs as on a machine of its
+        own. Raises InstanceError where the instance's table has no entry.
         """
         entry = self._entry(on_seconds, off_seconds)
         if entry is not None:
@@ -254,8 +283,9 @@ class Surface:
             return Response(1.0, 1.0 - blocked, blocked - blocked**self.processors)
         if self.table is not None:
             raise InstanceError(
-                f"surface: no entry for on_seconds {on_seconds:g}, off_seconds {off_seconds:g}; "
-                "add it, or leave the surface out to use the stationary chain"
+                f"surface: no entry for on_seconds {on_seconds:g}, off_seconds "
+                f"{off_seconds:g}; add it, or leave the surface out to use the "
+                "stationary chain"
             )
         found = surface(
             round(on_seconds, _DIGITS),
@@ -272,8 +302,8 @@ class Surface:
         found = self.at(io, on_seconds, off_seconds).fragmentation
         if found is None:
             raise InstanceError(
-                f"surface: the entry for on_seconds {on_seconds:g}, off_seconds {off_seconds:g} "
-                "needs fragmentation, because mu is more than 0"
+                f"surface: the entry for on_seconds {on_seconds:g}, off_seconds "
+                f"{off_seconds:g} needs fragmentation, because mu is more than 0"
             )
         return found
 

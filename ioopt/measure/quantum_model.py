@@ -1,4 +1,5 @@
-"""The two-job quantum model (Lee et al., Section 3.2; rules 1 to 3), a row a pair of quanta (F1).
+"""The two-job quantum model (Lee et al., Section 3.2; rules 1 to 3), a row a
+pair of quanta (F1).
 
 By its chain, or by simulating events in whole nanoseconds.
 """
@@ -29,7 +30,9 @@ REMEDY = (
     "give a shorter horizon_seconds, fewer processors or quanta nearer to the bursts"
 )
 NUMBERS_PER_BURST = 25.2
-"""Most that is held at once for a burst (while instants are sorted), as tracemalloc counts it."""
+"""Most that is held at once for a burst (while instants are sorted), as
+tracemalloc counts it.
+"""
 
 
 def nanoseconds(seconds: float) -> int:
@@ -40,7 +43,9 @@ def nanoseconds(seconds: float) -> int:
 def simulate_point(
     problem: QuantumModelProblem, point: QuantumPoint, *, seed: int = 0
 ) -> TwoJobMeasures:
-    """Simulate one point of an instance over its horizon and measure it after a warm-up."""
+    """Simulate one point of an instance over its horizon and
+    measure it after a warm-up.
+    """
     qi, qc = nanoseconds(point.qi_seconds), nanoseconds(point.qc_seconds)
     io, cycle = nanoseconds(problem.io_seconds), qi + qc
     cycles = max(1, round(problem.horizon(point) * NANOSECONDS / cycle))
@@ -62,11 +67,12 @@ def simulate_point(
 def walk(
     bursts: Integers, qi: int, qc: int, io: int, returns: bool
 ) -> tuple[Integers, Integers]:
-    """When each iteration of each process is ready and when it makes its request, in nanoseconds.
+    """When each iteration of each process is ready and when it makes its
+    request, in nanoseconds.
 
-    *bursts* and both answers have shape (processes, iterations). A burst that ends exactly at a
-    slot end is complete in that slot; an I/O that completes there waits. Without *returns* a burst
-    starts at a slot start only.
+    *bursts* and both answers have shape (processes, iterations). A burst that ends
+    exactly at a slot end is complete in that slot; an I/O that completes there waits.
+    Without *returns* a burst starts at a slot start only.
     """
     ready, request = np.empty_like(bursts), np.empty_like(bursts)
     cycle, last = qi + qc, qi - 1 if returns else 0
@@ -87,7 +93,9 @@ def walk(
 def _require_room(
     problem: QuantumModelProblem, point: QuantumPoint, count: int, end: int
 ) -> None:
-    """InstanceError when the bursts take too much memory, or times leave 64 bits of nanoseconds."""
+    """InstanceError when the bursts take too much memory, or times leave 64
+    bits of nanoseconds.
+    """
     where = f"the point qi {point.qi_seconds:g} s, qc {point.qc_seconds:g} s"
     bursts = float(count) * problem.processors
     require_numbers(NUMBERS_PER_BURST * bursts, f"simulating {where}", REMEDY)
@@ -102,7 +110,9 @@ def _require_room(
 
 
 def draw_bursts(problem: QuantumModelProblem, count: int, seed: int) -> Integers:
-    """Bursts in nanoseconds, shape (processes, *count*), one random stream a process."""
+    """Bursts in nanoseconds, shape (processes, *count*), one
+    random stream a process.
+    """
     require_numbers(
         NUMBERS_PER_BURST * count * problem.processors, "drawing the bursts", REMEDY
     )
@@ -134,8 +144,8 @@ def _measure(
     counted = (request > begin) & (request <= end) & (ready > 0)
     if not counted.any():
         raise UsageError(
-            f"horizon_seconds {problem.horizon(point)} is too short: no iteration ends in the window "
-            "measured; make it some hundred iterations long"
+            f"horizon_seconds {problem.horizon(point)} is too short: no iteration "
+            "ends in the window measured; make it some hundred iterations long"
         )
     response = float((request - ready)[counted].mean())
     used = float(bursts[counted].mean())
@@ -196,9 +206,9 @@ def measure(
 ) -> Measurement[QuantumMeasures]:
     """Measure every point; those past the *deadline* by the chain on its coarsest grid.
 
-    Returns :class:`MeasuredPoint` rows in the instance's order, and their means. Only events use
-    the *seed*. Raises NotApplicableError for the chain of a burst that is not random, and OutOfTime
-    where such bursts leave no time for a point.
+    Returns :class:`MeasuredPoint` rows in the instance's order, and their means. Only
+    events use the *seed*. Raises NotApplicableError for the chain of a burst that is
+    not random, and OutOfTime where such bursts leave no time for a point.
 
     Examples
     --------
@@ -226,16 +236,17 @@ def measure(
     if done < len(problem.points):
         if problem.burst_shape is None:  # the chain has no answer
             raise OutOfTime(
-                f"{done} of {len(problem.points)} points simulated before the time limit; "
-                "give more time, fewer points or a shorter horizon_seconds"
+                f"{done} of {len(problem.points)} points simulated before the time "
+                "limit; give more time, fewer points or a shorter horizon_seconds"
             )
         points += [
             MeasuredPoint.of(point, quantum_chain.measure(problem, point, cells))
             for point in problem.points[done:]
         ]
         notes = (
-            f"the time limit came after {done} of {len(problem.points)} points; the others are "
-            f"the chain's on {cells} cells (0.1 % of slowdown, 0.004 of fragmentation)",
+            f"the time limit came after {done} of {len(problem.points)} points; the "
+            f"others are the chain's on {cells} cells (0.1 % of slowdown, 0.004 of "
+            "fragmentation)",
         )
     metrics = {name: fmean(getattr(point, name) for point in points) for name in MEANS}
     metrics["max_slowdown"] = max(point.slowdown for point in points)

@@ -1,4 +1,6 @@
-"""Bandwidth over time: who transfers at what rate, and how far that is from the storage's limit."""
+"""Bandwidth over time: who transfers at what rate, and how far that is from
+the storage's limit.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -25,7 +27,9 @@ Span = tuple[float, float, float]
 Spans = dict[str, list[Span]]
 NAMED_JOBS = 6
 MOST_STEPS = 600
-"""Changes of a rate that a picture can show one by one; with more it shows means over intervals."""
+"""Changes of a rate that a picture can show one by one; with more it shows
+means over intervals.
+"""
 INTERVALS = 240
 """Most of these; each is as long as the next of :data:`LENGTHS`."""
 LENGTHS = (
@@ -37,7 +41,8 @@ LENGTHS = (
 
 
 def rates_by_job(schedule: Mapping[str, Any]) -> Spans:
-    """Job -> its (from, until, bytes per second), jobs with the most bytes first (ties: as listed).
+    """Job -> its (from, until, bytes per second), jobs with the most bytes
+    first (ties: as listed).
 
     Raises UsageError when the schedule does not say the rates of its requests.
     """
@@ -64,9 +69,10 @@ def plot_bandwidth(
 ) -> Any:
     """Stack the rates of the jobs over time; returns the axes.
 
-    *spans* as from :func:`rates_by_job`; *limit* is the storage's rate in bytes per second, a line.
-    The six jobs with the most bytes have bands of their own, the others share one. Rates that
-    change too often to be seen are drawn as means over equal intervals, which the axis says.
+    *spans* as from :func:`rates_by_job`; *limit* is the storage's rate in bytes per
+    second, a line. The six jobs with the most bytes have bands of their own, the others
+    share one. Rates that change too often to be seen are drawn as means over equal
+    intervals, which the axis says.
     """
     axes = new_axes(9, 4) if axes is None else axes
     axes.set_ylim(0, 1)
@@ -128,7 +134,8 @@ def plot_bandwidth(
 def plot_traffic(
     options: Mapping[str, Json], limit: float, slice_seconds: float
 ) -> Any:
-    """Draw a panel an option: stacked mean rates of classes of jobs, and the storage's *limit*.
+    """Draw a panel an option: stacked mean rates of classes of jobs, and
+    the storage's *limit*.
 
     The mean rates are of slices of time, from the first on; returns the last axes.
     """
@@ -167,7 +174,9 @@ def steps(spans: Any) -> tuple[Any, Any]:
 
 
 def mean_rates(spans: Any, edges: Any) -> Any:
-    """Mean of the total rate between neighbouring *edges*, from the bytes moved until each edge."""
+    """Mean of the total rate between neighbouring *edges*, from the bytes
+    moved until each edge.
+    """
     if not len(spans) or len(edges) < 2:
         return np.zeros(max(0, len(edges) - 1))
     times, rates = steps(spans)
@@ -176,7 +185,9 @@ def mean_rates(spans: Any, edges: Any) -> Any:
 
 
 def _highest(spans: Sequence[Span], edges: Any) -> Any:
-    """Highest total rate between neighbouring *edges*, changes at one instant taken together."""
+    """Highest total rate between neighbouring *edges*, changes at one
+    instant taken together.
+    """
     times, rates = steps(spans)
     last = np.append(np.diff(times) > 0, True)
     times, rates = times[last], np.append(0.0, rates[last])

@@ -1,4 +1,5 @@
-"""Lines a solver: a measure against a setting with error bars, as the papers' figures have it.
+"""Lines a solver: a measure against a setting with error bars, as the
+papers' figures have it.
 
 And what advice says of each I/O fraction, narrow enough for a telephone.
 """
@@ -32,11 +33,13 @@ def plot_sweep(
     floor: float | None = 0.0,
     marks: Mapping[str, Sequence[tuple[float, float]]] = MappingProxyType({}),
 ) -> Any:
-    """Draw *lines* (solver -> (setting, mean, length of the error bar, runs)); returns the axes.
+    """Draw *lines* (solver -> (setting, mean, length of the error bar,
+    runs)); returns the axes.
 
-    *metric* is a metric's name (``makespan_seconds``) or words with their unit. No error bar goes below
-    *floor*, the least value that the metric can have. *marks* (label -> (setting, value)) are single
-    points beside the lines, such as the numbers that a paper prints.
+    *metric* is a metric's name (``makespan_seconds``) or words with their unit. No
+    error bar goes below *floor*, the least value that the metric can have. *marks*
+    (label -> (setting, value)) are single points beside the lines, such as the numbers
+    that a paper prints.
     """
     from matplotlib.transforms import ScaledTranslation
 
@@ -59,7 +62,8 @@ def plot_sweep(
             label=shortened(name, 40),
             **series(number),
         )
-        beside = ScaledTranslation(  # intervals of several solvers at one setting lie side by side
+        # intervals of several solvers at one setting lie side by side
+        beside = ScaledTranslation(
             (number - (len(lines) - 1) / 2) * BESIDE / 72,
             0,
             axes.figure.dpi_scale_trans,
@@ -85,7 +89,9 @@ def plot_sweep(
 
 
 def _ticks(axes: Any, values: Sequence[float]) -> None:
-    """Few values have a tick each; values of several magnitudes have a logarithmic axis."""
+    """Few values have a tick each; values of several magnitudes
+    have a logarithmic axis.
+    """
     if len(values) < 2 or len(values) > MOST_VALUES:
         return
     from matplotlib.ticker import FixedLocator, NullLocator
@@ -107,7 +113,8 @@ def plot_curve(
     measure: str,
     worth: float,
 ) -> Any:
-    """Draw figures (``value``, ``low``, ``high``) against the I/O fraction; returns the axes.
+    """Draw figures (``value``, ``low``, ``high``) against the I/O
+    fraction; returns the axes.
 
     A dotted line is at the share that is *worth* a change.
     """

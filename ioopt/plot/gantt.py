@@ -1,4 +1,6 @@
-"""Gantt charts: who computes, fetches, copies and waits when, a row a node or a job; bytes on disks below."""
+"""Gantt charts: who computes, fetches, copies and waits when, a row a node or a job;
+bytes on disks below.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -28,7 +30,9 @@ MOST_NODES = 8
 def plot_live_bytes(
     disks: Mapping[str, Mapping[str, Any]], until: float, axes: Any
 ) -> Any:
-    """Draw ``schedule.disks``: live bytes a node, up to *until* seconds, limits dotted; returns *axes*."""
+    """Draw ``schedule.disks``: live bytes a node, up to *until* seconds, limits
+    dotted; returns *axes*.
+    """
     time = unit_for("seconds", until)
     limits = sorted(
         {disk["bytes"] for disk in disks.values() if disk["bytes"] is not None}
@@ -75,14 +79,15 @@ def plot_timeline(
     idle: bool = True,
     until: float = 0.0,
 ) -> Any:
-    """Draw *timeline*, one row a resource, time in the unit that fits; returns the axes.
+    """Draw *timeline*, one row a resource, time in the unit that
+    fits; returns the axes.
 
-    Where anything is staged, transfers take the upper half of a row and computing the lower one,
-    since a node does both at a time; intervals with ``cores`` in their ``info`` take a lane a core,
-    those with ``critical`` are framed. What nothing covers is *idle*. Marks are ticks (none among
-    too many intervals).
-    The first 60 resources are drawn; names are written where they fit. Time goes on to *until*
-    seconds at least, for charts that are compared.
+    Where anything is staged, transfers take the upper half of a row and computing the
+    lower one, since a node does both at a time; intervals with ``cores`` in their
+    ``info`` take a lane a core, those with ``critical`` are framed. What nothing covers
+    is *idle*. Marks are ticks (none among too many intervals). The first 60 resources
+    are drawn; names are written where they fit. Time goes on to *until* seconds at
+    least, for charts that are compared.
     """
     names = timeline.resources[:MOST_ROWS]
     if len(names) < len(timeline.resources):
@@ -135,7 +140,8 @@ class _Rows:
         self._row_of = row_of
         self._split = any(item.kind in STAGING for item in shown)
         self._lanes = max((_last_core(item) for item in shown), default=0) + 1
-        # Transfers keep a lane as high as a core's, saves, which run at the same time, another below.
+        # Transfers keep a lane as high as a core's, saves, which run at the same
+        # time, another below.
         self._sending = self._split and any(item.kind == "save" for item in shown)
         kinds = self._split + self._sending
         self._staging = max(0.12 * kinds, 0.76 * kinds / (self._lanes + kinds))
@@ -168,7 +174,8 @@ def _draw_spans(axes: Any, shown: Sequence[Interval], place: _Rows, unit: Unit) 
             if item.kind == kind
         ]
         colour = role(kind)[1]
-        # Neighbours are told apart by white edges, what is too narrow for these stays visible.
+        # Neighbours are told apart by white edges, what is too narrow for
+        # these stays visible.
         edges: Any = [
             "white" if end - start > 0.008 * width else colour
             for start, end, *_ in corners
@@ -186,7 +193,9 @@ def rectangles(
     alpha: float = 1.0,
     width: float = 0.5,
 ) -> None:
-    """Draw (left, right, low, height) of *corners* as one collection, as a bitmap if they are many."""
+    """Draw (left, right, low, height) of *corners* as one collection, as a
+    bitmap if they are many.
+    """
     import numpy as np
     from matplotlib.collections import PolyCollection
 
@@ -255,7 +264,9 @@ def plot_replication(result: Result, axes: Any = None, until: float = 0.0) -> An
 
 
 def plot_jobs(result: Result, axes: Any = None, until: float = 0.0) -> Any:
-    """Gantt chart of a batch I/O or gang result, the first 60 jobs by start; returns the axes."""
+    """Gantt chart of a batch I/O or gang result, the first 60 jobs by
+    start; returns the axes.
+    """
     if not result.schedule:
         raise UsageError(
             "the result holds no schedule to draw; run `ioopt simulate` on its plan"

@@ -1,4 +1,6 @@
-"""What all pictures share: axes in units that fit, legends beside the data, names that fit."""
+"""What all pictures share: axes in units that fit, legends beside the
+data, names that fit.
+"""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -21,7 +23,9 @@ NARROW = 4.6
 
 
 class Unit(NamedTuple):
-    """A unit that an axis is drawn in: how many base units (s, B, B/s) it has, and its name."""
+    """A unit that an axis is drawn in: how many base units (s, B, B/s)
+    it has, and its name.
+    """
 
     size: float
     name: str
@@ -39,14 +43,18 @@ def unit_for(metric: str, largest: float) -> Unit:
 
 
 def new_axes(width: float, height: float) -> Any:
-    """Axes of their own in a figure of *width* x *height* inches that makes room for its words."""
+    """Axes of their own in a figure of *width* x *height* inches that
+    makes room for its words.
+    """
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained").add_subplot()
 
 
 def label_axis(axis: Any, words: str, unit: str) -> None:
-    """Name a linear axis with its unit, unless *words* end with one; hours get ticks as on a clock."""
+    """Name a linear axis with its unit, unless *words* end with one; hours get
+    ticks as on a clock.
+    """
     from matplotlib.ticker import MultipleLocator, ScalarFormatter
 
     axis.set_label_text(words if words.endswith(")") else f"{words} ({unit})")
@@ -67,7 +75,9 @@ def finish(
     handles: Sequence[Any] | None = None,
     legend: str | None = None,
 ) -> Any:
-    """Set the title and put the legend, with a heading, to the right of the data; returns the axes."""
+    """Set the title and put the legend, with a heading, to the right of the
+    data; returns the axes.
+    """
     axes.set_title(title, fontsize="medium")
     axes.spines[["top", "right"]].set_visible(False)
     found = axes.get_legend_handles_labels()[0] if handles is None else handles
@@ -107,7 +117,9 @@ def patches(kinds: Iterable[str]) -> list[Any]:
 
 
 def headline(result: Result, more: str = "") -> str:
-    """The title of a result's picture: instance, solver, and what else there is to say."""
+    """The title of a result's picture: instance, solver, and what
+    else there is to say.
+    """
     return f"{shortened(result.instance, 48)}: {result.solver}" + (
         f", {more}" if more else ""
     )
@@ -137,11 +149,14 @@ class Box(NamedTuple):
 
 
 def name_boxes(axes: Any, boxes: Iterable[Box], most: int = 200) -> list[Any]:
-    """Write into each of the widest *most* boxes its text, where that fits; returns what it wrote.
+    """Write into each of the widest *most* boxes its text, where that fits;
+    returns what it wrote.
 
-    A text lies within its box, so two never overlap. Limits of the axes must be set before.
+    A text lies within its box, so two never overlap. Limits of the
+    axes must be set before.
     """
-    axes.figure.draw_without_rendering()  # places the axes, so that data have a size in points
+    # places the axes, so that data have a size in points
+    axes.figure.draw_without_rendering()
     points = 72 / axes.figure.dpi
     (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
     across = axes.bbox.width * points / abs(right - left)

@@ -1,4 +1,6 @@
-"""What is measured (after Lee et al., Figures 2, 3, 5 and 10): quanta, perturbations, gangedness."""
+"""What is measured (after Lee et al., Figures 2, 3, 5 and 10): quanta,
+perturbations, gangedness.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -15,7 +17,8 @@ MILLISECONDS = 1000.0
 
 
 def plot_quantum_model(found: QuantumMeasures, title: str = "") -> Any:
-    """Draw slowdown (left) and fragmentation (right) against the quantum that varies more.
+    """Draw slowdown (left) and fragmentation (right) against the
+    quantum that varies more.
 
     One curve for each value of the other quantum. Returns the left one of the two axes.
     """
@@ -63,7 +66,9 @@ ENVIRONMENTS = {
     "Add_FX": {"marker": "^", "color": GREEN, "markersize": 8},
     "Add_RR": {"marker": "v", "color": VERMILLION, "markersize": 5},
 }
-"""Hollow markers, the first of each pair larger, so that curves which coincide are both seen."""
+"""Hollow markers, the first of each pair larger, so that curves which
+coincide are both seen.
+"""
 COLUMNS = 4
 
 
@@ -105,8 +110,8 @@ def _panel(
 ) -> None:
     """Draw (perturbations, change in quanta) by environment.
 
-    With the dotted reference lines of the paper: of P *processors* all, 1/P, none and -1/P of the
-    time taken or given.
+    With the dotted reference lines of the paper: of P *processors* all, 1/P, none and
+    -1/P of the time taken or given.
     """
     furthest = max(
         (count for points in curves.values() for count, _ in points), default=0
@@ -131,7 +136,8 @@ TICKS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 def plot_message_counts(found: GangednessVerdicts, title: str = "") -> Any:
     """Draw each application's ratio and 90 % interval on a log scale; returns the axes.
 
-    Applications without a ratio above 0 are named but not drawn; thresholds are dashed ticks.
+    Applications without a ratio above 0 are named but not drawn;
+    thresholds are dashed ticks.
     """
     from matplotlib.lines import Line2D
 

@@ -1,4 +1,6 @@
-"""Writing pictures: a file of a figure, or one self-contained HTML page of tables and figures."""
+"""Writing pictures: a file of a figure, or one self-contained HTML page
+of tables and figures.
+"""
 
 import html
 import io
@@ -23,7 +25,9 @@ def check_target(target: str) -> str:
 
 
 def save(axes: Any, target: str) -> None:
-    """Write the figure of *axes* to *target* in the form of its ending; renamed when complete."""
+    """Write the figure of *axes* to *target* in the form of its ending;
+    renamed when complete.
+    """
     ending = check_target(target)
     if ending == ".html":
         content = page(Path(target).stem, svg_text(axes.figure)).encode()

@@ -1,4 +1,6 @@
-"""The use of a work directory over time, by stage, with the tasks below; and what a smaller quota costs."""
+"""The use of a work directory over time, by stage, with the tasks below; and what a
+smaller quota costs.
+"""
 
 import heapq
 from collections.abc import Sequence
@@ -12,7 +14,9 @@ from ioopt.result import Result
 
 
 def plot_use(result: Result) -> Any:
-    """Bytes inside, stacked by stage, against the quota; below the tasks, each in a row of its own."""
+    """Bytes inside, stacked by stage, against the quota; below the tasks, each
+    in a row of its own.
+    """
     schedule = result.schedule or {}
     stages, tasks = schedule["stages"], schedule["tasks"]
     colours = {
@@ -68,7 +72,9 @@ def _at(rows: Sequence[Sequence[float]], instants: Sequence[float]) -> list[floa
 
 
 def plot_frontier(rows: Sequence[Json], title: str = "") -> Any:
-    """The least makespan by quota and what no plan is below, of the rows of a frontier."""
+    """The least makespan by quota and what no plan is below, of
+    the rows of a frontier.
+    """
     axes = new_axes(7, 4)
     size = unit_for("bytes", max(row["quota_bytes"] for row in rows))
     found = [row for row in rows if row["makespan_seconds"] is not None]

@@ -1,4 +1,6 @@
-"""Shared base of all problem and plan classes: frozen, strict about keys, exact about errors."""
+"""Shared base of all problem and plan classes: frozen, strict about
+keys, exact about errors.
+"""
 
 import gc
 from collections.abc import Container, Hashable, Iterable, Iterator, Mapping
@@ -19,8 +21,9 @@ from pydantic import (
 from ioopt.units import whole
 
 LARGEST = 10**18
-"""Largest number of any instance: bytes, operations and seconds of real workloads stay far below,
-and what is computed from such numbers neither overflows nor becomes infinite."""
+"""Largest number of any instance: bytes, operations and seconds of real
+workloads stay far below, and what is computed from such numbers neither
+overflows nor becomes infinite."""
 SMALLEST = 1e-12
 """Smallest rate, time or factor above 0, so that what is divided by it stays finite."""
 
@@ -52,7 +55,9 @@ PositiveCount = Annotated[int, Field(ge=1, le=LARGEST, strict=True), Whole]
 Cores = Annotated[int, Field(ge=1, le=1 << 16, strict=True)]
 """Cores of a node or of a task; those of a node are kept one by one."""
 MAX_NODES = 1 << 22
-"""Largest machine of which every node (or unit) is kept as a bit or in a list of its own."""
+"""Largest machine of which every node (or unit) is kept as a bit or
+in a list of its own.
+"""
 NodeNumber = Annotated[int, Field(ge=0, lt=MAX_NODES, strict=True)]
 """A node, column or row of a machine, from 0; sets of them are kept as bits."""
 Name = Annotated[str, Field(min_length=1, max_length=4096, strict=True)]
@@ -70,7 +75,9 @@ Json = dict[str, Any]
 
 
 class Record(BaseModel):
-    """A frozen part of a problem or plan; unknown keys are errors, NaN and infinity are refused."""
+    """A frozen part of a problem or plan; unknown keys are errors, NaN and
+    infinity are refused.
+    """
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", allow_inf_nan=False, populate_by_name=True
@@ -78,7 +85,8 @@ class Record(BaseModel):
 
 
 class Numerous(Record):
-    """A record of which there may be a million: those that were given the same keys share their names.
+    """A record of which there may be a million: those that were given the same
+    keys share their names.
 
     A set of five names takes 728 bytes, more than what the record holds.
     """
@@ -95,7 +103,9 @@ _GIVEN_NAMES: dict[frozenset[str], set[str]] = {}
 
 
 class Lean(Record):
-    """A record whose keys ``LATER``, which older files lack, are written only where they are set."""
+    """A record whose keys ``LATER``, which older files lack, are written
+    only where they are set.
+    """
 
     LATER: ClassVar[frozenset[str]] = frozenset()
 
@@ -130,7 +140,9 @@ class Problem(Record):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """The lines that its importer left in ``meta.warnings``: what it dropped, invented or scaled."""
+        """The lines that its importer left in ``meta.warnings``: what it
+        dropped, invented or scaled.
+        """
         said = (self.meta or {}).get("warnings")
         return (
             tuple(str(line) for line in said) if isinstance(said, (list, tuple)) else ()
@@ -160,7 +172,9 @@ def first_repeated(items: Iterable[Hashable]) -> tuple[int, int] | None:
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Make many objects and no garbage: the collector would only walk them, again and again."""
+    """Make many objects and no garbage: the collector would only walk
+    them, again and again.
+    """
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -171,7 +185,8 @@ def collector_paused() -> Iterator[None]:
 
 
 def find_cycle(predecessors: Mapping[int, Iterable[int]]) -> list[int]:
-    """The items of one cycle, each before those that wait for it; empty where there is none.
+    """The items of one cycle, each before those that wait for it; empty
+    where there is none.
 
     >>> find_cycle({0: [2], 1: [0], 2: [1], 3: [1]})
     [0, 1, 2]
@@ -187,7 +202,9 @@ def find_cycle(predecessors: Mapping[int, Iterable[int]]) -> list[int]:
 
 
 def _can_be_sorted(predecessors: Mapping[int, Iterable[int]]) -> bool:
-    """Whether the items have an order; five times as fast as a sorter that can name a cycle."""
+    """Whether the items have an order; five times as fast as a sorter
+    that can name a cycle.
+    """
     followers: dict[int, list[int]] = {item: [] for item in predecessors}
     waits = dict.fromkeys(predecessors, 0)
     for item, before in predecessors.items():
@@ -209,7 +226,8 @@ def require_unique(what: str, ids: Iterable[Hashable]) -> None:
     if repeated is not None:
         first, second = repeated
         raise ValueError(
-            f"{what}[{second}].id {ids_list[second]!r} is already the id of {what}[{first}]"
+            f"{what}[{second}].id {ids_list[second]!r} is already the id of "
+            f"{what}[{first}]"
         )
 
 
@@ -220,7 +238,9 @@ def require_known(where: str, name: KeyT, known: Container[KeyT], what: str) -> 
 
 
 def require_one_id_type(what: str, ids: Iterable[Hashable]) -> None:
-    """Raise ValueError when whole numbers and text are mixed as ids (one file has one of them)."""
+    """Raise ValueError when whole numbers and text are mixed as ids (one
+    file has one of them).
+    """
     first = {isinstance(value, str): value for value in reversed([*ids])}
     if len(first) > 1:
         number, text = first[False], first[True]

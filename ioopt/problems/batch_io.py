@@ -1,8 +1,9 @@
-"""I/O-aware batch scheduling (Zhou et al.): the instance, one decision's snapshot, and the plans.
+"""I/O-aware batch scheduling (Zhou et al.): the instance, one decision's
+snapshot, and the plans.
 
-Sizes in bytes, times in seconds, rates in bytes per second. The machine and the jobs are those of
-Section III of the paper; what it leaves open is closed by the project's numbered rules, and rule
-numbers below mean those (docs/batch-io.md lists them).
+Sizes in bytes, times in seconds, rates in bytes per second. The machine and the jobs
+are those of Section III of the paper; what it leaves open is closed by the project's
+numbered rules, and rule numbers below mean those (docs/batch-io.md lists them).
 """
 
 from typing import Annotated, ClassVar, Literal, Self
@@ -26,9 +27,9 @@ MAX_PHASES = 10_000_000
 class BurstBuffer(base.Record):
     """Fast storage between the nodes and the storage system (rules 38 and 39).
 
-    ``bytes`` are all there are. ``shared``: one buffer, whose ``bytes_per_second`` (of writes) and
-    ``drain_bytes_per_second`` (to and from the storage) are totals; ``per-node``: each node has its
-    part of the bytes, and the rates are one node's.
+    ``bytes`` are all there are. ``shared``: one buffer, whose ``bytes_per_second`` (of
+    writes) and ``drain_bytes_per_second`` (to and from the storage) are totals;
+    ``per-node``: each node has its part of the bytes, and the rates are one node's.
     """
 
     bytes: base.Positive
@@ -40,12 +41,13 @@ class BurstBuffer(base.Record):
 class Machine(base.Lean):
     """Compute nodes in allocation units behind one storage system.
 
-    ``allocation`` ``partition`` means aligned power-of-two blocks of units plus the full machine,
-    ``flat`` a plain node counter (rule 18). A node sends at most ``node_bytes_per_second`` (the
-    paper's b), all together at most ``storage_bytes_per_second`` (BW_max). With an
-    ``interference`` of c, K requests at once get at most BW_max / (1 + c (K - 1)) (rule 29; not from
-    the paper). Raises when ``nodes`` is no multiple of ``unit_nodes``, or has more than
-    ``MAX_NODES`` units in partitions.
+    ``allocation`` ``partition`` means aligned power-of-two blocks of units plus the
+    full machine, ``flat`` a plain node counter (rule 18). A node sends at most
+    ``node_bytes_per_second`` (the paper's b), all together at most
+    ``storage_bytes_per_second`` (BW_max). With an ``interference`` of c, K requests at
+    once get at most BW_max / (1 + c (K - 1)) (rule 29; not from the paper). Raises
+    when ``nodes`` is no multiple of ``unit_nodes``, or has more than ``MAX_NODES``
+    units in partitions.
     """
 
     LATER: ClassVar[frozenset[str]] = frozenset({"burst_buffer", "interference"})
@@ -66,8 +68,8 @@ class Machine(base.Lean):
             )
         if self.allocation == "partition" and self.units > base.MAX_NODES:
             raise ValueError(
-                f"nodes {self.nodes} / unit_nodes {self.unit_nodes}: with partitions there are at "
-                f"most {base.MAX_NODES} units"
+                f"nodes {self.nodes} / unit_nodes {self.unit_nodes}: with partitions "
+                f"there are at most {base.MAX_NODES} units"
             )
         return self
 
@@ -77,7 +79,9 @@ class Machine(base.Lean):
         return self.nodes // self.unit_nodes
 
     def allocated_units(self, nodes: int) -> int:
-        """Units of the smallest legal allocation for a request of *nodes* (rules 3 and 18)."""
+        """Units of the smallest legal allocation for a request of
+        *nodes* (rules 3 and 18).
+        """
         units = -(-nodes // self.unit_nodes)
         if self.allocation == "flat":
             return units
@@ -85,11 +89,15 @@ class Machine(base.Lean):
         return block if block <= self.units else self.units
 
     def allocated_nodes(self, nodes: int) -> int:
-        """N_i, the node count of the smallest legal allocation for a request of *nodes*."""
+        """N_i, the node count of the smallest legal allocation for
+        a request of *nodes*.
+        """
         return self.allocated_units(nodes) * self.unit_nodes
 
     def peak(self, nodes: int, own: float | None = None) -> float:
-        """r_i = min(p, b N_i, BW_max) for an allocation of *nodes*, p its *own* peak (rules 5, 24)."""
+        """r_i = min(p, b N_i, BW_max) for an allocation of *nodes*, p its
+        *own* peak (rules 5, 24).
+        """
         rate = min(self.node_bytes_per_second * nodes, self.storage_bytes_per_second)
         return rate if own is None else min(own, rate)
 
@@ -103,12 +111,14 @@ class Phase(base.Numerous):
 
 
 class Job(base.Lean, base.Numerous):
-    """A batch job: when it is submitted, what it asks for, and its phases (at least one).
+    """A batch job: when it is submitted, what it asks for, and its
+    phases (at least one).
 
-    ``io_bytes_per_second`` is its own peak rate, where its nodes could do more (rule 24). With
-    ``buffer_bytes`` it writes to the burst buffer, of which it holds so much, after
-    ``stage_in_bytes`` have come from the storage; ``stage_out_bytes`` go there in the end (rule 41).
-    Labels that no rule reads: the ``wait_seconds``, ``user``, ``queue`` and ``partition`` of its log.
+    ``io_bytes_per_second`` is its own peak rate, where its nodes could do more (rule
+    24). With ``buffer_bytes`` it writes to the burst buffer, of which it holds so much,
+    after ``stage_in_bytes`` have come from the storage; ``stage_out_bytes`` go there in
+    the end (rule 41). Labels that no rule reads: the ``wait_seconds``, ``user``,
+    ``queue`` and ``partition`` of its log.
     """
 
     LATER: ClassVar[frozenset[str]] = frozenset(
@@ -137,16 +147,18 @@ class Job(base.Lean, base.Numerous):
 
 
 class QueueOptions(base.Lean):
-    """Batch queue: walltime kill (rule 21), its order and backfilling (rules 19, 20, 30 to 36, 47).
+    """Batch queue: walltime kill (rule 21), its order and backfilling (rules
+    19, 20, 30 to 36, 47).
 
-    ``reservation`` ``nodes`` has jobs of a flat machine take numbered units (rule 32). ``plan`` is
-    that of conservative backfilling: boxes kept from pass to pass, or made anew (rules 33 and 34).
-    ``estimate`` is how long a waiting job is taken to run (rule 35), ``pass`` whether the queue is
-    looked at once an instant or after every event (rule 36). ``queue`` ``plan`` searches orders: the
-    first ``plan_depth`` jobs stay first, sums of waits to the power ``plan_power`` are compared, and
-    ``plan_evaluations`` orders are tried at most (rule 47). With a burst buffer, ``staging`` says when
-    jobs stage in (rule 45) and ``nodes_until`` how long they keep their nodes: to their end or to the
-    release of their buffer (rule 44).
+    ``reservation`` ``nodes`` has jobs of a flat machine take numbered units (rule 32).
+    ``plan`` is that of conservative backfilling: boxes kept from pass to pass, or made
+    anew (rules 33 and 34). ``estimate`` is how long a waiting job is taken to run (rule
+    35), ``pass`` whether the queue is looked at once an instant or after every event
+    (rule 36). ``queue`` ``plan`` searches orders: the first ``plan_depth`` jobs stay
+    first, sums of waits to the power ``plan_power`` are compared, and
+    ``plan_evaluations`` orders are tried at most (rule 47). With a burst buffer,
+    ``staging`` says when jobs stage in (rule 45) and ``nodes_until`` how long they keep
+    their nodes: to their end or to the release of their buffer (rule 44).
     """
 
     LATER: ClassVar[frozenset[str]] = frozenset(
@@ -187,8 +199,8 @@ class QueueOptions(base.Lean):
 class BatchIoProblem(base.Problem):
     """A job trace with I/O phases on one machine.
 
-    Raises a validation error that names the job for duplicate or mixed ids and jobs larger than
-    the machine.
+    Raises a validation error that names the job for duplicate or mixed ids and jobs
+    larger than the machine.
     """
 
     format: Literal["ioopt/batch-io"] = "ioopt/batch-io"
@@ -206,8 +218,8 @@ class BatchIoProblem(base.Problem):
         if sum(job.num_phases for job in self.jobs) > MAX_PHASES:
             longest = max(self.jobs, key=lambda job: job.num_phases)
             raise ValueError(
-                f"job {longest.id!r} has {longest.num_phases} phases; all jobs together may have "
-                f"{MAX_PHASES} (repeat counts)"
+                f"job {longest.id!r} has {longest.num_phases} phases; all jobs "
+                f"together may have {MAX_PHASES} (repeat counts)"
             )
         return self
 
@@ -215,12 +227,13 @@ class BatchIoProblem(base.Problem):
 class IoRequest(base.Lean):
     """One outstanding request at the moment of the decision.
 
-    ``nodes`` is rounded up to the smallest legal allocation, which leaves an allocation as it is.
-    ``moved_bytes`` and ``left_bytes`` add up to the request's size. ``start_seconds`` (of the
-    job), ``compute_seconds_so_far`` (up to and with this phase) and ``ideal_io_seconds_so_far``
-    (of the phases before it, uncongested) are what rule 14 needs; ``iteration_seconds`` is the
-    w_iter of rule 16, taken as the sum of what is known of the job when absent;
-    ``io_bytes_per_second`` the job's own peak rate (rule 24).
+    ``nodes`` is rounded up to the smallest legal allocation, which leaves an
+    allocation as it is. ``moved_bytes`` and ``left_bytes`` add up to the request's
+    size. ``start_seconds`` (of the job), ``compute_seconds_so_far`` (up to and with
+    this phase) and ``ideal_io_seconds_so_far`` (of the phases before it, uncongested)
+    are what rule 14 needs; ``iteration_seconds`` is the w_iter of rule 16, taken as
+    the sum of what is known of the job when absent; ``io_bytes_per_second`` the job's
+    own peak rate (rule 24).
     """
 
     LATER: ClassVar[frozenset[str]] = frozenset({"io_bytes_per_second"})
@@ -240,8 +253,8 @@ class IoRequest(base.Lean):
 class IoRequestsProblem(base.Problem):
     """One I/O decision: the outstanding requests at ``now_seconds``.
 
-    Raises a validation error that names the request for duplicate or mixed ids, requests larger
-    than the machine, and requests or starts that lie in the future.
+    Raises a validation error that names the request for duplicate or mixed ids,
+    requests larger than the machine, and requests or starts that lie in the future.
     """
 
     format: Literal["ioopt/io-requests"] = "ioopt/io-requests"
@@ -271,7 +284,9 @@ def _require_fits(where: str, nodes: int, machine: Machine) -> None:
 
 
 def _require_buffered(where: str, job: Job, machine: Machine) -> None:
-    """Rule 38: what a job keeps in the burst buffer fits its part, and its part fits the buffer."""
+    """Rule 38: what a job keeps in the burst buffer fits its part, and its
+    part fits the buffer.
+    """
     own, buffer = job.buffer_bytes, machine.burst_buffer
     for key in ("stage_in_bytes", "stage_out_bytes"):
         if getattr(job, key) > own:
@@ -299,13 +314,14 @@ def _require_buffered(where: str, job: Job, machine: Machine) -> None:
 
 
 class BatchIoPlan(base.Plan):
-    """What decides: a policy and how it is run. The schedule follows from it by simulation.
+    """What decides: a policy and how it is run. The schedule follows
+    from it by simulation.
 
-    ``ef`` multiplies every I/O volume (rule 23); ``loop`` ``open`` fixes the job starts to those
-    of an uncongested run; ``top`` hands left-over bandwidth of a conservative policy to the
-    skipped requests (rule 11); ``alpha`` is that of FILL (rule 17); ``knapsack`` solves the
-    knapsack of Cons-MaxUtil (rule 12; ``cp-sat`` breaks ties in its own way).
-    ``settings`` are those that other policies have.
+    ``ef`` multiplies every I/O volume (rule 23); ``loop`` ``open`` fixes the job starts
+    to those of an uncongested run; ``top`` hands left-over bandwidth of a conservative
+    policy to the skipped requests (rule 11); ``alpha`` is that of FILL (rule 17);
+    ``knapsack`` solves the knapsack of Cons-MaxUtil (rule 12; ``cp-sat`` breaks ties in
+    its own way). ``settings`` are those that other policies have.
     """
 
     policy: base.Name
@@ -325,9 +341,9 @@ class BatchIoPlan(base.Plan):
 class IoGrantsPlan(base.Plan):
     """Answer to one decision: request id -> granted bytes per second (0: suspended).
 
-    JSON object keys are text, so a plan that was read from a file has text where the requests have
-    whole numbers; ids are matched by their decimal form. ``policy`` and ``top`` say who decided
-    (absent for a plan of unknown origin).
+    JSON object keys are text, so a plan that was read from a file has text where the
+    requests have whole numbers; ids are matched by their decimal form. ``policy`` and
+    ``top`` say who decided (absent for a plan of unknown origin).
     """
 
     grants: dict[base.JobId, base.Amount]
@@ -342,6 +358,8 @@ class IoGrantsPlan(base.Plan):
 def beyond(
     problem: BatchIoProblem, plan: BatchIoPlan | None, schedule: base.Json | None
 ) -> base.Json:
-    """What a plan may change of the question: the loop and the factor of volumes (rule 23)."""
+    """What a plan may change of the question: the loop and the factor
+    of volumes (rule 23).
+    """
     told = plan or BatchIoPlan(policy="fill")
     return {"loop": told.loop, "ef": told.ef}

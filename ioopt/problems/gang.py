@@ -1,7 +1,8 @@
 """Gang scheduling of jobs whose files lie on the nodes of the machine (Zhang et al.).
 
-``ioopt/gang`` is a workload, ``ioopt/gang-matrix`` one scheduling decision. Nodes and rows count
-from 0. A job has as many tasks as file nodes. Times in seconds. Section 2 of the paper.
+``ioopt/gang`` is a workload, ``ioopt/gang-matrix`` one scheduling decision. Nodes
+and rows count from 0. A job has as many tasks as file nodes. Times in seconds.
+Section 2 of the paper.
 """
 
 import math
@@ -25,10 +26,12 @@ RemainingFraction = Annotated[
 
 
 class Machine(base.Record):
-    """P nodes, M rows of the Ousterhout matrix, the quantum T, and what migration costs.
+    """P nodes, M rows of the Ousterhout matrix, the quantum T, and
+    what migration costs.
 
-    ``migration_seconds`` is C, paid once by a migrated job; ``migration_tasks_per_quantum`` is Q,
-    the tasks that may change node within one slice (None: unlimited).
+    ``migration_seconds`` is C, paid once by a migrated job;
+    ``migration_tasks_per_quantum`` is Q, the tasks that may change node within one
+    slice (None: unlimited).
     """
 
     nodes: Annotated[base.PositiveCount, Field(le=base.MAX_NODES)]
@@ -41,7 +44,8 @@ class Machine(base.Record):
     def _matrix_fits(self) -> Self:
         if self.nodes * self.levels > MAX_CELLS:
             raise ValueError(
-                f"nodes {self.nodes} x levels {self.levels}: a matrix has at most {MAX_CELLS} cells"
+                f"nodes {self.nodes} x levels {self.levels}: a matrix has at most "
+                f"{MAX_CELLS} cells"
             )
         return self
 
@@ -56,8 +60,8 @@ class BlockTimes(base.Record):
 class Job(base.Record):
     """A gang of ``len(file_nodes)`` tasks.
 
-    Either ``local_seconds`` (L, all input local) and ``remote_seconds`` (R), or the three
-    quantities of Section 2.3 from which they follow: ``compute_seconds`` (t_C),
+    Either ``local_seconds`` (L, all input local) and ``remote_seconds`` (R), or the
+    three quantities of Section 2.3 from which they follow: ``compute_seconds`` (t_C),
     ``io_interarrival_seconds`` (d_I) and ``blocks_per_request`` (n_B).
     """
 
@@ -79,8 +83,9 @@ class Job(base.Record):
 class GangProblem(base.Problem):
     """A workload for one machine.
 
-    Raises a validation error that names the job for file nodes outside the machine, jobs larger
-    than it, duplicate ids and times that are missing or contradict each other.
+    Raises a validation error that names the job for file nodes outside the
+    machine, jobs larger than it, duplicate ids and times that are missing or
+    contradict each other.
     """
 
     format: Literal["ioopt/gang"] = "ioopt/gang"
@@ -148,8 +153,8 @@ def _check_times(where: str, job: Job, io: BlockTimes | None) -> None:
     direct, derived = (any(key in given for key in keys) for keys in (DIRECT, DERIVED))
     if direct == derived:
         raise ValueError(
-            f"{where}: give either local_seconds and remote_seconds, or compute_seconds, "
-            "io_interarrival_seconds and blocks_per_request"
+            f"{where}: give either local_seconds and remote_seconds, or "
+            "compute_seconds, io_interarrival_seconds and blocks_per_request"
         )
     for key in DIRECT if direct else DERIVED:
         if key not in given:
@@ -164,7 +169,8 @@ def _check_times(where: str, job: Job, io: BlockTimes | None) -> None:
     )
     if remote < local:
         raise ValueError(
-            f"{where}: remote_seconds {float(remote):g} is less than local_seconds {float(local):g}"
+            f"{where}: remote_seconds {float(remote):g} is less than "
+            f"local_seconds {float(local):g}"
         )
 
 
@@ -177,7 +183,8 @@ def _check_nodes(where: str, nodes: tuple[int, ...], count: int) -> None:
         )
     if max(nodes) >= count:
         raise ValueError(
-            f"{where}: node {max(nodes)} is outside the machine, whose nodes are 0 .. {count - 1}"
+            f"{where}: node {max(nodes)} is outside the machine, whose nodes are "
+            f"0 .. {count - 1}"
         )
     if len(set(nodes)) != len(nodes):
         repeated = next(node for node in nodes if nodes.count(node) > 1)
@@ -211,14 +218,18 @@ def nodes_of(mask: int) -> tuple[int, ...]:
 
 
 class GangPlan(base.Plan):
-    """The plan of a workload is a policy with its settings; replaying it gives the schedule."""
+    """The plan of a workload is a policy with its settings; replaying
+    it gives the schedule.
+    """
 
     policy: base.Name
     settings: base.Json = Field(default_factory=dict)
 
 
 class MatrixJob(base.Record):
-    """A job that waits, as a snapshot tells it: speeds, work left, service it has had."""
+    """A job that waits, as a snapshot tells it: speeds, work
+    left, service it has had.
+    """
 
     id: base.JobId
     file_nodes: tuple[base.Count, ...]
@@ -243,11 +254,13 @@ class RunningJob(MatrixJob):
 
 
 class GangMatrixProblem(base.Problem):
-    """One scheduling decision: the matrix at home rows, the queue, and what may still migrate.
+    """One scheduling decision: the matrix at home rows, the queue, and
+    what may still migrate.
 
-    ``running`` is in start order, ``waiting`` in FCFS order; ``migration_tasks_left`` is what is
-    left of Q in this slice (None: unlimited; absent: all of Q). ``now_seconds`` and the jobs'
-    ``arrival_seconds`` are needed only where the age of a waiting job matters.
+    ``running`` is in start order, ``waiting`` in FCFS order; ``migration_tasks_left``
+    is what is left of Q in this slice (None: unlimited; absent: all of Q).
+    ``now_seconds`` and the jobs' ``arrival_seconds`` are needed only where the age of a
+    waiting job matters.
     """
 
     format: Literal["ioopt/gang-matrix"] = "ioopt/gang-matrix"
@@ -289,11 +302,13 @@ def _check_home(where: str, job: RunningJob, nodes: int, rows: list[int]) -> Non
     _check_nodes(f"{where}.columns", job.columns, nodes)
     if len(job.columns) != job.size:
         raise ValueError(
-            f"{where}.columns: {len(job.columns)} columns for a job of {job.size} file nodes"
+            f"{where}.columns: {len(job.columns)} columns for a job of {job.size} "
+            "file nodes"
         )
     if job.home_row >= len(rows):
         raise ValueError(
-            f"{where}.home_row: {job.home_row} is not a row of the matrix (0 .. {len(rows) - 1})"
+            f"{where}.home_row: {job.home_row} is not a row of the matrix (0 .. "
+            f"{len(rows) - 1})"
         )
     columns = mask_of(job.columns)
     if rows[job.home_row] & columns:
@@ -303,7 +318,8 @@ def _check_home(where: str, job: RunningJob, nodes: int, rows: list[int]) -> Non
 
 
 class PlacedJob(base.Record):
-    """Where a job stands in a matrix: its columns, its home row, and all rows that hold it.
+    """Where a job stands in a matrix: its columns, its home row, and
+    all rows that hold it.
 
     ``local`` says for readers that the columns are its file nodes (None: not said).
     """
@@ -316,6 +332,8 @@ class PlacedJob(base.Record):
 
 
 class GangMatrixPlan(base.Plan):
-    """The new matrix: jobs in start order, those that start now after those that ran."""
+    """The new matrix: jobs in start order, those that start now
+    after those that ran.
+    """
 
     jobs: tuple[PlacedJob, ...] = ()

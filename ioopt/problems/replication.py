@@ -1,7 +1,8 @@
 """Task scheduling with file replication (Khanna et al.): the instance and the plan.
 
-Sizes in bytes, times in seconds, rates in bytes per second. Problem: Section 2 of the paper.
-Workflows, whose tasks write files, take several cores and arrive, are ours (docs/rules/workflow.md).
+Sizes in bytes, times in seconds, rates in bytes per second. Problem: Section 2 of
+the paper. Workflows, whose tasks write files, take several cores and arrive, are
+ours (docs/rules/workflow.md).
 """
 
 from collections.abc import Iterable
@@ -15,14 +16,16 @@ from ioopt.problems import base
 
 JUST_AFTER = 1e-11
 RELATIVE_AFTER = 2e-14
-"""Completions that lie closer together than these are one instant: they differ by rounding only."""
+"""Completions that lie closer together than these are one instant: they
+differ by rounding only.
+"""
 
 
 class ReplayOptions(base.Lean):
     """What a replay may do beyond the rules, off unless asked for.
 
-    ``sources``: files come from the ``lowest`` node that has them, or the ``least-loaded`` source
-    (workflow rule 22).
+    ``sources``: files come from the ``lowest`` node that has them, or the
+    ``least-loaded`` source (workflow rule 22).
     """
 
     LATER = frozenset({"sources"})
@@ -67,8 +70,9 @@ DispatchRow = Annotated[
 class Network(base.Record):
     """Rates of the remote link and of a node's network interface.
 
-    ``remote_link`` (rule 11) says whether all remote transfers share one link (the paper's testbed) or
-    every node has a private one of the same rate (equation 11 as printed).
+    ``remote_link`` (rule 11) says whether all remote transfers share one link
+    (the paper's testbed) or every node has a private one of the same rate
+    (equation 11 as printed).
     """
 
     remote_bytes_per_second: base.BytesPerSecond
@@ -84,9 +88,11 @@ class Storage(base.Record):
 
 
 class Node(base.Lean):
-    """A compute node: disk (None: unlimited), speed, files held at 0, cores, files staged at once.
+    """A compute node: disk (None: unlimited), speed, files held at 0, cores,
+    files staged at once.
 
-    ``disk_bytes_per_second`` bounds what comes and what is sent, together (None: unlimited).
+    ``disk_bytes_per_second`` bounds what comes and what is sent,
+    together (None: unlimited).
     """
 
     LATER = frozenset({"cores", "staging", "disk_bytes_per_second"})
@@ -115,8 +121,8 @@ class File(base.Lean):
 class Task(base.Lean):
     """A task: compute time at speed 1 and the files it reads, each once.
 
-    In a workflow also the files it writes, its cores (computing takes as long on any number of
-    them) and the time at which it arrives.
+    In a workflow also the files it writes, its cores (computing takes as long on any
+    number of them) and the time at which it arrives.
     """
 
     LATER = frozenset({"outputs", "cores", "release_seconds"})
@@ -131,9 +137,9 @@ class Task(base.Lean):
 class ReplicationProblem(base.Problem):
     """One batch of tasks, the files they share, and the nodes they may run on.
 
-    Raises a validation error that names the item for duplicate ids, dangling references, repeated
-    inputs or outputs, holdings larger than the disk, files written by two tasks or held before they
-    are written, and dependency cycles of tasks.
+    Raises a validation error that names the item for duplicate ids, dangling
+    references, repeated inputs or outputs, holdings larger than the disk, files written
+    by two tasks or held before they are written, and dependency cycles of tasks.
     """
 
     format: Literal["ioopt/replication"] = "ioopt/replication"
@@ -169,7 +175,9 @@ class ReplicationProblem(base.Problem):
         return self
 
     def _require_products(self, files: dict[str, File]) -> None:
-        """Workflow rule 1: each product has one producer, is held nowhere, and no task waits for itself."""
+        """Workflow rule 1: each product has one producer, is held nowhere, and no
+        task waits for itself.
+        """
         writer: dict[str, str] = {}
         for k, task in enumerate(self.tasks):
             where = f"tasks[{k}] ({task.id}).outputs"
@@ -177,15 +185,16 @@ class ReplicationProblem(base.Problem):
             for name in task.outputs:
                 if name in writer:
                     raise ValueError(
-                        f"{where}: file {name!r} is written by {writer[name]!r} and {task.id!r}"
+                        f"{where}: file {name!r} is written by {writer[name]!r} "
+                        f"and {task.id!r}"
                     )
                 writer[name] = task.id
         for k, node in enumerate(self.nodes):
             for name in node.holds:
                 if name in writer:
                     raise ValueError(
-                        f"nodes[{k}] ({node.id}).holds: file {name!r} cannot be there at 0 s: "
-                        f"task {writer[name]!r} writes it"
+                        f"nodes[{k}] ({node.id}).holds: file {name!r} cannot be there "
+                        f"at 0 s: task {writer[name]!r} writes it"
                     )
         cycle = base.find_cycle(dict(enumerate(self.predecessors)))
         if cycle:
@@ -224,13 +233,17 @@ class ReplicationProblem(base.Problem):
 
     @cached_property
     def outputs(self) -> tuple[tuple[int, ...], ...]:
-        """Per task, the positions of the files it writes in the order in which it lists them."""
+        """Per task, the positions of the files it writes in the order in
+        which it lists them.
+        """
         index = self.file_index
         return tuple(tuple(index[name] for name in task.outputs) for task in self.tasks)
 
     @cached_property
     def producer(self) -> tuple[int, ...]:
-        """Per file, the position of the task that writes it; -1 for files born remote."""
+        """Per file, the position of the task that writes it; -1
+        for files born remote.
+        """
         writers = [-1] * len(self.files)
         for k, files in enumerate(self.outputs):
             for file in files:
@@ -239,7 +252,9 @@ class ReplicationProblem(base.Problem):
 
     @cached_property
     def predecessors(self) -> tuple[tuple[int, ...], ...]:
-        """Per task, the positions of the tasks that write its inputs, each once, ascending."""
+        """Per task, the positions of the tasks that write its inputs,
+        each once, ascending.
+        """
         writers = self.producer
         return tuple(
             tuple(sorted({writers[file] for file in files if writers[file] >= 0}))
@@ -248,7 +263,9 @@ class ReplicationProblem(base.Problem):
 
     @cached_property
     def is_workflow(self) -> bool:
-        """Whether some task writes a file, takes several cores or arrives, or some node has cores."""
+        """Whether some task writes a file, takes several cores or arrives, or
+        some node has cores.
+        """
         return any(node.cores > 1 for node in self.nodes) or any(
             task.outputs or task.cores > 1 or task.release_seconds > 0
             for task in self.tasks
@@ -274,7 +291,9 @@ class ReplicationProblem(base.Problem):
 
     @cached_property
     def copy_bytes_per_second(self) -> float:
-        """What planners take for the rate of a copy: a node's interface, or the slowest disk if slower."""
+        """What planners take for the rate of a copy: a node's interface, or the
+        slowest disk if slower.
+        """
         disks = [node.disk_bytes_per_second for node in self.nodes]
         rates = [rate for rate in disks if rate is not None]
         return min([self.network.replica_bytes_per_second, *rates])
@@ -292,7 +311,9 @@ class ReplicationProblem(base.Problem):
         return self._task_bytes[task]
 
     def fits(self, task: int, node: int) -> bool:
-        """Whether the node has the cores and the disk for the task (workflow rule 2)."""
+        """Whether the node has the cores and the disk for the
+        task (workflow rule 2).
+        """
         disk = self.nodes[node].disk_bytes
         return self.tasks[task].cores <= self.nodes[node].cores and (
             disk is None or self._task_bytes[task] <= disk
@@ -314,19 +335,29 @@ class ReplicationProblem(base.Problem):
         return tuple(rows)
 
     def require_room(self) -> None:
-        """Raise UnsolvableInstanceError for a task whose files or cores no node has (rule 8)."""
+        """Raise UnsolvableInstanceError for a task whose files or cores
+        no node has (rule 8).
+        """
         for k, task in enumerate(self.tasks):
             if self.hosts[k]:
                 continue
             wanted = self.task_bytes(k)
-            text = f"takes {task.cores} cores and reads and writes {wanted} bytes; no node has both, so none"
+            text = (
+                f"takes {task.cores} cores and reads and writes {wanted} bytes; no "
+                "node has both, so none"
+            )
             if not self.is_workflow:
                 largest = max(node.disk_bytes or 0 for node in self.nodes)
-                text = f"reads {wanted} bytes, but the largest disk holds {largest}; no node"
+                text = (
+                    f"reads {wanted} bytes, but the largest disk holds {largest}; no "
+                    "node"
+                )
             raise UnsolvableInstanceError(f"task {task.id!r} {text} can ever run it")
 
     def require_batch(self, what: str) -> None:
-        """Raise NotApplicableError: *what* would drop the order, cores or arrivals of tasks."""
+        """Raise NotApplicableError: *what* would drop the order, cores
+        or arrivals of tasks.
+        """
         if self.is_workflow:
             raise NotApplicableError(
                 f"{what} takes batches, not workflows (outputs, cores, release times); "
@@ -343,19 +374,25 @@ def _references(where: str, names: tuple[str, ...], files: dict[str, File]) -> N
 
 
 class CopyEntry(base.Record):
-    """A queue entry that brings a file to the node without running a task (DataLeastLoaded)."""
+    """A queue entry that brings a file to the node without running a
+    task (DataLeastLoaded).
+    """
 
     copy_file: base.Name = Field(alias="copy")
 
 
 Room = Literal["largest", "mean", "next", "missing"]
-"""How much is made free before a task: for the largest, mean or next waiting one, or what is missing."""
+"""How much is made free before a task: for the largest, mean or next waiting
+one, or what is missing.
+"""
 MovesAre = Literal["advice", "plan"]
 """What the moves of a plan are to its replay (timeline rule 7)."""
 
 
 class BatchOptions(ReplayOptions):
-    """What the replay of a batch's plan may be told beside: ``room``, ``moves`` and ``barriers``."""
+    """What the replay of a batch's plan may be told beside: ``room``,
+    ``moves`` and ``barriers``.
+    """
 
     LATER = frozenset({"sources", "room", "moves", "barriers"})
     room: Room = "missing"
@@ -374,10 +411,12 @@ Copies = tuple[tuple[base.Name, base.Name, base.Name], ...]
 
 
 class Round(base.Record):
-    """One sub-batch of a solver that works in rounds: the tasks that run between two evictions.
+    """One sub-batch of a solver that works in rounds: the tasks that run
+    between two evictions.
 
-    ``evicted`` (file, node) leave their disks before the round's first transfer; what stays is
-    carried into the round for free. ``remote`` and ``copies`` are the round's own transfers.
+    ``evicted`` (file, node) leave their disks before the round's first transfer; what
+    stays is carried into the round for free. ``remote`` and ``copies`` are the
+    round's own transfers.
     """
 
     tasks: tuple[base.Name, ...]
@@ -392,26 +431,30 @@ MovesModel = Literal["static", "printed", "replay"]
 
 
 class ReplicationPlan(ReplayOptions):
-    """Which node runs what in which order, and how a static solver meant the files to move.
+    """Which node runs what in which order, and how a static solver
+    meant the files to move.
 
-    ``assign`` task -> node; ``order`` node -> its queue; ``remote`` (file, node) fetches and
-    ``copies`` (file, source, destination) are the X, R and Y of the static model and advice only
-    for the replay; ``eviction`` names the policy the replay uses; ``rounds`` are the sub-batches
-    of a solver that works in rounds, in order; with ``barriers`` no task of a round starts before
-    the round before it has ended on every node.
+    ``assign`` task -> node; ``order`` node -> its queue; ``remote`` (file, node)
+    fetches and ``copies`` (file, source, destination) are the X, R and Y of the
+    static model and advice only for the replay; ``eviction`` names the policy the
+    replay uses; ``rounds`` are the sub-batches of a solver that works in rounds, in
+    order; with ``barriers`` no task of a round starts before the round before it has
+    ended on every node.
 
-    ``moves`` says which rules ``remote`` and ``copies`` are held to: ``static`` those of the
-    integer program (1)-(8), (21) with copies that descend from a remote transfer or a held file;
-    ``printed`` the same without that last rule, as the paper prints it; ``replay`` none of them,
-    for planners whose files come, go and come again under eviction (the replayed schedule is
-    checked instead). None: ``replay`` for a plan that states an order and nothing else, else
-    ``static``. A plan in rounds states its moves in the rounds.
+    ``moves`` says which rules ``remote`` and ``copies`` are held to: ``static`` those
+    of the integer program (1)-(8), (21) with copies that descend from a remote transfer
+    or a held file; ``printed`` the same without that last rule, as the paper prints it;
+    ``replay`` none of them, for planners whose files come, go and come again under
+    eviction (the replayed schedule is checked instead). None: ``replay`` for a plan
+    that states an order and nothing else, else ``static``. A plan in rounds states its
+    moves in the rounds.
 
-    ``carry_out``: the replay does ``remote`` and ``copies``, and no other transfers (timeline rule 7).
-    ``room``: what a node makes free before it stages its next task (timeline rule 8).
+    ``carry_out``: the replay does ``remote`` and ``copies``, and no other transfers
+    (timeline rule 7). ``room``: what a node makes free before it stages its next
+    task (timeline rule 8).
 
-    ``dispatches`` (seconds, round, task, node) are what a policy decided while the plan ran; with
-    ``prefetch`` or without they make ``order``. Files leave out a round of 0.
+    ``dispatches`` (seconds, round, task, node) are what a policy decided while the plan
+    ran; with ``prefetch`` or without they make ``order``. Files leave out a round of 0.
     """
 
     LATER = frozenset(
@@ -441,7 +484,9 @@ class ReplicationPlan(ReplayOptions):
     prefetch: bool = False
 
     def moves_by_round(self) -> list[tuple[Fetches, Copies]]:
-        """``remote`` and ``copies`` of each round, or of the whole plan where it has none."""
+        """``remote`` and ``copies`` of each round, or of the whole
+        plan where it has none.
+        """
         if self.rounds is None:
             return [(self.remote, self.copies)]
         return [(part.remote, part.copies) for part in self.rounds]
@@ -456,7 +501,9 @@ def beyond(
     plan: ReplicationPlan | None,
     schedule: base.Json | None,
 ) -> base.Json:
-    """What a schedule may change of the question: the link, and compute times of so many tasks."""
+    """What a schedule may change of the question: the link, and compute
+    times of so many tasks.
+    """
     told = schedule or {}
     planned = {task.id: task.compute_seconds for task in problem.tasks}
     actual = told.get("actual_compute_seconds") or {}

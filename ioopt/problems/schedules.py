@@ -1,8 +1,9 @@
-"""The form of ``schedule`` in results, by kind: what a program other than ioopt must write.
+"""The form of ``schedule`` in results, by kind: what a program other
+than ioopt must write.
 
-Only the form is held here; whether a schedule is true is for the checkers. A key that is not listed
-is refused, as nothing would read it; what its writer wants to keep beside stands in ``meta`` of the
-result. Times in seconds, rates in bytes per second.
+Only the form is held here; whether a schedule is true is for the checkers. A key that
+is not listed is refused, as nothing would read it; what its writer wants to keep beside
+stands in ``meta`` of the result. Times in seconds, rates in bytes per second.
 """
 
 from typing import Annotated, Literal
@@ -28,7 +29,9 @@ class Interval(Part):
 
 
 class TaskRun(Interval):
-    """A task on a node; ``cores`` are the numbers of those it takes, ``critical`` what set the makespan."""
+    """A task on a node; ``cores`` are the numbers of those it takes, ``critical``
+    what set the makespan.
+    """
 
     id: Name
     node: Name
@@ -37,7 +40,9 @@ class TaskRun(Interval):
 
 
 class Transfer(Interval):
-    """A file that moves to a node (None: to the storage) from another or (None) from the storage."""
+    """A file that moves to a node (None: to the storage) from another or
+    (None) from the storage.
+    """
 
     file: Name
     source: Name | None
@@ -58,7 +63,9 @@ class CopyDone(Eviction):
 
 
 class DiskUse(Part):
-    """A node's disk: its ``bytes``, and (seconds, bytes) of what is used and still wanted."""
+    """A node's disk: its ``bytes``, and (seconds, bytes) of what is
+    used and still wanted.
+    """
 
     bytes: Count | None = None
     used: tuple[tuple[Seconds, Count], ...] = ()
@@ -78,7 +85,9 @@ class ReplicationSchedule(Part):
 
 
 class IoRecord(Part):
-    """One I/O request of a job: when it was made, first served and done; its (from, until, rate)."""
+    """One I/O request of a job: when it was made, first served and done; its
+    (from, until, rate).
+    """
 
     phase: Count
     request_seconds: Real | None
@@ -89,7 +98,9 @@ class IoRecord(Part):
 
 
 class StreamRecord(IoRecord):
-    """What moved between buffer and storage: stage-in, drain of a phase, stage-out (rule 41 of batch I/O)."""
+    """What moved between buffer and storage: stage-in, drain of a phase, stage-out
+    (rule 41 of batch I/O).
+    """
 
     kind: Literal["in", "drain", "out"]
     phase: Annotated[int, Field(ge=-1, strict=True)]
@@ -98,7 +109,8 @@ class StreamRecord(IoRecord):
 class BatchIoJobRun(Interval):
     """A batch job with its I/O, and what its burst buffer does where there is one.
 
-    ``allocated_nodes`` are its partition's, from ``first_node`` on, or the ``nodes`` by number.
+    ``allocated_nodes`` are its partition's, from ``first_node`` on, or the
+    ``nodes`` by number.
     """
 
     id: JobId
@@ -226,12 +238,14 @@ class TaskSpan(Interval):
 
 
 Step = tuple[Amount, Annotated[int, Field(ge=0, strict=True)]]
-"""An instant and the bytes inside from then on: sums of many times and of many sizes, which may
-be larger than any time or size of an instance."""
+"""An instant and the bytes inside from then on: sums of many times and of many sizes,
+which may be larger than any time or size of an instance."""
 
 
 class WorkDirectorySchedule(Part):
-    """When tasks run, and (seconds, bytes) of the use at each change, also by stage of the workflow."""
+    """When tasks run, and (seconds, bytes) of the use at each change, also by
+    stage of the workflow.
+    """
 
     tasks: tuple[TaskSpan, ...]
     use: tuple[Step, ...] = ()

@@ -1,4 +1,5 @@
-"""A workflow on one machine with one work directory of limited size. Whole bytes; times in seconds.
+"""A workflow on one machine with one work directory of limited size. Whole
+bytes; times in seconds.
 
 Own model; its rules B1 to B15 stand in docs/rules/work-directory.md.
 """
@@ -18,8 +19,8 @@ from ioopt.units import EXACT_INTEGERS
 SAME_INSTANT = 10**9
 """Times no more than one part in that of a second apart are one instant."""
 FLOAT_PARTS = 2**50
-"""The start of a plan and an end that it waits for are sums of floats: together they are off by
-one part in 2**51 at most."""
+"""The start of a plan and an end that it waits for are sums of floats: together they
+are off by one part in 2**51 at most."""
 MOST_COPIED_TASKS = 1_000_000
 """Tasks that copies of a workflow may have together."""
 SHOWN = 5
@@ -27,16 +28,19 @@ SHOWN = 5
 
 
 LONG = {
-    "stuck": "stuck at {seconds:g} s with {left} tasks left: nothing runs, and {waiting[0][task]} lacks "
-    "{waiting[0][over]} bytes; admit with --set safe=true, or give a larger quota",
-    "no order found": "no order of the tasks was found that keeps the quota: the best needs {least} bytes, "
-    "{over} over it; give a larger quota",
+    "stuck": "stuck at {seconds:g} s with {left} tasks left: nothing runs, and "
+    "{waiting[0][task]} lacks {waiting[0][over]} bytes; admit with --set "
+    "safe=true, or give a larger quota",
+    "no order found": "no order of the tasks was found that keeps the quota: the best "
+    "needs {least} bytes, {over} over it; give a larger quota",
 }
 """By kind, what a list of what was found would not tell."""
 
 
 class Fault(SimulationError, ValueError):
-    """What is wrong with an instance, a plan or an answer; ``record`` is {kind, ...} of the rules."""
+    """What is wrong with an instance, a plan or an answer; ``record`` is
+    {kind, ...} of the rules.
+    """
 
     def __init__(self, kind: str, **found: object) -> None:
         self.record: base.Json = {"kind": kind, **found}
@@ -50,10 +54,11 @@ class Fault(SimulationError, ValueError):
 
 
 class Ticks:
-    """Count times in whole ticks, of which ``per_second`` make a second: sums are exact.
+    """Count times in whole ticks, of which ``per_second`` make a
+    second: sums are exact.
 
-    Only the *seconds* given can be counted. ``slack`` is one instant: times no more than
-    that apart are together.
+    Only the *seconds* given can be counted. ``slack`` is one instant: times no more
+    than that apart are together.
     """
 
     def __init__(self, seconds: Iterable[float]) -> None:
@@ -91,7 +96,9 @@ def _ratio(seconds: float) -> tuple[int, int]:
 
 
 class WorkTask(base.Lean):
-    """A task: the files it reads and writes, scratch while it runs, and the sample it belongs to."""
+    """A task: the files it reads and writes, scratch while it runs, and the
+    sample it belongs to.
+    """
 
     LATER = frozenset(
         {"cores", "inputs", "outputs", "scratch_bytes", "release_seconds", "sample"}
@@ -107,7 +114,9 @@ class WorkTask(base.Lean):
 
 
 class WorkFile(base.Lean):
-    """A file. One that a task writes is a product, and with ``keep`` stays inside for good."""
+    """A file. One that a task writes is a product, and with ``keep``
+    stays inside for good.
+    """
 
     LATER = frozenset({"keep"})
     id: base.Name
@@ -116,11 +125,13 @@ class WorkFile(base.Lean):
 
 
 class WorkDirectoryProblem(base.Problem):
-    """Tasks on one machine whose products lie in one directory with a quota (rules B1 and B2).
+    """Tasks on one machine whose products lie in one directory with a
+    quota (rules B1 and B2).
 
-    ``quota_bytes`` None is no quota. Raises a validation error, a :class:`Fault`, for ids given
-    twice, unknown files, files with two producers, tasks in a circle or with too many cores.
-    Positions of tasks and of products stand for them in all that is derived below.
+    ``quota_bytes`` None is no quota. Raises a validation error, a :class:`Fault`,
+    for ids given twice, unknown files, files with two producers, tasks in a circle
+    or with too many cores. Positions of tasks and of products stand for them in all
+    that is derived below.
     """
 
     format: Literal["ioopt/work-directory"] = "ioopt/work-directory"
@@ -201,7 +212,9 @@ class WorkDirectoryProblem(base.Problem):
 
     @cached_property
     def predecessors(self) -> tuple[tuple[int, ...], ...]:
-        """Per task, the producers of its inputs, each once, in the order of its inputs."""
+        """Per task, the producers of its inputs, each once, in the
+        order of its inputs.
+        """
         writer = {f: k for k, files in enumerate(self.outputs) for f in files}
         return tuple(
             tuple(dict.fromkeys(writer[f] for f in files)) for files in self.inputs
@@ -227,7 +240,9 @@ class WorkDirectoryProblem(base.Problem):
 
     @cached_property
     def levels(self) -> tuple[int, ...]:
-        """Per task, 0 without predecessors, else one more than the largest of theirs (rule B5)."""
+        """Per task, 0 without predecessors, else one more than the largest
+        of theirs (rule B5).
+        """
         level = [0] * len(self.tasks)
         for k in self.topological:
             level[k] = max((level[p] + 1 for p in self.predecessors[k]), default=0)
@@ -237,8 +252,9 @@ class WorkDirectoryProblem(base.Problem):
     def topological(self) -> tuple[int, ...]:
         """All tasks, each after its predecessors; those of circles are left out.
 
-        First come those without predecessors, as they are first mentioned when each task is read
-        with its predecessors behind it; then each as soon as its last predecessor has come.
+        First come those without predecessors, as they are first mentioned when each
+        task is read with its predecessors behind it; then each as soon as its last
+        predecessor has come.
         """
         waits = [len(row) for row in self.predecessors]
         after: list[list[int]] = [[] for _ in waits]
@@ -258,7 +274,9 @@ class WorkDirectoryProblem(base.Problem):
 
     @cached_property
     def components(self) -> tuple[int, ...]:
-        """Per task, its weak component (tasks joined by products), as the first task of that."""
+        """Per task, its weak component (tasks joined by products), as
+        the first task of that.
+        """
         found = [-1] * len(self.tasks)
         for first in range(len(found)):
             stack = [first]
@@ -270,7 +288,9 @@ class WorkDirectoryProblem(base.Problem):
 
     @cached_property
     def samples(self) -> tuple[int, ...]:
-        """Per task, the number of its sample, -1 for none: as given, else its weak component (rule B1)."""
+        """Per task, the number of its sample, -1 for none: as given, else its weak
+        component (rule B1).
+        """
         named = [task.sample for task in self.tasks]
         labels = self.components if all(name is None for name in named) else named
         known = (label for label in dict.fromkeys(labels) if label is not None)
@@ -287,7 +307,8 @@ class WorkDirectoryProblem(base.Problem):
         )
 
     def copies(self, count: int) -> Self:
-        """The workflow *count* times over, names and samples numbered from 1 (rule B15).
+        """The workflow *count* times over, names and samples
+        numbered from 1 (rule B15).
 
         A file that no task writes stays shared; one copy is the instance itself.
         """
@@ -295,7 +316,8 @@ class WorkDirectoryProblem(base.Problem):
             return self
         if count * len(self.tasks) > MOST_COPIED_TASKS:
             raise InstanceError(
-                f"{count} copies of {len(self.tasks)} tasks: at most {MOST_COPIED_TASKS} tasks in all"
+                f"{count} copies of {len(self.tasks)} tasks: at most "
+                f"{MOST_COPIED_TASKS} tasks in all"
             )
         made = {file.id for file in self.products}
         tasks, files = [], [file for file in self.files if file.id not in made]
@@ -313,9 +335,11 @@ class WorkDirectoryProblem(base.Problem):
 
 
 class WorkDirectoryPlan(base.Lean, base.Plan):
-    """``starts``: (seconds, task), each task once, taken by seconds, then as listed (rule B3).
+    """``starts``: (seconds, task), each task once, taken by seconds, then
+    as listed (rule B3).
 
-    ``ignore_quota``: the answer to how little would do, where that is more than the quota (rule B9).
+    ``ignore_quota``: the answer to how little would do, where that is more than
+    the quota (rule B9).
     """
 
     LATER = frozenset({"ignore_quota"})
@@ -328,7 +352,9 @@ def beyond(
     plan: WorkDirectoryPlan | None,
     schedule: base.Json | None,
 ) -> base.Json:
-    """What a result may change of the question: the quota, and compute times of so many tasks."""
+    """What a result may change of the question: the quota, and compute
+    times of so many tasks.
+    """
     actual = (schedule or {}).get("actual_compute_seconds") or {}
     planned = (
         {task.id: task.compute_seconds for task in problem.tasks} if actual else {}

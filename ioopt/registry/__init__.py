@@ -1,9 +1,11 @@
-"""Name -> solver, kind -> family parts. Nothing here imports a solver until it is asked for.
+"""Name -> solver, kind -> family parts. Nothing here imports a solver
+until it is asked for.
 
-A plugin names objects in the entry point groups ``ioopt.solvers`` (:class:`SolverSpec`),
-``ioopt.kinds`` (:class:`KindSpec`) and ``ioopt.importers`` (commands of click). One that cannot be
-loaded is left out and kept in :data:`BROKEN`: it never breaks a command that does not need it. A
-solver may also be ``module:function``, or a plain function.
+A plugin names objects in the entry point groups ``ioopt.solvers``
+(:class:`SolverSpec`), ``ioopt.kinds`` (:class:`KindSpec`) and ``ioopt.importers``
+(commands of click). One that cannot be loaded is left out and kept in :data:`BROKEN`:
+it never breaks a command that does not need it. A solver may also be
+``module:function``, or a plain function.
 """
 
 import inspect
@@ -42,7 +44,9 @@ def origin(entry: metadata.EntryPoint) -> str:
 
 
 def _added(group: str, cls: type[Row], taken: Callable[[Row], bool]) -> tuple[Row, ...]:
-    """The rows that plugins add; what cannot be loaded, is no *cls* or *taken* goes to :data:`BROKEN`."""
+    """The rows that plugins add; what cannot be loaded, is no *cls* or *taken*
+    goes to :data:`BROKEN`.
+    """
     found: list[Row] = []
     for entry in entry_points(group):
         try:
@@ -94,7 +98,9 @@ def families() -> tuple[str, ...]:
 
 
 def format_of(text: object, where: str = "instance") -> Format:
-    """The row for a file's ``format`` value; raises InstanceError for one ioopt does not know."""
+    """The row for a file's ``format`` value; raises InstanceError for one
+    ioopt does not know.
+    """
     for spec in FORMATS.values():
         if text == spec.format:
             return spec
@@ -107,7 +113,9 @@ def format_of(text: object, where: str = "instance") -> Format:
 
 
 def decided(spec: Format) -> KindSpec:
-    """*spec*, in which something is to be decided; raises UsageError where it is only measured."""
+    """*spec*, in which something is to be decided; raises UsageError where
+    it is only measured.
+    """
     if isinstance(spec, KindSpec):
         return spec
     raise UsageError(
@@ -116,7 +124,9 @@ def decided(spec: Format) -> KindSpec:
 
 
 def generator_of(name: str) -> Format:
-    """The format that ``generate NAME`` makes: the kind so named, or the first of that family."""
+    """The format that ``generate NAME`` makes: the kind so named, or the
+    first of that family.
+    """
     able = [spec for spec in FORMATS.values() if spec.generate is not None]
     fitting = [spec for spec in able if spec.kind == name] or [
         spec for spec in able if spec.family == name
@@ -132,7 +142,9 @@ def generator_of(name: str) -> Format:
 def generate(
     kind: Format, preset: str | None, settings: Mapping[str, object], seed: int
 ) -> Any:
-    """One instance of *kind*. A preset that another kind has is named as such (UsageError)."""
+    """One instance of *kind*. A preset that another kind has is named
+    as such (UsageError).
+    """
     if preset is not None and preset not in kind.presets:
         for spec in FORMATS.values():
             if preset in spec.presets:
@@ -157,7 +169,9 @@ def generate(
 
 
 def kind_of_problem(problem: object) -> KindSpec:
-    """The kind of a problem in which something is to be decided; raises UsageError for anything else."""
+    """The kind of a problem in which something is to be decided; raises
+    UsageError for anything else.
+    """
     return decided(format_of_problem(problem))
 
 
@@ -178,8 +192,8 @@ def solvers_for(kind: str) -> tuple[SolverSpec, ...]:
 def solver(name: str | Callable[..., object] | None, kind: KindSpec) -> SolverSpec:
     """The solver called *name* (None: the default) for instances of *kind*.
 
-    *name* may also be a function, or ``module:function``: see :func:`_own`.
-    Raises UsageError when no solver has that name or the one that has takes other kinds.
+    *name* may also be a function, or ``module:function``: see :func:`_own`. Raises
+    UsageError when no solver has that name or the one that has takes other kinds.
     """
     wanted = kind.default_solver if name is None else name
     if not (isinstance(wanted, str) or callable(wanted)):
@@ -208,7 +222,10 @@ def _nearest_solver(wanted: str, names: list[str]) -> str:
     found = next((spec for spec in SOLVERS if spec.name == near), None)
     if found is None or near in names:
         return suggest(wanted, names)
-    return f"did you mean {near!r}, which takes {', '.join(found.kinds)}? known: {', '.join(names)}"
+    return (
+        f"did you mean {near!r}, which takes {', '.join(found.kinds)}? known: "
+        f"{', '.join(names)}"
+    )
 
 
 def require_backend(spec: SolverSpec, backend: str | None) -> None:
@@ -221,7 +238,9 @@ def require_backend(spec: SolverSpec, backend: str | None) -> None:
 
 
 def settings_for(spec: SolverSpec, given: Mapping[str, object]) -> Any:
-    """The settings of a solver from ``--set`` values; UsageError for unknown ones and what its name fixes."""
+    """The settings of a solver from ``--set`` values; UsageError for unknown ones and
+    what its name fixes.
+    """
     if spec.settings is None:
         if given:
             raise UsageError(
@@ -234,14 +253,17 @@ def settings_for(spec: SolverSpec, given: Mapping[str, object]) -> Any:
     for key, value in spec.fixed.items():
         if getattr(settings, key) != value:
             raise UsageError(
-                f"{spec.name}: setting {key}={given[key]!r}: the solver's name fixes it to "
-                f"{value!r}; {_named_for(spec, {**spec.fixed, key: getattr(settings, key)})}"
+                f"{spec.name}: setting {key}={given[key]!r}: the solver's name fixes "
+                f"it to {value!r}; "
+                f"{_named_for(spec, {**spec.fixed, key: getattr(settings, key)})}"
             )
     return settings
 
 
 def _named_for(spec: SolverSpec, wanted: Mapping[str, object]) -> str:
-    """What to do for the fixed settings *wanted*: the solver that has them, or leave them alone."""
+    """What to do for the fixed settings *wanted*: the solver that has them,
+    or leave them alone.
+    """
     twins = [
         other.name
         for other in SOLVERS
@@ -252,7 +274,9 @@ def _named_for(spec: SolverSpec, wanted: Mapping[str, object]) -> str:
 
 
 def _broken(name: str) -> str:
-    """The end of a message about an unknown *name*: why the plugin of that name is not there."""
+    """The end of a message about an unknown *name*: why the plugin of
+    that name is not there.
+    """
     for plugin, wrong in BROKEN.items():
         if plugin.startswith(f"{name} of "):
             return f"; the plugin {plugin} cannot be loaded: {wrong}"
@@ -269,11 +293,13 @@ def refuse_own(why: str) -> None:
 
 
 def _own(solver: str | Callable[..., object], kind: KindSpec) -> SolverSpec:
-    """The row of a function, or of one named ``module:function`` (the working folder counts).
+    """The row of a function, or of one named ``module:function`` (the
+    working folder counts).
 
-    The function takes the problem, or the problem and a :class:`~ioopt.protocols.SolveRequest`; it
-    returns an Outcome, a plan object or a plan's dictionary. A class ``Settings`` beside it gives it
-    ``--set``. Raises UsageError when there is no such function.
+    The function takes the problem, or the problem and a
+    :class:`~ioopt.protocols.SolveRequest`; it returns an Outcome, a plan object or a
+    plan's dictionary. A class ``Settings`` beside it gives it ``--set``. Raises
+    UsageError when there is no such function.
     """
     plain = getattr(solver, "__qualname__", type(solver).__name__)
     name = solver if isinstance(solver, str) else f"{solver.__module__}:{plain}"
@@ -341,7 +367,9 @@ class Measure:
 
 
 def measure_of(kind: KindSpec, name: str | None = None) -> Measure:
-    """The measure called *name* (None: what the user of this kind waits for); UsageError for others."""
+    """The measure called *name* (None: what the user of this kind waits for);
+    UsageError for others.
+    """
     known = dict.fromkeys([kind.measure or kind.objective_name, kind.objective_name])
     known |= dict.fromkeys(kind.compare_columns)
     chosen = name or next(iter(known))
@@ -353,7 +381,9 @@ def measure_of(kind: KindSpec, name: str | None = None) -> Measure:
 
 
 def measures_of(kinds: Iterable[KindSpec], name: str | None) -> dict[str, Measure]:
-    """The measure of each kind: *name*, or the default of kinds without it; UsageError where none has it."""
+    """The measure of each kind: *name*, or the default of kinds without it;
+    UsageError where none has it.
+    """
     found, errors = {}, []
     for kind in kinds:
         try:
@@ -367,14 +397,17 @@ def measures_of(kinds: Iterable[KindSpec], name: str | None) -> dict[str, Measur
 
 
 def sense_of(kind: KindSpec, name: str) -> Literal["min", "max"]:
-    """Whether less or more of a measure is better; solvers' own objectives have the kind's sense."""
+    """Whether less or more of a measure is better; solvers' own objectives
+    have the kind's sense.
+    """
     if name == kind.objective_name or name not in (kind.measure, *kind.compare_columns):
         return kind.sense
     return "max" if name in kind.most else "min"
 
 
 def proof_of(objective: str) -> str:
-    """The metric that holds what was proven of *objective* where the measure is another one.
+    """The metric that holds what was proven of *objective* where the
+    measure is another one.
 
     >>> proof_of("additive_seconds")
     'additive_bound_seconds'
@@ -395,7 +428,9 @@ def own_bound(row: Mapping[str, Any], kind: KindSpec, name: str) -> float | None
 
 
 def by_measure(measure: str | None, values: dict[str, Any]) -> dict[str, float]:
-    """Make *values* those of the *measure* asked for; what is proven of another objective, as a metric."""
+    """Make *values* those of the *measure* asked for; what is proven of another
+    objective, as a metric.
+    """
     own, bound = values["objective_name"], values["bound"]
     if measure in (None, own):
         return {}

@@ -117,14 +117,16 @@ SOLVERS: tuple[SolverSpec, ...] = (
     _policy(
         "least-delay",
         "fill:least_delay",
-        "least bytes left x node^1/2 first, bandwidth always filled: for the total I/O delay",
+        "least bytes left x node^1/2 first, bandwidth always filled: for the "
+        "total I/O delay",
         "ours",
     ),
     SolverSpec(
         "io-exact",
         ("batch-io",),
         _AT + "exact:solve",
-        "the least I/O delay for given starts, up to 30 requests: what being online costs",
+        "the least I/O delay for given starts, up to 30 requests: what being "
+        "online costs",
         "ours",
         _AT + "exact:ExactSettings",
         _AT + "exact:policy",
@@ -206,6 +208,7 @@ KINDS: tuple[KindSpec, ...] = (
         compare_solvers=_COMPARED[1:],
         compare_columns=("granted_requests", "partial_grants"),
         decision=True,
-        summary="one I/O decision: the outstanding requests at an instant (Zhou et al.)",
+        summary="one I/O decision: the outstanding requests at an instant (Zhou et "
+        "al.)",
     ),
 )

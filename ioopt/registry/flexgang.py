@@ -1,4 +1,6 @@
-"""Registry of the flexgang family (Lee et al.): decisions F4 and F5, measurements F1 to F3."""
+"""Registry of the flexgang family (Lee et al.): decisions F4 and F5,
+measurements F1 to F3.
+"""
 
 from typing import Any
 
@@ -50,7 +52,8 @@ KINDS: tuple[KindSpec, ...] = (
         compare_solvers=("quantum-greedy", "quantum-ip"),
         compare_columns=("realised", "cycle_seconds"),
         follows=True,
-        summary="a quantum and visits a cycle for every job (after Lee et al., Section 3.2)",
+        summary="a quantum and visits a cycle for every job (after Lee et al., Section "
+        "3.2)",
     ),
     _kind(
         "flexible-gang",
@@ -73,7 +76,8 @@ KINDS: tuple[KindSpec, ...] = (
         ),
         follows=True,
         most=("simulated_objective", "cpu_utilisation", "compute_progress"),
-        summary="strict rows and loose windows for gangs and I/O jobs (Lee et al., Section 7)",
+        summary="strict rows and loose windows for gangs and I/O jobs (Lee et al., "
+        "Section 7)",
     ),
 )
 
@@ -95,12 +99,14 @@ MEASURED = (
     _measured(
         "quantum-model",
         "quantum_model",
-        "an I/O gang and a compute gang in alternating quanta (Lee et al., Figures 2 and 3)",
+        "an I/O gang and a compute gang in alternating quanta (Lee et al., "
+        "Figures 2 and 3)",
     ),
     _measured(
         "perturbation",
         "laboratory",
-        "what a gang loses when one processor loses or gains a quantum (Lee et al., Section 4)",
+        "what a gang loses when one processor loses or gains a quantum (Lee et "
+        "al., Section 4)",
     ),
     _measured(
         "message-counts",
@@ -148,7 +154,8 @@ SOLVERS: tuple[SolverSpec, ...] = (
         "strict-fill",
         "flexible-gang",
         "strict",
-        "strict rows, fragments and idle cells shared equally by gangs that can use them",
+        "strict rows, fragments and idle cells shared equally by gangs that can "
+        "use them",
         "ours; Lee et al., Section 3.1",
         fixed={"fill": True},
     ),
@@ -156,7 +163,8 @@ SOLVERS: tuple[SolverSpec, ...] = (
         "greedy",
         "flexible-gang",
         "greedy",
-        "loose I/O and low gangedness, first-fit decreasing, replicated rows, tau by linear program",
+        "loose I/O and low gangedness, first-fit decreasing, replicated rows, "
+        "tau by linear program",
         "ours; Lee et al., Section 7",
         settings=None,
         abilities={ANYTIME},

@@ -1,4 +1,6 @@
-"""Policies by name: from a row of the registry to the policy of its file, for replays and live use."""
+"""Policies by name: from a row of the registry to the policy of its file, for
+replays and live use.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -20,7 +22,9 @@ FULL = 4.0
 
 
 def best_policy(problem: Problem, request: SolveRequest) -> Outcome:
-    """Every policy of the kind, the best in the mean first, while there is time; the best plan answers."""
+    """Every policy of the kind, the best in the mean first, while there is time;
+    the best plan answers.
+    """
     kind, deadline = registry.kind_of_problem(problem), request.deadline
     sign = -1.0 if kind.sense == "max" else 1.0
     found: dict[str, float] = {}
@@ -111,7 +115,9 @@ def simulate_batch_io(
 
 
 def gang_policy(name: str, settings: Mapping[str, object]) -> tuple[GangPolicy, Any]:
-    """The gang policy called *name* and its settings; UsageError for an unknown name or setting."""
+    """The gang policy called *name* and its settings; UsageError for an
+    unknown name or setting.
+    """
     spec = _policy_row(name, "gang")
     chosen = registry.settings_for(spec, settings)
     return registry.load_target(spec.policy or "")(chosen), chosen

@@ -69,7 +69,8 @@ SOLVERS: tuple[SolverSpec, ...] = (
     _solver(
         "ip",
         "exact.ip",
-        "integer program, aggregated formulation: bounds, annealing start, CP-SAT and HiGHS",
+        "integer program, aggregated formulation: bounds, annealing start, "
+        "CP-SAT and HiGHS",
         "Khanna et al., Section 4.1; aggregated form ours",
         abilities={EXACT, BOUND, ANYTIME, WARM_START, THREADS},
         backends=("CP-SAT", "HiGHS", "CBC"),
@@ -109,13 +110,15 @@ SOLVERS: tuple[SolverSpec, ...] = (
     _solver(
         "job-data-present",
         "greedy.job_data_present",
-        "task to the node with the least to transfer; DataLeastLoaded copies; LRU eviction",
+        "task to the node with the least to transfer; DataLeastLoaded copies; "
+        "LRU eviction",
         "Khanna et al., Section 3",
     ),
     _solver(
         "heft",
         "workflows",
-        "workflows: the longest path with its files first, into the first gap of the node's cores",
+        "workflows: the longest path with its files first, into the first gap of "
+        "the node's cores",
         "Topcuoglu et al. 2002; files and cores ours",
         function="solve_heft",
     ),
@@ -129,7 +132,8 @@ SOLVERS: tuple[SolverSpec, ...] = (
     _solver(
         "fifo",
         "dispatch",
-        "workflows: a dispatcher; the first ready task to the core that has idled longest",
+        "workflows: a dispatcher; the first ready task to the core that has "
+        "idled longest",
         "ours",
         policy=_AT + "dispatch:FIFO",
     ),
@@ -143,7 +147,8 @@ SOLVERS: tuple[SolverSpec, ...] = (
     _solver(
         "ready-min-min",
         "workflows",
-        "workflows: MinMin over the tasks whose producers are planned; on a batch, minmin",
+        "workflows: MinMin over the tasks whose producers are planned; on a "
+        "batch, minmin",
         "Khanna et al., Section 3; workflows ours",
         function="solve_ready_min_min",
         settings=_AT + "workflows:ReadySettings",
@@ -152,21 +157,24 @@ SOLVERS: tuple[SolverSpec, ...] = (
     _solver(
         "rolling",
         "online.rolling",
-        "workflows: a dispatcher; a plan of what is left, made anew as tasks arrive or go",
+        "workflows: a dispatcher; a plan of what is left, made anew as tasks "
+        "arrive or go",
         "ours",
         policy=_AT + "online.rolling:policy",
     ),
     _solver(
         "exact-workflow",
         "exact.exact_workflow",
-        "workflows and batches of some 12 tasks: branch and bound over all queues, by replay",
+        "workflows and batches of some 12 tasks: branch and bound over all "
+        "queues, by replay",
         "ours",
         abilities={EXACT, BOUND, ANYTIME, WARM_START},
     ),
     _solver(
         "two-stage",
         "rounds.two_stage",
-        "rounds under a disk limit: select a sub-batch, allocate it, evict by popularity",
+        "rounds under a disk limit: select a sub-batch, allocate it, evict by "
+        "popularity",
         "Khanna et al., Sections 4.2 and 4.3, (14)-(22)",
         abilities={BOUND, THREADS},
     ),
@@ -189,7 +197,8 @@ SOLVERS: tuple[SolverSpec, ...] = (
     _solver(
         "link-aware",
         "search.link_aware",
-        "annealing of the queues by their replay; never above MinMin nor the planners of workflows",
+        "annealing of the queues by their replay; never above MinMin nor the "
+        "planners of workflows",
         "ours",
         abilities={BOUND, ANYTIME, WARM_START, THREADS},
     ),

@@ -1,4 +1,6 @@
-"""Rows of the registry: instance kinds and solvers, as names of things that are loaded on demand."""
+"""Rows of the registry: instance kinds and solvers, as names of things that
+are loaded on demand.
+"""
 
 import sys
 from collections.abc import Callable, Mapping, Set
@@ -17,13 +19,19 @@ ANYTIME = "anytime"
 ONLINE = "online"
 """Decides from the present state alone, as a live scheduler must."""
 THREADS = "threads"
-"""Uses several threads when asked to; a command that names another solver refuses ``--threads``."""
+"""Uses several threads when asked to; a command that names another solver
+refuses ``--threads``.
+"""
 REFERENCE = "reference"
-"""Breaks a rule of the machine, as a mark to measure against: no competitor, outside every ratio."""
+"""Breaks a rule of the machine, as a mark to measure against: no competitor,
+outside every ratio.
+"""
 
 
 def load_target(target: str | Callable[..., object]) -> Any:
-    """Import ``package.module:name`` and return the object; an object is returned as it is."""
+    """Import ``package.module:name`` and return the object; an object
+    is returned as it is.
+    """
     if not isinstance(target, str):
         return target
     module, _, name = target.partition(":")
@@ -35,7 +43,9 @@ def load_target(target: str | Callable[..., object]) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class Format:
-    """One instance format: where its class and its generator are (``module:name``, loaded on demand)."""
+    """One instance format: where its class and its generator are
+    (``module:name``, loaded on demand).
+    """
 
     kind: str
     family: str
@@ -62,8 +72,9 @@ class Format:
 class MeasuredKind(Format):
     """A format in which nothing is decided, for ``ioopt measure``.
 
-    ``measure`` is ``measure(problem, settings, seed, deadline) -> ioopt.measure.Measurement``, with
-    a class ``Settings`` beside it; ``plot`` draws what that found.
+    ``measure`` is ``measure(problem, settings, seed, deadline) ->
+    ioopt.measure.Measurement``, with a class ``Settings`` beside it; ``plot``
+    draws what that found.
     """
 
     measure: str
@@ -74,26 +85,28 @@ class MeasuredKind(Format):
 class KindSpec(Format):
     """One kind of decision and where its parts are.
 
-    ``objective_name`` is what the solvers of this kind optimise unless they say otherwise, and
-    ``sense`` its direction. ``compare_solvers`` is what ``ioopt compare`` runs when none is named
-    (``choose_solvers``: a function from the problem to that list); ``compare_columns`` are metrics
-    its table shows; ``measure`` is what solvers are compared by unless the user says otherwise
-    (None: ``objective_name``), ``most`` the metrics of which more is better, ``bound_metrics`` the
-    metrics that bound others, ``proven_metrics`` those of a replay that raise the bound of a result by
-    objective; ``baseline`` is the solver to which the comparison of several
-    instances prints mean ratios. ``schedule`` is the form of its schedules. ``plot`` draws a
-    result; ``pictures`` are further ones by name (``ioopt plot --picture``); ``explain`` is the
-    :class:`ioopt.explaining.Family` that ``ioopt check --explain`` asks. ``fallback`` is the
-    solver that answers when another one fails; ``policies`` are what ``auto`` tries, the best
-    first. ``bound`` is a quick function from the problem to a proven bound of the objective, for
-    solvers that prove nothing themselves (``limited_bound``: it takes a ``deadline``). ``decision`` marks
-    snapshots that ``ioopt solve --now`` takes, ``follows`` kinds whose schedules follow from their plans,
-    so that a check of them repeats the replay. ``beyond`` is a function (problem, plan, schedule) ->
-    what a result says of the question that its instance does not. ``limited_replay``: ``simulate``
-    takes a ``deadline``,
-    and answers with what it has and a note when it expires. The functions are ``check(problem,
-    plan, schedule) -> CheckReport``, ``simulate(problem, plan, **options) -> Simulation`` and
-    ``generate(preset, settings, seed) -> problem``.
+    ``objective_name`` is what the solvers of this kind optimise unless they say
+    otherwise, and ``sense`` its direction. ``compare_solvers`` is what
+    ``ioopt compare`` runs when none is named (``choose_solvers``: a function from the
+    problem to that list); ``compare_columns`` are metrics its table shows; ``measure``
+    is what solvers are compared by unless the user says otherwise (None:
+    ``objective_name``), ``most`` the metrics of which more is better, ``bound_metrics``
+    the metrics that bound others, ``proven_metrics`` those of a replay that raise the
+    bound of a result by objective; ``baseline`` is the solver to which the comparison
+    of several instances prints mean ratios. ``schedule`` is the form of its schedules.
+    ``plot`` draws a result; ``pictures`` are further ones by name
+    (``ioopt plot --picture``); ``explain`` is the :class:`ioopt.explaining.Family` that
+    ``ioopt check --explain`` asks. ``fallback`` is the solver that answers when another
+    one fails; ``policies`` are what ``auto`` tries, the best first. ``bound`` is a
+    quick function from the problem to a proven bound of the objective, for solvers that
+    prove nothing themselves (``limited_bound``: it takes a ``deadline``). ``decision``
+    marks snapshots that ``ioopt solve --now`` takes, ``follows`` kinds whose schedules
+    follow from their plans, so that a check of them repeats the replay. ``beyond`` is a
+    function (problem, plan, schedule) -> what a result says of the question that its
+    instance does not. ``limited_replay``: ``simulate`` takes a ``deadline``, and
+    answers with what it has and a note when it expires. The functions are
+    ``check(problem, plan, schedule) -> CheckReport``, ``simulate(problem, plan,
+    **options) -> Simulation`` and ``generate(preset, settings, seed) -> problem``.
     """
 
     check: str
@@ -128,12 +141,13 @@ class KindSpec(Format):
 class SolverSpec:
     """One solver: its name, the kinds it takes, where its function and settings are.
 
-    ``target`` is a :class:`ioopt.protocols.SolverFunction`; ``settings`` a frozen pydantic class
-    whose fields are the keys of ``--set``. ``policy`` makes a policy of the settings, for live use,
-    for replays and, as ``request.policy``, for the target. ``fixed`` are settings that the name
-    implies (so that ``cons-fcfs+top`` is ``cons-fcfs`` with one setting). ``backends`` are the values of
-    ``--backend``, the default first. ``source`` is the paper and section, or ``ours``.
-    ``variant_of`` names the solver of which this is a variant, listed only when asked for.
+    ``target`` is a :class:`ioopt.protocols.SolverFunction`; ``settings`` a frozen
+    pydantic class whose fields are the keys of ``--set``. ``policy`` makes a policy of
+    the settings, for live use, for replays and, as ``request.policy``, for the target.
+    ``fixed`` are settings that the name implies (so that ``cons-fcfs+top`` is
+    ``cons-fcfs`` with one setting). ``backends`` are the values of ``--backend``, the
+    default first. ``source`` is the paper and section, or ``ours``. ``variant_of``
+    names the solver of which this is a variant, listed only when asked for.
     """
 
     name: str

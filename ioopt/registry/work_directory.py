@@ -1,4 +1,6 @@
-"""Registry of the work-directory family, a model of our own (docs/rules/work-directory.md)."""
+"""Registry of the work-directory family, a model of our
+own (docs/rules/work-directory.md).
+"""
 
 from typing import Any
 

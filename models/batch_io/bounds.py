@@ -1,4 +1,6 @@
-"""Bounds of what an I/O policy can reach: mean response, I/O delay, the bytes of one decision (ours)."""
+"""Bounds of what an I/O policy can reach: mean response, I/O delay, the bytes of
+one decision (ours).
+"""
 
 import math
 from collections import deque
@@ -19,7 +21,9 @@ from ioopt.problems.batch_io import (
 REFERENCE = "no-congestion"
 """The policy that may exceed the storage's bandwidth."""
 ROUNDS, WORK = 40, 8_000_000
-"""Rounds of ascent for a bound of the I/O delay, and levels looked at in all: a fraction of a second."""
+"""Rounds of ascent for a bound of the I/O delay, and levels looked at in all: a
+fraction of a second.
+"""
 
 Starts = Mapping[Any, float]
 """When each job starts, by its id: given in open loop."""
@@ -31,13 +35,15 @@ def mean_response_bound(
     starts: Starts | None = None,
     delay: float = 0.0,
 ) -> float | None:
-    """The largest of four lower bounds of the mean response, in seconds; None without jobs.
+    """The largest of four lower bounds of the mean response, in
+    seconds; None without jobs.
 
-    ``alone``: computing and I/O at the peak rates (rules 5, 38 to 41), or the walltime. ``nodes``,
-    ``buffer`` and ``storage``: :func:`ioopt.models.fluid_bound.least_response` of the nodes held, of
-    the burst buffer held, and of the bytes moved (not for the reference, nor for jobs that may be
-    killed); docs/batch-io.md, Bounds. With given *starts* jobs wait until then, and to ``alone`` comes
-    the mean *delay*, a bound of :func:`delay_bounds`.
+    ``alone``: computing and I/O at the peak rates (rules 5, 38 to 41), or the walltime.
+    ``nodes``, ``buffer`` and ``storage``:
+    :func:`ioopt.models.fluid_bound.least_response` of the nodes held, of the burst
+    buffer held, and of the bytes moved (not for the reference, nor for jobs that may be
+    killed); docs/batch-io.md, Bounds. With given *starts* jobs wait until then, and to
+    ``alone`` comes the mean *delay*, a bound of :func:`delay_bounds`.
     """
     if not problem.jobs:
         return None
@@ -94,10 +100,11 @@ def delay_bounds(
     metrics: Mapping[str, Any],
     deadline: Deadline | None = None,
 ) -> dict[str, float]:
-    """Bounds of the mean and of the node-weighted I/O delay for given *starts*; *metrics* of some plan.
+    """Bounds of the mean and of the node-weighted I/O delay for given *starts*;
+    *metrics* of some plan.
 
-    0 for the reference, for jobs that may be killed, and where the trace is too long for a quick ascent
-    or the *deadline* has passed.
+    0 for the reference, for jobs that may be killed, and where the trace is too long
+    for a quick ascent or the *deadline* has passed.
     """
     found = {}
     for name, by_nodes in (
@@ -121,7 +128,9 @@ def delay_bounds(
 def chains_of(
     problem: BatchIoProblem, ef: float, starts: Starts, by_nodes: bool = False
 ) -> list[Chain]:
-    """The jobs that use the storage, from their *starts* on; jobs with a burst buffer are left out."""
+    """The jobs that use the storage, from their *starts* on; jobs with a burst
+    buffer are left out.
+    """
     storage, chains = float(problem.machine.storage_bytes_per_second), []
     for job in problem.jobs:
         share = _peak(problem, job) / storage
@@ -155,7 +164,9 @@ def _peak(problem: BatchIoProblem, job: Job) -> float:
 
 
 def _buffered(machine: Machine, job: Job, ef: float) -> tuple[float, float, float]:
-    """When a job that is alone has staged in, ends and releases its burst buffer (rules 38 to 41)."""
+    """When a job that is alone has staged in, ends and releases its burst
+    buffer (rules 38 to 41).
+    """
     buffer, nodes = machine.burst_buffer, machine.allocated_nodes(job.nodes)
     assert buffer
     parts = nodes if buffer.placement == "per-node" else 1
@@ -187,7 +198,9 @@ def _buffered(machine: Machine, job: Job, ef: float) -> tuple[float, float, floa
 
 
 def _totals(job: Job, ef: float) -> tuple[float, float, float, float]:
-    """Seconds of computing before, in all, and after the storage's first and last byte; its bytes."""
+    """Seconds of computing before, in all, and after the storage's first and
+    last byte; its bytes.
+    """
     head = tail = seconds = volume = 0.0
     for phase in job.phases:
         compute, moved = float(phase.compute_seconds), float(phase.io_bytes) * ef

@@ -1,19 +1,22 @@
-"""The best order of I/O for given starts: an event-order program in continuous time (ours).
+"""The best order of I/O for given starts: an event-order program in
+continuous time (ours).
 
-Chain j is a job whose start is given: requests i of v_i bytes at r_i at most, with computing between.
-The points p are the issues and the finishes of all requests; any optimum may keep its rates between
-neighbouring points, so these say everything. Parameters, in seconds of the whole storage: v_i, and
-rho_i = r_i / BW_max; every point lies in a window [early_p, late_p], late_p being early_p and the most
-that the jobs may lose together in a known schedule. Variables: t_p, the time of a finish (an issue
-follows it by the computing between); W_ip, what i has moved by p; b_pq 0/1, p is not after q.
+Chain j is a job whose start is given: requests i of v_i bytes at r_i at most, with
+computing between. The points p are the issues and the finishes of all requests;
+any optimum may keep its rates between neighbouring points, so these say
+everything. Parameters, in seconds of the whole storage: v_i, and rho_i = r_i /
+BW_max; every point lies in a window [early_p, late_p], late_p being early_p and
+the most that the jobs may lose together in a known schedule. Variables: t_p, the
+time of a finish (an issue follows it by the computing between); W_ip, what i has
+moved by p; b_pq 0/1, p is not after q.
 
 Minimise the sum of the last t_p (less the constant that makes it the total delay), so that where p is
 not after q
 
 (1) t_p <= t_q;  (2) 0 <= W_iq - W_ip <= rho_i (t_q - t_p);  (3) sum_i (W_iq - W_ip) <= t_q - t_p.
 
-W is 0 up to the issue and v_i from the finish on. An order that windows or a chain fix has no b_pq, and
-its rows stand only where no third point is known to lie between.
+W is 0 up to the issue and v_i from the finish on. An order that windows or a chain fix
+has no b_pq, and its rows stand only where no third point is known to lie between.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,8 +28,8 @@ from ioopt.models.program import Number, Program, Term
 
 
 class Point(NamedTuple):
-    """A finish or an issue: variable (None: a constant) plus ``lag``, window, chain, place in it, and
-    which request of the chain ends and which begins there."""
+    """A finish or an issue: variable (None: a constant) plus ``lag``, window, chain,
+    place in it, and which request of the chain ends and which begins there."""
 
     finish: int | None
     lag: float
@@ -103,7 +106,9 @@ class IoOrderModel:
         return found
 
     def _known(self, p: int, q: int) -> bool:
-        """Whether p is not after q whatever happens; of two that coincide, the first is not."""
+        """Whether p is not after q whatever happens; of two that
+        coincide, the first is not.
+        """
         first, second = self.points[p], self.points[q]
         if first.chain == second.chain:
             return first.place < second.place
@@ -155,7 +160,9 @@ class IoOrderModel:
         slack: float,
         factor: float = 1.0,
     ) -> None:
-        """factor x more - less >= 0, or at least -slack where *order* says otherwise."""
+        """factor x more - less >= 0, or at least -slack where
+        *order* says otherwise.
+        """
         left = _less({at: factor * value for at, value in more.items()}, less)
         right = -left.pop(-1, 0.0)
         terms: list[Term] = [(at, value) for at, value in left.items() if value]
@@ -167,7 +174,9 @@ class IoOrderModel:
             self.program.add(name, terms, right)
 
     def rates(self, values: Mapping[int, Number]) -> list[dict[tuple[int, int], float]]:
-        """Shares of the storage of all outstanding requests (chain, place), span by span, of a solution."""
+        """Shares of the storage of all outstanding requests (chain, place), span by
+        span, of a solution.
+        """
         times = [
             sum(value * _of(values, at) for at, value in _time(p).items())
             for p in self.points

@@ -1,4 +1,5 @@
-"""A lower bound of the I/O delay for given starts: the storage is sold at a price, every job buys alone.
+"""A lower bound of the I/O delay for given starts: the storage is sold at a price,
+every job buys alone.
 
 Let pi(t) >= 0 be what a second of the whole storage costs at t. No policy moves more than the storage takes,
 so sum_j w_j D_j >= sum_j [w_j D_j + integral pi dx_j] - integral pi; each bracket is at least g_j, the least
@@ -26,11 +27,15 @@ STEPS_OF_MEAN = 24
 """Steps of the grid in the mean delay of a schedule that is known."""
 MOST_SLOTS = 1 << 20
 RISE, HALVED_AFTER = 0.4, 10
-"""The first change of a price where twice the storage is bought, and the rounds after which it is half."""
+"""The first change of a price where twice the storage is bought, and the rounds
+after which it is half.
+"""
 
 
 class Step(NamedTuple):
-    """A request: seconds of the whole storage, its share of it at most, and computing after it."""
+    """A request: seconds of the whole storage, its share of it at most,
+    and computing after it.
+    """
 
     amount: float
     share: float
@@ -38,7 +43,9 @@ class Step(NamedTuple):
 
 
 class Chain(NamedTuple):
-    """A job with a given start: when its first request is issued, its requests, what its delay counts."""
+    """A job with a given start: when its first request is issued, its requests,
+    what its delay counts.
+    """
 
     begin: float
     steps: tuple[Step, ...]
@@ -66,7 +73,8 @@ def delay_bound(
         for c in chains
     ]
     span = max(ends) - min(chain.begin for chain in chains)
-    # Four digits: a schedule whose last digits differ (another arithmetic) gets the same grid.
+    # Four digits: a schedule whose last digits differ (another arithmetic)
+    # gets the same grid.
     step = float(f"{max(known / weight / STEPS_OF_MEAN, span / MOST_SLOTS):.3e}")
     seconds = sum(item.amount / item.share for chain in chains for item in chain.steps)
     slots = seconds / step + sum(len(chain.steps) for chain in chains)
@@ -77,7 +85,8 @@ def delay_bound(
 class _Market:
     """What jobs buy of the storage in slots of *step* seconds at given prices.
 
-    Jobs stand by their number of pieces, most first: those that have a q-th one are the first ones.
+    Jobs stand by their number of pieces, most first: those that have a q-th
+    one are the first ones.
     """
 
     def __init__(self, chains: Sequence[Chain], step: float) -> None:
@@ -100,7 +109,9 @@ class _Market:
         self.size = max(int(slots.max()) for slots, _ in self.pieces) + LEVELS + 1
 
     def ascend(self, rounds: int, deadline: Deadline | None) -> float:
-        """The best bound at the prices of all rounds, and at the mean of their second half."""
+        """The best bound at the prices of all rounds, and at the mean
+        of their second half.
+        """
         np = self.np
         prices, mean, best = np.zeros(self.size), np.zeros(self.size), 0.0
         for k in range(rounds):
@@ -117,7 +128,9 @@ class _Market:
         return max(best, self.bound(mean / (rounds - (rounds + 1) // 2 or 1))[0])
 
     def bound(self, prices: Any) -> tuple[float, Any]:
-        """L at *prices*, and the seconds of the storage that are bought in each slot."""
+        """L at *prices*, and the seconds of the storage that are
+        bought in each slot.
+        """
         np, costs, levels = self.np, self.costs, self.np.arange(LEVELS)
         following = np.append(prices[1:], 0.0)
         least = np.minimum(prices, following)
@@ -144,7 +157,9 @@ class _Market:
 
 
 def _pieces(chain: Chain, step: float, origin: float) -> Iterator[tuple[int, float]]:
-    """(slot, seconds of the storage) where the job alone transfers, cut at the slots."""
+    """(slot, seconds of the storage) where the job alone
+    transfers, cut at the slots.
+    """
     now = chain.begin - origin
     for item in chain.steps:
         end = now + item.amount / item.share

@@ -1,8 +1,10 @@
-"""One scheduling decision as options: what every job may do, and which options exclude each other.
+"""One scheduling decision as options: what every job may do, and which
+options exclude each other.
 
-Options of a running job: stay on its columns, or migrate to its file nodes; of a waiting job:
-start on its file nodes, or anywhere in one row (docs/gang.md, The mathematics; ours). Nodes with the
-same covering options are one atom; only maximal atoms, the cliques K, are kept.
+Options of a running job: stay on its columns, or migrate to its file nodes; of a
+waiting job: start on its file nodes, or anywhere in one row (docs/gang.md, The
+mathematics; ours). Nodes with the same covering options are one atom; only maximal
+atoms, the cliques K, are kept.
 """
 
 import math
@@ -16,15 +18,19 @@ from ioopt.decisions.gang.state import Gang, State, move_speed, weights
 from ioopt.problems.gang import nodes_of
 
 LARGEST_WORTH = 10**11
-"""Worths are scaled to whole numbers up to this: 500 rows of rounding stay below 1e-9 of a sum."""
+"""Worths are scaled to whole numbers up to this: 500 rows of rounding stay
+below 1e-9 of a sum.
+"""
 
 Deed = Literal["stay", "move", "local", "remote"]
 
 
 class Option(NamedTuple):
-    """One thing a job may do; ``columns`` is 0 for ``remote``, whose columns are chosen later.
+    """One thing a job may do; ``columns`` is 0 for ``remote``, whose
+    columns are chosen later.
 
-    ``worth`` is weight x speed for each row, scaled and rounded up; ``cost`` the tasks it migrates.
+    ``worth`` is weight x speed for each row, scaled and rounded up; ``cost``
+    the tasks it migrates.
     """
 
     job: int
@@ -37,7 +43,8 @@ class Option(NamedTuple):
 
 @dataclass(frozen=True)
 class Question:
-    """Options of all jobs, running ones first; ``cliques`` and ``by_job`` hold option positions.
+    """Options of all jobs, running ones first; ``cliques`` and ``by_job``
+    hold option positions.
 
     ``remote_slots`` is how many tasks may start away from their files (``guarded`` options).
     A value in weight units is the sum of worths divided by ``scale``.
@@ -79,9 +86,10 @@ def ask(
 ) -> Question:
     """The question that *state* (before an update) poses under *weight*.
 
-    Only the first *window* waiting jobs in queue order are asked about (None: all). With *fcfs* a
-    job may start only if the one before it does. Running jobs and those that start remote, and
-    slower for it, may have at most *share* of all M P slots (the guard; 1: all).
+    Only the first *window* waiting jobs in queue order are asked about (None: all).
+    With *fcfs* a job may start only if the one before it does. Running jobs and those
+    that start remote, and slower for it, may have at most *share* of all M P slots
+    (the guard; 1: all).
     """
     waiting = list(state.waiting)[:window]
     levels = len(state.rows)
@@ -101,7 +109,8 @@ def ask(
     jobs = (*state.jobs, *waiting)
     heavy = weights(weight, jobs, state.clock)
     scale = LARGEST_WORTH / float(max(heavy, default=1))
-    # A move may cost a million slices; nobody makes it, and solvers hold no numbers of that size.
+    # A move may cost a million slices; nobody makes it, and solvers hold no
+    # numbers of that size.
     worths = (
         max(-LARGEST_WORTH, math.ceil(float(heavy[j] * s) * scale))
         for j, *_, s in drafts
@@ -133,7 +142,8 @@ def _slower(job: Gang) -> bool:
 
 
 def cliques_of(masks: Sequence[int], nodes: int) -> tuple[tuple[int, ...], ...]:
-    """Maximal sets of two or more column masks that share a node, as positions, largest first.
+    """Maximal sets of two or more column masks that share a node, as
+    positions, largest first.
 
     >>> cliques_of([0b0011, 0b0110, 0b1100], 4)
     ((0, 1), (1, 2))

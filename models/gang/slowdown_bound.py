@@ -1,4 +1,6 @@
-"""A lower bound of the mean slowdown of a gang workload, valid for every policy (ours)."""
+"""A lower bound of the mean slowdown of a gang workload, valid for
+every policy (ours).
+"""
 
 from ioopt.models.fluid_bound import SHAVED, Work, least_response
 from ioopt.problems.gang import GangProblem
@@ -8,7 +10,9 @@ FINISHED_SECONDS = 1e-7
 
 
 def mean_slowdown_bound(problem: GangProblem) -> float | None:
-    """A bound of the mean of max(t_f - t_a, T) / max(L, T) by running alone, or on disjoint nodes."""
+    """A bound of the mean of max(t_f - t_a, T) / max(L, T) by running alone,
+    or on disjoint nodes.
+    """
     if not problem.jobs:
         return None
     quantum, nodes = problem.machine.quantum_seconds, problem.machine.nodes

@@ -1,11 +1,12 @@
-"""Aggregated formulation (ours, exact): the static model with O(C L) columns instead of O(C^2 L).
+"""Aggregated formulation (ours, exact): the static model with O(C L) columns
+instead of O(C^2 L).
 
-Who copies to whom is found afterwards (:meth:`AggregatedModel.moves`; docs/replication-models.md).
-Sets: nodes i, files l, task classes k. Variables:
+Who copies to whom is found afterwards (:meth:`AggregatedModel.moves`;
+docs/replication-models.md). Sets: nodes i, files l, task classes k. Variables:
 
-    T_ki   tasks of class k on node i        R_li   file l fetched to node i (0-1)
-    N_li   file l copied to node i (0-1)     A_li, B_li   copies of l sent by i as a root, as a copy
-    M      batch time (13)                   K_li   held file kept (only with ``evictable``)
+    T_ki tasks of class k on node i R_li file l fetched to node i (0-1) N_li file l
+    copied to node i (0-1) A_li, B_li copies of l sent by i as a root, as a copy M batch
+    time (13) K_li held file kept (only with ``evictable``)
 
 X_li = R_li + N_li (+ 1 or K_li where held). With ``cycles="printed"`` A and B are one variable;
 (3), (6) follow from X being 0-1 (rule 2).
@@ -21,11 +22,13 @@ from ioopt.problems.base import collector_paused
 
 
 class AggregatedModel:
-    """The aggregated model of one static instance; times are whole units of the instance.
+    """The aggregated model of one static instance; times are whole
+    units of the instance.
 
-    ``replication=False`` leaves out every copy. ``lower`` and ``upper`` bound M in units.
-    ``evictable`` lets held files go before the transfers begin (later rounds). ``relays`` lets
-    nodes receive what they do not read, where they pass it on twice or more (acyclic copies only).
+    ``replication=False`` leaves out every copy. ``lower`` and ``upper`` bound M in
+    units. ``evictable`` lets held files go before the transfers begin (later rounds).
+    ``relays`` lets nodes receive what they do not read, where they pass it on twice or
+    more (acyclic copies only).
     """
 
     @collector_paused()
@@ -98,7 +101,9 @@ class AggregatedModel:
         program.objective[self.span] = 1
 
     def stored(self, file: int, node: int) -> list[Term]:
-        """X_li as terms (variable, 1); a held file that cannot go has none and is always there."""
+        """X_li as terms (variable, 1); a held file that cannot go has none
+        and is always there.
+        """
         keys = (
             table[file, node]
             for table in (self.R, self.N, self.K)
@@ -111,7 +116,9 @@ class AggregatedModel:
         return file in self.instance.held[node] and not self.evictable
 
     def eq_2_copies_have_readers(self) -> None:
-        """(2): a file is copied only to a node with a task that reads it, or a relay."""
+        """(2): a file is copied only to a node with a task that
+        reads it, or a relay.
+        """
         for (file, node), arrives in self.N.items():
             factor = 2 if self.relays else 1
             rights = [(self.T[k][node], factor) for k in self.instance.readers[file]]
@@ -152,7 +159,9 @@ class AggregatedModel:
                 self.program.add(f"eq8_{file}", fetches, least=1)
 
     def senders_hold(self) -> None:
-        """(1): roots send what they fetched or hold, other nodes what was copied to them."""
+        """(1): roots send what they fetched or hold, other nodes
+        what was copied to them.
+        """
         most = self.instance.num_nodes - 1
         for (file, node), sends in self.A.items():
             if self.always(file, node):
@@ -169,7 +178,9 @@ class AggregatedModel:
             self.program.add(f"sendN_{file}_{node}", terms, least=0)
 
     def sends_match_arrivals(self) -> None:
-        """As many copies are sent as arrive, and none of a node's sends is to itself."""
+        """As many copies are sent as arrive, and none of a
+        node's sends is to itself.
+        """
         for file in self._files if self.A else ():
             arrivals = [
                 (self.N[file, i], 1) for i in self._nodes if (file, i) in self.N
@@ -193,7 +204,9 @@ class AggregatedModel:
                 self.program.add(f"self_{file}_{node}", [*others, *out], least=0)
 
     def descent(self) -> None:
-        """Acyclic: where a copy arrives, some root sends one, so that it can descend from it."""
+        """Acyclic: where a copy arrives, some root sends one, so that it
+        can descend from it.
+        """
         if self.cycles == "printed":
             return
         for (file, node), arrives in self.N.items():
@@ -201,7 +214,9 @@ class AggregatedModel:
             self.program.add(f"descent_{file}_{node}", [*roots, (arrives, -1)], least=0)
 
     def load(self, node: int) -> list[Term]:
-        """Exec_i (12) as terms in units: (9) both ends of a copy, (10) compute, (11) fetches."""
+        """Exec_i (12) as terms in units: (9) both ends of a copy, (10)
+        compute, (11) fetches.
+        """
         instance = self.instance
         terms = [
             (self.T[k][node], instance.work[k][node])
@@ -219,7 +234,9 @@ class AggregatedModel:
         return [(variable, factor) for variable, factor in terms if factor]
 
     def eq_13_batch_time(self) -> None:
-        """(13): M is no less than any Exec_i; and C M no less than their sum (a cut)."""
+        """(13): M is no less than any Exec_i; and C M no less
+        than their sum (a cut).
+        """
         everything: list[Term] = []
         for node in self._nodes:
             terms = self.load(node)
@@ -231,7 +248,9 @@ class AggregatedModel:
         self.program.add("total_load", everything, most=0, timed=True)
 
     def eq_21_disks(self) -> None:
-        """(21): the files on a node fit what its disk has left beside held files nobody reads."""
+        """(21): the files on a node fit what its disk has left beside
+        held files nobody reads.
+        """
         for node, room in enumerate(self.instance.room):
             if room is None:
                 continue
@@ -304,7 +323,9 @@ class AggregatedModel:
 def attach(
     roots: Iterable[int], receivers: Iterable[int], sends: Mapping[int, int]
 ) -> list[tuple[int, int]]:
-    """(source, destination) pairs, from the roots on: one copy a receiver, ``sends[i]`` from node i."""
+    """(source, destination) pairs, from the roots on: one copy a receiver,
+    ``sends[i]`` from node i.
+    """
     left = dict(sends)
     open_nodes = [node for node in roots if left.get(node, 0) > 0]
     waiting = sorted(receivers, key=lambda node: (-sends.get(node, 0), node))
@@ -324,7 +345,9 @@ def attach(
 
 
 def _pass_round(sources: list[int], targets: list[int]) -> list[tuple[int, int]]:
-    """Match sources with targets so that nobody sends to itself, by exchanging where needed."""
+    """Match sources with targets so that nobody sends to itself, by
+    exchanging where needed.
+    """
     pairs = list(zip(sources, sorted(targets), strict=True))
     for k, (source, target) in enumerate(pairs):
         if source != target:
@@ -337,7 +360,9 @@ def _pass_round(sources: list[int], targets: list[int]) -> list[tuple[int, int]]
 
 
 def horizon(instance: StaticInstance) -> int:
-    """More units than any useful plan takes: all files fetched by one node, all tasks on it."""
+    """More units than any useful plan takes: all files fetched by one
+    node, all tasks on it.
+    """
     total = sum(instance.far) + 2 * instance.num_nodes * sum(instance.near)
     work = sum(g.count * max(instance.work[k]) for k, g in enumerate(instance.classes))
     return total + work

@@ -1,6 +1,8 @@
-"""Lower bounds of the batch time (13) of the static model (docs/replication-models.md, Bounds; ours).
+"""Lower bounds of the batch time (13) of the static model
+(docs/replication-models.md, Bounds; ours).
 
-In units of :class:`ioopt.models.replication.static.StaticInstance` unless a name says seconds.
+In units of :class:`ioopt.models.replication.static.StaticInstance` unless
+a name says seconds.
 """
 
 import math
@@ -13,7 +15,9 @@ from ioopt.problems.replication import ReplicationProblem
 
 
 def area(instance: StaticInstance) -> Fraction:
-    """(t_rem sum of sizes + sum of compute at the largest speed) / C, held files free."""
+    """(t_rem sum of sizes + sum of compute at the largest speed)
+    / C, held files free.
+    """
     free = set().union(*instance.held) if instance.held else set()
     total = sum(cost for file, cost in enumerate(instance.far) if file not in free)
     total += sum(
@@ -23,7 +27,9 @@ def area(instance: StaticInstance) -> Fraction:
 
 
 def area_seconds(problem: ReplicationProblem) -> float:
-    """The area bound in seconds, slightly lower for rounding; also of plans in rounds, which fetch more."""
+    """The area bound in seconds, slightly lower for rounding; also of plans in
+    rounds, which fetch more.
+    """
     held = frozenset().union(*problem.holds)
     wanted = sum(
         file.bytes
@@ -37,7 +43,9 @@ def area_seconds(problem: ReplicationProblem) -> float:
 
 
 def largest_task(instance: StaticInstance) -> int:
-    """The most that one task must cost its node: its files arrive in the cheaper way, it computes."""
+    """The most that one task must cost its node: its files arrive in the
+    cheaper way, it computes.
+    """
     cheap = [min(pair) for pair in zip(instance.far, instance.near, strict=True)]
     least = (
         min(
@@ -50,7 +58,9 @@ def largest_task(instance: StaticInstance) -> int:
 
 
 def quick(problem: ReplicationProblem) -> float:
-    """A lower bound of (13) in seconds for heuristics, in linear time: the area, or the largest task."""
+    """A lower bound of (13) in seconds for heuristics, in linear time: the area,
+    or the largest task.
+    """
     instance = reduce(problem)
     return instance.seconds(max(math.ceil(area(instance)), largest_task(instance)))
 
@@ -58,7 +68,9 @@ def quick(problem: ReplicationProblem) -> float:
 def file_weights(
     instance: StaticInstance, cycles: Cycles, replication: bool
 ) -> list[Fraction]:
-    """Per file, what fetching it costs the node that fetches it and uses or sends it; 0 where held."""
+    """Per file, what fetching it costs the node that fetches it and uses or
+    sends it; 0 where held.
+    """
     free = set().union(*instance.held) if instance.held else set()
     weights = []
     for file, cost in enumerate(instance.far):
@@ -88,7 +100,9 @@ def _share(
 def partition_model(
     weights: list[Fraction], num_nodes: int, floor: int, most: int = 4_000
 ) -> Program | None:
-    """P||Cmax over *weights*, rounded down, as counts of equal ones, at least *floor*; None if large."""
+    """P||Cmax over *weights*, rounded down, as counts of equal ones, at least
+    *floor*; None if large.
+    """
     counts = Counter(int(weight) for weight in weights if weight >= 1)
     if not counts or len(counts) * num_nodes > most:
         return None

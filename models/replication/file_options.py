@@ -13,8 +13,8 @@ from ioopt.models.replication.static import Cycles
 class FileOption:
     """One way to bring a file to the nodes that read it, on ``num_nodes`` equal nodes.
 
-    ``loads`` units a node, ``roots`` nodes that fetch it, ``receivers`` nodes that get a copy,
-    ``sends`` copies sent a node.
+    ``loads`` units a node, ``roots`` nodes that fetch it, ``receivers`` nodes that get
+    a copy, ``sends`` copies sent a node.
     """
 
     loads: tuple[int, ...]
@@ -39,9 +39,9 @@ def file_options(
 ) -> list[FileOption]:
     """Every way that no other one beats on all nodes, least sum of loads first.
 
-    *far* and *near* are the units of a fetch and of one end of a copy. Copies go to readers (2), with
-    ``relays`` (up to four nodes) also to one that passes them on to two; unless ``printed``, some root
-    sends one where there are any.
+    *far* and *near* are the units of a fetch and of one end of a copy. Copies go to
+    readers (2), with ``relays`` (up to four nodes) also to one that passes them on to
+    two; unless ``printed``, some root sends one where there are any.
     """
     found = []
     for flags in product((0, 1), repeat=num_nodes):
@@ -96,7 +96,9 @@ def _sends(
 
 
 class FileGroup(NamedTuple):
-    """Files that are alike and have the same readers: how many, bytes each, options by key."""
+    """Files that are alike and have the same readers: how many, bytes
+    each, options by key.
+    """
 
     files: int
     bytes: int

@@ -1,4 +1,5 @@
-"""Khanna, Catalyurek, Kurc, Sadayappan, Saltz: Section 4.1, equations (1)-(13) as printed; (21).
+"""Khanna, Catalyurek, Kurc, Sadayappan, Saltz: Section 4.1, equations
+(1)-(13) as printed; (21).
 
 Sets: compute nodes i, j; tasks k; files l. Access_k are the files of task k, Require_l the tasks
 that read file l. Variables, all 0-1: T_ki task k on node i; X_li file l stored at i; R_li file l
@@ -6,10 +7,11 @@ fetched to i from remote storage; Y_ijl node i copies file l to node j. Batch_Ex
 
 Where this departs from the page:
 
-- (9) and (11) omit the file size; the costs are per byte, so every term is multiplied by it.
+- (9) and (11) omit the file size; the costs are per byte, so every term
+  is multiplied by it.
 - (10) divides the compute time by the node's speed (1 in the paper).
-- Files that no task reads are left out; a held file has X = 1, R = 0 and no copies in, and (8) is
-  waived for it.
+- Files that no task reads are left out; a held file has X = 1, R = 0 and no copies in,
+  and (8) is waived for it.
 - From three nodes up, (1)-(8) let nodes copy a file to each other in a cycle with no source
   (rule 3). ``cycles="printed"`` keeps that; ``"acyclic"`` adds levels U: U_jl >= U_il + 1 - C (1 - Y_ijl).
 - ``replication=False`` leaves out every Y (Figure 4a, "IP with no replication").
@@ -29,8 +31,8 @@ _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9.]{0,23}")
 class PrintedModel:
     """The printed model of one problem in seconds, with readable names.
 
-    Names carry the ids of the instance where all ids of a kind are short and plain, positions
-    otherwise: ``T_t0_n1``, ``X_f3_n0``, ``R_f3_n0``, ``Y_n0_n1_f3``.
+    Names carry the ids of the instance where all ids of a kind are short and plain,
+    positions otherwise: ``T_t0_n1``, ``X_f3_n0``, ``R_f3_n0``, ``Y_n0_n1_f3``.
     """
 
     def __init__(
@@ -105,7 +107,9 @@ class PrintedModel:
             self.program.add(name, [(y, 1), (self.X[l, i], -1)], most=0)
 
     def eq_2(self) -> None:
-        """(2): Y_ijl <= sum over Require_l of T_kj, a copy goes where a task reads the file."""
+        """(2): Y_ijl <= sum over Require_l of T_kj, a copy goes where a
+        task reads the file.
+        """
         for (i, j, l), y in self.Y.items():
             readers = [(self.T[k, j], -1) for k in self.instance.readers[l]]
             name = f"eq2_{self._n[i]}_{self._n[j]}_{self._f[l]}"
@@ -124,7 +128,9 @@ class PrintedModel:
             )
 
     def eq_5(self) -> None:
-        """(5): X_li = R_li + sum over j of Y_jil; held files are there without either."""
+        """(5): X_li = R_li + sum over j of Y_jil; held files are
+        there without either.
+        """
         for (l, i), x in self.X.items():
             if l not in self.instance.held[i]:
                 terms = [(x, 1), (self.R[l, i], -1), *self._in(l, i, -1)]
@@ -147,14 +153,18 @@ class PrintedModel:
                     )
 
     def eq_8(self) -> None:
-        """(8): sum over i of R_li >= 1, every file is fetched once or more (unless held)."""
+        """(8): sum over i of R_li >= 1, every file is fetched once
+        or more (unless held).
+        """
         for l, name in enumerate(self._f):
             if not self.instance.holders(l):
                 terms = [(self.R[l, i], 1) for i in self._nodes]
                 self.program.add(f"eq8_{name}", terms, least=1)
 
     def replication_seconds(self, node: int) -> list[Term]:
-        """(9): sum of (Y_jil + Y_ijl) x t_rep x size, both ends of a copy are charged (rule 4)."""
+        """(9): sum of (Y_jil + Y_ijl) x t_rep x size, both ends of a copy
+        are charged (rule 4).
+        """
         near, seconds = self.instance.near, self.instance.seconds
         return [
             (y, seconds(near[l])) for (i, j, l), y in self.Y.items() if node in (i, j)
@@ -171,7 +181,9 @@ class PrintedModel:
         return [(self.R[l, node], seconds(far[l])) for l in self._files]
 
     def eq_13(self) -> None:
-        """(12), (13): Batch_Exec_Time >= Exec_i = Replication_i + Remote_i + Computation_i."""
+        """(12), (13): Batch_Exec_Time >= Exec_i = Replication_i +
+        Remote_i + Computation_i.
+        """
         for i, name in enumerate(self._n):
             parts = (
                 self.replication_seconds,
@@ -189,7 +201,9 @@ class PrintedModel:
                 self.program.add(f"eq21_{self._n[i]}", sizes, most=room)
 
     def levels(self) -> None:
-        """Not in the paper: U_jl >= U_il + 1 - C (1 - Y_ijl), so that copies form a forest."""
+        """Not in the paper: U_jl >= U_il + 1 - C (1 - Y_ijl), so that
+        copies form a forest.
+        """
         count = len(self._n)
         for (i, j, l), y in self.Y.items() if self.U else ():
             name = f"level_{self._n[i]}_{self._n[j]}_{self._f[l]}"
@@ -218,7 +232,9 @@ def _names(prefix: str, ids: list[str]) -> list[str]:
 
 
 def num_terms(problem: ReplicationProblem, replication: bool = True) -> int:
-    """About how many coefficients the printed model has, to judge what building it would take."""
+    """About how many coefficients the printed model has, to judge what
+    building it would take.
+    """
     nodes = len(problem.nodes)
     pairs = nodes * (nodes - 1) if replication else 0
     requests = sum(len(files) for files in problem.inputs)

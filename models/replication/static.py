@@ -1,7 +1,9 @@
-"""The static replication problem as the models see it: files that are read, tasks merged, integers.
+"""The static replication problem as the models see it: files that are read,
+tasks merged, integers.
 
-Times are whole multiples of one ``unit``, chosen so that nothing is rounded where that is possible;
-otherwise they are rounded down, so that a bound of the integer problem stays a bound.
+Times are whole multiples of one ``unit``, chosen so that nothing is rounded where
+that is possible; otherwise they are rounded down, so that a bound of the integer
+problem stays a bound.
 """
 
 import heapq
@@ -18,12 +20,16 @@ from ioopt.units import exact
 Cycles = Literal["acyclic", "printed"]
 """Whether copies descend from a fetch, or may run in a cycle (rule 3)."""
 MOST_UNITS = 1 << 46
-"""No sum of times may exceed this many units (CP-SAT needs room for sums and products)."""
+"""No sum of times may exceed this many units (CP-SAT needs room
+for sums and products).
+"""
 
 
 @dataclass(frozen=True)
 class TaskClass:
-    """Tasks that are alike: positions of the tasks, their files (by model index), seconds at speed 1."""
+    """Tasks that are alike: positions of the tasks, their files (by model
+    index), seconds at speed 1.
+    """
 
     tasks: tuple[int, ...]
     inputs: tuple[int, ...]
@@ -39,11 +45,12 @@ class TaskClass:
 class StaticInstance:
     """A replication problem reduced to what the static model needs.
 
-    ``files[l]`` is the position of file l in the problem, ``sizes`` bytes, ``readers[l]`` the
-    classes that read it; ``held[i]`` files on node i from the start; ``room[i]`` bytes left on the
-    disk beside held files that nobody reads (None: unlimited). In units of ``unit`` seconds:
-    ``far[l]`` = t_rem x size, ``near[l]`` = t_rep x size, ``work[k][i]`` = compute of one task of
-    class k on node i. ``exact`` says that none of them was rounded.
+    ``files[l]`` is the position of file l in the problem, ``sizes`` bytes,
+    ``readers[l]`` the classes that read it; ``held[i]`` files on node i from the start;
+    ``room[i]`` bytes left on the disk beside held files that nobody reads (None:
+    unlimited). In units of ``unit`` seconds: ``far[l]`` = t_rem x size, ``near[l]`` =
+    t_rep x size, ``work[k][i]`` = compute of one task of class k on node i. ``exact``
+    says that none of them was rounded.
     """
 
     problem: ReplicationProblem
@@ -91,9 +98,11 @@ class StaticInstance:
         return float(Fraction(units) * self.unit)
 
     def lift(self, seconds: float) -> float:
-        """The least multiple of the unit that a lower bound of *seconds* proves, when exact.
+        """The least multiple of the unit that a lower bound of
+        *seconds* proves, when exact.
 
-        A slack of 1e-9 relative (or a millionth of a unit) absorbs the backend's rounding.
+        A slack of 1e-9 relative (or a millionth of a unit) absorbs
+        the backend's rounding.
         """
         if not self.exact:
             return seconds
@@ -105,8 +114,8 @@ class StaticInstance:
 class Moves:
     """A solution of the static model by positions.
 
-    ``assign`` node of each task; ``remote`` (file, node) and ``copies`` (file, source, destination)
-    with files by model index.
+    ``assign`` node of each task; ``remote`` (file, node) and ``copies`` (file, source,
+    destination) with files by model index.
     """
 
     assign: tuple[int, ...]
@@ -115,7 +124,9 @@ class Moves:
 
 
 def reduce(problem: ReplicationProblem, merge: bool = True) -> StaticInstance:
-    """The static instance of *problem*; with ``merge`` equal tasks become one class with a count."""
+    """The static instance of *problem*; with ``merge`` equal tasks become
+    one class with a count.
+    """
     problem.require_batch("the static model")
     kept = tuple(file for file, readers in enumerate(problem.readers) if readers)
     index = {file: l for l, file in enumerate(kept)}
@@ -132,7 +143,8 @@ def reduce(problem: ReplicationProblem, merge: bool = True) -> StaticInstance:
     far = [size / exact(problem.network.remote_bytes_per_second) for size in sizes]
     near = [size / exact(problem.copy_bytes_per_second) for size in sizes]
     speeds = [exact(node.speed) for node in problem.nodes]
-    # Few compute times and speeds differ, and exact division is slow: once for each pair.
+    # Few compute times and speeds differ, and exact division is slow:
+    # once for each pair.
     rows = {
         seconds: {speed: seconds / speed for speed in set(speeds)}
         for seconds in {group.seconds for group in classes}
@@ -188,7 +200,9 @@ def _unit(
     work: Mapping[Fraction, Mapping[Fraction, Fraction]],
     total: Fraction,
 ) -> tuple[Fraction, bool]:
-    """The largest unit of which every time is a multiple; a rounder one where sums get too large."""
+    """The largest unit of which every time is a multiple; a rounder one
+    where sums get too large.
+    """
     times = {
         t
         for t in (*transfers, *(t for row in work.values() for t in row.values()))
@@ -206,7 +220,9 @@ def _unit(
 
 
 def tidied(instance: StaticInstance, moves: Moves) -> Moves:
-    """*moves* without transfers that serve nothing, in order; the last fetch of a file stays (8)."""
+    """*moves* without transfers that serve nothing, in order; the last fetch
+    of a file stays (8).
+    """
     read = read_pairs(instance, moves.assign)
     remote, copies = set(moves.remote), set(moves.copies)
     while True:
@@ -228,7 +244,9 @@ def read_pairs(instance: StaticInstance, assign: Sequence[int]) -> set[tuple[int
 def _surplus(
     instance: StaticInstance, remote: set[tuple[int, int]], needed: set[tuple[int, int]]
 ) -> set[tuple[int, int]]:
-    """Fetches that nothing needs, one of each file spared when no other fetch or holder is left."""
+    """Fetches that nothing needs, one of each file spared when no other
+    fetch or holder is left.
+    """
     idle = remote - needed
     served = {file for file, _ in remote & needed} | {
         f for files in instance.held for f in files
@@ -268,7 +286,9 @@ def fits(instance: StaticInstance, moves: Moves) -> bool:
 
 
 def enough_disk(instance: StaticInstance) -> bool:
-    """Whether all disks together hold every file once; False proves that one round cannot do."""
+    """Whether all disks together hold every file once; False proves that
+    one round cannot do.
+    """
     if any(room is None for room in instance.room):
         return True
     held = sum(instance.sizes[f] for files in instance.held for f in files)
@@ -280,7 +300,9 @@ def enough_disk(instance: StaticInstance) -> bool:
 
 
 def queue_order(instance: StaticInstance, tasks: Iterable[int]) -> list[int]:
-    """A sequence for the tasks of one node: always the one with the least bytes not there yet."""
+    """A sequence for the tasks of one node: always the one with the least
+    bytes not there yet.
+    """
     problem = instance.problem
     missing = {task: problem.task_bytes(task) for task in tasks}
     heap = [(size, task) for task, size in missing.items()]
@@ -307,7 +329,9 @@ def queue_order(instance: StaticInstance, tasks: Iterable[int]) -> list[int]:
 def to_plan(
     instance: StaticInstance, moves: Moves, printed: bool = False
 ) -> ReplicationPlan:
-    """The plan of a static solution; ``printed`` holds it to the rules that allow cycles."""
+    """The plan of a static solution; ``printed`` holds it to the
+    rules that allow cycles.
+    """
     problem = instance.problem
     nodes = [node.id for node in problem.nodes]
     ids = [problem.files[file].id for file in instance.files]
@@ -352,22 +376,27 @@ def from_plan(instance: StaticInstance, plan: ReplicationPlan) -> Moves | None:
 
 
 def roomy(instance: StaticInstance) -> bool:
-    """Whether every disk takes all files at once, so that no plan is the better for evicting one."""
+    """Whether every disk takes all files at once, so that no plan is the
+    better for evicting one.
+    """
     total = sum(instance.sizes)
     return all(room is None or room >= total for room in instance.room)
 
 
 def relays_matter(instance: StaticInstance) -> bool:
-    """Whether a node may gain by passing on a copy that it does not read, which (2) forbids.
+    """Whether a node may gain by passing on a copy that it does not
+    read, which (2) forbids.
 
-    Copy entries ask for such copies. One that is passed on once is saved by sending past the node, so
-    there must be a sender, the node and two receivers.
+    Copy entries ask for such copies. One that is passed on once is saved by sending
+    past the node, so there must be a sender, the node and two receivers.
     """
     return instance.num_nodes > 3
 
 
 def past_relays(instance: StaticInstance, moves: Moves) -> Moves:
-    """*moves* in which senders send past the nodes that get a copy and do not read it, as (2) asks."""
+    """*moves* in which senders send past the nodes that get a copy and do not
+    read it, as (2) asks.
+    """
     read, copies = read_pairs(instance, moves.assign), set(moves.copies)
     while relays := {move for move in copies if (move[0], move[2]) not in read}:
         file, source, relay = min(relays)

@@ -1,13 +1,14 @@
 """Sub-batch selection (Khanna et al., Section 4.2, equations (14)-(20)).
 
-Sets: i places (compute nodes, or virtual nodes of the hierarchy), k pending tasks, l their files.
-Variables: T_ki = 1 when task k is allocated to place i, X_li = 1 when file l is stored there.
-Tasks with equal files and equal compute time are merged, so T counts them; that is exact.
+Sets: i places (compute nodes, or virtual nodes of the hierarchy), k pending tasks, l
+their files. Variables: T_ki = 1 when task k is allocated to place i, X_li = 1 when file
+l is stored there. Tasks with equal files and equal compute time are merged, so T counts
+them; that is exact.
 
-Departures: files that a place already has may stay or go, so they are ordinary X here (free
-and evictable; equation (8) plays no part in the first stage); computing is divided by the place's
-speed; among the selections that (20) does not tell apart, ``ties="bytes"`` takes one that brings
-the fewest bytes (ours).
+Departures: files that a place already has may stay or go, so they are ordinary X here
+(free and evictable; equation (8) plays no part in the first stage); computing is
+divided by the place's speed; among the selections that (20) does not tell apart,
+``ties="bytes"`` takes one that brings the fewest bytes (ours).
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +24,9 @@ from ioopt.units import exact
 MOST_SUM = 10**18
 """Largest sum of whole numbers given to CP-SAT."""
 TOLERANCE = Fraction(1, 10**9)
-"""Slack of (17), as a share of all computing: the last digits of times decide nothing."""
+"""Slack of (17), as a share of all computing: the last digits of
+times decide nothing.
+"""
 MOST_DENOMINATOR = 10_000
 """Of Thresh as a fraction."""
 _TIE_UNITS = 10**4
@@ -31,9 +34,11 @@ _TIE_UNITS = 10**4
 
 @dataclass(frozen=True)
 class Place:
-    """A compute node or a virtual one: total disk (None: unlimited), total speed, files there.
+    """A compute node or a virtual one: total disk (None: unlimited),
+    total speed, files there.
 
-    ``largest_disk`` is the largest disk of one node inside (None: unlimited): a task must fit it.
+    ``largest_disk`` is the largest disk of one node inside (None:
+    unlimited): a task must fit it.
     """
 
     disk_bytes: int | None
@@ -51,7 +56,9 @@ class Group:
 
 
 def group_tasks(problem: ReplicationProblem, tasks: Sequence[int]) -> list[Group]:
-    """Merge tasks that cannot be told apart; groups in the order of their first task."""
+    """Merge tasks that cannot be told apart; groups in the order
+    of their first task.
+    """
     groups: dict[tuple[tuple[int, ...], float], list[int]] = {}
     for task in tasks:
         key = tuple(sorted(problem.inputs[task])), problem.tasks[task].compute_seconds
@@ -125,7 +132,9 @@ class SubBatchModel:
             )
 
     def _balance_17(self, thresh: float) -> None:
-        """(17)-(19): no place computes longer than (1 + Thresh) x the average over all places."""
+        """(17)-(19): no place computes longer than (1 + Thresh) x the
+        average over all places.
+        """
         share = (1 + exact(thresh).limit_denominator(MOST_DENOMINATOR)) / len(
             self.places
         )
@@ -142,11 +151,12 @@ class SubBatchModel:
             self.program.add(f"eq17_{i}", terms, most=slack * (top + bottom))
 
     def _whole_loads(self, most: int) -> tuple[list[list[int]], int]:
-        """Return the computing of a task of each group at each place in whole units, and a slack.
+        """Return the computing of a task of each group at each place in
+        whole units, and a slack.
 
-        Whole units are exact, so that equality in (17) stays equality. Times with so many digits that
-        all computing has more than *most* units are rounded. The slack is ``TOLERANCE`` and what
-        rounding may add to a load.
+        Whole units are exact, so that equality in (17) stays equality. Times with so
+        many digits that all computing has more than *most* units are rounded. The slack
+        is ``TOLERANCE`` and what rounding may add to a load.
         """
         seconds = [
             exact(self.problem.tasks[group.tasks[0]].compute_seconds)
@@ -170,7 +180,9 @@ class SubBatchModel:
         return [[round(value / unit) for value in row] for row in loads], slack
 
     def _objective_20(self, ties: Literal["any", "bytes"]) -> None:
-        """(20): as many tasks as possible; then, by choice, the fewest bytes to bring."""
+        """(20): as many tasks as possible; then, by choice, the
+        fewest bytes to bring.
+        """
         new = {
             key: self.problem.files[key[0]].bytes
             for key in self.stored
@@ -187,7 +199,9 @@ class SubBatchModel:
         goal.update({self.stored[key]: -lost for key, lost in weight.items()})
 
     def hint(self, chosen: Sequence[Sequence[int]]) -> dict[int, int]:
-        """A value for every variable that stands for *chosen*, the tasks of each place."""
+        """A value for every variable that stands for *chosen*, the
+        tasks of each place.
+        """
         values: dict[int, int] = {}
         for i, tasks in enumerate(chosen):
             members = set(tasks)
@@ -200,7 +214,9 @@ class SubBatchModel:
         return values
 
     def decode(self, values: Mapping[int, Number]) -> list[list[int]]:
-        """The tasks of each place from variable *values* by position; first tasks of a group first."""
+        """The tasks of each place from variable *values* by position; first
+        tasks of a group first.
+        """
         chosen: list[list[int]] = [[] for _ in self.places]
         for group, row in zip(self.groups, self.count, strict=True):
             at = 0

@@ -1,8 +1,10 @@
-"""Lower bounds of the makespan (workflow rule 18), valid for every plan and dispatch, of batches too.
+"""Lower bounds of the makespan (workflow rule 18), valid for every plan and
+dispatch, of batches too.
 
-A task cannot start before what it waits for, nor the makespan come before what waits for it: the
-critical path. What is left after an instant needs cores; what must cross a link or a storage's disk
-needs time there, between the first task that asks for it and the last that uses it.
+A task cannot start before what it waits for, nor the makespan come before what waits
+for it: the critical path. What is left after an instant needs cores; what must cross a
+link or a storage's disk needs time there, between the first task that asks for it and
+the last that uses it.
 """
 
 from collections.abc import Collection, Iterable
@@ -33,7 +35,9 @@ class WorkflowBound:
 
     @cached_property
     def core_area(self) -> float:
-        """Computing that starts at some instant or later, or is followed by some time, on all cores."""
+        """Computing that starts at some instant or later, or is followed by
+        some time, on all cores.
+        """
         tasks, nodes = self.problem.tasks, self.problem.nodes
         power = sum(node.cores * node.speed for node in nodes)
         area = [task.cores * task.compute_seconds / power for task in tasks]
@@ -52,7 +56,9 @@ class WorkflowBound:
 
     @cached_property
     def link(self) -> float:
-        """All that must cross the remote link (all private links together) or one storage's disk."""
+        """All that must cross the remote link (all private links together)
+        or one storage's disk.
+        """
         network, files = self.problem.network, self.problem.files
         nodes = len(self.problem.nodes)
         links = 1 if (self.link_model or network.remote_link) == "shared" else nodes
@@ -81,7 +87,9 @@ class WorkflowBound:
     def _crossing(
         self, fetched: Collection[int], kept: Collection[int], rate: float
     ) -> float:
-        """*fetched* files come in and *kept* products go out through one resource of that rate."""
+        """*fetched* files come in and *kept* products go out through one
+        resource of that rate.
+        """
         problem = self.problem
         far = sum(problem.files[f].bytes for f in fetched) / rate
         out = sum(problem.files[f].bytes for f in kept) / rate
@@ -122,7 +130,9 @@ class WorkflowBound:
 
     @cached_property
     def first_touch(self) -> frozenset[int]:
-        """Files that must come from remote storage: born there, read, and held by no node."""
+        """Files that must come from remote storage: born there, read,
+        and held by no node.
+        """
         problem = self.problem
         held = frozenset().union(*problem.holds)
         makers = enumerate(problem.producer)
@@ -141,7 +151,9 @@ class WorkflowBound:
 
     @cached_property
     def rates(self) -> list[float]:
-        """Per file, the most that a transfer from or to the remote storage can carry."""
+        """Per file, the most that a transfer from or to the
+        remote storage can carry.
+        """
         network = self.problem.network
         disks = {
             storage.id: storage.bytes_per_second for storage in self.problem.storages
@@ -158,7 +170,9 @@ class WorkflowBound:
 
     @cached_property
     def earliest_start(self) -> list[float]:
-        """ES: a task's arrival, predecessors, and its born-remote inputs, one by one and together."""
+        """ES: a task's arrival, predecessors, and its born-remote inputs, one
+        by one and together.
+        """
         problem = self.problem
         start = [0.0] * len(problem.tasks)
         for k in self.order:
@@ -190,7 +204,9 @@ class WorkflowBound:
 
     @cached_property
     def tail(self) -> list[float]:
-        """q: what must follow the end of a task: its successors, and saves of what it keeps."""
+        """q: what must follow the end of a task: its successors, and
+        saves of what it keeps.
+        """
         problem = self.problem
         after = [0.0] * len(problem.tasks)
         for k in reversed(self.order):
@@ -210,13 +226,17 @@ def makespan_bound_seconds(
 
 
 Share = tuple[float, float]
-"""Seconds that something takes on the cores of a node if it stays, on its interface if it does not."""
+"""Seconds that something takes on the cores of a node if it stays, on its
+interface if it does not.
+"""
 
 
 def least_of_both(shares: Iterable[Share], stay: float, move: float) -> float:
-    """The least end of both cores and interface, free at *stay* and *move*, over all divisions.
+    """The least end of both cores and interface, free at *stay* and
+    *move*, over all divisions.
 
-    Each share stays, moves, or does so in part. Those that move longest for their computing stay.
+    Each share stays, moves, or does so in part. Those that move longest for
+    their computing stay.
 
     >>> least_of_both([(4.0, 4.0), (4.0, 1.0)], 0.0, 0.0)
     2.5
@@ -241,16 +261,20 @@ def least_of_both(shares: Iterable[Share], stay: float, move: float) -> float:
 
 @dataclass(frozen=True)
 class TransferBound(WorkflowBound):
-    """The bounds of :class:`WorkflowBound`, never below it, with starts and tails that know transfers.
+    """The bounds of :class:`WorkflowBound`, never below it, with starts and tails
+    that know transfers.
 
-    A task and its producer share a node, where both take cores, or bytes pass the interface of the
-    node; likewise for what reads its products. Which of them share is left to the relaxation, in parts
-    if need be, so that the bound holds for every plan and dispatch.
+    A task and its producer share a node, where both take cores, or bytes pass the
+    interface of the node; likewise for what reads its products. Which of them share
+    is left to the relaxation, in parts if need be, so that the bound holds for
+    every plan and dispatch.
     """
 
     @cached_property
     def critical_path(self) -> float:
-        """The largest over the tasks of the least over the nodes: what comes before, itself, what follows."""
+        """The largest over the tasks of the least over the nodes: what comes before,
+        itself, what follows.
+        """
         heads, tails = self._heads, self._tails
         least = (
             min(heads[k][c] + self._work(k, node) + tails[k][c] for c, node in places)
@@ -261,7 +285,9 @@ class TransferBound(WorkflowBound):
 
     @cached_property
     def core_area(self) -> float:
-        """As in workflow rule 18; and of m C + 1 tasks on C cores some core runs m + 1."""
+        """As in workflow rule 18; and of m C + 1 tasks on C cores
+        some core runs m + 1.
+        """
         best = super().core_area
         quick, all_cores = (
             self.seconds_on_fastest,
@@ -313,7 +339,9 @@ class TransferBound(WorkflowBound):
         return self.problem.tasks[k].compute_seconds / node.speed
 
     def _cores(self, tasks: Iterable[int], c: int) -> float:
-        """Seconds that *tasks* take on all cores of a node of kind *c*; infinite if one does not fit."""
+        """Seconds that *tasks* take on all cores of a node of kind *c*; infinite
+        if one does not fit.
+        """
         node, total = self._classes[c], 0.0
         for k in tasks:
             if all(c != other for other, _ in self._places[k]):
@@ -352,7 +380,9 @@ class TransferBound(WorkflowBound):
     def _head(
         self, k: int, c: int, heads: list[dict[int, float]], end: list[float]
     ) -> float:
-        """When *k* can start on a node of kind *c*: its producers ran there, or their files came."""
+        """When *k* can start on a node of kind *c*: its producers ran there,
+        or their files came.
+        """
         problem, byte = self.problem, self.problem.replica_seconds_per_byte
         wires = {p: 0.0 for p in problem.predecessors[k]}
         for f in problem.inputs[k]:
@@ -383,7 +413,9 @@ class TransferBound(WorkflowBound):
     def _tail(
         self, k: int, c: int, tails: list[dict[int, float]], tail: list[float]
     ) -> float:
-        """What follows *k* on a node of kind *c*: readers of its files there, or the files leave."""
+        """What follows *k* on a node of kind *c*: readers of its files
+        there, or the files leave.
+        """
         problem, byte = self.problem, self.problem.replica_seconds_per_byte
         node, quick = self._classes[c], self.seconds_on_fastest
         best, shares, seen = 0.0, [], set[int]()
@@ -412,7 +444,9 @@ class TransferBound(WorkflowBound):
     def _crossing(
         self, fetched: Collection[int], kept: Collection[int], rate: float
     ) -> float:
-        """As in workflow rule 18; and what is fetched for some time to follow leaves that time after it."""
+        """As in workflow rule 18; and what is fetched for some time to follow
+        leaves that time after it.
+        """
         best, total = super()._crossing(fetched, kept, rate), 0.0
         begun = min((self._asked[f] for f in fetched), default=0.0)
         after = {

@@ -1,9 +1,11 @@
-"""Bounds against plans: on random instances of all families no bound lies beyond any plan's value.
+"""Bounds against plans: on random instances of all families no bound lies
+beyond any plan's value.
 
-A check is one bound (a solver's, a metric that bounds another, or the kind's own) against one plan's value
-of the same measure on the same instance; equal bounds and equal values of an instance count once. Solvers
-are asked through :func:`ioopt.solve` by their names in the registry, so that what is new there is
-checked too. Plans of replication that no solver made are dealt at random, with copy entries anywhere, each
+A check is one bound (a solver's, a metric that bounds another, or the kind's own)
+against one plan's value of the same measure on the same instance; equal bounds and
+equal values of an instance count once. Solvers are asked through :func:`ioopt.solve` by
+their names in the registry, so that what is new there is checked too. Plans of
+replication that no solver made are dealt at random, with copy entries anywhere, each
 accepted by the checker. 100,000 checks take some 15 minutes on one core.
 """
 
@@ -45,8 +47,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "link-aware": {"evaluations": 100},
     "anneal": {"steps": 5_000},
 }
-"""Of solvers by name: without the first it answers another question (copies that feed each other in a
-cycle), the others count what they do."""
+"""Of solvers by name: without the first it answers another question (copies that feed
+each other in a cycle), the others count what they do."""
 SCOPED = ("ip-printed", "ip-no-replication")
 """Their bounds are of fewer plans: those in which (2) holds, or nothing is copied."""
 
@@ -203,7 +205,9 @@ def stated(problem: Any, settings: dict[str, Any], rng: random.Random) -> Any:
 
 
 def told_bounds(kind: Any, result: Any) -> Iterator[tuple[str, float]]:
-    """All bounds that a result states: of its objective, and of measures by its metrics."""
+    """All bounds that a result states: of its objective, and of
+    measures by its metrics.
+    """
     if result.bound is not None:
         yield str(result.objective_name), result.bound
     for measure in (*kind.bound_metrics, *kind.proven_metrics):
@@ -216,7 +220,9 @@ def told_bounds(kind: Any, result: Any) -> Iterator[tuple[str, float]]:
 
 
 def dealt(problem: Any, rng: random.Random) -> Mapping[str, float]:
-    """All measures of a plan at random; none where it breaks a rule or cannot be carried out."""
+    """All measures of a plan at random; none where it breaks a rule or
+    cannot be carried out.
+    """
     with suppress(IooptError):
         problem.require_room()
         plan = random_plan(problem, rng).model_dump(by_alias=True, exclude_none=True)

@@ -1,7 +1,9 @@
-"""One copy entry more in the best known plans of the library: what it could gain on small disks.
+"""One copy entry more in the best known plans of the library: what it could
+gain on small disks.
 
-Tried is every place of a queue with every file that one of the next twelve tasks there reads, 1,500 of
-these at random where there are more. Plans with rounds or the record of a run are left out.
+Tried is every place of a queue with every file that one of the next twelve tasks there
+reads, 1,500 of these at random where there are more. Plans with rounds or the record
+of a run are left out.
 """
 
 from __future__ import annotations
@@ -39,7 +41,9 @@ def main(quick: bool) -> None:
 def gains(
     problem: ReplicationProblem, plan: ReplicationPlan, most: int
 ) -> tuple[str, ...]:
-    """Makespan, places, how many were tried, how many were better, and the most that one gained."""
+    """Makespan, places, how many were tried, how many were better, and the
+    most that one gained.
+    """
     inputs = {task.id: task.inputs for task in problem.tasks}
     places = []
     for node, queue in plan.order.items():

@@ -1,10 +1,11 @@
 """Fits of queues to logs: planted queues of known rules, and the logs that are at hand.
 
-A planted log is a drawn workload whose waits a known queue made. The fit sees the log alone. Sound are
-queues that its knobs can express. Of each the change of the mean wait by shortest-first instead of its
-own order is computed in the planted queue and in the fitted one: a passed fit must have its sign.
-Thresholds and knobs were chosen on seeds 0 to 9, 100 to 107 and 200 to 203; those reported are from 300 on.
-Of the logs KTH-SP2 was looked at; nothing was chosen on the others.
+A planted log is a drawn workload whose waits a known queue made. The fit sees the log
+alone. Sound are queues that its knobs can express. Of each the change of the mean wait
+by shortest-first instead of its own order is computed in the planted queue and in the
+fitted one: a passed fit must have its sign. Thresholds and knobs were chosen on seeds 0
+to 9, 100 to 107 and 200 to 203; those reported are from 300 on. Of the logs KTH-SP2 was
+looked at; nothing was chosen on the others.
 """
 
 from __future__ import annotations
@@ -57,7 +58,9 @@ UNSOUND: dict[str, Json] = {
 
 
 def drawn(seed: int) -> SwfTrace:
-    """A workload: users of their own sizes and lengths, sessions by day, walltimes in whole hours."""
+    """A workload: users of their own sizes and lengths, sessions by day,
+    walltimes in whole hours.
+    """
     rng = np.random.default_rng(seed)
     share = rng.dirichlet(np.full(USERS, 0.4))
     size, scale = 2 ** rng.integers(0, 6, USERS), rng.lognormal(8.6, 1.2, USERS)
@@ -110,7 +113,9 @@ def planted(seed: int, name: str) -> tuple[SwfTrace, Rules, Jobs]:
 
 
 def shortest_first(rules: Rules, jobs: Jobs) -> float:
-    """The mean wait with shortest-first over that with the queue's own order, as a logarithm."""
+    """The mean wait with shortest-first over that with the queue's own
+    order, as a logarithm.
+    """
     other = replace(rules, site=rules.site.model_copy(update={"order": "sjf"}))
     waits = [
         np.mean(each.starts(jobs, fast=FAST) - jobs.submit) for each in (other, rules)
@@ -124,7 +129,9 @@ def agree(a: float, b: float) -> bool:
 
 
 def trials(seeds: range) -> Iterator[Json]:
-    """A row a planted log: what it is, whether it passed, whether the sign of an effect was right."""
+    """A row a planted log: what it is, whether it passed, whether the sign of
+    an effect was right.
+    """
     for kind, queues in (("sound", SOUND), ("unsound", UNSOUND)):
         for name, seed in product(queues, seeds):
             log, rules, jobs = planted(seed, name)

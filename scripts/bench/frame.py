@@ -1,4 +1,6 @@
-"""What the benchmarks share: tables, clocks, memory, the shared data, another checkout beside this one."""
+"""What the benchmarks share: tables, clocks, memory, the shared data, another
+checkout beside this one.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ class Tree(NamedTuple):
 
 
 def trees() -> dict[str, Tree]:
-    """This checkout, and before it the one that ``IOOPT_BEFORE=FOLDER[:PYTHON]`` names."""
+    """This checkout, and before it the one that
+    ``IOOPT_BEFORE=FOLDER[:PYTHON]`` names.
+    """
     folder, _, python = os.environ.get("IOOPT_BEFORE", "").partition(":")
     before = (
         {"before": Tree(Path(folder).resolve(), python or sys.executable)}
@@ -52,7 +56,9 @@ def trees() -> dict[str, Tree]:
 
 
 class Cost(NamedTuple):
-    """What a command took and printed: its exit code, processor seconds, seconds by the clock, most bytes."""
+    """What a command took and printed: its exit code, processor seconds, seconds by
+    the clock, most bytes.
+    """
 
     code: int
     cpu: float

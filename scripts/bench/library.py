@@ -1,10 +1,12 @@
-"""``python scripts/bench/library.py SECONDS [--seeds N] [NAME...]``: better plans for the library.
+"""``python scripts/bench/library.py SECONDS [--seeds N] [NAME...]``: better
+plans for the library.
 
-Every solver of an entry gets so long, those that search with N seeds; what is better is kept in
-``instances/library``, and a bound that is tighter. An instance more is a file there whose plan is empty
-and whose value any plan betters. With ``--table`` the table of ``docs/library.md`` is written instead;
-CP-SAT and HiGHS get so long for each program that `ioopt export mps` writes. The sweeps ``library``
-and ``library-additive`` say how far default solvers are from the best.
+Every solver of an entry gets so long, those that search with N seeds; what is better is
+kept in ``instances/library``, and a bound that is tighter. An instance more is a file
+there whose plan is empty and whose value any plan betters. With ``--table`` the table
+of ``docs/library.md`` is written instead; CP-SAT and HiGHS get so long for each program
+that `ioopt export mps` writes. The sweeps ``library`` and ``library-additive`` say how
+far default solvers are from the best.
 """
 
 from __future__ import annotations
@@ -37,7 +39,9 @@ PLAIN = {"sat": "CP-SAT", "highs": "HiGHS"}
 
 
 def improve(known: Entry, seconds: float, seeds: int) -> Entry:
-    """*known* with the best plan and bound of all solvers; variants and references are not asked."""
+    """*known* with the best plan and bound of all solvers; variants and
+    references are not asked.
+    """
     entry, problem = known, known.problem()
     for spec in registry.solvers_for(entry.kind):
         if spec.variant_of is None and REFERENCE not in spec.abilities:
@@ -63,7 +67,9 @@ def row(entry: Entry) -> list[str]:
 
 
 def plain(entry: Entry, seconds: float) -> list[str]:
-    """Value and bound of CP-SAT and HiGHS on the exported program, of gangs that of the plan's pattern."""
+    """Value and bound of CP-SAT and HiGHS on the exported program, of gangs that
+    of the plan's pattern.
+    """
     pattern = {key: str(entry.plan[key]) for key in ("k", "d") if key in entry.plan}
     settings = {"cycles": "acyclic"} if entry.measure == "additive_seconds" else pattern
     if not settings and entry.kind != "quantum-selection":

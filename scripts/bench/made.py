@@ -1,7 +1,7 @@
 """Instances of sweeps that no generator makes: recorded workflows, small disks, logs.
 
-A maker writes them into a folder; their names begin with the group of the table's row. It may return
-the best value known of some, by name.
+A maker writes them into a folder; their names begin with the group of the table's row.
+It may return the best value known of some, by name.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ RECORDED = {
     "viralrecon-dirt02-001": (12, (0.5, 0.3, 0.2)),
     "montage-chameleon-dss-075d-001": (8, (0.5, 0.2)),
 }
-"""Copies and quotas, in peaks of an unlimited run, of the files that the search of work directories was
-chosen on."""
+"""Copies and quotas, in peaks of an unlimited run, of the files that the search of work
+directories was chosen on."""
 LEFT_OUT = ("helloworld", "blast-chameleon-small", "montage-chameleon-2mass-005d")
 """No workflow, and smaller ones of those that are there."""
 
@@ -95,7 +95,9 @@ def with_small_disks(problem: ReplicationProblem) -> ReplicationProblem:
 
 
 def workflows(folder: Path, quick: bool) -> None:
-    """Every graph and record of the shared data on both machines, with ample and small disks."""
+    """Every graph and record of the shared data on both machines, with
+    ample and small disks.
+    """
     for title, machine in list(MACHINES.items())[: 1 if quick else None]:
         files = sorted(shared_data("workflows").glob("*-0*.json"))
         found = {file.stem: read_wfformat(str(file), machine=machine) for file in files}
@@ -130,7 +132,9 @@ def random_workflows(folder: Path, quick: bool) -> None:
 
 
 def chosen_on(folder: Path, quick: bool) -> None:
-    """What defaults were chosen on, bundled and of the library; logs under three intensities of I/O."""
+    """What defaults were chosen on, bundled and of the library; logs under
+    three intensities of I/O.
+    """
     found = {
         name: ioopt.load(name)
         for name, row in entries().items()
@@ -153,7 +157,9 @@ def chosen_on(folder: Path, quick: bool) -> None:
 
 
 def stored(folder: Path, quick: bool, additive: bool = False) -> dict[str, float]:
-    """The library's instances (of additive time, or of all else) and the best values known."""
+    """The library's instances (of additive time, or of all else) and
+    the best values known.
+    """
     known = {}
     for name, entry in library().items():
         if (entry.measure == "additive_seconds") == additive:
@@ -164,9 +170,11 @@ def stored(folder: Path, quick: bool, additive: bool = False) -> dict[str, float
 
 
 def work_directories(folder: Path, quick: bool) -> dict[str, float]:
-    """Recorded workflows, copied, in part of the peak of an unlimited run; and the makespan of that run.
+    """Recorded workflows, copied, in part of the peak of an unlimited run; and the
+    makespan of that run.
 
-    Those that the search was chosen on also with their tasks shuffled; others at half of the peak.
+    Those that the search was chosen on also with their tasks shuffled; others
+    at half of the peak.
     """
     named = [
         (

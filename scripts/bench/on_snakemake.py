@@ -1,7 +1,9 @@
-"""Real Snakemake on stub workflows, under its own schedulers and ours, on a file system of limited size.
+"""Real Snakemake on stub workflows, under its own schedulers and ours, on a file
+system of limited size.
 
-A stub writes files, in proportion to the stated sizes, and sleeps for a part of the stated time. The
-workflows are generated in the shapes of recorded ones. The file system is a tmpfs: only root may mount it.
+A stub writes files, in proportion to the stated sizes, and sleeps for a part of the
+stated time. The workflows are generated in the shapes of recorded ones. The file system
+is a tmpfs: only root may mount it.
 """
 
 from __future__ import annotations
@@ -40,7 +42,9 @@ HEADS = (
     "peak in it",
 )
 LARGEST, PAGE, FREE = 500 * 10**6, 4096, 8 * 10**9
-"""Bytes that all products of a workflow have; of a page of a tmpfs; of one without a quota."""
+"""Bytes that all products of a workflow have; of a page of a tmpfs; of
+one without a quota.
+"""
 ROOM = 1.25
 """The quota, in bytes of the order of least peak."""
 
@@ -53,7 +57,9 @@ def plain(name: str) -> str:
 def as_run(
     problem: WorkDirectoryProblem, largest: int = LARGEST
 ) -> WorkDirectoryProblem:
-    """*problem* with *largest* bytes in all; what nobody reads stays, as Snakemake's targets do."""
+    """*problem* with *largest* bytes in all; what nobody reads stays, as
+    Snakemake's targets do.
+    """
     part = largest / sum(file.bytes for file in problem.products)
     read = {file.id for file, tasks in zip(problem.products, problem.readers) if tasks}
     files = [
@@ -66,7 +72,8 @@ def as_run(
 def write(problem: WorkDirectoryProblem, directory: Path, total_seconds: float) -> None:
     """Put a ``Snakefile`` into *directory*; all sleeps together are *total_seconds*.
 
-    The tasks of a sample are rules with a wildcard; products come to lie in the folder ``work``.
+    The tasks of a sample are rules with a wildcard; products come to lie in
+    the folder ``work``.
     """
     files = {file.id: file for file in problem.files}
     samples = max(problem.samples) + 1
@@ -102,7 +109,10 @@ def write(problem: WorkDirectoryProblem, directory: Path, total_seconds: float) 
             f"    shell: {' && '.join(commands)!r}\n",
         ]
     every = [name.format(sample=n) for n in range(1, samples + 1) for name in finals]
-    head = f"wildcard_constraints: sample='[0-9]+'\n\nrule all:\n    input: {_listed(every)}\n"
+    head = (
+        "wildcard_constraints: sample='[0-9]+'\n\nrule all:\n    input: "
+        f"{_listed(every)}\n"
+    )
     (directory / "Snakefile").write_text("\n".join([head, *rules]))
 
 
@@ -114,7 +124,9 @@ def _listed(names: Iterable[str]) -> str:
 def mounted(
     problem: WorkDirectoryProblem, place: Path, quota: int | None
 ) -> Iterator[None]:
-    """A file system of *quota* bytes at *place*; PermissionError where that is not allowed."""
+    """A file system of *quota* bytes at *place*; PermissionError where
+    that is not allowed.
+    """
     place.mkdir(parents=True)
     size = FREE if quota is None else quota + PAGE * (len(problem.products) + 2)
     command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "ioopt", str(place)]
@@ -141,12 +153,14 @@ def main(quick: bool) -> None:
         for name in NAMES
     }
     print(
-        f"ended by a full disk: {', '.join(f'{name} {count}' for name, count in full.items())}"
+        "ended by a full disk: "
+        f"{', '.join(f'{name} {count}' for name, count in full.items())}"
     )
 
 
 def real_rows(problem: WorkDirectoryProblem) -> Iterator[tuple[object, ...]]:
-    """(workflow, scheduler, seconds, peak MB, the same in a quota) of real Snakemake on stubs.
+    """(workflow, scheduler, seconds, peak MB, the same in a quota) of
+    real Snakemake on stubs.
 
     A run that the quota ends is "full".
     """
@@ -172,7 +186,9 @@ def _timed(
 def run_stub(
     cores: int, directory: Path, scheduler: str, quota: int | None
 ) -> int | None:
-    """Run what was written to *directory*; the most bytes in ``work`` at once, None if it was full."""
+    """Run what was written to *directory*; the most bytes in ``work`` at once,
+    None if it was full.
+    """
     plugin = ROOT / "plugins" / "snakemake-scheduler-plugin-ioopt"
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(plugin), str(ROOT)])}
     command = [

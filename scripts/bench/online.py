@@ -1,12 +1,14 @@
-"""Workflows whose estimates are wrong: what each way to decide costs beside knowing all in advance.
+"""Workflows whose estimates are wrong: what each way to decide costs beside
+knowing all in advance.
 
-Makespan / clairvoyant plan, the best of the static planners' plans made with the actual times and
-replayed with them (which is no bound: other plans may be shorter). Actual seconds are planned ones x
-lognormal(0, sigma); with arrivals, four copies of a workflow come at exponential distances of a
-quarter of its bound, and the dispatchers see only those that have come. Mean over 20 seeds, with
-half the 95 % interval of Student's t. ``static`` is the best plan made with the estimates (and all
-arrivals), replayed with the actual times. ``rolling`` and ``locality+`` prefetch, ``fifo`` and
-``locality`` do not. The parameters of ``rolling`` were chosen on other graphs (montage, cybershake,
+Makespan / clairvoyant plan, the best of the static planners' plans made with the actual
+times and replayed with them (which is no bound: other plans may be shorter). Actual
+seconds are planned ones x lognormal(0, sigma); with arrivals, four copies of a workflow
+come at exponential distances of a quarter of its bound, and the dispatchers see only
+those that have come. Mean over 20 seeds, with half the 95 % interval of Student's t.
+``static`` is the best plan made with the estimates (and all arrivals), replayed with
+the actual times. ``rolling`` and ``locality+`` prefetch, ``fifo`` and ``locality`` do
+not. The parameters of ``rolling`` were chosen on other graphs (montage, cybershake,
 ligo, merge_neighbours, triplets, splitters, many-small-groups) and seeds.
 """
 
@@ -94,7 +96,9 @@ def arriving(problem: ReplicationProblem, seed: int) -> ReplicationProblem:
 def planned(
     problem: ReplicationProblem, seconds: Times | None = None
 ) -> tuple[float, ReplicationPlan]:
-    """The makespan of the best plan of all planners, and the plan; they know the actual *seconds*."""
+    """The makespan of the best plan of all planners, and the plan; they know
+    the actual *seconds*.
+    """
     times = seconds or {}
     tasks = tuple(
         task.model_copy(

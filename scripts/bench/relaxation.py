@@ -1,4 +1,6 @@
-"""What the relaxation of the replay proves: tiny instances of all rules, and 12, 16, 20 tasks on 3 nodes."""
+"""What the relaxation of the replay proves: tiny instances of all rules, and 12, 16,
+20 tasks on 3 nodes.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ SIZES: dict[int, int] = {12: 3, 16: 4, 20: 4}
 
 
 def small(tasks: int, seed: int) -> Any:
-    """A batch or workflow of about so many tasks on 3 nodes: disks and copies ample or not, by seed."""
+    """A batch or workflow of about so many tasks on 3 nodes: disks and copies
+    ample or not, by seed.
+    """
     batch: dict[str, Any] = {
         "tasks": tasks,
         "disk": "600MB" if seed // 6 % 2 else "100GB",
@@ -38,7 +42,9 @@ def small(tasks: int, seed: int) -> Any:
 
 
 def row(name: str, problems: list[Any]) -> list[Any]:
-    """Mean gaps of three bounds and what they prove: without the relaxation, of all plans, of queues."""
+    """Mean gaps of three bounds and what they prove: without the relaxation, of
+    all plans, of queues.
+    """
     gaps, proofs = [], []
     for problem in problems:
         result = ioopt.solve(problem, "exact-workflow", time_limit=SECONDS)

@@ -1,11 +1,13 @@
-"""Speeds: the rows of ``speed.toml``, each a command or a statement in a process of its own, by checkout.
+"""Speeds: the rows of ``speed.toml``, each a command or a statement in a process of
+its own, by checkout.
 
-A row has ``what``, an ``aim`` and either ``command`` or ``work``. A command is words for ``ioopt``: FILE is
-the instance that ``make`` has ``ioopt generate`` write, or ``import`` from SHARED, or the text ``config``;
-OUT a place to write to. ``work`` is a statement timed after ``setup``. ``over`` makes a row for every
-combination of its values, which both see by their names, as they see QUICK. Shown are processor seconds of
-one of ``per`` things, the best of three, and the peak of memory; with ``soak`` also by how much memory
-grows in so many more calls.
+A row has ``what``, an ``aim`` and either ``command`` or ``work``. A command is words
+for ``ioopt``: FILE is the instance that ``make`` has ``ioopt generate`` write, or
+``import`` from SHARED, or the text ``config``; OUT a place to write to. ``work`` is a
+statement timed after ``setup``. ``over`` makes a row for every combination of its
+values, which both see by their names, as they see QUICK. Shown are processor seconds of
+one of ``per`` things, the best of three, and the peak of memory; with ``soak`` also by
+how much memory grows in so many more calls.
 """
 
 from __future__ import annotations
@@ -77,7 +79,9 @@ def main(group: str, quick: bool) -> None:
 
 
 def each(row: dict[str, Any], quick: bool) -> Iterator[dict[str, Any]]:
-    """*row* for every combination of what it is over; with *quick* for the first of them."""
+    """*row* for every combination of what it is over; with *quick*
+    for the first of them.
+    """
     over = row.get("over", {})
     for values in list(itertools.product(*over.values()))[: 1 if quick else None]:
         yield row | {"over": dict(zip(over, values), QUICK=quick)}
@@ -135,7 +139,9 @@ def made(tree: Tree, row: dict[str, Any], folder: Path) -> Path:
 
 
 def ran(tree: Tree, *arguments: str) -> Cost:
-    """One run of Python in *tree*; what it says of an error is passed on. A limit may be too short."""
+    """One run of Python in *tree*; what it says of an error is passed on. A
+    limit may be too short.
+    """
     cost = run([tree.python, *arguments], tree.environment(), tree.folder)
     if cost.code not in (0, ExitCode.NO_ANSWER):
         print(f"  {cost.error.strip()[-300:]}", file=sys.stderr)

@@ -1,8 +1,10 @@
-"""A benchmark that is a sweep: ``scripts/sweeps/NAME.toml``, run by ``ioopt sweep``, and its table.
+"""A benchmark that is a sweep: ``scripts/sweeps/NAME.toml``, run by
+``ioopt sweep``, and its table.
 
-The first line of the file is the title. Instances that no generator makes come from a function of
-:mod:`bench.made`, into the folder ``made`` beside the configuration. Rows are of groups of instances,
-named up to ``-seed=`` or ``: ``. With *quick* every list has its first value, two seeds, at most 2 s.
+The first line of the file is the title. Instances that no generator makes come from a
+function of :mod:`bench.made`, into the folder ``made`` beside the configuration. Rows
+are of groups of instances, named up to ``-seed=`` or ``: ``. With *quick* every list
+has its first value, two seeds, at most 2 s.
 """
 
 from __future__ import annotations
@@ -47,7 +49,9 @@ def names() -> list[str]:
 
 
 def main(name: str, quick: bool, keep: str | None = None) -> None:
-    """Run the sweep *name* in every tree and print its table; *keep*: a folder for its stores."""
+    """Run the sweep *name* in every tree and print its table; *keep*: a
+    folder for its stores.
+    """
     text = (FOLDER / f"{name}.toml").read_text("utf-8")
     config = tomllib.loads(text)
     if quick:
@@ -108,7 +112,9 @@ def toml(value: Any) -> str:
 
 
 def swept(config: Path, label: str, tree: Tree) -> str:
-    """The store of *config* run in *tree*; one that is there already is gone on with."""
+    """The store of *config* run in *tree*; one that is there
+    already is gone on with.
+    """
     store = config.with_suffix(f".{label}.sqlite")
     command = [tree.python, "-m", "ioopt", "sweep", str(config), "--store", str(store)]
     command += ["--workers", "2", "-q", *(["--resume"] if store.exists() else [])]
@@ -133,7 +139,9 @@ def joined(stores: Mapping[str, str], measure: str | None) -> pd.DataFrame:
 
 
 def table(rows: pd.DataFrame, known: Mapping[str, float]) -> Iterator[list[str]]:
-    """A row a group of instances and solver; means of ratios are geometric, and of what has an answer."""
+    """A row a group of instances and solver; means of ratios are geometric, and
+    of what has an answer.
+    """
     names = rows["instance"].astype(str)
     rows = rows.assign(
         group=names.str.split("-seed=|: ", regex=True).str[0],

@@ -1,20 +1,23 @@
-"""The claims of the papers: rows of a table, how they are judged, and where their runs come from.
+"""The claims of the papers: rows of a table, how they are judged, and where
+their runs come from.
 
-``scripts/papers/<paper>.toml`` has the rows. Each says what is claimed, where it stands, the paper's word,
-and ``how`` it is computed: a function of the paper's module, which takes the row's other keys (whose
-figures, thresholds) and returns our figure and the verdict. ``headline`` is the paper's number in short
-and puts the row into the first table of the page; ``ours = true`` marks a claim that is not the paper's
-and is never counted with them; ``readings`` names those that it is computed under.
+``scripts/papers/<paper>.toml`` has the rows. Each says what is claimed, where it
+stands, the paper's word, and ``how`` it is computed: a function of the paper's module,
+which takes the row's other keys (whose figures, thresholds) and returns our figure and
+the verdict. ``headline`` is the paper's number in short and puts the row into the first
+table of the page; ``ours = true`` marks a claim that is not the paper's and is never
+counted with them; ``readings`` names those that it is computed under.
 
-A module has READINGS, the first of which is the paper's text as literally as it can be read: a row's
-verdict is that of the first reading, and the others are told where they judge otherwise. It has
-``claims(quick)``, its rows; ``sizes(quick)``, one line on how much is run and on which seeds;
-``pictures(quick)`` and ``notes(rows)`` where there are any. ``scripts/reproduce.py`` does the rest: it
-opens a campaign, so that every run becomes a row of its store and a killed reproduction goes on where it
-was. A test or a script that opens none computes the runs on the spot.
+A module has READINGS, the first of which is the paper's text as literally as it can be
+read: a row's verdict is that of the first reading, and the others are told where they
+judge otherwise. It has ``claims(quick)``, its rows; ``sizes(quick)``, one line on how
+much is run and on which seeds; ``pictures(quick)`` and ``notes(rows)`` where there are
+any. ``scripts/reproduce.py`` does the rest: it opens a campaign, so that every run
+becomes a row of its store and a killed reproduction goes on where it was. A test or a
+script that opens none computes the runs on the spot.
 
-The rules of the verdicts, fixed before the reported seeds are run and the same for all papers, are
-:func:`below`, :func:`reaches` and :func:`several`.
+The rules of the verdicts, fixed before the reported seeds are run and the same for all
+papers, are :func:`below`, :func:`reaches` and :func:`several`.
 """
 
 from __future__ import annotations
@@ -43,7 +46,9 @@ _studies: list[Study] = []
 
 
 class Claim(NamedTuple):
-    """One claim: what the paper says where, our figure and the verdict, and who judges otherwise."""
+    """One claim: what the paper says where, our figure and the verdict, and
+    who judges otherwise.
+    """
 
     claim: str
     where: str
@@ -82,7 +87,9 @@ def computed(
     readings: Mapping[str, Sequence[object]],
     **names: object,
 ) -> Iterator[Claim]:
-    """The claims of *rows*, by the functions *how*; ``{name}`` in a text stands for one of *names*."""
+    """The claims of *rows*, by the functions *how*; ``{name}`` in a text
+    stands for one of *names*.
+    """
     known = {"stated": stated, **how}
     first = next(iter(readings))
     for row in rows:
@@ -107,10 +114,11 @@ def stated(*context: object, figure: str, word: str) -> Found:
 
 
 def below(ratio: tuple[float, float, float]) -> str:
-    """Of a claim that one thing is below another, by their ratio (mean, lower, upper end; 95 %).
+    """Of a claim that one thing is below another, by their ratio (mean,
+    lower, upper end; 95 %).
 
-    It holds when the interval ends below 1, is not so when it begins above 1, and is a tie in
-    between or when the mean is within TIE_MARGIN of 1.
+    It holds when the interval ends below 1, is not so when it begins above 1, and is a
+    tie in between or when the mean is within TIE_MARGIN of 1.
     """
     mean, low, high = ratio
     if abs(mean - 1) < TIE_MARGIN or low <= 1 <= high:
@@ -119,7 +127,9 @@ def below(ratio: tuple[float, float, float]) -> str:
 
 
 def reaches(ratio: tuple[float, float, float], limit: float) -> str:
-    """Of a claim that a ratio is at most the paper's *limit*: partly, if it is only below 1."""
+    """Of a claim that a ratio is at most the paper's *limit*: partly,
+    if it is only below 1.
+    """
     if ratio[0] <= limit:
         return HOLDS
     word = below(ratio)
@@ -153,7 +163,9 @@ def within(study: Study) -> Iterator[None]:
 def values_of(
     function: Callable[..., Mapping[str, Any]], settings: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """What *function*, a module's own, returns for each of *settings*, as JSON gives it back."""
+    """What *function*, a module's own, returns for each of *settings*,
+    as JSON gives it back.
+    """
     if _studies:
         target = f"{function.__module__}:{function.__qualname__}"
         return _studies[-1].values(target, settings)
@@ -161,7 +173,9 @@ def values_of(
 
 
 def point(at: float, values: Sequence[float]) -> tuple[float, float, float, int]:
-    """One point of a curve: its place on the axis, mean and standard error (NaN: of one value), count."""
+    """One point of a curve: its place on the axis, mean and standard error (NaN:
+    of one value), count.
+    """
     mean, error = mean_and_standard_error(values)
     return at, mean, math.nan if error is None else error, len(values)
 
@@ -169,8 +183,8 @@ def point(at: float, values: Sequence[float]) -> tuple[float, float, float, int]
 def ratio_interval(base: Sequence[float], over: Sequence[float]) -> Ratio:
     """The ratio of the means of paired runs, *over* above *base*.
 
-    The ratio estimator's linearised variance (Cochran, Sampling Techniques, Section 6.4): that of the
-    mean of over - ratio x base, over the mean of base.
+    The ratio estimator's linearised variance (Cochran, Sampling Techniques, Section
+    6.4): that of the mean of over - ratio x base, over the mean of base.
     """
     scale = max(statistics.fmean(base), 1e-9)
     ratio = statistics.fmean(over) / scale

@@ -1,9 +1,10 @@
 """Khanna et al.: the claims of Figures 2 to 6, in simulation.
 
-A plan is made once a seed for what a reading asks of its planner, and replayed on the timeline simulator
-in every way in which readings differ: link, barriers, what the moves of a plan are. "IP" is the scheme in
-rounds of Sections 4.2 to 4.4, with a fixed amount of deterministic work a model, so that no figure but
-those of Figure 6b (processor time) depends on the machine.
+A plan is made once a seed for what a reading asks of its planner, and replayed on the
+timeline simulator in every way in which readings differ: link, barriers, what the moves
+of a plan are. "IP" is the scheme in rounds of Sections 4.2 to 4.4, with a fixed amount
+of deterministic work a model, so that no figure but those of Figure 6b (processor time)
+depends on the machine.
 """
 
 from __future__ import annotations
@@ -58,7 +59,9 @@ NAMES = {
 
 @dataclass(frozen=True)
 class Reading:
-    """What the paper leaves open, for planners (down to ``work``, a factor) and for replays."""
+    """What the paper leaves open, for planners (down to ``work``, a
+    factor) and for replays.
+    """
 
     room: Room = "largest"
     node_disk_rate: str | None = None
@@ -79,7 +82,8 @@ class Reading:
 
 _PRIVATE = "private links"
 READINGS = {
-    "one shared link, rounds with barriers, room for the largest task, moves as planned": Reading(),
+    "one shared link, rounds with barriers, room for the largest task, moves as "
+    "planned": Reading(),
     _PRIVATE: Reading(link="per-node"),
     "moves on demand": Reading(moves="advice"),
     "no barriers": Reading(barriers=False),
@@ -127,7 +131,9 @@ class Sizes:
 
     @classmethod
     def of(cls, quick: bool) -> Sizes:
-        """Full sizes as in the paper, on fresh seeds; quick ones on the seeds of the choices."""
+        """Full sizes as in the paper, on fresh seeds; quick ones on the
+        seeds of the choices.
+        """
         if quick:
             return cls(range(3), 0.02, 40, 60, 160)
         return cls(range(100, 110), 0.1, 100, 400, 2000)
@@ -180,7 +186,9 @@ def solved(
     options: Mapping[str, Any],
     seed: int,
 ) -> Figures:
-    """Solve one workload once and replay the plan in every way, from the least loaded sources."""
+    """Solve one workload once and replay the plan in every way, from the
+    least loaded sources.
+    """
     problem = generate(preset, settings, seed)
     spec = registry.solver(solver, registry.KINDS["replication"])
     spent = []
@@ -238,7 +246,9 @@ def least(
     metric: str = SPAN,
     options: Options = NONE,
 ) -> Found:
-    """That the first solver of *chain*, with *options*, is below each other one on each of *presets*."""
+    """That the first solver of *chain*, with *options*, is below each other one
+    on each of *presets*.
+    """
     said, words = [], []
     for preset in presets:
         ours = run(size, reading, (preset, set), chain[0], metric, options)
@@ -265,7 +275,9 @@ def falling(
     along: Sequence[Sequence[Any]],
     solver: str = ORDER[0],
 ) -> Found:
-    """That IP's gain over the better baseline, along workloads with options, falls and begins above 0."""
+    """That IP's gain over the better baseline, along workloads with options,
+    falls and begins above 0.
+    """
     said, shares = [], []
     for name, preset, set, options in along:
         ours = run(size, reading, (preset, set), solver, options=options)
@@ -307,7 +319,9 @@ def planning(
     second: Sequence[Any],
     limit: float | None = None,
 ) -> Found:
-    """Processor time to plan a task: *first* below *second* (solver, settings, options), or to *limit*."""
+    """Processor time to plan a task: *first* below *second* (solver, settings,
+    options), or to *limit*.
+    """
     sides = [
         run(size, reading, ("ppa", set), solver, "milliseconds", options)
         for solver, set, options in (first, second)
@@ -322,10 +336,11 @@ def sizes(quick: bool) -> str:
     """One line: how much is run."""
     size = Sizes.of(quick)
     return (
-        f"{size.tasks} tasks ({size.many_tasks} in Figure 5, PPA {size.most_500} and in Figure 6 "
-        f"{size.ppa_tasks}), seeds {size.seeds[0]} to {size.seeds[-1]} (readings, work and thresholds "
-        f"were chosen on seeds 0 to 2), {size.effort:g} deterministic seconds a model (Figure 6: 0.5); "
-        "mean ± half of the 95 % interval"
+        f"{size.tasks} tasks ({size.many_tasks} in Figure 5, PPA {size.most_500} and "
+        f"in Figure 6 {size.ppa_tasks}), seeds {size.seeds[0]} to {size.seeds[-1]} "
+        "(readings, work and thresholds were chosen on seeds 0 to 2), "
+        f"{size.effort:g} deterministic seconds a model (Figure 6: 0.5); mean ± half "
+        "of the 95 % interval"
     )
 
 
@@ -346,7 +361,9 @@ def notes(rows: Sequence[Claim]) -> Iterator[str]:
 
 
 def pictures(quick: bool) -> Iterator[Picture]:
-    """Figures 2 to 6 under the first reading; the paper's text prints no number of theirs."""
+    """Figures 2 to 6 under the first reading; the paper's text prints
+    no number of theirs.
+    """
     size, reading = Sizes.of(quick), next(iter(READINGS.values()))
     for row in table("khanna")["pictures"]:
         metric = row.get("metric", SPAN)

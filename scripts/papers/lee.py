@@ -1,7 +1,7 @@
 """Lee et al.: the claims of its sections, and what its text leaves open.
 
-The paper has no figures for features F5 and F6 on its closing proposal: those rows are ioopt's own. All
-plans are simulated on seeds on which none was chosen.
+The paper has no figures for features F5 and F6 on its closing proposal: those rows are
+ioopt's own. All plans are simulated on seeds on which none was chosen.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ READINGS = {
     "Table 2 counts requests alone": Reading(requests=True),
 }
 OPEN = {"quanta": (0, 1), "slopes": (0, 2), "programs": (0, 2, 3, 4)}
-"""The readings that make a difference to a table; others are run under the first one alone."""
+"""The readings that make a difference to a table; others are run under
+the first one alone.
+"""
 SWEEP = range(1, 41)
 FIGURE_2, FIGURE_3 = (2.5, 5.0, 10.0, 20.0), (10.0, 20.0, 40.0)
 PAIRS = {
@@ -60,7 +62,9 @@ Measure = Literal["slowdown", "fragmentation"]
 
 @dataclass(frozen=True)
 class Size:
-    """Runs of the laboratory, workloads of each kind, recordings of each, heavy mixes."""
+    """Runs of the laboratory, workloads of each kind, recordings
+    of each, heavy mixes.
+    """
 
     runs: int
     count: int
@@ -77,8 +81,9 @@ def sizes(quick: bool) -> str:
     """One line: how much is run, and on which seeds."""
     size = Size.of(quick)
     return (
-        f"{size.runs} runs, {size.recordings} recordings of an unseen workload, {size.mixes} heavy mixes; "
-        f"seeds from {SEED} and {1000 * SEED} on, applications and readings chosen on seed 0"
+        f"{size.runs} runs, {size.recordings} recordings of an unseen workload, "
+        f"{size.mixes} heavy mixes; seeds from {SEED} and {1000 * SEED} on, "
+        "applications and readings chosen on seed 0"
     )
 
 
@@ -148,7 +153,9 @@ def _peaks(values: Sequence[float]) -> int:
 def trend(
     reading: Reading, figure: str, what: Measure, rises: bool, least: float = 0.0
 ) -> Found:
-    """Every curve ends on the side that it says; at least *least* of its steps go there."""
+    """Every curve ends on the side that it says; at least *least*
+    of its steps go there.
+    """
     found, name = curves(reading, figure, what), "qi" if figure == "2" else "qc"
     sign = 1 if rises else -1
     ours = ", ".join(
@@ -162,7 +169,9 @@ def trend(
 
 
 def waves(reading: Reading, what: Measure) -> Found:
-    """Maxima of Figure 2, or a slowdown that swings: steep, flat (under a third) and steep again."""
+    """Maxima of Figure 2, or a slowdown that swings: steep, flat (under a
+    third) and steep again.
+    """
     found = curves(reading, "2", what).values()
     swings = what == "slowdown" and any(map(_uneven, found))
     slopes = ", ".join(f"{min(_steps(x)):+.3f} to {max(_steps(x)):+.3f}" for x in found)
@@ -192,21 +201,25 @@ def against_trend(reading: Reading) -> Found:
 def low_inversion(
     reading: Reading, regions: Sequence[tuple[int, int, int]], most: float
 ) -> Found:
-    """The slowdown in regions (qc, qi from, to) of Figure 3: all of a region, some of it or none is low."""
+    """The slowdown in regions (qc, qi from, to) of Figure 3: all of a region, some
+    of it or none is low.
+    """
     slow, frag = (curves(reading, "3", what) for what in ("slowdown", "fragmentation"))
     said, words = [], []
     for qc, since, until in regions:
         part, share = slow[qc][since - 1 : until], frag[qc][since - 1 : until]
         said.append(
-            f"qc {qc}, qi {since} to {until}: {min(part):.2f} to {max(part):.2f} (fragmentation "
-            f"{min(share):.2f} to {max(share):.2f})"
+            f"qc {qc}, qi {since} to {until}: {min(part):.2f} to {max(part):.2f} "
+            f"(fragmentation {min(share):.2f} to {max(share):.2f})"
         )
         words.append(several([verdict(x <= most) for x in part]))
     return "; ".join(said), several(words)
 
 
 def heavy_mix(seed: int) -> dict[str, float]:
-    """One heavy mix of 10 jobs on 32 processors (q = 10 ms, lambda = .1): the exact plan and its rivals."""
+    """One heavy mix of 10 jobs on 32 processors (q = 10 ms, lambda = .1): the exact
+    plan and its rivals.
+    """
     problem = flexible_gang.generate("heavy-mix", {}, seed)
     how = {"time_limit": HEAVY_SECONDS, "gap": 0.002}
     strict, fill = (
@@ -237,7 +250,10 @@ def mixed(
     found = values_of(heavy_mix, [{"seed": SEED + seed} for seed in range(size.mixes)])
     values = [one[of] for one in found]
     mean, low, high = mean_interval(values)
-    ours = f"mean {mean:.3f} [{low:.3f} .. {high:.3f}], {min(values):.3f} to {max(values):.3f}"
+    ours = (
+        f"mean {mean:.3f} [{low:.3f} .. {high:.3f}], {min(values):.3f} to "
+        f"{max(values):.3f}"
+    )
     return ours, verdict(all(least <= x <= most for x in (values if each else [mean])))
 
 

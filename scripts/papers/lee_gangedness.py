@@ -1,12 +1,14 @@
-"""Lee et al., Section 5: Table 3 itself, and ioopt's monitor on workloads that its thresholds never saw.
+"""Lee et al., Section 5: Table 3 itself, and ioopt's monitor on workloads that its
+thresholds never saw.
 
-The truth of a workload is its gamma_sub from the perturbation laboratory, which knows nothing of
-messages. The paper's own classes set the scale: LOW up to the gamma_sub of a blocking application
-at LU's rate (3 requests a quantum), HIGH from that at Water's rate (12) on; between them the paper
-says nothing, and such workloads are not scored. Workloads are drawn at random from a wide range about
-the defaults of the laboratory. A recording has 32 disturbed quanta among 192, as dense as the
-laboratory's 20 in 120; where meetings are rare, two perturbations that come close cost little more than
-one, so the truth is gamma_sub at the density of the recording.
+The truth of a workload is its gamma_sub from the perturbation laboratory, which knows
+nothing of messages. The paper's own classes set the scale: LOW up to the gamma_sub of a
+blocking application at LU's rate (3 requests a quantum), HIGH from that at Water's rate
+(12) on; between them the paper says nothing, and such workloads are not scored.
+Workloads are drawn at random from a wide range about the defaults of the laboratory. A
+recording has 32 disturbed quanta among 192, as dense as the laboratory's 20 in 120;
+where meetings are rare, two perturbations that come close cost little more than one, so
+the truth is gamma_sub at the density of the recording.
 """
 
 from __future__ import annotations
@@ -39,17 +41,21 @@ from ioopt.problems.flexgang.perturbation import (
 
 
 class Trial(NamedTuple):
-    """The truth of a workload (None: the paper gives no class there) and the classes found."""
+    """The truth of a workload (None: the paper gives no class there)
+    and the classes found.
+    """
 
     truth: Gangedness | None
     found: Counter[str]
 
 
 def unseen(count: int, seed: int = SEED) -> list[Application]:
-    """*count* workloads of each kind, at rates, intervals and phases drawn log-uniformly.
+    """*count* workloads of each kind, at rates, intervals and phases
+    drawn log-uniformly.
 
-    Barriers and phases reach from a tenth of the laboratory's defaults (.01 and .05 quantum) to half
-    a quantum, and in a quarter as many more from there to three quanta.
+    Barriers and phases reach from a tenth of the laboratory's defaults (.01
+    and .05 quantum) to half a quantum, and in a quarter as many more from
+    there to three quanta.
     """
     draw = np.random.default_rng(seed)
 
@@ -83,13 +89,18 @@ def monitored(
     fewer: int = 1,
     recording: Mapping[str, Any] = MappingProxyType({}),
 ) -> Found:
-    """Classes of unseen workloads, on a part of the recordings: at least *right*, at most 1 % wrong."""
+    """Classes of unseen workloads, on a part of the recordings: at least
+    *right*, at most 1 % wrong.
+    """
     many = max(5, size.recordings // fewer)
     good, wrong, unknown = score(
         trials(unseen(size.count, seed), many, size.runs, **recording)
     )
     total = good + wrong + unknown
-    ours = f"{good / total:.1%} right, {wrong / total:.1%} wrong, {unknown / total:.1%} UNKNOWN of {total}"
+    ours = (
+        f"{good / total:.1%} right, {wrong / total:.1%} wrong, {unknown / total:.1%} "
+        f"UNKNOWN of {total}"
+    )
     return ours, verdict(good >= right * total and wrong <= 0.01 * total)
 
 
@@ -122,7 +133,9 @@ def trials(
 def one_workload(
     app: Json, seeds: int, runs: int, environment: Environment = "Sub_RR", **size: Any
 ) -> dict[str, Any]:
-    """gamma_sub of one workload, and how often the monitor gives each class on *seeds* recordings."""
+    """gamma_sub of one workload, and how often the monitor gives each class
+    on *seeds* recordings.
+    """
     problem = PerturbationProblem.model_validate({"applications": [app], **size})
     (known,) = problem.applications
     found: Counter[str] = Counter()
@@ -150,7 +163,9 @@ def score(group: list[Trial]) -> tuple[int, int, int]:
 
 
 def factor(*context: object, least: float) -> Found:
-    """How far the ratios of low and high gangedness are apart in the paper's Table 3."""
+    """How far the ratios of low and high gangedness are apart in
+    the paper's Table 3.
+    """
     ratios = {name: absent / gang for name, (gang, _, absent) in TABLE_3.items()}
     low = min(ratios["LU"], ratios["Enum"])
     factors = {name: low / ratios[name] for name in ("Water", "Barnes")}

@@ -1,7 +1,9 @@
-"""Lee et al., Sections 4 and 5.2: what perturbations cost, and messages against progress of the others.
+"""Lee et al., Sections 4 and 5.2: what perturbations cost, and messages against
+progress of the others.
 
-A slope is named "application [variant] environment processor", as in ``Water balanced Sub_FX 3``; "a - b"
-is a difference. Runs of one seed see the same perturbations and are compared run by run.
+A slope is named "application [variant] environment processor", as in
+``Water balanced Sub_FX 3``; "a - b" is a difference. Runs of one seed see the same
+perturbations and are compared run by run.
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ from ioopt.problems.flexgang.perturbation import (
 
 
 class Reading(NamedTuple):
-    """What the text leaves open: donated CPUs of Section 3, perturbations and messages of Section 4."""
+    """What the text leaves open: donated CPUs of Section 3, perturbations and
+    messages of Section 4.
+    """
 
     donation: str = "return"
     window: float = 1.0
@@ -45,7 +49,9 @@ VARIANTS: dict[str, Json] = {
     "unbuffered": {"buffer_instructions": 0},
 }
 BURSTS = {"Enum": 0.968, "Water": 0.391, "LU": 0.526, "Barnes": 0.201}
-"""``active_share`` by Table 3's deviation and mean of messages: 1 / (1 + (deviation^2 - mean) / mean^2)."""
+"""``active_share`` by Table 3's deviation and mean of messages: 1 / (1 +
+(deviation^2 - mean) / mean^2).
+"""
 TAKEN = (0, 1, 3)
 """Processors of the fixed experiments (Section 4.2)."""
 SEED = 28
@@ -68,7 +74,9 @@ def read(name: str, reading: Reading, variant: str = "") -> Application:
 
 
 def slopes(app: Json, **settings: Any) -> dict[str, list[float]]:
-    """What a perturbation costs one application in one environment, in quanta, run by run."""
+    """What a perturbation costs one application in one environment,
+    in quanta, run by run.
+    """
     problem = PerturbationProblem.model_validate({"applications": [app], **settings})
     (known,), (environment,) = problem.applications, problem.environments
     found, count = (
@@ -106,7 +114,9 @@ def slope(
     times: float = 1.0,
     **changes: int,
 ) -> Found:
-    """Slopes, or *times* their differences, *within* so much of *cases*, or by *rule* above or under them."""
+    """Slopes, or *times* their differences, *within* so much of *cases*, or by *rule*
+    above or under them.
+    """
     said, words = [], []
     for name, target in cases.items():
         first, *others = measured(name.split(" - "), reading, **changes)
@@ -125,8 +135,9 @@ def slope(
 def one_recording(app: Json, seed: int, window: float) -> Recording:
     """Pairs of messages and progress in runs that each lack another processor, by set.
 
-    Also the progress, in % of all that can be, where more messages come than on average in gang quanta,
-    where not, and where one comes at most; of absent processes and in gang quanta, with as many senders.
+    Also the progress, in % of all that can be, where more messages come than on average
+    in gang quanta, where not, and where one comes at most; of absent processes and in
+    gang quanta, with as many senders.
     """
     pairs: dict[Quanta, list[Any]] = {name: [] for name in QUANTA}
     for processor in TAKEN:
@@ -193,7 +204,9 @@ def table_3(
 
 
 def progress(reading: Reading, less: Sequence[Sequence[str]]) -> Found:
-    """The part of its progress that each keeps while a process is absent: pairs of *less* and more."""
+    """The part of its progress that each keeps while a process is absent:
+    pairs of *less* and more.
+    """
     parts = {name: kept(found, "progress") for name, found in recorded(reading).items()}
     words = [below(ratio_interval(parts[more], parts[name])) for name, more in less]
     return ", ".join(f"{name} {np.mean(x):.3f}" for name, x in parts.items()), several(
@@ -202,21 +215,26 @@ def progress(reading: Reading, less: Sequence[Sequence[str]]) -> Found:
 
 
 def many_messages(reading: Reading, few: float = 0.0) -> Found:
-    """Progress with more messages than on average in gang quanta, without, and (*few*) with one at most."""
+    """Progress with more messages than on average in gang quanta, without, and
+    (*few*) with one at most.
+    """
     said, words, quiet = [], [], [0.0]
     for name, found in recorded(reading).items():
         many, others = ([one[key] for one in found] for key in ("many", "others"))
         silent = [each for one in found for each in one["few"]]
         quiet += [fmean(silent)] if silent else []
         said.append(
-            f"{name} {fmean(many):.0f} % against {fmean(others):.0f}, silent {quiet[-1]:.0f}"
+            f"{name} {fmean(many):.0f} % against {fmean(others):.0f}, silent "
+            f"{quiet[-1]:.0f}"
         )
         words.append(below(ratio_interval(many, others)))
     return "; ".join(said), verdict(max(quiet) >= few) if few else several(words)
 
 
 def needs(reading: Reading, by: str) -> Found:
-    """gamma_sub (rule 5) *by* the rate of messages in gang quanta (most: least), or *by* ratio (order)."""
+    """gamma_sub (rule 5) *by* the rate of messages in gang quanta (most: least),
+    or *by* ratio (order).
+    """
     each = measured([f"{name} Sub_RR 0" for name in TABLE_2], reading)
     gammas = dict(
         zip(TABLE_2, (float(np.mean(found) - 1 / 4) / (3 / 4) for found in each))

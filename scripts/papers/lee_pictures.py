@@ -28,7 +28,9 @@ from ioopt.problems.flexgang.quantum_model import MeasuredPoint, QuantumMeasures
 
 Marks = Mapping[str, Mapping[str, Sequence[float]]]
 REGIONS = {"2": ((24.5, 25.5),), "3": ((10, 15), (25, 40))}
-"""Milliseconds that Section 3.2 names: the period of the I/O job, and where inversion is low."""
+"""Milliseconds that Section 3.2 names: the period of the I/O job, and
+where inversion is low.
+"""
 
 
 def quanta(number: str, points: Sequence[MeasuredPoint]) -> Picture:
@@ -37,15 +39,23 @@ def quanta(number: str, points: Sequence[MeasuredPoint]) -> Picture:
     for low, high in REGIONS[number]:
         axes.axvspan(low, high, color=OTHERS, alpha=0.2, lw=0)
     named = "the period of 25 ms" if number == "2" else "the regions of low inversion"
-    caption = f"Figure {number}: slowdown of the I/O job and CPU fragmentation; grey: {named} (text)"
+    caption = (
+        f"Figure {number}: slowdown of the I/O job and CPU fragmentation; grey: "
+        f"{named} (text)"
+    )
     return Picture(f"lee-{number}", caption, axes)
 
 
 def perturbations(reading: Reading, marks: Marks) -> Iterator[Picture]:
-    """Figures 5 to 10; *marks* are the slopes that Section 4.2 prints, by application and processor."""
+    """Figures 5 to 10; *marks* are the slopes that Section 4.2 prints, by
+    application and processor.
+    """
     settings = {"runs": str(reading.runs), "window": "1.0"}
     types = laboratory.measure(generate("figure-5", settings, 0), seed=SEED).found
-    caption = "Figure 5: change of the run time, an application of each type; dotted: lines of the paper"
+    caption = (
+        "Figure 5: change of the run time, an application of each type; dotted: "
+        "lines of the paper"
+    )
     yield Picture("lee-5", caption, plot_perturbation(types))
     made = [
         generate("table-2", settings | {"fixed_processor": str(p)}, 0) for p in TAKEN
@@ -69,19 +79,25 @@ def perturbations(reading: Reading, marks: Marks) -> Iterator[Picture]:
                     edgecolors="black",
                     zorder=5,
                 )
-        caption = f"Figure {6 + place}, left: {name}, change of the run time; diamonds: Section 4.2's numbers"
+        caption = (
+            f"Figure {6 + place}, left: {name}, change of the run time; diamonds: "
+            "Section 4.2's numbers"
+        )
         yield Picture(f"lee-{6 + place}", caption, axes)
     caption = "Figures 6 to 9, right: progress on each processor under gang scheduling"
     yield Picture("lee-progress", caption, _progress(made[0]))
     caption = (
-        "Figure 10: messages a quantum and processor in gang (G) and non-gang quanta (NG): mean and what 90 %"
-        " of the counts lie between; diamonds: means of Table 3; in brackets: ratio, the paper's"
+        "Figure 10: messages a quantum and processor in gang (G) and non-gang quanta "
+        "(NG): mean and what 90 % of the counts lie between; diamonds: means of "
+        "Table 3; in brackets: ratio, the paper's"
     )
     yield Picture("lee-10", caption, _messages(recorded(reading)))
 
 
 def _progress(problem: PerturbationProblem) -> Any:
-    """Full progress is as high as the lines of two processors are apart; valleys are waits."""
+    """Full progress is as high as the lines of two processors are
+    apart; valleys are waits.
+    """
     panels = Figure(figsize=(9, 7), layout="constrained").subplots(4, 1, sharex=True)
     for app, axes in zip(problem.applications, panels):
         found = laboratory.record(problem, app, "Sub_FX", SEED, count=0)

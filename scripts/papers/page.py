@@ -50,7 +50,9 @@ Cells = Sequence[Any]
 
 
 def conclusion(module: ModuleType, quick: bool, study: Study) -> dict[str, Any]:
-    """What a study came to, as the store keeps it: claims, notes, pictures, sizes, seconds, versions."""
+    """What a study came to, as the store keeps it: claims, notes, pictures,
+    sizes, seconds, versions.
+    """
     rows: Sequence[Claim] = module.claims(quick)
     pictures = {
         name: {"caption": caption, "svg": _svg(axes.figure)}
@@ -69,10 +71,13 @@ def conclusion(module: ModuleType, quick: bool, study: Study) -> dict[str, Any]:
 
 
 def _svg(figure: Any) -> str:
-    """SVG with text as text and without a date, so that the same runs give the same small file."""
+    """SVG with text as text and without a date, so that the same runs give
+    the same small file.
+    """
     from matplotlib import rc_context
 
-    # Exponents kept as text make matplotlib warn of fonts that the reader need not have.
+    # Exponents kept as text make matplotlib warn of fonts that the
+    # reader need not have.
     logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
     out = io.StringIO()
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "ioopt"}):
@@ -88,7 +93,9 @@ def _version(name: str) -> str:
 
 
 def write_page(page: Path, found: Mapping[tuple[str, str], Conclusion]) -> None:
-    """Write *page*, a page a paper beside it and pictures; a full run is preferred to a quick one."""
+    """Write *page*, a page a paper beside it and pictures; a full run is
+    preferred to a quick one.
+    """
     sizes = ("quick", "full")
     chosen = {
         name: size for name, size in product(TITLES, sizes) if (name, size) in found

@@ -1,8 +1,9 @@
-"""Zhang et al.: every claim with our figure, under the slowdown as it is printed and two other readings.
+"""Zhang et al.: every claim with our figure, under the slowdown as it is printed
+and two other readings.
 
-"x % better" is the ratio of two means less one, as the paper uses it ("over 200 %"), so that the
-better mean is at most 1 / (1 + x) of the other. A claim over several loads is judged at each of them,
-against the closest of the rivals that it names.
+"x % better" is the ratio of two means less one, as the paper uses it ("over 200 %"), so
+that the better mean is at most 1 / (1 + x) of the other. A claim over several loads is
+judged at each of them, against the closest of the rivals that it names.
 """
 
 from __future__ import annotations
@@ -61,7 +62,9 @@ CLASSES = (0.5, 0.33, 0.1)
 """The paper's three classes of workloads by I/O intensity r."""
 COSTS = (0.0, 10.0, 20.0, 30.0)
 BUDGETS = (0, 16, 32, 64, 128, 256, 320)
-"""Figure 8: migration costs C in seconds, and most tasks Q that migrate in a time slice."""
+"""Figure 8: migration costs C in seconds, and most tasks Q that
+migrate in a time slice.
+"""
 LAST = 8
 """Position of the highest load (t_e = 3102 s, the paper's 3000) among the nine."""
 ARRIVAL = "from arrival"
@@ -87,7 +90,9 @@ def simulated(
     budget: int,
     **preset: Any,
 ) -> Mapping[str, float]:
-    """Measures of one workload of *preset* settings; *load* counts the nine execution times from 0."""
+    """Measures of one workload of *preset* settings; *load* counts the nine
+    execution times from 0.
+    """
     settings = BluePacificLike(
         jobs=jobs,
         mean_local_seconds=LOADS_SECONDS[load],
@@ -114,7 +119,9 @@ def simulated(
 
 @dataclass(frozen=True)
 class Runs:
-    """How many jobs and which seeds the claims rest on, and one reading of their measures."""
+    """How many jobs and which seeds the claims rest on, and one
+    reading of their measures.
+    """
 
     jobs: int = 10_000
     seeds: Sequence[int] = range(2000, 2020)
@@ -168,7 +175,9 @@ class Runs:
         since: float = 0.0,
         until: float = float("inf"),
     ) -> dict[float, Ratio]:
-        """One policy over the best of others by load, those with t_e between *since* and *until*."""
+        """One policy over the best of others by load, those with t_e between
+        *since* and *until*.
+        """
         return {
             seconds: max(
                 self.ratio(measure, policy, other, load, intensity) for other in of
@@ -192,7 +201,9 @@ def best(
     least: float = 0.0,
     **loads: float,
 ) -> Found:
-    """One policy better than the best of others at each load, by *least* where it is given."""
+    """One policy better than the best of others at each load, by
+    *least* where it is given.
+    """
     found = runs.ratios(measure, policy, of, intensity, **loads)
     words = {
         seconds: reaches(ratio, 1 / (1 + least)) if least else below(ratio)
@@ -200,9 +211,9 @@ def best(
     }
     worst, most = max(found.values()), min(found.values())
     figure = (
-        f"{sum(word == HOLDS for word in words.values())} of {len(found)} loads; better by "
-        f"{gain(worst)} (ratio {worst.mean:.3f} [{worst.low:.3f} .. {worst.high:.3f}]) "
-        f"to {gain(most)}"
+        f"{sum(word == HOLDS for word in words.values())} of {len(found)} loads; "
+        f"better by {gain(worst)} (ratio {worst.mean:.3f} [{worst.low:.3f} .. "
+        f"{worst.high:.3f}]) to {gain(most)}"
     )
     for word in VERDICTS[1:]:
         at = [f"{t:.0f} ({gain(found[t])})" for t in found if words[t] == word]
@@ -216,7 +227,9 @@ def best(
 def best_at_most(
     runs: Runs, policy: str, of: Sequence[str], intensities: Sequence[Any], measure: str
 ) -> Found:
-    """One policy better than others at more than half of the workloads of several intensities."""
+    """One policy better than others at more than half of the workloads of
+    several intensities.
+    """
     said, total = [], 0
     for intensity in intensities:
         ratios = runs.ratios(measure, policy, of, intensity).values()
@@ -229,7 +242,9 @@ def best_at_most(
 
 
 def local_jobs(runs: Runs, counts: Sequence[Mapping[str, Any]]) -> Found:
-    """How many of the jobs are local in the end, each within a share of the paper's count."""
+    """How many of the jobs are local in the end, each within a share
+    of the paper's count.
+    """
     said, words = [], []
     for each in counts:
         paper = each["jobs"] * runs.jobs / 10_000
@@ -293,7 +308,9 @@ def slightly_worse(runs: Runs, policy: str, share: float, measure: str) -> Found
 
 
 def cost_of_migration(runs: Runs, margin: float, measure: str) -> Found:
-    """Each C against C = 0 at the highest load: all of the interval within *margin*, or all beyond."""
+    """Each C against C = 0 at the highest load: all of the interval within
+    *margin*, or all beyond.
+    """
     said, words = [], []
     for intensity in CLASSES:
         free, *dear = (
@@ -303,7 +320,8 @@ def cost_of_migration(runs: Runs, margin: float, measure: str) -> Found:
         ratios = [ratio_interval(free, one) for one in dear]
         last = ratios[-1]
         said.append(
-            f"r = {intensity}: C = 30 {last.mean - 1:+.1%} [{last.low - 1:+.1%} .. {last.high - 1:+.1%}]"
+            f"r = {intensity}: C = 30 {last.mean - 1:+.1%} [{last.low - 1:+.1%} "
+            f".. {last.high - 1:+.1%}]"
         )
         for _, low, high in ratios:
             inside = 1 - margin <= low and high <= 1 + margin
@@ -366,9 +384,9 @@ def sizes(quick: bool) -> str:
     """One line: how much is run, and on which seeds."""
     runs = runs_of(quick)
     return (
-        f"preset blue-pacific-like, {runs.jobs} jobs, seeds {runs.seeds[0]} to {runs.seeds[-1]} at "
-        "each point (workload, readings and yardsticks were chosen on seeds 0 to 199), highest load "
-        "of nine for Figure 8"
+        f"preset blue-pacific-like, {runs.jobs} jobs, seeds {runs.seeds[0]} to "
+        f"{runs.seeds[-1]} at each point (workload, readings and yardsticks were "
+        "chosen on seeds 0 to 199), highest load of nine for Figure 8"
     )
 
 
@@ -387,11 +405,16 @@ def notes(rows: Sequence[Claim]) -> Iterator[str]:
         for row in rows
     ]
     holds = sum(row.verdict == HOLDS for row in rows)
-    yield f"Of {len(rows)} claims {holds} hold as printed, {other.count(HOLDS)} counted {ARRIVAL}."
+    yield (
+        f"Of {len(rows)} claims {holds} hold as printed, {other.count(HOLDS)} counted "
+        f"{ARRIVAL}."
+    )
 
 
 def pictures(quick: bool) -> Iterator[Picture]:
-    """Slowdown and wait by load, local jobs, Figure 8, with what the text prints of them as marks."""
+    """Slowdown and wait by load, local jobs, Figure 8, with what the text
+    prints of them as marks.
+    """
     runs = replace(runs_of(quick), since="arrival")
     drawn: list[tuple[Any, str]] = [*product((*CLASSES, "mixed"), ("slowdown", "wait"))]
     for intensity, measure in (*drawn, (0.5, "local")):

@@ -1,9 +1,10 @@
 """Zhou et al.: the claims of Figures 8 to 11 and Section VI, and FILL against ADAPTIVE.
 
-The paper has three single months of one machine; here every figure is the mean over paired seeded months
-of three presets, with its 95 % interval. The paper's letter is read as ascending slowdowns (rule 13),
-sharing by nodes (Section III.A.4), and left-over bandwidth wasted (rule 11); the other readings change
-one of these. A claim that names no workload is made of three cases, one a workload.
+The paper has three single months of one machine; here every figure is the mean over
+paired seeded months of three presets, with its 95 % interval. The paper's letter is
+read as ascending slowdowns (rule 13), sharing by nodes (Section III.A.4), and left-over
+bandwidth wasted (rule 11); the other readings change one of these. A claim that names
+no workload is made of three cases, one a workload.
 """
 
 from __future__ import annotations
@@ -77,7 +78,9 @@ class Reading(NamedTuple):
     order: str = "ascending"
 
     def policy(self, name: str) -> str:
-        """The policy that runs where the paper says *name*, with its setting if it has one."""
+        """The policy that runs where the paper says *name*, with its
+        setting if it has one.
+        """
         if name == "base-line":
             return f"{name}:share={self.share}"
         name += self.top * (name in CONSERVATIVE)
@@ -109,7 +112,9 @@ QUICK = Size(2, {"jobs": "100", "days": "1"}, "python")
 
 
 class Runs(NamedTuple):
-    """Metrics by (workload, loop, policy, expansion factor), a value a seed, under one reading."""
+    """Metrics by (workload, loop, policy, expansion factor), a value a
+    seed, under one reading.
+    """
 
     values: dict[tuple[Any, ...], list[dict[str, float]]]
     reading: Reading = READINGS["as printed"]
@@ -239,7 +244,9 @@ def compared(
     up_to: float | None = None,
     within: Sequence[float] = (),
 ) -> Found:
-    """Below another policy (or above it); at most *limit*, no farther from it than *up_to*, or *within*."""
+    """Below another policy (or above it); at most *limit*, no farther from it than
+    *up_to*, or *within*.
+    """
 
     def judged(workload: str) -> Found:
         ratio = runs.ratio(metric, policy, workload, factor, against)
@@ -302,7 +309,9 @@ def largest(
     of: str = "",
     on: str = "",
 ) -> Found:
-    """The cut by the policy and on the workload of the largest one; those that the paper names, if any."""
+    """The cut by the policy and on the workload of the largest one; those that the
+    paper names, if any.
+    """
     found = {
         (policy, workload): runs.ratio(metric, policy, workload, factor)
         for policy, workload in product(PAPER_POLICIES, WORKLOADS)
@@ -343,7 +352,9 @@ def no_gain(runs: Runs, metric: str, factor: float, margin: float) -> Found:
 
 
 def steps(grant: GrantFunction, count: int) -> int:
-    """Lines of Python that one decision on *count* requests runs, of 512 to 4,096 nodes each."""
+    """Lines of Python that one decision on *count* requests runs, of 512
+    to 4,096 nodes each.
+    """
     limits, ran = Limits.of(MIRA), 0
     requests = [
         Request(k, 512 << k % 4, limits, float(k % 7), 1e12 * (1 + k * 37 % 101))
@@ -366,7 +377,9 @@ def steps(grant: GrantFunction, count: int) -> int:
 
 
 def cheaper(runs: Runs, few: int, many: int) -> Found:
-    """Steps of a decision grow less with cons-min-aggr-sld than with Algorithm 1 as printed."""
+    """Steps of a decision grow less with cons-min-aggr-sld than with
+    Algorithm 1 as printed.
+    """
     grants = {
         "cons-min-aggr-sld": conservative.cons_min_aggr_sld,
         "Algorithm 1": adaptive.share_played,
@@ -404,7 +417,10 @@ def sizes(quick: bool) -> str:
     what = ", ".join(
         [*PRESETS.values(), *(f"{k}={value}" for k, value in size.settings.items())]
     )
-    seeds = f"{FIRST_SEED} to {FIRST_SEED + size.seeds - 1} (the presets were chosen on 0 to 39)"
+    seeds = (
+        f"{FIRST_SEED} to {FIRST_SEED + size.seeds - 1} (the presets were chosen on 0 "
+        "to 39)"
+    )
     return f"{what}; paired seeds {seeds}, {size.engine} engine; ratios [95 % interval]"
 
 
@@ -422,9 +438,10 @@ def notes(rows: Sequence[Claim]) -> Iterator[str]:
     """What the workloads stand for, and how many claims each reading meets."""
     stand = ", ".join(f"{PRESETS[workload]} for {workload}" for workload in WORKLOADS)
     yield (
-        f"The paper's three months are not public. {stand}: which stands for which is a guess from "
-        "Figures 8 to 10. Section IV.E names the expansion factors 30, 50 and 150 %; of the others of "
-        "Figure 11 100 % are the workloads as they are, 80 and 120 % are guessed, drawn and not judged."
+        f"The paper's three months are not public. {stand}: which stands for which is "
+        "a guess from Figures 8 to 10. Section IV.E names the expansion factors 30, "
+        "50 and 150 %; of the others of Figure 11 100 % are the workloads as they "
+        "are, 80 and 120 % are guessed, drawn and not judged."
     )
     words = [
         {o[0]: o[1] for o in row.other} | {"": row.verdict}
@@ -439,7 +456,9 @@ def notes(rows: Sequence[Claim]) -> Iterator[str]:
 
 
 def pictures(quick: bool) -> Iterator[Picture]:
-    """Figures 8 to 11, over BASE_LINE, with the numbers that the paper's text prints."""
+    """Figures 8 to 11, over BASE_LINE, with the numbers that the
+    paper's text prints.
+    """
     runs, marks = run_all(QUICK if quick else FULL), table("zhou")["marks"]
     up = runs._replace(reading=READINGS["most slowed first"])
     series = [(policy, runs, policy) for policy in PAPER_POLICIES]

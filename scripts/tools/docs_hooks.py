@@ -1,6 +1,8 @@
-"""Hooks of the documentation build: equations as MathML, tables from the registry, notebooks as pages.
+"""Hooks of the documentation build: equations as MathML, tables from the
+registry, notebooks as pages.
 
-Nothing on the built pages needs a network: equations become MathML here instead of a script there.
+Nothing on the built pages needs a network: equations become MathML here
+instead of a script there.
 """
 
 from __future__ import annotations
@@ -38,7 +40,9 @@ def on_files(files: Any, config: Any, **_: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Fill the places marked ``<!-- README -->``, ``<!-- solver table -->``, ``<!-- schema table -->``."""
+    """Fill the places marked ``<!-- README -->``, ``<!-- solver table -->``,
+    ``<!-- schema table -->``.
+    """
     makers = {
         "README": readme,
         "solver table": solver_table,
@@ -53,7 +57,9 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 
 def on_page_content(content: str, **_: Any) -> str:
-    """Render every equation as MathML, and leave out the roles before names in docstrings."""
+    """Render every equation as MathML, and leave out the roles before
+    names in docstrings.
+    """
     from latex2mathml.converter import convert
 
     def rendered(match: re.Match[str]) -> str:
@@ -70,7 +76,9 @@ def on_page_content(content: str, **_: Any) -> str:
 
 
 def readme() -> str:
-    """The README as a page: links from the folder of the pages, others as plain text."""
+    """The README as a page: links from the folder of the pages,
+    others as plain text.
+    """
     text = (ROOT / "README.md").read_text("utf-8")
     text = text.replace("](docs/", "](./").replace(".ipynb)", ".md)")
     return re.sub(r"\[([^\]]+)\]\((?!\./|https:)[^)]+\)", r"\1", text).replace(
@@ -106,7 +114,9 @@ def shown(output: Any) -> str:
 
 
 def solver_table() -> str:
-    """Every solver of the registry, a Markdown table under a heading for each kind of instance."""
+    """Every solver of the registry, a Markdown table under a heading for
+    each kind of instance.
+    """
     headers = ("solver", "what it does", "source", "abilities", "backends")
     text = ""
     for kind in registry.KINDS.values():

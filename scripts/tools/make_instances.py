@@ -2,9 +2,10 @@
 
 ``python scripts/tools/make_instances.py [--solve SECONDS] [FAMILY ...]``
 
-An instance is generated when its row of the catalog has ``made``: preset, settings, seed, and the
-solver that ``--solve`` runs on those that have no best objective yet. Objective and bound are kept
-while the content stays the same. Any other instance is its own source: it is edited there.
+An instance is generated when its row of the catalog has ``made``: preset, settings,
+seed, and the solver that ``--solve`` runs on those that have no best objective yet.
+Objective and bound are kept while the content stays the same. Any other instance is its
+own source: it is edited there.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ FAMILIES = sorted(
 
 
 def refresh(family: str, solve_seconds: float | None) -> None:
-    """Write what has changed of the generated instances of *family*, and its catalog."""
+    """Write what has changed of the generated instances of
+    *family*, and its catalog.
+    """
     folder = ROOT / "instances" / family
     rows = json.loads((folder / "catalog.json").read_text("utf-8"))["instances"]
     for row in (row for row in rows if "made" in row):
@@ -53,13 +56,16 @@ def refresh(family: str, solve_seconds: float | None) -> None:
         ):
             row |= _solved(path, made["solver"], row["objective"], solve_seconds)
         print(
-            f"{family}/{path.name}: best {row.get('best_objective')}, bound {row.get('bound')}"
+            f"{family}/{path.name}: best {row.get('best_objective')}, bound "
+            f"{row.get('bound')}"
         )
     write_text(folder / "catalog.json", dump_json({"instances": rows}))
 
 
 def _same(document: dict[str, Any], problem: Problem) -> bool:
-    """Whether the file holds what an answer depends on: the problem without ``meta``."""
+    """Whether the file holds what an answer depends on: the
+    problem without ``meta``.
+    """
     none = {"meta": None}
     held = problem_from_dict(document, "instance").model_copy(update=none)
     return bool(held == problem.model_copy(update=none))

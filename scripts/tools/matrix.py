@@ -1,6 +1,8 @@
-"""ioopt installed in empty environments, as the wheel and from the sdist, and tried (``smoke.py``).
+"""ioopt installed in empty environments, as the wheel and from the sdist, and
+tried (``smoke.py``).
 
-The base install on every Python here, the lowest versions that pyproject.toml allows on the oldest.
+The base install on every Python here, the lowest versions that pyproject.toml
+allows on the oldest.
 """
 
 from __future__ import annotations
@@ -35,7 +37,9 @@ def interpreter(minor: str) -> str | None:
 
 
 def lowest() -> list[str]:
-    """The lowest version of everything that the base install, fast, plot and serve name."""
+    """The lowest version of everything that the base install, fast,
+    plot and serve name.
+    """
     extras = PROJECT["optional-dependencies"]
     lines = [
         *PROJECT["dependencies"],
@@ -47,7 +51,9 @@ def lowest() -> list[str]:
 
 
 def build(folder: str) -> dict[str, str]:
-    """Wheel and sdist of the checkout's files, by their kind; the wheel is built from the sdist."""
+    """Wheel and sdist of the checkout's files, by their kind; the wheel is
+    built from the sdist.
+    """
     tree = Path(folder, "tree")
     listing = ["git", "ls-files", "-co", "--exclude-standard", "-z"]
     for name in subprocess.check_output(listing, cwd=ROOT, text=True).split("\0"):
@@ -83,7 +89,8 @@ def main() -> int:
                 continue
             try:
                 package = made[form] + (extras and f"[{extras}]")
-                # None is cleared: a process that compiles may still write into an earlier one.
+                # None is cleared: a process that compiles may still write
+                # into an earlier one.
                 inside = f"{folder}/venv{number}/bin/python"
                 subprocess.run(
                     [python, "-m", "venv", f"{folder}/venv{number}"], check=True

@@ -3,7 +3,8 @@
     python scripts/tools/notebooks.py            # all; some names: only those
     python scripts/tools/notebooks.py --check    # run them, write nothing
 
-An error in a cell ends it. Needs the extra ``docs`` (nbclient, ipykernel) and matplotlib.
+An error in a cell ends it. Needs the extra ``docs`` (nbclient,
+ipykernel) and matplotlib.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ def digest(cells: list[Any]) -> str:
 
 
 def run(path: Path) -> Any:
-    """The notebook with its outputs, without what differs from run to run for no reason."""
+    """The notebook with its outputs, without what differs from run
+    to run for no reason.
+    """
     import nbformat
     from nbclient import NotebookClient
 
@@ -38,7 +41,8 @@ def run(path: Path) -> Any:
         "MPLBACKEND": "module://matplotlib_inline.backend_inline",
     }
     with TemporaryDirectory() as folder:
-        # What it writes goes there; the samples are where it has them in the repository.
+        # What it writes goes there; the samples are where it has them
+        # in the repository.
         (Path(folder) / "samples").symlink_to(ROOT / "docs/samples")
         (work := Path(folder) / "notebooks").mkdir()
         client = NotebookClient(

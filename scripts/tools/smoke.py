@@ -1,7 +1,8 @@
-"""What an installed ioopt must do: one answer of every family, checked, in an empty folder.
+"""What an installed ioopt must do: one answer of every family,
+checked, in an empty folder.
 
-``python -I smoke.py`` (isolated, so that it finds the installation and not a checkout). With numba one
-kernel is compiled too, with FastAPI the service over HTTP is asked.
+``python -I smoke.py`` (isolated, so that it finds the installation and not a checkout).
+With numba one kernel is compiled too, with FastAPI the service over HTTP is asked.
 """
 
 from __future__ import annotations
@@ -53,7 +54,9 @@ def _is_served() -> bool:
 
 
 def main() -> int:
-    """Solve and check all of them, CP-SAT and HiGHS in this one process; 1 when any fails."""
+    """Solve and check all of them, CP-SAT and HiGHS in this one
+    process; 1 when any fails.
+    """
     failed = []
     os.chdir(tempfile.mkdtemp())
     if find_spec("numba"):

@@ -26,7 +26,9 @@ FEASIBILITY = 1e-5
 
 
 def proven(objective: float | None, bound: float | None) -> bool:
-    """Whether what a backend calls optimal is: at the gap asked for some call an answer so."""
+    """Whether what a backend calls optimal is: at the gap asked for
+    some call an answer so.
+    """
     if objective is None or bound is None:
         return True
     return abs(objective - bound) <= 1e-9 * max(abs(objective), TINY)
@@ -36,9 +38,9 @@ def proven(objective: float | None, bound: float | None) -> bool:
 class BackendLimits:
     """Limits and options of one run of a backend; None is the backend's default.
 
-    ``seconds`` of wall clock; relative ``gap`` at which to stop (None: only a proof ends the run);
-    ``work``, deterministic seconds of CP-SAT; ``log`` a file to which the backend's own log is
-    appended.
+    ``seconds`` of wall clock; relative ``gap`` at which to stop (None: only a proof
+    ends the run); ``work``, deterministic seconds of CP-SAT; ``log`` a file to which
+    the backend's own log is appended.
     """
 
     seconds: float | None = None
@@ -50,7 +52,9 @@ class BackendLimits:
 
     @classmethod
     def of(cls, request: SolveRequest, seconds: float | None = None) -> BackendLimits:
-        """The limits of a solver's request: what is left of its deadline, at most *seconds*."""
+        """The limits of a solver's request: what is left of its
+        deadline, at most *seconds*.
+        """
         asked = request.options
         left = min(
             request.deadline.remaining(), math.inf if seconds is None else seconds
@@ -75,9 +79,10 @@ class BackendLimits:
 class BackendAnswer:
     """The answer of one run, with the status it has really earned.
 
-    ``values`` are by position, and empty when no solution was found. ``bound`` limits the objective
-    (lower when minimising), None where the backend gives none. ``status`` is optimal only with a proof:
-    a run that stopped at a gap, a clock or a count is feasible, and ``stop`` says which.
+    ``values`` are by position, and empty when no solution was found. ``bound`` limits
+    the objective (lower when minimising), None where the backend gives none. ``status``
+    is optimal only with a proof: a run that stopped at a gap, a clock or a count is
+    feasible, and ``stop`` says which.
     """
 
     status: Status
@@ -97,7 +102,9 @@ class BackendAnswer:
 
 
 def judged(program: Program, answer: BackendAnswer) -> BackendAnswer:
-    """Believe values only where they keep every limit, and "optimal" only without a gap."""
+    """Believe values only where they keep every limit, and
+    "optimal" only without a gap.
+    """
     if not answer.found:
         return replace(answer, values={}, objective=None)
     worst = _worst_miss(program, answer.values)
@@ -119,7 +126,9 @@ def judged(program: Program, answer: BackendAnswer) -> BackendAnswer:
 
 
 def _worst_miss(program: Program, values: Mapping[int, float]) -> float:
-    """The largest part of its largest number by which a row, a limit or a whole number is missed."""
+    """The largest part of its largest number by which a row, a limit or a
+    whole number is missed.
+    """
     if not all(
         math.isfinite(values.get(at, math.nan)) for at in range(len(program.variables))
     ):
@@ -139,10 +148,12 @@ def run_interruptibly(
     stop: Callable[[], None] | None,
     cancel: threading.Event | None = None,
 ) -> ResultT:
-    """Run blocking native *work* in a thread so that Ctrl-C is seen; *stop* asks the work to end.
+    """Run blocking native *work* in a thread so that Ctrl-C is seen; *stop*
+    asks the work to end.
 
-    *cancel*, once set, does so too (another engine has the proof). Raises KeyboardInterrupt once
-    the work has ended, at once where nothing can ask it to, and whatever the work raised.
+    *cancel*, once set, does so too (another engine has the proof). Raises
+    KeyboardInterrupt once the work has ended, at once where nothing can ask it to, and
+    whatever the work raised.
     """
     answer: list[ResultT] = []
     failure: list[BaseException] = []

@@ -21,7 +21,9 @@ def run_child(
     limits: BackendLimits,
     environment: Mapping[str, str] | None = None,
 ) -> tuple[str, bool]:
-    """Run a solver to its end or kill it past its limit; its output, and whether it was cut off."""
+    """Run a solver to its end or kill it past its limit; its output, and
+    whether it was cut off.
+    """
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
         child = subprocess.Popen(
             command,

@@ -1,7 +1,9 @@
-"""Work directories for CP-SAT (rule B12): an interval for each task and for each product that is held.
+"""Work directories for CP-SAT (rule B12): an interval for each task and for each
+product that is held.
 
-Whole ticks and bytes, both divided by what divides them all. Tasks of 0 seconds take no room in it,
-and times and bytes that are too many to be added are rounded down: each makes it a relaxation.
+Whole ticks and bytes, both divided by what divides them all. Tasks of 0 seconds take no
+room in it, and times and bytes that are too many to be added are rounded down: each
+makes it a relaxation.
 """
 
 from __future__ import annotations
@@ -19,14 +21,20 @@ if TYPE_CHECKING:
     from ortools.sat.python.cp_model import CpModel, IntervalVar
 
 MOST_TICKS = 10**12
-"""Of all times together. Rounded down, those of a thousand tasks lose less than the 1e-9 of a proof."""
+"""Of all times together. Rounded down, those of a thousand tasks lose less than
+the 1e-9 of a proof.
+"""
 MOST_UNITS = 1 << 60
-"""Units of bytes, or of cores, of all tasks together: CP-SAT adds 64-bit whole numbers."""
+"""Units of bytes, or of cores, of all tasks together: CP-SAT adds
+64-bit whole numbers.
+"""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Times in units of a program: how many make a second, and whether they are exact."""
+    """Times in units of a program: how many make a second, and
+    whether they are exact.
+    """
 
     per_second: Fraction
     exact: bool
@@ -58,8 +66,8 @@ class Scale:
 class Sizes:
     """Bytes, and cores, in units of a program: those of each product and of each task.
 
-    ``unit`` bytes are one; where not ``exact`` they are rounded down, and so is the quota. What
-    keeps a quota keeps it rounded: the program stays a relaxation.
+    ``unit`` bytes are one; where not ``exact`` they are rounded down, and so is the
+    quota. What keeps a quota keeps it rounded: the program stays a relaxation.
     """
 
     unit: int
@@ -107,8 +115,8 @@ def program(
 ) -> CpModel:
     """Return the program of the least makespan under *quota*.
 
-    With *most* it is that of the least peak between *bound* and so many bytes. *bound* is proven of
-    the objective, *hint* the start of each task. The starts come first.
+    With *most* it is that of the least peak between *bound* and so many bytes. *bound*
+    is proven of the objective, *hint* the start of each task. The starts come first.
     """
     model: CpModel = load_cp_model().CpModel()
     s, releases = scale.seconds, scale.releases

@@ -26,16 +26,21 @@ if TYPE_CHECKING:
 
 NAME = "CP-SAT"
 CLOCK_SHARE = 0.95
-"""A run that took this part of its seconds was ended by the clock (CP-SAT does not say)."""
+"""A run that took this part of its seconds was ended by the clock
+(CP-SAT does not say).
+"""
 
 
 def load_cp_model() -> Any:
-    """The module ``ortools.sat.python.cp_model``; BackendMissingError where it is not installed."""
+    """The module ``ortools.sat.python.cp_model``; BackendMissingError where
+    it is not installed.
+    """
     try:
         from ortools.sat.python import cp_model
     except ImportError as error:
         raise BackendMissingError(
-            f"backend CP-SAT needs the package ortools ({error}); pip install 'ortools>=9.12,<9.16'"
+            f"backend CP-SAT needs the package ortools ({error}); pip install "
+            "'ortools>=9.12,<9.16'"
         ) from None
     return cp_model
 
@@ -50,7 +55,9 @@ def solve_by_cpsat(
     on_solution: Notify | None = None,
     cancel: threading.Event | None = None,
 ) -> BackendAnswer:
-    """Write *program* for CP-SAT and solve it, both within *limits*; see :func:`solve_cpsat`."""
+    """Write *program* for CP-SAT and solve it, both within *limits*;
+    see :func:`solve_cpsat`.
+    """
     begun = time.monotonic()
     model = to_cpsat(program, start, objective=objective)
     limits = limits.after(time.monotonic() - begun)
@@ -66,7 +73,9 @@ def to_cpsat(
     *,
     objective: bool = True,
 ) -> CpModel:
-    """The program as a ``CpModel`` with the same positions, hinted with *start* in its order."""
+    """The program as a ``CpModel`` with the same positions, hinted with
+    *start* in its order.
+    """
     cp_model = load_cp_model()
     total = cp_model.LinearExpr.weighted_sum
     model: CpModel = cp_model.CpModel()
@@ -102,10 +111,11 @@ def solve_cpsat(
 ) -> BackendAnswer:
     """Run CP-SAT on *model* and say what it earned.
 
-    ``parameters`` are further SatParameters by name (such as ``symmetry_level``). ``on_solution``
-    is called with the solution callback at every improvement. Values are by variable index.
-    ``cancel``, once set, ends the run early.
-    Raises BackendFailureError for an invalid model and KeyboardInterrupt after stopping the run.
+    ``parameters`` are further SatParameters by name (such as
+    ``symmetry_level``). ``on_solution`` is called with the solution callback at
+    every improvement. Values are by variable index. ``cancel``, once set, ends
+    the run early. Raises BackendFailureError for an invalid model and
+    KeyboardInterrupt after stopping the run.
     """
     cp_model = load_cp_model()
     import ortools

@@ -1,13 +1,15 @@
 """A relaxation of the replay for CP-SAT: every replay of every plan is a point of it.
 
-Copy entries, dispatches and evictions are covered: an arrival is the first one of a file on a node,
-for whatever reason it comes. Times are whole ticks that divide them all or, where these would be too
-many, rounded down. A replay is a point with each of its times rounded down too: that keeps every row,
-for a row says only that one thing comes after another by a fixed time, or that intervals are apart.
+Copy entries, dispatches and evictions are covered: an arrival is the first one of a
+file on a node, for whatever reason it comes. Times are whole ticks that divide them all
+or, where these would be too many, rounded down. A replay is a point with each of its
+times rounded down too: that keeps every row, for a row says only that one thing comes
+after another by a fixed time, or that intervals are apart.
 
-Proofs stand beside the rows (docs/replication-models.md has them in formulas). Left out: how the link
-is shared, which node sends a copy and what else it sends, fetching again, and disks. Not for
-``sources=least-loaded``, nor for moves that a plan carries out: there nodes fetch what others have.
+Proofs stand beside the rows (docs/replication-models.md has them in formulas). Left
+out: how the link is shared, which node sends a copy and what else it sends, fetching
+again, and disks. Not for ``sources=least-loaded``, nor for moves that a plan carries
+out: there nodes fetch what others have.
 """
 
 from __future__ import annotations
@@ -36,8 +38,8 @@ if TYPE_CHECKING:
     )
 
 MOST_TICKS = 10**12
-"""Of a makespan. Rounding down loses less than one for each of the times in a row: all of it less than
-the 1e-9 within which a bound proves a plan."""
+"""Of a makespan. Rounding down loses less than one for each of the times in a row: all
+of it less than the 1e-9 within which a bound proves a plan."""
 FLOAT_ERROR = Fraction(1, 10**10)
 """Relative, of times that are given as floats."""
 MOST_PAIRS = 4000
@@ -48,13 +50,16 @@ SEARCHES: tuple[tuple[float, dict[str, object]], ...] = (
     (0.3, {"optimize_with_core": True}),
     (1.0, {"optimize_with_lb_tree_search": True}),
 )
-"""Shares and parameters. The first soon ends where today's bounds are near, the second raises them most."""
+"""Shares and parameters. The first soon ends where today's bounds are near, the
+second raises them most.
+"""
 
 
 def relaxed_seconds(
     problem: ReplicationProblem, upper: float, request: SolveRequest, seconds: float
 ) -> float:
-    """A bound of the makespans of all plans, of which one ends after *upper* seconds; 0 for large ones.
+    """A bound of the makespans of all plans, of which one ends after *upper*
+    seconds; 0 for large ones.
 
     Takes *seconds* of the clock at most, the writing of the model among them.
     """
@@ -82,7 +87,9 @@ def relaxed_seconds(
 
 
 class Ticks:
-    """Whole units of time that divide all *times*, at most ``MOST_TICKS`` up to *upper* seconds."""
+    """Whole units of time that divide all *times*, at most ``MOST_TICKS``
+    up to *upper* seconds.
+    """
 
     def __init__(self, times: Iterable[Fraction], upper: float) -> None:
         some = {time for time in times if time}
@@ -101,12 +108,16 @@ class Ticks:
         return int(exact(seconds) * self.per_second * (1 + FLOAT_ERROR))
 
     def seconds(self, ticks: float) -> float:
-        """The nearest float to a bound in *ticks*, which is a whole number but for its last digits."""
+        """The nearest float to a bound in *ticks*, which is a whole number but
+        for its last digits.
+        """
         return float(round(ticks) / self.per_second)
 
 
 class Relaxation:
-    """The model of *problem* for plans that end by *upper* seconds; ``makespan`` is minimised."""
+    """The model of *problem* for plans that end by *upper* seconds;
+    ``makespan`` is minimised.
+    """
 
     def __init__(self, problem: ReplicationProblem, upper: float) -> None:
         self.problem, self.bounds = problem, TransferBound(problem)
@@ -147,7 +158,9 @@ class Relaxation:
         self.model.add(late - early >= 0).only_enforce_if(*where)
 
     def _tasks(self) -> None:
-        """A task is on one node, behind its producers, with the starts and tails of workflow rule 18."""
+        """A task is on one node, behind its producers, with the starts and tails
+        of workflow rule 18.
+        """
         problem, model, ticks = self.problem, self.model, self.ticks
         self.on = {pair: model.new_bool_var("") for pair in self.work}
         self.start = [
@@ -163,7 +176,8 @@ class Relaxation:
                 self._after(self.start[k], self.stop[p])
 
     def _equals(self) -> None:
-        """Equal tasks start in order, and each of equal nodes is first used by a later task.
+        """Equal tasks start in order, and each of equal nodes is first
+        used by a later task.
 
         No row tells one from the other: exchanged, they make another point as good.
         """
@@ -191,7 +205,8 @@ class Relaxation:
         has: dict[int, BoolVarT] = dict.fromkeys(holders, True)
         first: LinearExprT = 0
         if f in self.bounds.first_touch:
-            # Some node has it first, a reader's or one with a copy entry: from remote storage, at this rate.
+            # Some node has it first, a reader's or one with a copy entry: from remote
+            # storage, at this rate.
             storage = problem.files[f].storage
             rate = min(
                 self.remote, self.replica, *[self.disks[s] for s in [storage] if s]
@@ -217,9 +232,10 @@ class Relaxation:
             for k in readers:
                 model.add(comes + has.get(i, 0) >= self.on[k, i])
                 self._after(self.start[k], begun + wire, self.on[k, i], comes)
-        # Copies complete before first + 2 wire began before first + wire, when only the first holders
-        # had it; the interface of each sends one in that time. If all of them have lost it, one node
-        # fetches it, in a wire at least, and the others wait for that.
+        # Copies complete before first + 2 wire began before first + wire, when only
+        # the first holders had it; the interface of each sends one in that time. If
+        # all of them have lost it, one node fetches it, in a wire at least, and the
+        # others wait for that.
         model.add(sum(early) <= max(1, len(holders)))
 
     def _arrives(self, i: int, begun: IntVar, long: int) -> BoolVarT:
@@ -230,7 +246,9 @@ class Relaxation:
         return comes
 
     def _nodes(self) -> None:
-        """The cores of a node; one arrival at a time, for its head, while nothing starts."""
+        """The cores of a node; one arrival at a time, for its head,
+        while nothing starts.
+        """
         optional = self.model.new_optional_fixed_size_interval_var
         for i, node in enumerate(self.problem.nodes):
             tasks = [(k, here) for (k, other), here in self.on.items() if other == i]
@@ -246,9 +264,9 @@ class Relaxation:
     def _links(self) -> None:
         """Transfers that share a link or a storage's disk may be put one after another.
 
-        First arrivals in the order of their ends: the bytes of all up to one of them have crossed by its
-        end. Then saves in that of their producers' ends: those of one and of all later ones cross after
-        it, and all together by the makespan.
+        First arrivals in the order of their ends: the bytes of all up to one of them
+        have crossed by its end. Then saves in that of their producers' ends: those of
+        one and of all later ones cross after it, and all together by the makespan.
         """
         problem = self.problem
         shared = []

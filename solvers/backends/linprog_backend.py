@@ -1,4 +1,6 @@
-"""Small programs of continuous variables, solved often, through ``scipy.optimize.linprog``."""
+"""Small programs of continuous variables, solved often,
+through ``scipy.optimize.linprog``.
+"""
 
 import math
 

@@ -1,7 +1,7 @@
 """Programs of :mod:`ioopt.models.program` on HiGHS and SCIP by MathOpt of OR-Tools.
 
-HiGHS cannot be asked to stop there, and looks at its clock only between certain steps, on large
-models seconds apart: such a model with a limit runs in a process of its own,
+HiGHS cannot be asked to stop there, and looks at its clock only between certain steps,
+on large models seconds apart: such a model with a limit runs in a process of its own,
 ``python -m ioopt.solvers.backends.mathopt_program JOB ANSWER`` with pickled files.
 """
 
@@ -123,13 +123,15 @@ def run(
             result.termination.reason
             is mathopt.TerminationReason.INFEASIBLE_OR_UNBOUNDED
         ):
-            # Presolve saw only that there is no optimum; the simplex tells which of the two it is.
+            # Presolve saw only that there is no optimum; the simplex tells
+            # which of the two it is.
             how.presolve = mathopt.Emphasis.OFF
             result = mathopt.solve(
                 model, kind, params=how, model_params=given, msg_cb=hear
             )
     except Exception as error:
-        # MathOpt 9.15 fails while it words a refusal, which then is what this one came from.
+        # MathOpt 9.15 fails while it words a refusal, which then is what
+        # this one came from.
         raise BackendFailureError(f"{solver}: {error.__context__ or error}") from None
     limits.note("".join(f"{line}\n" for line in lines))
     end = result.termination
@@ -205,7 +207,9 @@ def _or(limit: float | None, none: float) -> float:
 def mathopt_status(
     solver: str, reason: str, limit: str | None, detail: str
 ) -> tuple[Status, StopReason]:
-    """Status and stop reason for how a run ended; errors and endings that no table knows raise."""
+    """Status and stop reason for how a run ended; errors and endings that
+    no table knows raise.
+    """
     if reason not in _STATUS:
         raise BackendFailureError(f"{solver} answered {reason}: {detail}")
     return _STATUS[reason], _STOP.get(limit, StopReason.ITERATIONS)

@@ -1,8 +1,10 @@
-"""Programs of :mod:`ioopt.models.program` as PuLP models: for files, and for CBC and GLPK.
+"""Programs of :mod:`ioopt.models.program` as PuLP models: for files,
+and for CBC and GLPK.
 
-PuLP's own drivers wait for the child without a limit, leave it running after Ctrl-C, and call
-every solution of GLPK optimal. Here PuLP writes the model and reads the solution; the child and its
-status line are handled here, the latter by one table a solver.
+PuLP's own drivers wait for the child without a limit, leave it running after
+Ctrl-C, and call every solution of GLPK optimal. Here PuLP writes the model and
+reads the solution; the child and its status line are handled here, the latter
+by one table a solver.
 """
 
 from __future__ import annotations
@@ -81,7 +83,8 @@ def _last(pattern: str, text: str) -> str:
     return (re.findall(pattern, text, re.M) or [""])[-1]
 
 
-# ------------------------------------------------------------------------------------------- CBC
+# -------------------------------------------------------------------------------------------
+# CBC
 
 # First word of CBC's solution file. CBC exits 0 even on infeasible models.
 _CBC_STATUS = {
@@ -112,7 +115,9 @@ def cbc_path() -> str | None:
 def solve_cbc(
     program: Program, limits: BackendLimits, start: Mapping[int, float]
 ) -> BackendAnswer:
-    """Run CBC; the bound is read from the closing lines of its log (minimisation only)."""
+    """Run CBC; the bound is read from the closing lines of its log
+    (minimisation only).
+    """
     import pulp
 
     path = cbc_path()
@@ -157,7 +162,8 @@ def solve_cbc(
             )
         status, stop = cbc_status(first)
         if status is Status.INFEASIBLE and late:
-            # Out of time during preprocessing, CBC 2.10 calls feasible models infeasible.
+            # Out of time during preprocessing, CBC 2.10 calls feasible
+            # models infeasible.
             return unknown
         values: Mapping[int, float] = {}
         if status in _FOUND:
@@ -190,7 +196,9 @@ def _cbc_options(limits: BackendLimits) -> list[str]:
 
 
 def cbc_status(line: str) -> tuple[Status, StopReason]:
-    """Status and stop reason in the first line of CBC's solution file; unknown words raise."""
+    """Status and stop reason in the first line of CBC's solution file;
+    unknown words raise.
+    """
     words = line.split()
     if words[0] not in _CBC_STATUS:
         raise BackendFailureError(
@@ -210,7 +218,8 @@ def cbc_status(line: str) -> tuple[Status, StopReason]:
     return status, _CBC_STOP[reason]
 
 
-# ------------------------------------------------------------------------------------------ GLPK
+# ------------------------------------------------------------------------------------------
+# GLPK
 
 _GLPK_STATUS = {
     "INTEGER OPTIMAL": (Status.OPTIMAL, StopReason.FINISHED),

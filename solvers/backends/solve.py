@@ -36,12 +36,13 @@ def solve_program(
     limits: BackendLimits,
     start: Mapping[int, Number] | None = None,
 ) -> BackendAnswer:
-    """Write *program* for one of :data:`BACKENDS` (None: HiGHS) and solve it, both within *limits*.
+    """Write *program* for one of :data:`BACKENDS` (None: HiGHS) and solve it,
+    both within *limits*.
 
-    Without ``limits.gap`` only a proof ends a run. *start* is by position (GLPK takes none). What is called
-    a solution is put back into the rows before it is believed.
-    Values of times are in seconds, objective and bound in the program's units.
-    Raises BackendMissingError, and BackendFailureError for statuses that no table knows.
+    Without ``limits.gap`` only a proof ends a run. *start* is by position (GLPK takes
+    none). What is called a solution is put back into the rows before it is believed.
+    Values of times are in seconds, objective and bound in the program's units. Raises
+    BackendMissingError, and BackendFailureError for statuses that no table knows.
     """
     name = backend or "HiGHS"
     if name not in BACKENDS:

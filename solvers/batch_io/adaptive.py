@@ -1,10 +1,13 @@
-"""ADAPTIVE (Zhou et al., Algorithm 1; rule 15): admit a request that does not fit if sharing pays.
+"""ADAPTIVE (Zhou et al., Algorithm 1; rule 15): admit a request that does not
+fit if sharing pays.
 
-Two forms that decide alike: :func:`share_played` plays every set to its end, event by event, for
-every request that does not fit, :func:`share_chosen` keeps those of the chosen set.
-With S chosen so far and f_j(S) the remaining time of j when exactly S shares (rules 7 and 25),
+Two forms that decide alike: :func:`share_played` plays every set to its end, event by
+event, for every request that does not fit, :func:`share_chosen` keeps those of the
+chosen set. With S chosen so far and f_j(S) the remaining time of j when exactly S
+shares (rules 7 and 25),
 
-    T_FCFS = (sum_j f_j(S) + T_i + R_i / r_i) / (|S| + 1),   T_Adaptive = mean of f over S + i,
+    T_FCFS = (sum_j f_j(S) + T_i + R_i / r_i) / (|S| + 1), T_Adaptive =
+    mean of f over S + i,
 
 T_i being the earliest f_j(S) after which what is left of S leaves room for r_i.
 """
@@ -17,7 +20,9 @@ from ioopt.decisions.ordering import Number
 from ioopt.solvers.batch_io.settings import Settings
 
 PAYS = 1 - 1e-9
-"""Sharing must win by this factor in floats, so that a tie is not decided by rounding (rule 2)."""
+"""Sharing must win by this factor in floats, so that a tie is not decided
+by rounding (rule 2).
+"""
 
 
 def adaptive(view: KernelView, rates: Box) -> None:
@@ -31,9 +36,10 @@ def adaptive(view: KernelView, rates: Box) -> None:
 def share_chosen(view: KernelView, rates: Box) -> None:
     """Choose S in FCFS order and let it share.
 
-    Sharing per node, all nodes transfer at one rate, so the members of S finish in ascending order
-    of d = R / N, and while M nodes remain, d grows by g in g max(M, BW/b) / BW seconds. Kept of S, in
-    that order: ``depths`` d, ``sizes`` N, ``finishes`` f, times BW; ``full`` nodes are BW/b.
+    Sharing per node, all nodes transfer at one rate, so the members of S finish in
+    ascending order of d = R / N, and while M nodes remain, d grows by g in g max(M,
+    BW/b) / BW seconds. Kept of S, in that order: ``depths`` d, ``sizes`` N,
+    ``finishes`` f, times BW; ``full`` nodes are BW/b.
     """
     jobs, out, depths, sizes, finishes = (
         view.jobs,
@@ -82,7 +88,9 @@ def share_chosen(view: KernelView, rates: Box) -> None:
 
 
 def insert_at(values: Box, place: int, size: int, value: Number) -> None:
-    """Put *value* at *place* among the first *size* of *values*, which has room for it."""
+    """Put *value* at *place* among the first *size* of *values*,
+    which has room for it.
+    """
     for k in range(size, place, -1):
         values[k] = values[k - 1]
     values[place] = value
@@ -111,7 +119,9 @@ def sum_with(
     place: int,
     most: Number,
 ) -> Number:
-    """Sum of the finishes when so deep a request on *own* nodes joins at *place*, up to *most*."""
+    """Sum of the finishes when so deep a request on *own* nodes joins at
+    *place*, up to *most*.
+    """
     depths, sizes = view.depths, view.sizes
     before = now = total = full * 0
     nodes += own
@@ -137,7 +147,9 @@ def sum_with(
 
 
 def room_at(sizes: Box, finishes: Box, size: int, nodes: int, room: Number) -> Number:
-    """T_i: the finish after which at most *room* nodes remain; 0 when so few share already."""
+    """T_i: the finish after which at most *room* nodes remain; 0 when
+    so few share already.
+    """
     k = 0
     while k < size and nodes > room:
         nodes -= sizes[k]
@@ -146,9 +158,11 @@ def room_at(sizes: Box, finishes: Box, size: int, nodes: int, room: Number) -> N
 
 
 def share_played(view: KernelView, rates: Box) -> None:
-    """Algorithm 1 as printed, for peaks of any kind: every set is played to its end (rule 25).
+    """Algorithm 1 as printed, for peaks of any kind: every set is played
+    to its end (rule 25).
 
-    The reference for :func:`share_chosen`, which needs every peak to be that of the nodes.
+    The reference for :func:`share_chosen`, which needs every peak to
+    be that of the nodes.
     """
     size, room, slack = 0, view.limits.storage, view.limits.slack
     pays = 1 if view.limits.exact else PAYS
@@ -173,7 +187,9 @@ def share_played(view: KernelView, rates: Box) -> None:
 def play(
     view: KernelView, size: int, without: int, peak: Number, slack: Number
 ) -> tuple[Number, Number]:
-    """Sum of f_j over the *size* requests in ``order`` but *without* one, and T_i for a *peak*."""
+    """Sum of f_j over the *size* requests in ``order`` but *without* one,
+    and T_i for a *peak*.
+    """
     order, left, speeds, storage = (
         view.order,
         view.depths,
@@ -208,7 +224,8 @@ def play(
             if left[k] > 0:
                 ends = left[k] / speeds[k] <= step
                 left[k] -= speeds[k] * step
-                # In floats those that finish together must not leave a crumb for another round.
+                # In floats those that finish together must not leave a crumb
+                # for another round.
                 if ends or left[k] <= view.jobs[view.out[k]].left * (slack - 1):
                     left[k] = storage * 0
                     total += now

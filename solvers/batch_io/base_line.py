@@ -1,7 +1,9 @@
-"""Sharing (rules 7 and 25) and the reference policies: NO_CONGESTION (rule 6), BASE_LINE (rule 16).
+"""Sharing (rules 7 and 25) and the reference policies: NO_CONGESTION (rule 6),
+BASE_LINE (rule 16).
 
-Zhou et al., Sections III.A.4 and IV.D. The paper shares "evenly among applications" in one place
-and per node in the other; per node is the rule, the two readings of the other are options (rule 27).
+Zhou et al., Sections III.A.4 and IV.D. The paper shares "evenly among applications" in
+one place and per node in the other; per node is the rule, the two readings of the other
+are options (rule 27).
 """
 
 from ioopt.compiled import Box
@@ -16,14 +18,18 @@ from ioopt.solvers.batch_io.settings import Settings, SharingSettings
 
 
 def per_application(view: KernelView, rates: Box) -> None:
-    """Everybody shares evenly, one application like the other, none above its peak (Section IV.D)."""
+    """Everybody shares evenly, one application like the other, none above its
+    peak (Section IV.D).
+    """
     for k in range(view.size):
         place_by_level(view, k, k, 1)
     share_out(view, rates, view.size, view.limits.storage)
 
 
 def even_split(view: KernelView, rates: Box) -> None:
-    """An equal part each, of which what a peak leaves is lost: the letter of Section IV.D (rule 27)."""
+    """An equal part each, of which what a peak leaves is lost: the letter of
+    Section IV.D (rule 27).
+    """
     part = view.limits.storage / max(1, view.size)
     for k in range(view.size):
         rates[k] = min(view.jobs[view.out[k]].peak, part)

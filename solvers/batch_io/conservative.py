@@ -1,8 +1,10 @@
-"""Conservative policies: grants never exceed the storage bandwidth (Zhou et al., Section III.C.2).
+"""Conservative policies: grants never exceed the storage bandwidth (Zhou et
+al., Section III.C.2).
 
-All walk a list in priority order and take what fits in what is left (first fit, rule 11); they
-differ in the order. Left-over bandwidth is wasted, as in the paper; a ``+top`` variant (ours) gives
-it to the skipped requests in the same order, the last one partially.
+All walk a list in priority order and take what fits in what is left (first fit,
+rule 11); they differ in the order. Left-over bandwidth is wasted, as in the
+paper; a ``+top`` variant (ours) gives it to the skipped requests in the same
+order, the last one partially.
 """
 
 import math
@@ -27,7 +29,9 @@ def cons_fcfs(view: KernelView, rates: Box) -> None:
 
 
 def kept_fcfs(view: KernelView, rates: Box) -> None:
-    """Cons-FCFS with ``preempt=no``: what has begun first, so that turns are given and never taken back."""
+    """Cons-FCFS with ``preempt=no``: what has begun first, so that turns are given
+    and never taken back.
+    """
     for k in range(view.size):
         view.keys[k] = 0.0 if view.jobs[view.out[k]].moved > 0 else 1.0
     by_key(view)
@@ -37,8 +41,9 @@ def kept_fcfs(view: KernelView, rates: Box) -> None:
 def cons_min_inst_sld(view: KernelView, rates: Box) -> None:
     """Cons-MinInstSld: least instant slowdown r_i (t - t_request) / W first (rule 13).
 
-    A suspended newcomer has W = 0, an infinite slowdown and the lowest priority: the policy starves
-    it by construction for as long as others keep the storage busy. That is the paper's letter.
+    A suspended newcomer has W = 0, an infinite slowdown and the lowest priority: the
+    policy starves it by construction for as long as others keep the storage busy. That
+    is the paper's letter.
     """
     instant_slowdowns(view)
     by_key(view)
@@ -46,7 +51,9 @@ def cons_min_inst_sld(view: KernelView, rates: Box) -> None:
 
 
 def most_inst_sld(view: KernelView, rates: Box) -> None:
-    """Cons-MinInstSld with ``order=descending``: the most slowed first (rules 13 and 52)."""
+    """Cons-MinInstSld with ``order=descending``: the most slowed
+    first (rules 13 and 52).
+    """
     instant_slowdowns(view)
     by_key_down(view)
     first_fit(view, rates)
@@ -60,7 +67,9 @@ def cons_min_aggr_sld(view: KernelView, rates: Box) -> None:
 
 
 def most_aggr_sld(view: KernelView, rates: Box) -> None:
-    """Cons-MinAggrSld with ``order=descending``: the most slowed first (rules 14 and 52)."""
+    """Cons-MinAggrSld with ``order=descending``: the most slowed
+    first (rules 14 and 52).
+    """
     aggregate_slowdowns(view)
     by_key_down(view)
     first_fit(view, rates)
@@ -89,14 +98,18 @@ def aggregate_slowdowns(view: KernelView) -> None:
 
 
 def by_key_down(view: KernelView) -> None:
-    """Order the requests by ``view.keys``, descending; ties: first come first (rule 52)."""
+    """Order the requests by ``view.keys``, descending; ties: first
+    come first (rule 52).
+    """
     for k in range(view.size):
         view.keys[k] = 1 / view.keys[k] if view.keys[k] > 0 else math.inf
     by_key(view)
 
 
 def of_nothing(view: KernelView, waited: Number) -> float:
-    """The slowdown of what has done nothing yet: 1 at the instant at which it begins (rule 2)."""
+    """The slowdown of what has done nothing yet: 1 at the instant at
+    which it begins (rule 2).
+    """
     tolerance = 0.0 if view.limits.exact else time_tolerance(view.now)
     return 1.0 if waited <= tolerance else math.inf
 

@@ -1,8 +1,10 @@
-"""The best I/O of a small trace whose starts are given (ours): what an online policy is measured by.
+"""The best I/O of a small trace whose starts are given (ours): what an online
+policy is measured by.
 
 The orders of all issues and finishes are searched by an integer program
-(:mod:`ioopt.models.batch_io.io_order`) on HiGHS or CBC. The plan keeps the rates of every set of outstanding
-requests, so that it is replayed as any policy is; where the search finds nothing, it is the best policy's.
+(:mod:`ioopt.models.batch_io.io_order`) on HiGHS or CBC. The plan keeps the rates of
+every set of outstanding requests, so that it is replayed as any policy is; where the
+search finds nothing, it is the best policy's.
 """
 
 import math
@@ -30,23 +32,33 @@ from ioopt.solvers.batch_io.settings import Settings
 MOST_REQUESTS = 30
 MANY_JOBS = 1000
 PRICE_ROUNDS, SHORT_SECONDS = 60, 5.0
-"""Rounds of ascent of the bound by prices; under a shorter limit as few as ``solve`` makes elsewhere."""
+"""Rounds of ascent of the bound by prices; under a shorter limit as few as
+``solve`` makes elsewhere.
+"""
 TOLERANCE = 1e-6
-"""Of integer programs: a replay this close to a proven optimum, relative to the delay, meets it."""
+"""Of integer programs: a replay this close to a proven optimum, relative to
+the delay, meets it.
+"""
 
 Rows = Sequence[Sequence[tuple[Any, float, float]]]
-"""Sets of outstanding requests: (rank of the job, uncongested I/O so far, bytes per second) of each."""
+"""Sets of outstanding requests: (rank of the job, uncongested I/O so far, bytes
+per second) of each.
+"""
 
 
 class ExactSettings(Settings):
-    """Settings of ``io-exact``: starts are given (``loop=open``); ``rows`` are the rates of a plan."""
+    """Settings of ``io-exact``: starts are given (``loop=open``); ``rows`` are
+    the rates of a plan.
+    """
 
     loop: Loop = "open"
     rows: list[list[tuple[int, float, float]]] = Field(default_factory=list)
 
 
 def solve(problem: BatchIoProblem, request: SolveRequest) -> Outcome:
-    """The least mean response for the starts of the uncongested run; at most MOST_REQUESTS requests."""
+    """The least mean response for the starts of the uncongested run; at most
+    MOST_REQUESTS requests.
+    """
     settings = request.settings
     _require_small(problem, settings)
     trace = Trace.of(problem, settings.ef)
@@ -155,7 +167,9 @@ def _rows(
 
 
 def replay(rows: Rows) -> IoPolicy:
-    """The rates of a plan by job and the job's I/O before; FILL for sets that rounding makes."""
+    """The rates of a plan by job and the job's I/O before; FILL for sets
+    that rounding makes.
+    """
     table = {
         frozenset((rank, nine_digits(so_far)) for rank, so_far, _ in row): {
             rank: rate for rank, _, rate in row

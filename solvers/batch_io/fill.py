@@ -1,7 +1,9 @@
-"""FILL (ours, rule 17): shortest remaining transfer first, weighted by size, bandwidth filled up.
+"""FILL (ours, rule 17): shortest remaining transfer first, weighted by size,
+bandwidth filled up.
 
-Sort by R_i / N_i^alpha ascending, each gets min(r_i, what is left). Work conserving, at most one
-partial grant, O(K log K). alpha = 0 favours the mean I/O delay, alpha = 1 the node-weighted one.
+Sort by R_i / N_i^alpha ascending, each gets min(r_i, what is left). Work conserving,
+at most one partial grant, O(K log K). alpha = 0 favours the mean I/O delay, alpha = 1
+the node-weighted one.
 """
 
 from fractions import Fraction
@@ -23,7 +25,8 @@ class FillSettings(Settings):
 def fill(view: KernelView, rates: Box) -> None:
     """FILL; the ``weight`` of a request is N_i^alpha.
 
-    Exact runs compare R_i^q / N_i^p for alpha = p / q instead of the irrational key; q is ``power``.
+    Exact runs compare R_i^q / N_i^p for alpha = p / q instead of the irrational
+    key; q is ``power``.
     """
     for k in range(view.size):
         request = view.jobs[view.out[k]]
@@ -63,12 +66,14 @@ def policy(how: FillSettings) -> IoPolicy:
 
 
 LEAST_DELAY = -0.5
-"""The alpha of LEAST-DELAY (ours, rule 51), for the total I/O delay, to which all jobs' count alike.
+"""The alpha of LEAST-DELAY (ours, rule 51), for the total I/O delay, to which
+all jobs' count alike.
 
-Of two requests that do not fit together the one with fewer bytes left goes first (whoever runs costs the
-other (r_1 + r_2 - BW) R / (r_1 r_2) s), and of many, narrow ones leave room for more to run at once: the
-exponent lies between SRPT by bytes (0) and both alike (1). It was chosen on seeds 1 to 3 of ``mira-week``
-and 1 and 2 of ``small``; docs/batch-io.md reports others.
+Of two requests that do not fit together the one with fewer bytes left goes first
+(whoever runs costs the other (r_1 + r_2 - BW) R / (r_1 r_2) s), and of many, narrow
+ones leave room for more to run at once: the exponent lies between SRPT by bytes (0) and
+both alike (1). It was chosen on seeds 1 to 3 of ``mira-week`` and 1 and 2 of ``small``;
+docs/batch-io.md reports others.
 """
 
 

@@ -1,10 +1,12 @@
-"""Cons-MaxUtil: the requests that keep the most nodes busy (Zhou et al., Section III.C.2; rule 12).
+"""Cons-MaxUtil: the requests that keep the most nodes busy (Zhou et al.,
+Section III.C.2; rule 12).
 
 A knapsack with weight r_i, value N_i and capacity BW_max. Below saturation the value is
-proportional to the weight, so it is a subset-sum in allocation units, solved exactly by a dynamic
-program whose table is one Python int a row. A saturating request (r_i = BW_max) can only be alone.
-Where requests have own peaks it is a knapsack proper, solved by a dynamic program over the (weight,
-value) that no other dominates (rule 26). The integer program is a check of both.
+proportional to the weight, so it is a subset-sum in allocation units, solved exactly by
+a dynamic program whose table is one Python int a row. A saturating request (r_i =
+BW_max) can only be alone. Where requests have own peaks it is a knapsack proper, solved
+by a dynamic program over the (weight, value) that no other dominates (rule 26). The
+integer program is a check of both.
 """
 
 from functools import partial
@@ -25,7 +27,9 @@ from ioopt.solvers.batch_io.settings import Settings
 
 
 class MaxUtilSettings(Settings):
-    """Settings of Cons-MaxUtil: ``knapsack=cp-sat`` checks the default by an integer program."""
+    """Settings of Cons-MaxUtil: ``knapsack=cp-sat`` checks the default
+    by an integer program.
+    """
 
     knapsack: Knapsack = "bitset"
 
@@ -45,10 +49,11 @@ def cons_max_util(view: KernelView, rates: Box) -> None:
 
 
 def mark_by_value(view: KernelView, rates: Box, room: Number) -> None:
-    """Grant the subset of most units whose peaks fit into *room*; of equals the first (rule 26).
+    """Grant the subset of most units whose peaks fit into *room*; of equals
+    the first (rule 26).
 
-    States ``rows[j]`` to ``rows[j + 1]`` are those of the last j requests: the least load of each
-    value that no lighter one reaches, by value.
+    States ``rows[j]`` to ``rows[j + 1]`` are those of the last j requests: the least
+    load of each value that no lighter one reaches, by value.
     """
     loads, values, rows, size = view.loads, view.values, view.rows, view.size
     loads[0], values[0], rows[0], rows[1] = view.limits.storage * 0, 0, 0, 1
@@ -81,7 +86,9 @@ def mark_by_value(view: KernelView, rates: Box, room: Number) -> None:
 def add_states(
     view: KernelView, j: int, peak: Number, units: int, room: Number
 ) -> None:
-    """The states of j requests and one more: each without it and with it, merged by load."""
+    """The states of j requests and one more: each without it and
+    with it, merged by load.
+    """
     loads, values, rows = view.loads, view.values, view.rows
     end = at = rows[j + 1]
     one = other = rows[j]
@@ -121,10 +128,11 @@ def mark_best(view: KernelView, rates: Box) -> None:
 
 
 def mark_subset(view: KernelView, rates: Box, total: int) -> None:
-    """Grant the fullest subset of the requests that do not saturate, *total* units of them.
+    """Grant the fullest subset of the requests that do not saturate,
+    *total* units of them.
 
-    Of equals the lexicographically first. Bit c of row k of the table: some subset of the requests
-    from place k on adds up to c.
+    Of equals the lexicographically first. Bit c of row k of the table: some subset of
+    the requests from place k on adds up to c.
     """
     whole, rest = total <= view.limits.capacity_units, view.limits.capacity_units
     if not whole:
@@ -169,7 +177,8 @@ def subset_sums(view: KernelView) -> None:
 def by_program(view: View, top: bool) -> Rates:
     """Cons-MaxUtil by the integer program, with ties as CP-SAT breaks them.
 
-    Raises UsageError for own peaks that are not whole numbers, BackendFailureError without an answer.
+    Raises UsageError for own peaks that are not whole numbers,
+    BackendFailureError without an answer.
     """
     # Here: machine code is stamped by what this module imports.
     from ioopt.models.batch_io.max_util import MaxUtilModel

@@ -1,4 +1,6 @@
-"""One solver runs every policy: through the simulator for a trace, once for a snapshot."""
+"""One solver runs every policy: through the simulator for a trace,
+once for a snapshot.
+"""
 
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -26,20 +28,26 @@ from ioopt.solvers.batch_io.settings import Engine, Recording, Settings
 from ioopt.timeline import jobs_timeline
 
 RATES_UP_TO_PHASES = 100_000
-"""``rates=auto`` records the rates of traces up to this size; they are most of a result's bytes."""
+"""``rates=auto`` records the rates of traces up to this size; they are most
+of a result's bytes.
+"""
 PLAIN_SECONDS_PER_JOB, PLAIN_SECONDS_PER_PHASE = 4.5e-4, 3e-5
 """Of a run in plain Python; a job costs what the queue is long."""
 SECONDS_PER_RECORDED_PHASE = 1e-4
-"""Limits below this, times the phases, are too short to record and check the rates of all requests."""
+"""Limits below this, times the phases, are too short to record and check the
+rates of all requests.
+"""
 SECONDS_PER_PHASE = 2.5e-5
 """Of writing down and checking a schedule on a busy machine."""
 TIMELINE_UP_TO_PHASES = 20_000
 MOST_STATES = 1 << 27
-"""Largest table of the knapsack of rule 26 that compiled code is given: two arrays of 1 GB."""
+"""Largest table of the knapsack of rule 26 that compiled code is
+given: two arrays of 1 GB.
+"""
 
 ONE_A_SET = (
-    "set-10 lets one job of each order of magnitude transfer at a time: where jobs are of one kind "
-    "the storage idles; least-delay and fill use all of it"
+    "set-10 lets one job of each order of magnitude transfer at a time: where jobs "
+    "are of one kind the storage idles; least-delay and fill use all of it"
 )
 
 
@@ -148,10 +156,11 @@ def run_trace(
     trials: int = 0,
     starts: tuple[Sequence[Any], Sequence[int]] | None = None,
 ) -> Run:
-    """Simulate *trace* under *policy* on the chosen engine; *starts* fixes when and where jobs start.
+    """Simulate *trace* under *policy* on the chosen engine; *starts* fixes when
+    and where jobs start.
 
-    Raises UsageError when the compiled one is asked for what it does not do (rationals, policies
-    that do not compile), OutOfTime when the deadline passes.
+    Raises UsageError when the compiled one is asked for what it does not do (rationals,
+    policies that do not compile), OutOfTime when the deadline passes.
     """
     unable = ""
     if trace.limits.exact or not policy.compilable:
@@ -218,7 +227,8 @@ def view_of(
 ) -> View:
     """The snapshot as a policy sees it; requests in FCFS order (rule 10).
 
-    Raises InstanceError when *policy* needs the start of a job and its request does not say it.
+    Raises InstanceError when *policy* needs the start of a job and its
+    request does not say it.
     """
     limits = Limits.of(problem.machine, use_exact)
     for item in problem.requests:

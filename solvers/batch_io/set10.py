@@ -1,8 +1,10 @@
-"""Set-10, the heuristic of IO-Sets (Boito et al., TPDS 2023, doi 10.1109/TPDS.2023.3305028; rule 16).
+"""Set-10, the heuristic of IO-Sets (Boito et al., TPDS 2023, doi
+10.1109/TPDS.2023.3305028; rule 16).
 
-A job belongs to the set round(log10 w_iter), w_iter its mean compute plus uncongested I/O seconds
-a phase. Inside a set the earliest request transfers alone; the sets present share the bandwidth in
-proportion to 10^-set, none above its request's peak, what a peak leaves shared out again.
+A job belongs to the set round(log10 w_iter), w_iter its mean compute plus uncongested
+I/O seconds a phase. Inside a set the earliest request transfers alone; the sets present
+share the bandwidth in proportion to 10^-set, none above its request's peak, what a peak
+leaves shared out again.
 """
 
 import math
@@ -21,7 +23,8 @@ FARTHEST = (
 
 @lru_cache(maxsize=1 << 16, typed=True)
 def set_of(iteration: Number) -> int:
-    """round(log10(iteration)), by comparing squares, so that no logarithm is rounded (rule 28).
+    """round(log10(iteration)), by comparing squares, so that no logarithm
+    is rounded (rule 28).
 
     >>> set_of(300.0), set_of(Fraction(320))
     (2, 3)
@@ -39,7 +42,9 @@ def set_of(iteration: Number) -> int:
 
 
 def set_10(view: KernelView, rates: Box) -> None:
-    """Set-10: one request a set; the ``weight`` of a request is 10^-set, which ranks the sets."""
+    """Set-10: one request a set; the ``weight`` of a request is 10^-set,
+    which ranks the sets.
+    """
     positions, weights, ratios = view.sizes, view.depths, view.keys
     order, behind, size = view.order, view.finishes, 0
     for k in range(view.size):

@@ -1,4 +1,6 @@
-"""``--set`` keys of the I/O policies; a policy with keys of its own derives from :class:`Settings`."""
+"""``--set`` keys of the I/O policies; a policy with keys of its own derives
+from :class:`Settings`.
+"""
 
 from typing import Literal
 
@@ -16,11 +18,11 @@ LEAST_EF = 1e-9
 class Settings(Record):
     """Settings of every policy (``--set``).
 
-    ``ef`` is the expansion factor of rule 23; ``loop=open`` fixes every job's start and nodes to
-    those of an uncongested run; ``arithmetic=exact`` runs on rationals; ``engine`` is the pure
-    Python or the compiled simulator (auto: compiled for long runs); ``rates`` says whether the schedule
-    holds the
-    rate of every request over time (auto: unless the trace is large).
+    ``ef`` is the expansion factor of rule 23; ``loop=open`` fixes every job's start and
+    nodes to those of an uncongested run; ``arithmetic=exact`` runs on rationals;
+    ``engine`` is the pure Python or the compiled simulator (auto: compiled for long
+    runs); ``rates`` says whether the schedule holds the rate of every request over time
+    (auto: unless the trace is large).
     """
 
     policy: str
@@ -36,7 +38,8 @@ class Settings(Record):
     def _keeps_digits(cls, ef: float) -> float:
         if 0 < ef < LEAST_EF:
             raise ValueError(
-                f"volumes lose their digits below {LEAST_EF:g}; give 0, or at least that"
+                f"volumes lose their digits below {LEAST_EF:g}; give 0, or at "
+                "least that"
             )
         return ef
 
@@ -48,12 +51,16 @@ class SharingSettings(Settings):
 
 
 class FirstComeSettings(Settings):
-    """Settings of Cons-FCFS: with ``preempt`` no what has begun to transfer goes on to its end."""
+    """Settings of Cons-FCFS: with ``preempt`` no what has begun to
+    transfer goes on to its end.
+    """
 
     preempt: bool = True
 
 
 class OrderedSettings(Settings):
-    """Settings of Cons-MinInstSld and Cons-MinAggrSld: ``order`` says which slowdown goes first (rule 52)."""
+    """Settings of Cons-MinInstSld and Cons-MinAggrSld: ``order`` says which slowdown
+    goes first (rule 52).
+    """
 
     order: Literal["ascending", "descending"] = "ascending"

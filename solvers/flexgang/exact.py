@@ -1,7 +1,9 @@
-"""Exact flexible gang assignment: one model a pattern, the best wins; then re-ranked by simulation.
+"""Exact flexible gang assignment: one model a pattern, the best wins; then
+re-ranked by simulation.
 
-Strict, filled and greedy plans are warm starts and stay candidates, so that the answer is never
-worse than a baseline (F5 and F6). The deadline counts everything (docs/flexgang-assignment.md).
+Strict, filled and greedy plans are warm starts and stay candidates, so that the
+answer is never worse than a baseline (F5 and F6). The deadline counts
+everything (docs/flexgang-assignment.md).
 """
 
 import math
@@ -71,9 +73,10 @@ def rerank(
 ) -> list[Ranked]:
     """Candidates with the winner first, the others by falling simulated objective.
 
-    Baselines and the model's best plan are simulated first, the others while *deadline* leaves time;
-    where it is too short for the former the list is empty. A candidate that does not beat the best
-    baseline by two standard errors of their paired difference gives way to it.
+    Baselines and the model's best plan are simulated first, the others while *deadline*
+    leaves time; where it is too short for the former the list is empty. A candidate
+    that does not beat the best baseline by two standard errors of their paired
+    difference gives way to it.
     """
     order = sorted(
         candidates, key=lambda item: (not item.baseline, -item.model_objective)
@@ -117,8 +120,9 @@ RESERVE_FRACTION = 0.2
 
 
 class Settings(Record):
-    """``rerank``: choose by simulation (auto: unless the instance brings its own surface, whose
-    numbers the simulator does not follow). ``patterns``: ``all``, or ``strict`` for k = 0 alone.
+    """``rerank``: choose by simulation (auto: unless the instance brings its own
+    surface, whose numbers the simulator does not follow). ``patterns``: ``all``, or
+    ``strict`` for k = 0 alone.
     """
 
     rerank: Literal["auto", "true", "false"] = "auto"
@@ -128,10 +132,13 @@ class Settings(Record):
 def solve(
     problem: FlexibleGangProblem, request: SolveRequest[Settings, FlexibleGangPlan]
 ) -> Outcome[FlexibleGangPlan]:
-    """Solve all patterns within the deadline and return the plan that simulates best."""
+    """Solve all patterns within the deadline and return the plan
+    that simulates best.
+    """
     settings = request.settings or Settings()
     begun = request.deadline.elapsed()
-    # Before anything else, and for longer, so that they have the time that the greedy solver would have.
+    # Before anything else, and for longer, so that they have the time that the greedy
+    # solver would have.
     greedy = list(greedy_plans(problem, request.deadline, GREEDY_RESERVE))
     wanted = [
         item for item in problem.patterns() if settings.patterns == "all" or not item.k
@@ -178,9 +185,9 @@ def solve(
             chosen = ranked[0].candidate
             if chosen.model_objective < search.best - 1e-9:
                 notes.append(
-                    f"chosen by simulation: {chosen.label} ({ranked[0].mean:.4f} simulated, "
-                    f"{chosen.model_objective:.4f} in the model) over the model's best "
-                    f"({search.best:.4f})"
+                    f"chosen by simulation: {chosen.label} ({ranked[0].mean:.4f} "
+                    f"simulated, {chosen.model_objective:.4f} in the model) over the "
+                    f"model's best ({search.best:.4f})"
                 )
             plan, trace = chosen.plan, request.incumbents.trace
             # A plan that the model alone ranks higher was no better answer on the way.
@@ -195,7 +202,8 @@ def _baselines(
     search: PatternSearch,
     greedy: list[tuple[PatternData, FlexibleGangPlan]],
 ) -> dict[str, FlexibleGangPlan]:
-    """Strict, strict + fill and the best of the *greedy* plans, those that keep the floors.
+    """Strict, strict + fill and the best of the *greedy* plans, those
+    that keep the floors.
 
     The search starts from them and from the plan that its request brings.
     """

@@ -16,7 +16,9 @@ from ioopt.solvers.flexgang.linear import plan_with_best_tau
 from ioopt.solvers.flexgang.strict import try_strict
 
 LOOSE_GAMMA = 0.5
-"""Compute jobs below this gangedness go without rows of their own (until rows are replicated)."""
+"""Compute jobs below this gangedness go without rows of their own (until
+rows are replicated).
+"""
 SIMULATION_FRACTION = 0.2
 """Part of the time limit that the greedy leaves for simulating its plan."""
 
@@ -24,7 +26,9 @@ SIMULATION_FRACTION = 0.2
 def solve(
     problem: FlexibleGangProblem, request: SolveRequest[None, FlexibleGangPlan]
 ) -> Outcome[FlexibleGangPlan]:
-    """The best plan over all patterns; strict + fill, with a note, when no pattern works out."""
+    """The best plan over all patterns; strict + fill, with a note, when
+    no pattern works out.
+    """
     per_pattern: dict[str, float] = {}
     plans: list[tuple[PatternData, FlexibleGangPlan]] = []
     for data, plan in greedy_plans(problem, request.deadline):
@@ -63,9 +67,9 @@ def greedy_plans(
 ) -> Iterator[tuple[PatternData, FlexibleGangPlan]]:
     """The greedy's plan of every pattern that has one, widely spread patterns first.
 
-    After the first pattern, none is begun when only the share *reserve* of *deadline* is left, which
-    is for simulating the plan. Neighbours are alike: when time is short, a few from the whole range
-    do better than the first.
+    After the first pattern, none is begun when only the share *reserve* of *deadline*
+    is left, which is for simulating the plan. Neighbours are alike: when time is short,
+    a few from the whole range do better than the first.
     """
     patterns = problem.patterns()
     width = len(patterns).bit_length()
@@ -103,7 +107,9 @@ def greedy_plan(data: PatternData) -> FlexibleGangPlan | None:
 
 
 def _place_loose_io(data: PatternData, placement: Placement) -> list[int]:
-    """Put I/O jobs into the loose windows, least loaded block first; returns those left strict."""
+    """Put I/O jobs into the loose windows, least loaded block first;
+    returns those left strict.
+    """
     problem = data.problem
     limit = problem.loose_io_limit * data.pattern.k * problem.machine.quantum_seconds
     load = [0.0] * problem.machine.num_columns
@@ -128,7 +134,9 @@ def _place_loose_io(data: PatternData, placement: Placement) -> list[int]:
 
 
 def _roomiest(data: PatternData, placement: Placement, job: int) -> int:
-    """The block whose tightest column has the most free time a job that has its home there."""
+    """The block whose tightest column has the most free time a job
+    that has its home there.
+    """
     problem = data.problem
     capacity = column_capacity(data, placement)
     homes = [0] * problem.machine.num_columns
@@ -144,7 +152,9 @@ def _roomiest(data: PatternData, placement: Placement, job: int) -> int:
 
 
 def _replicate(data: PatternData, cells: list[set[int]], placement: Placement) -> None:
-    """Give idle cells of every row to compute jobs at home there: weightiest, fewest rows first."""
+    """Give idle cells of every row to compute jobs at home there:
+    weightiest, fewest rows first.
+    """
     problem, jobs = data.problem, data.problem.jobs
     for taken in cells:
 

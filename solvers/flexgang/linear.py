@@ -1,4 +1,6 @@
-"""Linear programs of flexible gangs: the loose CPU of a placement, the relaxation of a pattern (F5)."""
+"""Linear programs of flexible gangs: the loose CPU of a placement, the
+relaxation of a pattern (F5).
+"""
 
 import math
 
@@ -13,7 +15,9 @@ from ioopt.solvers.backends.linprog_backend import solve_by_linprog
 def plan_with_best_tau(
     data: PatternData, placement: Placement, slack: float = 0.0
 ) -> FlexibleGangPlan | None:
-    """The plan of *placement* with the best tau; None when a floor cannot be kept within *slack*."""
+    """The plan of *placement* with the best tau; None when a floor cannot be
+    kept within *slack*.
+    """
     model = TauModel(data, placement, slack)
     if not model.feasible:
         return None
@@ -24,7 +28,9 @@ def plan_with_best_tau(
 
 
 def relaxed_bound(data: PatternData) -> float:
-    """No plan of the pattern has a higher objective; minus infinity when it has no plan at all."""
+    """No plan of the pattern has a higher objective; minus infinity when
+    it has no plan at all.
+    """
     model = RelaxedModel(data)
     if not model.feasible:
         return -math.inf
@@ -37,7 +43,9 @@ def relaxed_bound(data: PatternData) -> float:
 def upper_bound(
     problem: FlexibleGangProblem, deadline: Deadline | None = None
 ) -> float | None:
-    """No plan of any pattern has a higher model objective; None for no bound, weaker past the *deadline*."""
+    """No plan of any pattern has a higher model objective; None for no bound, weaker
+    past the *deadline*.
+    """
     bounds = []
     for pattern in problem.patterns():
         if deadline is not None and deadline.expired():

@@ -1,6 +1,8 @@
-"""Solves the assignment models of all patterns under one deadline, the most promising first.
+"""Solves the assignment models of all patterns under one deadline, the
+most promising first.
 
-The promise of a pattern is how far its linear relaxation lies above the best plan so far.
+The promise of a pattern is how far its linear relaxation lies above
+the best plan so far.
 """
 
 import math
@@ -24,7 +26,9 @@ from ioopt.solvers.backends.solve import solve_program
 from ioopt.solvers.flexgang.linear import plan_with_best_tau, relaxed_bound
 
 FLOOR_SLACK = 5e-7
-"""Progress by which a floor may be missed for a backend's tolerance (the checker's is 1e-6)."""
+"""Progress by which a floor may be missed for a backend's tolerance
+(the checker's is 1e-6).
+"""
 LEAST_SECONDS = 0.2
 """A backend is not started for less."""
 
@@ -70,7 +74,9 @@ class PatternState:
 
 
 class PatternSearch:
-    """All patterns of one instance; :meth:`run` solves them until *stop_at* seconds are left."""
+    """All patterns of one instance; :meth:`run` solves them until
+    *stop_at* seconds are left.
+    """
 
     def __init__(
         self,
@@ -112,8 +118,9 @@ class PatternSearch:
     def run(self, gap: float, reserve: float) -> None:
         """Bring every pattern that may still win within *gap*; the others are pruned.
 
-        ``reserve`` seconds are kept for what comes after; time goes to patterns in proportion to their
-        promise. A program that would take the time left to build is not begun.
+        ``reserve`` seconds are kept for what comes after; time goes to patterns
+        in proportion to their promise. A program that would take the time left
+        to build is not begun.
         """
         waiting = sorted(self.states, key=lambda s: (-s.bound, s.pattern))
         deadline = self.request.deadline
@@ -137,13 +144,17 @@ class PatternSearch:
             self._solve(waiting.pop(0), gap, min(left, seconds))
 
     def _promise(self, state: PatternState) -> float:
-        """By how much the pattern may still beat the best plan, at least a thousandth of its objective."""
+        """By how much the pattern may still beat the best plan, at least a
+        thousandth of its objective.
+        """
         best = max(self.best, -1e9)
         least = 1e-3 * max(abs(best), 1e-3)
         return max(least, min(state.bound, 1e9) - best)
 
     def _solve(self, state: PatternState, gap: float, seconds: float) -> None:
-        """Run the backend on one pattern for at most *seconds* and note what it says of it."""
+        """Run the backend on one pattern for at most *seconds* and
+        note what it says of it.
+        """
         start = None if state.plan is None else state.model.start_values(state.plan)
         limits = replace(BackendLimits.of(self.request, seconds), gap=gap or None)
         backend = self.request.options.backend
@@ -182,7 +193,9 @@ class PatternSearch:
 def plan_of_answer(
     model: AssignmentModel, answer: BackendAnswer
 ) -> FlexibleGangPlan | None:
-    """The plan of a solution, its tau re-optimised; None when a floor met by tolerance cannot be kept."""
+    """The plan of a solution, its tau re-optimised; None when a floor met by
+    tolerance cannot be kept.
+    """
     placement = model.placement(answer.values)
     exact = plan_with_best_tau(model.data, placement)
     return exact or plan_with_best_tau(model.data, placement, FLOOR_SLACK)

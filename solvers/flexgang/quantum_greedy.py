@@ -1,7 +1,9 @@
-"""Greedy quantum selection: the best uniform quantum, then coordinate descent; plans simulated (F4).
+"""Greedy quantum selection: the best uniform quantum, then coordinate descent;
+plans simulated (F4).
 
-Slots of different lengths back to back are not evenly spaced, as the surface presumes, so a plan with
-several visits is kept only when its realised cost is at most 5 % above the predicted one.
+Slots of different lengths back to back are not evenly spaced, as the surface
+presumes, so a plan with several visits is kept only when its realised cost is at most
+5 % above the predicted one.
 """
 
 import math
@@ -22,11 +24,11 @@ def greedy_options(
 ) -> list[Option] | None:
     """One option a job, or None when the descent ends below a floor.
 
-    Best uniform quantum with one visit, then up to six passes over the jobs in their order, each
-    taking the option with the least total cost while L = sum f q floats; ties keep the present
-    option, then the first of the menu. Plans that keep the floors are reported to *found*, whose
-    deadline is asked between the uniform quanta and between the jobs: late, the best options so
-    far are the answer.
+    Best uniform quantum with one visit, then up to six passes over the jobs in their
+    order, each taking the option with the least total cost while L = sum f q floats;
+    ties keep the present option, then the first of the menu. Plans that keep the floors
+    are reported to *found*, whose deadline is asked between the uniform quanta and
+    between the jobs: late, the best options so far are the answer.
     """
     problem = costs.problem
     found = found or Incumbents(Deadline(None))
@@ -52,7 +54,9 @@ def greedy_options(
 def cycle_grid(
     costs: QuantumCosts, deadline: Deadline | None = None
 ) -> tuple[int, ...]:
-    """Cycle lengths in ticks: the instance's grid and the greedy's, without which it could win."""
+    """Cycle lengths in ticks: the instance's grid and the greedy's,
+    without which it could win.
+    """
     lengths = set(costs.problem.default_cycles())
     single = costs.problem.one_visit()
     for menu in (costs, *([] if single is None else [QuantumCosts(single)])):
@@ -65,10 +69,12 @@ def cycle_grid(
 def _least_uniform(
     costs: QuantumCosts, found: Incumbents | None = None
 ) -> list[Option] | None:
-    """The best plan of one quantum for all jobs once a cycle, floors broken where they must be.
+    """The best plan of one quantum for all jobs once a cycle, floors
+    broken where they must be.
 
-    None if no quantum is on all menus; ties go to the one that stands first. Each that is the best
-    so far is reported to *found*; once its deadline has expired no other is tried.
+    None if no quantum is on all menus; ties go to the one that stands first.
+    Each that is the best so far is reported to *found*; once its deadline has
+    expired no other is tried.
     """
     found = found or Incumbents(Deadline(None))
     menus = [costs.problem.options(job) for job in range(len(costs.problem.jobs))]
@@ -124,10 +130,10 @@ def realised_outcome(
 ) -> Outcome:
     """Return the outcome of the plan that realises the least cost of those tried.
 
-    Tried are *options*; where several visits a cycle cost much more than predicted, the options of
-    *again*, which solves the one-visit problem; and the best uniform quantum, of which a note tells.
-    What is not simulated when *deadline* expires is not among them; where that is the first, its
-    plan is the answer.
+    Tried are *options*; where several visits a cycle cost much more than predicted, the
+    options of *again*, which solves the one-visit problem; and the best uniform
+    quantum, of which a note tells. What is not simulated when *deadline* expires is not
+    among them; where that is the first, its plan is the answer.
     """
     told: list[str] = []
     simulation = simulate(costs.problem, costs.plan(options), deadline=deadline)
@@ -138,7 +144,9 @@ def realised_outcome(
     tried = [(realised, options, simulation)]
 
     def attempt(other: Sequence[Option]) -> float | None:
-        """Simulate *other*, keep it among those tried, and return what it realises; late, None."""
+        """Simulate *other*, keep it among those tried, and return what it
+        realises; late, None.
+        """
         found = simulate(costs.problem, costs.plan(other), deadline=deadline)
         if "realised" not in found.metrics:
             return None
@@ -149,8 +157,8 @@ def realised_outcome(
         once = costs.problem.one_visit()
         single = None if once is None else again(once)
         apart = (
-            f"with several visits a cycle, cost {realised:.4g} was realised and {predicted:.4g} "
-            f"predicted (more than {AGREEMENT:.0%} above)"
+            f"with several visits a cycle, cost {realised:.4g} was realised and "
+            f"{predicted:.4g} predicted (more than {AGREEMENT:.0%} above)"
         )
         if single is None:
             why = "is not on every menu" if once is None else "cannot keep the floors"
@@ -190,7 +198,10 @@ def solve(problem: QuantumSelectionProblem, request: SolveRequest) -> Outcome:
     if options is None and late:
         return Outcome(None, stop=StopReason.TIME)
     if options is None:
-        note = "the greedy found no options that keep every floor; quantum-ip decides whether any do"
+        note = (
+            "the greedy found no options that keep every floor; quantum-ip decides "
+            "whether any do"
+        )
         return Outcome(None, stop=StopReason.ITERATIONS, notes=(note,))
 
     def again(once: QuantumSelectionProblem) -> Sequence[Option] | None:

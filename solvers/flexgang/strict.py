@@ -1,4 +1,6 @@
-"""Strict gang scheduling, plain and with filled fragments: the baselines of the flexible plans (F6)."""
+"""Strict gang scheduling, plain and with filled fragments: the baselines of the
+flexible plans (F6).
+"""
 
 from ioopt.check.flexgang.flexible_gang import check
 from ioopt.models.flexgang.frame import PatternData, Placement, column_capacity, lay_out
@@ -16,7 +18,9 @@ class Settings(Record):
 def solve(
     problem: FlexibleGangProblem, request: SolveRequest[Settings, FlexibleGangPlan]
 ) -> Outcome[FlexibleGangPlan]:
-    """Pack strictly; nothing is found when the frame has too few rows or a rule breaks."""
+    """Pack strictly; nothing is found when the frame has too few
+    rows or a rule breaks.
+    """
     settings = request.settings or Settings()
     plan, why = try_strict(problem, settings.fill)
     return Outcome(plan, notes=(f"no strict plan: {why}",) if plan is None else ())
@@ -52,7 +56,9 @@ def try_strict(
 
 
 def equal_shares(data: PatternData, placement: Placement) -> dict[int, list[float]]:
-    """Seconds of every column of its block for each job that can use them, shared equally."""
+    """Seconds of every column of its block for each job that can use
+    them, shared equally.
+    """
     problem = data.problem
     fillers = [
         job

@@ -1,10 +1,12 @@
-"""exact-iogs (ours): every decision an integer program, warm-started by the greedy of its weights.
+"""exact-iogs (ours): every decision an integer program, warm-started by the
+greedy of its weights.
 
-The row-free model (:mod:`ioopt.models.gang.row_free`) gives a bound and, coloured by left endpoint,
-mostly a matrix that meets it; where it does not, the row model
-(:mod:`ioopt.models.gang.assignment`) is solved from the greedy's matrix. Cells left over are
-filled by weight x speed. The greedy is index-iogs with the same guard, without age term; its matrix is
-taken where it is worth more, so that a decision is never below it.
+The row-free model (:mod:`ioopt.models.gang.row_free`) gives a bound and, coloured
+by left endpoint, mostly a matrix that meets it; where it does not, the row model
+(:mod:`ioopt.models.gang.assignment`) is solved from the greedy's matrix. Cells
+left over are filled by weight x speed. The greedy is index-iogs with the same
+guard, without age term; its matrix is taken where it is worth more, so that a
+decision is never below it.
 """
 
 import math
@@ -52,10 +54,11 @@ from ioopt.units import exact
 
 
 def urgent_rows_first(state: State, kind: Weight) -> State:
-    """Renumber the rows: weight x speed / rows of the jobs in a row, summed, descending.
+    """Renumber the rows: weight x speed / rows of the jobs in a
+    row, summed, descending.
 
-    The first is the row that runs at this instant (rule 1); ties to the lowest old index. Dividing
-    by the rows that a job has favours those that depend on the one.
+    The first is the row that runs at this instant (rule 1); ties to the lowest old
+    index. Dividing by the rows that a job has favours those that depend on the one.
     """
     levels = len(state.rows)
     urgency: list[Number] = [0] * levels
@@ -83,25 +86,30 @@ def urgent_rows_first(state: State, kind: Weight) -> State:
 
 
 EVENT_LIMIT, SNAPSHOT_LIMIT = 0.1, 2.0
-"""Deterministic seconds of CP-SAT for a program: at every event, and for one decision alone."""
+"""Deterministic seconds of CP-SAT for a program: at every event, and
+for one decision alone.
+"""
 GREEDY_SECONDS_PER_JOB = 2e-3
 """Kept of a limit for the greedy, which ends a workload."""
 PROVEN = 1e-9
-"""Relative distance from the bound within which a decision counts as proven (rounded worths)."""
+"""Relative distance from the bound within which a decision counts as
+proven (rounded worths).
+"""
 
 
 class Settings(run.Settings):
     """How jobs are weighed and how far each decision is driven.
 
-    ``weight`` and ``queue`` as for index-iogs (``fcfs``: a job starts only if the one before it
-    does). ``guard``: running jobs and remote starts may have this share of all slots, as for
-    guarded-iogs (1: no guard). ``limit`` is the CP-SAT deterministic time of each of a decision's
-    two programs (default 0.1; 2 for a snapshot, which is decided once). ``window``: only so many
-    waiting jobs, first come first, are put into the program, which keeps it small at high load;
-    jobs behind them start when the queue has moved up, or where the greedy, which sees them all, is
-    better. ``row_order``: ``urgent`` renumbers the rows of every matrix so that the most urgent
-    runs now (:mod:`ioopt.solvers.gang.exact`). ``exact_events``: the greedy answers after so
-    many events (how a run that its deadline stopped is repeated).
+    ``weight`` and ``queue`` as for index-iogs (``fcfs``: a job starts only if the one
+    before it does). ``guard``: running jobs and remote starts may have this share of
+    all slots, as for guarded-iogs (1: no guard). ``limit`` is the CP-SAT deterministic
+    time of each of a decision's two programs (default 0.1; 2 for a snapshot, which is
+    decided once). ``window``: only so many waiting jobs, first come first, are put into
+    the program, which keeps it small at high load; jobs behind them start when the
+    queue has moved up, or where the greedy, which sees them all, is better.
+    ``row_order``: ``urgent`` renumbers the rows of every matrix so that the most urgent
+    runs now (:mod:`ioopt.solvers.gang.exact`). ``exact_events``: the greedy answers
+    after so many events (how a run that its deadline stopped is repeated).
     """
 
     weight: Weight = "las"
@@ -116,8 +124,9 @@ class Settings(run.Settings):
 class Decision(NamedTuple):
     """One decision: the value of its matrix and the bound of the models.
 
-    Values are in weight units, the bound for matrices in which remote starters have one row (the
-    fill may exceed it). ``rows_solved``: the row model was needed. ``seconds`` are measured.
+    Values are in weight units, the bound for matrices in which remote starters have
+    one row (the fill may exceed it). ``rows_solved``: the row model was needed.
+    ``seconds`` are measured.
     """
 
     value: float
@@ -127,7 +136,9 @@ class Decision(NamedTuple):
 
     @property
     def gap(self) -> float:
-        """How far the value may be below the best of the models, relative to the bound."""
+        """How far the value may be below the best of the models,
+        relative to the bound.
+        """
         return max(0.0, 1.0 - self.value / self.bound) if self.bound > 0 else 0.0
 
     @property
@@ -139,8 +150,8 @@ class Decision(NamedTuple):
 class ExactPolicy:
     """The policy; ``log`` has every decision.
 
-    After *deadline* the greedy answers; ``stopped_at`` is the first event (from 0) that it
-    answered, None as long as there is none.
+    After *deadline* the greedy answers; ``stopped_at`` is the first event (from 0) that
+    it answered, None as long as there is none.
     """
 
     name = "exact-iogs"
@@ -200,7 +211,9 @@ class ExactPolicy:
     def _search(
         self, question: Question, state: State, greedy: State
     ) -> tuple[State, float, bool]:
-        """The best matrix of the models, their bound in worths, whether the row model was solved."""
+        """The best matrix of the models, their bound in worths, whether the
+        row model was solved.
+        """
         spans = spans_of(question, state, greedy)
         free = RowFreeModel(question)
         start = free.start(spans)
@@ -226,7 +239,9 @@ class ExactPolicy:
         counts: dict[int, int],
         bound: float,
     ) -> tuple[Placed | None, float]:
-        """Solve the row model from the greedy's matrix or what can be laid out of *counts*."""
+        """Solve the row model from the greedy's matrix or what can be
+        laid out of *counts*.
+        """
         rows = AssignmentModel(question)
         start, best = rows.start(spans), None
         partial = None if question.fcfs else lay_out(question, counts, partial=True)
@@ -267,7 +282,9 @@ def policy(settings: Settings) -> ExactPolicy:
 
 
 def solve(problem: GangProblem | GangMatrixProblem, request: SolveRequest) -> Outcome:
-    """Simulate a workload under the exact policy, or take the one decision of a snapshot."""
+    """Simulate a workload under the exact policy, or take the one
+    decision of a snapshot.
+    """
     settings: Settings = request.settings or Settings()
     if settings.phase != "all":
         raise UsageError(
@@ -323,8 +340,9 @@ def _decide(
     if log:
         metrics |= {"model_bound": log[-1].bound, "model_gap": log[-1].gap}
         notes = [
-            f"{100 * log[-1].gap:.3g} % from the bound of its own model (remote starters in one row); "
-            "bound and gap of the result are for the matrices of every policy"
+            f"{100 * log[-1].gap:.3g} % from the bound of its own model (remote "
+            "starters in one row); bound and gap of the result are for the matrices "
+            "of every policy"
         ]
     return Outcome(
         run.plan_of_state(problem, after),
@@ -338,7 +356,9 @@ def _decide(
 
 
 def summary(log: list[Decision]) -> Json:
-    """Figures over the exact decisions of a run; the seconds are measured and do not repeat."""
+    """Figures over the exact decisions of a run; the seconds are
+    measured and do not repeat.
+    """
     if not log:
         return {"exact_decisions": 0}
     return {

@@ -1,4 +1,6 @@
-"""From an answer of the gang models to rows and columns, and back from a matrix to a start."""
+"""From an answer of the gang models to rows and columns, and back from
+a matrix to a start.
+"""
 
 from collections.abc import Mapping
 
@@ -14,13 +16,15 @@ Placed = dict[int, tuple[int, int]]
 def lay_out(
     question: Question, counts: Mapping[int, int], partial: bool = False
 ) -> Placed | None:
-    """Rows and columns for an answer of the row-free model; None where this colouring finds none.
+    """Rows and columns for an answer of the row-free model; None where this
+    colouring finds none.
 
-    First remote jobs get contiguous nodes that fewer than M rows use, the tightest such gap, large
-    jobs first, and all instances are coloured by left endpoint, each in the free row that ends
-    nearest to it: a proof for intervals of a line. Where there is no such gap, or columns have
-    holes, the others are packed into the lowest rows, and remote jobs take what a row has left;
-    with *partial* those that find no room are left out.
+    First remote jobs get contiguous nodes that fewer than M rows use, the tightest
+    such gap, large jobs first, and all instances are coloured by left endpoint, each
+    in the free row that ends nearest to it: a proof for intervals of a line. Where
+    there is no such gap, or columns have holes, the others are packed into the
+    lowest rows, and remote jobs take what a row has left; with *partial* those that
+    find no room are left out.
     """
     fixed = {
         o: question.options[o].columns for o in counts if question.options[o].columns
@@ -62,7 +66,9 @@ def colour(
     levels: int,
     nearest: bool = False,
 ) -> dict[int, int] | None:
-    """Lowest rows (or the *nearest* occupied) for *counts* of every mask, by left endpoint; None if none."""
+    """Lowest rows (or the *nearest* occupied) for *counts* of every mask, by left
+    endpoint; None if none.
+    """
     rows, spans = [0] * levels, {}
     for o in sorted(masks, key=lambda o: (masks[o] & -masks[o], o)):
         left = (masks[o] & -masks[o]).bit_length() - 1
@@ -80,7 +86,9 @@ def colour(
 def _in_rows(
     question: Question, counts: Mapping[int, int], spans: dict[int, int], partial: bool
 ) -> Placed | None:
-    """Remote jobs, large ones first, into the rows with the fewest free nodes that suffice."""
+    """Remote jobs, large ones first, into the rows with the fewest
+    free nodes that suffice.
+    """
     rows = _rows(
         question, {o: (question.options[o].columns, s) for o, s in spans.items()}
     )
@@ -120,7 +128,8 @@ def _largest_first(question: Question, chosen: Mapping[int, int]) -> list[int]:
 
 
 def tightest_run(free: int, size: int) -> int | None:
-    """*size* contiguous bits of *free*, at the start of the shortest run that holds them.
+    """*size* contiguous bits of *free*, at the start of the shortest
+    run that holds them.
 
     >>> bin(tightest_run(0b1101111, 2))
     '0b1100000'
@@ -137,7 +146,9 @@ def tightest_run(free: int, size: int) -> int | None:
 
 
 def with_columns(question: Question, spans: Mapping[int, int]) -> Placed:
-    """Columns for the remote options: the tightest gap of the row, else nodes that are free in most rows."""
+    """Columns for the remote options: the tightest gap of the row, else nodes that
+    are free in most rows.
+    """
     placed = {o: (question.options[o].columns, span) for o, span in spans.items()}
     rows = _rows(question, placed)
     chosen, layers = [0], [0] * (question.levels + 1)
@@ -153,7 +164,9 @@ def with_columns(question: Question, spans: Mapping[int, int]) -> Placed:
 
 
 def spans_of(question: Question, before: State, after: State) -> dict[int, int]:
-    """The rows of every option that the update took; None of jobs that the question leaves out."""
+    """The rows of every option that the update took; None of jobs that the
+    question leaves out.
+    """
     position = {job.key: j for j, job in enumerate(question.jobs)}
     spans = {}
     for job, columns, span in zip(after.jobs, after.columns, after.spans):
@@ -168,7 +181,9 @@ def spans_of(question: Question, before: State, after: State) -> dict[int, int]:
 
 
 def state_with(before: State, question: Question, placed: Placed) -> State:
-    """The matrix of *placed*; a job keeps its home row where it still has it, else the lowest."""
+    """The matrix of *placed*; a job keeps its home row where it still has
+    it, else the lowest.
+    """
     by_job = {question.options[o].job: o for o in placed}
     order = sorted(by_job)
     columns, homes, spans, moved, cost = [], [], [], [], 0

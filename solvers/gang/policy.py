@@ -1,4 +1,6 @@
-"""A gang-scheduling policy is a name and how it runs the phases: the paper's four, and two of ours."""
+"""A gang-scheduling policy is a name and how it runs the phases: the paper's
+four, and two of ours.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,10 +28,10 @@ Share = Annotated[float, Field(ge=0, le=1)]
 class Settings(Record):
     """``--set`` keys of every gang policy.
 
-    ``recompute=boundary`` holds matrix updates to slice boundaries (rule 2). ``engine`` and
-    ``arithmetic`` choose how the simulator computes (``auto``: compiled code for long runs);
-    ``history`` whether the schedule tells every
-    change of the matrix. On a gang-matrix, ``phase`` runs one phase alone.
+    ``recompute=boundary`` holds matrix updates to slice boundaries (rule 2). ``engine``
+    and ``arithmetic`` choose how the simulator computes (``auto``: compiled code for
+    long runs); ``history`` whether the schedule tells every change of the matrix. On a
+    gang-matrix, ``phase`` runs one phase alone.
     """
 
     recompute: Literal["event", "boundary"] = "event"
@@ -47,7 +49,9 @@ class Policy:
     rules: Rules
 
     def update(self, state: State, phase: str = "all") -> State:
-        """Run all phases once (a scheduling event), or one; UsageError when it has no such phase."""
+        """Run all phases once (a scheduling event), or one; UsageError when
+        it has no such phase.
+        """
         phases = phases_of(self.rules)
         if phase != "all" and phase not in phases:
             known = ", ".join(phases)
@@ -79,10 +83,11 @@ gs, iogs, adaptive_iogs, migrate_iogs = map(
 
 
 class GuardedSettings(Settings):
-    """``guard``: share of all M P slots that home instances may fill after a remote start (or L/R
-    of the job, if that is more).
+    """``guard``: share of all M P slots that home instances may fill after a remote
+    start (or L/R of the job, if that is more).
 
-    ``patience``: once a job has waited this many times R - L, it may start remote all the same.
+    ``patience``: once a job has waited this many times R - L, it may start
+    remote all the same.
     """
 
     guard: Share = 0.7
@@ -90,13 +95,15 @@ class GuardedSettings(Settings):
 
 
 def guarded(settings: GuardedSettings) -> Policy:
-    """guarded-iogs (ours): Migrate-IOGS that refuses remote starts on a crowded machine.
+    """guarded-iogs (ours): Migrate-IOGS that refuses remote starts
+    on a crowded machine.
 
-    A remote job holds its slots R/L times as long, which makes the next start remote too; the guard
-    keeps the matrix empty enough for migration to undo remote starts. A refused job does not block the
-    queue, and is refused only until waiting has cost it a multiple of what remote reading would. Nor is
-    one refused that leaves the matrix below the share L/R: the slots kept empty for it would cost more
-    work than remote reading does.
+    A remote job holds its slots R/L times as long, which makes the next start remote
+    too; the guard keeps the matrix empty enough for migration to undo remote starts.
+    A refused job does not block the queue, and is refused only until waiting has cost
+    it a multiple of what remote reading would. Nor is one refused that leaves the
+    matrix below the share L/R: the slots kept empty for it would cost more work than
+    remote reading does.
     """
     rules = MIGRATE_IOGS.rules._replace(
         guard=exact(settings.guard), patience=exact(settings.patience), break_even=True
@@ -108,14 +115,14 @@ class IndexSettings(Settings):
     """How jobs are weighed and how the queue is served.
 
     ``guard``: share of all M P slots that home instances may fill after a remote start.
-    ``weight``: ``las`` 1/(attained + T)^2 needs no run times; ``hdf`` 1/(max(L, T) max(remaining,
-    50)) is clairvoyant; ``one`` treats all alike. ``queue=fcfs`` stops at the first job that does
-    not fit. With ``age_seconds`` jobs that have waited longer go first, in FCFS order, and the
-    first of them that does not fit stops admission (0: no age term; the default was chosen on the
-    seeds that the benchmark reports). Jobs whose remote time is at
-    most ``pack_ratio`` of their local time gain little from their files: they start, unguarded,
-    where their rate (speed times the rows that have the columns free) is highest, and never
-    migrate.
+    ``weight``: ``las`` 1/(attained + T)^2 needs no run times; ``hdf`` 1/(max(L, T)
+    max(remaining, 50)) is clairvoyant; ``one`` treats all alike. ``queue=fcfs`` stops
+    at the first job that does not fit. With ``age_seconds`` jobs that have waited
+    longer go first, in FCFS order, and the first of them that does not fit stops
+    admission (0: no age term; the default was chosen on the seeds that the benchmark
+    reports). Jobs whose remote time is at most ``pack_ratio`` of their local time gain
+    little from their files: they start, unguarded, where their rate (speed times the
+    rows that have the columns free) is highest, and never migrate.
     """
 
     guard: Share = 0.7
@@ -128,9 +135,10 @@ class IndexSettings(Settings):
 def index(settings: IndexSettings) -> Policy:
     """index-iogs (ours): the job that has had the least service goes first, everywhere.
 
-    Weights order admission, migration and FillMatrix; a job gets all the replicas it can have at
-    once. The queue is free (a job that does not fit is passed over) under the guard of
-    :func:`guarded`; the age term keeps big jobs from being passed over for ever.
+    Weights order admission, migration and FillMatrix; a job gets all the replicas
+    it can have at once. The queue is free (a job that does not fit is passed over)
+    under the guard of :func:`guarded`; the age term keeps big jobs from being
+    passed over for ever.
     """
     rules = Rules(
         ADAPTIVE,

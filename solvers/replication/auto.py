@@ -1,9 +1,10 @@
 """``auto``: every queue of a few tasks tried (``exact-workflow``), else ``link-aware``.
 
-Both begin from all cheap plans and score by the replay, so that the answer is never behind a planner.
-Where the additive batch time is the measure: ``ip``, or on small disks ``link-aware``, which scores by it.
-``ip`` minimises another quantity, the additive batch time, and is not among them: with private links
-and ample disks its plans end later on presets image-85 and sat-85, and about as soon on ppa.
+Both begin from all cheap plans and score by the replay, so that the answer is never
+behind a planner. Where the additive batch time is the measure: ``ip``, or on small
+disks ``link-aware``, which scores by it. ``ip`` minimises another quantity, the
+additive batch time, and is not among them: with private links and ample disks its plans
+end later on presets image-85 and sat-85, and about as soon on ppa.
 """
 
 from dataclasses import replace
@@ -22,14 +23,20 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Answer:
     additive = request.measure == "additive_seconds"
     if additive and not problem.is_workflow and has_small_disk(problem):
         outcome = link_aware.solve(problem, request)
-        note = "auto: link-aware, because additive_seconds is the measure and disks are small"
+        note = (
+            "auto: link-aware, because additive_seconds is the measure and disks are "
+            "small"
+        )
     elif additive and not problem.is_workflow:
         outcome = ip.solve(problem, replace(request, settings=ip.Settings()))
         note = "auto: ip, because additive_seconds is the measure"
     elif tasks <= TINY_TASKS and all(node.staging == 1 for node in problem.nodes):
         few = exact_workflow.Settings(replays=exact_workflow.PLAIN_REPLAYS)
         outcome = exact_workflow.solve(problem, replace(request, settings=few))
-        note = f"auto: exact-workflow, because {tasks} tasks are few enough to try every queue"
+        note = (
+            f"auto: exact-workflow, because {tasks} tasks are few enough to try every "
+            "queue"
+        )
     else:
         outcome = exact_workflow.searched(problem, request)
         note = (
@@ -39,7 +46,9 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Answer:
 
 
 def has_small_disk(problem: ReplicationProblem) -> bool:
-    """Whether some node's disk cannot hold all files that are read beside what it keeps."""
+    """Whether some node's disk cannot hold all files that are read
+    beside what it keeps.
+    """
     read = sum(file.bytes for f, file in enumerate(problem.files) if problem.readers[f])
     unread = [
         0 if by else file.bytes for file, by in zip(problem.files, problem.readers)
@@ -52,7 +61,9 @@ def has_small_disk(problem: ReplicationProblem) -> bool:
 
 
 def compared(problem: ReplicationProblem) -> tuple[str, ...]:
-    """What ``ioopt compare`` runs by default: ``ip`` only where one round may hold the batch."""
+    """What ``ioopt compare`` runs by default: ``ip`` only where one
+    round may hold the batch.
+    """
     if problem.is_workflow:
         return ("auto", *sorted(workflows.PLANNERS))
     exact = "two-stage" if has_small_disk(problem) else "ip"

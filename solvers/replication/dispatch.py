@@ -1,4 +1,6 @@
-"""Dispatchers of workflows, which decide while they run, and solving by one: its run, or the run's queues."""
+"""Dispatchers of workflows, which decide while they run, and solving by one: its run,
+or the run's queues.
+"""
 
 from collections.abc import Callable
 from typing import Literal
@@ -11,10 +13,11 @@ from ioopt.sim.replication.dispatch import dispatch
 
 
 class Settings(ReplayOptions):
-    """``mode``: ``replay`` the queues of the run (they stage earlier), or answer with the run itself.
+    """``mode``: ``replay`` the queues of the run (they stage earlier), or answer
+    with the run itself.
 
-    ``eviction``: policy of the run and of the replay; ``prefetch``: a task may be given to a node
-    whose cores are busy (a run answered with alone).
+    ``eviction``: policy of the run and of the replay; ``prefetch``: a task may be given
+    to a node whose cores are busy (a run answered with alone).
     """
 
     mode: Literal["replay", "dispatch"] = "replay"
@@ -23,7 +26,9 @@ class Settings(ReplayOptions):
 
 
 def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
-    """Run the dispatcher ``request.policy`` on planned times (workflow rules 11 and 17)."""
+    """Run the dispatcher ``request.policy`` on planned times
+    (workflow rules 11 and 17).
+    """
     return answer(problem, request, request.policy, request.settings or Settings())
 
 
@@ -54,7 +59,8 @@ def answer(
 
 
 def fifo(view: DispatchView) -> Pair | None:
-    """The first ready task that some node takes goes to the core that has idled longest.
+    """The first ready task that some node takes goes to the core
+    that has idled longest.
 
     No task waits for a wider one before it (workflow rule 13).
     """
@@ -93,7 +99,9 @@ def _bytes_there(view: DispatchView, i: int) -> dict[int, int]:
 
 
 def _first(view: DispatchView, nodes: list[int]) -> tuple[int, int, int, int] | None:
-    """The first ready task that some of *nodes* takes, where no node has any of its bytes."""
+    """The first ready task that some of *nodes* takes, where no node
+    has any of its bytes.
+    """
     for k in view.ready if nodes else ():
         rows = [(0, k, -view.idle_cores(i), i) for i in nodes if view.takes(k, i)]
         if rows:
@@ -104,7 +112,8 @@ def _first(view: DispatchView, nodes: list[int]) -> tuple[int, int, int, int] | 
 def ready_min_min(view: DispatchView) -> Pair | None:
     """The pair of a ready task and a node that is expected to end first.
 
-    Core time, transfers one after the other, and the planned computing (workflow rule 13).
+    Core time, transfers one after the other, and the planned
+    computing (workflow rule 13).
     """
     nodes = view.open_nodes()
     return least(

@@ -26,7 +26,9 @@ Move = tuple[int, int, int]
 
 
 def require_batch(problem: ReplicationProblem) -> None:
-    """Raise NotApplicableError for a workflow, UnsolvableInstanceError for a task that fits no node."""
+    """Raise NotApplicableError for a workflow, UnsolvableInstanceError for a
+    task that fits no node.
+    """
     problem.require_batch("the solver")
     problem.require_room()
 
@@ -48,10 +50,12 @@ def build_plan(
     rounds: Sequence[Sequence[int]] = (),
     **options: Any,
 ) -> ReplicationPlan:
-    """The plan in which node i runs ``queues[i]``: task positions, or ``-1 - file`` to copy a file.
+    """The plan in which node i runs ``queues[i]``: task positions, or
+    ``-1 - file`` to copy a file.
 
-    *moves* are what the planner meant to transfer; *moves_model* the rules they are held to.
-    Between two of *rounds*, where there are any, stands a barrier; *options* are others of the plan.
+    *moves* are what the planner meant to transfer; *moves_model* the rules they are
+    held to. Between two of *rounds*, where there are any, stands a barrier; *options*
+    are others of the plan.
     """
     nodes = [node.id for node in problem.nodes]
     files = [file.id for file in problem.files]
@@ -87,10 +91,11 @@ def build_plan(
 
 
 def workflow_in_file_order(problem: ReplicationProblem) -> ReplicationPlan:
-    """Tasks after their predecessors, else in the order of the file, each to the first free node.
+    """Tasks after their predecessors, else in the order of the file, each to
+    the first free node.
 
-    A node is free once what it was given has been computed, one task after the other: no time to plan
-    more is left.
+    A node is free once what it was given has been computed, one task after the other:
+    no time to plan more is left.
     """
     problem.require_room()
     waits = [len(before) for before in problem.predecessors]

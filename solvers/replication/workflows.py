@@ -32,7 +32,9 @@ Planner = Callable[[ReplicationProblem, SolveRequest], Answer]
 
 
 class Settings(ReplayOptions):
-    """``eviction``: policy of the replay; the rest are options of it beyond the rules."""
+    """``eviction``: policy of the replay; the rest are options of
+    it beyond the rules.
+    """
 
     eviction: EvictionPolicy = "farthest-next-use"
 
@@ -57,7 +59,9 @@ def solve_b_level(problem: ReplicationProblem, request: SolveRequest) -> Answer:
 
 
 def solve_ready_min_min(problem: ReplicationProblem, request: SolveRequest) -> Answer:
-    """MinMin over the tasks whose producers are planned (workflow rule 17); on a batch, ``minmin``."""
+    """MinMin over the tasks whose producers are planned (workflow rule 17); on
+    a batch, ``minmin``.
+    """
     settings = request.settings or ReadySettings()
     if settings.mode == "dispatch":
         return dispatch.answer(
@@ -92,7 +96,9 @@ def in_file_order(problem: ReplicationProblem, what: str) -> Answer:
 
 
 def bound_in_time(problem: ReplicationProblem, deadline: Deadline) -> float | None:
-    """The bound of the makespan, or None where the limit leaves no time to compute it."""
+    """The bound of the makespan, or None where the limit leaves
+    no time to compute it.
+    """
     if not problem.is_workflow:
         return None
     seconds = BOUND_SECONDS_PER_TASK * len(problem.tasks)
@@ -128,4 +134,6 @@ PLANNERS: dict[str, Planner] = {
         dispatch.answer, policy=dispatch.fifo, settings=dispatch.Settings()
     ),
 }
-"""In the order in which they are tried: the quickest, the best on small disks, the rest."""
+"""In the order in which they are tried: the quickest, the best on
+small disks, the rest.
+"""

@@ -1,4 +1,6 @@
-"""Policies of work directories: one run each, and the best of the safe ones (rules B5 to B9)."""
+"""Policies of work directories: one run each, and the best of the safe
+ones (rules B5 to B9).
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ Answer = Outcome[WorkDirectoryPlan]
 
 
 TASK_SECONDS = 5e-5
-"""What a task takes to be read, planned, replayed, checked and written, on a machine of 2020."""
+"""What a task takes to be read, planned, replayed, checked and written,
+on a machine of 2020.
+"""
 
 
 def require_time(problem: WorkDirectoryProblem, deadline: Deadline) -> None:
@@ -45,18 +49,23 @@ def require_time(problem: WorkDirectoryProblem, deadline: Deadline) -> None:
     needed = TASK_SECONDS * len(problem.tasks)
     if needed > (1 + OVERTIME) * deadline.run_seconds + OVERTIME_SECONDS:
         raise OutOfTime(
-            f"the time limit is too short for {len(problem.tasks)} tasks: to read them, to plan "
-            f"them one after the other and to check that takes about {needed:.2g} s"
+            f"the time limit is too short for {len(problem.tasks)} tasks: to read "
+            "them, to plan them one after the other and to check that takes about "
+            f"{needed:.2g} s"
         )
 
 
 def first_answer(problem: WorkDirectoryProblem, deadline: Deadline) -> Deadline:
-    """Return until when to search: to read before, to replay and to check after takes the rest."""
+    """Return until when to search: to read before, to replay and to check
+    after takes the rest.
+    """
     return deadline.within(deadline.remaining() - TASK_SECONDS * len(problem.tasks))
 
 
 def one_by_one(problem: WorkDirectoryProblem, order: Sequence[int]) -> Starts:
-    """Return the starts of the tasks one at a time in *order*: the answer that takes no search."""
+    """Return the starts of the tasks one at a time in *order*: the answer
+    that takes no search.
+    """
     ticks, tasks = problem.ticks, problem.tasks
     starts: Starts = []
     now = 0
@@ -68,7 +77,9 @@ def one_by_one(problem: WorkDirectoryProblem, order: Sequence[int]) -> Starts:
 
 
 class Settings(Record):
-    """``safe``: start only what leaves a way to the end; ``in_flight``: the most samples open at once."""
+    """``safe``: start only what leaves a way to the end; ``in_flight``: the most
+    samples open at once.
+    """
 
     safe: bool = True
     in_flight: int | None = Field(default=None, ge=1)
@@ -76,10 +87,11 @@ class Settings(Record):
 
 @dataclass(frozen=True)
 class Question:
-    """The quota to keep; under ``measure`` ``peak_bytes`` the least that is known to do.
+    """The quota to keep; under ``measure`` ``peak_bytes`` the least
+    that is known to do.
 
-    ``order`` needs ``found`` bytes when its tasks run one at a time. Bounds are those for which
-    the ``deadline`` leaves time.
+    ``order`` needs ``found`` bytes when its tasks run one at a time. Bounds are those
+    for which the ``deadline`` leaves time.
     """
 
     problem: WorkDirectoryProblem
@@ -98,10 +110,11 @@ class Question:
         order: list[int] | None = None,
         deadline: Deadline | None = None,
     ) -> Question:
-        """Return the question of the problem's quota, or with *peak* of what *order* needs.
+        """Return the question of the problem's quota, or with *peak*
+        of what *order* needs.
 
-        *order* None is the reference order, with *peak* the one of the least peak that is known.
-        Past the *deadline* fewer orders are tried, and the bounds are weaker.
+        *order* None is the reference order, with *peak* the one of the least peak that
+        is known. Past the *deadline* fewer orders are tried, and the bounds are weaker.
         """
         known = least_order if peak else reference_order
         order = known(problem, deadline) if order is None else order
@@ -117,14 +130,18 @@ class Question:
 
     @cached_property
     def walk(self) -> Walk | None:
-        """The walk of safe runs; None without a quota, and where no order is known to keep it."""
+        """The walk of safe runs; None without a quota, and where no order
+        is known to keep it.
+        """
         if self.quota is None or self.no_order_known:
             return None
         return Walk(self.problem, self.order, self.quota)
 
     @classmethod
     def asked(cls, problem: WorkDirectoryProblem, request: SolveRequest) -> Question:
-        """Return the question of a *request*; OutOfTime where its limit is too short to answer it."""
+        """Return the question of a *request*; OutOfTime where its limit is
+        too short to answer it.
+        """
         require_time(problem, request.deadline)
         deadline = first_answer(problem, request.deadline)
         with collector_paused():
@@ -205,7 +222,8 @@ class Runs:
     ) -> Starts:
         """Return the starts of one run; *delays* hold the tasks of each sample back.
 
-        Raises Fault, also where the run would end after *until*, and OutOfTime past the *deadline*.
+        Raises Fault, also where the run would end after *until*, and OutOfTime
+        past the *deadline*.
         """
         question, releases = self.question, self.releases
         if safe and question.quota is not None and question.walk is None:
@@ -226,7 +244,9 @@ class Runs:
         return max((at + self.length[k] for at, k in starts), default=0)
 
     def sequential(self) -> Starts:
-        """Return the tasks one at a time; Fault where no order is known that keeps the quota."""
+        """Return the tasks one at a time; Fault where no order is known
+        that keeps the quota.
+        """
         starts = self.question.one_by_one()
         if starts is None:
             raise self.question.no_order()
@@ -279,7 +299,9 @@ def solve_in_flight(problem: WorkDirectoryProblem, request: SolveRequest) -> Ans
 
 @dataclass(frozen=True)
 class Quickest:
-    """The best safe run, with its cap and policy; without a cap the tasks one by one."""
+    """The best safe run, with its cap and policy; without a cap
+    the tasks one by one.
+    """
 
     starts: Starts
     cap: int | None

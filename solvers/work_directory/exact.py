@@ -1,7 +1,9 @@
-"""Work directories by constraint programming (rule B12): proofs of small ones, and of least peaks.
+"""Work directories by constraint programming (rule B12): proofs of small
+ones, and of least peaks.
 
-The program is a relaxation where times or bytes are rounded, and where tasks take 0 seconds: a plan
-counts only once a replay under the quota that was asked has found no fault with it.
+The program is a relaxation where times or bytes are rounded, and where tasks take
+0 seconds: a plan counts only once a replay under the quota that was asked has
+found no fault with it.
 """
 
 from __future__ import annotations
@@ -26,23 +28,32 @@ from ioopt.units import exact
 SEARCH_SHARE, EVALUATIONS = 0.3, 300
 """Part of the time, and runs, of the search that comes first."""
 QUICK, PROOF_SHARE = 12, 0.2
-"""Tasks up to which ``auto`` tries a proof before its search has ended, and in what part of the time.
-With more tasks it may take long, and ``auto`` would be behind ``search`` where time is short."""
+"""Tasks up to which ``auto`` tries a proof before its search has ended, and in what
+part of the time. With more tasks it may take long, and ``auto`` would be behind
+``search`` where time is short."""
 SMALL = 60
 """Tasks up to which ``auto`` asks for a proof."""
 PROGRAM_SECONDS = 5e-4
-"""What a task takes to be written into the program: with less time than that none is written."""
+"""What a task takes to be written into the program: with less time than
+that none is written.
+"""
 PARAMETERS = {"symmetry_level": 0, "linearization_level": 2}
-"""Of CP-SAT: without the energy of the intervals in its relaxation four tasks may take minutes."""
+"""Of CP-SAT: without the energy of the intervals in its relaxation four
+tasks may take minutes.
+"""
 
 
 def solve(problem: WorkDirectoryProblem, request: Asked) -> Answer:
-    """Prove the least makespan, or with the measure ``peak_bytes`` the least peak, in the time there is."""
+    """Prove the least makespan, or with the measure ``peak_bytes`` the least peak,
+    in the time there is.
+    """
     return _solve(problem, request, thorough=False)
 
 
 def solve_auto(problem: WorkDirectoryProblem, request: Asked) -> Answer:
-    """Run ``exact`` and all of ``search`` where the instance is small, else ``search``."""
+    """Run ``exact`` and all of ``search`` where the instance is
+    small, else ``search``.
+    """
     if len(problem.tasks) > SMALL:
         return search_alone(problem, request)
     return _solve(problem, request, thorough=True)
@@ -169,7 +180,9 @@ def _better(search: Search, proof: Proof) -> Answer:
 
 
 def _hint(search: Search, scale: Scale) -> dict[int, int]:
-    """Return the starts of the best plan of *search* in the program's units; empty without one."""
+    """Return the starts of the best plan of *search* in the program's
+    units; empty without one.
+    """
     if search.best is None:
         return {}
     per_tick = scale.per_second / search.runs.ticks.per_second
@@ -182,7 +195,9 @@ def _hint(search: Search, scale: Scale) -> dict[int, int]:
 def _carried_out(
     question: Question, scale: Scale, answer: BackendAnswer
 ) -> list[WorkDirectoryPlan]:
-    """Return the plan of a program's starts, or a run in their order where it is only a relaxation."""
+    """Return the plan of a program's starts, or a run in their order where it
+    is only a relaxation.
+    """
     problem = question.problem
     begun = [int(answer.values[k]) for k in range(len(problem.tasks))]
     order = in_order(begun, problem.topological)

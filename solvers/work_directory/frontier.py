@@ -1,4 +1,6 @@
-"""The least makespan for each of several quotas: what a smaller work directory costs (rule B14)."""
+"""The least makespan for each of several quotas: what a smaller work
+directory costs (rule B14).
+"""
 
 from __future__ import annotations
 
@@ -33,8 +35,9 @@ def frontier(
 ) -> list[Json]:
     """Return rows {quota_bytes, makespan_seconds, peak_bytes, bound, status} by quota.
 
-    Makespan and peak are those of a plan that was replayed under the quota of its row. The time is
-    shared equally. A plan keeps every larger quota too, and a bound holds for every smaller one.
+    Makespan and peak are those of a plan that was replayed under the quota of its row.
+    The time is shared equally. A plan keeps every larger quota too, and a bound holds
+    for every smaller one.
     """
     if quotas is None:
         peak = unlimited(problem)["peak_bytes"]
@@ -71,7 +74,9 @@ def frontier(
 
 
 def no_worse(row: Json, run: Json) -> bool:
-    """Put the metrics of a *run* in *row* where it keeps the row's quota and is quicker."""
+    """Put the metrics of a *run* in *row* where it keeps the row's
+    quota and is quicker.
+    """
     if run["peak_bytes"] > row["quota_bytes"]:
         return False
     now, then = row["makespan_seconds"], run["makespan_seconds"]

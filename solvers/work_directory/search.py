@@ -1,7 +1,8 @@
 """Search over orders, delays of samples and the cap of samples in flight (rule B13).
 
-It begins at the best run of ``in-flight`` and at groups of samples one after the other in equal steps, and
-keeps what is not worse. A point is run without admission first, which is quicker and as good where it ends.
+It begins at the best run of ``in-flight`` and at groups of samples one after the other
+in equal steps, and keeps what is not worse. A point is run without admission first,
+which is quicker and as good where it ends.
 """
 
 from __future__ import annotations
@@ -28,13 +29,16 @@ from ioopt.units import exact
 STARTS_SHARE = 0.5
 """Part of the time that the starts may take."""
 STAGGERS, LONGEST = 150, 1.5
-"""Starts in which the samples begin in groups, one group after the other in equal steps: how many, and
-the longest step of a sample, where the bound is shared equally by the samples."""
+"""Starts in which the samples begin in groups, one group after the other in equal
+steps: how many, and the longest step of a sample, where the bound is shared
+equally by the samples."""
 POLICIES: tuple[Policy, ...] = ("depth-first", "submission", "newest-first")
 MOVES = ("few", "sample", "tail", "delay", "swap", "scale", "cap")
 BASIC: tuple[Policy, ...] = ("depth-first", "submission")
 LARGE = 5_000
-"""Tasks above which the policies are first run without admission, which takes a part of the time."""
+"""Tasks above which the policies are first run without admission, which
+takes a part of the time.
+"""
 SPREAD = 0.15
 """Standard deviation of what a move moves, in makespans."""
 
@@ -50,7 +54,9 @@ Asked = SolveRequest[Settings, WorkDirectoryPlan]
 
 @dataclass(frozen=True)
 class Point:
-    """When tasks and samples are to begin (ticks; an order and delays), the cap, and the run of it."""
+    """When tasks and samples are to begin (ticks; an order and delays), the
+    cap, and the run of it.
+    """
 
     begins: list[int]
     delays: list[int]
@@ -60,7 +66,8 @@ class Point:
 
 
 def part_of(ticks: int, share: float) -> int:
-    """Return the *share* of *ticks*, rounded toward 0; there may be more ticks than a float holds.
+    """Return the *share* of *ticks*, rounded toward 0; there may be more
+    ticks than a float holds.
 
     >>> part_of(7, 0.5), part_of(-7, 0.5)
     (3, -3)
@@ -133,7 +140,9 @@ class Search:
             self.stagger()
 
     def advance(self, evaluations: int, deadline: Deadline) -> StopReason:
-        """Change the best point until there were so many *evaluations*, or a proof; say why it ended."""
+        """Change the best point until there were so many *evaluations*, or a
+        proof; say why it ended.
+        """
         if self.best is None:
             late = isinstance(self.fault, OutOfTime) or deadline.expired()
             return StopReason.TIME if late else StopReason.FINISHED
@@ -174,7 +183,9 @@ class Search:
 
     @cached_property
     def ranks(self) -> tuple[Policy | list[int], ...]:
-        """The policies; by task: place in the order of least peak, place in its sample, longest path."""
+        """The policies; by task: place in the order of least peak, place in its
+        sample, longest path.
+        """
         by_order, within = [0] * len(self.runs.length), [0] * len(self.runs.length)
         sizes: dict[int, int] = {}
         for place, k in enumerate(self.runs.question.order):
@@ -214,7 +225,9 @@ class Search:
                 return
 
     def keep(self, delays: list[int], cap: int | None, starts: Starts) -> None:
-        """Make a run the best where it is not worse, and report it where it is better."""
+        """Make a run the best where it is not worse, and report
+        it where it is better.
+        """
         makespan = self.runs.makespan(starts)
         former = None if self.best is None else self.best.makespan
         if former is not None and makespan > former:

@@ -1,4 +1,6 @@
-"""Benchmarks as data: every sweep names what is there, every speed can be run, and the table is right."""
+"""Benchmarks as data: every sweep names what is there, every speed can be run,
+and the table is right.
+"""
 
 from typing import Any
 
@@ -63,7 +65,9 @@ SHOWN = ("ip", "minmin", 'ip {"backend": "CBC"}')
 
 @pytest.mark.slow
 def test_the_table_of_a_sweep(tmp_path) -> None:
-    """cycle3: the integer program has 53 s additive time and proves it; the row of MinMin is over it."""
+    """cycle3: the integer program has 53 s additive time and proves it; the row
+    of MinMin is over it.
+    """
     config = tmp_path / "grid.toml"
     config.write_text(
         'measure = "additive_seconds"\ninstances = [{bundled = "cycle3"}]\n'
@@ -94,7 +98,8 @@ def test_no_bound_lies_beyond_a_plan(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_a_bound_beyond_a_plan_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Both writers at once end after 3 s at the soonest; half of what a policy needs is no bound of it.
+    # Both writers at once end after 3 s at the soonest; half of what a policy needs
+    # is no bound of it.
     make = lambda rng: ioopt.load("two-writers")  # noqa: E731
     kept = bounds.stated
 

@@ -1,4 +1,6 @@
-"""The grid's keys and refusals; the store's schema, migrations and respect for other files."""
+"""The grid's keys and refusals; the store's schema, migrations and
+respect for other files.
+"""
 
 import json
 import os
@@ -160,7 +162,9 @@ def damaged(path):
 
 
 def not_text(path):
-    """SQLite names the word it cannot parse, which is no UTF-8: Python fails on the message."""
+    """SQLite names the word it cannot parse, which is no UTF-8: Python
+    fails on the message.
+    """
     with Store(str(path)):
         pass
     executed(path, "PRAGMA journal_mode=DELETE")
@@ -262,7 +266,10 @@ def test_a_second_sweep_says_who_has_the_store_and_stops(tmp_path, capsys):
 
 def test_a_killed_sweep_does_not_keep_the_store(tmp_path):
     path = str(tmp_path / "runs.sqlite")
-    code = "import os, sys; from ioopt.campaign.store import Store; Store(sys.argv[1]); os._exit(9)"
+    code = (
+        "import os, sys; from ioopt.campaign.store import Store; Store(sys.argv[1]); "
+        "os._exit(9)"
+    )
     assert subprocess.run([sys.executable, "-c", code, path]).returncode == 9
     assert os.path.exists(f"{path}-sweep")
     with Store(path) as store:
@@ -271,7 +278,9 @@ def test_a_killed_sweep_does_not_keep_the_store(tmp_path):
 
 @contextmanager
 def unprivileged_in(folder: Path):
-    """What runs inside cannot write to *folder*; root becomes nobody, as modes do not bind it."""
+    """What runs inside cannot write to *folder*; root becomes nobody, as
+    modes do not bind it.
+    """
     folder.chmod(0o555)
     user = os.geteuid()
     if user == 0:
@@ -332,10 +341,13 @@ def test_a_store_that_is_removed_while_it_is_written_says_that_its_rows_are_lost
 
 
 def test_what_was_written_before_the_disk_was_full_is_there(tmp_path):
-    """A limit of the file size stands for the disk: each row whose put returned is found again."""
+    """A limit of the file size stands for the disk: each row whose put
+    returned is found again.
+    """
     path = tmp_path / "runs.sqlite"
     code = (
-        "import resource, sys; from campaign_helpers import row; from ioopt.campaign.store import Store\n"
+        "import resource, sys; from campaign_helpers import row; from "
+        "ioopt.campaign.store import Store\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))\n"
         "with Store(sys.argv[1]) as store:\n"
         "    for number in range(999):\n"

@@ -1,4 +1,6 @@
-"""Every picture of a report alone, as PNG, SVG and HTML, from one store of three families."""
+"""Every picture of a report alone, as PNG, SVG and HTML, from one
+store of three families.
+"""
 
 import pytest
 from campaign_helpers import rows_in

@@ -61,11 +61,13 @@ def test_ratios_and_wins_by_hand(tmp_path):
 
 
 def test_what_breaks_a_rule_has_no_ratio_and_no_win(tmp_path):
-    """Over five instances b / a is 1/2, 1/2, 1, 2 and 2; the cheat halves the best of each.
+    """Over five instances b / a is 1/2, 1/2, 1, 2 and 2; the cheat
+    halves the best of each.
 
-    Ratios to the best of a are 2, 2, 1, 1, 1: the mean of their logarithms is 2 ln(2) / 5 = .277259,
-    a geometric mean of 1.319508. Their variance is (.4 x .6 x 5 / 4) ln(2)^2, the error of the mean
-    ln(2) sqrt(.3 / 5) = .169786, times 2.776445 of Student's t .471401: .824 to 2.114.
+    Ratios to the best of a are 2, 2, 1, 1, 1: the mean of their logarithms is 2 ln(2) /
+    5 = .277259, a geometric mean of 1.319508. Their variance is (.4 x .6 x 5 / 4)
+    ln(2)^2, the error of the mean ln(2) sqrt(.3 / 5) = .169786, times 2.776445 of
+    Student's t .471401: .824 to 2.114.
     """
     rows = [("a", name, 2.0, "feasible") for name in "ijklm"]
     rows += [
@@ -105,7 +107,9 @@ def test_what_breaks_a_rule_has_no_ratio_and_no_win(tmp_path):
 
 
 def test_gaps_are_of_one_measure_and_every_standing_is_counted(tmp_path):
-    """ip proves 7 s of equation (13); the makespans 12 and 10 have the bound 6 in their metrics."""
+    """ip proves 7 s of equation (13); the makespans 12 and 10 have the
+    bound 6 in their metrics.
+    """
     limit = {"lower_bound_seconds": 6.0}
     path = put(
         tmp_path,

@@ -1,4 +1,6 @@
-"""The reproduction's page from what a store holds, and a killed reproduction that goes on."""
+"""The reproduction's page from what a store holds, and a killed
+reproduction that goes on.
+"""
 
 import re
 import signal
@@ -58,9 +60,11 @@ def concluded(claims, seconds=1.5):
 def test_verdicts_follow_the_printed_rules():
     assert below((0.9, 0.85, 0.95)) == HOLDS and below((1.1, 1.05, 1.15)) == NOT
     assert below((0.9, 0.7, 1.1)) == TIE
-    # Figure 6a: a mean of .999 and one of 1.002 are the same, however narrow their intervals
+    # Figure 6a: a mean of .999 and one of 1.002 are the same, however
+    # narrow their intervals
     assert below((0.999, 0.9985, 0.9995)) == below((1.002, 1.001, 1.003)) == TIE
-    # 30 % less is claimed: 40 % less holds, 20 % less is less but not by that, and 10 % more is not
+    # 30 % less is claimed: 40 % less holds, 20 % less is less but not by that,
+    # and 10 % more is not
     found = [(0.6, 0.5, 0.7), (0.8, 0.75, 0.85), (1.1, 1.05, 1.15)]
     assert [reaches(ratio, 0.7) for ratio in found] == [HOLDS, PARTLY, NOT]
     assert several([HOLDS, HOLDS]) == HOLDS and several([HOLDS, NOT]) == PARTLY
@@ -97,7 +101,8 @@ def test_pages_count_the_verdicts_and_prefer_full_runs(tmp_path):
         [cell.strip() for cell in line.strip("|").split("|")]
         for line in text.splitlines()
     ]
-    # lee: one holds, one not; zhou: the full run's three, without ours; sums of claims, runs, seconds
+    # lee: one holds, one not; zhou: the full run's three, without ours; sums of
+    # claims, runs, seconds
     lee_title, zhou_title = (reproduction_page.TITLES[name] for name in ("lee", "zhou"))
     assert [lee_title, "quick", "2", "1", "0", "0", "1", "0", "7", "4"] in rows
     assert [zhou_title, "full", "3", "1", "0", "0", "1", "1", "7", "2"] in rows

@@ -1,4 +1,6 @@
-"""Experiments through the store, and their workers: no port, one task at a time, gone with the client."""
+"""Experiments through the store, and their workers: no port, one task at a time,
+gone with the client.
+"""
 
 import glob
 import os
@@ -39,8 +41,8 @@ def experiments(name, seeds, limit=None):
     ],
 )
 def test_a_death_costs_its_own_task_alone(tmp_path, name, limit, threads):
-    """Also where other threads run: seed 3 ends its worker each of three times, never ends and is
-    given up at its hard limit, or needs more memory than there is."""
+    """Also where other threads run: seed 3 ends its worker each of three times, never
+    ends and is given up at its hard limit, or needs more memory than there is."""
     memory = pytest.importorskip("psutil") and "400MB" if name == "hoard" else None
     stay = threading.Event()
     if threads:
@@ -99,8 +101,8 @@ def listening(pids: set[int]) -> set[str]:
 
 
 def test_a_busy_worker_ends_with_its_parent_and_leaves_the_store(tmp_path):
-    """Seed 3 computes without end; the client is killed at the fifth row. Standard output of the whole
-    ends only when nobody has it any more."""
+    """Seed 3 computes without end; the client is killed at the fifth row. Standard
+    output of the whole ends only when nobody has it any more."""
     path = str(tmp_path / "runs.sqlite")
     assert run_study(path, "overstay", 6, last=5).returncode == 9
     with Store(path) as store:
@@ -117,7 +119,9 @@ def in_this_process(tasks, store, workers):
 
 @pytest.fixture
 def without_workers(monkeypatch):
-    """Experiments run here, so that a test of what a study asks for needs no workers."""
+    """Experiments run here, so that a test of what a study asks
+    for needs no workers.
+    """
     monkeypatch.setattr("ioopt.campaign.study.run_tasks", in_this_process)
     monkeypatch.setattr("ioopt.campaign.study.open_workers", lambda *_: nullcontext())
 
@@ -178,7 +182,9 @@ def test_a_failed_value_says_why_and_is_tried_again(
 
 
 def test_a_killed_study_goes_on_from_its_store(tmp_path):
-    """The client ends at its fifth row without any farewell; then the same study runs again."""
+    """The client ends at its fifth row without any farewell; then the
+    same study runs again.
+    """
     path = str(tmp_path / "runs.sqlite")
     assert run_study(path, "square", 12, last=5).returncode == 9
     with StoreReader(path) as reader:

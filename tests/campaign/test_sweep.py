@@ -55,8 +55,8 @@ def worker_processes(client_pid):
 
 @pytest.mark.slow
 def test_thirty_kills_lose_and_double_nothing(tmp_path):
-    """A sweep with two workers, killed after some more rows and resumed, thirty times; before, one of
-    its workers."""
+    """A sweep with two workers, killed after some more rows and resumed, thirty times;
+    before, one of its workers."""
     config = write_config(tmp_path, seeds=12, repeats=10, tasks=(120, 140))
     calm, rough = tmp_path / "calm.sqlite", tmp_path / "rough.sqlite"
     assert run_sweep(config, calm, "--workers", "2").returncode == 0
@@ -91,7 +91,9 @@ def test_thirty_kills_lose_and_double_nothing(tmp_path):
 
 @pytest.mark.slow
 def test_an_interrupted_sweep_says_so_in_one_line_and_goes_on(tmp_path):
-    """Ctrl-C reaches the whole process group, workers included, as it does on a terminal."""
+    """Ctrl-C reaches the whole process group, workers included, as
+    it does on a terminal.
+    """
     config = write_config(tmp_path, seeds=12, repeats=10, tasks=(120, 140))
     store = tmp_path / "runs.sqlite"
     process = subprocess.Popen(

@@ -1,4 +1,6 @@
-"""``ioopt advise``: verdicts against the truth of made logs, intervals, settings, page and commands."""
+"""``ioopt advise``: verdicts against the truth of made logs, intervals,
+settings, page and commands.
+"""
 
 import io
 import json
@@ -41,7 +43,8 @@ PASSED = Fit(
 def log(days: int = 30) -> str:
     """Three jobs of two nodes a day, half an hour each, on four nodes; a line a job."""
     lines = [
-        f"{3 * day + k + 1} {day * DAY + 60 * k} 30 1800 2 -1 -1 2 3600 -1 1 1 1 1 1 1 -1 -1"
+        f"{3 * day + k + 1} {day * DAY + 60 * k} 30 1800 2 -1 -1 2 3600 -1 1 1 1 "
+        "1 1 1 -1 -1"
         for day in range(days)
         for k in range(3)
     ]
@@ -67,11 +70,13 @@ FIFTH = (*QUICK, "--io-fraction", "0.2")
 def test_verdicts_on_logs_whose_truth_is_known(
     storage, delay, begins, kind, days, draws
 ):
-    """What the machine that wrote the log would save under the same policy (printed with -s).
+    """What the machine that wrote the log would save under the same
+    policy (printed with -s).
 
-    A storage that takes what all nodes send has no congestion. The waits of the third log are random, as
-    if people started its jobs: they are not believed, and no word is said of response times. The short
-    logs, to which no queue can be fitted, are told what a fit would say.
+    A storage that takes what all nodes send has no congestion. The waits of the third
+    log are random, as if people started its jobs: they are not believed, and no word is
+    said of response times. The short logs, to which no queue can be fitted, are told
+    what a fit would say.
     """
     made, waits = truth(storage, 0.2, 3, days), random.Random(1)
     text = swf(
@@ -142,7 +147,8 @@ def test_without_a_fraction_the_answer_is_the_one_from_which_on_it_pays():
     assert re.match(
         r"Pays if jobs spend more than \d.* % \(95 %: .*\) of run time in I/O", told
     )
-    # The details are of the first fraction that pays, and nobody need guess how to find one's own.
+    # The details are of the first fraction that pays, and nobody need guess how
+    # to find one's own.
     assert found["shown_fraction"] in (0.1, 0.2) and "LMT" in page.as_text(
         "x", list(page.parts(found, "")), 79
     )
@@ -181,9 +187,10 @@ def test_what_pays_and_what_does_not():
         "fit": {"simulated_seconds": 7080.0, "logged_seconds": 7140.0, "rank": 0.85},
     }
     assert verdict.sentence(found) == (
-        "Saves 9.9 % of response time (95 %: 4.0 to 15.0), with the policy fill, assuming that jobs spend "
-        "20 % of run time in I/O (by Darshan), the storage takes 500 MB/s (a guess) and the queue is as "
-        "fitted (unseen half: mean wait 118 min of 119 min, rank 0.85)."
+        "Saves 9.9 % of response time (95 %: 4.0 to 15.0), with the policy fill, "
+        "assuming that jobs spend 20 % of run time in I/O (by Darshan), the storage "
+        "takes 500 MB/s (a guess) and the queue is as fitted (unseen half: mean wait "
+        "118 min of 119 min, rank 0.85)."
     )
     found |= {"fraction": None, "break_even": figure(0.02, 0.01, None)}
     assert verdict.sentence(found).startswith(
@@ -217,7 +224,8 @@ def test_intervals_of_resampled_weeks_and_drawings():
         found["value"] == pytest.approx(-0.2)
         and -1 <= found["low"] < -0.2 < found["high"] <= 0
     )
-    # Weeks alike, drawings not: luck alone has an interval too. Of two drawings one is drawn.
+    # Weeks alike, drawings not: luck alone has an interval too. Of two
+    # drawings one is drawn.
     lucky = saved(Blocks(submit, 2, 1000, 0), [0.8 * ones, 1.0 * ones])
     assert lucky == pytest.approx(figure(0.1, 0.0, 0.2))
     # Two days and one drawing tell nothing.
@@ -243,7 +251,9 @@ def test_where_a_saving_begins(saved, even):
 
 
 def one_machine(*jobs: tuple) -> BatchIoProblem:
-    """Four nodes of 10 B/s before a storage of 20 B/s, first come first served with EASY."""
+    """Four nodes of 10 B/s before a storage of 20 B/s, first come
+    first served with EASY.
+    """
     machine = {"nodes": 4, "node_bytes_per_second": 10, "storage_bytes_per_second": 20}
     return ioopt.load(by_hand(jobs, machine, queue="fcfs"))
 
@@ -252,9 +262,11 @@ ASKED = Question(parse_swf(log(), "a.swf"))
 
 
 def test_licences_hold_jobs_back_in_the_queue():
-    """Two jobs of 1 node write 10 B/s all the time, ten of 1 node never do: these need no licence.
+    """Two jobs of 1 node write 10 B/s all the time, ten of 1 node never do:
+    these need no licence.
 
-    With one licence job 2 waits for job 1 (10 s), and job 3 goes past it at once (EASY).
+    With one licence job 2 waits for job 1 (10 s), and job 3 goes
+    past it at once (EASY).
     """
     jobs = [(k, 0, 1, 100, [(0, 100) if k < 3 else (10, 0)]) for k in range(1, 13)]
     problem = one_machine(*jobs)
@@ -276,11 +288,13 @@ def test_licences_hold_jobs_back_in_the_queue():
 
 
 def test_turns_and_rate_limits():
-    """A (1 node, 100 B), at 1 s B (2 nodes, 200 B), at 2 s C (1 node, 20 B), all to write.
+    """A (1 node, 100 B), at 1 s B (2 nodes, 200 B), at 2 s C (1 node,
+    20 B), all to write.
 
-    Turns: B needs the whole storage and waits for A, which ends at 10 s; C fits beside A and ends at 4 s.
-    First come first served that preempts has the same here; but with C of 100 B (to 12 s) B would stop it at
-    10 s. With turns B waits to 12 s and ends at 22 s. With 5 B/s a job A takes 20 s.
+    Turns: B needs the whole storage and waits for A, which ends at 10 s; C fits beside
+    A and ends at 4 s. First come first served that preempts has the same here; but with
+    C of 100 B (to 12 s) B would stop it at 10 s. With turns B waits to 12 s and ends at
+    22 s. With 5 B/s a job A takes 20 s.
     """
     problem = one_machine(
         (1, 0, 1, 100, [(0, 100)]),
@@ -352,7 +366,9 @@ def test_the_page_the_text_the_data_and_standard_input(run, tmp_path, monkeypatc
 
 
 def test_a_queue_that_passed_is_the_one_simulated(run, tmp_path, monkeypatch):
-    """Of as many processors as was fitted; the page ends with the command that made it."""
+    """Of as many processors as was fitted; the page ends with the
+    command that made it.
+    """
     monkeypatch.setattr(
         "ioopt.advice.fit.fit",
         lambda log, site=None, deadline=None: replace(PASSED, processors=3),

@@ -1,4 +1,6 @@
-"""Bad input ends in exit 2 and one line that names the file, the item and what is wrong."""
+"""Bad input ends in exit 2 and one line that names the file, the
+item and what is wrong.
+"""
 
 import json
 from pathlib import Path
@@ -29,7 +31,9 @@ NETWORK = TINY["network"]
 
 
 def test_ids_name_the_form_they_have() -> None:
-    """An id may be a number or text: text that is too long is not told to be a number."""
+    """An id may be a number or text: text that is too long is not
+    told to be a number.
+    """
     batch = by_hand([("x" * 5000, 0, 1, 1, [(1, 1)])])
     with pytest.raises(
         InstanceError, match=r"\)\.id: must have 4096 characters or less, not"
@@ -65,7 +69,9 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 def hurt(document: Any, place: tuple[Any, ...], value: Any) -> Any:
-    """A copy of *document* with the value at *place* replaced, or removed where it is Ellipsis."""
+    """A copy of *document* with the value at *place* replaced, or removed
+    where it is Ellipsis.
+    """
     copied = json.loads(json.dumps(document))
     node = copied
     for key in place[:-1]:
@@ -186,7 +192,9 @@ def test_statements_of_results(
 def test_what_does_not_hold_together_is_no_internal_error(
     results: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Every part has its form, but the plan is of jobs that the instance does not have."""
+    """Every part has its form, but the plan is of jobs that the
+    instance does not have.
+    """
     path = tmp_path / "result.json"
     plan = {
         **results["flexgang-tiny"]["plan"],
@@ -287,7 +295,8 @@ TRACE = b"name,realtime\n"
                 'name = "\\ud800"',
             )
         ),
-        # 1e5 s of bursts of 25 ms and their slowdown of 2.2 on 32 processors are 5.8e7 draws of 25.2 numbers.
+        # 1e5 s of bursts of 25 ms and their slowdown of 2.2 on 32 processors are 5.8e7
+        # draws of 25.2 numbers.
         (
             "measure given.json --set engine=event",
             {**TWO_JOBS, "horizon_seconds": 1e5},
@@ -317,7 +326,8 @@ TRACE = b"name,realtime\n"
         # Sources whose values are sound by their own format, but not as an instance.
         ("import swf --family gang given.swf -o out.json", SWF_LINE, "5e-321"),
         (
-            "import batsim --machine nodes=2,storage_rate=1e22B/s given.json -o out.json",
+            "import batsim --machine nodes=2,storage_rate=1e22B/s given.json -o "
+            "out.json",
             BATSIM,
             "1e+18 or less",
         ),

@@ -29,9 +29,11 @@ def asked(run, *words):
 
 
 def test_what_is_asked_by_hand(run, trace, tmp_path):
-    """All at once: 4 x (6 + 3) = 36 bytes, 35 s. A MAP2 holds 6 + 3 = 9 bytes: the least.
+    """All at once: 4 x (6 + 3) = 36 bytes, 35 s. A MAP2 holds 6 + 3
+    = 9 bytes: the least.
 
-    With 9, a TRIM (6) has room beside what a CALL holds (3 + 1) no more: 4 x 35 s = 140 s.
+    With 9, a TRIM (6) has room beside what a CALL holds (3 + 1) no
+    more: 4 x 35 s = 140 s.
     """
     code, found, _ = asked(run, *trace, "--quota", "9", "--plot", "curve.svg")
     assert code == 0 and found["samples"] == 4
@@ -68,7 +70,9 @@ def test_a_quota_that_no_plan_keeps_is_exit_3(run, trace):
 
 
 def peak_under(tasks, forks):
-    """First in, first out, in steps of 5 s; at most *tasks* at once, and *forks* of a process."""
+    """First in, first out, in steps of 5 s; at most *tasks* at once, and
+    *forks* of a process.
+    """
     queue = [("TRIM", sample) for sample in "abcd"]
     seconds, size = {p: s for p, s, _ in STEPS}, {p: w for p, _, w in STEPS}
     after, inside, running, now, peak = {"TRIM": "MAP2", "MAP2": "CALL"}, {}, {}, 0, 0
@@ -124,7 +128,9 @@ def test_caps_that_keep_too_small_a_quota_are_not_written(run, trace, tmp_path):
 
 
 def test_without_a_dag_nothing_is_called_proven(run, trace, tmp_path):
-    """Twelve tasks that seem to wait for none: the largest, TRIM with 6 bytes, would do; with the DAG 9."""
+    """Twelve tasks that seem to wait for none: the largest, TRIM with 6 bytes,
+    would do; with the DAG 9.
+    """
     words = ("trace.txt", "--cores", "4", "--quota", "40", "--time-limit", "9")
     _, text, _ = run("budget", *words)
     assert "6 B (if tasks were independent)" in text and "--dag FILE" in text
@@ -183,7 +189,9 @@ QC = {
 
 @pytest.mark.parametrize(("given", "least"), [(KEPT, 25), (QC, 21)])
 def test_no_row_is_below_what_every_plan_needs(run, tmp_path, given, least):
-    """Kept: 10 stay, then 10 + 5 more: 25. One report of three: 5 + 5 stay, then 5 + 6 more: 21."""
+    """Kept: 10 stay, then 10 + 5 more: 25. One report of three: 5 + 5 stay,
+    then 5 + 6 more: 21.
+    """
     (tmp_path / "given.json").write_text(json.dumps(given))
     code, found, _ = asked(run, "given.json", "--nextflow", "nf.config")
     assert (
@@ -198,7 +206,9 @@ def test_no_row_is_below_what_every_plan_needs(run, tmp_path, given, least):
 
 
 def test_noisy_runs_count_the_bytes_that_are_real(run, trace):
-    """With true sizes no run exceeds the quota; with others one that is planned with less keeps it."""
+    """With true sizes no run exceeds the quota; with others one that is
+    planned with less keeps it.
+    """
     words = (*trace, "--quota", "18", "--noise", "0.3")
     exact = asked(run, *words)[1]["noise"]
     assert exact["runs"] == 20 and exact["peak_bytes"] <= exact["plan_bytes"] == 18
@@ -208,7 +218,9 @@ def test_noisy_runs_count_the_bytes_that_are_real(run, trace):
 
 @pytest.mark.parametrize("limit", ["0.02", "0.3"])
 def test_nothing_is_slower_than_a_run_that_is_known(run, limit):
-    """Also in no time: the order of submission keeps the peak it has, and whatever is larger."""
+    """Also in no time: the order of submission keeps the peak it has,
+    and whatever is larger.
+    """
     words = ("directory-montage", "--time-limit", limit, "--nextflow", "nf.config")
     found = json.loads(run("budget", *words, "--format", "json")[1])
     runs = [found[key] for key in ("unlimited", "setting", "nextflow") if found[key]]
@@ -229,7 +241,9 @@ def test_nothing_is_slower_than_a_run_that_is_known(run, limit):
 
 
 def test_import_copies_and_scratch(run, trace, tmp_path):
-    """A copy is a sample, and a tag where there is one copy; scratch of half the outputs, rounded up."""
+    """A copy is a sample, and a tag where there is one copy; scratch of half the
+    outputs, rounded up.
+    """
     words = ("--samples", "2", "--quota", "1kB", "--scratch", "0.5", "-o", "x.json")
     assert run("import", "work-directory", *trace, *words)[0] == 0
     made = json.loads((tmp_path / "x.json").read_text())
@@ -242,7 +256,9 @@ def test_import_copies_and_scratch(run, trace, tmp_path):
 
 
 def test_simulate_with_other_compute_seconds(run, tmp_path):
-    """S, X, N start at 0, 5 and 6 s: N ends at 15 s, or at 7 s where it takes 1. A start never moves."""
+    """S, X, N start at 0, 5 and 6 s: N ends at 15 s, or at 7 s where it takes 1.
+    A start never moves.
+    """
     assert (
         run("solve", "directory-wait", "--solver", "in-flight", "-o", "plan.json")[0]
         == 0

@@ -1,4 +1,6 @@
-"""The command line end to end: answers, streams, exit codes, and what it leaves on disk."""
+"""The command line end to end: answers, streams, exit codes, and
+what it leaves on disk.
+"""
 
 import json
 import os
@@ -64,8 +66,14 @@ def test_results_follow_their_schema_and_the_contract(run):
     )
     result = json.loads(out)
     jsonschema.validate(result, json_schema(schema_targets()["result"]))
-    keys = "instance family solver status stop objective objective_name bound gap build_seconds"
-    keys += " solve_seconds simulate_seconds seed options versions notes violations metrics plan"
+    keys = (
+        "instance family solver status stop objective objective_name bound gap "
+        "build_seconds"
+    )
+    keys += (
+        " solve_seconds simulate_seconds seed options versions notes violations "
+        "metrics plan"
+    )
     for key in [*keys.split(), "schedule"]:
         assert key in result
     assert {
@@ -362,7 +370,9 @@ def test_standard_input_and_output(tmp_path):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_solve_still_writes_its_best_plan(tmp_path, number):
-    """The process is signalled once it has reported its first plan (seen in its log of incumbents)."""
+    """The process is signalled once it has reported its first plan (seen in
+    its log of incumbents).
+    """
     code = f"""
 import os, signal, sys
 from ioopt.cli.main import main

@@ -7,7 +7,9 @@ import pytest
 
 
 def test_a_solver_that_cannot_take_the_instance_does_not_apply(run):
-    """rounds4: four tasks on disks of one round; ip-printed plans one round: no word about it."""
+    """rounds4: four tasks on disks of one round; ip-printed plans one
+    round: no word about it.
+    """
     code, _, err = run("solve", "rounds4", "--solver", "ip")
     assert code == 2 and "one round cannot hold the batch" in err
     both = ("--solver", "ip-printed", "--solver", "minmin", "--time-limit", "5")
@@ -62,7 +64,8 @@ def test_the_reference_has_no_ratio(run):
         "compare", "two-writers", "--solver", "no-congestion", "--solver", "fill"
     )
     cells = {line.split()[0]: line.split() for line in out.splitlines()[3:5]}
-    # both writers end at 2 s without the storage's limit; with it 2 and 4 s, mean 3, are the best
+    # both writers end at 2 s without the storage's limit; with it 2 and 4 s,
+    # mean 3, are the best
     assert cells["no-congestion"][1:6] == ["reference", "2.000", "s", "-", "-"]
     assert cells["fill"][1:7] == ["optimal", "3.000", "s", "0", "%", "1.000"]
 
@@ -85,7 +88,9 @@ def test_solvers_are_listed_by_family_with_readable_sources(run):
 
 
 def test_set_10_says_what_its_rule_costs_and_what_mends_it(run):
-    """The day's jobs are of one or two kinds: set-10 leaves the storage idle, fill does not."""
+    """The day's jobs are of one or two kinds: set-10 leaves the storage
+    idle, fill does not.
+    """
     words = ("compare", "mira-day", "--solver", "set-10", "--solver", "fill")
     code, out, err = run(*words, "--format", "json")
     rows = json.loads(out)["rows"]
@@ -103,7 +108,8 @@ def test_compare_runs_all_policies(run):
     rows = json.loads(out)["rows"]
     assert len(rows) == 10
     assert not any(row["violations"] for row in rows)
-    # with given starts nothing is faster than no congestion, which as a reference proves nothing
+    # with given starts nothing is faster than no congestion, which as a
+    # reference proves nothing
     assert {row["status"] for row in rows} == {"feasible"}
     best = min(rows, key=lambda row: row["objective"])
     assert best["solver"] == "no-congestion" and best["ratio_to_best"] is None

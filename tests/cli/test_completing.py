@@ -71,8 +71,8 @@ def test_asking_loads_nothing_heavy():
         "from ioopt.cli.main import main\n"
         "try: main([])\n"
         "except SystemExit: pass\n"
-        "print(json.dumps([m for m in ('numpy', 'pandas', 'ortools', 'pulp') if m in sys.modules]),"
-        " file=sys.stderr)"
+        "print(json.dumps([m for m in ('numpy', 'pandas', 'ortools', 'pulp') if m in "
+        "sys.modules]), file=sys.stderr)"
     )
     asked = {
         "_IOOPT_COMPLETE": "bash_complete",

@@ -1,4 +1,6 @@
-"""Every command on an instance of every kind whose plans are replayed, from its generator."""
+"""Every command on an instance of every kind whose plans are
+replayed, from its generator.
+"""
 
 import json
 
@@ -11,7 +13,8 @@ SLOW = ("quantum-selection", "flexible-gang")
 KINDS = {
     "replication": "--preset image-85 --set tasks=16 --set disk=400MB",
     "batch-io": "--preset tiny",
-    "gang": "--set jobs=40 --set nodes=32 --set mean_local_seconds=2500 --set intensity=mixed",
+    "gang": "--set jobs=40 --set nodes=32 --set mean_local_seconds=2500 --set "
+    "intensity=mixed",
     "quantum-selection": "--preset plain --set io_jobs=1",
     "flexible-gang": "--preset light-mix --set jobs=5",
     "work-directory": "--preset chain --set samples=3 --set length=3",

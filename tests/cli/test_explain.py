@@ -1,4 +1,6 @@
-"""``ioopt check --explain``: shares, bounds and gains of instances small enough to work out by hand."""
+"""``ioopt check --explain``: shares, bounds and gains of instances small enough
+to work out by hand.
+"""
 
 import json
 
@@ -26,13 +28,15 @@ def test_times_bound_and_help_of_one_task():
     assert again.startswith(
         "The plan fetches 120 MB from remote storage, no file twice"
     )
-    # Link: 12 / 1.1 + 8 = 18.909 s, 5.5 % less. Speed: 12 + 8 / 1.1 = 19.273 s, 3.6 % less.
+    # Link: 12 / 1.1 + 8 = 18.909 s, 5.5 % less. Speed: 12 + 8 / 1.1 =
+    # 19.273 s, 3.6 % less.
     assert (
         held
         == "The bound is held by the remote link: 10 % more of it moves it by 5.5 %."
     )
     assert helped == (
-        "10 % more of the remote link would help most: 5.5 %, to 18.91 s (computing speed 3.6 %)."
+        "10 % more of the remote link would help most: 5.5 %, to 18.91 s "
+        "(computing speed 3.6 %)."
     )
     values = {knob.resource: knob.value for knob in found.knobs}
     assert values == {
@@ -56,13 +60,15 @@ def test_what_is_fetched_again_is_told():
     result = ioopt.solve(problem, lambda given: plan)
     (_, again) = explain_told(problem, result)
     assert (
-        "The plan fetches 18 MB from remote storage, 6 MB (33.3 %) of it files that were fetched before"
-        in again
+        "The plan fetches 18 MB from remote storage, 6 MB (33.3 %) of it files "
+        "that were fetched before" in again
     )
 
 
 def test_as_it_is_is_solved_last(monkeypatch):
-    """What loaded kernels gain by then counts for the plan at hand, not for a resource."""
+    """What loaded kernels gain by then counts for the plan at
+    hand, not for a resource.
+    """
     tried = []
 
     def recorded(data, solver, **limits):
@@ -81,12 +87,17 @@ def test_as_it_is_is_solved_last(monkeypatch):
 
 
 def test_what_is_below_the_noise_cannot_be_told():
-    """100 s now, searches 4 s apart: 3 % of a resource cannot be told from luck, 5 % of another can."""
+    """100 s now, searches 4 s apart: 3 % of a resource cannot be told from
+    luck, 5 % of another can.
+    """
     measure = Measure("makespan_seconds", "min")
     same = Knob(None, 100.0, 50.0)
     small = Knob("disk", 97.0, 50.0, gain=0.03, sure=False)
     large = Knob("the remote link", 95.0, 50.0, gain=0.05)
-    doubt = "cannot tell for disk: less than the 4.0 % by which plans of the instance as it is differ"
+    doubt = (
+        "cannot tell for disk: less than the 4.0 % by which plans of the instance as "
+        "it is differ"
+    )
     assert doubt in _helped(measure, [same, small], 0.04)
     told = _helped(measure, [same, small, large], 0.04)
     assert told.startswith(
@@ -114,11 +125,14 @@ def erratic(problem):
 TWO = document(
     2, {"f": 10_000_000}, {f"t{k}": (10.0, "f") for k in range(2)}, 10e6, 100e6
 )
-"""One file that arrives after 1 s on the first node; two tasks of 10 s: 21 s on one node."""
+"""One file that arrives after 1 s on the first node; two tasks of 10
+s: 21 s on one node.
+"""
 
 
 def test_more_of_a_resource_is_never_worse_than_the_plan_at_hand(monkeypatch):
-    """The plan at hand has both nodes: 1 s of fetching, .1 s of copying, 10 s of computing.
+    """The plan at hand has both nodes: 1 s of fetching, .1 s of
+    copying, 10 s of computing.
 
     Searched again the solver uses one node, with more of whatever resource: 1 + 20 s.
     """
@@ -162,17 +176,21 @@ def test_a_solver_without_a_name_is_explained_by_its_plan():
 
 
 def test_a_better_plan_of_the_second_solve_is_told():
-    """The plan at hand takes 20 s; the second solve finds 15 s, and no plan has less than 12 s."""
+    """The plan at hand takes 20 s; the second solve finds 15 s, and no
+    plan has less than 12 s.
+    """
     result = ioopt.solve(ONE, "minmin")
     told = _standing(result, Measure("makespan_seconds", "min"), Knob(None, 15.0, 12.0))
     assert told == (
-        "The makespan of minmin's plan is 20 s (solved again: 15 s); no plan has less than 12 s, so at "
-        "most 20.0 % can be gained."
+        "The makespan of minmin's plan is 20 s (solved again: 15 s); no plan has "
+        "less than 12 s, so at most 20.0 % can be gained."
     )
 
 
 def test_objectives_below_0_are_told_with_their_sign():
-    """More is better: -1.2 may reach -.9, which is a quarter of it; a tenth more of rows brings -1.1."""
+    """More is better: -1.2 may reach -.9, which is a quarter of it; a tenth more
+    of rows brings -1.1.
+    """
     result = ioopt.solve(ONE, "minmin").model_copy(
         update={"objective": -1.2, "objective_name": "worth", "metrics": {}}
     )
@@ -190,13 +208,16 @@ def test_objectives_below_0_are_told_with_their_sign():
 
 
 def test_nothing_is_not_counted():
-    """One task whose file lies on its node: no link, no copy; two jobs have no tenth."""
+    """One task whose file lies on its node: no link, no copy;
+    two jobs have no tenth.
+    """
     problem = {**ONE, "nodes": [{"id": "n", "holds": ["f"]}]}
     times, again = explain_told(problem, ioopt.solve(problem, "minmin"))
     assert times.startswith("The remote link is not used; cores compute 100.0 %")
     assert (
         again
-        == "The plan fetches nothing from remote storage; nothing is copied between nodes."
+        == "The plan fetches nothing from remote storage; nothing is copied between "
+        "nodes."
     )
     writers = explain("two-writers", ioopt.solve("two-writers", "fill")).sentences
     assert "per job for their first byte; job B waits longest (2 s)." in writers[2]

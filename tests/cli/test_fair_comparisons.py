@@ -1,4 +1,6 @@
-"""Own solvers that cheat, crash or answer nonsense: marked rows, and no figures of theirs anywhere."""
+"""Own solvers that cheat, crash or answer nonsense: marked rows, and no
+figures of theirs anywhere.
+"""
 
 import csv
 import io
@@ -135,7 +137,9 @@ def words(*names):
 
 
 def test_every_failure_marks_its_row_and_ends_nothing(run):
-    """rounds4: four tasks on disks of one file; whoever ignores the disks would end first."""
+    """rounds4: four tasks on disks of one file; whoever ignores the
+    disks would end first.
+    """
     named = [f"theirs:{name}" for name in FAILED]
     asked = words("minmin", *named, "theirs:nothing", "job-data-present")
     code, out, err = run("compare", "rounds4", *asked, "--format", "json")
@@ -192,7 +196,9 @@ def test_a_picture_has_no_bar_of_it(run):
 
 
 def test_ratios_to_a_baseline_leave_it_out(run):
-    """On its own it would take less than minmin: 2 disks that hold all four files at once."""
+    """On its own it would take less than minmin: 2 disks that hold
+    all four files at once.
+    """
     asked = words("minmin", "job-data-present", "theirs:without_disks")
     _, out, err = run(
         "compare",
@@ -340,7 +346,9 @@ def test_what_a_solver_prints_is_no_part_of_the_answer(run):
 
 
 def test_a_proof_that_another_plan_contradicts_is_no_proof(run):
-    """All on one node takes 14.12 s, which it calls proven; minmin's plan takes 9.748 s."""
+    """All on one node takes 14.12 s, which it calls proven;
+    minmin's plan takes 9.748 s.
+    """
     _, out, err = run(
         "compare", "cycle3", *words("theirs:boasts", "minmin"), "--format", "json"
     )

@@ -222,8 +222,10 @@ GOOD_ROWS = {
     ),
     "pbs": (
         "",
-        "05/01/2024 11:00:00;E;{k};ctime=1714550400 start=1714550400 end=1714554000 Resource_List.ncpus=2",
-        "05/01/2024 11:00:00;E;30;ctime=1714550400 start=-1714550400 end=1714554000 Resource_List.ncpus=2",
+        "05/01/2024 11:00:00;E;{k};ctime=1714550400 start=1714550400 "
+        "end=1714554000 Resource_List.ncpus=2",
+        "05/01/2024 11:00:00;E;30;ctime=1714550400 start=-1714550400 "
+        "end=1714554000 Resource_List.ncpus=2",
     ),
     "nextflow-trace": (
         "task_id\tname\trealtime\twchar",
@@ -327,7 +329,8 @@ def cbc(path, folder):
 
 @pytest.mark.parametrize("form", ["lp", "mps"])
 def test_an_exported_program_has_the_optimum_of_the_read_me(run, tmp_path, form):
-    """64 MB come once at 12.5 MB/s, 5.12 s, and go once to a neighbour at 1 GB/s, .064 s.
+    """64 MB come once at 12.5 MB/s, 5.12 s, and go once to a
+    neighbour at 1 GB/s, .064 s.
 
     With a cycle of copies, as printed, the fetch alone is the longest load: 5.12 s.
     """

@@ -1,4 +1,6 @@
-"""The limits of numbers, names and devices: one line and exit code 2, whatever the command."""
+"""The limits of numbers, names and devices: one line and exit code 2,
+whatever the command.
+"""
 
 import json
 import os
@@ -190,7 +192,9 @@ def test_a_full_device_behind_standard_output_is_one_line(
 def test_the_linear_algebra_of_a_command_has_one_thread_unless_told(
     monkeypatch: pytest.MonkeyPatch, given: str | None, kept: str
 ) -> None:
-    """Threads that wait by working count towards no limit, but towards the processor's time."""
+    """Threads that wait by working count towards no limit, but towards
+    the processor's time.
+    """
     for library in ("OPENBLAS", "MKL"):
         monkeypatch.setenv(f"{library}_NUM_THREADS", given or "")
         if given is None:

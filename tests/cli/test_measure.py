@@ -1,4 +1,6 @@
-"""``ioopt measure`` on quantum models, perturbations and message counts, and who refuses them."""
+"""``ioopt measure`` on quantum models, perturbations and message counts,
+and who refuses them.
+"""
 
 import json
 

@@ -1,8 +1,10 @@
-"""Ways to make one statement of a true result false, and whether ``ioopt check`` finds it.
+"""Ways to make one statement of a true result false, and whether
+``ioopt check`` finds it.
 
-A way takes a copy of a true result and a random generator, makes one statement false and returns
-True; False where the result has no such statement. What nobody can recompute, such as the seconds
-of a run, must at least be named by ``check`` on standard error: ``@named("key")``.
+A way takes a copy of a true result and a random generator, makes one statement false
+and returns True; False where the result has no such statement. What nobody can
+recompute, such as the seconds of a run, must at least be named by ``check`` on standard
+error: ``@named("key")``.
 """
 
 import copy
@@ -34,7 +36,9 @@ def way(function: Way) -> Way:
 
 
 def named(key: str) -> Callable[[Way], Way]:
-    """List a way whose statement may be named as not recomputed instead of found false."""
+    """List a way whose statement may be named as not recomputed
+    instead of found false.
+    """
 
     def listed(function: Way) -> Way:
         NAMED[function.__name__] = key
@@ -44,7 +48,9 @@ def named(key: str) -> Callable[[Way], Way]:
 
 
 def _put(place: Any, key: Any, value: Any) -> bool:
-    """Put another value in its place; False where nothing stands there or it is the same."""
+    """Put another value in its place; False where nothing stands
+    there or it is the same.
+    """
     try:
         before = place[key]
     except (LookupError, TypeError):
@@ -78,7 +84,9 @@ def _has_bound(result: Json) -> bool:
 
 
 def _is_best(result: Json) -> bool:
-    """Whether the plan is as good as the best one known, so that a bound near it may be true."""
+    """Whether the plan is as good as the best one known, so that a bound
+    near it may be true.
+    """
     from ioopt import load
     from ioopt.known_plans import known_plans
 
@@ -89,7 +97,9 @@ def _is_best(result: Json) -> bool:
 
 
 def _numbers(result: Json, rng: random.Random, kind: type) -> list[str]:
-    """The names of recomputed metrics of a type, in random order; what is 0 but for rounding left out."""
+    """The names of recomputed metrics of a type, in random order; what is 0 but
+    for rounding left out.
+    """
     metrics = result["metrics"].items()
     found = [name for name, value in metrics if type(value) is kind]
     found = [
@@ -1438,12 +1448,16 @@ REPLAYED, REPLAYED_SHARE = (
     ),
     0.1,
 )
-"""Instances whose check replays for tenths of a second, and the part of their forgeries tried."""
+"""Instances whose check replays for tenths of a second, and the part of
+their forgeries tried.
+"""
 
 
 @dataclass(frozen=True)
 class Forgery:
-    """A false document: the way it was made, the instance, and the settings of the true result."""
+    """A false document: the way it was made, the instance, and the
+    settings of the true result.
+    """
 
     way: str
     source: str
@@ -1453,7 +1467,9 @@ class Forgery:
 
 @dataclass
 class Counts:
-    """How many forgeries were found false, were named as not recomputed, or passed in silence."""
+    """How many forgeries were found false, were named as not recomputed,
+    or passed in silence.
+    """
 
     found: int = 0
     told: int = 0
@@ -1493,7 +1509,9 @@ def forgeries(results: Sequence[tuple[str, Json]], seed: int) -> Iterator[Forger
 
 
 def written(document: Json) -> str:
-    """The text of a document; what is infinite is written as a number that is too large."""
+    """The text of a document; what is infinite is written as a
+    number that is too large.
+    """
     text = json.dumps(document)
     return text.replace("-Infinity", "-1e400").replace("Infinity", "1e400")
 
@@ -1501,7 +1519,9 @@ def written(document: Json) -> str:
 def judged(
     source: str, document: Json, settings: Json, folder: Path
 ) -> tuple[int, str]:
-    """Exit code and standard error of ``ioopt check`` for a document, in a file of *folder*."""
+    """Exit code and standard error of ``ioopt check`` for a document,
+    in a file of *folder*.
+    """
     path = folder / "result.json"
     path.write_text(written(document), "utf-8")
     asked = [

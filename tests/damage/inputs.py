@@ -1,4 +1,6 @@
-"""Whole inputs for every reader: instances, results, logs, comparisons and run stores."""
+"""Whole inputs for every reader: instances, results, logs,
+comparisons and run stores.
+"""
 
 import json
 import os
@@ -42,7 +44,9 @@ DRAWN = {"batch-io": ["--set", "rates=yes"], "gang": ["--set", "history=yes"]}
 
 
 def bundled_inputs(kind: str) -> list[bytes]:
-    """The instances of a kind; those of quantum models with few points and a short horizon."""
+    """The instances of a kind; those of quantum models with few points
+    and a short horizon.
+    """
     from ioopt.catalog import bundled
     from ioopt.formats.native import read_json
 
@@ -103,7 +107,9 @@ def _own(folder: str) -> list[bytes]:
 def data(
     folder: str, names: list[str], lines: int | None = None
 ) -> Callable[[], list[bytes]]:
-    """Some files of a folder of the shared data, else our own, cut after so many lines."""
+    """Some files of a folder of the shared data, else our own, cut
+    after so many lines.
+    """
 
     def texts() -> list[bytes]:
         paths = [shared_root() / "data" / folder / name for name in names]
@@ -269,7 +275,9 @@ name = "fifo"
 
 
 def stores() -> list[bytes]:
-    """A store with two solvers on two instances, written point by point without a cluster."""
+    """A store with two solvers on two instances, written point by
+    point without a cluster.
+    """
     from ioopt.campaign.grid import build_grid, read_config
     from ioopt.campaign.store import Store
     from ioopt.campaign.work import perform

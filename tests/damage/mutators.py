@@ -1,4 +1,6 @@
-"""Small accidents to text, JSON, bytes and run stores, drawn from a seeded generator."""
+"""Small accidents to text, JSON, bytes and run stores, drawn
+from a seeded generator.
+"""
 
 import contextlib
 import copy
@@ -103,7 +105,9 @@ VALUES: list[Any] = [
 
 
 def mutate_text(raw: bytes, rng: random.Random) -> bytes:
-    """One to six small accidents: bytes, tokens and lines changed, lost, repeated or swapped."""
+    """One to six small accidents: bytes, tokens and lines changed, lost,
+    repeated or swapped.
+    """
     data = raw
     for _ in range(rng.randint(1, 6)):
         what, at = rng.randrange(7), rng.randrange(max(1, len(data)))
@@ -123,7 +127,9 @@ def mutate_text(raw: bytes, rng: random.Random) -> bytes:
 
 
 def encode(data: bytes, rng: random.Random) -> bytes:
-    """The same text as other programs write it: line ends, encodings, compressed, whole or cut."""
+    """The same text as other programs write it: line ends, encodings,
+    compressed, whole or cut.
+    """
     what = rng.randrange(5)
     if what == 0:
         return data.replace(b"\n", b"\r\n")
@@ -181,7 +187,9 @@ def _alike(value: Any, places: list[tuple[Any, Any]], rng: random.Random) -> Any
 
 
 def mutate_json(raw: bytes, rng: random.Random) -> bytes:
-    """One to three values replaced, removed, moved or renamed; sometimes the text itself is hurt."""
+    """One to three values replaced, removed, moved or renamed; sometimes the
+    text itself is hurt.
+    """
     if rng.random() < 0.1:
         return mutate_text(raw, rng)
     data = json.loads(raw)

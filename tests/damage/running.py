@@ -1,4 +1,6 @@
-"""Runs damaged inputs in a child process whose memory and CPU time are bounded, and says what broke."""
+"""Runs damaged inputs in a child process whose memory and CPU time are bounded,
+and says what broke.
+"""
 
 import contextlib
 import io
@@ -28,10 +30,11 @@ Command = Callable[[str, str], list[str]]
 
 @dataclass(frozen=True)
 class Reader:
-    """Something that reads files: its inputs, how they are damaged, and the commands that read.
+    """Something that reads files: its inputs, how they are damaged, and
+    the commands that read.
 
-    ``weight`` is its share of all inputs, ``beside`` what else stands in the folder, ``codes`` the
-    exit codes that are no fault.
+    ``weight`` is its share of all inputs, ``beside`` what else stands in the folder,
+    ``codes`` the exit codes that are no fault.
     """
 
     name: str
@@ -68,7 +71,9 @@ def _too_long(*_: Any) -> None:
 
 @dataclass
 class Found:
-    """What became of the inputs of one reader: how many by exit code, and what must not be."""
+    """What became of the inputs of one reader: how many by exit code,
+    and what must not be.
+    """
 
     reader: str
     codes: Counter[int] = field(default_factory=Counter)
@@ -103,7 +108,8 @@ def _work(
             _run_one(reader, text, folder, random.Random(number), found, warm=True)
         found = Found(reader.name, found.codes - found.codes, found.faults)
         hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-        # Threads reserve much that they never touch; what is resident is measured all the same.
+        # Threads reserve much that they never touch; what is resident is
+        # measured all the same.
         most = MOST_BYTES if reader.direct is None else 16 * MOST_BYTES
         resource.setrlimit(resource.RLIMIT_AS, (_memory_bytes() + most, hard))
         resident = _most_resident()
@@ -126,7 +132,9 @@ def _work(
 
 @contextlib.contextmanager
 def _placed(path: str, data: bytes, chance: float) -> Iterator[None]:
-    """*data* at *path*; now and then a loop of links, or a file that another thread keeps changing."""
+    """*data* at *path*; now and then a loop of links, or a file that another
+    thread keeps changing.
+    """
     over = threading.Event()
 
     def change() -> None:
@@ -194,9 +202,11 @@ def _run_one(
 def run_reader(
     reader: Reader, count: int, seed: int = 0, keep: str | None = None, warm: int = 2
 ) -> Found:
-    """Run *count* damaged inputs of *reader* in a child process; *keep* is a folder for faults.
+    """Run *count* damaged inputs of *reader* in a child process; *keep* is
+    a folder for faults.
 
-    Before that, *warm* whole ones: what is imported and compiled then counts for no input.
+    Before that, *warm* whole ones: what is imported and compiled then
+    counts for no input.
     """
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)

@@ -154,7 +154,9 @@ def ask(service: Any, **message: Any) -> Any:
 
 
 def serve_lines(data: bytes) -> int:
-    """Give the lines to one connection's service: 0, or 1 where one is answered by "internal"."""
+    """Give the lines to one connection's service: 0, or 1 where one is
+    answered by "internal".
+    """
     from ioopt.embed.service import Service
 
     service = Service()

@@ -1,4 +1,6 @@
-"""The page of coverage: what it names is there, and its counts are those of its rows."""
+"""The page of coverage: what it names is there, and its counts
+are those of its rows.
+"""
 
 import re
 from collections import Counter
@@ -20,7 +22,9 @@ def table(start: str) -> list[list[str]]:
 
 
 def absent(cell: str) -> list[str]:
-    """Paths of *cell* that are not there, names that are not in the file before them."""
+    """Paths of *cell* that are not there, names that are not in
+    the file before them.
+    """
     wrong, text = [], ""
     for quoted in re.findall(r"`([^`]+)`", cell):
         if "/" in quoted:

@@ -1,7 +1,9 @@
-"""Every example in the README and the pages is run: Python blocks in order, and ``ioopt`` lines.
+"""Every example in the README and the pages is run: Python blocks in order,
+and ``ioopt`` lines.
 
-A block preceded by ``<!-- not run: reason -->`` is left out. TOML and JSON blocks are written to the
-files that the commands of the page name first, so that a page reads as a session.
+A block preceded by ``<!-- not run: reason -->`` is left out. TOML and JSON
+blocks are written to the files that the commands of the page name first, so that
+a page reads as a session.
 """
 
 import re
@@ -27,7 +29,9 @@ def runnable(page: Path) -> bool:
 
 
 def write_inputs(page: Path, folder: Path) -> None:
-    """TOML blocks become the .toml file, JSON instances the .json file, that a command mentions."""
+    """TOML blocks become the .toml file, JSON instances the .json file,
+    that a command mentions.
+    """
     text = "\n".join(m["body"] for m in blocks(page) if m["kind"] == "sh")
     for kind in ("toml", "json"):
         bodies = [m["body"] for m in blocks(page) if m["kind"] == kind]

@@ -1,4 +1,6 @@
-"""The policy of docs/extending.md, tried as a reader would: its block a file, its row in the registry."""
+"""The policy of docs/extending.md, tried as a reader would: its block a file, its
+row in the registry.
+"""
 
 import re
 
@@ -18,13 +20,17 @@ JOBS = [
     ("long", 0.0, 4, 100.0, [(10.0, 40.0)]),
     ("short", 0.0, 4, 100.0, [(10.0, 8.0)]),
 ]
-"""Four nodes each that compute 10 s and then write 40 or 8 bytes at 4 B/s, which is all there is."""
+"""Four nodes each that compute 10 s and then write 40 or 8 bytes at 4 B/s,
+which is all there is.
+"""
 TRACE = by_hand(JOBS)
 
 
 @pytest.fixture
 def installed(tmp_path, monkeypatch):
-    """The page's block as ``shortest.py`` of the policies' folder, its row in the registry."""
+    """The page's block as ``shortest.py`` of the policies' folder, its
+    row in the registry.
+    """
     blocks = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
     (block,) = [text for text in blocks if "def policy(how: Settings)" in text]
     (tmp_path / "shortest.py").write_text(block)
@@ -43,7 +49,8 @@ def test_the_page_s_policy_is_simulated_live_and_on_the_command_line(installed, 
         }
         for solver in ("cons-fcfs", installed)
     }
-    # Both ask for all 4 B/s at 10 s. In order of the file: 40 / 4 = 10 s, then 8 / 4 = 2 s.
+    # Both ask for all 4 B/s at 10 s. In order of the file: 40 / 4 = 10
+    # s, then 8 / 4 = 2 s.
     assert ends["cons-fcfs"] == {"long": 20.0, "short": 22.0}
     assert ends[installed] == {"long": 22.0, "short": 12.0}
     result = ioopt.solve(TRACE, installed)

@@ -1,4 +1,6 @@
-"""Everything public has types and an example that runs; plans may be dictionaries wherever they go."""
+"""Everything public has types and an example that runs; plans may be
+dictionaries wherever they go.
+"""
 
 import ast
 import doctest
@@ -16,7 +18,9 @@ from ioopt.formats.native import dump_json
 
 
 def documented(name):
-    """The object whose examples and types count: `ioopt.check` is a package that is called."""
+    """The object whose examples and types count: `ioopt.check` is a
+    package that is called.
+    """
     return getattr(ioopt, name)
 
 
@@ -52,7 +56,9 @@ def test_a_public_name_has_types(name):
 
 
 def test_the_list_of_parameters_ends_a_docstring():
-    """The builder of the pages takes a paragraph below it for one more parameter, and refuses it."""
+    """The builder of the pages takes a paragraph below it for one more
+    parameter, and refuses it.
+    """
     lists = 0
     for path in (ROOT / "ioopt").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):

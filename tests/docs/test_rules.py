@@ -1,8 +1,9 @@
-"""What code refers to is there: rules, sections, equations and features have their headings.
+"""What code refers to is there: rules, sections, equations and features
+have their headings.
 
-Read are docstrings, comments and the texts of the registry in ioopt, models and solvers. Rules stand in
-docs/rules, sections and equations of each paper in docs/references.md; a model may number its own
-constraints in its first docstring.
+Read are docstrings, comments and the texts of the registry in ioopt, models and
+solvers. Rules stand in docs/rules, sections and equations of each paper in
+docs/references.md; a model may number its own constraints in its first docstring.
 """
 
 import ast
@@ -98,7 +99,9 @@ def pictures(author: str, kind: str) -> int:
 
 
 def author_before(text: str, family: str | None) -> str:
-    """Whose section or figure follows *text*: the authors named last, else those of the family."""
+    """Whose section or figure follows *text*: the authors named last, else
+    those of the family.
+    """
     authors = AUTHOR.findall(text[-60:])
     return authors[-1] if authors else PAPERS.get(family or "", "")
 
@@ -108,7 +111,9 @@ def family_of(name: str) -> str | None:
 
 
 def owner_of(named: str, family: str | None, kind: str = "") -> str:
-    """The family whose rule is meant: the one that is named with it, else that of the file."""
+    """The family whose rule is meant: the one that is named with it,
+    else that of the file.
+    """
     if kind == "workflow ":
         return "workflow"
     known = {"batch i/o": "batch-io", "gang scheduling": "gang"}
@@ -203,7 +208,9 @@ def test_every_reference_in_the_code_has_its_heading() -> None:
 
 
 def cited() -> set[tuple[str, bool, int]]:
-    """(family, whether of the timeline, number) of every rule that some code refers to."""
+    """(family, whether of the timeline, number) of every rule that
+    some code refers to.
+    """
     return {
         (owner_of(named, family_of(name), timeline), timeline == "timeline ", number)
         for name, source in sources()

@@ -1,4 +1,6 @@
-"""What embedded objects are told is refused at the call, in one line, and changes nothing."""
+"""What embedded objects are told is refused at the call, in one line,
+and changes nothing.
+"""
 
 import math
 from collections.abc import Callable
@@ -272,12 +274,15 @@ def test_a_selection_refuses_numbers_that_cannot_be(
 
 
 def test_of_negative_priorities_the_least_counts_as_zero() -> None:
-    """64 cores: 4 jobs of priority 0 and 60 of -5, a core each, all fit; of two for one, the higher."""
+    """64 cores: 4 jobs of priority 0 and 60 of -5, a core each, all fit; of two
+    for one, the higher.
+    """
     jobs = [job(priority=0)] * 4 + [job(priority=-5)] * 60
     assert len(select(jobs, [64]).chosen) == 64
     assert select([job(priority=-5), job(priority=-3)], [1]).chosen == (1,)
     assert select([job(priority=-5), job(priority=-5)], [1]).chosen == (0,)
-    # Worth as much as the same jobs 5 higher: C = 2 cores, G = 1, so 4 C G x 2 + 2 G = 18.
+    # Worth as much as the same jobs 5 higher: C = 2 cores, G = 1, so 4
+    # C G x 2 + 2 G = 18.
     low = select([job(priority=-5), job(priority=-3)], [1])
     high = select([job(priority=0), job(priority=2)], [1])
     assert low.value == high.value == 18 and low.loss == 0

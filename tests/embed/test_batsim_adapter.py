@@ -1,7 +1,8 @@
-"""The Batsim decision component, against a stand-in that refuses what Batsim 4.2.0 dies of.
+"""The Batsim decision component, against a stand-in that refuses what
+Batsim 4.2.0 dies of.
 
-The stand-in (``batsim_stand_in.py``) keeps Batsim's rules; starts and ends are compared with those
-of ioopt's own simulator.
+The stand-in (``batsim_stand_in.py``) keeps Batsim's rules; starts and ends are compared
+with those of ioopt's own simulator.
 """
 
 import contextlib
@@ -65,8 +66,9 @@ def spans(jobs):
 
 
 def test_fcfs_with_backfill_by_hand():
-    # 4 nodes: a takes 3 until 10; b wants 4 and gets the promise of 10; c (5 s, 1 node) slips in
-    # beside a, since it ends before 10; d (50 s) would delay b and waits until 20.
+    # 4 nodes: a takes 3 until 10; b wants 4 and gets the promise of 10; c (5 s,
+    # 1 node) slips in beside a, since it ends before 10; d (50 s) would delay b
+    # and waits until 20.
     load = workload(
         4,
         [
@@ -93,8 +95,9 @@ def test_fcfs_with_backfill_by_hand():
 
 @pytest.mark.parametrize("acknowledged", [False, True])
 def test_one_transfer_at_a_time_by_hand(acknowledged):
-    # Storage 4 B/s, 4 nodes of 1 B/s each a job: each transfer of 40 bytes alone takes 10 s.
-    # Both compute 5 s; cons-fcfs lets a write 5 to 15, b 15 to 25, then both compute 5 s again.
+    # Storage 4 B/s, 4 nodes of 1 B/s each a job: each transfer of 40 bytes alone takes
+    # 10 s. Both compute 5 s; cons-fcfs lets a write 5 to 15, b 15 to 25, then both
+    # compute 5 s again.
     load = workload(
         8,
         [job("a", 0, 4, "p"), job("b", 0, 4, "p")],
@@ -140,8 +143,9 @@ def test_no_wake_up_holds_up_the_end():
 
 
 def test_a_wake_up_is_asked_for_again_while_transfers_share():
-    # Storage 4 B/s: a (3 nodes, 60 bytes) has 3, b (3 nodes, 30) the 1 left; Batsim gives each 2.
-    # c's walltime is over at 14. At peak rate the two need 20 and 10 s: somebody moves until 20.
+    # Storage 4 B/s: a (3 nodes, 60 bytes) has 3, b (3 nodes, 30) the 1 left; Batsim
+    # gives each 2. c's walltime is over at 14. At peak rate the two need 20 and 10 s:
+    # somebody moves until 20.
     load = workload(
         7,
         [job("a", 0, 3, "a"), job("b", 0, 3, "b"), job("c", 0, 1, "b", 14.0)],
@@ -155,8 +159,9 @@ def test_a_wake_up_is_asked_for_again_while_transfers_share():
 
 
 def test_machines_that_are_away_get_no_jobs():
-    # 4 machines, 1 to 3 away from 5 on. a goes on until 10 on 0 and 1; of these 1 is then away
-    # too, so b waits for the return of 1 and 2 at 30, and c for that of 3 at 40.
+    # 4 machines, 1 to 3 away from 5 on. a goes on until 10 on 0 and 1; of
+    # these 1 is then away too, so b waits for the return of 1 and 2 at 30, and
+    # c for that of 3 at 40.
     load = workload(
         4,
         [job("a", 0, 2, "p"), job("b", 6, 2, "p"), job("c", 7, 4, "p")],
@@ -174,7 +179,8 @@ def test_machines_that_are_away_get_no_jobs():
 
 
 def test_jobs_that_come_while_no_machine_is_there_run_once_one_is():
-    # All four away from 0 on, 1 back at 20 and the others at 40; a needs one, b two of them.
+    # All four away from 0 on, 1 back at 20 and the others at 40; a needs
+    # one, b two of them.
     load = workload(
         4, [job("a", 1, 1, "p"), job("b", 2, 2, "p")], p={"type": "delay", "delay": 10}
     )
@@ -207,8 +213,9 @@ def test_jobs_that_wait_for_machines_gone_for_good_are_rejected():
 
 @pytest.mark.parametrize(("back", "end"), [(30.0, 45), (None, 10)])
 def test_a_step_waits_for_a_machine_that_went_down(back, end):
-    # 40 bytes take 10 s alone. The machine goes during the transfer (0 to 10): what follows, 5 s of
-    # computing and again 10 s of transfer, begins when it is back at 30; if it never is, the job ends.
+    # 40 bytes take 10 s alone. The machine goes during the transfer (0 to 10): what
+    # follows, 5 s of computing and again 10 s of transfer, begins when it is back at
+    # 30; if it never is, the job ends.
     profiles = {
         "c": {"type": "delay", "delay": 5},
         "io": pfs(10),
@@ -220,9 +227,10 @@ def test_a_step_waits_for_a_machine_that_went_down(back, end):
 
 
 def test_a_transfer_begins_while_bandwidth_is_left():
-    # Storage 4 B/s. a moves 30 bytes at 3 B/s; b computes 5 s and is then preferred (4 nodes), but a
-    # cannot be stopped. 1 B/s is left, so b begins, and Batsim shares, 2 B/s each: a, 15 bytes left,
-    # ends at 12.5; b has 25 of 40 left then and ends at 18.75, and not at 20 as after a.
+    # Storage 4 B/s. a moves 30 bytes at 3 B/s; b computes 5 s and is then preferred (4
+    # nodes), but a cannot be stopped. 1 B/s is left, so b begins, and Batsim shares, 2
+    # B/s each: a, 15 bytes left, ends at 12.5; b has 25 of 40 left then and ends at
+    # 18.75, and not at 20 as after a.
     profiles = {"c": {"type": "delay", "delay": 5}, "io": pfs(10), "p": then("c", "io")}
     load = workload(7, [job("a", 0, 3, "io"), job("b", 0, 4, "p")], **profiles)
     got = spans(arbitrated(load, policy="cons-max-util").play())
@@ -276,9 +284,11 @@ JOBS = st.lists(
 
 
 def both(rows, with_io, policy, apart=True, **options):
-    """(spans by the stand-in and our decider, spans by ioopt's simulator) of the same jobs.
+    """(spans by the stand-in and our decider, spans by ioopt's
+    simulator) of the same jobs.
 
-    With *apart* no two things happen at once: each message of Batsim has one of them only.
+    With *apart* no two things happen at once: each message of Batsim
+    has one of them only.
     """
     rows = sorted(rows)
     if apart:
@@ -365,8 +375,9 @@ def test_jobs_start_and_end_as_simulated(rows, options, apart):
 @settings(max_examples=60, deadline=None)
 @given(JOBS, st.sampled_from(["wfp", "fcfs"]), st.booleans())
 def test_transfers_first_come_first_served_end_as_simulated(rows, queue, apart):
-    # cons-fcfs never takes back what it granted as long as nobody is passed over: that is a policy
-    # whose transfers need no stopping, so Batsim's limits do not show and the times are the same.
+    # cons-fcfs never takes back what it granted as long as nobody is passed over: that
+    # is a policy whose transfers need no stopping, so Batsim's limits do not show and
+    # the times are the same.
     rows = [(*row[:1], 4, *row[2:]) for row in rows]
     assert differing(*both(rows, True, "cons-fcfs", apart, queue=queue)) == {}
 
@@ -457,9 +468,10 @@ def test_a_live_queue_refuses_what_it_cannot_follow():
 
 
 def test_a_live_queue_keeps_boxes_of_numbered_nodes():
-    """4 nodes, first come first served, plans kept: a (2 nodes, 100 s) runs on 0 and 1; b (3 nodes) has
-    its box from 100 to 200 on 0 to 2, c (1 node, 500 s) beside both on node 3 at once, d (1 node, 100 s)
-    on node 2 until b. When a leaves at 50, b waits for d, whose walltime is 100."""
+    """4 nodes, first come first served, plans kept: a (2 nodes, 100 s) runs on 0 and 1;
+    b (3 nodes) has its box from 100 to 200 on 0 to 2, c (1 node, 500 s) beside both on
+    node 3 at once, d (1 node, 100 s) on node 2 until b. When a leaves at 50, b waits
+    for d, whose walltime is 100."""
     cluster = BatchCluster(
         4, queue="fcfs", backfill="conservative", reservation="nodes"
     )
@@ -583,7 +595,9 @@ NO_MESSAGES = [
 
 
 def test_one_peer_is_served_and_junk_of_anybody_ends_nothing():
-    """Before there is a peer everybody is answered, without events; then only the peer is."""
+    """Before there is a peer everybody is answered, without events;
+    then only the peer is.
+    """
     with served(clients=2) as ((batsim, stranger), errors):
         replies = [stranger(text) for text in NO_JSON + NO_MESSAGES]
         assert batsim(BEGINS) == {"now": 0.0, "events": []}
@@ -666,7 +680,9 @@ def test_the_network_is_served_only_when_told(tmp_path):
 
 @pytest.mark.slow
 def test_the_command_serves_one_simulation_and_stops_on_sigterm():
-    """``ioopt serve --batsim`` in a process of its own; what it says first ends with its endpoint."""
+    """``ioopt serve --batsim`` in a process of its own; what it says first
+    ends with its endpoint.
+    """
     pytest.importorskip("zmq")
     command = [sys.executable, "-m", "ioopt", "serve", "--batsim", "tcp://127.0.0.1:*"]
     machine = ["--solver", "cons-fcfs", "--machine", "node_rate=1B/s,storage_rate=4B/s"]

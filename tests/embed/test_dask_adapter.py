@@ -17,7 +17,8 @@ adapter = pytest.importorskip("ioopt.embed.adapters.dask")
 
 
 def cluster(processes: bool, workers: int = 3):
-    # which drops copies that are not read for two seconds: a slow machine would count them twice
+    # which drops copies that are not read for two seconds: a slow machine
+    # would count them twice
     dask.config.set({"distributed.scheduler.active-memory-manager.start": False})
     # a worker that a test has paused is not to resume by itself
     dask.config.set({"distributed.worker.memory.pause": False})
@@ -162,7 +163,9 @@ def test_a_clock_that_jumps_and_a_graph_that_comes_twice_lose_nothing(
 
 
 def test_a_scheduler_that_dies_ends_the_graph_with_its_own_error():
-    """Dask's futures are lost with it, and what was held; the error is not one of ours."""
+    """Dask's futures are lost with it, and what was held; the
+    error is not one of ours.
+    """
     gone = Mock(**{"run_on_scheduler.side_effect": OSError("timed out")})
     with pytest.raises(KeyError), adapter.placed(gone) as report:
         raise KeyError("future")
@@ -308,7 +311,9 @@ def join_with(content: bytes, *_: int) -> bytes:
 
 
 def test_a_worker_that_pauses_gives_back_what_it_has_not_begun():
-    """Each of the two computes a task and has a second one; the first pauses, and stays so."""
+    """Each of the two computes a task and has a second one; the first
+    pauses, and stays so.
+    """
     with placing(2) as (made, client, report):
         go = distributed.Event("go", client=client)
         end = distributed.Event("end", client=client)

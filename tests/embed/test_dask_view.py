@@ -79,7 +79,9 @@ def live_run(
 
 
 def batch() -> ReplicationProblem:
-    """Twelve tasks of 1 to 12 s that read nothing, on nodes of one, two and three cores."""
+    """Twelve tasks of 1 to 12 s that read nothing, on nodes of one,
+    two and three cores.
+    """
     tasks = {f"t{k}": (1.0 + 5 * k % 12,) for k in range(12)}
     return made([{"cores": i + 1} for i in range(3)], {}, tasks, 1, 1)
 
@@ -87,7 +89,8 @@ def batch() -> ReplicationProblem:
 @pytest.mark.parametrize(
     ("make", "problem"),
     [
-        # files of no bytes: how the simulator brings one after the other makes no difference
+        # files of no bytes: how the simulator brings one after the other
+        # makes no difference
         (Homes, tree(16, 3, 0)),
         (LateBinding, tree(16, 3, 0)),
         (Homes, batch()),
@@ -107,7 +110,8 @@ def test_the_live_view_asks_for_what_the_simulation_does(make, problem):
 
 
 def test_a_tree_moves_one_file_for_two_nodes():
-    # leaves 0-3 and 4-7 with their sums stay together; only one half has to go to the other
+    # leaves 0-3 and 4-7 with their sums stay together; only one half has
+    # to go to the other
     pairs, view = live_run(tree(8, 2, 1_000_000), Homes())
     assert view.moved == 1_000_000
     where = {view.task(k).id: i for k, i in pairs}
@@ -116,8 +120,8 @@ def test_a_tree_moves_one_file_for_two_nodes():
 
 @pytest.mark.parametrize(("rate", "taken"), [(1e6, True), (1e5, False)])
 def test_an_idle_node_takes_what_would_wait_longer_than_its_bytes_travel(rate, taken):
-    # three tasks of 4 s read one file of 1 MB, on n0. One computes, one waits there (4 s); the third
-    # would wait 8 s. To go: 1 s at 1 MB/s, but 10 s at .1 MB/s.
+    # three tasks of 4 s read one file of 1 MB, on n0. One computes, one waits there (4
+    # s); the third would wait 8 s. To go: 1 s at 1 MB/s, but 10 s at .1 MB/s.
     tasks = dict.fromkeys("abc", (4.0, "f"))
     problem = made([{"holds": ["f"]}, {}], {"f": 10**6}, tasks, rate, rate)
     view = whole_view(problem)
@@ -130,7 +134,9 @@ def test_an_idle_node_takes_what_would_wait_longer_than_its_bytes_travel(rate, t
 
 
 def view_of(nodes, files, tasks) -> LiveView:
-    """A view of ready tasks: *nodes* hold files, *files* have bytes (1 MB/s), *tasks* seconds and inputs."""
+    """A view of ready tasks: *nodes* hold files, *files* have bytes (1 MB/s),
+    *tasks* seconds and inputs.
+    """
     view = whole_view(made([{"holds": held} for held in nodes], files, tasks, 1e6, 1e6))
     for k in range(len(tasks)):
         view.becomes_ready(k)
@@ -138,8 +144,8 @@ def view_of(nodes, files, tasks) -> LiveView:
 
 
 def test_a_task_of_no_time_is_not_worth_a_transfer():
-    # a computes and b waits where all files are (9 s each). To move c, of no time, takes nothing off n0
-    # and d .5 s for 1 s of link; e 3 s for 1 s
+    # a computes and b waits where all files are (9 s each). To move c, of no time,
+    # takes nothing off n0 and d .5 s for 1 s of link; e 3 s for 1 s
     seconds = {"a": 9.0, "b": 9.0, "c": 0.0, "d": 0.5, "e": 3.0}
     for names, wanted in (("abcd", None), ("abcde", (4, 1))):
         view = view_of(
@@ -171,8 +177,9 @@ def test_of_those_that_wait_the_cheapest_to_bring_goes():
 
 
 def test_those_who_read_from_everywhere_do_not_all_meet_on_one_node():
-    # each of three reads 1 MB from every node, and n0 has a little more: of no use to those for whom
-    # its link already works. First: n0 2 s of link, the others 2.1; then n0 2 + 2 + 2 = 6, n1 2.1 + 2.1
+    # each of three reads 1 MB from every node, and n0 has a little more: of no use to
+    # those for whom its link already works. First: n0 2 s of link, the others 2.1; then
+    # n0 2 + 2 + 2 = 6, n1 2.1 + 2.1
     held = [["a0", "b0", "c0", "x"], ["a1", "b1", "c1"], ["a2", "b2", "c2"]]
     files = {f: 10**6 for row in held for f in row} | {"x": 10**5}
     tasks = {t: (1.0, [f"{t}{i}" for i in range(3)] + ["x"]) for t in "abc"}
@@ -181,7 +188,8 @@ def test_those_who_read_from_everywhere_do_not_all_meet_on_one_node():
 
 
 def test_links_are_busy_until_what_they_were_given_is_through():
-    # n0 sends f (2 s) to n1, and then g (1 s) would take its turn: 3 s; n2 gets h from n1 in 1 s
+    # n0 sends f (2 s) to n1, and then g (1 s) would take its turn: 3 s; n2
+    # gets h from n1 in 1 s
     view = view_of(
         [["f", "g"], ["h"], []],
         {"f": 2 * 10**6, "g": 10**6, "h": 10**6},

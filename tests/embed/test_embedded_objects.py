@@ -1,4 +1,6 @@
-"""All embedded objects alike: saved and restored they decide as before, and nothing breaks a loop."""
+"""All embedded objects alike: saved and restored they decide as before, and
+nothing breaks a loop.
+"""
 
 import json
 import threading
@@ -40,7 +42,9 @@ GANG_MACHINE = {
 
 
 def said(function, *arguments, **named):
-    """What a call gives, or the text of the error it raises; as JSON, to compare all alike."""
+    """What a call gives, or the text of the error it raises; as JSON,
+    to compare all alike.
+    """
     try:
         value = function(*arguments, **named)
     except IooptError as error:
@@ -91,7 +95,8 @@ def gang_call(made, now, what, name, size):
 
 
 def planner(kind):
-    # solvers that stop by themselves: one that uses up its time would not repeat exactly
+    # solvers that stop by themselves: one that uses up its time would
+    # not repeat exactly
     solver = ("minmin", "minmin", "job-data-present", "minmin-no-replication")[kind]
     return ReplicationPlanner(
         {"remote_bytes_per_second": 10.0, "replica_bytes_per_second": 70.0},

@@ -134,7 +134,9 @@ def test_a_dispatcher_that_hangs_holds_nobody_up():
 
 
 class Slurm(Recorded):
-    """A Slurm of three held jobs; *fails* (words) raises, or gives what to answer instead."""
+    """A Slurm of three held jobs; *fails* (words) raises, or gives
+    what to answer instead.
+    """
 
     def __init__(self, fails=lambda words: None):
         super().__init__([held(k, "f0") for k in (1, 2, 3)])
@@ -284,7 +286,9 @@ def test_no_wall_clock_is_read(monkeypatch):
 
 
 def dispatching(service):
-    """A session of a chain w -> r on two nodes; gives a function that calls its methods."""
+    """A session of a chain w -> r on two nodes; gives a function
+    that calls its methods.
+    """
     opened = {
         "network": NETWORK,
         "nodes": [{"id": "n0"}, {"id": "n1"}],
@@ -317,7 +321,9 @@ DAY, HOUR = 86400.0, 3600.0
 
 
 def test_messages_that_come_twice_late_or_in_another_time_change_nothing():
-    """What comes again is refused or says nothing new; the clock jumps a day ahead and an hour back."""
+    """What comes again is refused or says nothing new; the clock jumps a day
+    ahead and an hour back.
+    """
     call = dispatching(Service())
     for now, method, arguments in (
         (0.0, "submit", {"tasks": CHAIN}),
@@ -338,7 +344,9 @@ def test_messages_that_come_twice_late_or_in_another_time_change_nothing():
 
 @pytest.mark.parametrize("again", ["the same session", "another process"])
 def test_an_answer_that_nobody_has_read_is_in_the_state(again):
-    """The engine, or the service after its state was saved, dies over next: the task is told as running."""
+    """The engine, or the service after its state was saved, dies over next: the
+    task is told as running.
+    """
     service = Service()
     call = dispatching(service)
     call("submit", tasks=CHAIN)
@@ -357,7 +365,9 @@ def test_an_answer_that_nobody_has_read_is_in_the_state(again):
 
 
 def test_a_batsim_that_finds_another_decider_amid_its_run_is_told():
-    """Ours is killed and begun again: what it cannot know is refused, and not answered in silence."""
+    """Ours is killed and begun again: what it cannot know is refused, and not
+    answered in silence.
+    """
     for kind, data in (
         ("JOB_COMPLETED", {"job_id": "w!a"}),
         ("JOB_SUBMITTED", {"job_id": "w!a", "job": {"res": 1, "profile": "p"}}),
@@ -399,7 +409,9 @@ def test_an_output_that_is_full_ends_the_service_with_its_reason(monkeypatch, ca
 
 
 def test_answers_that_come_ten_seconds_late_are_only_late():
-    """Time passes between question and answer: transfers move on, and what ended meanwhile is gone."""
+    """Time passes between question and answer: transfers move on, and what
+    ended meanwhile is gone.
+    """
     arbiter, now = IoArbiter(SNAPSHOT["machine"]), 0.0
     for name in "abc":
         arbiter.request(name, 4, 40.0, now)

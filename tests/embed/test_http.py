@@ -224,7 +224,8 @@ def test_the_command_serves_and_stops(tmp_path):
 
     token = (tmp_path / "token").read_text().strip()
     assert call(Where, "POST", MESSAGES, PING, token)[1]["ok"]
-    # while it decides without a deadline, others are answered, and it ends when it is told to
+    # while it decides without a deadline, others are answered, and it ends
+    # when it is told to
     instance = json.loads((ROOT / "instances/replication/image-100x4.json").read_text())
     endless = {
         "ioopt": 1,
@@ -344,8 +345,8 @@ def test_only_listed_solvers_are_served(own, server):
         reply = call(server, "POST", MESSAGES, {"ioopt": 1, **message})[1]
         assert reply["error"]["code"] == "invalid", reply
         assert reply["error"]["message"] == (
-            "solver 'noisy:loud' is no listed one; over HTTP only listed solvers are served: "
-            "begin the service with --allow-own"
+            "solver 'noisy:loud' is no listed one; over HTTP only listed solvers are "
+            "served: begin the service with --allow-own"
         )
     for message in ({"arguments": planner}, {"state": states[0]}):
         message |= {"ioopt": 1, "op": "open", "object": "ReplicationPlanner"}
@@ -429,7 +430,9 @@ def test_a_client_library_is_answered(server):
 
 
 def test_the_solver_of_a_client_that_left_is_ended():
-    """The next one is asked though the first has no deadline; the sessions are still there."""
+    """The next one is asked though the first has no deadline; the
+    sessions are still there.
+    """
     instance = json.loads((ROOT / "instances/replication/image-100x4.json").read_text())
     endless = {
         "ioopt": 1,

@@ -1,4 +1,6 @@
-"""``WorkDirectory`` live: as the simulator's dispatch, with the bytes that are real, and when things fail."""
+"""``WorkDirectory`` live: as the simulator's dispatch, with the bytes that are real,
+and when things fail.
+"""
 
 import heapq
 import json
@@ -97,10 +99,11 @@ def test_a_live_run_starts_what_the_simulator_starts():
 
 
 def test_room_is_counted_by_bytes_that_are_real():
-    """Every product has other bytes than planned, told at its task's end or at random before.
+    """Every product has other bytes than planned, told at its task's end
+    or at random before.
 
-    At every instant what is inside, and which tasks fit and are admitted, is what a second
-    implementation says of an instance with these bytes.
+    At every instant what is inside, and which tasks fit and are admitted, is what a
+    second implementation says of an instance with these bytes.
     """
     looked = 0
     for seed in range(200):
@@ -134,7 +137,8 @@ def test_room_is_counted_by_bytes_that_are_real():
             for _, k in run._dispatcher.ready:
                 name = problem.tasks[k].id
                 looked += 1
-                # places of the order before k: those after it are not looked at again (rule B6)
+                # places of the order before k: those after it are not looked
+                # at again (rule B6)
                 before = order[: order.index(name)]
                 room = check.sequential(before, [*names, name]) <= problem.quota_bytes
                 made = problem.tasks[k].outputs
@@ -153,7 +157,9 @@ def test_room_is_counted_by_bytes_that_are_real():
 
 
 def test_larger_bytes_by_hand():
-    """12 bytes: A1 (6) leaves 6 for B1. A1 wrote 7: B1 lacks one, until it is expected to write 5."""
+    """12 bytes: A1 (6) leaves 6 for B1. A1 wrote 7: B1 lacks one, until it is
+    expected to write 5.
+    """
     run = WorkDirectory(CHAINS)
     assert run.next() == "A1" and run.next(among=["A2"]) is None
     run.started("A1")

@@ -1,4 +1,6 @@
-"""The embedded planner: decisions follow the disks, and no solver can break the loop."""
+"""The embedded planner: decisions follow the disks, and no
+solver can break the loop.
+"""
 
 import gc
 import json
@@ -34,7 +36,9 @@ def task(name, *inputs):
 
 
 def drain(plan):
-    """Run everything to the end, round robin; returns (task, node, what was staged) in order."""
+    """Run everything to the end, round robin; returns (task, node, what
+    was staged) in order.
+    """
     done = []
     while True:
         steps = [(node, plan.next(node)) for node in ("n0", "n1")]
@@ -184,7 +188,9 @@ def test_the_work_of_a_node_that_goes_is_given_to_others_and_waits_where_there_a
 
 
 def test_a_task_too_large_for_the_nodes_that_are_left_waits_for_one_that_takes_it():
-    """f has 60 bytes, n0 and n1 50 and 100: after n1 only g's task (10 bytes) can run."""
+    """f has 60 bytes, n0 and n1 50 and 100: after n1 only g's
+    task (10 bytes) can run.
+    """
     files = [{"id": "f", "bytes": 60}, {"id": "g", "bytes": 10}]
     nodes = [{"id": "n0", "disk_bytes": 50}, {"id": "n1", "disk_bytes": 100}]
     plan = ReplicationPlanner(NETWORK, nodes, files, solver="minmin")

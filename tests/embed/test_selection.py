@@ -1,4 +1,6 @@
-"""Job selection: by hand, against exhaustive search, at scale, and in real Snakemake."""
+"""Job selection: by hand, against exhaustive search, at scale,
+and in real Snakemake.
+"""
 
 import gc
 import itertools
@@ -62,7 +64,9 @@ def test_the_last_reader_of_a_temporary_file_goes_first():
 
 
 def test_a_file_is_worth_its_deletion_only_to_its_last_readers():
-    """A core counts 2 at 1 GB; b and c put four cores to work: 8, 1 deleted, 1 read; 1/2 of a part."""
+    """A core counts 2 at 1 GB; b and c put four cores to work: 8, 1 deleted, 1
+    read; 1/2 of a part.
+    """
     jobs = [
         ReadyJob(cores=3, resources=(3,)),
         ReadyJob(cores=2, resources=(2,)),

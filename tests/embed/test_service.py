@@ -166,7 +166,9 @@ def test_methods_that_are_not_offered_cannot_be_reached():
 
 @pytest.mark.parametrize("count", [100, pytest.param(2_000, marks=pytest.mark.slow)])
 def test_a_stream_of_damaged_lines_is_answered_line_by_line(count):
-    """Conversations of the fuzzer, each on a stream of its own; a whole message has its own number."""
+    """Conversations of the fuzzer, each on a stream of its own; a whole
+    message has its own number.
+    """
     whole, talks = 0, conversations()
     for number in range(count):
         rng = random.Random(number)
@@ -227,7 +229,9 @@ def own_decisions(*names, **more):
 
 
 def are_own(replies):
-    """Whether *loud* has decided, *asking* and *leaving* have failed, and all pings are answered."""
+    """Whether *loud* has decided, *asking* and *leaving* have failed, and
+    all pings are answered.
+    """
     assert [reply["id"] for reply in replies] == list(range(6))
     loud, asking, leaving = replies[::2]
     assert loud["result"]["plan"]["grants"]["1"] == 4.0
@@ -243,7 +247,8 @@ def are_own(replies):
     ],
 )
 def test_what_a_solver_prints_is_no_reply(tmp_path, deadline, stderr):
-    """Of Python, a descriptor, a program and C; with standard error in the same pipe too.
+    """Of Python, a descriptor, a program and C; with standard error
+    in the same pipe too.
 
     A solver that ends the process ends the service, which says so.
     """

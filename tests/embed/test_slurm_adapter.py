@@ -1,4 +1,6 @@
-"""The Slurm adapter: on a recorded queue, and on a real four-node cluster of this machine."""
+"""The Slurm adapter: on a recorded queue, and on a real four-node
+cluster of this machine.
+"""
 
 import contextlib
 import json
@@ -34,7 +36,9 @@ def held(number, *inputs, state="PENDING", reason="JobHeldUser", mark="ioopt:"):
 
 
 class Recorded:
-    """A Slurm that remembers jobs and what it was told, and numbers new jobs from 101."""
+    """A Slurm that remembers jobs and what it was told, and
+    numbers new jobs from 101.
+    """
 
     def __init__(self, jobs):
         self.jobs, self.told, self.next = jobs, [], 100
@@ -96,7 +100,8 @@ def test_held_jobs_are_staged_placed_and_released():
 @pytest.mark.parametrize(
     ("reason", "state", "why", "staged"),
     [
-        # After a restart the staging job that waits is used; one that failed is made again.
+        # After a restart the staging job that waits is used; one that
+        # failed is made again.
         ("JobHeldUser", "PENDING", "None", 0),
         ("DependencyNeverSatisfied", "FAILED", "NonZeroExitCode", 1),
     ],
@@ -138,7 +143,9 @@ def waiting(number, node, reason, *inputs):
     "reason", ["ReqNodeNotAvail", "ReqNodeNotAvail, UnavailableNodes:n0", "NodeDown"]
 )
 def test_jobs_of_a_node_that_slurm_cannot_use_get_another(reason):
-    """Job 1 waits for n0, job 2 for its turn after job 1; job 3 waits for a busy n1, job 4 is new."""
+    """Job 1 waits for n0, job 2 for its turn after job 1; job 3 waits for a
+    busy n1, job 4 is new.
+    """
     slurm = Recorded(
         [
             waiting(1, "n0", reason, "f0"),
@@ -238,7 +245,9 @@ PartitionName=main Nodes=n[0-3] Default=YES MaxTime=INFINITE State=UP OverSubscr
 
 
 def _free_ports(count):
-    """The first of *count* ports in a row that nobody listens on (nor is given out to clients)."""
+    """The first of *count* ports in a row that nobody listens on (nor is
+    given out to clients).
+    """
     for base in random.sample(range(20_000, 32_000, count), 200):
         with contextlib.ExitStack() as held:
             try:

@@ -1,4 +1,6 @@
-"""The data order of the Snakemake plugin: by hand, and in real Snakemake on a real small file system."""
+"""The data order of the Snakemake plugin: by hand, and in real Snakemake on a
+real small file system.
+"""
 
 import sys
 from math import ceil
@@ -16,7 +18,9 @@ class File(str):
 
 
 class Job:
-    """A job of one core, of a *rule* of its own; *makes* are files with megabytes, that it *states*."""
+    """A job of one core, of a *rule* of its own; *makes* are files with
+    megabytes, that it *states*.
+    """
 
     def __init__(self, name, reads=(), makes=None, priority=0, rule=None, states=True):
         self.jobid, self.rule, self.priority = (
@@ -110,8 +114,8 @@ KEEPS = [
 @pytest.mark.parametrize(
     ("jobs", "budget", "cores", "steps"),
     [
-        # Samples are brought to their end one after the other: the input of map1 came last; call1 lets
-        # 10 MB go and writes none.
+        # Samples are brought to their end one after the other: the input of map1 came
+        # last; call1 lets 10 MB go and writes none.
         (
             two_samples(),
             None,
@@ -123,8 +127,9 @@ KEEPS = [
                 (["trim2"], None),
             ],
         ),
-        # 20 MB: one sample trimmed and mapped. A second trim beside it would leave no room to map any,
-        # so it waits, rather than to hand over to greedy. Then 10 of m1 and 10 of t2; m1 goes with call1.
+        # 20 MB: one sample trimmed and mapped. A second trim beside it would leave no
+        # room to map any, so it waits, rather than to hand over to greedy. Then 10 of
+        # m1 and 10 of t2; m1 goes with call1.
         (
             two_samples(),
             20,
@@ -165,7 +170,9 @@ def test_what_fits_nowhere_starts_where_nothing_runs(engine):
 
 
 def test_what_a_rule_has_written_is_expected_of_it(engine):
-    """Nothing is stated: a1 is thought to write 0 as it reads, and writes 10; so will a2, and b beside it."""
+    """Nothing is stated: a1 is thought to write 0 as it reads, and writes 10; so will
+    a2, and b beside it.
+    """
     jobs = [Job(f"a{k}", (), {f"t{k}": 10}, rule="a", states=False) for k in (1, 2, 3)]
     jobs += [Job("join", ("t1", "t2", "t3"))]
     run = engine(jobs, 25)
@@ -179,7 +186,8 @@ def test_priority_comes_before_data(engine):
 
 
 def test_a_job_that_failed_leaves_its_room_to_the_next_try(engine):
-    # as on a full disk: what the job would have written is not held against it, and it starts again
+    # as on a full disk: what the job would have written is not held against it,
+    # and it starts again
     run = engine(two_samples(), 20)
     assert run.select() == ["trim1"]
     run.going.clear()
@@ -196,7 +204,9 @@ def test_where_the_data_order_fails_snakemake_chooses(engine):
 
 
 def test_a_failed_job_does_not_hold_up_those_that_go_on(engine):
-    """--keep-going: trim1 is neither ready again nor finished. Its room is free once nothing runs."""
+    """--keep-going: trim1 is neither ready again nor finished. Its room is
+    free once nothing runs.
+    """
     run = engine(two_samples(), 20)
     assert run.select() == ["trim1"]
     run.going.clear()
@@ -209,7 +219,9 @@ def test_a_failed_job_does_not_hold_up_those_that_go_on(engine):
 
 
 def test_a_limit_of_submissions_does_not_hide_that_nothing_runs(engine):
-    """Snakemake tells another count of submissions each time (--max-jobs-per-timespan)."""
+    """Snakemake tells another count of submissions each
+    time (--max-jobs-per-timespan).
+    """
     run = engine(two_samples(), 20)
     run.more = {"_job_count": 100}
     assert run.select() == ["trim1"]
@@ -223,7 +235,9 @@ def test_a_limit_of_submissions_does_not_hide_that_nothing_runs(engine):
 
 
 def test_jobs_without_number_are_told_from_none(engine):
-    """--jobs unlimited: cores without end are fewer while a job runs, and its room is kept."""
+    """--jobs unlimited: cores without end are fewer while a job runs,
+    and its room is kept.
+    """
     run = engine(two_samples(), 20)
     assert run.select(sys.maxsize) == ["trim1"]
     assert run.select(sys.maxsize) == []  # t2 and m1 would not fit beside t1
@@ -232,7 +246,9 @@ def test_jobs_without_number_are_told_from_none(engine):
 
 
 def test_a_restarted_run_counts_what_lies_there(engine):
-    """20 MB, killed after a: t1 lies there and waits for t2, so that b alone fits beside it."""
+    """20 MB, killed after a: t1 lies there and waits for t2, so that b
+    alone fits beside it.
+    """
     jobs = [
         Job("a", (), {"t1": 10}),
         Job("b", (), {"t2": 10}),
@@ -250,7 +266,9 @@ def test_a_restarted_run_counts_what_lies_there(engine):
 
 
 def test_jobs_that_a_checkpoint_brings_are_taken_in(engine):
-    """20 MB: trim1 runs when trim3 appears, which is ready and has no room beside it."""
+    """20 MB: trim1 runs when trim3 appears, which is ready and
+    has no room beside it.
+    """
     run = engine(two_samples(), 20)
     assert run.select() == ["trim1"]
     run.jobs.append(Job("trim3", (), {"t3": 10}, priority=1))
@@ -276,9 +294,11 @@ def test_a_policy_that_there_is_not(plugin):
     ],
 )
 def test_real_snakemake_on_a_small_disk(tmp_path, scheduler, room, ends) -> None:
-    """Eight samples in a disk of *room* times what one after the other needs, or in one that is large.
+    """Eight samples in a disk of *room* times what one after the other needs, or
+    in one that is large.
 
-    The order of submission takes more than four times that: the first steps of all lie there at once.
+    The order of submission takes more than four times that: the first steps of
+    all lie there at once.
     """
     pytest.importorskip("snakemake")
     from bench.on_snakemake import SHAPES, as_run, generate, mounted, run_stub, write

@@ -36,7 +36,8 @@ def test_the_second_process_waits_until_the_first_is_done(tmp_path):
         assert second.poll() is None
         time.sleep(0.05)
     assert second.poll() is None  # it has asked, and the storage is taken
-    # A third that comes and dies while it waits is forgotten by the epilog, which may run twice.
+    # A third that comes and dies while it waits is forgotten by the epilog,
+    # which may run twice.
     third = start("acquire", tmp_path, "19", 1, 1e9)
     while "19" not in outstanding(tmp_path):
         time.sleep(0.05)

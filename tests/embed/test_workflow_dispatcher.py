@@ -1,4 +1,6 @@
-"""The dispatcher of workflows in an engine: by hand, against the simulator, and when things fail."""
+"""The dispatcher of workflows in an engine: by hand, against the simulator,
+and when things fail.
+"""
 
 import json
 
@@ -140,7 +142,8 @@ def test_products_on_the_storage_outlive_their_node():
 
 
 def test_fifo_gives_to_the_node_that_idles_longest_as_simulated():
-    # x computes on n0 from 0 to 2, y on n1 from 0 to 1; z comes at 3 and goes to n1, idle since 1
+    # x computes on n0 from 0 to 2, y on n1 from 0 to 1; z comes at 3 and goes
+    # to n1, idle since 1
     run = run_of("fifo")
     run.submit([task("x", 2.0), task("y", 1.0)])
     assert placed(run.next(0.0)) == [("x", "n0"), ("y", "n1")]
@@ -157,7 +160,9 @@ def test_fifo_gives_to_the_node_that_idles_longest_as_simulated():
 @pytest.mark.parametrize("policy", ["fifo", "locality", "ready-min-min", "rolling"])
 @pytest.mark.parametrize("name", ["flow-chains", "flow-montage"])
 def test_on_one_node_it_decides_as_simulated(policy, name):
-    """One node, no transfers to wait for: what is simulated and what is live is the same order."""
+    """One node, no transfers to wait for: what is simulated and what is
+    live is the same order.
+    """
     problem = ioopt.load(name)
     network = problem.network.model_copy(
         update={"remote_bytes_per_second": 1e15, "replica_bytes_per_second": 1e15}
@@ -214,7 +219,9 @@ def test_a_restored_run_has_the_state_that_was_saved(policy):
 
 
 def test_better_estimates_change_what_is_planned():
-    """HEFT's ranks: of two chains for one node the longer goes first, the other once it is longer."""
+    """HEFT's ranks: of two chains for one node the longer goes first, the
+    other once it is longer.
+    """
     for better, begins in (({}, "x"), ({"y": 50.0}, "y")):
         run = run_of("rolling", nodes=1)
         run.submit([task("x", 20.0), task("y", 10.0)])
@@ -253,7 +260,9 @@ def test_past_the_deadline_locality_answers():
 
 
 def test_a_restored_run_knows_when_its_tasks_began():
-    """z of 5 s is placed at 3, two seconds after the last event: it is due at 8, restored or not."""
+    """z of 5 s is placed at 3, two seconds after the last event: it is due
+    at 8, restored or not.
+    """
     run = run_of()
     run.submit([task("z")])
     run.next(3.0)
@@ -266,7 +275,9 @@ def test_a_restored_run_knows_when_its_tasks_began():
 
 @pytest.mark.parametrize("policy", first(1, ["locality", "rolling"]))
 def test_what_is_forgotten_leaves_nothing_behind(policy):
-    """An engine that never ends: a chain of two, forgotten; tasks that are needed are kept."""
+    """An engine that never ends: a chain of two, forgotten; tasks that
+    are needed are kept.
+    """
     run, sizes = run_of(policy), []
     for k in range(700):
         write, read, file = f"w{k}", f"r{k}", f"f{k}"
@@ -309,7 +320,9 @@ def test_a_withdrawn_writer_is_remembered():
 
 @pytest.mark.parametrize("policy", ["rolling", "locality", "fifo", "ready-min-min"])
 def test_tasks_wait_for_nodes_and_those_that_join_get_work(policy):
-    """Nobody is asked while no node is there; then each core of a new node takes a task."""
+    """Nobody is asked while no node is there; then each core of a
+    new node takes a task.
+    """
     run = run_of(policy, nodes=0)
     assert run.submit([task(f"t{k}", reads=["a"]) for k in range(6)]) == 6
     assert run.next(0.0) == [] and run.notes == []

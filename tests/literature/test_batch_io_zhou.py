@@ -1,4 +1,6 @@
-"""The reproduction of Zhou et al.: its statistics by hand, Figure 7, and trends on small workloads."""
+"""The reproduction of Zhou et al.: its statistics by hand, Figure 7, and
+trends on small workloads.
+"""
 
 import pytest
 from batch_io_traces import by_hand
@@ -10,7 +12,9 @@ import ioopt
 
 
 def test_a_claim_stands_under_each_reading_and_workload() -> None:
-    """Base-line waits 4 s by nodes and 8 s evenly shared; cons-fcfs 6 s, with its left-overs used 3 s."""
+    """Base-line waits 4 s by nodes and 8 s evenly shared; cons-fcfs 6 s, with its
+    left-overs used 3 s.
+    """
     waits = {
         "base-line:share=per-node": 4.0,
         "base-line:share=even-split": 8.0,
@@ -47,12 +51,13 @@ def test_a_claim_stands_under_each_reading_and_workload() -> None:
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_figure_7(engine: str) -> None:
-    """A and B, 4 B/s each of 10, transfer 8 and 40 B; C and D, 4 B/s, 8 B, ask for more than is left.
+    """A and B, 4 B/s each of 10, transfer 8 and 40 B; C and D, 4 B/s, 8 B, ask
+    for more than is left.
 
-    Cons-FCFS: A ends at 2, C runs to 4, D to 6, B ends at 10. ADAPTIVE on C: alone with A and B it would
-    end at 2 + 2, 2 + 10 + 4 = 16 in all; sharing, all at 10/3, A and C end at 2.4, B at 10.4, 15.2 in
-    all: C starts. On D: 15.2 + 2.4 + 2 = 19.6 waiting; sharing at 2.5, A, C, D end at 3.2, B at 11.2,
-    20.8: D waits, runs from 2.4 to 4.4.
+    Cons-FCFS: A ends at 2, C runs to 4, D to 6, B ends at 10. ADAPTIVE on C: alone with
+    A and B it would end at 2 + 2, 2 + 10 + 4 = 16 in all; sharing, all at 10/3, A and C
+    end at 2.4, B at 10.4, 15.2 in all: C starts. On D: 15.2 + 2.4 + 2 = 19.6 waiting;
+    sharing at 2.5, A, C, D end at 3.2, B at 11.2, 20.8: D waits, runs from 2.4 to 4.4.
     """
     volumes = {"A": 8, "B": 40, "C": 8, "D": 8}
     jobs = [(name, 0, 4, 99, [(0, volume)]) for name, volume in volumes.items()]

@@ -1,4 +1,6 @@
-"""Zhang et al.: the worked examples of Figures 3, 5 and 7, nodes and rows from 0; how claims are judged."""
+"""Zhang et al.: the worked examples of Figures 3, 5 and 7, nodes and rows from 0;
+how claims are judged.
+"""
 
 from typing import Any
 
@@ -17,7 +19,9 @@ def _decide(
     waiting: dict[str, list[int]],
     running: Any = (),
 ) -> tuple[list[str], ioopt.Result]:
-    """The matrix after one update, drawn; all jobs take 400 s local and 800 s remote."""
+    """The matrix after one update, drawn; all jobs take 400 s
+    local and 800 s remote.
+    """
     times = {"local_seconds": 400.0, "remote_seconds": 800.0}
     problem = GangMatrixProblem.model_validate(
         {
@@ -43,7 +47,9 @@ def _decide(
 
 
 def test_figure_3() -> None:
-    """J1 and J2 fill a row each; J4 and J5 join J3 in row 2 and are replicated beside J6."""
+    """J1 and J2 fill a row each; J4 and J5 join J3 in row 2 and are
+    replicated beside J6.
+    """
     sizes = {"1": 8, "2": 8, "3": 4, "4": 2, "5": 2, "6": 4}
     matrix, _ = _decide(
         "gs", 8, 4, {job: list(range(size)) for job, size in sizes.items()}
@@ -60,7 +66,9 @@ FIGURE_5 = {"A": [0, 1], "B": [1, 2], "C": [0, 2, 3]}
 
 
 def test_figure_5a_iogs_fragments() -> None:
-    """A and B share node 1 and part; neither can be replicated; C (three tasks) waits."""
+    """A and B share node 1 and part; neither can be replicated; C
+    (three tasks) waits.
+    """
     matrix, result = _decide("iogs", 4, 2, FIGURE_5)
     assert matrix == ["A A . .", ". B B ."]
     assert result.metrics["matrix_utilisation"] == 0.5
@@ -68,7 +76,9 @@ def test_figure_5a_iogs_fragments() -> None:
 
 
 def test_figure_5b_gs_packs() -> None:
-    """GS puts A and B in one row and uses every cell, with C or (as drawn) without it."""
+    """GS puts A and B in one row and uses every cell, with C or
+    (as drawn) without it.
+    """
     with_c, _ = _decide("gs", 4, 2, FIGURE_5)
     assert with_c == ["A A B B", "C C C ."]
     two, result = _decide("gs", 4, 2, {"A": [0, 1], "B": [1, 2]})
@@ -88,7 +98,8 @@ FIGURE_7 = [
     [
         # D stays on nodes 0 and 2 and is compacted nowhere (C holds node 2 in row 0).
         ("adaptive-iogs", [". B C C", "D B D ."], 0),
-        # D moves to its file nodes in row 0: one task changes node; B then compacts nowhere.
+        # D moves to its file nodes in row 0: one task changes node; B
+        # then compacts nowhere.
         ("migrate-iogs", ["D D C C", ". B C C"], 1),
     ],
 )
@@ -111,8 +122,9 @@ def test_migration_budget_zero_is_adaptive() -> None:
 @pytest.mark.parametrize(
     ("local", "kept", "moved"),
     [
-        # r = .1: remote takes 1.2 times local. At 100 s A ends and frees B's file nodes.
-        # B needs 180 s remote, 80 left: kept it ends at 180, moved at 100 + 20 + 80 / 1.2 = 186.67.
+        # r = .1: remote takes 1.2 times local. At 100 s A ends and frees B's file
+        # nodes. B needs 180 s remote, 80 left: kept it ends at 180, moved at 100 + 20 +
+        # 80 / 1.2 = 186.67.
         (150.0, 180.0, 560.0 / 3),
         # 220 s, 120 left, the break-even C R / (R - L) = 20 x 1.2 / .2: 220 either way.
         (550.0 / 3, 220.0, 220.0),
@@ -146,7 +158,9 @@ class Stated(zhang.Runs):
 
 
 def test_claims_over_loads_are_judged_at_each() -> None:
-    """Half of GS is 100 % better, .6 of it is better by 67 %; GS is neither better nor equal."""
+    """Half of GS is 100 % better, .6 of it is better by 67 %; GS is
+    neither better nor equal.
+    """
     figure, word = zhang.best(Stated(), "iogs", ["gs"], 0.5, least=1.0)
     assert word == "partly" and figure.startswith(
         "5 of 9 loads; better by +67% (ratio 0.600"

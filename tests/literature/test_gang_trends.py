@@ -1,4 +1,6 @@
-"""What the calibrated preset must show, and the claims on the way; slowdown from arrival."""
+"""What the calibrated preset must show, and the claims on the way;
+slowdown from arrival.
+"""
 
 import pytest
 
@@ -21,7 +23,9 @@ def test_local_jobs_at_the_highest_load(runs) -> None:
 
 
 def test_order_of_the_policies(runs) -> None:
-    """Highest load, r = .5: the guard and the index beat Migrate, which beats the other three."""
+    """Highest load, r = .5: the guard and the index beat Migrate, which
+    beats the other three.
+    """
     names = (
         "index-iogs",
         "guarded-iogs",

@@ -1,4 +1,6 @@
-"""Khanna et al. in simulation: where its ranking appears, and what the printed scheme costs."""
+"""Khanna et al. in simulation: where its ranking appears, and what the
+printed scheme costs.
+"""
 
 import ioopt
 from ioopt.generate.replication.generate import generate
@@ -34,7 +36,9 @@ def test_ip_leads_the_ranking_on_private_links():
 
 
 def test_one_rule_of_eviction_for_both_sides_puts_minmin_last():
-    """Room for a whole task, as printed; where MinMin evicts what is missing alone, it is first."""
+    """Room for a whole task, as printed; where MinMin evicts what is
+    missing alone, it is first.
+    """
     for seed in SEEDS[:2]:
         problem = generate("image-85", {"tasks": 60}, seed)
         rounds = {"room": "largest", "barriers": "no", "effort": "0.02"}

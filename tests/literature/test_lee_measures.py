@@ -7,7 +7,9 @@ from papers.claims import HOLDS, NOT, PARTLY
 
 @pytest.mark.slow
 def test_figures_2_and_3() -> None:
-    """Fragmentation has no bumps, and one of the four regions of low inversion is low only in part."""
+    """Fragmentation has no bumps, and one of the four regions of low inversion
+    is low only in part.
+    """
     rows = lee.claims(True, "quanta")
     assert [row.verdict for row in rows] == [
         HOLDS,
@@ -31,7 +33,9 @@ def test_heavy_mixes() -> None:
 
 @pytest.mark.slow
 def test_types_of_applications() -> None:
-    """The types are exact; of the real ones, what depends on neither rates nor loads that are ours."""
+    """The types are exact; of the real ones, what depends on neither rates nor
+    loads that are ours.
+    """
     assert {row.verdict for row in lee.claims(True, "slopes")} == {HOLDS}
     rows = {row.claim: row for row in lee.claims(True, "programs", "table")}
     sure = (

@@ -1,6 +1,8 @@
-"""The least I/O delay of a few jobs with given starts: a linear program for every order of events.
+"""The least I/O delay of a few jobs with given starts: a linear program for
+every order of events.
 
-Nothing of the package: chains are (begin, [(amount, share, after), ...]) in seconds of the whole storage.
+Nothing of the package: chains are (begin, [(amount, share, after), ...]) in seconds
+of the whole storage.
 """
 
 from collections.abc import Iterator
@@ -21,7 +23,9 @@ def orders(counts: list[int]) -> Iterator[list[int]]:
 
 
 def least_delay(chains: list[Any]) -> float:
-    """The sum over jobs of the last finish less what it is alone; infinity when no order is possible."""
+    """The sum over jobs of the last finish less what it is alone; infinity when
+    no order is possible.
+    """
     best = min(
         _least_end(chains, order)
         for order in orders([2 * len(steps) for _, steps in chains])
@@ -34,7 +38,9 @@ def least_delay(chains: list[Any]) -> float:
 
 
 def _least_end(chains: list[Any], order: list[int]) -> float:
-    """Variables: the time of each point in its order, then bytes by (request, span between points)."""
+    """Variables: the time of each point in its order, then bytes by (request,
+    span between points).
+    """
     size, at = len(order), {}
     seen = [0] * len(chains)
     for place, row in enumerate(order):

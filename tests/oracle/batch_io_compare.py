@@ -1,4 +1,6 @@
-"""Does an engine do what the slow reference does? Run by run, exactly or to a tolerance."""
+"""Does an engine do what the slow reference does? Run by run,
+exactly or to a tolerance.
+"""
 
 from fractions import Fraction
 from typing import Any

@@ -88,7 +88,9 @@ def running_boxes(sim: Any, begun: dict[Any, Box] | None = None) -> list[Box]:
 
 
 def free_bytes(sim: Any, at: Any) -> Any:
-    """Bytes of buffer that are free of boxes at a time; of nothing where nothing is shared."""
+    """Bytes of buffer that are free of boxes at a time; of nothing
+    where nothing is shared.
+    """
     if not sim.shared:
         return INF
     return sim.capacity - sum(box[4] for box in running_boxes(sim) if box[1] > at)
@@ -249,7 +251,9 @@ def easy_count(sim: Any) -> None:
 
 
 def used_up(sim: Any, job: Job, promise: dict[str, Any]) -> None:
-    """What a late job took beside the reservation, unless it gave it back at once (46)."""
+    """What a late job took beside the reservation, unless it gave
+    it back at once (46).
+    """
     if not sim.buffered or any(job is other for other in sim.on_nodes()):
         promise["units"] -= job["size"]
     if job["holds"]:

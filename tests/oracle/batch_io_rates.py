@@ -1,4 +1,6 @@
-"""Who transfers at which rate, for the slow reference: rules 5-17, 24-29, 39, 40, 42 and 49."""
+"""Who transfers at which rate, for the slow reference: rules 5-17,
+24-29, 39, 40, 42 and 49.
+"""
 
 import itertools
 from fractions import Fraction
@@ -25,7 +27,9 @@ def set_writes(sim: Any) -> None:
 
 
 def decided(sim: Any) -> list[tuple[Request, Fraction]]:
-    """The policy's rates, then the drain rate of a shared buffer (42), then interference (29)."""
+    """The policy's rates, then the drain rate of a shared buffer (42),
+    then interference (29).
+    """
     queue = sorted(sim.requests, key=lambda r: (r["record"]["request"], r["id"]))
     rates = dict.fromkeys((r["id"] for r in queue), Fraction(0)) | policy_rates(
         sim, queue
@@ -108,7 +112,9 @@ def by_nodes(requests: list[Request], left: Fraction) -> Rates:
 
 
 def sets(sim: Any, queue: list[Request]) -> Rates:
-    """The first request of each set, at 10^-set of the bandwidth, caps shared out again (16)."""
+    """The first request of each set, at 10^-set of the bandwidth, caps
+    shared out again (16).
+    """
     heads: dict[int, Request] = {}
     for request in queue:
         heads.setdefault(set_of(request["job"]), request)
@@ -154,7 +160,9 @@ def aggregate(sim: Any, request: Request) -> Any:
 
 
 def fullest(storage: Fraction, queue: list[Request]) -> list[Request]:
-    """The most nodes whose peaks fit; of equal sets the first in FCFS order (12), (26)."""
+    """The most nodes whose peaks fit; of equal sets the first in
+    FCFS order (12), (26).
+    """
     options = [
         chosen
         for size in range(len(queue) + 1)

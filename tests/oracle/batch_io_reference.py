@@ -1,8 +1,10 @@
-"""A slow batch I/O simulator on Fractions, written from rules 1-49 alone: no code of ioopt in it.
+"""A slow batch I/O simulator on Fractions, written from rules 1-49 alone: no
+code of ioopt in it.
 
-Plain dictionaries and lists, everything recomputed at every instant; for traces of a few jobs. The
-clock, the jobs and their streams stand here, who transfers in batch_io_rates, the queue in
-batch_io_queue. Numbers in brackets are those of docs/rules/batch-io.md.
+Plain dictionaries and lists, everything recomputed at every instant; for
+traces of a few jobs. The clock, the jobs and their streams stand here, who
+transfers in batch_io_rates, the queue in batch_io_queue. Numbers in brackets
+are those of docs/rules/batch-io.md.
 """
 
 from __future__ import annotations
@@ -38,7 +40,9 @@ def number(value: Any) -> Fraction:
 
 
 class Reference:
-    """One run: ``share``, ``alpha``, ``order`` are the policy's settings, ``ef`` multiplies every v (23)."""
+    """One run: ``share``, ``alpha``, ``order`` are the policy's settings, ``ef``
+    multiplies every v (23).
+    """
 
     def __init__(
         self,
@@ -162,7 +166,9 @@ class Reference:
         return [job["write"] for job in self.jobs if job["write"]]
 
     def on_nodes(self) -> list[Job]:
-        """Jobs that hold their nodes now: running, or ended where nodes wait for the release (44)."""
+        """Jobs that hold their nodes now: running, or ended where nodes wait
+        for the release (44).
+        """
         tail = self.tails() if self.keeps_nodes else []
         return self.within(*RUNNING) + tail
 
@@ -322,7 +328,9 @@ class Reference:
         self.next_phase(job)
 
     def next_stream(self, job: Job) -> None:
-        """The next drain, or after the end the stage-out, or after that the release (41)."""
+        """The next drain, or after the end the stage-out, or after
+        that the release (41).
+        """
         if job["request"]:
             return
         if job["drains"]:
@@ -397,7 +405,9 @@ class Reference:
     # What it did, as a result states it, and its measures (22), (48).
 
     def schedule(self) -> dict[str, Any]:
-        """The schedule in floats, with rates; a row for each job, its nodes where they are numbered."""
+        """The schedule in floats, with rates; a row for each job, its nodes
+        where they are numbered.
+        """
 
         def rows(records: list[Job]) -> list[Job]:
             names = {"request": "request", "grant": "first_grant", "finish": "finish"}

@@ -1,10 +1,12 @@
-"""A small stand-in for Batsim 4: its side of the protocol, its rules, a platform of shared storage.
+"""A small stand-in for Batsim 4: its side of the protocol, its rules, a
+platform of shared storage.
 
-Not Batsim, but it refuses what Batsim 4.2.0 was seen to die of: a job that the scheduler declares
-completed, a second dynamic job of a profile (it is dropped with its first), a registered profile
-that is composed, a job on a machine that is unavailable. As there, every event comes in a message of
-its own, times are told with six decimals, and a wake-up asked for holds up the end. Its storage gives
-every transfer its fair share, none more than its nodes can take.
+Not Batsim, but it refuses what Batsim 4.2.0 was seen to die of: a job that the
+scheduler declares completed, a second dynamic job of a profile (it is dropped with its
+first), a registered profile that is composed, a job on a machine that is unavailable.
+As there, every event comes in a message of its own, times are told with six decimals,
+and a wake-up asked for holds up the end. Its storage gives every transfer its fair
+share, none more than its nodes can take.
 """
 
 import math
@@ -25,7 +27,9 @@ CONFIG = {
 
 @dataclass
 class Job:
-    """One job, static or dynamic; ``parts`` is what is left of [kind, amount] while it runs."""
+    """One job, static or dynamic; ``parts`` is what is left of [kind,
+    amount] while it runs.
+    """
 
     id: str
     res: int
@@ -60,12 +64,16 @@ def resources(text):
 
 
 class StandIn:
-    """Plays *workload* (Batsim JSON) on its ``nb_res`` nodes; ``ask(message) -> reply``."""
+    """Plays *workload* (Batsim JSON) on its ``nb_res`` nodes;
+    ``ask(message) -> reply``.
+    """
 
     def __init__(
         self, workload, ask, node_rate=1.0, storage_rate=1e18, outages=(), **config
     ):
-        """*outages*: (time, ``unavailable`` or ``available``, resources), in order of time."""
+        """*outages*: (time, ``unavailable`` or ``available``,
+        resources), in order of time.
+        """
         self.ask, self.node_rate, self.storage_rate = ask, node_rate, storage_rate
         self.outages, self.external = list(outages), bool(outages)
         self.config = CONFIG | config
@@ -95,7 +103,9 @@ class StandIn:
         self.seen: list[str] = []
 
     def play(self, most=100_000):
-        """Run to the end; returns the static jobs by id, with the times of their dynamic jobs."""
+        """Run to the end; returns the static jobs by id, with the times
+        of their dynamic jobs.
+        """
         machines = [
             {"id": k, "name": f"n{k}", "state": "idle", "properties": {}}
             for k in range(self.nodes)
@@ -148,7 +158,9 @@ class StandIn:
         return quiet and self.told_all and self.registered_all and not live
 
     def exchange(self, events):
-        """Send each event in a message; apply the reply, and send what it makes Batsim say."""
+        """Send each event in a message; apply the reply, and send what
+        it makes Batsim say.
+        """
         events = list(events)
         while events:
             now = round(self.now, 6)
@@ -260,7 +272,9 @@ class StandIn:
         }
 
     def rates(self):
-        """Bytes per second of every transfer: fair shares, each at most what its nodes take."""
+        """Bytes per second of every transfer: fair shares, each at most
+        what its nodes take.
+        """
         left, out = self.storage_rate, {}
         moving = [
             j

@@ -1,7 +1,9 @@
-"""Slow reference for flexible gang assignment: every home, every set of rows, then a program for tau.
+"""Slow reference for flexible gang assignment: every home, every set of rows,
+then a program for tau.
 
-Shares the instance class and the responses with what it tests, nothing else: rows are numbered,
-fairness is written with t[j,c] as in the rules, and every cell is checked one by one.
+Shares the instance class and the responses with what it tests, nothing else:
+rows are numbered, fairness is written with t[j,c] as in the rules, and every
+cell is checked one by one.
 """
 
 import itertools
@@ -96,7 +98,9 @@ def _with_tau(
     frame: float,
     fixed: float,
 ) -> float | None:
-    """Variables tau_j and t[j,c]: tau_j <= t[j,c] (self-balancing: tau_j = mean of t[j,c])."""
+    """Variables tau_j and t[j,c]: tau_j <= t[j,c] (self-balancing:
+    tau_j = mean of t[j,c]).
+    """
     q = problem.machine.quantum_seconds
     jobs = [j for j, job in enumerate(problem.jobs) if not job.is_io]
     cells = [(j, c) for j in jobs for c in problem.block(j, choices[j][0])]

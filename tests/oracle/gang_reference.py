@@ -1,8 +1,9 @@
-"""A slow, literal reference for gang scheduling: Fractions, an explicit matrix of cells, no masks.
+"""A slow, literal reference for gang scheduling: Fractions, an explicit
+matrix of cells, no masks.
 
-Written from the rules, it shares no code with the simulator, the phases or the checker. Each cell
-holds a job or None. Time moves from one interesting instant to the next: the next arrival, the
-next slice boundary, or the earliest finish in the current row.
+Written from the rules, it shares no code with the simulator, the phases or the checker.
+Each cell holds a job or None. Time moves from one interesting instant to the next: the
+next arrival, the next slice boundary, or the earliest finish in the current row.
 """
 
 import math
@@ -42,7 +43,8 @@ class RefJob:
 
 
 class Reference:
-    """Simulate *jobs* on P nodes, M rows, quantum T, migration cost C, budget Q (None: no limit).
+    """Simulate *jobs* on P nodes, M rows, quantum T, migration cost C,
+    budget Q (None: no limit).
 
     *policy* is gs, iogs, adaptive-iogs, migrate-iogs or guarded-iogs.
     """

@@ -1,4 +1,6 @@
-"""Ratio, interval, gamma and class of message counts by plain statistics, to hold the monitor against."""
+"""Ratio, interval, gamma and class of message counts by plain statistics, to hold
+the monitor against.
+"""
 
 import math
 from collections.abc import Iterator
@@ -83,7 +85,9 @@ def _same(first: float | None, second: float | None, slack: float = 1e-12) -> bo
 
 
 def _basis(problem: MessageCountsProblem, counts: MessageCounts) -> tuple[str, float]:
-    """Non-running samples when there are 8, else running ones where they exist and P > 2."""
+    """Non-running samples when there are 8, else running ones where
+    they exist and P > 2.
+    """
     if counts.means_only:
         running = (
             counts.mean("nonrunning") is None and counts.mean("running") is not None
@@ -100,7 +104,9 @@ def _basis(problem: MessageCountsProblem, counts: MessageCounts) -> tuple[str, f
 def _interval(
     gang: tuple[float, ...], used: tuple[float, ...], ratio: float | None
 ) -> tuple[float | None, float | None]:
-    """The 90 % interval of the ratio, on a log scale; None where there is too little to have one."""
+    """The 90 % interval of the ratio, on a log scale; None where there is
+    too little to have one.
+    """
     if min(len(gang), len(used)) < 8 or not ratio or fmean(gang) < 1 - 1e-9:
         return None, None
     total = 0.0
@@ -116,7 +122,9 @@ Gamma = tuple[float | None, float | None, float | None]
 
 
 def _gamma(counts: MessageCounts, processors: int) -> Gamma:
-    """A least squares line through weighted messages of stretches of 16 quanta, one every 8."""
+    """A least squares line through weighted messages of stretches of 16
+    quanta, one every 8.
+    """
     size = len(counts.absent)
     starts = range(0, size - 15, 8)
     if counts.means_only or len(starts) < 8:
@@ -162,10 +170,11 @@ def _gamma(counts: MessageCounts, processors: int) -> Gamma:
 
 
 def _all_may_wait(counts: MessageCounts, processors: int, gamma: Gamma) -> bool:
-    """Whether absent processes mostly hear one message from every other one, or one more, or none.
+    """Whether absent processes mostly hear one message from every other one,
+    or one more, or none.
 
-    Only where there are counts of running processes. "Mostly": the share is over .723; by the score
-    test at 5 % where stretches of quanta say nothing.
+    Only where there are counts of running processes. "Mostly": the share is over .723;
+    by the score test at 5 % where stretches of quanta say nothing.
     """
     absent, running = counts.counts("nonrunning"), counts.counts("running")
     if counts.means_only or processors < 3 or len(running) < 8 or not any(running):

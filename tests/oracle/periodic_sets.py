@@ -1,9 +1,11 @@
-"""Sets of periodic applications: read, as instances, and what they reach, measured and published.
+"""Sets of periodic applications: read, as instances, and what they reach,
+measured and published.
 
-A set has one application a line: seconds of computation and GB of I/O in each period, processors.
-Source: Aupy, Gainaru, Le Fevre, "Periodic I/O scheduling for super-computers" (PMBS 2017). Their
-machine is 640 cores with B = 3 GB/s and b = 0.01 GB/s, every value divided by 64; here nothing is
-divided, so a set runs on 40,960 processors with 192 GB/s.
+A set has one application a line: seconds of computation and GB of I/O in each period,
+processors. Source: Aupy, Gainaru, Le Fevre, "Periodic I/O scheduling for
+super-computers" (PMBS 2017). Their machine is 640 cores with B = 3 GB/s and b = 0.01
+GB/s, every value divided by 64; here nothing is divided, so a set runs on 40,960
+processors with 192 GB/s.
 """
 
 import math
@@ -22,7 +24,9 @@ DEFAULT_PERIODS = 20
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """A periodic application: each period computes *work_seconds*, then moves *io_bytes*."""
+    """A periodic application: each period computes *work_seconds*,
+    then moves *io_bytes*.
+    """
 
     work_seconds: float
     io_bytes: float
@@ -39,7 +43,8 @@ class Application:
 
 @dataclass(frozen=True, slots=True)
 class SteadyState:
-    """Measures over a horizon: system efficiency and the largest dilation of an application.
+    """Measures over a horizon: system efficiency and the largest
+    dilation of an application.
 
     System efficiency is the share of all processors' time spent computing, dilation an
     application's ideal pace of work over the pace it had (Aupy et al., Section 2.2).
@@ -52,9 +57,11 @@ class SteadyState:
 def steady_state(
     problem: BatchIoProblem, schedule: Mapping[str, Any], horizon_seconds: float
 ) -> SteadyState:
-    """Efficiency and dilation of a batch-io *schedule* of :func:`batch_io_from_set` on [0, horizon].
+    """Efficiency and dilation of a batch-io *schedule* of
+    :func:`batch_io_from_set` on [0, horizon].
 
-    Computation is what lies between the end of one I/O (or the start) and the next request.
+    Computation is what lies between the end of one I/O (or the start)
+    and the next request.
     """
     jobs = {job.id: job for job in problem.jobs}
     used, dilation = 0.0, 1.0
@@ -87,14 +94,17 @@ def read_set(source: Path) -> tuple[Application, ...]:
 def horizon_of(
     applications: Sequence[Application], periods: int = DEFAULT_PERIODS
 ) -> float:
-    """Seconds in which the longest application would do *periods* periods without congestion."""
+    """Seconds in which the longest application would do *periods*
+    periods without congestion.
+    """
     return periods * max(app.ideal_seconds for app in applications)
 
 
 def batch_io_from_set(
     applications: Sequence[Application], name: str, *, periods: int = DEFAULT_PERIODS
 ) -> BatchIoProblem:
-    """A batch-io problem in which all applications start at 0 and none ends before the horizon.
+    """A batch-io problem in which all applications start at 0 and none
+    ends before the horizon.
 
     Each is one job with as many periods as it could do until :func:`horizon_of`.
     """

@@ -5,7 +5,9 @@ from typing import Any
 
 
 def random_case(seed: int) -> tuple[dict[str, Any], dict[str, Any], str]:
-    """(instance, plan, link): held files, storage disks, copies, rounds and zero sizes all occur."""
+    """(instance, plan, link): held files, storage disks, copies, rounds and
+    zero sizes all occur.
+    """
     rng = random.Random(seed)
     nodes = [f"n{i}" for i in range(rng.randint(1, 4))]
     unit = rng.choice([1, 7, 1_000_000])

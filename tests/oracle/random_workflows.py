@@ -1,4 +1,6 @@
-"""Random small workflows: outputs, cores, arrivals, kept files, tight disks, zero lengths and ties."""
+"""Random small workflows: outputs, cores, arrivals, kept files, tight disks,
+zero lengths and ties.
+"""
 
 import random
 from typing import Any
@@ -7,7 +9,9 @@ from typing import Any
 def random_workflow(
     seed: int, most_tasks: int = 12, disks: bool = True
 ) -> dict[str, Any]:
-    """An instance in which every task fits some node; few distinct numbers, so that ties are common."""
+    """An instance in which every task fits some node; few distinct numbers, so
+    that ties are common.
+    """
     rng = random.Random(seed)
     nodes: list[dict[str, Any]] = [
         {

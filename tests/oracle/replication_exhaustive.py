@@ -1,8 +1,10 @@
-"""The static replication problem by enumeration, straight from the paper's words; for tiny instances.
+"""The static replication problem by enumeration, straight from the paper's
+words; for tiny instances.
 
-Every assignment; for every file every way to bring it to nodes (fetch, copy from a node, leave), kept
-when it satisfies (1)-(8) as the variant asks; the ways of all files combined, keeping those that no
-other beats on every load and every disk. Nothing is shared with the models or solvers.
+Every assignment; for every file every way to bring it to nodes (fetch, copy from a
+node, leave), kept when it satisfies (1)-(8) as the variant asks; the ways of all files
+combined, keeping those that no other beats on every load and every disk. Nothing is
+shared with the models or solvers.
 """
 
 from fractions import Fraction

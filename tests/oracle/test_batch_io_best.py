@@ -1,4 +1,6 @@
-"""The exact order of I/O and the bound by prices against every order of events on tiny jobs."""
+"""The exact order of I/O and the bound by prices against every order of
+events on tiny jobs.
+"""
 
 import random
 from typing import Any
@@ -20,7 +22,9 @@ from ioopt.solvers.batch_io import exact
 
 
 def _chains(seed: int) -> list[Chain]:
-    """Three jobs, four requests, whole and half seconds; some have no computing between."""
+    """Three jobs, four requests, whole and half seconds; some have
+    no computing between.
+    """
     rng = random.Random(seed)
     chains = []
     for count in (2, 1, 1):
@@ -53,11 +57,12 @@ def test_the_program_finds_the_best_of_all_orders(seed: int) -> None:
 
 
 def test_by_hand() -> None:
-    """A moves 2 s of the storage at 0 and, 2 s after, 2 s again; B 3 s at 0, all at full rate.
+    """A moves 2 s of the storage at 0 and, 2 s after, 2 s again; B 3 s at
+    0, all at full rate.
 
-    A first: A 0-2, B 2-4 and, while A has its second turn at 4-6, waits; then 6-7: B loses 4 s.
-    B on through 5: A's second turn, ready at 4, begins at 5: B loses 2, A loses 1, 3 s in all.
-    B first: 0-3, A 3-5 and 7-9 loses 3 s as well.
+    A first: A 0-2, B 2-4 and, while A has its second turn at 4-6, waits; then 6-7: B
+    loses 4 s. B on through 5: A's second turn, ready at 4, begins at 5: B loses 2, A
+    loses 1, 3 s in all. B first: 0-3, A 3-5 and 7-9 loses 3 s as well.
     """
     chains = [
         Chain(0.0, (Step(2.0, 1.0, 2.0), Step(2.0, 1.0))),
@@ -70,7 +75,9 @@ def test_by_hand() -> None:
 
 
 def _burst(left: list[int], nodes: list[int]) -> dict[str, Any]:
-    """Requests of so many bytes at one instant, of jobs of so many nodes; the storage moves 8 a second."""
+    """Requests of so many bytes at one instant, of jobs of so many nodes; the
+    storage moves 8 a second.
+    """
     jobs = [(k, 0, n, 1e6, [(0, r)]) for k, (r, n) in enumerate(zip(left, nodes), 1)]
     return by_hand(jobs, {"nodes": 64, "storage_bytes_per_second": 8})
 
@@ -87,7 +94,9 @@ def test_no_policy_beats_the_best_order() -> None:
 
 
 def test_fill_is_the_best_order_for_equal_nodes() -> None:
-    """5, 17, 30, 40 in turn: they finish at 5/8, 22/8, 52/8, 92/8, delays 0, 5/8, 22/8, 52/8."""
+    """5, 17, 30, 40 in turn: they finish at 5/8, 22/8, 52/8, 92/8,
+    delays 0, 5/8, 22/8, 52/8.
+    """
     found = ioopt.solve(_burst([40, 5, 17, 30], [8, 8, 8, 8]), "fill")
     assert found.metrics["io_delay_seconds"] * 4 == pytest.approx(79 / 8)
     three = (
@@ -122,7 +131,9 @@ def test_what_it_does_not_take() -> None:
 def test_a_limit_leaves_an_honest_gap(
     limit: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The program is never searched, or in vain: a policy decides, the bound is by prices."""
+    """The program is never searched, or in vain: a policy decides,
+    the bound is by prices.
+    """
     searched: list[object] = []
     late = BackendAnswer(Status.UNKNOWN, StopReason.TIME)
     monkeypatch.setattr(

@@ -1,4 +1,6 @@
-"""Fractions, floats and the compiled engine give one schedule where no reference stands beside them."""
+"""Fractions, floats and the compiled engine give one schedule where no
+reference stands beside them.
+"""
 
 import math
 import random
@@ -60,7 +62,9 @@ def test_engines_agree(name: str, engine: str, monkeypatch: pytest.MonkeyPatch) 
 
 
 def wide_trace(seed: int) -> Any:
-    """Requests of up to 200 units before a storage that takes 63 to 193: subset-sums of many words."""
+    """Requests of up to 200 units before a storage that takes 63 to 193:
+    subset-sums of many words.
+    """
     rng = random.Random(seed)
     jobs = [
         (
@@ -97,7 +101,9 @@ def test_engines_agree_on_wide_subset_sums(name: str) -> None:
 
 @pytest.mark.slow
 def test_open_loop_with_more_requests_than_units() -> None:
-    """Open loop counts no nodes: two jobs start at a time, one transfers, so requests pile up."""
+    """Open loop counts no nodes: two jobs start at a time, one transfers,
+    so requests pile up.
+    """
     jobs = [(k, k, 38 + k % 3, 50, [(1, 160 * (1 + k % 5))]) for k in range(220)]
     problem = ioopt.load(by_hand(jobs, {"nodes": 80, "storage_bytes_per_second": 41}))
     for name in ("cons-max-util", "cons-max-util+top"):

@@ -37,9 +37,9 @@ CASES: tuple[tuple[str, Mapping[str, str], tuple[int, int, int]], ...] = (
     ("KIT-FH2", {"queue": "fcfs"}, (22_038, 0, 25_326)),
     ("KIT-FH2", CQSIM, (25_315, 0, 25_326)),
 )
-"""Whose schedule (Batsim's easy and conservative, CQSim's KIT-FH2), options of the queue; jobs that start
-at the same time, that have the same machines too, all jobs. The last 11: the file ends while 32 jobs
-still wait or run."""
+"""Whose schedule (Batsim's easy and conservative, CQSim's KIT-FH2), options of the
+queue; jobs that start at the same time, that have the same machines too, all jobs. The
+last 11: the file ends while 32 jobs still wait or run."""
 
 
 @pytest.mark.slow
@@ -87,8 +87,9 @@ def read_cqsim(
 ) -> tuple[BatchIoProblem, dict[int, float]]:
     """The jobs of CQSim's results (``.rst``) that ran, and when CQSim started each.
 
-    A line is number, processors (twice), requested seconds, run seconds, wait, submission, start, end.
-    The machine has as many processors as CQSim ever used at once.
+    A line is number, processors (twice), requested seconds, run seconds,
+    wait, submission, start, end. The machine has as many processors as
+    CQSim ever used at once.
     """
     jobs, starts, changes = [], {}, []
     for line in filter(str.strip, source.read_text().splitlines()):

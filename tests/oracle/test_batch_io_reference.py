@@ -1,4 +1,6 @@
-"""The engines against a slow reference that shares no code with them, and both on the worked cases."""
+"""The engines against a slow reference that shares no code with them, and both
+on the worked cases.
+"""
 
 import json
 import random

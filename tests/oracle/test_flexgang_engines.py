@@ -1,7 +1,7 @@
 """Tick-by-tick references for the quantum walk and the applications of the laboratory.
 
-They share no code with the kernels: time goes by in single ticks, and each running process does
-one tick of work.
+They share no code with the kernels: time goes by in single ticks, and each running
+process does one tick of work.
 """
 
 from typing import Any
@@ -17,7 +17,9 @@ from ioopt.measure.quantum_model import _all_away, _slot_time, walk
 def reference_process(
     bursts: list[int], qi: int, qc: int, io: int, returns: bool, ticks: int
 ) -> Any:
-    """Requests of one I/O process, and the ticks of I/O slot in which its CPU is given away."""
+    """Requests of one I/O process, and the ticks of I/O slot in which
+    its CPU is given away.
+    """
     requests, away = [], []
     k, left, io_left, parked = 0, bursts[0], 0, False
     for tick in range(ticks):
@@ -151,7 +153,9 @@ def slow_msg(
 
 
 def slow_program(table: Ticks, program: Any, heard: Any, progress: Any) -> int:
-    """As the kernel's: who stops in a tick, in the order of processors, sends a message or meets."""
+    """As the kernel's: who stops in a tick, in the order of processors,
+    sends a message or meets.
+    """
     ends, sends, targets, blocking, cost = program
     everyone = range(len(sends))
     done, owed, sent, resume = ([0] * len(sends) for _ in range(4))
@@ -263,7 +267,9 @@ def test_programs_equal_ticks(
 
 
 def test_a_message_without_cost_delays_nobody() -> None:
-    """Slots of 2: processor 0 works in slot 0 and tells 1 at 2; 1 works in slot 2, to 6; slot 3 is free."""
+    """Slots of 2: processor 0 works in slot 0 and tells 1 at 2; 1 works in slot 2,
+    to 6; slot 3 is free.
+    """
     runs = np.array(
         [[True, False], [False, False], [False, True], [False, False]], np.bool_
     )

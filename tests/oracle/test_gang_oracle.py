@@ -1,4 +1,6 @@
-"""Both engines, both arithmetics and the checker against a literal reference on cells."""
+"""Both engines, both arithmetics and the checker against a
+literal reference on cells.
+"""
 
 from fractions import Fraction
 
@@ -38,7 +40,9 @@ def reference(
 
 
 def compare(seed: int, policy: str, recompute: str = "event", *, compiled: bool) -> int:
-    """Hold all engines to the reference on one workload; the number of jobs compared."""
+    """Hold all engines to the reference on one workload; the
+    number of jobs compared.
+    """
     problem = random_workload(seed)
     jobs, run = reference(problem, policy, recompute)
     wanted = [(job.started, job.finished, job.at_files) for job in jobs]

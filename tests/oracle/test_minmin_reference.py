@@ -1,4 +1,6 @@
-"""MinMin's plan under limited disk: one case by hand, many against the slow exact planner."""
+"""MinMin's plan under limited disk: one case by hand, many against
+the slow exact planner.
+"""
 
 from fractions import Fraction
 
@@ -27,16 +29,17 @@ def test_plan_evicts_the_least_popular_until_the_next_file_fits():
     """By hand; planned ends (ready + transfers), least first, ties by task, then node.
 
     1. t0 ends at 4 on either node: n0. Disk of n0: a (4 of 9).
-    2. On n1: t4 = .4 + 2 = 2.4 (a copied, c fetched); t1 = .4 + 3. On n0: t4 = 4 + 2. So t4 on n1
-       at 2.4. Disk of n1: a, c (6 of 8).
+    2. On n1: t4 = .4 + 2 = 2.4 (a copied, c fetched); t1 = .4 + 3. On n0: t4 = 4 + 2.
+       So t4 on n1 at 2.4. Disk of n1: a, c (6 of 8).
     3. On n1: t1 = 2.4 + 3 = 5.4, t2 = 2.4 + 5 = 7.4, t3 = 2.4 + 8. On n0: t1 = 4 + 3 = 7,
        t2 = 4 + .2 + 5. So t1 on n1 at 5.4. b (3) needs 1 more: a is t1's own, so c goes although
        t2 still wants it. Disk of n1: a, b (7 of 8).
     4. c is nowhere now. On n0: t2 = 4 + 2 + 5 = 11, t3 = 4 + .3 + 5 = 9.3. On n1: t3 = 5.4 + 5 =
        10.4, t2 = 5.4 + 7. So t3 on n0 at 9.3: b fits (7 of 9); d (5) needs 3 more: a, read by no
        task any more, popularity 0. Disk of n0: b, d (8 of 9).
-    5. t2 on n0: 9.3 + 2 = 11.3; on n1: 5.4 + 2 + .5 = 7.9. So n1 at 7.9: c (2) needs 1 more: a and
-       b both have popularity 0, a is the lower index; then d (5) over b, c (5 of 8) needs 2: b.
+    5. t2 on n0: 9.3 + 2 = 11.3; on n1: 5.4 + 2 + .5 = 7.9. So n1 at 7.9: c (2) needs 1
+       more: a and b both have popularity 0, a is the lower index; then d (5) over b, c
+       (5 of 8) needs 2: b.
     """
     case = hand_case()
     order = {"n0": ["t0", "t3"], "n1": ["t4", "t1", "t2"]}

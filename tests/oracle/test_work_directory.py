@@ -1,4 +1,6 @@
-"""Work directories against a second replay and dispatch, a brute force, and at random (rules B1 to B14)."""
+"""Work directories against a second replay and dispatch, a brute force, and at
+random (rules B1 to B14).
+"""
 
 import random
 
@@ -26,7 +28,9 @@ def found(problem, rank, safe, cap, actual=None):
 
 
 def compare(seed: int) -> str:
-    """One instance: reference order, one run by both dispatchers, its replay by both; what came of it."""
+    """One instance: reference order, one run by both dispatchers, its replay by
+    both; what came of it.
+    """
     rng = random.Random(seed)
     problem = random_instance(rng, rng.randint(1, 9))
     run = Run(problem)
@@ -96,7 +100,9 @@ def keeping(problem, rng):
     "seeds", [range(12), pytest.param(range(12, 300), marks=pytest.mark.slow)]
 )
 def test_the_least_peak_is_that_of_the_best_order(seeds):
-    """Also where files are kept and tasks take no time, whose starts the program does not hold apart."""
+    """Also where files are kept and tasks take no time, whose starts the program
+    does not hold apart.
+    """
     for seed in seeds:
         rng = random.Random(7000 + seed)
         problem = keeping(random_instance(rng, rng.randint(1, 5)), rng)

@@ -1,4 +1,5 @@
-"""Replays and dispatches of random workflows against the slow exact simulator, on both engines.
+"""Replays and dispatches of random workflows against the slow exact
+simulator, on both engines.
 
 The checker agrees as well.
 """
@@ -19,7 +20,9 @@ from workflow_timeline import CASES, disagreement
 def test_random_cases_agree_with_the_exact_simulator(
     kind: str, engine: str, last: int
 ) -> None:
-    """Options: sources and staging, alone and together; batches: copies, rounds and barriers."""
+    """Options: sources and staging, alone and together; batches: copies,
+    rounds and barriers.
+    """
     counts = [disagreement(seed, kind, engine) for seed in range(1, last + 1)]
     assert [text for text, _, _ in counts if text is not None] == []
     assert sum(evictions for _, evictions, _ in counts) > last

@@ -1,8 +1,10 @@
-"""The least peak of a work directory by trying every order, from the rules B2 and B9 alone.
+"""The least peak of a work directory by trying every order, from the
+rules B2 and B9 alone.
 
-It reads an instance as plain data and shares no code with ioopt. One task runs at a time, which is
-enough for the peak: what is inside while a task runs was inside at its start too. Times, releases
-and cores do not matter, and neither does a task of 0 seconds differ from any other.
+It reads an instance as plain data and shares no code with ioopt. One task runs at a
+time, which is enough for the peak: what is inside while a task runs was inside at its
+start too. Times, releases and cores do not matter, and neither does a task of 0 seconds
+differ from any other.
 """
 
 from collections.abc import Iterator
@@ -12,7 +14,9 @@ Json = dict[str, Any]
 
 
 def orders(tasks: list[Json], done: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Yield every order of the *tasks* in which each comes after those that write its inputs."""
+    """Yield every order of the *tasks* in which each comes after those
+    that write its inputs.
+    """
     if len(done) == len(tasks):
         yield done
     maker = {name: task["id"] for task in tasks for name in task.get("outputs", [])}
@@ -23,7 +27,9 @@ def orders(tasks: list[Json], done: tuple[str, ...] = ()) -> Iterator[tuple[str,
 
 
 def inside_after(instance: Json, ended: tuple[str, ...]) -> int:
-    """Return the bytes inside once the tasks called *ended*, and no others, have run."""
+    """Return the bytes inside once the tasks called *ended*, and
+    no others, have run.
+    """
     total = 0
     for file in instance["files"]:
         makers = [

@@ -1,7 +1,8 @@
 """Second replay of work directories, that shares no code with the one in ioopt.
 
-No clock goes on here. Every file, every scratch and every core has an interval of places in the list of
-starts, from the start that brings it to the first before which the last task that holds it has ended.
+No clock goes on here. Every file, every scratch and every core has an interval of
+places in the list of starts, from the start that brings it to the first before which
+the last task that holds it has ended.
 """
 
 import random
@@ -19,7 +20,9 @@ INSTANT = Fraction(1, 10**9)
 
 
 class Starts:
-    """The starts in order of time: (place, start, end) of each task, and intervals of places."""
+    """The starts in order of time: (place, start, end) of each task, and
+    intervals of places.
+    """
 
     def __init__(
         self,
@@ -58,7 +61,9 @@ class Starts:
         )
 
     def _over(self, held: list[str]) -> int:
-        """The first place before which all of *held* have ended; after all places for none."""
+        """The first place before which all of *held* have ended; after
+        all places for none.
+        """
         if not held:
             return len(self.names)
         last = max(self.end[name] for name in held)
@@ -66,7 +71,9 @@ class Starts:
         return max(after, bisect_left(self.times, last - INSTANT))
 
     def _sums(self, rows: list[tuple[str, int, int]]) -> list[int]:
-        """Right after each start, the sum of what is there: brought by a task, until before a place."""
+        """Right after each start, the sum of what is there: brought by a task,
+        until before a place.
+        """
         change = [0] * (len(self.names) + 1)
         for name, until, size in rows:
             change[self.place[name]] += size
@@ -123,7 +130,9 @@ class Starts:
 
 
 class Run:
-    """A second dispatch, rule by rule: nothing is kept between instants but what happened."""
+    """A second dispatch, rule by rule: nothing is kept between
+    instants but what happened.
+    """
 
     def __init__(self, problem: WorkDirectoryProblem) -> None:
         self.problem, self.tasks = problem, {task.id: task for task in problem.tasks}
@@ -184,7 +193,9 @@ class Run:
         return [at for at in (*ends.values(), *releases) if at > now]
 
     def sequential(self, order: list[str], started: list[str]) -> int:
-        """The largest use when all that started has ended and the rest goes one at a time."""
+        """The largest use when all that started has ended and the
+        rest goes one at a time.
+        """
         done, most = list(started), 0
         for name in order:
             if name not in done:
@@ -334,7 +345,9 @@ class Run:
         }
 
     def least_makespan(self, quota: int | None) -> Fraction | None:
-        """Brute force of rule B12: at 0, ends and releases any ready task that fits starts, or all wait."""
+        """Brute force of rule B12: at 0, ends and releases any ready task that fits
+        starts, or all wait.
+        """
         room = quota if quota is not None else sum(map(self.own, self.tasks)) + 1
         seconds = {n: exact(t.compute_seconds) for n, t in self.tasks.items()}
         best: list[Fraction] = []
@@ -373,7 +386,9 @@ class Run:
 
 
 def random_instance(rng: random.Random, tasks: int) -> WorkDirectoryProblem:
-    """Few tasks, many ties: small times (some 0, some of tenths), sizes, samples, releases, kept files."""
+    """Few tasks, many ties: small times (some 0, some of tenths), sizes, samples,
+    releases, kept files.
+    """
     made: list[str] = []
     rows, files = [], []
     own_samples = rng.random() < 0.4

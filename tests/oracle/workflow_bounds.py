@@ -1,8 +1,9 @@
-"""No bound of a workflow lies above any plan: random instances, random plans, dispatches.
+"""No bound of a workflow lies above any plan: random instances,
+random plans, dispatches.
 
-Queues are dealt in a random order that the files allow, to random nodes, under a random policy, some
-with copy entries; of each instance there is one run of every dispatcher. The checker's own bound of
-rule 18 must be the same.
+Queues are dealt in a random order that the files allow, to random nodes, under a random
+policy, some with copy entries; of each instance there is one run of every dispatcher.
+The checker's own bound of rule 18 must be the same.
 """
 
 import random
@@ -28,7 +29,9 @@ TOLERANCE = 1e-9
 def workflow(
     nodes: list[dict[str, Any]], **tasks: tuple[float, str, str]
 ) -> ReplicationProblem:
-    """Files of 40 bytes, 2 s through an interface and 4 s over the link; tasks: seconds, reads, writes."""
+    """Files of 40 bytes, 2 s through an interface and 4 s over the link; tasks:
+    seconds, reads, writes.
+    """
     named = sorted(
         {name for _, reads, writes in tasks.values() for name in reads + writes}
     )
@@ -36,7 +39,9 @@ def workflow(
 
 
 def random_plan(problem: ReplicationProblem, rng: random.Random) -> ReplicationPlan:
-    """Queues that never wait in a circle: every task behind its predecessors in one common order."""
+    """Queues that never wait in a circle: every task behind its predecessors
+    in one common order.
+    """
     order = random_order(rng, problem.model_dump(mode="json"))
     return ReplicationPlan.model_validate(
         {"order": order, "eviction": rng.choice(POLICIES)}
@@ -44,7 +49,9 @@ def random_plan(problem: ReplicationProblem, rng: random.Random) -> ReplicationP
 
 
 def wrong_bounds(seed: int, plans: int) -> tuple[int, list[str]]:
-    """How many plans of one instance were looked at, and what is wrong with its bound."""
+    """How many plans of one instance were looked at, and what is
+    wrong with its bound.
+    """
     rng = random.Random(seed)
     make = tight_workflow if seed % 3 == 0 else random_workflow
     problem = ReplicationProblem.model_validate(make(seed, rng.randint(2, 14)))

@@ -1,8 +1,9 @@
-"""The least makespan of a small workflow by replaying every set of queues under every policy.
+"""The least makespan of a small workflow by replaying every set of
+queues under every policy.
 
-Slow and exact: queues are dealt one task at a time and replayed by the simulator on Fractions of
-``workflow_timeline.py``; a deal whose queues wait for each other in a circle is left out. Nothing of
-the solver that it judges is used.
+Slow and exact: queues are dealt one task at a time and replayed by the simulator on
+Fractions of ``workflow_timeline.py``; a deal whose queues wait for each other in a
+circle is left out. Nothing of the solver that it judges is used.
 """
 
 import random
@@ -19,7 +20,9 @@ POLICIES = ("farthest-next-use", "popularity", "lru")
 
 
 def all_queues(instance: dict[str, Any]) -> Iterator[dict[str, list[str]]]:
-    """Every assignment that fits and every order on the nodes that does not wait for itself."""
+    """Every assignment that fits and every order on the nodes that does
+    not wait for itself.
+    """
     tasks, nodes = instance["tasks"], instance["nodes"]
     size = {row["id"]: row["bytes"] for row in instance["files"]}
     hosts = []
@@ -51,7 +54,9 @@ def all_queues(instance: dict[str, Any]) -> Iterator[dict[str, list[str]]]:
 
 
 def ends(instance: dict[str, Any], order: dict[str, list[str]]) -> bool:
-    """Whether all tasks come to run when each waits for its inputs and for those before it."""
+    """Whether all tasks come to run when each waits for its inputs and
+    for those before it.
+    """
     made = {name for task in instance["tasks"] for name in task["outputs"]}
     by_name = {task["id"]: task for task in instance["tasks"]}
     waiting = {node: list(row) for node, row in order.items()}
@@ -89,7 +94,9 @@ def random_instance(seed: int, most_tasks: int, batch: bool) -> dict[str, Any]:
 
 
 def disagreement(seed: int, most_tasks: int, batch: bool = False) -> str | None:
-    """What the search answers otherwise on a random workflow (or batch); None where all is well."""
+    """What the search answers otherwise on a random workflow (or batch);
+    None where all is well.
+    """
     from ioopt.problems.replication import ReplicationProblem
     from ioopt.solvers.replication.exact.exact_workflow import QueueSearch
 
@@ -108,7 +115,9 @@ def disagreement(seed: int, most_tasks: int, batch: bool = False) -> str | None:
 
 
 def tight_workflow(seed: int, most_tasks: int = 5) -> dict[str, Any]:
-    """Two nodes that read the same few files all the time, on disks with next to no room to spare."""
+    """Two nodes that read the same few files all the time, on disks with next
+    to no room to spare.
+    """
     rng = random.Random(seed)
     instance = random_workflow(seed, most_tasks)
     names = [f"r{k}" for k in range(4)]
@@ -138,7 +147,9 @@ def tight_workflow(seed: int, most_tasks: int = 5) -> dict[str, Any]:
 
 
 def astray(instance: dict[str, Any], policy: Any) -> tuple[int, list[str]]:
-    """Ends of a search that prunes nothing, and which of them are no replay of their queues."""
+    """Ends of a search that prunes nothing, and which of them are no
+    replay of their queues.
+    """
     from ioopt.problems.replication import ReplicationProblem
     from ioopt.sim.replication.simulate import simulate
     from ioopt.solvers.replication.exact import queue_kernel

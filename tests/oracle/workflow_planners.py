@@ -1,7 +1,8 @@
-"""HEFT, b-level and ready-min-min of workflows, slowly and exactly, from the rules W14-W17 alone.
+"""HEFT, b-level and ready-min-min of workflows, slowly and exactly, from the
+rules W14-W17 alone.
 
-Shares no code with the solvers: reads the instance as written, counts in fractions, looks at every
-pair anew.
+Shares no code with the solvers: reads the instance as written, counts in fractions,
+looks at every pair anew.
 """
 
 from fractions import Fraction
@@ -151,7 +152,9 @@ def by_rank(
 def ready_min_min(
     instance: dict[str, Any],
 ) -> tuple[dict[str, list[str]], dict[str, Fraction], list[tuple[str, str]]]:
-    """Queues, when each node is free of everything planned, and planned evictions (file, node)."""
+    """Queues, when each node is free of everything planned, and planned
+    evictions (file, node).
+    """
     o = Oracle(instance)
     while ready := o.open():
         found = []
@@ -190,7 +193,9 @@ def ready_min_min(
 
 
 def compare(seed: int) -> int:
-    """Hold the three planners to the oracle on one random workflow; returns planned evictions."""
+    """Hold the three planners to the oracle on one random workflow;
+    returns planned evictions.
+    """
     from random_workflows import random_workflow
 
     import ioopt

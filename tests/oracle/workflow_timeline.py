@@ -1,7 +1,8 @@
-"""A slow, exact simulator of workflows on Fractions, sharing no code with the one it judges.
+"""A slow, exact simulator of workflows on Fractions, sharing no code
+with the one it judges.
 
-Written from the rules of workflows (docs/rules/workflow.md) in plain sets and lists; nothing is kept
-that can be asked for again.
+Written from the rules of workflows (docs/rules/workflow.md) in plain sets and lists;
+nothing is kept that can be asked for again.
 """
 
 from __future__ import annotations
@@ -186,7 +187,9 @@ class Run:
         return waiting[0] if waiting and waiting[0].release <= self.now else None
 
     def is_closed(self, node: Node, entry: Entry) -> bool:
-        """Whether *node* still computes, so that it cannot make the room that it makes before *entry*."""
+        """Whether *node* still computes, so that it cannot make the room that it
+        makes before *entry*.
+        """
         wanted = self.options.get("room", "missing")
         if id(entry) in self.cleared or wanted == "missing":
             return False
@@ -280,7 +283,9 @@ class Run:
     def make_room(
         self, node: Node, size: int, aside: bool = False
     ) -> tuple[bool, str | None]:
-        """Whether *size* bytes fit now, or what is asked to be saved; *aside*: not for the head."""
+        """Whether *size* bytes fit now, or what is asked to be saved;
+        *aside*: not for the head.
+        """
         if node.disk is None or self.used(node) + size <= node.disk:
             return True, None
         own = {file for entry in node.waiting() for file in entry.inputs}
@@ -370,7 +375,9 @@ class Run:
         return False
 
     def source(self, node: Node, file: str) -> str | None:
-        """A node, "" for the remote storage, None where the file is there or cannot come now."""
+        """A node, "" for the remote storage, None where the file is
+        there or cannot come now.
+        """
         if file in node.complete or file in self.arriving(node):
             return None
         holders = self.holders(file)
@@ -599,7 +606,9 @@ class Run:
 
 
 def random_order(rng: random.Random, instance: dict[str, Any]) -> dict[str, list[Any]]:
-    """Queues without deadlock: one order that keeps the precedence, dealt to nodes that fit."""
+    """Queues without deadlock: one order that keeps the precedence,
+    dealt to nodes that fit.
+    """
     size = {row["id"]: row["bytes"] for row in instance["files"]}
     maker = {
         name: row["id"] for row in instance["tasks"] for name in row.get("outputs", [])
@@ -636,7 +645,9 @@ def random_order(rng: random.Random, instance: dict[str, Any]) -> dict[str, list
 
 
 def batch_case(seed: int) -> dict[str, Any]:
-    """A random batch: copies, rounds with barriers and what goes from the disks before each."""
+    """A random batch: copies, rounds with barriers and what goes from
+    the disks before each.
+    """
     from random_replication import random_case
 
     instance, plan, link = random_case(seed)
@@ -657,7 +668,9 @@ def disks_of_nodes(rng: random.Random, instance: dict[str, Any]) -> None:
 
 
 def workflow_case(seed: int) -> dict[str, Any]:
-    """A random workflow, with storage disks and wrong estimates at times, and what to do with it."""
+    """A random workflow, with storage disks and wrong estimates at times,
+    and what to do with it.
+    """
     from random_workflows import random_workflow
 
     rng = random.Random(f"case {seed}")
@@ -706,7 +719,9 @@ CASES = {"workflow": workflow_case, "options": case_with_options, "batch": batch
 def disagreement(
     seed: int, kind: str = "workflow", engine: str = "python"
 ) -> tuple[str | None, int, int]:
-    """How the simulator differs on case *seed* (None: not at all), its evictions and its saves."""
+    """How the simulator differs on case *seed* (None: not at all), its
+    evictions and its saves.
+    """
     import ioopt
     from ioopt import registry
     from ioopt.problems.replication import ReplayOptions, ReplicationPlan

@@ -25,7 +25,9 @@ LINKS = ("models", "solvers", "instances")
 
 
 def build(out, links=None):
-    """Wheel and sdist of a copy of the checkout; *links* says what became of its symbolic links."""
+    """Wheel and sdist of a copy of the checkout; *links* says what became
+    of its symbolic links.
+    """
     tree = out / "tree"
     shutil.copytree(
         ROOT, tree, symlinks=True, ignore=shutil.ignore_patterns(*IGNORED, "*.egg-info")
@@ -64,7 +66,8 @@ def built(tmp_path_factory):
 @pytest.mark.slow
 @pytest.mark.parametrize("links", ["text files", "missing"])
 def test_a_checkout_without_symbolic_links_makes_the_same_wheel(built, tmp_path, links):
-    """As git leaves one with core.symlinks=false, or an archive unpacked where links cannot be.
+    """As git leaves one with core.symlinks=false, or an archive unpacked
+    where links cannot be.
 
     The wheel is built from the sdist, so that one is whole too.
     """

@@ -46,7 +46,9 @@ def test_help_loads_nothing_heavy():
 
 
 MOST_MODULES = 59
-"""Of more than one line, that a small exact solve imports; fewer is better, and then this is lowered."""
+"""Of more than one line, that a small exact solve imports; fewer is better, and
+then this is lowered.
+"""
 COUNT = """
 import sys
 from pathlib import Path
@@ -147,7 +149,9 @@ def room(module):
 
 
 def place(module):
-    """The folder of a module, or the module itself where it stands beside other folders."""
+    """The folder of a module, or the module itself where it stands
+    beside other folders.
+    """
     folder = module.rpartition(".")[0]
     return folder if folder in LEAVES else module
 
@@ -172,7 +176,9 @@ def test_imports_point_one_way():
 
 
 def test_replays_of_work_directories_do_not_import_each_other():
-    """What `simulate` replays with and the checker share no code but the instance, its faults and ticks."""
+    """What `simulate` replays with and the checker share no code but the instance,
+    its faults and ticks.
+    """
     checker, replay = "ioopt.check.work_directory", "ioopt.sim.work_directory.replay"
     reached = {
         start: networkx.descendants(networkx.DiGraph(arrows()), start)

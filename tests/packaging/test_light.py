@@ -1,4 +1,6 @@
-"""The base install: everything but pictures works without numba, matplotlib and the other extras."""
+"""The base install: everything but pictures works without numba, matplotlib
+and the other extras.
+"""
 
 import json
 import tomllib

@@ -1,4 +1,6 @@
-"""Solvers from outside: functions, ``module:function``, and packages with entry points."""
+"""Solvers from outside: functions, ``module:function``, and
+packages with entry points.
+"""
 
 import json
 import re
@@ -67,7 +69,8 @@ def test_a_function_is_a_solver(function):
     name = f"{function.__module__}:{function.__qualname__}"
     assert (result.status, result.solver) == ("feasible", name)
     assert ioopt.check("cycle3", result) == []
-    # All six tasks of 1.5 s on one node: no less than 9 s, and every file is fetched once.
+    # All six tasks of 1.5 s on one node: no less than 9 s, and every
+    # file is fetched once.
     assert result.metrics["makespan_seconds"] >= 9.0
     table = ioopt.compare("cycle3", ["minmin", function])
     assert list(table.index) == ["minmin", name]
@@ -135,7 +138,9 @@ def write_page(folder):
 
 @pytest.fixture
 def plugins(tmp_path):
-    """A folder as pip leaves it: a module, and a package's record with good and broken points."""
+    """A folder as pip leaves it: a module, and a package's record with
+    good and broken points.
+    """
     (tmp_path / "ioopt_first_node.py").write_text(MODULE + EXTRA)
     record(tmp_path, "ioopt-first-node", POINTS)
     return command_beside(tmp_path)
@@ -197,8 +202,8 @@ def test_the_function_must_be_one():
 
 
 def test_a_family_from_outside_is_solved_compared_and_checked(family, tmp_path):
-    # 30, 10 and 20 MB at 10 MB/s take 3, 1 and 2 s. Smallest first they end at 1, 3 and 6 s, in
-    # order of the file at 3, 4 and 6 s: means 10/3 and 13/3.
+    # 30, 10 and 20 MB at 10 MB/s take 3, 1 and 2 s. Smallest first they end at 1, 3 and
+    # 6 s, in order of the file at 3, 4 and 6 s: means 10/3 and 13/3.
     compared = family("compare", "three.json", "--format", "json")
     rows = json.loads(compared.stdout)["rows"]
     assert [row["objective"] for row in rows] == pytest.approx([10 / 3, 13 / 3])

@@ -26,7 +26,9 @@ def test_the_citation_is_of_this_version_and_names_the_four_papers():
 
 
 def test_the_image_s_recipe_uses_what_is_there():
-    """No container engine here: instructions, extras and commands are held against the project."""
+    """No container engine here: instructions, extras and commands are held
+    against the project.
+    """
     text = (ROOT / "Dockerfile").read_text().replace("\\\n", " ")
     steps = [
         line.split(maxsplit=1) for line in text.splitlines() if line and line[0] != "#"

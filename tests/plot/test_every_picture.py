@@ -1,4 +1,6 @@
-"""What holds for every picture: names in titles, units on axes, legends beside the data, colours."""
+"""What holds for every picture: names in titles, units on axes, legends
+beside the data, colours.
+"""
 
 from itertools import combinations, pairwise
 from typing import Any
@@ -45,7 +47,9 @@ def overlap(one: Any, other: Any) -> bool:
 
 
 def reads_well(axes: Any) -> None:
-    """Legends touch no panel, texts touch no other text, tick labels do not run into each other."""
+    """Legends touch no panel, texts touch no other text, tick labels do not
+    run into each other.
+    """
     figure = axes.figure
     figure.draw_without_rendering()
     legends = [*figure.legends, *(panel.get_legend() for panel in panels(axes))]
@@ -255,7 +259,9 @@ def test_bounds_and_references_of_a_comparison_are_lines():
 
 
 def test_a_comparison_of_several_instances_is_one_picture_of_ratios():
-    """b is 2, 1 and 1.5 times a: the cube root of 3 on the line of b, strokes at the three."""
+    """b is 2, 1 and 1.5 times a: the cube root of 3 on the line of b,
+    strokes at the three.
+    """
     rows = [row(f"i{k}", "a", 10.0, ratio_to_best=1.0) for k in range(3)]
     rows += [
         row(f"i{k}", "b", 10.0 * ratio, ratio_to_best=ratio)
@@ -278,7 +284,8 @@ def test_a_comparison_of_several_instances_is_one_picture_of_ratios():
         reads_well(axes)
 
 
-# Machado, Oliveira and Fernandes (IEEE TVCG 15(6), 2009), severity 1: linear RGB as it is seen.
+# Machado, Oliveira and Fernandes (IEEE TVCG 15(6), 2009), severity 1: linear
+# RGB as it is seen.
 SEEN = {
     "protanopia": (
         (0.152286, 1.052583, -0.204868),

@@ -17,7 +17,8 @@ JOBS: list[dict[str, Any]] = [
 
 def test_matrix_shows_every_instance() -> None:
     axes = plot_matrix(JOBS)
-    # Job a is local: two runs of columns at home, two as replicas in row 1; b is away: one run.
+    # Job a is local: two runs of columns at home, two as replicas in row 1;
+    # b is away: one run.
     pieces = [len(collection.get_paths()) for collection in axes.collections]
     assert pieces == [2, 2, 1]
     assert [text.get_text() for text in axes.texts] == ["a", "b"]

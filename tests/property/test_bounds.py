@@ -1,4 +1,6 @@
-"""Bounds of the measures that users wait for: below every policy, and tight where arithmetic says so."""
+"""Bounds of the measures that users wait for: below every policy, and tight
+where arithmetic says so.
+"""
 
 import math
 from collections.abc import Iterator
@@ -140,7 +142,9 @@ def test_late_arrivals_change_no_bound(seed: int, late: float) -> None:
 
 
 def test_two_writers_by_hand() -> None:
-    """Each holds half the nodes and asks for all 4 GB/s for 2 s: they end at 2 and 4 s, mean 3."""
+    """Each holds half the nodes and asks for all 4 GB/s for 2 s: they end
+    at 2 and 4 s, mean 3.
+    """
     problem = ioopt.load("two-writers")
     assert mean_response_bound(problem, BatchIoPlan(policy="fill")) == pytest.approx(
         3.0
@@ -154,10 +158,11 @@ def test_two_writers_by_hand() -> None:
 
 
 def test_computing_before_and_after_the_bytes_by_hand() -> None:
-    """Two jobs, 2 s of computing before the first byte, 16 bytes at 4 a second, 3 s after the last.
+    """Two jobs, 2 s of computing before the first byte, 16 bytes at 4 a
+    second, 3 s after the last.
 
-    The storage ends one at 2 + 4 and the other at 2 + 8 s, and 3 s follow: 9 and 13, mean 11.
-    Alone each needs 1 + 2 * (1 + 2) + 3 = 10 s.
+    The storage ends one at 2 + 4 and the other at 2 + 8 s, and 3 s follow: 9 and 13,
+    mean 11. Alone each needs 1 + 2 * (1 + 2) + 3 = 10 s.
     """
     phases = [(1, 0), (1, 8), (1, 8), (3, 0)]
     problem = ioopt.load(by_hand((k, 0, 4, 99, phases) for k in range(2)))
@@ -170,7 +175,9 @@ def test_computing_before_and_after_the_bytes_by_hand() -> None:
 
 
 def test_two_full_width_jobs_by_hand() -> None:
-    """Both fill the machine for 30 s from 0 on: (30 + 60) / 30 / 2 = 1.5, one after the other."""
+    """Both fill the machine for 30 s from 0 on: (30 + 60) / 30 / 2 = 1.5,
+    one after the other.
+    """
     jobs = [(0, [0, 1], 30, 60)] * 2
     problem = ioopt.load(workload(jobs, nodes=2, levels=1, quantum_seconds=10))
     assert mean_slowdown_bound(problem) == pytest.approx(1.5)
@@ -178,7 +185,8 @@ def test_two_full_width_jobs_by_hand() -> None:
 
 
 def test_a_later_small_job_interrupts_a_large_one() -> None:
-    """4 s of work from 0, 1 s from 1: M = (0.5 + 3 * 3.5) / 4 and 1.5; halves of 4 and 1 added.
+    """4 s of work from 0, 1 s from 1: M = (0.5 + 3 * 3.5) / 4 and 1.5;
+    halves of 4 and 1 added.
 
     Less the releases, 0 and 1."""
     work = [Work(0.0, 4.0, 4.0, 1.0), Work(1.0, 1.0, 1.0, 1.0)]

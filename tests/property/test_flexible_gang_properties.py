@@ -1,4 +1,6 @@
-"""Properties of flexible gang plans, their simulator, quantum selection and surface, the laboratory."""
+"""Properties of flexible gang plans, their simulator, quantum selection and
+surface, the laboratory.
+"""
 
 import math
 from itertools import pairwise

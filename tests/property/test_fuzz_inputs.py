@@ -1,6 +1,8 @@
-"""Damaged inputs of every reader: an answer, or one line; never a traceback, a hang or a memory hog.
+"""Damaged inputs of every reader: an answer, or one line; never a traceback, a
+hang or a memory hog.
 
-``IOOPT_FUZZ_INPUTS=100000 python -m pytest -m slow tests/property/test_fuzz_inputs.py`` runs more.
+``IOOPT_FUZZ_INPUTS=100000 python -m pytest -m slow
+tests/property/test_fuzz_inputs.py`` runs more.
 """
 
 import importlib.util

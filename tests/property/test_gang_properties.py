@@ -1,4 +1,6 @@
-"""Properties of every gang policy on random workloads, and of the compiled phases on random states."""
+"""Properties of every gang policy on random workloads, and of the compiled
+phases on random states.
+"""
 
 import pytest
 from gang_tools import POLICIES, compiled_phase, random_matrix, random_workload

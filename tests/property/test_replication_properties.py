@@ -88,7 +88,9 @@ def test_planners_keep_to_the_bound_and_link_aware_is_never_above_them(
 @settings(max_examples=25, deadline=None)
 @given(problems())
 def test_more_disk_never_hurts_the_best_plan(problem: ReplicationProblem) -> None:
-    """The plan for the small disks is a start for the larger ones, and replays no slower there."""
+    """The plan for the small disks is a start for the larger ones, and
+    replays no slower there.
+    """
     small = ioopt.solve(problem, "link-aware", settings={"evaluations": 60})
     data = problem.model_dump(mode="json")
     for node in data["nodes"]:
@@ -112,7 +114,9 @@ SCHEMES: tuple[tuple[str, dict[str, Any]], ...] = (
 
 
 def solved(problem: ReplicationProblem, solver: str, how: dict[str, Any]) -> Result:
-    """The result of a solver that neither failed nor broke a rule (disks at every instant too)."""
+    """The result of a solver that neither failed nor broke a rule (disks
+    at every instant too).
+    """
     result = ioopt.solve(problem, solver, time_limit=280, settings=how)
     assert result.status in (Status.FEASIBLE, Status.OPTIMAL), (
         result.notes,

@@ -1,6 +1,7 @@
 """Checker of batch I/O schedules: everything is re-derived from the schedule alone.
 
-Where a job says ``first_node`` its partition is checked too, and where requests say ``rates`` every byte.
+Where a job says ``first_node`` its partition is checked too, and where requests say
+``rates`` every byte.
 """
 
 from bisect import bisect_left
@@ -38,9 +39,10 @@ def check(
 ) -> CheckReport:
     """Violations of *schedule*, and its metrics recomputed (rule 22).
 
-    *plan* (a BatchIoPlan, its dictionary, or None) says which policy decided, the expansion factor
-    and the loop; without one the checks that need the policy are left out and the loop is closed,
-    and the order of the queue is checked here, as no replay of a plan can do it.
+    *plan* (a BatchIoPlan, its dictionary, or None) says which policy decided, the
+    expansion factor and the loop; without one the checks that need the policy are left
+    out and the loop is closed, and the order of the queue is checked here, as no replay
+    of a plan can do it.
     """
     if isinstance(plan, Mapping):
         plan = BatchIoPlan.model_validate(dict(plan))
@@ -93,7 +95,9 @@ def check(
 
 
 def _matched(terms: Terms, rows: list[Json]) -> tuple[list[JobView], list[Violation]]:
-    """Rows of the schedule with their jobs; rows that cannot be read or matched are violations."""
+    """Rows of the schedule with their jobs; rows that cannot be read or
+    matched are violations.
+    """
     found: list[Violation] = []
     by_id = {job.id: job for job in terms.problem.jobs}
     views: dict[JobId, JobView] = {}
@@ -135,7 +139,9 @@ def _times(terms: Terms, view: JobView) -> Iterator[Violation]:
 
 
 def _walltime(terms: Terms, view: JobView) -> Iterator[Violation]:
-    """Rule 21: with ``kill`` no job outlives its walltime, and a killed one ends exactly then."""
+    """Rule 21: with ``kill`` no job outlives its walltime, and a killed
+    one ends exactly then.
+    """
     limit = view.start + view.job.walltime_seconds
     kill = terms.problem.options.kill
     if view.killed and not kill:
@@ -172,7 +178,9 @@ def _partition(terms: Terms, view: JobView) -> Iterator[Violation]:
 
 
 def _numbered(terms: Terms, view: JobView) -> Iterator[Violation]:
-    """Rule 32: as many numbered nodes as are allocated, each once and on the machine."""
+    """Rule 32: as many numbered nodes as are allocated, each
+    once and on the machine.
+    """
     numbers = view.row.get("nodes")
     if numbers is None:
         return
@@ -180,12 +188,17 @@ def _numbered(terms: Terms, view: JobView) -> Iterator[Violation]:
     if not right or not all(
         0 <= node < terms.problem.machine.nodes for node in numbers
     ):
-        text = f"names nodes {numbers!r}, wants {view.nodes} of {terms.problem.machine.nodes}"
+        text = (
+            f"names nodes {numbers!r}, wants {view.nodes} of "
+            f"{terms.problem.machine.nodes}"
+        )
         yield violation("allocation", view.job.id, text)
 
 
 def _phases(terms: Terms, view: JobView) -> Iterator[Violation]:
-    """Rules 3 and 9: each request follows its phase's compute, each phase the one before it."""
+    """Rules 3 and 9: each request follows its phase's compute, each
+    phase the one before it.
+    """
     records, now, name = iter(view.requests), view.began, view.job.id
     record = next(records, None)
     for k, (seconds, volume) in enumerate(view.phases):
@@ -201,7 +214,10 @@ def _phases(terms: Terms, view: JobView) -> Iterator[Violation]:
             )
             return
         if abs(record.request - now) > view.slack:
-            text = f"phase {k} is requested at {record.request!r}, its compute ends at {now!r}"
+            text = (
+                f"phase {k} is requested at {record.request!r}, its compute ends at "
+                f"{now!r}"
+            )
             yield violation("request", name, text, abs(record.request - now))
         now, finish, least = record.last, record.finish, volume / view.peak
         if finish is None:
@@ -211,7 +227,10 @@ def _phases(terms: Terms, view: JobView) -> Iterator[Violation]:
             break
         if finish < record.request + least - view.slack - RELATIVE * least:
             fastest = record.request + least
-            text = f"phase {k} finishes at {finish!r}; at its peak rate not before {fastest!r}"
+            text = (
+                f"phase {k} finishes at {finish!r}; at its peak rate not before "
+                f"{fastest!r}"
+            )
             yield violation("peak", name, text, fastest - finish)
         record = next(records, None)
     if record is not None:
@@ -237,7 +256,9 @@ JOB_CHECKS: tuple[Callable[[Terms, JobView], Iterator[Violation]], ...] = (
 
 
 def _check_nodes(terms: Terms, views: list[JobView]) -> Iterator[Violation]:
-    """No node twice: the count at every instant, and places that overlap in time (rules 18, 32, 44)."""
+    """No node twice: the count at every instant, and places that overlap in
+    time (rules 18, 32, 44).
+    """
     machine = terms.problem.machine
     held = [view for view in views if view.freed - view.start > view.slack]
     begins = [view.start + view.slack for view in held]
@@ -249,14 +270,20 @@ def _check_nodes(terms: Terms, views: list[JobView]) -> Iterator[Violation]:
         view = held[k]
         used += view.nodes if starting else -view.nodes
         if starting and used > machine.nodes:
-            text = f"starts at {view.start!r} when {used} of {machine.nodes} nodes are in use"
+            text = (
+                f"starts at {view.start!r} when {used} of {machine.nodes} nodes are "
+                "in use"
+            )
             yield violation("nodes", view.job.id, text, float(used - machine.nodes))
         for node in _place(view, machine.unit_nodes):
             if not starting:
                 if owner.get(node) is view:
                     del owner[node]
             elif node in owner:
-                text = f"uses node {node} at {begins[k]!r}, as does job {owner[node].job.id}"
+                text = (
+                    f"uses node {node} at {begins[k]!r}, as does job "
+                    f"{owner[node].job.id}"
+                )
                 yield violation("overlap", view.job.id, text)
                 break
             else:
@@ -264,7 +291,9 @@ def _check_nodes(terms: Terms, views: list[JobView]) -> Iterator[Violation]:
 
 
 def _place(view: JobView, unit: int) -> Iterable[int]:
-    """The numbered nodes of a job, of a partition the first of each unit; empty where it says none."""
+    """The numbered nodes of a job, of a partition the first of each unit;
+    empty where it says none.
+    """
     first = view.row.get("first_node")
     if first is None:
         return view.row.get("nodes") or ()
@@ -272,7 +301,9 @@ def _place(view: JobView, unit: int) -> Iterable[int]:
 
 
 def _check_starts(views: list[JobView]) -> Iterator[Violation]:
-    """Rules 1 and 43: jobs start in passes, which follow an arrival, an end or a release."""
+    """Rules 1 and 43: jobs start in passes, which follow an arrival,
+    an end or a release.
+    """
     times = sorted(t for v in views for t in (v.job.submit_seconds, v.end, v.released))
     for view in views:
         near = bisect_left(times, view.start - view.slack)
@@ -282,9 +313,11 @@ def _check_starts(views: list[JobView]) -> Iterator[Violation]:
 
 
 def metrics_of(terms: Terms, views: Sequence[JobView]) -> Json:
-    """All metrics; ``useful_utilisation`` as limits (least, most) where requests say no rates.
+    """All metrics; ``useful_utilisation`` as limits (least, most) where
+    requests say no rates.
 
-    The mean of nothing is 0. Utilisation is None when all jobs are submitted at one instant.
+    The mean of nothing is 0. Utilisation is None when all jobs are
+    submitted at one instant.
     """
     count = max(1, len(views))
     nodes, submits = (
@@ -329,7 +362,9 @@ def metrics_of(terms: Terms, views: Sequence[JobView]) -> Json:
 
 
 def limits_of(terms: Terms, views: Sequence[JobView]) -> dict[str, float]:
-    """Return what no schedule of the jobs passes: nobody waits, and every request has its peak rate."""
+    """Return what no schedule of the jobs passes: nobody waits, and every
+    request has its peak rate.
+    """
     least = [_ideal(terms, view) for view in views]
     if terms.problem.options.kill:
         walltimes = (view.job.walltime_seconds for view in views)
@@ -351,14 +386,18 @@ LEAST_ZERO = (
 
 
 def _ideal(terms: Terms, view: JobView) -> float:
-    """Uncongested seconds of a job, with a stage-in that it waits for on its nodes (rule 48)."""
+    """Uncongested seconds of a job, with a stage-in that it waits for on
+    its nodes (rule 48).
+    """
     staged = view.job.stage_in_bytes
     work = fsum(seconds + volume / view.peak for seconds, volume in view.phases)
     return work + (staged / view.stream_peak if staged and not terms.ahead else 0.0)
 
 
 def _delay(view: JobView) -> float:
-    """Seconds by which the finished requests of a job took longer than at their peak."""
+    """Seconds by which the finished requests of a job took
+    longer than at their peak.
+    """
     return fsum(
         record.finish - record.request - view.phases[record.phase][1] / view.peak
         for record in view.requests
@@ -373,7 +412,9 @@ def _overlap(since: float, until: float, begin: float, end: float) -> float:
 def _useful(
     terms: Terms, view: JobView, begin: float, end: float
 ) -> tuple[float, float]:
-    """Least and most seconds of uncongested work of a job inside the window (rule 22)."""
+    """Least and most seconds of uncongested work of a job inside
+    the window (rule 22).
+    """
     if begin <= view.start and view.end <= end and not view.killed:
         work = _ideal(terms, view)
         return work, work
@@ -395,7 +436,9 @@ def _useful(
 
 
 def _moved(record: RequestView, begin: float, end: float) -> tuple[float, float]:
-    """Seconds at the peak that a record moves inside the window: the least and the most."""
+    """Seconds at the peak that a record moves inside the window:
+    the least and the most.
+    """
     if record.rates is not None:
         done = fsum(_overlap(a, b, begin, end) * rate for a, b, rate in record.rates)
         return done / record.peak, done / record.peak

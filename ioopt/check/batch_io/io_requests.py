@@ -14,11 +14,12 @@ RELATIVE = 1e-9
 def check(
     problem: IoRequestsProblem, plan: IoGrantsPlan | Json | None, schedule: Json | None
 ) -> CheckReport:
-    """Violations of the grants, and the rate they add up to (``granted_bytes_per_second``).
+    """Violations of the grants, and the rate they add up
+    to (``granted_bytes_per_second``).
 
-    Every request has a grant, none more than its peak r_i, all together no more than the storage
-    takes (except in the uncongested reference), and a conservative policy grants peaks or nothing
-    (rule 11; with ``+top`` one partial grant).
+    Every request has a grant, none more than its peak r_i, all together no more than
+    the storage takes (except in the uncongested reference), and a conservative policy
+    grants peaks or nothing (rule 11; with ``+top`` one partial grant).
     """
     if plan is None:
         return CheckReport(

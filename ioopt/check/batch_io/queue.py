@@ -1,7 +1,9 @@
-"""Checker of the batch queue: who starts at each pass, by the order and backfilling of the instance.
+"""Checker of the batch queue: who starts at each pass, by the order and
+backfilling of the instance.
 
-For schedules without a plan that a replay could repeat. Flat machines that count nodes, with the
-orders ``fcfs``, ``sjf`` and ``wfp``, without backfilling or with EASY (rules 19, 20 and 30).
+For schedules without a plan that a replay could repeat. Flat machines that count
+nodes, with the orders ``fcfs``, ``sjf`` and ``wfp``, without backfilling or with EASY
+(rules 19, 20 and 30).
 """
 
 import math
@@ -11,7 +13,9 @@ from ioopt.check.batch_io.terms import SLACK_SECONDS, JobView, Terms
 from ioopt.result import Violation, violation
 
 OVERDUE_SECONDS = 300.0
-"""A job that has outlived its walltime is predicted to end so long from now (rule 20)."""
+"""A job that has outlived its walltime is predicted to end so
+long from now (rule 20).
+"""
 SAME_SCORE = 1e-9
 """Scores that differ by a smaller share are one (rule 2)."""
 
@@ -29,7 +33,9 @@ def states_queue(terms: Terms) -> bool:
 
 
 def queue_violations(terms: Terms, views: Sequence[JobView]) -> Iterator[Violation]:
-    """Yield a violation for each pass in which other jobs start than the rules of the queue say."""
+    """Yield a violation for each pass in which other jobs start than the
+    rules of the queue say.
+    """
     line = sorted(views, key=lambda view: (view.job.submit_seconds, view.job.id))
     running: list[JobView] = []
     waiting: list[JobView] = []
@@ -116,7 +122,9 @@ def _starting(
 def _reservation(
     nodes: int, free: int, running: Sequence[JobView], now: float
 ) -> tuple[float, int]:
-    """Return when *nodes* are predicted to be free, and how many are free beside them then."""
+    """Return when *nodes* are predicted to be free, and how many are
+    free beside them then.
+    """
     time = now
     for end, released in sorted(
         (_predicted_end(view, now), view.nodes) for view in running
@@ -135,7 +143,9 @@ def _predicted_end(view: JobView, now: float) -> float:
 
 
 def _in_order(terms: Terms, waiting: Sequence[JobView], now: float) -> list[JobView]:
-    """Return the waiting jobs, which stand by submission and id, in the order of the queue."""
+    """Return the waiting jobs, which stand by submission and id, in
+    the order of the queue.
+    """
     order = terms.problem.options.queue
     if order == "fcfs":
         return list(waiting)
@@ -158,6 +168,8 @@ def _shortest_first(view: JobView) -> float:
 
 
 def _score(view: JobView, now: float) -> float:
-    """Return the WFP score: (wait / walltime)^3 times the nodes asked for (rules 4 and 19)."""
+    """Return the WFP score: (wait / walltime)^3 times the nodes asked
+    for (rules 4 and 19).
+    """
     waited = max(0.0, now - view.job.submit_seconds)
     return float((waited / view.job.walltime_seconds) ** 3 * view.job.nodes)

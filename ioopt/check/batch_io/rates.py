@@ -1,4 +1,6 @@
-"""Bandwidth checks: grants, peaks, volumes, totals, what storage allows; streams and space of buffers."""
+"""Bandwidth checks: grants, peaks, volumes, totals, what storage allows; streams
+and space of buffers.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ Reals = NDArray[np.float64]
 
 
 class Spans(NamedTuple):
-    """Recorded rates: whose they are, and of each span the place of its ``owner`` among the records."""
+    """Recorded rates: whose they are, and of each span the place of its
+    ``owner`` among the records.
+    """
 
     records: list[tuple[JobView, RequestView]]
     owner: NDArray[np.int64]
@@ -45,7 +49,9 @@ class Spans(NamedTuple):
 
 
 def check_grants(terms: Terms, view: JobView) -> Iterator[Violation]:
-    """A first grant lies between request and finish (or the kill), where the first rate begins."""
+    """A first grant lies between request and finish (or the kill), where
+    the first rate begins.
+    """
     for record in chain(view.requests, view.streams):
         grant, text = record.grant, ""
         if grant is None:
@@ -54,13 +60,18 @@ def check_grants(terms: Terms, view: JobView) -> Iterator[Violation]:
         elif not record.request - view.slack <= grant <= record.last + view.slack:
             text = f"is first granted at {grant!r}, outside its request"
         elif record.rates and abs(record.rates[0][0] - grant) > view.slack:
-            text = f"is first granted at {grant!r}, its first rate begins at {record.rates[0][0]!r}"
+            text = (
+                f"is first granted at {grant!r}, its first rate begins at "
+                f"{record.rates[0][0]!r}"
+            )
         if text:
             yield violation("grant", view.job.id, f"{record.named} {text}")
 
 
 def check_rates(terms: Terms, spans: Spans) -> Iterator[Violation]:
-    """Recorded rates: inside the request, one after the other, within the peak, all bytes moved."""
+    """Recorded rates: inside the request, one after the other, within the
+    peak, all bytes moved.
+    """
     whole = (
         (terms.policy or "").startswith("cons-") and not terms.top and not terms.scaled
     )
@@ -88,7 +99,10 @@ def check_rates(terms: Terms, spans: Spans) -> Iterator[Violation]:
         for k in np.flatnonzero(broken):
             view, record = spans.records[owner[k]]
             first, end, given = (float(column[k]) for column in (since, until, rate))
-            text = f"gets {given!r} from {first!r} to {end!r}; it lasts from {record.request!r}"
+            text = (
+                f"gets {given!r} from {first!r} to {end!r}; it lasts from "
+                f"{record.request!r}"
+            )
             text += f" to {record.last!r}, its peak is {record.peak!r}"
             yield violation(
                 rule, view.job.id, f"{record.named} {text}", abs(given - record.peak)
@@ -108,8 +122,9 @@ def check_rates(terms: Terms, spans: Spans) -> Iterator[Violation]:
 
 
 def check_totals(terms: Terms, spans: Spans) -> Iterator[Violation]:
-    """At no instant do recorded rates exceed what the storage takes of so many requests (rule 29),
-    streams the drain rate of a shared buffer (rule 42), and conservative grants congest it (rule 11).
+    """At no instant do recorded rates exceed what the storage takes of so many requests
+    (rule 29), streams the drain rate of a shared buffer (rule 42), and conservative
+    grants congest it (rule 11).
     """
     through = np.array(
         [r.kind != "io" or not v.stream_peak for v, r in spans.records], bool
@@ -134,32 +149,47 @@ def check_totals(terms: Terms, spans: Spans) -> Iterator[Violation]:
         active = running(np.ones(len(rate)))
         limit /= 1 + terms.problem.machine.interference * np.maximum(active - 1, 0)
     for at in _lasting(time, total - limit > RELATIVE * terms.storage):
-        text = f"{total[at]:.9g} bytes/s at {float(time[at])!r}, the storage takes {float(limit[at])!r}"
+        text = (
+            f"{total[at]:.9g} bytes/s at {float(time[at])!r}, the storage takes "
+            f"{float(limit[at])!r}"
+        )
         yield violation("storage", "storage", text, float(total[at] - limit[at]))
     drain = math.inf
     if terms.shared_buffer is not None:
         drain = terms.shared_buffer.drain_bytes_per_second
         streams = running(rate * stream)
         for at in _lasting(time, streams > drain * (1 + RELATIVE)):
-            text = f"streams move {streams[at]:.9g} bytes/s at {float(time[at])!r}, the buffer {drain!r}"
+            text = (
+                f"streams move {streams[at]:.9g} bytes/s at {float(time[at])!r}, the "
+                f"buffer {drain!r}"
+            )
             yield violation("drain", "buffer", text, float(streams[at] - drain))
-    # A stage-in that was undone leaves no record, and what it took cannot be told (rule 45).
+    # A stage-in that was undone leaves no record, and what it took cannot
+    # be told (rule 45).
     known = terms.scaled and not terms.ahead
     if (terms.policy or "").startswith("cons-") and not terms.top and known:
         streams, others = running(peak * stream), running(peak * ~stream)
         whole = np.minimum(others + np.minimum(streams, drain), limit)
         for at in _lasting(time, total < whole - RELATIVE * terms.storage):
-            text = f"{total[at]:.9g} bytes/s at {float(time[at])!r}, whole grants come to {whole[at]:.9g}"
+            text = (
+                f"{total[at]:.9g} bytes/s at {float(time[at])!r}, whole grants come "
+                f"to {whole[at]:.9g}"
+            )
             yield violation("conservative", "storage", text)
     if terms.top and (terms.policy or "").startswith("cons-") and not terms.scaled:
         partials = running((rate < peak * (1 - RELATIVE)).astype(float))
         for at in _lasting(time, partials > 1):
-            text = f"{partials[at]:.0f} partial grants at {float(time[at])!r}; a +top policy makes one"
+            text = (
+                f"{partials[at]:.0f} partial grants at {float(time[at])!r}; a +top "
+                "policy makes one"
+            )
             yield violation("conservative", "storage", text)
 
 
 def _lasting(time: Reals, broken: NDArray[np.bool_]) -> Iterator[int]:
-    """Where stretches begin over which *broken* holds for longer than rounding explains."""
+    """Where stretches begin over which *broken* holds for longer
+    than rounding explains.
+    """
     edges = np.flatnonzero(
         np.diff(np.concatenate([[False], broken, [False]]).astype(np.int8))
     )
@@ -182,12 +212,17 @@ def check_capacity(terms: Terms, views: Sequence[JobView]) -> Iterator[Violation
                 begin = record.request if record.grant is None else record.grant
                 loads.append(Load(begin, record.finish, record.volume, view.job.id))
     for load, left in overloads(terms.storage, loads, SLACK_SECONDS):
-        text = f"cannot finish at {load.end!r}: the storage has {left:.6g} bytes left to move then"
+        text = (
+            f"cannot finish at {load.end!r}: the storage has {left:.6g} bytes left to "
+            "move then"
+        )
         yield violation("storage", load.item, text, left)
 
 
 def check_streams(terms: Terms, view: JobView) -> Iterator[Violation]:
-    """Rule 41: stage-in, a drain a finished write, stage-out, the release; each after the other."""
+    """Rule 41: stage-in, a drain a finished write, stage-out, the release;
+    each after the other.
+    """
     name, rest = view.job.id, iter(view.streams)
     then = view.start
     for kind, phase, ready in _expected(view):
@@ -215,14 +250,20 @@ def check_streams(terms: Terms, view: JobView) -> Iterator[Violation]:
             continue
         fastest = stream.request + (stream.volume or 0.0) / stream.peak
         if stream.finish < fastest - view.slack - RELATIVE * (fastest - stream.request):
-            text = f"its stream {kind} finishes at {stream.finish!r}, at its peak at {fastest!r}"
+            text = (
+                f"its stream {kind} finishes at {stream.finish!r}, at its peak at "
+                f"{fastest!r}"
+            )
             yield violation("peak", name, text, fastest - stream.finish)
         then = stream.finish
     if (extra := next(rest, None)) is not None:
         yield violation("streams", name, f"has a stream {extra.kind} out of place")
     last = max(then, view.end)
     if abs(view.released - last) > view.slack:
-        text = f"is released at {view.released!r}, its last stream and phase end at {last!r}"
+        text = (
+            f"is released at {view.released!r}, its last stream and phase end at "
+            f"{last!r}"
+        )
         yield violation("released", name, text, abs(view.released - last))
 
 
@@ -240,7 +281,9 @@ def _expected(view: JobView) -> Iterator[tuple[str, int, float]]:
 
 
 def check_space(terms: Terms, view: JobView) -> Iterator[Violation]:
-    """Rule 40: a write begins when it fits beside what is written and not yet drained."""
+    """Rule 40: a write begins when it fits beside what is written
+    and not yet drained.
+    """
     if not view.stream_peak:
         return
     drained = {
@@ -261,7 +304,10 @@ def check_space(terms: Terms, view: JobView) -> Iterator[Violation]:
         else:
             late = abs(write.grant - due) > view.slack
         if late:
-            text = f"phase {write.phase} is written from {write.grant!r}, has its space at {due!r}"
+            text = (
+                f"phase {write.phase} is written from {write.grant!r}, has its space "
+                f"at {due!r}"
+            )
             yield violation("space", view.job.id, text)
         through = drained.get(write.phase)
         if through is not None:
@@ -269,7 +315,9 @@ def check_space(terms: Terms, view: JobView) -> Iterator[Violation]:
 
 
 def check_writes(terms: Terms, views: Sequence[JobView]) -> Iterator[Violation]:
-    """Rules 39 and 40: between grants and finishes the writes that run share the buffer's rate."""
+    """Rules 39 and 40: between grants and finishes the writes that run
+    share the buffer's rate.
+    """
     events: list[tuple[float, int, int, RequestView, JobView]] = []
     for view in views:
         for write in view.requests if view.stream_peak else ():
@@ -307,7 +355,10 @@ def check_writes(terms: Terms, views: Sequence[JobView]) -> Iterator[Violation]:
         if done > volume + slack or (
             write.finish is not None and done < volume - slack
         ):
-            text = f"phase {write.phase} ends at {time!r} with {done:.9g} of {volume:.9g} bytes"
+            text = (
+                f"phase {write.phase} ends at {time!r} with {done:.9g} of "
+                f"{volume:.9g} bytes"
+            )
             yield violation("writes", view.job.id, text, abs(done - volume))
 
 
@@ -329,5 +380,8 @@ def check_holding(terms: Terms, views: Sequence[JobView]) -> Iterator[Violation]
     for time, takes, view in events:
         held += view.job.buffer_bytes if takes else -view.job.buffer_bytes
         if takes and held > buffer.bytes * (1 + RELATIVE):
-            text = f"holds buffer at {time!r} when {held:.9g} of {buffer.bytes:.9g} bytes are held"
+            text = (
+                f"holds buffer at {time!r} when {held:.9g} of {buffer.bytes:.9g} "
+                "bytes are held"
+            )
             yield violation("buffer", view.job.id, text, held - buffer.bytes)

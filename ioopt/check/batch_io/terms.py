@@ -12,7 +12,9 @@ from ioopt.problems.base import Json
 from ioopt.problems.batch_io import BatchIoPlan, BatchIoProblem, BurstBuffer, Job
 
 SLACK_SECONDS = 4e-9
-"""Seconds that instants which are one may lie apart (rule 2 has 1e-9 s for each of two)."""
+"""Seconds that instants which are one may lie apart (rule 2 has
+1e-9 s for each of two).
+"""
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,9 @@ class Terms:
 
     @classmethod
     def of(cls, problem: BatchIoProblem, plan: BatchIoPlan | None) -> Terms:
-        """The terms of *plan*; without one no policy is known, EF is 1 and the loop closed."""
+        """The terms of *plan*; without one no policy is known, EF is 1
+        and the loop closed.
+        """
         if plan is None:
             return cls(problem, None, False, 1.0, True)
         return cls(problem, plan.policy, plan.top, plan.ef, plan.loop == "closed")
@@ -60,7 +64,9 @@ class Terms:
 
     @property
     def scaled(self) -> bool:
-        """Whether what the policy grants may be scaled down after it (rules 29 and 42)."""
+        """Whether what the policy grants may be scaled down after
+        it (rules 29 and 42).
+        """
         return bool(self.problem.machine.interference) or self.shared_buffer is not None
 
     def peaks(self, job: Job, nodes: int) -> tuple[float, float]:
@@ -81,10 +87,12 @@ class Terms:
 
 
 class RequestView(NamedTuple):
-    """One I/O record: times in seconds, ``rates`` as (from, until, bytes per second) or None.
+    """One I/O record: times in seconds, ``rates`` as (from, until, bytes
+    per second) or None.
 
-    ``kind`` is ``io`` or that of a stream (rule 41); ``peak`` and ``volume`` are what rules 24, 39
-    and 41 give it (None for a phase that there is not); ``last`` is when it ends, finished or not.
+    ``kind`` is ``io`` or that of a stream (rule 41); ``peak`` and ``volume`` are what
+    rules 24, 39 and 41 give it (None for a phase that there is not); ``last`` is when
+    it ends, finished or not.
     """
 
     kind: str
@@ -104,7 +112,9 @@ class RequestView(NamedTuple):
 
 
 class JobView(NamedTuple):
-    """One job of the schedule beside the job of the instance, with its legal allocation."""
+    """One job of the schedule beside the job of the instance, with
+    its legal allocation.
+    """
 
     job: Job
     row: Json
@@ -112,21 +122,29 @@ class JobView(NamedTuple):
     peak: float
     stream_peak: float
     phases: list[tuple[float, float]]
-    """(compute seconds, I/O bytes) of each phase, expanded, the expansion factor applied."""
+    """(compute seconds, I/O bytes) of each phase, expanded, the
+    expansion factor applied.
+    """
     start: float
     end: float
     released: float
     freed: float
-    """When its nodes are free again: at its end, or at the release of its buffer (rule 44)."""
+    """When its nodes are free again: at its end, or at the release of
+    its buffer (rule 44).
+    """
     killed: bool
     slack: float
-    """Tolerance for times of this job: rule 2 for both ends, and the rounding of sums."""
+    """Tolerance for times of this job: rule 2 for both ends, and
+    the rounding of sums.
+    """
     requests: list[RequestView]
     streams: list[RequestView]
 
     @classmethod
     def of(cls, terms: Terms, job: Job, row: Json) -> JobView:
-        """Read *row*; raises AttributeError, KeyError, TypeError or ValueError when it is malformed."""
+        """Read *row*; raises AttributeError, KeyError, TypeError or ValueError
+        when it is malformed.
+        """
         first, numbers = row.get("first_node"), row.get("nodes")
         if not all(isinstance(node, int) for node in (first or 0, *(numbers or ()))):
             raise TypeError("first_node and nodes are whole numbers")
@@ -172,7 +190,9 @@ class JobView(NamedTuple):
 
     @property
     def began(self) -> float:
-        """When phase 0 begins: at the start, or when the stage-in is through (rule 45)."""
+        """When phase 0 begins: at the start, or when the stage-in
+        is through (rule 45).
+        """
         staged = [stream.last for stream in self.streams if stream.kind == "in"]
         return max(self.start, staged[-1]) if staged else self.start
 

@@ -1,4 +1,6 @@
-"""Checker of flexible gang plans: every rule of F5 by itself, and the objective recomputed."""
+"""Checker of flexible gang plans: every rule of F5 by itself, and the
+objective recomputed.
+"""
 
 import math
 
@@ -14,7 +16,9 @@ from ioopt.protocols import CheckReport
 from ioopt.result import Violation, violation
 
 TOLERANCE = 1e-6
-"""Relative to the frame for times, absolute for progress: what solvers' tolerances leave."""
+"""Relative to the frame for times, absolute for progress: what
+solvers' tolerances leave.
+"""
 
 
 def check(
@@ -22,7 +26,9 @@ def check(
     plan: FlexibleGangPlan | Json,
     schedule: Json | None = None,
 ) -> CheckReport:
-    """Check *plan* and recompute ``weighted_progress``, the objective of F5 (maximised)."""
+    """Check *plan* and recompute ``weighted_progress``, the
+    objective of F5 (maximised).
+    """
     chosen = FlexibleGangPlan.model_validate(plan) if isinstance(plan, dict) else plan
     return _Checker(problem, chosen).report()
 
@@ -37,7 +43,10 @@ class _Checker:
         pattern = self.problem.pattern(self.plan.k, self.plan.d)
         if pattern is None:
             rows = self.problem.num_rows
-            text = f"k={self.plan.k}, d={self.plan.d} is no pattern of a frame of {rows} rows"
+            text = (
+                f"k={self.plan.k}, d={self.plan.d} is no pattern of a frame of {rows} "
+                "rows"
+            )
             self._add("pattern", "plan", text)
             return CheckReport(tuple(self.found))
         self._names()
@@ -97,7 +106,9 @@ class _Checker:
                 )
 
     def _places(self, pattern: Pattern) -> None:
-        """I/O: one strict row or loose, never both; coordinated I/O and compute jobs not loose."""
+        """I/O: one strict row or loose, never both; coordinated I/O and
+        compute jobs not loose.
+        """
         for job in self.problem.jobs:
             rows, loose = self.plan.rows.get(job.id, ()), job.id in self.plan.loose
             for row in rows:
@@ -117,7 +128,10 @@ class _Checker:
                     why if pattern.k else "no loose window in this pattern",
                 )
             elif job.is_io and len(rows) + loose != 1:
-                text = f"has {len(rows)} strict rows{' and is loose' if loose else ''}, not one place"
+                text = (
+                    f"has {len(rows)} strict rows{' and is loose' if loose else ''}, "
+                    "not one place"
+                )
                 self._add("io-place", job.id, text)
 
     def _cells(self) -> None:
@@ -138,7 +152,9 @@ class _Checker:
         return self.problem.block(self.problem.job_index[name], self.plan.home[name])
 
     def _grants(self, pattern: Pattern) -> None:
-        """Loose CPU only for jobs that can use it; tau what every process can count on."""
+        """Loose CPU only for jobs that can use it; tau what every
+        process can count on.
+        """
         frame = pattern.frame_seconds
         for name, tau in self.plan.tau_seconds.items():
             job = self._job(name)
@@ -175,7 +191,9 @@ class _Checker:
         return self.problem.jobs[self.problem.job_index[name]]
 
     def _response(self, job: FlexibleJob, pattern: Pattern) -> Response:
-        """What an I/O job gets where it runs: in the loose windows, or in its strict row."""
+        """What an I/O job gets where it runs: in the loose windows,
+        or in its strict row.
+        """
         machine, on = self.problem.machine, self.problem.machine.quantum_seconds
         off = pattern.frame_seconds - on
         if job.id in self.plan.loose:
@@ -183,7 +201,9 @@ class _Checker:
         return respond(job, on, off, machine.processors, self.problem.surface)
 
     def _capacity(self, pattern: Pattern) -> None:
-        """Column: granted CPU <= k q - loose I/O + idle cells + fragments of strict I/O rows."""
+        """Column: granted CPU <= k q - loose I/O + idle cells +
+        fragments of strict I/O rows.
+        """
         quantum = self.problem.machine.quantum_seconds
         for column in range(self.problem.machine.num_columns):
             room = pattern.k * quantum + pattern.strict_rows * quantum
@@ -207,7 +227,9 @@ class _Checker:
                 self._add("capacity", f"column {column}", text, over)
 
     def _loose_load(self, pattern: Pattern) -> None:
-        """Loose I/O uses at most the limit (.6) of the loose windows of every column."""
+        """Loose I/O uses at most the limit (.6) of the loose
+        windows of every column.
+        """
         limit = (
             self.problem.loose_io_limit
             * pattern.k
@@ -235,12 +257,17 @@ class _Checker:
             progress[job.id] = (own + loose) / pattern.frame_seconds
             short = self.problem.phi(at) - progress[job.id]
             if short > TOLERANCE:
-                text = f"progress {progress[job.id]:.6g} is below its floor {self.problem.phi(at):g}"
+                text = (
+                    f"progress {progress[job.id]:.6g} is below its floor "
+                    f"{self.problem.phi(at):g}"
+                )
                 self._add("floor", job.id, text, short)
         return progress
 
     def _terms(self, pattern: Pattern, progress: dict[str, float]) -> list[float]:
-        """What every job adds to the objective: w (n/P) pr, or -lambda w (n/P) (S - 1)."""
+        """What every job adds to the objective: w (n/P) pr, or
+        -lambda w (n/P) (S - 1).
+        """
         terms = []
         for job in self.problem.jobs:
             share = job.weight * job.processes / self.problem.machine.processors

@@ -1,4 +1,6 @@
-"""Checker of quantum selections: one option of the menu a job, slots fill the cycle, floors."""
+"""Checker of quantum selections: one option of the menu a job, slots
+fill the cycle, floors.
+"""
 
 import math
 
@@ -15,7 +17,9 @@ from ioopt.units import exact
 
 TOLERANCE = 1e-9
 ROUNDING = 1e-11
-"""What the checker's own sum over cells may differ from the solvers' by, relative to its terms."""
+"""What the checker's own sum over cells may differ from the solvers' by,
+relative to its terms.
+"""
 
 
 def check(
@@ -23,7 +27,9 @@ def check(
     plan: QuantumPlan | Json,
     schedule: Json | None = None,
 ) -> CheckReport:
-    """Check a plan and recompute its predicted cost, sum w (S(q, L/f - q) - 1) + mu waste."""
+    """Check a plan and recompute its predicted cost, sum w (S(q, L/f
+    - q) - 1) + mu waste.
+    """
     chosen = QuantumPlan.model_validate(plan) if isinstance(plan, dict) else plan
     found = _options(problem, chosen) + _cycle(chosen)
     if not found:
@@ -49,7 +55,9 @@ def check(
 
 
 def _least_cost(problem: QuantumSelectionProblem) -> float:
-    """Return what no plan is below: no slowdown and no waste, or the least of the instance's table."""
+    """Return what no plan is below: no slowdown and no waste, or the least of
+    the instance's table.
+    """
     table = problem.surface or ()
     slowdown = min([1.0, *(entry.slowdown for entry in table)])
     waste = min([0.0, *(entry.fragmentation or 0.0 for entry in table)])
@@ -66,7 +74,10 @@ def _options(problem: QuantumSelectionProblem, plan: QuantumPlan) -> list[Violat
         if choice is None:
             found.append(violation("options", job.id, "has no option"))
         elif (choice.quantum_seconds, choice.visits) not in problem.options(at):
-            message = f"({choice.quantum_seconds:g} s, {choice.visits} visits) is not on its menu"
+            message = (
+                f"({choice.quantum_seconds:g} s, {choice.visits} visits) is not on "
+                "its menu"
+            )
             found.append(violation("options", job.id, message))
     for name in plan.options:
         if name not in problem.job_index:
@@ -97,13 +108,18 @@ def _floors(problem: QuantumSelectionProblem, plan: QuantumPlan) -> list[Violati
 
 
 def _slots(plan: QuantumPlan, schedule: Json) -> list[Violation]:
-    """The schedule's slots lie back to back in the cycle and give every job its visits."""
+    """The schedule's slots lie back to back in the cycle and give
+    every job its visits.
+    """
     found = []
     clock = 0.0
     visits: dict[str, int] = {}
     for at, slot in enumerate(schedule.get("slots", [])):
         if abs(slot["start_seconds"] - clock) > TOLERANCE:
-            message = f"starts at {slot['start_seconds']:g} s, the one before ends at {clock:g} s"
+            message = (
+                f"starts at {slot['start_seconds']:g} s, the one before ends at "
+                f"{clock:g} s"
+            )
             found.append(violation("slots", f"slots[{at}]", message))
         clock = slot["end_seconds"]
         name = slot["job"]
@@ -117,7 +133,10 @@ def _slots(plan: QuantumPlan, schedule: Json) -> list[Violation]:
             found.append(violation("slots", f"slots[{at}]", message))
     for name, choice in plan.options.items():
         if visits.get(name, 0) != choice.visits:
-            message = f"has {visits.get(name, 0)} slots a cycle, its option says {choice.visits}"
+            message = (
+                f"has {visits.get(name, 0)} slots a cycle, its option says "
+                f"{choice.visits}"
+            )
             found.append(violation("slots", name, message))
     return found
 
@@ -125,7 +144,9 @@ def _slots(plan: QuantumPlan, schedule: Json) -> list[Violation]:
 def _predicted(
     problem: QuantumSelectionProblem, plan: QuantumPlan
 ) -> tuple[float, float]:
-    """The predicted cost, and the size of its terms before the 1 of S - 1 is taken off."""
+    """The predicted cost, and the size of its terms before the 1
+    of S - 1 is taken off.
+    """
     machine = problem.machine
     costs, size = [], 0.0
     for job in problem.jobs:

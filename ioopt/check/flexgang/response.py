@@ -1,7 +1,9 @@
-"""What an I/O job gets from a slot of ``on`` in every ``on + off`` seconds: the checkers' own account.
+"""What an I/O job gets from a slot of ``on`` in every ``on + off`` seconds: the
+checkers' own account.
 
-Lee et al., Section 3.2, as plain sums over N cells of the slot. The number of cells belongs to the
-definition of the objectives (F4, F5), and is that of the solvers; nothing else is shared with them.
+Lee et al., Section 3.2, as plain sums over N cells of the slot. The number of cells
+belongs to the definition of the objectives (F4, F5), and is that of the solvers;
+nothing else is shared with them.
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ DIGITS = 12
 
 
 class Response(NamedTuple):
-    """Slowdown, CPU fraction of one process, wasted fraction (None where a table omits it)."""
+    """Slowdown, CPU fraction of one process, wasted fraction (None
+    where a table omits it).
+    """
 
     slowdown: float
     beta: float
@@ -71,7 +75,8 @@ def _stationary(
     width, cycle = on / cells, on + off
     left = np.arange(cells) * width
 
-    # Where an I/O ends that a burst ending in cell i began: it covers [ends, ends + width).
+    # Where an I/O ends that a burst ending in cell i began: it covers
+    # [ends, ends + width).
     ends = (left + io) % cycle
     inside, waits = np.zeros((cells, cells)), np.zeros(cells)
     for turn in (0.0, cycle):
@@ -89,8 +94,8 @@ def _stationary(
         law = np.clip(np.linalg.solve(equations, np.eye(cells)[-1]), 0.0, None)
     except np.linalg.LinAlgError:
         raise InstanceError(
-            f"slots of {on:g} s in {cycle:g} s are too far from bursts of {burst:g} s and I/O of "
-            f"{io:g} s to compute with"
+            f"slots of {on:g} s in {cycle:g} s are too far from bursts of {burst:g} s "
+            f"and I/O of {io:g} s to compute with"
         ) from None
     law /= law.sum()
 
@@ -114,7 +119,9 @@ def _stationary(
 
 
 def _lands(burst: float, shape: int, width: float, cells: int) -> tuple[Array, Array]:
-    """Chances that a burst ends d cells on (around the slot): from its edge, from within a cell."""
+    """Chances that a burst ends d cells on (around the slot): from its
+    edge, from within a cell.
+    """
     import numpy as np
     from scipy.special import gammainc
 
@@ -125,7 +132,8 @@ def _lands(burst: float, shape: int, width: float, cells: int) -> tuple[Array, A
     what = f"bursts of {burst:g} s in slots of {cells * width:g} s"
     require_numbers(12.5 * turns * cells, what, "use longer slots or shorter bursts")
     edge = np.arange(turns * cells + 1) * width
-    # Mean time left at x of a burst that has ended by then: integral of the distribution function.
+    # Mean time left at x of a burst that has ended by then: integral of the
+    # distribution function.
     past = edge * gammainc(shape, edge / scale) - burst * gammainc(
         shape + 1, edge / scale
     )

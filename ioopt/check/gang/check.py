@@ -1,7 +1,9 @@
-"""Checker of gang schedules: re-derives everything from the problem and the schedule alone.
+"""Checker of gang schedules: re-derives everything from the problem
+and the schedule alone.
 
-``jobs`` are checked against bounds that hold for any policy. Where the schedule tells its history
-(``updates``: what changed at each matrix update), the matrix is rebuilt and held to the rules.
+``jobs`` are checked against bounds that hold for any policy. Where the schedule tells
+its history (``updates``: what changed at each matrix update), the matrix is rebuilt
+and held to the rules.
 """
 
 import math
@@ -14,20 +16,26 @@ from ioopt.protocols import CheckReport
 from ioopt.result import Violation, violation
 
 SAME_INSTANT_SECONDS = 1e-7
-"""Events this close are one, and work this short is done at a slice's end (rules 3 and 4)."""
+"""Events this close are one, and work this short is done at a slice's
+end (rules 3 and 4).
+"""
 RELATIVE = 1e-9
 """Part of a job's work that the rounding of all its updates may be."""
 
 
 def _slack(seconds: float) -> float:
-    """What an instant at *seconds* may be off: rule 3 for both ends, and rounding of sums."""
+    """What an instant at *seconds* may be off: rule 3 for both ends,
+    and rounding of sums.
+    """
     return 2 * SAME_INSTANT_SECONDS + 64 * math.ulp(seconds)
 
 
 def check(
     problem: GangProblem, plan: GangPlan | Json | None, schedule: Json | None
 ) -> CheckReport:
-    """Violations of *schedule*, and its metrics; a plan alone (a policy) breaks no rule."""
+    """Violations of *schedule*, and its metrics; a plan alone (a
+    policy) breaks no rule.
+    """
     if schedule is None:
         return CheckReport(())
     found = _Report()
@@ -99,7 +107,8 @@ def _check_times(problem: GangProblem, k: int, entry: Json, found: _Report) -> N
     if early > _slack(start):
         text = f"starts at {start:g} s but arrives at {job.arrival_seconds:g} s"
         found.add("start-before-arrival", job.id, text, early)
-    # A job that ended remote never ran local; one that ended local may have begun remote.
+    # A job that ended remote never ran local; one that ended local may
+    # have begun remote.
     least = shortest if entry.get("local") else remote
     short = least - (finish - start)
     if short > _slack(finish) + RELATIVE * least:
@@ -109,7 +118,9 @@ def _check_times(problem: GangProblem, k: int, entry: Json, found: _Report) -> N
 
 @dataclass
 class _Place:
-    """Where a job stands, what is left of its work, and when that was last brought up to date."""
+    """Where a job stands, what is left of its work, and when that was
+    last brought up to date.
+    """
 
     columns: int
     rows: tuple[int, ...]
@@ -119,7 +130,9 @@ class _Place:
 
 
 class _Replay:
-    """Rebuilds the matrix update by update and advances every job's work by the clock."""
+    """Rebuilds the matrix update by update and advances every
+    job's work by the clock.
+    """
 
     def __init__(
         self, problem: GangProblem, entries: Mapping[JobId, Json], found: _Report
@@ -133,7 +146,9 @@ class _Replay:
         self.budget_slice, self.used, self.moved = -1, 0, 0
 
     def run(self, updates: list[Json]) -> Json:
-        """Check every update, then that every job has left; metrics that only the history tells."""
+        """Check every update, then that every job has left; metrics that
+        only the history tells.
+        """
         before, occupied = 0.0, 0.0
         for update in updates:
             now = update["seconds"]
@@ -195,7 +210,9 @@ class _Replay:
         return local if place.columns == self.files[job_id] else remote
 
     def _advance(self, job_id: JobId, place: _Place, now: float) -> None:
-        """Burn the stall, then work, in the scheduled time since the last update of *place*."""
+        """Burn the stall, then work, in the scheduled time since the
+        last update of *place*.
+        """
         machine = self.problem.machine
         received = sum(
             _row_time(now, row, machine.quantum_seconds, machine.levels)
@@ -271,7 +288,10 @@ class _Replay:
         self.moved += tasks
         limit = machine.migration_tasks_per_quantum
         if limit is not None and self.used > limit:
-            text = f"brings the tasks moved in the slice at {now:g} s to {self.used}, over {limit}"
+            text = (
+                f"brings the tasks moved in the slice at {now:g} s to {self.used}, "
+                f"over {limit}"
+            )
             self.found.add("migration-budget", job.id, text, self.used - limit)
         place.stall += machine.migration_seconds
 
@@ -299,7 +319,9 @@ BIG_JOB_TASKS = 64
 def times_metrics(
     problem: GangProblem, entries: Mapping[JobId, Json]
 ) -> dict[str, float | int | None]:
-    """What starts, finishes and ``local`` tell (rules 16 and 17); None where no job is averaged over."""
+    """What starts, finishes and ``local`` tell (rules 16 and 17); None where no
+    job is averaged over.
+    """
     import numpy as np
 
     rows = [entries[job.id] for job in problem.jobs]
@@ -325,7 +347,9 @@ def times_metrics(
 
 
 def limits_of(problem: GangProblem) -> dict[str, float]:
-    """Return what no schedule passes: no job waits, and each runs where it is fastest (rule 16)."""
+    """Return what no schedule passes: no job waits, and each runs where it
+    is fastest (rule 16).
+    """
     quantum = problem.machine.quantum_seconds
     least = [
         max(min(times), quantum) / max(times[0], quantum) for times in problem.times
@@ -349,8 +373,9 @@ def ranges(
 ) -> dict[str, tuple[float, float]]:
     """Limits of what only the history of the matrix tells, where the schedule has none.
 
-    A job holds its nodes in one row at least while it is in the matrix; the last update may be held
-    to the next slice boundary. A job moves once at most, and nothing happens but arrivals and ends.
+    A job holds its nodes in one row at least while it is in the matrix; the last update
+    may be held to the next slice boundary. A job moves once at most, and nothing
+    happens but arrivals and ends.
     """
     machine, tasks = problem.machine, sum(job.size for job in problem.jobs)
     least = 0.0

@@ -1,7 +1,9 @@
-"""Independent checker of replication plans: it imports the problem and the plan, never a solver.
+"""Independent checker of replication plans: it imports the problem and the
+plan, never a solver.
 
-What is checked follows ``plan.moves`` (see :class:`ioopt.problems.replication.ReplicationPlan`); of
-static moves the rules (1)-(8), (21), held files and the forest rule, round by round.
+What is checked follows ``plan.moves`` (see
+:class:`ioopt.problems.replication.ReplicationPlan`); of static moves the rules (1)-(8),
+(21), held files and the forest rule, round by round.
 """
 
 import math
@@ -26,11 +28,13 @@ from ioopt.result import Violation, violation
 
 @dataclass(frozen=True)
 class Stage:
-    """One round by positions: where its tasks run, what is on disk before it, what it moves.
+    """One round by positions: where its tasks run, what is on disk
+    before it, what it moves.
 
-    ``assign`` task -> node for the tasks of the round; ``present`` per node the files on disk;
-    ``remote`` (file, node); ``copies`` (file, source, destination); ``wanted`` (file, node) pairs
-    that a ``{"copy": file}`` queue entry asks for; ``forest`` False allows copies in a cycle.
+    ``assign`` task -> node for the tasks of the round; ``present`` per node the files
+    on disk; ``remote`` (file, node); ``copies`` (file, source, destination); ``wanted``
+    (file, node) pairs that a ``{"copy": file}`` queue entry asks for; ``forest`` False
+    allows copies in a cycle.
     """
 
     assign: Mapping[int, int]
@@ -42,7 +46,9 @@ class Stage:
     where: str = ""
 
     def on_disk(self) -> list[set[int]]:
-        """Per node, the files it has once all transfers are done (the X of the model)."""
+        """Per node, the files it has once all transfers are done
+        (the X of the model).
+        """
         have = [set(files) for files in self.present]
         for file, node in self.remote:
             have[node].add(file)
@@ -58,10 +64,11 @@ def check(
 ) -> CheckReport:
     """Check a plan, and the schedule of its replay when there is one.
 
-    Objectives: ``additive_seconds`` (13), left out where the plan names unknown items or states no
-    moves and has no schedule; ``makespan_seconds``, the end of the last task or copy entry of the
-    schedule. A workflow's ``transfer_bound_seconds`` lies between workflow rule 18 and it.
-    Metrics: ``compute_imbalance`` = largest / mean compute time of a node - 1, and what
+    Objectives: ``additive_seconds`` (13), left out where the plan names unknown items
+    or states no moves and has no schedule; ``makespan_seconds``, the end of the last
+    task or copy entry of the schedule. A workflow's ``transfer_bound_seconds`` lies
+    between workflow rule 18 and it. Metrics: ``compute_imbalance`` = largest / mean
+    compute time of a node - 1, and what
     :func:`ioopt.check.replication.metrics.schedule_metrics` recomputes.
     """
     if isinstance(plan, Mapping):
@@ -125,9 +132,11 @@ def check(
 
 
 def _least_additive_seconds(problem: ReplicationProblem) -> float:
-    """Return a batch time (13) that no plan is below: the mean of what all nodes have to do.
+    """Return a batch time (13) that no plan is below: the mean of what
+    all nodes have to do.
 
-    Each file that is read and held nowhere is fetched at least once, and tasks run on the fastest node.
+    Each file that is read and held nowhere is fetched at least once, and tasks run
+    on the fastest node.
     """
     held = {name for node in problem.nodes for name in node.holds}
     read = {name for task in problem.tasks for name in task.inputs}
@@ -148,7 +157,9 @@ def _states_moves(plan: ReplicationPlan) -> bool:
 
 @dataclass
 class _PlanReader:
-    """The plan by positions, and what is wrong with its names, assignment and queues."""
+    """The plan by positions, and what is wrong with its names,
+    assignment and queues.
+    """
 
     problem: ReplicationProblem
     plan: ReplicationPlan
@@ -256,7 +267,9 @@ class _PlanReader:
         ]
 
     def stages(self) -> list[Stage]:
-        """The plan as rounds; one round that begins with the held files when it has none."""
+        """The plan as rounds; one round that begins with the held
+        files when it has none.
+        """
         forest = self.plan.moves != "printed"
         remote, copies = self._remote(self.plan.remote), self._copies(self.plan.copies)
         wanted = frozenset(self.copy_entries)
@@ -300,7 +313,9 @@ class _PlanReader:
         remote: list[tuple[int, int]],
         copies: list[tuple[int, int, int]],
     ) -> None:
-        """Every task in one round, queues in round order, moves of the plan those of its rounds."""
+        """Every task in one round, queues in round order, moves of the plan
+        those of its rounds.
+        """
         assert self.plan.rounds is not None
         round_of: dict[str, int] = {}
         for number, part in enumerate(self.plan.rounds, start=1):
@@ -351,7 +366,10 @@ def _too_big(problem: ReplicationProblem, assign: Mapping[int, int]) -> list[Vio
             text = f"takes {more} cores more than {problem.nodes[node].id} has"
             found.append(violation("cores", problem.tasks[task].id, text))
         if limit is not None and need > limit:
-            text = f"reads {need} bytes on {problem.nodes[node].id}, whose disk holds {limit}"
+            text = (
+                f"reads {need} bytes on {problem.nodes[node].id}, whose disk holds "
+                f"{limit}"
+            )
             found.append(
                 violation("(21) disk", problem.tasks[task].id, text, need - limit)
             )
@@ -379,7 +397,9 @@ def _replayed(reader: _PlanReader, schedule: Schedule | None) -> list[Stage] | N
 def _additive_seconds(
     problem: ReplicationProblem, plan: ReplicationPlan, stages: list[Stage]
 ) -> float:
-    """Batch time (13); with barriers the rounds add up, without them each node's rounds do."""
+    """Batch time (13); with barriers the rounds add up, without them
+    each node's rounds do.
+    """
     per_round = [stage_seconds(problem, stage) for stage in stages]
     if plan.barriers:
         return sum(max(seconds) for seconds in per_round)
@@ -425,12 +445,17 @@ def _sources(
         if source == target:
             yield violation("(1) source", name, f"copied from {node} to itself")
         elif file not in have[source]:
-            text = f"copied from {node} to {problem.nodes[target].id}, but {node} never has it"
+            text = (
+                f"copied from {node} to {problem.nodes[target].id}, but {node} never "
+                "has it"
+            )
             yield violation("(1) source", name, text)
 
 
 def _for_readers(problem: ReplicationProblem, stage: Stage) -> Iterable[Violation]:
-    """(2): a file is copied only to a node where a task reads it, or whose queue asks for it."""
+    """(2): a file is copied only to a node where a task reads it, or
+    whose queue asks for it.
+    """
     for file, _, target in stage.copies:
         read = any(stage.assign.get(task) == target for task in problem.readers[file])
         if not read and (file, target) not in stage.wanted:
@@ -441,7 +466,9 @@ def _for_readers(problem: ReplicationProblem, stage: Stage) -> Iterable[Violatio
 
 
 def _arrivals(problem: ReplicationProblem, stage: Stage) -> Iterable[Violation]:
-    """(3), (6) and held files: a file reaches a node at most once, and never where it is."""
+    """(3), (6) and held files: a file reaches a node at most once,
+    and never where it is.
+    """
     fetched = Counter(stage.remote)
     copied = Counter((file, node) for file, _, node in stage.copies)
     for file, node in sorted(fetched.keys() | copied.keys()):
@@ -488,7 +515,9 @@ def _fetched(problem: ReplicationProblem, stage: Stage) -> Iterable[Violation]:
 
 
 def _forest(problem: ReplicationProblem, stage: Stage) -> Iterable[Violation]:
-    """Forest rule: every copy descends from a remote transfer or a file that was there before."""
+    """Forest rule: every copy descends from a remote transfer or a file
+    that was there before.
+    """
     if not stage.forest:
         return
     for file, cycle in stage_cycles(stage).items():
@@ -498,7 +527,9 @@ def _forest(problem: ReplicationProblem, stage: Stage) -> Iterable[Violation]:
 
 
 def stage_cycles(stage: Stage) -> dict[int, list[int]]:
-    """Per file, the nodes whose copy descends from no root; files without such nodes are left out."""
+    """Per file, the nodes whose copy descends from no root; files without
+    such nodes are left out.
+    """
     sends: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for file, source, target in stage.copies:
         sends[file].append((source, target))
@@ -535,10 +566,12 @@ def _disk(
 
 
 def stage_seconds(problem: ReplicationProblem, stage: Stage) -> list[float]:
-    """Exec_i of (12) per node in seconds: copies at both ends (9), compute (10), remote (11).
+    """Exec_i of (12) per node in seconds: copies at both ends (9),
+    compute (10), remote (11).
 
-    The printed (9) and (11) omit the file size; the cost is per byte, of a copy by the slowest disk
-    where that is slower than the interfaces (rule 1). Compute is divided by speed.
+    The printed (9) and (11) omit the file size; the cost is per byte, of a copy
+    by the slowest disk where that is slower than the interfaces (rule 1). Compute
+    is divided by speed.
     """
     disks = (node.disk_bytes_per_second or math.inf for node in problem.nodes)
     far = problem.network.remote_bytes_per_second

@@ -1,4 +1,5 @@
-"""The metrics of a replication schedule and the published bounds, recomputed by the checker.
+"""The metrics of a replication schedule and the published bounds,
+recomputed by the checker.
 
 Written from the rules alone: nothing of the simulator or the models is used.
 """
@@ -11,7 +12,9 @@ from ioopt.protocols import Metrics, Schedule
 
 
 def schedule_metrics(problem: ReplicationProblem, schedule: Schedule) -> Metrics:
-    """Makespan, bytes and counts of a schedule whose names are all known, and the link bound."""
+    """Makespan, bytes and counts of a schedule whose names are all
+    known, and the link bound.
+    """
     sizes = {file.id: file.bytes for file in problem.files}
     far: list[int] = []
     near: list[int] = []
@@ -73,7 +76,9 @@ def _link_bound(problem: ReplicationProblem) -> float:
 
 
 def _fetched(problem: ReplicationProblem) -> list[int]:
-    """The files that are read and that no node holds or makes: each comes from remote storage."""
+    """The files that are read and that no node holds or makes: each comes
+    from remote storage.
+    """
     held = {name for node in problem.nodes for name in node.holds}
     read = {name for task in problem.tasks for name in task.inputs}
     far = read - held - {name for task in problem.tasks for name in task.outputs}
@@ -98,7 +103,9 @@ def _asked(problem: ReplicationProblem) -> list[float]:
 
 
 def reach_seconds(problem: ReplicationProblem, file: int) -> float:
-    """Least time in which a file crosses everything between a node and the remote storage."""
+    """Least time in which a file crosses everything between a node
+    and the remote storage.
+    """
     entry, network = problem.files[file], problem.network
     speeds = [network.remote_bytes_per_second, network.replica_bytes_per_second]
     speeds += [s.bytes_per_second for s in problem.storages if s.id == entry.storage]
@@ -106,7 +113,9 @@ def reach_seconds(problem: ReplicationProblem, file: int) -> float:
 
 
 def times(problem: ReplicationProblem) -> tuple[list[float], list[float], list[float]]:
-    """What comes before, after and in each task at least: start, tail and work in seconds."""
+    """What comes before, after and in each task at least: start, tail
+    and work in seconds.
+    """
     tasks, nodes = problem.tasks, problem.nodes
     touched, asked = set(_fetched(problem)), _asked(problem)
     order = list(

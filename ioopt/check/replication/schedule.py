@@ -1,7 +1,9 @@
-"""Check of a replayed schedule: what no timeline may do, whatever planner and policy made it.
+"""Check of a replayed schedule: what no timeline may do, whatever
+planner and policy made it.
 
-Options beyond the rules (workflow rules 21 and 22) are judged from the schedule too. What happens within
-one instant has an order that it does not tell, so a choice is wrong only if it is, whatever the order.
+Options beyond the rules (workflow rules 21 and 22) are judged from the schedule too.
+What happens within one instant has an order that it does not tell, so a choice is wrong
+only if it is, whatever the order.
 """
 
 import math
@@ -31,8 +33,8 @@ def schedule_violations(
 ) -> list[Violation]:
     """Everything that *schedule* (tasks, transfers, evictions) does wrong.
 
-    *queues* are the tasks of each node in order, by id; *copies* how often each (file, node) is a
-    copy entry of a queue.
+    *queues* are the tasks of each node in order, by id; *copies* how often each (file,
+    node) is a copy entry of a queue.
     """
     unknown = [*_unknown(problem, schedule), *_instants(schedule)]
     if unknown:
@@ -69,7 +71,8 @@ def _unknown(problem: ReplicationProblem, schedule: Schedule) -> Iterable[Violat
                 yield missing(f"schedule.{part}", what, row[key])
     for row in schedule.get("transfers", ()):
         ends = row["source"], row["destination"]
-        # From the remote storage to a node, between nodes or, a save of a workflow, back.
+        # From the remote storage to a node, between nodes or, a save
+        # of a workflow, back.
         saved = problem.is_workflow and ends[0] is not None
         for name, remote in zip(ends, (True, saved), strict=True):
             if not (name is None and remote) and name not in problem.node_index:
@@ -140,7 +143,9 @@ def _match(stays: Stays, key: tuple[str, str], times: list[float]) -> None:
 def _tasks(
     problem: ReplicationProblem, queues: Mapping[str, Sequence[str]], schedule: Schedule
 ) -> Iterable[Violation]:
-    """Each task once, on its node, in queue order, one at a time, for compute / speed seconds."""
+    """Each task once, on its node, in queue order, one at a time, for
+    compute / speed seconds.
+    """
     ran: dict[str, list[tuple[float, float, str]]] = defaultdict(list)
     seen: set[str] = set()
     actual = schedule.get("actual_compute_seconds") or {}
@@ -198,13 +203,18 @@ def _staging(
 def _copy_entries(
     schedule: Schedule, stays: Stays, copies: Mapping[tuple[str, str], int]
 ) -> Iterable[Violation]:
-    """Every copy entry of a queue is done once, at an instant at which its file is complete there."""
+    """Every copy entry of a queue is done once, at an instant at which its
+    file is complete there.
+    """
     left = dict(copies)
     for row in schedule.get("copy_entries", ()):
         file, node, at = row["file"], row["node"], row["seconds"]
         left[file, node] = left.get((file, node), 0) - 1
         if not stays.covers(file, node, at, at):
-            text = f"is said to be copied to {node} by {at:g} s, where it is not complete then"
+            text = (
+                f"is said to be copied to {node} by {at:g} s, where it is not "
+                "complete then"
+            )
             yield violation("copy entry", file, text)
     for (file, node), count in left.items():
         if count:
@@ -215,7 +225,9 @@ def _copy_entries(
 def _transfers(
     problem: ReplicationProblem, schedule: Schedule, stays: Stays
 ) -> Iterable[Violation]:
-    """Copies come from complete holders that keep the file; so many at a time as a node stages."""
+    """Copies come from complete holders that keep the file; so many at a
+    time as a node stages.
+    """
     yield from (v for v in stays.found if v.rule == "transfer")
     into: dict[str, list[tuple[float, float, str]]] = defaultdict(list)
     for move in schedule.get("transfers", ()):
@@ -228,7 +240,10 @@ def _transfers(
         elif source is not None and not stays.covers(
             file, source, start, move["end_seconds"]
         ):
-            text = f"copied at {start:g} s from {source}, which does not hold it all the while"
+            text = (
+                f"copied at {start:g} s from {source}, which does not hold it all the "
+                "while"
+            )
             yield violation("transfer", file, text)
     for node, rows in into.items():
         coming: list[tuple[float, float, str]] = []
@@ -242,7 +257,9 @@ def _transfers(
 
 
 def _rates(problem: ReplicationProblem, schedule: Schedule) -> Iterable[Violation]:
-    """No transfer is faster than its slowest pipe; at every instant each pipe can carry its own."""
+    """No transfer is faster than its slowest pipe; at every instant each
+    pipe can carry its own.
+    """
     pipes: dict[str, tuple[float, list[Load]]] = {}
     for move in schedule.get("transfers", ()):
         file = problem.files[problem.file_index[move["file"]]]
@@ -251,7 +268,10 @@ def _rates(problem: ReplicationProblem, schedule: Schedule) -> Iterable[Violatio
         short = too_fast([rate for _, rate in through], load)
         if short:
             seconds = f"{load.end - load.start:g} s"
-            text = f"{file.bytes} bytes reach {move['destination'] or 'storage'} in {seconds}, too fast"
+            text = (
+                f"{file.bytes} bytes reach {move['destination'] or 'storage'} in "
+                f"{seconds}, too fast"
+            )
             yield violation("rate", file.id, text, short)
             continue
         for pipe, rate in through:
@@ -265,13 +285,17 @@ def _rates(problem: ReplicationProblem, schedule: Schedule) -> Iterable[Violatio
 def pipes_of(
     problem: ReplicationProblem, move: Schedule, file: File
 ) -> list[tuple[str, float]]:
-    """Names and rates of what a transfer passes (timeline rule 5): nodes, remote link, storage disk."""
+    """Names and rates of what a transfer passes (timeline rule 5): nodes,
+    remote link, storage disk.
+    """
     network, target, source = problem.network, move["destination"], move["source"]
     if target is None:  # a save crosses what a fetch to its sender would
         target, source = source, None
 
     def door(name: str) -> tuple[str, float]:
-        """What of a node is slower, its interface or its disk: the same transfers pass both."""
+        """What of a node is slower, its interface or its disk: the same
+        transfers pass both.
+        """
         disk = problem.nodes[problem.node_index[name]].disk_bytes_per_second or math.inf
         nic = network.replica_bytes_per_second
         return (
@@ -304,13 +328,17 @@ def _disks(problem: ReplicationProblem, stays: Stays) -> Iterable[Violation]:
             continue
         used = worst = 0
         when = 0.0
-        # What is evicted at an instant is gone before what starts to arrive at that instant.
+        # What is evicted at an instant is gone before what starts to
+        # arrive at that instant.
         for time, change in sorted(changes[node.id]):
             used += change
             if used > worst:
                 worst, when = used, time
         if worst > node.disk_bytes:
-            text = f"holds {worst} bytes at {when:g} s, but its disk holds {node.disk_bytes}"
+            text = (
+                f"holds {worst} bytes at {when:g} s, but its disk holds "
+                f"{node.disk_bytes}"
+            )
             yield violation("(21) disk", node.id, text, worst - node.disk_bytes)
 
 
@@ -321,7 +349,9 @@ SAME_RATE = 1e-9
 def option_violations(
     problem: ReplicationProblem, plan: ReplicationPlan, schedule: Schedule
 ) -> list[Violation]:
-    """What *schedule*, whose names are all known, does that the options of *plan* do not allow."""
+    """What *schedule*, whose names are all known, does that the options of
+    *plan* do not allow.
+    """
     found = list(_depths(problem, schedule)) if plan.dispatches is None else []
     if plan.carry_out:
         return [*found, *_carried(plan, schedule)]
@@ -337,7 +367,9 @@ def option_violations(
 
 
 def _carried(plan: ReplicationPlan, schedule: Schedule) -> Iterator[Violation]:
-    """Timeline rule 7: the moves of the plan, each as often as it states it, and no others."""
+    """Timeline rule 7: the moves of the plan, each as often as it
+    states it, and no others.
+    """
     wanted: Counter[tuple[str, str | None, str]] = Counter()
     for remote, copies in plan.moves_by_round():
         wanted.update((file, None, node) for file, node in remote)
@@ -349,14 +381,19 @@ def _carried(plan: ReplicationPlan, schedule: Schedule) -> Iterator[Violation]:
     for file, source, target in sorted(wanted.keys() | done.keys(), key=str):
         more = done[file, source, target] - wanted[file, source, target]
         if more:
-            text = f"comes from {source or 'the storage'} to {target} {more:+} times more than planned"
+            text = (
+                f"comes from {source or 'the storage'} to {target} {more:+} times "
+                "more than planned"
+            )
             yield violation("carry out", file, text, abs(more))
 
 
 def _rooms(
     problem: ReplicationProblem, plan: ReplicationPlan, schedule: Schedule, stays: Stays
 ) -> Iterator[Violation]:
-    """Timeline rule 8: as a task ends, so many bytes are free beside what is being sent."""
+    """Timeline rule 8: as a task ends, so many bytes are free
+    beside what is being sent.
+    """
     sizes = {file.id: file.bytes for file in problem.files}
     size_of = {task.id: problem.task_bytes(k) for k, task in enumerate(problem.tasks)}
     part_of = {
@@ -394,12 +431,17 @@ def _rooms(
                 and any(late(time, s.start) and late(s.end, time) for s in listed)
             )
             if kept + room > node.disk_bytes:
-                text = f"keeps {kept} bytes after {before}, where {room} of {node.disk_bytes} are to be free"
+                text = (
+                    f"keeps {kept} bytes after {before}, where {room} of "
+                    f"{node.disk_bytes} are to be free"
+                )
                 yield violation("room", node.id, text, kept + room - node.disk_bytes)
 
 
 def _depths(problem: ReplicationProblem, schedule: Schedule) -> Iterator[Violation]:
-    """Where several files may come in at once: each for one of the first so many unstarted tasks."""
+    """Where several files may come in at once: each for one of the first so
+    many unstarted tasks.
+    """
     if schedule.get("copy_entries"):
         return  # they stand in the queues too, and no row tells when they began to wait
     starts: dict[str, list[float]] = defaultdict(list)
@@ -424,7 +466,10 @@ def _depths(problem: ReplicationProblem, schedule: Schedule) -> Iterator[Violati
         before = bisect_right(starts[target], start + time_slack(start))
         first = bisect_left(starts[target], min(after, default=math.inf))
         if depth > 1 and first >= before + depth:
-            text = f"comes to {target} at {start:g} s for a task behind the first {depth} there"
+            text = (
+                f"comes to {target} at {start:g} s for a task behind the first "
+                f"{depth} there"
+            )
             yield violation("staging", row["file"], text)
 
 
@@ -459,7 +504,9 @@ class _Loads:
             ends.sort()
 
     def share(self, pipe: tuple[str, float], time: float, most: bool) -> float:
-        """The most, or least, that one more transfer gets of a pipe by what may be under way."""
+        """The most, or least, that one more transfer gets of a pipe by
+        what may be under way.
+        """
         name, rate = pipe
         starts, ends = self._of[name]
         slack = time_slack(time)
@@ -496,5 +543,8 @@ def _sources(
         own = rate(row["source"], True)
         for source in others:
             if rate(source, False) > own * (1 + SAME_RATE):
-                text = f"comes to {target} at {time:g} s from a source slower than {source or 'the storage'}"
+                text = (
+                    f"comes to {target} at {time:g} s from a source slower than "
+                    f"{source or 'the storage'}"
+                )
                 yield violation("source", name, text)

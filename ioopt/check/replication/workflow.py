@@ -1,7 +1,8 @@
-"""What only schedules of workflows can do wrong: cores, arrivals, saves, lost products, dispatches.
+"""What only schedules of workflows can do wrong: cores, arrivals, saves, lost
+products, dispatches.
 
-That a task starts after those that write its inputs is part of the staging check: a product's first
-stay begins, readable, at the end of its task.
+That a task starts after those that write its inputs is part of the staging check: a
+product's first stay begins, readable, at the end of its task.
 """
 
 import math
@@ -23,7 +24,9 @@ def late(first: float, second: float) -> bool:
 
 @dataclass
 class Stay:
-    """One stay of a file on a node: space counts from ``start``, readable in [ready, end]."""
+    """One stay of a file on a node: space counts from ``start``,
+    readable in [ready, end].
+    """
 
     start: float
     ready: float
@@ -50,7 +53,9 @@ class Stays:
 def workflow_violations(
     problem: ReplicationProblem, schedule: Schedule, stays: Stays
 ) -> list[Violation]:
-    """Cores, arrivals, saves and lost products of a schedule whose names are all known."""
+    """Cores, arrivals, saves and lost products of a schedule whose
+    names are all known.
+    """
     return [
         *cores(problem, schedule),
         *arrivals(problem, schedule, {}),
@@ -61,7 +66,9 @@ def workflow_violations(
 
 
 def cores(problem: ReplicationProblem, schedule: Schedule) -> Iterable[Violation]:
-    """At every instant the tasks that compute on a node take no more cores than it has."""
+    """At every instant the tasks that compute on a node take no
+    more cores than it has.
+    """
     changes: dict[str, list[tuple[float, int, str]]] = defaultdict(list)
     for row in schedule.get("tasks", ()):
         taken = problem.tasks[problem.task_index[row["id"]]].cores
@@ -77,16 +84,21 @@ def cores(problem: ReplicationProblem, schedule: Schedule) -> Iterable[Violation
         for time, change, task in sorted(changes[node.id]):
             busy += change
             if busy > node.cores and change > 0:
-                text = f"{busy} cores of {node.id} are taken at {time:g} s, it has {node.cores}"
+                text = (
+                    f"{busy} cores of {node.id} are taken at {time:g} s, it has "
+                    f"{node.cores}"
+                )
                 yield violation("overlap", task, text, busy - node.cores)
 
 
 def arrivals(
     problem: ReplicationProblem, schedule: Schedule, given: Mapping[str, float]
 ) -> Iterable[Violation]:
-    """No task starts, and nothing is staged for it, before it has arrived and (*given*) was given.
+    """No task starts, and nothing is staged for it, before it has arrived and
+    (*given*) was given.
 
-    Files come for the next reader, or for any later one where tasks are staged behind it.
+    Files come for the next reader, or for any later one where tasks
+    are staged behind it.
     """
     begins = {
         task.id: max(task.release_seconds, given.get(task.id, 0.0))
@@ -121,15 +133,18 @@ def arrivals(
         if key in wanted:
             may = min(may, first[move["file"]])
         if key[1] is not None and late(may, move["start_seconds"]):
-            text = f"moves to {key[1]} at {move['start_seconds']:g} s for no task that waits there"
+            text = (
+                f"moves to {key[1]} at {move['start_seconds']:g} s for no task that "
+                "waits there"
+            )
             yield violation("release", move["file"], text)
 
 
 def saves(
     problem: ReplicationProblem, schedule: Schedule, stays: Stays
 ) -> Iterable[Violation]:
-    """Products alone are saved, once, from a complete copy; all to keep are; a node saves one at a
-    time.
+    """Products alone are saved, once, from a complete copy; all to keep are; a node
+    saves one at a time.
     """
     out: dict[str, list[tuple[float, float, str]]] = defaultdict(list)
     seen: set[str] = set()
@@ -144,7 +159,10 @@ def saves(
             yield violation("save", file, "is saved twice")
         seen.add(file)
         if not stays.covers(file, source, start, end):
-            text = f"is saved at {start:g} s from {source}, which does not hold it all the while"
+            text = (
+                f"is saved at {start:g} s from {source}, which does not hold it all "
+                "the while"
+            )
             yield violation("save", file, text)
         out[source].append((start, end, file))
     for node, rows in out.items():
@@ -176,7 +194,10 @@ def refetches(problem: ReplicationProblem, schedule: Schedule) -> Iterable[Viola
             and move["source"] is None
             and late(saved.get(file, math.inf), start)
         ):
-            text = f"is fetched at {start:g} s from the storage, where it is not saved by then"
+            text = (
+                f"is fetched at {start:g} s from the storage, where it is not saved "
+                "by then"
+            )
             yield violation("save", file, text)
 
 
@@ -214,7 +235,9 @@ def dispatch_violations(
     queues: Mapping[str, Sequence[str]],
     schedule: Schedule | None,
 ) -> list[Violation]:
-    """The record of a dispatch (workflow rule 11): the queues it makes, and that each pair was legal."""
+    """The record of a dispatch (workflow rule 11): the queues it makes, and that
+    each pair was legal.
+    """
     found: list[Violation] = []
     made: dict[str, list[str]] = {node.id: [] for node in problem.nodes}
     last = (0.0, 0)
@@ -242,7 +265,9 @@ def dispatch_violations(
 def _legal(
     problem: ReplicationProblem, plan: ReplicationPlan, schedule: Schedule
 ) -> Iterable[Violation]:
-    """Each task is given when it is ready, to a node without unstarted task and with idle cores."""
+    """Each task is given when it is ready, to a node without unstarted task
+    and with idle cores.
+    """
     runs = {row["id"]: row for row in schedule.get("tasks", ())}
     before: dict[str, list[str]] = defaultdict(list)
     for seconds, _, name, node in plan.dispatches or ():

@@ -28,10 +28,11 @@ Described = Callable[[tuple[str, ...]], Mapping[str, Any]]
 def import_command(
     name: str, epilog: str, *, machine: Described | None = None, several: bool = False
 ) -> Callable[[Reader], click.Command]:
-    """Make a command of a reader of ``source`` (or *several* ``sources``); -o says where to write.
+    """Make a command of a reader of ``source`` (or *several* ``sources``); -o
+    says where to write.
 
-    What ``meta.warnings`` says is said on standard error too. Sources can hold values that no
-    instance may have: what is raised for them becomes an InstanceError.
+    What ``meta.warnings`` says is said on standard error too. Sources can hold values
+    that no instance may have: what is raised for them becomes an InstanceError.
     """
 
     def decorate(reader: Reader) -> click.Command:
@@ -47,7 +48,8 @@ def import_command(
                 output, dump_json(problem.model_dump(mode="json", by_alias=True))
             )
 
-        # click lists the options that were added last first: the reader's own stand in the middle.
+        # click lists the options that were added last first: the reader's own
+        # stand in the middle.
         target = output_option(required=True, text="Where to write the instance.")
         command = target(run) if machine is None else machine_option(target(run))
         own = getattr(reader, "__click_params__", [])
@@ -71,13 +73,16 @@ machine_option = click.option(
     "machine",
     multiple=True,
     metavar="FILE|KEY=VALUE[,...]",
-    help="The machine, where the source does not say it: a TOML or JSON file, or keys of one; may "
-    "be given again, the last one counts. Keys: the page on formats, Machines.",
+    help="The machine, where the source does not say it: a TOML or JSON file, or keys "
+    "of one; may be given again, the last one counts. Keys: the page on formats, "
+    "Machines.",
 )
 
 
 def _told(words: tuple[str, ...], *classes: type[BaseModel]) -> list[Json]:
-    """What *words* say of each of *classes*; a file may describe more than those, and is read as text is."""
+    """What *words* say of each of *classes*; a file may describe more than those,
+    and is read as text is.
+    """
 
     def keys(*some: type[BaseModel]) -> list[str]:
         return [

@@ -1,4 +1,5 @@
-"""``ioopt import``: job logs and traces of other programs as batch-io or gang instances.
+"""``ioopt import``: job logs and traces of other programs as
+batch-io or gang instances.
 
 Readers get the machine options as keywords ``how``: ``machine`` and ``options``.
 """
@@ -111,8 +112,9 @@ def import_swf(
 ) -> BatchIoProblem | GangProblem:
     """Make an instance of the job log SOURCE (Standard Workload Format, also .gz or -).
 
-    A gang instance takes sizes, arrivals and run times from the log, and its machine, files and
-    I/O intensity from --set; the options for I/O, machine and queue belong to batch-io.
+    A gang instance takes sizes, arrivals and run times from the log, and its
+    machine, files and I/O intensity from --set; the options for I/O, machine and
+    queue belong to batch-io.
     """
     if family == "gang":
         from ioopt.generate.gang.from_swf import gang_from_swf
@@ -138,12 +140,14 @@ def import_swf(
     "--cluster", metavar="NAME", help="Which cluster to read, of several in SOURCE."
 )
 def import_sacct(source: str, **batch_io: Any) -> BatchIoProblem:
-    """Make a batch-io instance of SOURCE, the output of Slurm's sacct -a -P --noconvert (also .gz or -).
+    """Make a batch-io instance of SOURCE, the output of Slurm's sacct -a -P
+    --noconvert (also .gz or -).
 
-    Needed are the columns JobID, Submit, Start, End, State and one of AllocCPUS, NCPUS,
-    AllocTRES, ReqCPUS, ReqTRES; read are also JobIDRaw, Cluster, Eligible, Elapsed or
-    ElapsedRaw, Suspended, Timelimit or TimelimitRaw, User, Account, QOS, Partition. JobName
-    and other texts of users can hold the | that separates columns: leave them out.
+    Needed are the columns JobID, Submit, Start, End, State and one of AllocCPUS,
+    NCPUS, AllocTRES, ReqCPUS, ReqTRES; read are also JobIDRaw, Cluster, Eligible,
+    Elapsed or ElapsedRaw, Suspended, Timelimit or TimelimitRaw, User, Account, QOS,
+    Partition. JobName and other texts of users can hold the | that separates
+    columns: leave them out.
     """
     return _batch_io(source, kind="sacct", **batch_io)
 
@@ -151,7 +155,9 @@ def import_sacct(source: str, **batch_io: Any) -> BatchIoProblem:
 @import_command("pbs", PBS, machine=batch_machine)
 @TRACE
 def import_pbs(source: str, **batch_io: Any) -> BatchIoProblem:
-    """Make a batch-io instance of SOURCE, accounting records of PBS or Torque (also .gz or -)."""
+    """Make a batch-io instance of SOURCE, accounting records of PBS or
+    Torque (also .gz or -).
+    """
     return _batch_io(source, kind="pbs", **batch_io)
 
 
@@ -174,7 +180,8 @@ def read_trace(
     skip_bad: float | None = None,
     **how: Any,
 ) -> Json:
-    """The log *source* and what the options of TRACE (and *how*) say of it, as batch_io_from_swf takes it.
+    """The log *source* and what the options of TRACE (and *how*) say of it, as
+    batch_io_from_swf takes it.
 
     It is of *kind* swf, sacct or pbs; by default what it looks like.
     """
@@ -208,8 +215,9 @@ def import_darshan(
 ) -> BatchIoProblem:
     """Make a batch-io instance of Darshan logs; those of one job are joined.
 
-    SOURCE is a binary log of Darshan 3.x (needs the package darshan), the output of darshan-parser
-    3.x (also .gz or -), which has neither traces nor heatmaps, or a folder of them.
+    SOURCE is a binary log of Darshan 3.x (needs the package darshan), the output
+    of darshan-parser 3.x (also .gz or -), which has neither traces nor heatmaps,
+    or a folder of them.
     """
     logs, skipped = read_darshan_logs(sources, gap_seconds=phase_gap, skip_bad=skip_bad)
     return batch_io_from_darshan(logs, skipped=skipped, **how)

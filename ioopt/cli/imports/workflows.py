@@ -1,4 +1,6 @@
-"""``ioopt import wfformat``, ``estee``, ``saga``, ``nextflow-trace``, ``work-directory``."""
+"""``ioopt import wfformat``, ``estee``, ``saga``,
+``nextflow-trace``, ``work-directory``.
+"""
 
 from typing import Any
 
@@ -45,9 +47,10 @@ Examples:
 def import_wfformat(source: str, flatten: bool, machine: Machine) -> ReplicationProblem:
     """Make a replication instance from a WfFormat 1.4, 1.5 or 1.6 workflow.
 
-    Files become inputs and outputs with their sizes, run times compute seconds; what nobody reads
-    is to be kept. What was odd about the file, dropped or invented is said on standard error and
-    kept in the instance's meta. The machines of the file are the nodes unless --machine says others.
+    Files become inputs and outputs with their sizes, run times compute seconds; what
+    nobody reads is to be kept. What was odd about the file, dropped or invented is said
+    on standard error and kept in the instance's meta. The machines of the file are the
+    nodes unless --machine says others.
     """
     return read_wfformat(source, machine, flatten)
 
@@ -67,9 +70,11 @@ def import_wfformat(source: str, flatten: bool, machine: Machine) -> Replication
 def import_estee(
     source: str, graph: str | None, keep: bool, actual: str | None, machine: Machine
 ) -> ReplicationProblem:
-    """Make a replication instance from a graph of an Estee data set (JSON, also zipped).
+    """Make a replication instance from a graph of an Estee data set
+    (JSON, also zipped).
 
-    Expected durations are planned with where the file has them; what differs goes to --actual.
+    Expected durations are planned with where the file has them; what
+    differs goes to --actual.
     """
     problem, seconds = read_estee(source, graph, machine, keep)
     if actual is not None:
@@ -79,9 +84,11 @@ def import_estee(
 
 @import_command("saga", SAGA, machine=cluster)
 def import_saga(source: str, machine: Machine) -> ReplicationProblem:
-    """Make a replication instance from a task graph of SAGA, such as DAGBench's graph.json.
+    """Make a replication instance from a task graph of SAGA, such as
+    DAGBench's graph.json.
 
-    A cost of 1 is 1 s at speed 1, a size of 1 is 1 MB. The network of the file is not used.
+    A cost of 1 is 1 s at speed 1, a size of 1 is 1 MB. The network of
+    the file is not used.
     """
     return read_saga(source, machine)
 
@@ -108,9 +115,10 @@ def import_nextflow_trace(
 ) -> ReplicationProblem:
     """Make a replication instance from a Nextflow trace (tabs, commas or semicolons).
 
-    A trace names neither files nor edges: each task gets one product and one input of the bytes
-    that it wrote and read. A DAG joins processes, not tasks: tasks of one tag wait for each other,
-    else a task for all of the earlier process. All that is invented is said.
+    A trace names neither files nor edges: each task gets one product and one input
+    of the bytes that it wrote and read. A DAG joins processes, not tasks: tasks of
+    one tag wait for each other, else a task for all of the earlier process. All that
+    is invented is said.
     """
     return read_nextflow_trace(source, dag, machine, read, skip_bad)
 
@@ -127,6 +135,7 @@ Examples:
 def import_work_directory(source: str, **told: Any) -> WorkDirectoryProblem:
     """Make a work-directory instance from a WfFormat workflow or a Nextflow trace.
 
-    What nobody reads counts as moved out when it is there; `ioopt budget` takes the same options.
+    What nobody reads counts as moved out when it is there; `ioopt budget`
+    takes the same options.
     """
     return read_recorded(source, **told)

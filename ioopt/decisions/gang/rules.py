@@ -1,4 +1,6 @@
-"""What the policies of the five phases differ in (rules 11 to 15), and the weight of a job."""
+"""What the policies of the five phases differ in (rules 11 to 15), and
+the weight of a job.
+"""
 
 from fractions import Fraction
 from typing import Literal, NamedTuple
@@ -17,11 +19,14 @@ Weight = Literal["las", "hdf", "one"]
 WEIGHTS: dict[Weight, int] = {"las": LAS, "hdf": HDF, "one": ONE}
 
 LEAST_NEED_SECONDS = 50
-"""The weight HDF counts at least so much remaining work, or a job about to end would be all."""
+"""The weight HDF counts at least so much remaining work, or a job about
+to end would be all.
+"""
 
 
 class RuleNumbers(NamedTuple):
-    """The rules on one machine, as numbers for the kernels; ``limit`` is the guard in slots.
+    """The rules on one machine, as numbers for the kernels; ``limit``
+    is the guard in slots.
 
     ``slots`` are all of the machine's under ``Rules.break_even``, else 0.
     """
@@ -41,14 +46,15 @@ class RuleNumbers(NamedTuple):
 class Rules(NamedTuple):
     """How a policy runs the phases.
 
-    ``local_first``: FillMatrix serves local jobs to exhaustion, then remote ones. With a
-    ``weight`` the heaviest job goes first in MigrateMatrix and FillMatrix, and a ``free_queue``
-    passes over jobs that do not fit, but not over those that have waited longer than ``age``
-    seconds (0: none). A remote start may not fill more than the share ``guard`` of all slots until the
-    job has waited ``patience`` (R - L); the queue passes over it meanwhile. With ``break_even`` it may
-    always fill the share L/R: a machine full of remote jobs does no less. Jobs whose R/L is at most
-    ``pack_ratio`` hardly need their files: they start where they run most, unguarded, and never
-    migrate.
+    ``local_first``: FillMatrix serves local jobs to exhaustion, then remote ones.
+    With a ``weight`` the heaviest job goes first in MigrateMatrix and FillMatrix,
+    and a ``free_queue`` passes over jobs that do not fit, but not over those that
+    have waited longer than ``age`` seconds (0: none). A remote start may not fill
+    more than the share ``guard`` of all slots until the job has waited ``patience``
+    (R - L); the queue passes over it meanwhile. With ``break_even`` it may always
+    fill the share L/R: a machine full of remote jobs does no less. Jobs whose R/L is
+    at most ``pack_ratio`` hardly need their files: they start where they run most,
+    unguarded, and never migrate.
     """
 
     place: int
@@ -63,7 +69,9 @@ class Rules(NamedTuple):
     pack_ratio: Fraction = Fraction(0)
 
     def numbers(self, nodes: int, levels: int, quantum: Number) -> RuleNumbers:
-        """The rules on a machine of *nodes* x *levels* slots with slices of *quantum* seconds."""
+        """The rules on a machine of *nodes* x *levels* slots with slices
+        of *quantum* seconds.
+        """
         limit = guard_slots(self.guard, nodes, levels)
         exact = isinstance(quantum, Fraction)
         patience = self.patience if exact else float(self.patience)
@@ -82,14 +90,18 @@ class Rules(NamedTuple):
 
 
 def guard_slots(share: Fraction, nodes: int, levels: int) -> int:
-    """Home slots that may be occupied after a remote start: the whole part of share x M P."""
+    """Home slots that may be occupied after a remote start: the whole
+    part of share x M P.
+    """
     return nodes * levels * share.numerator // share.denominator
 
 
 def weight_of(
     weight: int, local: Number, attained: Number, need: Number, quantum: Number
 ) -> Number:
-    """The weight of a job (docs/gang.md, The mathematics), per second squared; 1 for ``ONE``."""
+    """The weight of a job (docs/gang.md, The mathematics), per second
+    squared; 1 for ``ONE``.
+    """
     if weight == LAS:
         since = attained + quantum
         return 1 / (since * since)

@@ -1,7 +1,7 @@
 """What a gang scheduler sees and changes: jobs, the Ousterhout matrix, the queue.
 
-Sets of nodes and of rows are Python integers used as bitmasks (bit k is node or row k). Numbers
-are floats or, in exact arithmetic, Fractions; nothing here depends on which.
+Sets of nodes and of rows are Python integers used as bitmasks (bit k is node or row k).
+Numbers are floats or, in exact arithmetic, Fractions; nothing here depends on which.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ from ioopt.units import exact
 
 
 class Gang(NamedTuple):
-    """A job as the phases see it; ``key`` is its FCFS position, ``files`` its file-node mask."""
+    """A job as the phases see it; ``key`` is its FCFS position,
+    ``files`` its file-node mask.
+    """
 
     key: int
     size: int
@@ -41,8 +43,8 @@ class Gang(NamedTuple):
 class Clock(NamedTuple):
     """The instant of a decision, and the service jobs have had, for policies that ask.
 
-    ``attained`` and ``need`` are lists (or mappings) by job key: scheduled seconds received, and scheduled
-    seconds still needed at the present speed.
+    ``attained`` and ``need`` are lists (or mappings) by job key: scheduled seconds
+    received, and scheduled seconds still needed at the present speed.
     """
 
     now: Number
@@ -55,11 +57,12 @@ class Clock(NamedTuple):
 class State(NamedTuple):
     """The matrix and the queue between two phases; a phase returns a new one.
 
-    ``jobs`` are the running jobs in start order; ``columns``, ``homes`` and ``spans`` (the mask
-    of all rows that hold the job, home included) run parallel to it. ``rows`` are the occupied
-    nodes of each row. ``waiting`` is the queue in FCFS order with ``admitted`` those of it that
-    start now; ``moved`` are the keys of jobs that migrated, ``tasks_moved`` their tasks, and
-    ``budget`` the tasks that may still migrate in this slice.
+    ``jobs`` are the running jobs in start order; ``columns``, ``homes`` and ``spans``
+    (the mask of all rows that hold the job, home included) run parallel to it. ``rows``
+    are the occupied nodes of each row. ``waiting`` is the queue in FCFS order with
+    ``admitted`` those of it that start now; ``moved`` are the keys of jobs that
+    migrated, ``tasks_moved`` their tasks, and ``budget`` the tasks that may still
+    migrate in this slice.
     """
 
     nodes: int
@@ -77,10 +80,11 @@ class State(NamedTuple):
 
 
 class GangPolicy(Protocol):
-    """A scheduler: one matrix update from what stands. ``name`` is the one of the registry.
+    """A scheduler: one matrix update from what stands. ``name`` is the
+    one of the registry.
 
-    ``rules`` tells how it runs the phases of :mod:`ioopt.sim.gang.phases`, which simulators then do
-    in place, compiled or not; None for one that does anything else.
+    ``rules`` tells how it runs the phases of :mod:`ioopt.sim.gang.phases`, which
+    simulators then do in place, compiled or not; None for one that does anything else.
     """
 
     @property
@@ -99,7 +103,8 @@ class GangPolicy(Protocol):
 
 
 class Timing(NamedTuple):
-    """T, C, Q and the shape of the matrix in one arithmetic; ``tolerance`` joins instants.
+    """T, C, Q and the shape of the matrix in one arithmetic;
+    ``tolerance`` joins instants.
 
     ``at_boundary``: matrix updates are held to the slice boundaries (rule 2).
     """
@@ -149,7 +154,9 @@ def gangs_of(problem: GangProblem, arithmetic: str = "float") -> list[Gang]:
 
 
 def state_of(problem: GangMatrixProblem) -> State:
-    """The state that a snapshot describes, nothing replicated; keys count running jobs first."""
+    """The state that a snapshot describes, nothing replicated; keys
+    count running jobs first.
+    """
     everyone = [*problem.running, *problem.waiting]
     now = problem.now_seconds or 0.0
     gangs = [
@@ -197,7 +204,9 @@ def state_of(problem: GangMatrixProblem) -> State:
 
 
 def weights(kind: Weight, jobs: Iterable[Gang], clock: Clock) -> list[Number]:
-    """The weights of *jobs* (docs/gang.md, The mathematics): ``las``, ``hdf``, or 1 for each."""
+    """The weights of *jobs* (docs/gang.md, The mathematics): ``las``,
+    ``hdf``, or 1 for each.
+    """
     code, attained, need = WEIGHTS[kind], clock.attained, clock.need
     return [
         weight_of(code, job.local, attained[job.key], need[job.key], clock.quantum)
@@ -211,7 +220,9 @@ def move_speed(clock: Clock) -> Number:
 
 
 def value_of(state: State, kind: Weight) -> Number:
-    """What a matrix is worth: sum over the jobs of *state*, after an update, of weight x speed x rows."""
+    """What a matrix is worth: sum over the jobs of *state*, after an update, of
+    weight x speed x rows.
+    """
     total: Number = 0
     heavy = weights(kind, state.jobs, state.clock)
     for weight, job, columns, span in zip(

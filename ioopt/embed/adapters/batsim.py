@@ -1,16 +1,18 @@
-"""Batsim: a decision component for its JSON protocol (version 4), over the simulators' own objects.
+"""Batsim: a decision component for its JSON protocol (version 4), over the
+simulators' own objects.
 
-:class:`BatsimDecider` turns a message of Batsim into the reply; it reads neither clock nor file and
-knows no socket (that is in :mod:`ioopt.embed.adapters.batsim_transport`). Jobs are ordered and placed
-by :class:`ioopt.embed.batch.BatchCluster`. When rates are given and Batsim allows dynamic jobs
-(``--enable-dynamic-jobs``), a job with transfers in its profile is run as a chain of dynamic jobs on
-the job's nodes, and :class:`ioopt.embed.IoArbiter` says when a transfer begins. Batsim itself shares
-the storage among those begun: a transfer cannot be slowed or stopped.
+:class:`BatsimDecider` turns a message of Batsim into the reply; it reads neither clock
+nor file and knows no socket (that is in :mod:`ioopt.embed.adapters.batsim_transport`).
+Jobs are ordered and placed by :class:`ioopt.embed.batch.BatchCluster`. When rates are
+given and Batsim allows dynamic jobs (``--enable-dynamic-jobs``), a job with transfers
+in its profile is run as a chain of dynamic jobs on the job's nodes, and
+:class:`ioopt.embed.IoArbiter` says when a transfer begins. Batsim itself shares the
+storage among those begun: a transfer cannot be slowed or stopped.
 
-Source of the protocol: Batsim's documentation (protocol, version 4). Batsim 4.0 to 4.2 dies of a job
-that is declared completed, of registered profiles that are composed, and of a second dynamic job of
-a profile. The job itself is therefore rejected when it starts, and each of its simple profiles runs
-as a dynamic job on a copy of its own.
+Source of the protocol: Batsim's documentation (protocol, version 4). Batsim 4.0 to 4.2
+dies of a job that is declared completed, of registered profiles that are composed, and
+of a second dynamic job of a profile. The job itself is therefore rejected when it
+starts, and each of its simple profiles runs as a dynamic job on a copy of its own.
 """
 
 import math
@@ -63,10 +65,11 @@ class BatsimDecider:
     """Replies to Batsim's messages, one after the other: ``decider.reply(message)``.
 
     *unit_nodes*, *allocation* and *options* are those of :class:`BatchCluster`. With
-    *node_bytes_per_second* and *storage_bytes_per_second* transfers are admitted by *policy*, an
-    I/O policy of ``ioopt/batch-io``. *storage_mapping* names Batsim's storage resources for the
-    labels in profiles, where Batsim cannot guess. Decisions take no simulated time. ``notes`` say
-    what could not be done; ``ended`` is set when Batsim has said that the simulation is over.
+    *node_bytes_per_second* and *storage_bytes_per_second* transfers are admitted by
+    *policy*, an I/O policy of ``ioopt/batch-io``. *storage_mapping* names Batsim's
+    storage resources for the labels in profiles, where Batsim cannot guess. Decisions
+    take no simulated time. ``notes`` say what could not be done; ``ended`` is set when
+    Batsim has said that the simulation is over.
     """
 
     def __init__(
@@ -120,8 +123,8 @@ class BatsimDecider:
     def reply(self, message: Json) -> Json:
         """What to do now; all events of the message count as simultaneous.
 
-        Raises InstanceError for a message that is not of the protocol: a simulation that went
-        on without its scheduler would only seem to be one.
+        Raises InstanceError for a message that is not of the protocol: a simulation
+        that went on without its scheduler would only seem to be one.
         """
         try:
             self._now = float(message["now"])
@@ -159,7 +162,9 @@ class BatsimDecider:
         return self._cluster is not None
 
     def _begin(self, data: Json) -> None:
-        """The machine, its profiles, and whether transfers can be admitted one by one."""
+        """The machine, its profiles, and whether transfers can be
+        admitted one by one.
+        """
         now = self._now
         self.forget()
         self._now = now
@@ -201,7 +206,9 @@ class BatsimDecider:
         self.ended, self._events = True, []
 
     def _submitted(self, data: Json) -> None:
-        """A new job joins the queue; of a dynamic one Batsim acknowledges here that it is known."""
+        """A new job joins the queue; of a dynamic one Batsim acknowledges
+        here that it is known.
+        """
         name = data["job_id"]
         if name in self._parts:
             self._execute(name, self._jobs[self._parts[name]].alloc)
@@ -218,7 +225,8 @@ class BatsimDecider:
         if not 1 <= job.nodes <= len(self._resources):
             self._say("REJECT_JOB", job_id=name)
             self._note(
-                f"job {name}: {job.nodes} resources, but there are {len(self._resources)}"
+                f"job {name}: {job.nodes} resources, but there are "
+                f"{len(self._resources)}"
             )
             return
         workload = self._profiles.setdefault(name.partition("!")[0], {})
@@ -238,7 +246,9 @@ class BatsimDecider:
         return self._cluster
 
     def _completed(self, data: Json) -> None:
-        """A job, or a step of one, has ended: go on with the next step or let the job leave."""
+        """A job, or a step of one, has ended: go on with the next step
+        or let the job leave.
+        """
         self._begun()
         name, state = data["job_id"], data.get("job_state", _DONE)
         job = self._jobs.get(self._parts.pop(name, name))
@@ -262,7 +272,9 @@ class BatsimDecider:
             job.computed += self._now - job.step_start
 
     def _is_down(self, job: _Job) -> bool:
-        """Whether a machine of a job that has started is out of service: Batsim refuses its next step."""
+        """Whether a machine of a job that has started is out of service: Batsim
+        refuses its next step.
+        """
         return not self._down.isdisjoint(job.places)
 
     def _leave(self, job: _Job) -> None:
@@ -292,7 +304,9 @@ class BatsimDecider:
             self._down_for_good = True
 
     def _decide(self, cluster: BatchCluster) -> None:
-        """Start what the queue lets start, begin what the I/O policy admits, end whose walltime is over."""
+        """Start what the queue lets start, begin what the I/O policy admits, end
+        whose walltime is over.
+        """
         for name in self._transfers.waiting() if self._transfers is not None else ():
             if self._is_late(self._jobs[name]):
                 self._leave(self._jobs[name])
@@ -342,8 +356,9 @@ class BatsimDecider:
     def _ask_wake_up(self, transfers: Transfers) -> None:
         """Be there when the walltime of a job is over whose transfer waits.
 
-        A wake-up cannot be taken back and holds up Batsim's end, so none is later than the end of
-        a transfer under way; where that is a bound alone, it is looked at again by then.
+        A wake-up cannot be taken back and holds up Batsim's end, so none is later
+        than the end of a transfer under way; where that is a bound alone, it is
+        looked at again by then.
         """
         jobs = [self._jobs[name] for name in transfers.waiting()]
         due = min((job.start + job.walltime for job in jobs), default=math.inf)
@@ -356,7 +371,9 @@ class BatsimDecider:
             self._say("CALL_ME_LATER", timestamp=wake)
 
     def _next_step(self, job: _Job) -> None:
-        """Compute, or ask for a transfer; a job past its walltime ends, one whose machine is down waits."""
+        """Compute, or ask for a transfer; a job past its walltime ends, one whose
+        machine is down waits.
+        """
         if self._is_late(job):
             self._leave(job)
             return
@@ -380,7 +397,9 @@ class BatsimDecider:
         )
 
     def _launch(self, job: _Job) -> None:
-        """Register and, unless Batsim acknowledges first, execute the dynamic job of a step."""
+        """Register and, unless Batsim acknowledges first, execute the
+        dynamic job of a step.
+        """
         workload = job.id.partition("!")[0]
         profile = f"ioopt:{job.part}"
         body = self._profiles[workload][job.steps[job.step].profile]

@@ -18,17 +18,21 @@ _TINY = 1e-9
 
 @dataclass(frozen=True)
 class Step:
-    """A profile that contains no others; ``io_bytes`` above 0 for a transfer of the job."""
+    """A profile that contains no others; ``io_bytes`` above 0 for a
+    transfer of the job.
+    """
 
     profile: str
     io_bytes: float = 0.0
 
 
 def steps_of(profiles: Json, key: str, nodes: int) -> tuple[Step, ...]:
-    """The steps of profile *key* on *nodes* nodes; empty when it has no transfer or too many steps.
+    """The steps of profile *key* on *nodes* nodes; empty when it has no
+    transfer or too many steps.
 
-    A transfer is a profile of storage or staging. Raises InstanceError when a profile is missing,
-    contradicts the format or is a trace, which Batsim finds only from its own workload file.
+    A transfer is a profile of storage or staging. Raises InstanceError when a
+    profile is missing, contradicts the format or is a trace, which Batsim finds only
+    from its own workload file.
     """
     known = Profiles(profiles, Platform(), "profiles")
     leaves = itertools.islice(known.leaves(key, MAX_STEPS), MAX_STEPS + 1)
@@ -59,10 +63,11 @@ class _Transfer:
 
 
 class Transfers:
-    """Asks an :class:`IoArbiter` and begins what fits beside the transfers that are under way.
+    """Asks an :class:`IoArbiter` and begins what fits beside the
+    transfers that are under way.
 
-    A transfer begun keeps its rate, or takes the rate of a later decision when that is above 0;
-    what it has moved follows from its rates, since nobody reports it.
+    A transfer begun keeps its rate, or takes the rate of a later decision when that is
+    above 0; what it has moved follows from its rates, since nobody reports it.
     """
 
     def __init__(self, machine: Json, policy: str) -> None:
@@ -88,7 +93,9 @@ class Transfers:
         computed: float,
         moved: float,
     ) -> None:
-        """*job* wants to move *size* bytes; it began at *start* and has *computed* (s) and *moved*."""
+        """*job* wants to move *size* bytes; it began at *start* and has
+        *computed* (s) and *moved*.
+        """
         machine = self._arbiter.machine
         peak = machine.peak(machine.allocated_nodes(nodes))
         self._arbiter.request(
@@ -108,13 +115,17 @@ class Transfers:
         del self._here[job]
 
     def under_way(self) -> tuple[float, int]:
-        """Until when (s) some transfer surely goes on, at its peak, and how many there are."""
+        """Until when (s) some transfer surely goes on, at its peak,
+        and how many there are.
+        """
         begun = (each for each in self._here.values() if each.rate)
         ends = [each.since + (each.size - each.moved) / each.peak for each in begun]
         return max(ends, default=0.0), len(ends)
 
     def admit(self, now: float, barred: Collection[str] = ()) -> list[str]:
-        """Transfers that begin now, none of *barred*; ``notes`` say when the policy failed."""
+        """Transfers that begin now, none of *barred*; ``notes`` say
+        when the policy failed.
+        """
         self.notes = ()
         begun = {job: each for job, each in self._here.items() if each.rate}
         for job, state in begun.items():
@@ -133,7 +144,8 @@ class Transfers:
         left = self._storage - sum(state.rate for state in begun.values())
         admitted = []
         for job in waiting:
-            # Batsim shares the storage among those begun: what fits in part uses what is left.
+            # Batsim shares the storage among those begun: what fits in part
+            # uses what is left.
             if (
                 job not in barred
                 and rates[job] > 0

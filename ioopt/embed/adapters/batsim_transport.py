@@ -1,8 +1,10 @@
-"""The ZeroMQ side of the Batsim adapter: Batsim asks (REQ), the decision component answers.
+"""The ZeroMQ side of the Batsim adapter: Batsim asks (REQ), the
+decision component answers.
 
-One simulation has one peer: the first that says ``SIMULATION_BEGINS``. What others send is dropped
-unread, and what is not a message of the protocol is answered without events; neither ends the service.
-It ends with the simulation, or when the peer's connection does.
+One simulation has one peer: the first that says ``SIMULATION_BEGINS``. What others
+send is dropped unread, and what is not a message of the protocol is answered
+without events; neither ends the service. It ends with the simulation, or when the
+peer's connection does.
 """
 
 import json
@@ -19,14 +21,17 @@ _POLL_MILLISECONDS = 200
 MAX_NOTES = 1000
 """Notes that a simulation prints at most."""
 MAX_MESSAGE_BYTES = 1 << 28
-"""Longest message that is received; whoever sends a longer one is disconnected by ZeroMQ."""
+"""Longest message that is received; whoever sends a longer one is
+disconnected by ZeroMQ.
+"""
 
 
 class BatsimServer:
-    """Binds *endpoint* (as Batsim's ``--socket-endpoint``), ``*`` meaning this machine alone.
+    """Binds *endpoint* (as Batsim's ``--socket-endpoint``), ``*``
+    meaning this machine alone.
 
-    ``tcp://0.0.0.0:28000`` listens on every interface. Raises BackendMissingError without pyzmq,
-    UsageError when the endpoint cannot be bound.
+    ``tcp://0.0.0.0:28000`` listens on every interface. Raises BackendMissingError
+    without pyzmq, UsageError when the endpoint cannot be bound.
     """
 
     def __init__(self, endpoint: str, decider: BatsimDecider) -> None:
@@ -64,9 +69,9 @@ class BatsimServer:
     def run(self) -> None:
         """Answer until the simulation ends or :meth:`stop`.
 
-        Raises InstanceError when Batsim, once its simulation has begun, sends JSON that is not
-        of its protocol; an answer without events goes first, so that it does not wait for ever.
-        So it does when Batsim's connection ends before its simulation.
+        Raises InstanceError when Batsim, once its simulation has begun, sends JSON that
+        is not of its protocol; an answer without events goes first, so that it does not
+        wait for ever. So it does when Batsim's connection ends before its simulation.
         """
         from zmq import SRCFD
 
@@ -93,7 +98,9 @@ class BatsimServer:
             self.close()
 
     def _watch(self) -> None:
-        """Note which connections have ended; that of the simulation does not come back."""
+        """Note which connections have ended; that of the
+        simulation does not come back.
+        """
         from zmq import EVENT_DISCONNECTED
         from zmq.utils.monitor import recv_monitor_message
 

@@ -1,11 +1,12 @@
 """Dask graphs of any kind, their tasks placed by ioopt's dispatchers while they run.
 
-A scheduler plugin holds every task of a new graph back. When its inputs are there, the dispatcher
-says which worker gets it, and when: the same object that simulations ask. Dask's own machinery does
-the rest (it moves the inputs, keeps copies for readers to come, drops what nobody wants any more).
-Estimates are what Dask has seen: the mean seconds and bytes of tasks of the same key prefix, and its
-own measure of the bandwidth. Tasks that are restricted to workers, hosts or resources, actors and
-P2P shuffles are left to Dask. Whatever goes wrong, Dask places what was held.
+A scheduler plugin holds every task of a new graph back. When its inputs are there, the
+dispatcher says which worker gets it, and when: the same object that simulations ask.
+Dask's own machinery does the rest (it moves the inputs, keeps copies for readers to
+come, drops what nobody wants any more). Estimates are what Dask has seen: the mean
+seconds and bytes of tasks of the same key prefix, and its own measure of the bandwidth.
+Tasks that are restricted to workers, hosts or resources, actors and P2P shuffles are
+left to Dask. Whatever goes wrong, Dask places what was held.
 """
 
 import contextlib
@@ -46,10 +47,12 @@ class Pin(set[str]):
 
 @dataclass
 class Report:
-    """What was decided and how long it took; ``ran_on`` (key -> worker's name) where asked for.
+    """What was decided and how long it took; ``ran_on`` (key -> worker's
+    name) where asked for.
 
-    ``wanted_bytes`` are the copies between workers that the decisions ask for, ``seconds`` those
-    spent deciding and keeping accounts in the scheduler; a dispatcher began ``plans`` times.
+    ``wanted_bytes`` are the copies between workers that the decisions ask for,
+    ``seconds`` those spent deciding and keeping accounts in the scheduler; a dispatcher
+    began ``plans`` times.
     """
 
     decisions: int = 0
@@ -146,7 +149,9 @@ class Placement(SchedulerPlugin):
     def transition(
         self, key: Key, start: str, finish: str, *_: object, **more: Any
     ) -> None:
-        """Keep the accounts, and ask for a decision where there is something to decide."""
+        """Keep the accounts, and ask for a decision where there is
+        something to decide.
+        """
         begun = perf_counter()
         if finish == "no-worker":
             self._waits(key)
@@ -194,7 +199,9 @@ class Placement(SchedulerPlugin):
             self._ask()
 
     def _learn(self, ts: "TaskState", first: bool) -> None:
-        """Expect of tasks still to come what those of the kind of *ts* have taken; plan anew at the first."""
+        """Expect of tasks still to come what those of the kind of *ts* have taken;
+        plan anew at the first.
+        """
         assert self._view is not None
         for k in self._kinds.get(ts.prefix.name, ()):
             if self._keys[k] in self._held:
@@ -313,7 +320,9 @@ class Placement(SchedulerPlugin):
     def _seen(
         self, states: Sequence["TaskState"], workers: Sequence["WorkerState"]
     ) -> LiveView:
-        """Tasks of the scheduler, what they write (first) and read, and its workers, by estimates."""
+        """Tasks of the scheduler, what they write (first) and read, and its
+        workers, by estimates.
+        """
         made = dict.fromkeys(states) | dict.fromkeys(
             d for ts in states for d in ts.dependencies
         )
@@ -365,10 +374,11 @@ def placed(
 ) -> Iterator[Report]:
     """Within, all graphs that reach the scheduler of *client* are placed by ioopt.
 
-    The default pays on some graphs. The other dispatchers do not against Dask alone, and ``rolling``
-    can take several times as long: they are there for comparisons with simulations.
-    Arguments are those of :class:`Placement`; ioopt has to be installed where the scheduler runs.
-    The report is filled in at the end. Raises UsageError for a policy that is no dispatcher.
+    The default pays on some graphs. The other dispatchers do not against Dask alone,
+    and ``rolling`` can take several times as long: they are there for comparisons with
+    simulations. Arguments are those of :class:`Placement`; ioopt has to be installed
+    where the scheduler runs. The report is filled in at the end. Raises UsageError for
+    a policy that is no dispatcher.
     """
     report = Report()
     client.register_plugin(Placement(policy, settings, record=record))

@@ -1,16 +1,18 @@
 """Slurm: held jobs that name their inputs are planned, placed, staged and released.
 
-A user submits ``sbatch --hold --comment='ioopt:{"inputs": ["a"], "compute_seconds": 60}' ...``.
-:class:`SlurmPlacer` reads the held jobs (``squeue --json``), plans them with
-:class:`ioopt.embed.ReplicationPlanner`, submits one staging job per file and node, and gives each
-job its node (``ReqNodeList``) and a dependency on its staging jobs and on the job before it in the
-node's queue, so that Slurm keeps the plan's order; then it releases the job.
+A user submits ``sbatch --hold --comment='ioopt:{"inputs": ["a"], "compute_seconds":
+60}' ...``. :class:`SlurmPlacer` reads the held jobs (``squeue --json``), plans them
+with :class:`ioopt.embed.ReplicationPlanner`, submits one staging job per file and
+node, and gives each job its node (``ReqNodeList``) and a dependency on its staging
+jobs and on the job before it in the node's queue, so that Slurm keeps the plan's
+order; then it releases the job.
 
-What has been placed is read from Slurm itself: a job that is still held, or whose staging has failed,
-has not been placed, and a staging job is found by its comment, so the placer may be stopped and started
-at any moment. Nor has a job been placed that waits for a node which Slurm cannot use: it gets another
-one, and that node gets no job in the same run. With ``dry_run`` the commands are printed
-and nothing is changed. Written for Slurm 22.05.
+What has been placed is read from Slurm itself: a job that is still held, or whose
+staging has failed, has not been placed, and a staging job is found by its comment, so
+the placer may be stopped and started at any moment. Nor has a job been placed that
+waits for a node which Slurm cannot use: it gets another one, and that node gets no job
+in the same run. With ``dry_run`` the commands are printed and nothing is changed.
+Written for Slurm 22.05.
 """
 
 import contextlib
@@ -57,7 +59,9 @@ Runner = Callable[[Sequence[str]], str]
 
 
 def run_command(words: Sequence[str]) -> str:
-    """Run a Slurm command; BackendMissingError without it, BackendFailureError when it fails."""
+    """Run a Slurm command; BackendMissingError without it,
+    BackendFailureError when it fails.
+    """
     command, limit = shlex.join(words), COMMAND_SECONDS
     try:
         done = subprocess.run(
@@ -87,10 +91,11 @@ class Placement:
 class SlurmPlacer:
     """Places held jobs on the nodes of a Slurm cluster.
 
-    ``site`` has the keys ``network``, ``nodes`` (ids are Slurm's node names) and ``files`` of an
-    ``ioopt/replication`` instance. ``stage`` is the shell command of a staging job; ``{file}``,
-    ``{bytes}``, ``{node}`` and ``{source}`` (a node, or ``remote``) are filled in. Raises UsageError for
-    an id that the command would take for an option.
+    ``site`` has the keys ``network``, ``nodes`` (ids are Slurm's node names) and
+    ``files`` of an ``ioopt/replication`` instance. ``stage`` is the shell command
+    of a staging job; ``{file}``, ``{bytes}``, ``{node}`` and ``{source}`` (a node,
+    or ``remote``) are filled in. Raises UsageError for an id that the command
+    would take for an option.
     """
 
     def __init__(
@@ -106,8 +111,8 @@ class SlurmPlacer:
         for named in (*site["files"], *site["nodes"]):
             if str(named["id"]).startswith("-"):
                 raise UsageError(
-                    f"id {named['id']!r} begins with '-': the staging command would take it for an option; "
-                    "name it ./-... or otherwise"
+                    f"id {named['id']!r} begins with '-': the staging command would "
+                    "take it for an option; name it ./-... or otherwise"
                 )
         self._sizes = {file["id"]: file["bytes"] for file in site["files"]}
         self._plan = partial(
@@ -124,7 +129,8 @@ class SlurmPlacer:
         self._dry_id = 0
 
     def place(self, deadline: float | None = 10.0) -> list[Placement]:
-        """Plan all held jobs that name inputs, and place and release each; one that cannot be stays held.
+        """Plan all held jobs that name inputs, and place and release each; one that
+        cannot be stays held.
 
         Raises BackendFailureError when the queue cannot be had.
         """
@@ -167,7 +173,9 @@ class SlurmPlacer:
             return [jobs[number] for number in sorted(jobs)]
 
     def _staging(self, jobs: Iterable[Json]) -> dict[tuple[str, str], int]:
-        """(file, node) -> staging job that has not failed; also notes what its end leaves on disk."""
+        """(file, node) -> staging job that has not failed; also notes what
+        its end leaves on disk.
+        """
         found: dict[tuple[str, str], int] = {}
         for job in jobs:
             comment = job.get("comment") or ""
@@ -183,9 +191,11 @@ class SlurmPlacer:
         return found
 
     def _task(self, job: Json) -> Task | None:
-        """The task of a job that names its inputs and is to be placed; None for every other.
+        """The task of a job that names its inputs and is to be placed;
+        None for every other.
 
-        That is one that is held, whose staging has failed, or whose node cannot be used.
+        That is one that is held, whose staging has failed, or whose
+        node cannot be used.
         """
         comment = job.get("comment") or ""
         if job["job_state"] != "PENDING" or not comment.startswith(JOB_MARK):
@@ -220,7 +230,9 @@ class SlurmPlacer:
     def _place_one(
         self, node: str, step: Step, staged: dict[tuple[str, str], int]
     ) -> Placement:
-        """Stage what is missing, give the job its node and what it waits for, release it."""
+        """Stage what is missing, give the job its node and what it
+        waits for, release it.
+        """
         waits = []
         for file, source in step.stage:
             if (file, node) not in staged:
@@ -244,7 +256,9 @@ class SlurmPlacer:
         source: str | None,
         staged: Mapping[tuple[str, str], int],
     ) -> int:
-        """The id of a new staging job, which waits for that of its source if there is one."""
+        """The id of a new staging job, which waits for that of its
+        source if there is one.
+        """
         command = self._stage.format(
             file=shlex.quote(file),
             bytes=self._sizes[file],
@@ -290,7 +304,9 @@ def _unusable_nodes(jobs: Iterable[Json]) -> set[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """``python -m ioopt.embed.adapters.slurm SITE.json --stage CMD [--dry-run]``: place once."""
+    """``python -m ioopt.embed.adapters.slurm SITE.json --stage CMD
+    [--dry-run]``: place once.
+    """
     import argparse
 
     from ioopt.errors import IooptError

@@ -1,10 +1,11 @@
 """Batsim's job profiles as phases of compute and I/O: the table is in docs/formats.md.
 
-Compute and communication between nodes are one activity here, as in Zhou et al., Section III.A.1:
-the nodes of a job have its network to themselves. A parallel task's parts advance at one rate, so
-it takes as long as its longest part: a node's operations, or what a node sends or receives. The key
-``bb`` of burst-buffer workloads is a stage-in of so many bytes a node before, a stage-out after.
-Trace replays need Batsim itself and raise :class:`UnsupportedProfileError`.
+Compute and communication between nodes are one activity here, as in Zhou et al.,
+Section III.A.1: the nodes of a job have its network to themselves. A parallel task's
+parts advance at one rate, so it takes as long as its longest part: a node's operations,
+or what a node sends or receives. The key ``bb`` of burst-buffer workloads is a stage-in
+of so many bytes a node before, a stage-out after. Trace replays need Batsim itself and
+raise :class:`UnsupportedProfileError`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -61,7 +62,9 @@ _KEYS = {
 _PASSED_OVER = frozenset(
     {"type", "ret", "extra_data", "command", "storage", "host", "from", "to"}
 )
-"""Keys of Batsim that change neither how long a profile takes nor what it reads and writes."""
+"""Keys of Batsim that change neither how long a profile takes nor what
+it reads and writes.
+"""
 
 
 class UnsupportedProfileError(InstanceError):
@@ -78,10 +81,11 @@ class PhaseRow(NamedTuple):
 
 @dataclass(frozen=True)
 class Platform:
-    """What Batsim takes from its platform file: operations per second of a node, its network rate.
+    """What Batsim takes from its platform file: operations per second of a
+    node, its network rate.
 
-    The defaults are those of ``dragonfly96.xml`` (1 Gflop/s, 1250 MB/s), which the burst-buffer
-    workloads are made for.
+    The defaults are those of ``dragonfly96.xml`` (1 Gflop/s, 1250 MB/s), which the
+    burst-buffer workloads are made for.
     """
 
     flops: float = 1e9
@@ -94,7 +98,10 @@ class Platform:
 
     def describe(self) -> str:
         """One line for the instance's ``meta``."""
-        return f"{self.flops:g} flop/s a node, {self.network_bytes_per_second:g} bytes/s network"
+        return (
+            f"{self.flops:g} flop/s a node, {self.network_bytes_per_second:g} bytes/s "
+            "network"
+        )
 
 
 Times = Annotated[StrictInt, Field(ge=0, le=LARGEST)]
@@ -128,12 +135,20 @@ class Profile(BaseModel, extra="allow"):
         return 1 if given is None else given
 
     def contradiction(self) -> str:
-        """Say which keys contradict each other or mean nothing; empty where none does."""
+        """Say which keys contradict each other or mean nothing;
+        empty where none does.
+        """
         if None not in (self.nb, self.repeat) and self.nb != self.repeat:
-            return f"nb and repeat: {self.nb} and {self.repeat}; nb is its older name; give one"
+            return (
+                f"nb and repeat: {self.nb} and {self.repeat}; nb is its older name; "
+                "give one"
+            )
         if self.generation_strategy not in (None, *_EACH, *_SPREAD):
             known = f"{_EACH[0]} or {_SPREAD[0]}"
-            return f"generation_strategy: wanted {known}, not {self.generation_strategy[:40]!r}"
+            return (
+                f"generation_strategy: wanted {known}, not "
+                f"{self.generation_strategy[:40]!r}"
+            )
         return ""
 
 
@@ -148,11 +163,15 @@ class Profiles:
         self._unread: dict[str, dict[str, None]] = {}
 
     def unread(self) -> dict[str, list[str]]:
-        """Return each key that was found and not read, with the profiles that have it."""
+        """Return each key that was found and not read, with the
+        profiles that have it.
+        """
         return {key: list(profiles) for key, profiles in self._unread.items()}
 
     def phases(self, key: str, nodes: int, where: str) -> tuple[PhaseRow, ...]:
-        """Phases of the profile *key* on *nodes* nodes (at least one phase); *where* names the job."""
+        """Phases of the profile *key* on *nodes* nodes (at least one phase);
+        *where* names the job.
+        """
         known = (key, nodes)
         if known not in self._found:
             found = merge(self._build(key, nodes, where, ()))
@@ -162,7 +181,9 @@ class Profiles:
     def _build(
         self, key: str, nodes: int, where: str, above: tuple[str, ...]
     ) -> list[PhaseRow]:
-        """Phases of a profile; a sequence that is one phase repeats it, others are written out."""
+        """Phases of a profile; a sequence that is one phase repeats it,
+        others are written out.
+        """
         profile, place = self._profile(key, where, above)
         kind = _kind(profile, place)
         for other in profile.model_fields_set - _KEYS[kind] - _PASSED_OVER:
@@ -184,7 +205,9 @@ class Profiles:
         return once * repeat
 
     def leaves(self, key: str, most: int, above: tuple[str, ...] = ()) -> Iterator[str]:
-        """Names of the profiles that are no sequence, as they follow each other; each *most* times."""
+        """Names of the profiles that are no sequence, as they follow each
+        other; each *most* times.
+        """
         profile, _ = self._profile(key, self.name, above)
         if profile.seq is None:
             yield key
@@ -196,14 +219,17 @@ class Profiles:
     def _profile(
         self, key: str, where: str, above: tuple[str, ...]
     ) -> tuple[Profile, str]:
-        """The profile called *key*, which exists and does not contain itself, and its place."""
+        """The profile called *key*, which exists and does not contain
+        itself, and its place.
+        """
         if key not in self._profiles:
             raise InstanceError(f"{where}: there is no profile {key!r}")
         if key in above:
             raise InstanceError(f"{self.name}: profile {key!r} is part of itself")
         if len(above) > MAX_DEPTH:
             raise InstanceError(
-                f"{self.name}: profile {above[0]!r} is nested more than {MAX_DEPTH} deep"
+                f"{self.name}: profile {above[0]!r} is nested more than "
+                f"{MAX_DEPTH} deep"
             )
         place = f"{self.name}: profile {key!r}"
         profile: Profile = validate(Profile, self._profiles[key], place)
@@ -270,7 +296,9 @@ def _simple(
 def _task_seconds(
     profile: Profile, nodes: int, place: str, platform: Platform
 ) -> float:
-    """Seconds of the longest part: a node's operations, or what it sends or receives."""
+    """Seconds of the longest part: a node's operations, or what
+    it sends or receives.
+    """
     cpu = _vector(profile.cpu, nodes, f"{place}: cpu")
     com = _vector(profile.com, nodes * nodes, f"{place}: com")
     longest = max(cpu, default=0.0) / platform.flops
@@ -295,7 +323,8 @@ def _vector(values: float | list[float] | None, length: int, place: str) -> list
 
 
 def merge(phases: list[PhaseRow]) -> list[PhaseRow]:
-    """The same activity in fewer phases: compute joins the phase after it, nothing is dropped.
+    """The same activity in fewer phases: compute joins the phase after
+    it, nothing is dropped.
 
     >>> merge([PhaseRow(1, 0), PhaseRow(2, 5), PhaseRow(0, 0)])
     [PhaseRow(compute_seconds=3, io_bytes=5, repeat=1)]

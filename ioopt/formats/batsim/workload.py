@@ -1,8 +1,9 @@
-"""Batsim workloads (JSON): three dialects read, one written; the ``_jobs.csv`` of results.
+"""Batsim workloads (JSON): three dialects read, one written; the
+``_jobs.csv`` of results.
 
-Source: the documentation of Batsim (input-workload, output-jobs) and, for the burst-buffer dialect,
-Kopanski and Rzadca, Euro-Par 2021. What each profile type becomes is said in
-:mod:`ioopt.formats.batsim.profiles`. Times are seconds, sizes bytes.
+Source: the documentation of Batsim (input-workload, output-jobs) and, for the
+burst-buffer dialect, Kopanski and Rzadca, Euro-Par 2021. What each profile type becomes
+is said in :mod:`ioopt.formats.batsim.profiles`. Times are seconds, sizes bytes.
 """
 
 import csv
@@ -53,7 +54,9 @@ def read_batsim(
     platform: Platform = Platform(),
     options: Json | None = None,
 ) -> BatchIoProblem:
-    """Read a workload file (plain or gzipped) as a batch-io problem; see :func:`batch_io_from_batsim`."""
+    """Read a workload file (plain or gzipped) as a batch-io problem;
+    see :func:`batch_io_from_batsim`.
+    """
     return batch_io_from_batsim(
         read_json(source),
         named(source),
@@ -73,10 +76,11 @@ def batch_io_from_batsim(
 ) -> BatchIoProblem:
     """Make a batch-io problem of a parsed workload that came from the file *name*.
 
-    Ids that mix numbers and text become text. A job without walltime has its uncongested run time
-    (at least a second). Jobs larger than the machine and jobs whose profile has a type that only
-    Batsim can run (trace replays) are left out with a warning. Raises InstanceError for anything
-    that contradicts the format, or when no job is left.
+    Ids that mix numbers and text become text. A job without walltime has its
+    uncongested run time (at least a second). Jobs larger than the machine and jobs
+    whose profile has a type that only Batsim can run (trace replays) are left out
+    with a warning. Raises InstanceError for anything that contradicts the format, or
+    when no job is left.
     """
     given: _Workload = validate(_Workload, data, name)
     warnings: list[str] = []
@@ -96,8 +100,8 @@ def batch_io_from_batsim(
             row["id"] = str(row["id"])
     if unlimited:
         warnings.append(
-            f"{name}: {len(unlimited)} jobs have no walltime and get their uncongested run time: "
-            f"{some(unlimited)}"
+            f"{name}: {len(unlimited)} jobs have no walltime and get their "
+            f"uncongested run time: {some(unlimited)}"
         )
     document = {
         "name": file_name(name),
@@ -111,7 +115,8 @@ def batch_io_from_batsim(
     )
     synthetic = {
         "rates": machine.invented_rates(block),
-        "platform": f"{platform.describe()} (--flops, --network-rate; Batsim's platform file has them)",
+        "platform": f"{platform.describe()} (--flops, --network-rate; Batsim's "
+        "platform file has them)",
     }
     return imported(BatchIoProblem, document, warnings, name, synthetic)
 
@@ -123,7 +128,9 @@ _PASSED_OVER = frozenset(
 
 
 def _unread(given: _Workload, known: Profiles) -> list[str]:
-    """Return a warning for each key of the workload, of jobs and of profiles that was not read."""
+    """Return a warning for each key of the workload, of jobs and of
+    profiles that was not read.
+    """
     top = sorted((given.model_extra or {}).keys() - _PASSED_OVER)
     said = [f"{known.name}: key {key[:40]!r} is not read" for key in top]
     of_jobs: dict[str, list[str]] = defaultdict(list)
@@ -151,7 +158,9 @@ def _not_read(what: str, key: str, form: type[BaseModel]) -> str:
 def _rows(
     jobs: Iterable[_Job], known: Profiles, rule: MachineRule, machine: Machine
 ) -> tuple[list[Json], dict[str, list[Any]], list[Any]]:
-    """Jobs as the instance has them, ids of those left out by reason, and of those without walltime."""
+    """Jobs as the instance has them, ids of those left out by reason, and of
+    those without walltime.
+    """
     left_out: dict[str, list[Any]] = defaultdict(list)
     unlimited: list[Any] = []
     rows = []
@@ -191,7 +200,9 @@ def _rows(
 def _resources(
     given: _Workload, rule: MachineRule, name: str, warnings: list[str]
 ) -> int:
-    """Resources of the machine: stated, else ``nb_res``, else the largest job (with a warning)."""
+    """Resources of the machine: stated, else ``nb_res``, else the largest
+    job (with a warning).
+    """
     if rule.nodes is not None:
         return rule.nodes * rule.processors_per_node
     if given.nb_res is not None:
@@ -208,12 +219,14 @@ def _resources(
 
 
 def export_batsim(problem: BatchIoProblem) -> Json:
-    """A workload of Batsim 5 for *problem*: a delay for compute, a task on storage for I/O.
+    """A workload of Batsim 5 for *problem*: a delay for compute, a
+    task on storage for I/O.
 
-    Bytes count for the whole job (``DefinedAmountsSpreadUniformly``) and are written, since ioopt
-    does not tell reads from writes. Rates belong to Batsim's platform file and are not part of it; a
-    job's own peak stands with the job, where ioopt reads it again and Batsim passes over it. Raises
-    InstanceError for burst buffers, which would change what the jobs wait for.
+    Bytes count for the whole job (``DefinedAmountsSpreadUniformly``) and are written,
+    since ioopt does not tell reads from writes. Rates belong to Batsim's platform file
+    and are not part of it; a job's own peak stands with the job, where ioopt reads it
+    again and Batsim passes over it. Raises InstanceError for burst buffers, which would
+    change what the jobs wait for.
     """
     if problem.machine.burst_buffer:
         raise InstanceError(
@@ -292,7 +305,9 @@ JOB_COLUMNS = (
 
 
 def jobs_csv(problem: BatchIoProblem, schedule: Mapping[str, Any]) -> str:
-    """The ``_jobs.csv`` that Batsim would write for a batch-io *schedule*, in the order of finish."""
+    """The ``_jobs.csv`` that Batsim would write for a batch-io *schedule*, in
+    the order of finish.
+    """
     jobs = {job.id: job for job in problem.jobs}
     out = io.StringIO()
     writer = csv.DictWriter(out, JOB_COLUMNS, lineterminator="\n", restval="")

@@ -26,10 +26,10 @@ def read_darshan_logs(
 ) -> tuple[list[DarshanLog], list[str]]:
     """One log a job, and the reasons why some cannot be read.
 
-    A folder stands for the logs in it; what cannot be read there is left out. Elsewhere the
-    first reason is raised, or, with *skip_bad*, that share of all logs may be left out.
-    InstanceError as well when none can be read.
-    Binary log and text of one run are one log, several runs of one job are joined.
+    A folder stands for the logs in it; what cannot be read there is left out. Elsewhere
+    the first reason is raised, or, with *skip_bad*, that share of all logs may be left
+    out. InstanceError as well when none can be read. Binary log and text of one run are
+    one log, several runs of one job are joined.
     """
     raws: list[RawLog] = []
     reasons: list[str] = []
@@ -79,7 +79,9 @@ def _files(sources: Iterable[str]) -> Iterable[tuple[str, bool]]:
 
 
 def _one_a_run(raws: Iterable[RawLog]) -> Iterable[RawLog]:
-    """Text and binary of one run as one log, the one that has a trace; the other is named."""
+    """Text and binary of one run as one log, the one that has a
+    trace; the other is named.
+    """
     found: dict[tuple[object, ...], RawLog] = {}
     for raw in raws:
         header = raw.header
@@ -100,9 +102,10 @@ def _one_a_run(raws: Iterable[RawLog]) -> Iterable[RawLog]:
 def join_logs(runs: Sequence[DarshanLog]) -> DarshanLog:
     """The runs of one job (applications that its script started) as one log.
 
-    It begins with the first and ends with the last run; what lies between runs is compute. It has
-    as many processes as ever ran at once. Where runs overlap, their I/O times are taken to overlap
-    as much: the sum is scaled by the time covered over the sum of the run times.
+    It begins with the first and ends with the last run; what lies between runs is
+    compute. It has as many processes as ever ran at once. Where runs overlap, their I/O
+    times are taken to overlap as much: the sum is scaled by the time covered over the
+    sum of the run times.
     """
     if len(runs) == 1:
         return runs[0]
@@ -121,8 +124,8 @@ def join_logs(runs: Sequence[DarshanLog]) -> DarshanLog:
         for phase in log.phases
     ]
     said = (
-        f"{len(runs)} logs of job {runs[0].job_id} are one job of {max(ends) - start:g} s, "
-        f"{covered:g} s of them in its runs"
+        f"{len(runs)} logs of job {runs[0].job_id} are one job of "
+        f"{max(ends) - start:g} s, {covered:g} s of them in its runs"
     )
     return replace(
         runs[0],
@@ -151,12 +154,13 @@ def join_logs(runs: Sequence[DarshanLog]) -> DarshanLog:
 
 
 def phases_of(log: DarshanLog, run_seconds: float | None = None) -> list[Json]:
-    """Compute and I/O phases of one log, *run_seconds* long (default: as long as the log).
+    """Compute and I/O phases of one log, *run_seconds* long (default:
+    as long as the log).
 
-    The log's I/O time is shared out over its phases by bytes; what is left of the time from the
-    end of one phase to the end of the next is compute, scaled so that compute and I/O time add up
-    to the run. Time after the last phase is a closing phase without I/O. Where the I/O alone takes
-    longer than the run, its bytes are scaled down to it.
+    The log's I/O time is shared out over its phases by bytes; what is left of the time
+    from the end of one phase to the end of the next is compute, scaled so that compute
+    and I/O time add up to the run. Time after the last phase is a closing phase without
+    I/O. Where the I/O alone takes longer than the run, its bytes are scaled down to it.
     """
     run = log.run_seconds if run_seconds is None else run_seconds
     total = log.total_bytes
@@ -186,7 +190,9 @@ def phases_of(log: DarshanLog, run_seconds: float | None = None) -> list[Json]:
 
 
 def io_of(log: DarshanLog, run_seconds: float | None = None) -> Json:
-    """The keys of a job that say its I/O: phases, and the rate that it achieved as its peak rate."""
+    """The keys of a job that say its I/O: phases, and the rate that it
+    achieved as its peak rate.
+    """
     rate = {} if log.rate is None else {"io_bytes_per_second": log.rate}
     return {"phases": phases_of(log, run_seconds), **rate}
 
@@ -211,7 +217,9 @@ def rate_remarks(logs: Iterable[DarshanLog]) -> list[str]:
 
 
 def slow_machine(block: Json, rows: Iterable[Json]) -> list[str]:
-    """Which jobs achieved more than the machine gives them, and so run longer than they did."""
+    """Which jobs achieved more than the machine gives them, and so run
+    longer than they did.
+    """
     machine = Machine.model_validate(block)
     slower = [
         row["id"]
@@ -220,8 +228,8 @@ def slow_machine(block: Json, rows: Iterable[Json]) -> list[str]:
         > machine.peak(machine.allocated_nodes(row["nodes"])) * (1 + 1e-9)
     ]
     return [
-        f"{len(slower)} jobs achieved more than the rates of the machine give them and run longer "
-        f"than they did: {some(slower)}"
+        f"{len(slower)} jobs achieved more than the rates of the machine give them "
+        f"and run longer than they did: {some(slower)}"
     ] * bool(slower)
 
 
@@ -232,12 +240,13 @@ def batch_io_from_darshan(
     options: Json | None = None,
     skipped: Sequence[str] = (),
 ) -> BatchIoProblem:
-    """Make a batch-io problem of one log a job; *skipped* says which others are not in it.
+    """Make a batch-io problem of one log a job; *skipped* says which
+    others are not in it.
 
-    Submitted when the log starts (Darshan does not see the queue), as long a walltime as the run
-    (at least a second). Nodes are processes over ``processors_per_node``; the machine is as large
-    as the largest job, and its rates are at least what the jobs achieved, unless *machine* says
-    otherwise.
+    Submitted when the log starts (Darshan does not see the queue), as long a walltime
+    as the run (at least a second). Nodes are processes over ``processors_per_node``;
+    the machine is as large as the largest job, and its rates are at least what the jobs
+    achieved, unless *machine* says otherwise.
     """
     if not logs:
         raise UsageError("no Darshan log to import")
@@ -248,11 +257,12 @@ def batch_io_from_darshan(
     block = machine.machine(max(log.processes for log in logs), achieved)
     if machine.nodes is None:
         warnings.append(
-            f"machine of {block['nodes']} nodes, as large as the largest job; state it with nodes"
+            f"machine of {block['nodes']} nodes, as large as the largest job; "
+            "state it with nodes"
         )
     warnings.append(
-        "jobs are submitted when they started and have their run time as walltime: Darshan does not "
-        "see the queue; reads and writes are one kind of I/O"
+        "jobs are submitted when they started and have their run time as walltime: "
+        "Darshan does not see the queue; reads and writes are one kind of I/O"
     )
     logs = sorted(logs, key=lambda log: (log.start_seconds, log.job_id, log.name))
     rows = []
@@ -260,8 +270,9 @@ def batch_io_from_darshan(
         nodes = machine.nodes_for(log.processes)
         if nodes > block["nodes"]:
             raise InstanceError(
-                f"{log.name}: {log.processes} processes need {nodes} nodes, the machine has "
-                f"{block['nodes']}; state a larger machine or more processes per node"
+                f"{log.name}: {log.processes} processes need {nodes} nodes, the "
+                f"machine has {block['nodes']}; state a larger machine or more "
+                "processes per node"
             )
         rows.append(
             {

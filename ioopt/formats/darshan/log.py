@@ -1,19 +1,20 @@
 """Darshan logs: what a job read and wrote, how long that took, and in how many phases.
 
-What stands in them is read by :mod:`ioopt.formats.darshan.raw`. Source: Carns et al., ACM TOS 7(3),
-2011, and the documentation of darshan-util 3.5. Times are seconds since the job's start.
+What stands in them is read by :mod:`ioopt.formats.darshan.raw`. Source: Carns et
+al., ACM TOS 7(3), 2011, and the documentation of darshan-util 3.5. Times are seconds
+since the job's start.
 
-Bytes are those of the POSIX and STDIO layers (MPI-IO calls end in POSIX and are counted there; they
-are used only where a log has no POSIX data). I/O time is how long at least one process was reading
-or writing, where a DXT trace knows that; else Darshan's ``agg_time_by_slowest``: the slowest rank
-over its own files plus, for every shared file, its slowest rank; of POSIX and MPI-IO the longer,
-plus STDIO.
+Bytes are those of the POSIX and STDIO layers (MPI-IO calls end in POSIX and are counted
+there; they are used only where a log has no POSIX data). I/O time is how long at least
+one process was reading or writing, where a DXT trace knows that; else Darshan's
+``agg_time_by_slowest``: the slowest rank over its own files plus, for every shared
+file, its slowest rank; of POSIX and MPI-IO the longer, plus STDIO.
 
-Phases are a rule of ours: accesses of one kind that overlap, or lie less than a gap apart, are one
-phase, so that reads and writes stay apart. An access is a segment of a DXT trace, a bin of a heatmap,
-or, where a log has neither, a file's span from first to last read or write. The smallest accesses,
-together at most a thousandth of the bytes (log files and the like, often open all the time), make no
-phase of their own.
+Phases are a rule of ours: accesses of one kind that overlap, or lie less than a gap
+apart, are one phase, so that reads and writes stay apart. An access is a segment of a
+DXT trace, a bin of a heatmap, or, where a log has neither, a file's span from first to
+last read or write. The smallest accesses, together at most a thousandth of the bytes
+(log files and the like, often open all the time), make no phase of their own.
 """
 
 import os
@@ -53,7 +54,9 @@ _TIMES = frozenset(
     for which in ("START_TIMESTAMP", "END_TIMESTAMP", "TIME")
 ) | {"F_SLOWEST_RANK_TIME"}
 _ENOUGH = 0.9
-"""A trace or heatmap that holds less of the bytes than this is not used (they can run out of memory)."""
+"""A trace or heatmap that holds less of the bytes than this is not used (they
+can run out of memory).
+"""
 
 
 MINOR_SHARE = 1e-3
@@ -86,8 +89,9 @@ def find_phases(
 ) -> tuple[tuple[DarshanPhase, ...], list[str]]:
     """Phases in order of time, holding all bytes, and remarks for the user.
 
-    Bytes of the smallest accesses, and those whose time is unknown, join the largest phase of
-    their kind (of any kind where there is none), or make one at the end of the run.
+    Bytes of the smallest accesses, and those whose time is unknown, join the
+    largest phase of their kind (of any kind where there is none), or make one
+    at the end of the run.
 
     >>> found = find_phases([Access("read", 10, (1, 2)), Access("write", 5, (1.5, 4))], 9.0, 1.0)[0]
     >>> [(phase.start_seconds, phase.bytes_read, phase.bytes_written) for phase in found]
@@ -137,11 +141,12 @@ def _bytes(phase: DarshanPhase, kind: Kind) -> int:
 
 @dataclass(frozen=True, slots=True)
 class DarshanLog:
-    """One job as Darshan saw it; ``phases`` in order of time, their bytes summing to the totals.
+    """One job as Darshan saw it; ``phases`` in order of time, their bytes
+    summing to the totals.
 
     ``io_seconds`` is the time of reading and writing together; ``read_seconds`` and
-    ``write_seconds`` those of each, ``layer_seconds`` those of POSIX, MPI-IO and STDIO as Darshan
-    counts them. ``times_from`` says what the phases are made of.
+    ``write_seconds`` those of each, ``layer_seconds`` those of POSIX, MPI-IO and STDIO
+    as Darshan counts them. ``times_from`` says what the phases are made of.
     """
 
     name: str
@@ -167,7 +172,9 @@ class DarshanLog:
 
     @property
     def rate(self) -> float | None:
-        """Bytes per second achieved: all bytes over the I/O time; None where either is 0."""
+        """Bytes per second achieved: all bytes over the I/O time;
+        None where either is 0.
+        """
         return (
             self.total_bytes / self.io_seconds
             if self.total_bytes and self.io_seconds
@@ -180,9 +187,9 @@ def read_darshan(
 ) -> DarshanLog:
     """Read one log, text or binary; phases less than *gap_seconds* apart are one phase.
 
-    Raises InstanceError with the reason when the log cannot be imported (not a Darshan log, a
-    binary log of format 2.x, no data where the header announces some), BackendMissingError for a
-    binary log without the ``darshan`` package.
+    Raises InstanceError with the reason when the log cannot be imported (not a Darshan
+    log, a binary log of format 2.x, no data where the header announces some),
+    BackendMissingError for a binary log without the ``darshan`` package.
     """
     return summarise(read_raw(source), gap_seconds=gap_seconds)
 
@@ -197,7 +204,9 @@ def read_raw(source: str | os.PathLike[str]) -> RawLog:
 
 
 def summarise(raw: RawLog, *, gap_seconds: float = 1.0) -> DarshanLog:
-    """Totals, times and phases of a parsed log; refuses one that lost its data, warns of lost parts."""
+    """Totals, times and phases of a parsed log; refuses one that lost its data,
+    warns of lost parts.
+    """
     name, header, warnings = raw.name, raw.header, list(raw.warnings)
     by_module: dict[str, list[tuple[int, Mapping[str, float]]]] = defaultdict(list)
     for (module, rank, _), counters in raw.records.items():
@@ -240,8 +249,9 @@ def summarise(raw: RawLog, *, gap_seconds: float = 1.0) -> DarshanLog:
     if io_seconds > header.run_seconds > 0:
         if io_seconds > header.run_seconds + SLACK_SECONDS or times_from != "DXT":
             warnings.append(
-                f"I/O time {io_seconds:g} s is longer than the run of {header.run_seconds:g} s "
-                "(it adds the slowest ranks of several files): cut to the run"
+                f"I/O time {io_seconds:g} s is longer than the run of "
+                f"{header.run_seconds:g} s (it adds the slowest ranks of several "
+                "files): cut to the run"
             )
         seconds = {
             kind: each * header.run_seconds / io_seconds
@@ -276,7 +286,8 @@ def _times(
     moved: Mapping[Kind, int],
     warnings: list[str],
 ) -> tuple[list[Access], str]:
-    """The best accesses that the log has, holding the bytes *moved*, and what they are from.
+    """The best accesses that the log has, holding the bytes *moved*,
+    and what they are from.
 
     Empty, with ``files``, where neither a trace nor a heatmap holds most of the bytes.
     """
@@ -314,7 +325,9 @@ def _times(
 
 
 def _scaled(accesses: Sequence[Access], kind: Kind, count: int) -> list[Access]:
-    """*accesses* of one kind with *count* bytes in all: what a trace holds differs by STDIO's, say."""
+    """*accesses* of one kind with *count* bytes in all: what a trace holds
+    differs by STDIO's, say.
+    """
     held = sum(access.moved for access in accesses)
     if not held:
         return [Access(kind, count, None)] if count else []
@@ -331,7 +344,9 @@ def _lost(
     by_module: Mapping[str, list[tuple[int, Mapping[str, float]]]],
     segments: Sequence[Access],
 ) -> list[str]:
-    """Warnings about data that should be there and is not; InstanceError when none of it is."""
+    """Warnings about data that should be there and is not;
+    InstanceError when none of it is.
+    """
     announced = {
         module: size
         for module, size in raw.listed.items()
@@ -343,8 +358,8 @@ def _lost(
     if announced and len(missing) == len(announced):
         raise InstanceError(
             f"{raw.name}: incomplete: the header lists {some(announced)} data "
-            f"({sum(announced.values())} bytes) and none follows; the parser stopped early, so "
-            "import the binary .darshan log itself"
+            f"({sum(announced.values())} bytes) and none follows; the parser stopped "
+            "early, so import the binary .darshan log itself"
         )
     warnings = [
         f"incomplete: the header lists {module} data and none follows"
@@ -367,7 +382,9 @@ def _lost(
 
 
 def _amount(counters: Mapping[str, float], name: str) -> float:
-    """A counter, 0 where Darshan could not monitor it (-1), does not have it, or it overflowed."""
+    """A counter, 0 where Darshan could not monitor it (-1), does not have
+    it, or it overflowed.
+    """
     value = counters.get(name, 0.0)
     return value if 0 <= value < OVERFLOW else 0.0
 
@@ -375,7 +392,9 @@ def _amount(counters: Mapping[str, float], name: str) -> float:
 def _impossible(
     by_module: Mapping[str, list[tuple[int, Mapping[str, float]]]],
 ) -> list[str]:
-    """Remark on counters of bytes that overflowed and on negative times, which count as 0."""
+    """Remark on counters of bytes that overflowed and on negative
+    times, which count as 0.
+    """
     found: dict[str, list[str]] = {"counters that overflowed": [], "negative times": []}
     for module, rows in by_module.items():
         for rank, counters in rows:
@@ -403,8 +422,8 @@ def _within_run(
 ) -> list[Access]:
     """Return *accesses* with their spans cut to the run, as clocks differ.
 
-    Those with a span that cannot be have an unknown one; bytes that cannot be are none. It
-    is said where a span was cut by more than *slack_seconds*.
+    Those with a span that cannot be have an unknown one; bytes that cannot be are none.
+    It is said where a span was cut by more than *slack_seconds*.
     """
     kept = []
     late: list[float] = []
@@ -426,8 +445,8 @@ def _within_run(
         kept.append(access)
     if late:
         warnings.append(
-            f"{len(late)} {what} are read or written after the run of {run_seconds:g} s, the "
-            f"last until {max(late):g} s: cut to the run"
+            f"{len(late)} {what} are read or written after the run of {run_seconds:g} "
+            f"s, the last until {max(late):g} s: cut to the run"
         )
     if wrong:
         warnings.append(
@@ -437,7 +456,9 @@ def _within_run(
 
 
 def _layer_seconds(rows: Iterable[tuple[int, Mapping[str, float]]]) -> float:
-    """I/O seconds of one layer: the slowest rank on its own files, and each shared file's."""
+    """I/O seconds of one layer: the slowest rank on its own files,
+    and each shared file's.
+    """
     shared = 0.0
     by_rank: dict[int, float] = defaultdict(float)
     for rank, counters in rows:
@@ -455,7 +476,9 @@ def _layer_seconds(rows: Iterable[tuple[int, Mapping[str, float]]]) -> float:
 def _seconds_by_kind(
     rows: Sequence[Mapping[str, float]], layers: Mapping[str, float]
 ) -> dict[Kind, float]:
-    """I/O time of the layers, split as their ranks' times of reading and writing are (or bytes)."""
+    """I/O time of the layers, split as their ranks' times of reading and
+    writing are (or bytes).
+    """
     whole = max(layers.get("POSIX", 0.0), layers.get("MPI-IO", 0.0)) + layers.get(
         "STDIO", 0.0
     )

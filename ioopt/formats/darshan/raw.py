@@ -1,8 +1,9 @@
-"""What stands in a Darshan log: the text of ``darshan-parser`` 3.x, and binary logs of format 3.x.
+"""What stands in a Darshan log: the text of ``darshan-parser`` 3.x, and
+binary logs of format 3.x.
 
-These are read by the optional ``darshan`` package (PyDarshan), which wraps a C library that can crash on a
-damaged log: so it runs in a process of its own (this module as a program), and a crash is an error message
-like any other.
+These are read by the optional ``darshan`` package (PyDarshan), which wraps a C library
+that can crash on a damaged log: so it runs in a process of its own (this module as a
+program), and a crash is an error message like any other.
 """
 
 import importlib.util
@@ -30,7 +31,9 @@ LARGEST = float(1 << 128)
 """Counters have 64 bits, and there are variances of them."""
 _HEAD_LINES = 5000
 _COLUMNS = 8
-"""Of a counter line: module, rank, record, counter, value, file, mount point, file system."""
+"""Of a counter line: module, rank, record, counter, value, file,
+mount point, file system.
+"""
 _DXT_LINE = re.compile(r"\s*X_(?:POSIX|MPIIO)\s")
 TIME_LIMIT_SECONDS = 300
 _HINT = "; the output of `darshan-parser` for it can be imported instead"
@@ -42,7 +45,9 @@ Seconds = Annotated[float, Field(ge=0, le=1e18, allow_inf_nan=False)]
 
 
 class Access(NamedTuple):
-    """Bytes read or written, and when (seconds since the job's start; None: unknown)."""
+    """Bytes read or written, and when (seconds since the job's
+    start; None: unknown).
+    """
 
     kind: Kind
     moved: int
@@ -70,10 +75,11 @@ class Header(Record, extra="ignore"):
 class RawLog:
     """What a parser (text or binary) found: header, counters by record, times, remarks.
 
-    ``records`` maps (module, rank, record) to its counters without the module's prefix, none for
-    modules that are not read. ``listed`` are the modules that the header announces. Binary logs have
-    more: ``segments`` are the accesses of the DXT modules, by module; ``bins`` the bytes of the
-    HEATMAP module by kind and bin, all layers but MPI-IO (which ends in POSIX) and all ranks together.
+    ``records`` maps (module, rank, record) to its counters without the module's prefix,
+    none for modules that are not read. ``listed`` are the modules that the header
+    announces. Binary logs have more: ``segments`` are the accesses of the DXT modules,
+    by module; ``bins`` the bytes of the HEATMAP module by kind and bin, all layers but
+    MPI-IO (which ends in POSIX) and all ranks together.
     """
 
     name: str
@@ -90,19 +96,22 @@ class RawLog:
             for counter, value in counters.items():
                 if not abs(value) <= LARGEST:
                     raise InstanceError(
-                        f"{self.name}: {counter} of {module} record {record} is {value}, which is "
-                        "not a finite number in range"
+                        f"{self.name}: {counter} of {module} record {record} is "
+                        f"{value}, which is not a finite number in range"
                     )
 
 
 def parse_text(text: str, name: str) -> RawLog:
-    """Parse the output of ``darshan-parser`` without options; *name* is used in messages."""
+    """Parse the output of ``darshan-parser`` without options; *name*
+    is used in messages.
+    """
     lines = text.split("\n")
     if not any(
         line.startswith("# darshan log version") for line in lines[:_HEAD_LINES]
     ):
         raise InstanceError(
-            f"{name}: no '# darshan log version' line; is this the output of darshan-parser?"
+            f"{name}: no '# darshan log version' line; is this the output of "
+            "darshan-parser?"
         )
     header: dict[str, str] = {}
     listed: dict[str, int] = {}
@@ -138,7 +147,8 @@ def _counter(line: str, records: dict[tuple[str, int, str], dict[str, float]]) -
     """Add the counter of one line; ValueError says what is wrong with it."""
     if line.startswith("total_"):
         raise ValueError(
-            "this is a summary (darshan-parser --total); import the output without options"
+            "this is a summary (darshan-parser --total); import the output "
+            "without options"
         )
     if _DXT_LINE.match(line):
         raise ValueError(
@@ -147,8 +157,8 @@ def _counter(line: str, records: dict[tuple[str, int, str], dict[str, float]]) -
     words = line.split("\t")
     if len(words) < _COLUMNS:  # a name with tabs makes more
         raise ValueError(
-            f"fewer columns than a counter line has ({len(words)}, not {_COLUMNS}): cut off, or "
-            "a line break in the name of a file"
+            f"fewer columns than a counter line has ({len(words)}, not {_COLUMNS}): "
+            "cut off, or a line break in the name of a file"
         )
     module, rank, record, counter, value = words[:5]
     if module not in MODULES:
@@ -166,16 +176,16 @@ def _counter(line: str, records: dict[tuple[str, int, str], dict[str, float]]) -
 def read_binary(raw: bytes, name: str) -> RawLog:
     """Parse the bytes of a binary log; *name* is used in messages.
 
-    Raises InstanceError when it is of format 1.x or 2.x or damaged, BackendMissingError when the
-    ``darshan`` package is not installed.
+    Raises InstanceError when it is of format 1.x or 2.x or damaged, BackendMissingError
+    when the ``darshan`` package is not installed.
     """
     version = raw[:4].decode("ascii")
     if not version.startswith("3"):
         raise InstanceError(f"{name}: binary log of format {version}; ioopt reads 3.x")
     if importlib.util.find_spec("darshan") is None:
         raise BackendMissingError(
-            f"{name}: reading binary logs needs the package darshan (pip install 'ioopt[darshan]')"
-            f"{_HINT}"
+            f"{name}: reading binary logs needs the package darshan (pip install "
+            f"'ioopt[darshan]'){_HINT}"
         )
     with tempfile.TemporaryDirectory() as folder:
         log, answer = Path(folder, "log.darshan"), Path(folder, "answer")
@@ -242,7 +252,9 @@ def parse_binary(path: str, name: str) -> RawLog:
 
 
 def _records(report: Any, module: str) -> dict[tuple[str, int, str], dict[str, float]]:
-    """The counters of one module by (module, rank, record), without the module's prefix."""
+    """The counters of one module by (module, rank, record), without
+    the module's prefix.
+    """
     report.mod_read_all_records(module)
     tables, prefix = report.records[module].to_df(), MODULES[module]
     rows = (
@@ -276,7 +288,9 @@ def _segments(report: Any, module: str) -> list[Access]:
 
 
 def _bins(report: Any) -> tuple[dict[tuple[Kind, int], int], float]:
-    """Bytes of the HEATMAP module by kind and bin, and the width of a bin in seconds."""
+    """Bytes of the HEATMAP module by kind and bin, and the width
+    of a bin in seconds.
+    """
     report.read_all_heatmap_records()
     bins: dict[tuple[Kind, int], int] = {}
     width = 0.0

@@ -1,9 +1,10 @@
 """Task graphs of Estee (Böhm and Beránek 2022) as workflows.
 
-A file is a pandas table as JSON, often zipped under any name: columns ``graph_name`` and ``graph``,
-the latter JSON text again. A task has a duration ``d``, an expected one ``e_d`` (null: unknown),
-``cpus``, outputs with size ``s`` and expected size ``e_s`` in MB, and inputs [task, output]. No
-input comes from outside, and nothing is said of where results go.
+A file is a pandas table as JSON, often zipped under any name: columns ``graph_name``
+and ``graph``, the latter JSON text again. A task has a duration ``d``, an expected
+one ``e_d`` (null: unknown), ``cpus``, outputs with size ``s`` and expected size
+``e_s`` in MB, and inputs [task, output]. No input comes from outside, and nothing is
+said of where results go.
 """
 
 import math
@@ -51,12 +52,14 @@ def read_estee(
     machine: Machine = FOUR_NODES,
     keep: bool = False,
 ) -> tuple[ReplicationProblem, dict[str, float]]:
-    """The workflow called *graph* (its name or its place in the file), and actual compute seconds.
+    """The workflow called *graph* (its name or its place in the file), and
+    actual compute seconds.
 
-    Planned times are the expected ones where the file has them, else the durations; the actual
-    seconds by task are those of tasks for which the two differ. Sizes are the actual ones, as a
-    plan knows no others. With *keep*, products that no task reads are to be saved. Raises
-    InstanceError for a file that is no such table, UsageError for a graph that is not in it.
+    Planned times are the expected ones where the file has them, else the durations; the
+    actual seconds by task are those of tasks for which the two differ. Sizes are the
+    actual ones, as a plan knows no others. With *keep*, products that no task reads are
+    to be saved. Raises InstanceError for a file that is no such table, UsageError for a
+    graph that is not in it.
     """
     name = named(source)
     table = validate(_Table, read_json(source), name)
@@ -99,7 +102,8 @@ def _problem(
         for j, x in task.inputs:
             if j >= len(given) or x >= len(given[j].outputs):
                 raise InstanceError(
-                    f"{name}: graph {title!r}: task {k} reads {shown([j, x])}, which is not there"
+                    f"{name}: graph {title!r}: task {k} reads {shown([j, x])}, "
+                    "which is not there"
                 )
         inputs[f"t{k}"] = list(dict.fromkeys(rows))
         if len(inputs[f"t{k}"]) < len(rows):
@@ -110,7 +114,8 @@ def _problem(
     )
     if wrong:
         warnings.append(
-            f"expected sizes of {wrong} files are dropped: the actual ones are planned with"
+            f"expected sizes of {wrong} files are dropped: the actual ones are "
+            "planned with"
         )
     actual = {
         f"t{k}": float(task.d)
@@ -119,7 +124,8 @@ def _problem(
     }
     if actual:
         warnings.append(
-            f"{len(actual)} tasks are planned with expected durations (--actual FILE: the others)"
+            f"{len(actual)} tasks are planned with expected durations (--actual "
+            "FILE: the others)"
         )
     part = Part(
         inputs,

@@ -1,9 +1,10 @@
 """The graph of processes that Nextflow writes with ``-with-dag``, in every form it has.
 
-Nextflow's default is ``dag.html``: a page with a Mermaid flowchart, or in older versions with the
-elements of Cytoscape.js. Other endings give the flowchart alone (``.mmd``) or Graphviz (``.dot``).
-All of them become a :class:`ProcessGraph`, whose vertices are processes, operators and channels.
-What a form does not say in words that are known here is refused, with its line, not passed over.
+Nextflow's default is ``dag.html``: a page with a Mermaid flowchart, or in older
+versions with the elements of Cytoscape.js. Other endings give the flowchart alone
+(``.mmd``) or Graphviz (``.dot``). All of them become a :class:`ProcessGraph`, whose
+vertices are processes, operators and channels. What a form does not say in words that
+are known here is refused, with its line, not passed over.
 """
 
 import html
@@ -23,7 +24,8 @@ _SHOWN = 8
 
 @dataclass(frozen=True)
 class Vertex:
-    """One box of the drawing: its label, and the subworkflows that it is drawn in, outermost first.
+    """One box of the drawing: its label, and the subworkflows that it is drawn
+    in, outermost first.
 
     ``may_run`` is false for what the form marks as an operator, a channel or an output.
     """
@@ -33,7 +35,9 @@ class Vertex:
     may_run: bool = False
 
     def name_parts(self) -> tuple[str, ...]:
-        """Return the parts of ``SUB:ALIGN``, which may be labelled so or be ``ALIGN`` within SUB."""
+        """Return the parts of ``SUB:ALIGN``, which may be labelled so or be
+        ``ALIGN`` within SUB.
+        """
         *above, last = self.label.split(":")
         outer = self.within
         if above:
@@ -43,7 +47,8 @@ class Vertex:
 
 @dataclass
 class ProcessGraph:
-    """Vertices by their id, and which vertices each one hands something to, in the file's order.
+    """Vertices by their id, and which vertices each one hands something to,
+    in the file's order.
 
     ``collapses`` is true for a form that may draw several operators as one.
     """
@@ -59,7 +64,9 @@ class ProcessGraph:
 
 
 def read_dag(source: str) -> ProcessGraph:
-    """Read *source*, a ``dag.html``, ``.mmd`` or ``.dot`` of Nextflow; InstanceError for other files."""
+    """Read *source*, a ``dag.html``, ``.mmd`` or ``.dot`` of Nextflow;
+    InstanceError for other files.
+    """
     text, name = read_text(source), named(source)
     start = text.lstrip()
     if start.startswith("<"):
@@ -69,12 +76,14 @@ def read_dag(source: str) -> ProcessGraph:
     if _MERMAID_START.match(_without_comments(text, name)):
         return _from_mermaid(text, name)
     raise InstanceError(
-        f"{name}: neither DOT (digraph), nor Mermaid (flowchart), nor a dag.html with either "
-        "of Nextflow's graphs; -with-dag dag.html, dag.mmd and dag.dot can be read"
+        f"{name}: neither DOT (digraph), nor Mermaid (flowchart), nor a dag.html with "
+        "either of Nextflow's graphs; -with-dag dag.html, dag.mmd and dag.dot can be "
+        "read"
     )
 
 
-# -- pages ----------------------------------------------------------------------------------------
+# -- pages
+# ----------------------------------------------------------------------------------------
 
 _MERMAID_BLOCK = re.compile(
     r"<(pre|div)\b[^>]*\bclass\s*=\s*[\"'][^\"'>]*\bmermaid\b[^\"'>]*[\"'][^>]*>(.*?)</\1\s*>",
@@ -92,7 +101,9 @@ _CYTOSCAPE_BETWEEN = re.compile(
     r"(?:[\s{}\[\],]|[\"']?\b(?:nodes|edges)\b[\"']?\s*:"
     r"|[\"']?\b(?:classes|group)\b[\"']?\s*:\s*[\"'][\w ]*[\"'])*"
 )
-"""What may stand between two items; anything else would be an item that is passed over."""
+"""What may stand between two items; anything else would be an item
+that is passed over.
+"""
 
 
 def _from_page(text: str, name: str) -> ProcessGraph:
@@ -107,8 +118,9 @@ def _from_page(text: str, name: str) -> ProcessGraph:
     if elements is not None:
         return _from_cytoscape(text, elements.end(), name)
     raise InstanceError(
-        f"{name}: neither DOT nor a page with a Mermaid or Cytoscape graph; wanted the file of "
-        "-with-dag, which Nextflow calls dag-....html (its report and timeline are other pages)"
+        f"{name}: neither DOT nor a page with a Mermaid or Cytoscape graph; wanted "
+        "the file of -with-dag, which Nextflow calls dag-....html (its report and "
+        "timeline are other pages)"
     )
 
 
@@ -141,7 +153,8 @@ def _from_cytoscape(text: str, start: int, name: str) -> ProcessGraph:
     rest = _past(_CYTOSCAPE_BETWEEN, text, end)
     if not text.startswith(")", rest) or "]" not in text[end:rest]:
         raise InstanceError(
-            f"{name}: line {_line(text, rest)}: the graph of Cytoscape does not end here"
+            f"{name}: line {_line(text, rest)}: the graph of Cytoscape does not "
+            "end here"
         )
     for vertex in _ends(graph):
         if vertex not in graph.vertices:
@@ -169,7 +182,8 @@ def _ends(graph: ProcessGraph) -> Iterator[str]:
         yield from targets
 
 
-# -- Mermaid --------------------------------------------------------------------------------------
+# -- Mermaid
+# --------------------------------------------------------------------------------------
 
 _MERMAID_START = re.compile(
     r"\s*(?:flowchart|graph)\b[ \t]*(?:TB|TD|BT|LR|RL)?\s*(?:;|\n|$)"
@@ -205,12 +219,16 @@ _SUBGRAPH = re.compile(r"subgraph\b\s*(?P<rest>.*)")
 
 
 def _blanked(found: re.Match[str]) -> str:
-    """Return as many line ends as *found* has, so that the lines below keep their numbers."""
+    """Return as many line ends as *found* has, so that the lines
+    below keep their numbers.
+    """
     return "\n" * found[0].count("\n")
 
 
 def _without_comments(text: str, name: str) -> str:
-    """Return the flowchart without front matter, comments and directives, also of several lines."""
+    """Return the flowchart without front matter, comments and directives,
+    also of several lines.
+    """
     text = (
         _FRONT_MATTER.sub(_blanked, text, count=1)
         if text.lstrip()[:3] == "---"
@@ -249,7 +267,9 @@ def _from_mermaid(text: str, name: str) -> ProcessGraph:
 
 
 def _subworkflow(text: str) -> str:
-    """Return the last part of a subgraph's id, which may be quoted: ``RNA:ALIGN [ALIGN]``."""
+    """Return the last part of a subgraph's id, which may be quoted:
+    ``RNA:ALIGN [ALIGN]``.
+    """
     found = re.fullmatch(r"\s*\"?([^\[\"]*)(?:\[(.*)\])?\"?\s*", text)
     if found is None:
         return text.strip()
@@ -260,7 +280,9 @@ def _subworkflow(text: str) -> str:
 def _read_statement(
     graph: ProcessGraph, statement: str, within: tuple[str, ...], where: str
 ) -> None:
-    """Add what one line says: nodes, joined by arrows, such as ``v1([A]) --> v2 & v3``."""
+    """Add what one line says: nodes, joined by arrows, such as
+    ``v1([A]) --> v2 & v3``.
+    """
     sources: list[str] = []
     at = 0
     while True:
@@ -312,7 +334,9 @@ def _read_shape(
     within: tuple[str, ...],
     where: str,
 ) -> int:
-    """Note the shape and the label of node *name* that begin at *at*, if any; return their end."""
+    """Note the shape and the label of node *name* that begin at *at*, if
+    any; return their end.
+    """
     opening = next((mark for mark in _SHAPES if statement.startswith(mark, at)), None)
     if opening is None:
         return at
@@ -336,7 +360,8 @@ def _read_shape(
     return end
 
 
-# -- DOT ------------------------------------------------------------------------------------------
+# -- DOT
+# ------------------------------------------------------------------------------------------
 
 _DOT_COMMENT = re.compile(
     r"//[^\n]*|/\*.*?\*/|^[ \t]*#[^\n]*", re.DOTALL | re.MULTILINE
@@ -349,7 +374,9 @@ _DOT_TOKEN = re.compile(
 
 
 class _Dot:
-    """The tokens of a Graphviz file, each with its line, and the statements that they make."""
+    """The tokens of a Graphviz file, each with its line, and the
+    statements that they make.
+    """
 
     def __init__(self, text: str, name: str) -> None:
         self.graph = ProcessGraph(name)
@@ -372,7 +399,9 @@ class _Dot:
         return self._tokens[self._next][0] if self._next < len(self._tokens) else ""
 
     def take(self, wanted: str = "") -> str:
-        """Return the next token and go past it; refuse another one than *wanted*, if that is given."""
+        """Return the next token and go past it; refuse another one than
+        *wanted*, if that is given.
+        """
         token = self.peek()
         if not token or (wanted and token != wanted):
             raise self._refused(repr(wanted) if wanted else "more")
@@ -495,16 +524,18 @@ def _from_dot(text: str, name: str) -> ProcessGraph:
         ) from None
 
 
-# -- from vertices to processes -------------------------------------------------------------------
+# -- from vertices to processes
+# -------------------------------------------------------------------
 
 
 def earlier_processes(
     graph: ProcessGraph, processes: Collection[str], warnings: Warnings
 ) -> dict[str, list[str]]:
-    """Return the processes that each of *processes*, the names in a trace, waits for by *graph*.
+    """Return the processes that each of *processes*, the names in a trace,
+    waits for by *graph*.
 
-    Between two of them lie operators, channels and processes that did not run. Raises InstanceError
-    when the processes wait for each other.
+    Between two of them lie operators, channels and processes that did not run. Raises
+    InstanceError when the processes wait for each other.
     """
     process_of = _matched(graph, processes, warnings)
     named_in_dag = set(process_of.values())
@@ -531,8 +562,9 @@ def earlier_processes(
 
 
 _DRAWN_AS_ONE = (
-    "an operator leads back to its process, as the DAG draws several operators as one, so that "
-    "tasks may wait for more than they did (dag.verbose = true keeps them apart)"
+    "an operator leads back to its process, as the DAG draws several operators as "
+    "one, so that tasks may wait for more than they did (dag.verbose = true keeps "
+    "them apart)"
 )
 
 
@@ -558,9 +590,10 @@ def _matched(
 ) -> dict[str, str]:
     """Return the process that each vertex stands for, of those that ran.
 
-    Names agree when one ends with the other, part by part: ``b`` or ``sub:b`` and ``main:sub:b``.
-    A process is the vertex that agrees in most parts, so ``sub_2:b`` is not taken for ``sub_1:b``,
-    nor ``sub:b`` for ``b`` where one of that name stands at the top.
+    Names agree when one ends with the other, part by part: ``b`` or ``sub:b`` and
+    ``main:sub:b``. A process is the vertex that agrees in most parts, so
+    ``sub_2:b`` is not taken for ``sub_1:b``, nor ``sub:b`` for ``b`` where one of
+    that name stands at the top.
     """
     by_last: dict[str, list[tuple[str, ...]]] = defaultdict(list)
     for process in processes:
@@ -597,7 +630,8 @@ NO_AGREEMENT: _Agreement = (0, False)
 
 
 def _agreement(one: tuple[str, ...], other: tuple[str, ...]) -> _Agreement:
-    """Return how many parts the shorter name has if the longer one ends with it, else 0.
+    """Return how many parts the shorter name has if the longer one
+    ends with it, else 0.
 
     The second value says whether the names are equal.
 
@@ -611,7 +645,9 @@ def _agreement(one: tuple[str, ...], other: tuple[str, ...]) -> _Agreement:
 def _check_no_cycle(
     graph: ProcessGraph, earlier: dict[str, list[str]], direct: set[tuple[str, str]]
 ) -> None:
-    """Raise InstanceError for processes that wait for each other, with the likely cause."""
+    """Raise InstanceError for processes that wait for each other,
+    with the likely cause.
+    """
     try:
         TopologicalSorter(earlier).prepare()
         return
@@ -622,8 +658,9 @@ def _check_no_cycle(
     path = " -> ".join(process[-60:] for process in cycle[:_SHOWN])
     if through_operators:
         hint = (
-            "through an operator that Nextflow draws for several: set dag.verbose = true in "
-            "nextflow.config, which draws each, and run again with -resume (or -preview)"
+            "through an operator that Nextflow draws for several: set dag.verbose = "
+            "true in nextflow.config, which draws each, and run again with -resume "
+            "(or -preview)"
         )
     else:
         hint = "so the DAG does not say what ran first: leave out --dag"

@@ -1,11 +1,12 @@
 """Traces of Nextflow runs (``-with-trace``) as workflows, as far as they tell.
 
-A trace has one row a task, with how long it ran and how many bytes it read and wrote, but neither
-files nor edges. So every task gets one product of the bytes it wrote, and reads one file of its own
-of the bytes it read; tasks are independent. With the run's DAG (``-with-dag``, ``dag.html``,
-``.mmd`` or ``.dot``), which joins processes and not tasks, a task waits for the tasks of each earlier process
-that have its tag or, where none has, for all of them; it reads their products, and only what it read
-beyond them comes from remote storage. All of this is remarked upon.
+A trace has one row a task, with how long it ran and how many bytes it read and wrote,
+but neither files nor edges. So every task gets one product of the bytes it wrote, and
+reads one file of its own of the bytes it read; tasks are independent. With the run's
+DAG (``-with-dag``, ``dag.html``, ``.mmd`` or ``.dot``), which joins processes and not
+tasks, a task waits for the tasks of each earlier process that have its tag or, where
+none has, for all of them; it reads their products, and only what it read beyond them
+comes from remote storage. All of this is remarked upon.
 """
 
 import math
@@ -76,7 +77,8 @@ def seconds_of(text: str, what: str) -> float:
 
 
 def bytes_of(text: str, what: str) -> int:
-    """Return the bytes of a size such as ``1.2 GB`` (units of powers of 1024) or of a number.
+    """Return the bytes of a size such as ``1.2 GB`` (units of powers of
+    1024) or of a number.
 
     >>> bytes_of("1.5 KB", "rchar"), bytes_of("0", "rchar")
     (1536, 0)
@@ -98,13 +100,14 @@ def read_nextflow_trace(
     read: Columns = "rchar",
     skip_bad: float | None = None,
 ) -> ReplicationProblem:
-    """The workflow of a trace (tabs, commas or semicolons), with the precedence of *dag* where that is given.
+    """The workflow of a trace (tabs, commas or semicolons), with the precedence of
+    *dag* where that is given.
 
-    *read* names the column of the bytes read: ``rchar`` (all that the task asked for) or
-    ``read_bytes`` (what the disk delivered); the bytes written are ``wchar`` or ``write_bytes``
-    alike. *skip_bad* is the share of the rows that may be left out because they cannot be
-    read. Raises InstanceError for a trace without names or run times, and for dependency
-    cycles in the DAG.
+    *read* names the column of the bytes read: ``rchar`` (all that the task asked for)
+    or ``read_bytes`` (what the disk delivered); the bytes written are ``wchar`` or
+    ``write_bytes`` alike. *skip_bad* is the share of the rows that may be left out
+    because they cannot be read. Raises InstanceError for a trace without names or run
+    times, and for dependency cycles in the DAG.
     """
     name = named(source)
     warnings: Warnings = defaultdict(list)
@@ -127,12 +130,14 @@ def read_nextflow_trace(
             inputs[task.id].append(f"{task.id} reads")
     used = {file for files in inputs.values() for file in files}
     invented = {
-        "files": f"one product a task ({'wchar' if read == 'rchar' else 'write_bytes'}), and one file of "
+        "files": "one product a task "
+        f"({'wchar' if read == 'rchar' else 'write_bytes'}), and one file of "
         f"its own for what else it read ({read}): a trace names none"
     }
     if any(before.values()):
         invented["precedence"] = (
-            "between tasks of processes that the DAG joins: those of one tag, else all of them"
+            "between tasks of processes that the DAG joins: those of one tag, "
+            "else all of them"
         )
     part = Part(
         inputs,
@@ -157,7 +162,9 @@ def _tasks(
     unnamed: set[tuple[str, ...]] = set()
 
     def key(cells: tuple[str, ...]) -> tuple[str, str] | None:
-        """Return what names the attempt of a row; None where the trace does not tell."""
+        """Return what names the attempt of a row; None where the
+        trace does not tell.
+        """
         row = dict(zip(columns, cells))
         name = row.get("name", "")
         attempt = _said(row, "hash") or _said(row, "task_id")
@@ -186,7 +193,9 @@ def _tasks(
 
 
 def _said(row: Mapping[str, str], column: str) -> str:
-    """Return the cell of a column; empty where there is none, or ``-``, for no value."""
+    """Return the cell of a column; empty where there is none, or
+    ``-``, for no value.
+    """
     cell = row.get(column, "")
     return "" if cell == "-" else cell
 
@@ -260,10 +269,11 @@ _COUNTED = (
 
 
 def _paired_by_tag(readers: list[_Task], writers: list[_Task]) -> bool:
-    """Whether a task reads of those with its tag, rather than of all that the other process wrote.
+    """Whether a task reads of those with its tag, rather than of all that the
+    other process wrote.
 
-    Where a process has no tag, Nextflow puts the number of the task in its place. So numbers
-    pair tasks only where both processes have the same ones.
+    Where a process has no tag, Nextflow puts the number of the task in its place. So
+    numbers pair tasks only where both processes have the same ones.
     """
     tags = {task.tag for task in readers}
     counted = all(tag is not None and tag.isdigit() for tag in tags)

@@ -1,7 +1,8 @@
 """Task graphs of SAGA (github.com/ANRGUSC/saga), which DAGBench has too, as workflows.
 
-A file has a ``task_graph``: ``tasks`` with a ``name`` and a ``cost``, ``dependencies`` from ``source`` to
-``target`` with a ``size``, in units of its own: here a cost of 1 is 1 s at speed 1, a size of 1 is 1 MB.
+A file has a ``task_graph``: ``tasks`` with a ``name`` and a ``cost``, ``dependencies``
+from ``source`` to ``target`` with a ``size``, in units of its own: here a cost of 1 is
+1 s at speed 1, a size of 1 is 1 MB.
 """
 
 import math
@@ -40,7 +41,9 @@ class _File(Record, extra="ignore"):
 
 
 def read_saga(source: str, machine: Machine = FOUR_NODES) -> ReplicationProblem:
-    """The workflow; a task whose edges agree in size writes one file, else one an edge; none is kept."""
+    """The workflow; a task whose edges agree in size writes one file, else one
+    an edge; none is kept.
+    """
     name = named(source)
     given = validate(_File, read_json(source), name)
     graph, sizes = given.task_graph, dict[str, int]()

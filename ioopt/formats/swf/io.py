@@ -1,4 +1,5 @@
-"""SWF traces as batch-io problems: jobs that fit, walltimes, and I/O by rule or from Darshan logs.
+"""SWF traces as batch-io problems: jobs that fit, walltimes, and I/O by rule
+or from Darshan logs.
 
 Which log is of which job: Zhou et al., Section IV.B.
 """
@@ -26,9 +27,9 @@ def matched(
 ) -> tuple[list[DarshanLog], list[str]]:
     """The logs that are of *jobs*, and what to say of the others, with counts.
 
-    A log and its job have the same number; the log starts while the job runs, where the trace says
-    when that was (*epoch*, its UnixStartTime, and the job's wait), and has no more than ``THREADS``
-    processes a processor of the job.
+    A log and its job have the same number; the log starts while the job runs, where the
+    trace says when that was (*epoch*, its UnixStartTime, and the job's wait), and has
+    no more than ``THREADS`` processes a processor of the job.
     """
     by_id = {job.id: job for job in jobs}
     found: list[DarshanLog] = []
@@ -46,7 +47,8 @@ def matched(
     ]
     if logs and epoch is None:
         said.append(
-            "start times of Darshan logs are not compared: the trace has no UnixStartTime"
+            "start times of Darshan logs are not compared: the trace has no "
+            "UnixStartTime"
         )
     return found, said
 
@@ -71,7 +73,9 @@ def _mismatch(log: DarshanLog, job: SwfJob, epoch: int | None) -> str | None:
 
 
 class Pairing:
-    """Gives the jobs of a trace I/O: that of their log (in *own*), else that of a rule."""
+    """Gives the jobs of a trace I/O: that of their log (in *own*),
+    else that of a rule.
+    """
 
     def __init__(
         self, logs: Sequence[DarshanLog], rule: IoRule, own: Sequence[DarshanLog]
@@ -87,7 +91,9 @@ class Pairing:
         self._longer: list[int] = []
 
     def io(self, job_id: int, run_seconds: float, peak: float) -> Json:
-        """The I/O of one job; each takes one draw of the rule, whether it has a log or not."""
+        """The I/O of one job; each takes one draw of the rule, whether
+        it has a log or not.
+        """
         phases = self._rule.phases(run_seconds, peak, self._rng)
         log = self._by_job.get(job_id)
         if log is not None:
@@ -110,12 +116,14 @@ class Pairing:
         if not self._any:
             return []
         said = [
-            f"{len(self._used)} jobs have a Darshan log of their own, {self._ruled} have none"
+            f"{len(self._used)} jobs have a Darshan log of their own, "
+            f"{self._ruled} have none"
         ]
         if self._longer:
             said.append(
-                f"{len(self._longer)} jobs ran shorter than their Darshan log; compute is cut, and "
-                f"I/O where that is not enough: {some(self._longer)}"
+                f"{len(self._longer)} jobs ran shorter than their Darshan log; "
+                "compute is cut, and I/O where that is not enough: "
+                f"{some(self._longer)}"
             )
         return said + rate_remarks(self._used)
 
@@ -133,12 +141,12 @@ def batch_io_from_swf(
 ) -> BatchIoProblem:
     """Make a batch-io problem of a log.
 
-    Submit times count from the first job kept. A job without a requested time has its run time (at
-    least a second) as walltime. Jobs larger than the machine are left out with a warning.
-    *requested_size* prefers the requested to the allocated processors. The I/O is that of the rule
-    *io*, of jobs with one of the *darshan* logs that of the log
-    (:class:`Pairing`); *skipped* says which logs could not be read.
-    *max_jobs* keeps the first jobs. Raises InstanceError when no job is left.
+    Submit times count from the first job kept. A job without a requested time has its
+    run time (at least a second) as walltime. Jobs larger than the machine are left out
+    with a warning. *requested_size* prefers the requested to the allocated processors.
+    The I/O is that of the rule *io*, of jobs with one of the *darshan* logs that of the
+    log (:class:`Pairing`); *skipped* says which logs could not be read. *max_jobs*
+    keeps the first jobs. Raises InstanceError when no job is left.
     """
     jobs, left_out = trace.usable_jobs()
     said = [*trace.warnings, *left_out]
@@ -181,13 +189,15 @@ def batch_io_from_swf(
 def _fitting(
     sized: Sequence[tuple[SwfJob, int]], nodes: int, most: int | None
 ) -> tuple[list[tuple[SwfJob, int]], list[str]]:
-    """The first jobs that fit on so many *nodes*, at *most* so many, and what is left out."""
+    """The first jobs that fit on so many *nodes*, at *most* so many,
+    and what is left out.
+    """
     said = []
     too_large = [job.id for job, wanted in sized if wanted > nodes]
     if too_large:
         said.append(
-            f"{len(too_large)} jobs left out, larger than the machine of {nodes} nodes: "
-            f"{some(too_large)}"
+            f"{len(too_large)} jobs left out, larger than the machine of {nodes} "
+            f"nodes: {some(too_large)}"
         )
     fitting = [(job, wanted) for job, wanted in sized if wanted <= nodes]
     if most is not None and most < len(fitting):

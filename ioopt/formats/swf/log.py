@@ -1,9 +1,11 @@
-"""Standard Workload Format (SWF): the job logs of the Parallel Workloads Archive, versions 1 to 2.2.
+"""Standard Workload Format (SWF): the job logs of the Parallel Workloads
+Archive, versions 1 to 2.2.
 
-A line is one job: 18 numbers separated by blanks, ``-1`` where nothing is known; lines that begin
-with ``;`` are comments, of which ``; Key: value`` is the header. Source: the archive's page
-"The Standard Workload Format"; Chapin et al., JSSPP 1999. What real files do beyond that, and how
-it is read, is listed in docs/formats.md. Times are seconds, memory is kilobytes per processor.
+A line is one job: 18 numbers separated by blanks, ``-1`` where nothing is known; lines
+that begin with ``;`` are comments, of which ``; Key: value`` is the header. Source: the
+archive's page "The Standard Workload Format"; Chapin et al., JSSPP 1999. What real
+files do beyond that, and how it is read, is listed in docs/formats.md. Times are
+seconds, memory is kilobytes per processor.
 """
 
 import math
@@ -19,7 +21,9 @@ from ioopt.formats.report import some
 from ioopt.formats.rows import BadRow, bad_value, lines_of, number_of, read_rows
 
 PARTIAL_STATUSES = frozenset({2, 3, 4})
-"""Status values of lines that describe one piece of a job that was stopped and continued."""
+"""Status values of lines that describe one piece of a job that was
+stopped and continued.
+"""
 CANCELLED_STATUS = 5
 START = "UnixStartTime"
 LARGEST = 1e12
@@ -30,8 +34,8 @@ LARGEST = 1e12
 class SwfJob:
     """One line of a log; None where the log says ``-1`` or the line ends early.
 
-    The fields stand in the order of the format (1 to 18). ``processors`` is the number allocated. Logs
-    of other formats name users, groups, queues and partitions.
+    The fields stand in the order of the format (1 to 18). ``processors`` is the number
+    allocated. Logs of other formats name users, groups, queues and partitions.
     """
 
     id: int
@@ -54,7 +58,9 @@ class SwfJob:
     think_seconds: float | None = None
 
     def size(self, requested: bool = False) -> int | None:
-        """Processors of the job, those allocated first (or those requested first), None if unknown."""
+        """Processors of the job, those allocated first (or those requested
+        first), None if unknown.
+        """
         first, second = self.processors, self.requested_processors
         if requested:
             first, second = second, first
@@ -78,7 +84,9 @@ _WHOLE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class SwfTrace:
-    """A log: its name, header (a key that stands more than once has its values in order), jobs, warnings."""
+    """A log: its name, header (a key that stands more than once has its values in
+    order), jobs, warnings.
+    """
 
     name: str
     header: dict[str, tuple[str, ...]]
@@ -86,7 +94,8 @@ class SwfTrace:
     warnings: tuple[str, ...] = ()
 
     def header_number(self, *keys: str) -> int | None:
-        """The first positive whole number that a header line of one of *keys* begins with.
+        """The first positive whole number that a header line of one
+        of *keys* begins with.
 
         Raises InstanceError for one that is not clear, such as ``1 024``.
         """
@@ -95,8 +104,9 @@ class SwfTrace:
                 value = _header_number(text)
                 if value is None:
                     raise InstanceError(
-                        f"{self.name}: header line {key}: {text[:40]!r} does not begin with a "
-                        "whole number; correct it, or state the size: --machine nodes=N"
+                        f"{self.name}: header line {key}: {text[:40]!r} does not "
+                        "begin with a whole number; correct it, or state the size: "
+                        "--machine nodes=N"
                     )
                 if value:
                     return value
@@ -109,7 +119,8 @@ class SwfTrace:
         return next(filter(None, stated), None)
 
     def machine_processors(self) -> tuple[int, str | None]:
-        """Processors of the machine, and a warning where the header does not say how many.
+        """Processors of the machine, and a warning where the header
+        does not say how many.
 
         ``MaxProcs``, else ``MaxNodes``, else the largest job.
         """
@@ -119,8 +130,8 @@ class SwfTrace:
         largest = max((job.size() or 0 for job in self.jobs), default=0)
         if largest == 0:
             raise InstanceError(
-                f"{self.name}: neither the header nor any job says how many processors there are; "
-                "state the machine's size"
+                f"{self.name}: neither the header nor any job says how many "
+                "processors there are; state the machine's size"
             )
         return (
             largest,
@@ -140,17 +151,19 @@ class SwfTrace:
         chained = [job.id for job in listed if job.preceding_job]
         if chained:
             said.append(
-                f"{len(chained)} jobs wait for a preceding job in the log; that is dropped: "
-                f"{some(chained)}"
+                f"{len(chained)} jobs wait for a preceding job in the log; that is "
+                f"dropped: {some(chained)}"
             )
         return said
 
     def usable_jobs(self) -> tuple[tuple[SwfJob, ...], list[str]]:
-        """Jobs that ran, by submission, and a warning for each kind left out (rule 37 of batch I/O).
+        """Jobs that ran, by submission, and a warning for each kind left out
+        (rule 37 of batch I/O).
 
-        Left out: pieces of a job that stands whole as well (status 2 to 4), jobs without submit
-        time, run time or size, and cancelled jobs that never ran. A job number that stands again
-        is given a number beyond all of the log, also of jobs left out.
+        Left out: pieces of a job that stands whole as well (status 2 to 4), jobs
+        without submit time, run time or size, and cancelled jobs that never ran.
+        A job number that stands again is given a number beyond all of the log,
+        also of jobs left out.
         """
         whole = {job.id for job in self.jobs if job.status not in PARTIAL_STATUSES}
         rules: tuple[tuple[str, Callable[[SwfJob], bool]], ...] = (
@@ -192,7 +205,8 @@ class SwfTrace:
 
 
 def _header_number(text: str) -> int | None:
-    """The whole number that *text* begins with, ``1,024`` as well; 0: none; None: not clear.
+    """The whole number that *text* begins with, ``1,024`` as well; 0:
+    none; None: not clear.
 
     ``1 024`` may be one number or two.
     """
@@ -211,7 +225,9 @@ def _header_number(text: str) -> int | None:
 def _with_unique_numbers(
     jobs: Sequence[SwfJob], free: int
 ) -> tuple[list[SwfJob], list[int]]:
-    """Jobs with repeated numbers renumbered from *free* on, and the numbers that repeat."""
+    """Jobs with repeated numbers renumbered from *free* on, and the
+    numbers that repeat.
+    """
     seen: set[int] = set()
     out, renumbered = [], []
     for job in jobs:
@@ -224,7 +240,9 @@ def _with_unique_numbers(
 
 
 def read_swf(source: str | os.PathLike[str], skip_bad: float | None = None) -> SwfTrace:
-    """Read a log (plain or gzipped, ``-`` for standard input); see :func:`parse_swf`."""
+    """Read a log (plain or gzipped, ``-`` for standard input);
+    see :func:`parse_swf`.
+    """
     return parse_swf(log_text(source), named(source), skip_bad)
 
 
@@ -236,8 +254,9 @@ def log_text(source: str | os.PathLike[str]) -> str:
 def parse_swf(text: str, name: str, skip_bad: float | None = None) -> SwfTrace:
     """Parse the *text* of the log *name*.
 
-    A row has as many fields as the first one. Raises InstanceError naming file and line for
-    a row that cannot be read (see :func:`read_rows` for *skip_bad*), or when there is no job.
+    A row has as many fields as the first one. Raises InstanceError naming file and
+    line for a row that cannot be read (see :func:`read_rows` for *skip_bad*), or
+    when there is no job.
     """
     header: dict[str, list[str]] = {}
     rows: list[tuple[int, str]] = []
@@ -291,7 +310,9 @@ def _job(words: Sequence[str], width: int) -> SwfJob:
 
 
 def _number(word: str, field: str) -> float | int | None:
-    """A field's value; negative means unknown (``-1``, and ``-1.00`` or ``-2`` in some logs)."""
+    """A field's value; negative means unknown (``-1``, and ``-1.00`` or
+    ``-2`` in some logs).
+    """
     value = number_of(word, field)
     if abs(value) > LARGEST:
         raise bad_value(field, word, "is out of range")

@@ -27,9 +27,9 @@ def left_out(problem: ReplicationProblem) -> list[str]:
 def export_wfformat(problem: ReplicationProblem) -> Json:
     """A WfFormat 1.5 workflow of the problem's tasks and files.
 
-    The run time is the compute time at speed 1. Characters that the schema does not allow in
-    references become ``-`` (kept unique by a number). What has no place in WfFormat is left out: see
-    :func:`left_out`.
+    The run time is the compute time at speed 1. Characters that the schema does not
+    allow in references become ``-`` (kept unique by a number). What has no place in
+    WfFormat is left out: see :func:`left_out`.
     """
     files = _plain_ids([file.id for file in problem.files])
     tasks = _plain_ids([task.id for task in problem.tasks])

@@ -1,16 +1,18 @@
 """WfFormat 1.4 to 1.6 (WfCommons workflow traces) read as a workflow or as one batch.
 
-Files become inputs and outputs with their sizes, run times compute seconds, cores cores; products
-that nobody reads are to be kept. The machines that the file names are the nodes unless others are
-asked for; disks and rates are not in such a file and are given. Flattened to a batch there are no
-dependencies: files that an earlier task of the workflow wrote count as lying on remote storage.
+Files become inputs and outputs with their sizes, run times compute seconds, cores
+cores; products that nobody reads are to be kept. The machines that the file names are
+the nodes unless others are asked for; disks and rates are not in such a file and are
+given. Flattened to a batch there are no dependencies: files that an earlier task of the
+workflow wrote count as lying on remote storage.
 
-Schema: https://github.com/wfcommons/WfFormat, whose wfcommons-migrate-instance.py brings older files
-up to date. What 1.6 has more is optional, and not read.
+Schema: https://github.com/wfcommons/WfFormat, whose wfcommons-migrate-instance.py
+brings older files up to date. What 1.6 has more is optional, and not read.
 
-Kept whole, every file has one producer and every precedence a file. Recorded runs overwrite files and
-let tasks wait for others whose files they do not read: a file that several tasks write becomes one file
-a version, and a precedence without a file an invented file of 0 bytes; each is remarked upon.
+Kept whole, every file has one producer and every precedence a file. Recorded runs
+overwrite files and let tasks wait for others whose files they do not read: a file that
+several tasks write becomes one file a version, and a precedence without a file an
+invented file of 0 bytes; each is remarked upon.
 """
 
 from collections import Counter, defaultdict
@@ -91,8 +93,8 @@ def _flat_part(workflow: Workflow) -> Part:
     warnings = []
     if waiting:
         warnings.append(
-            f"precedence is dropped: {waiting} of {len(tasks)} tasks wait for others, and what those "
-            "write counts as lying on remote storage"
+            f"precedence is dropped: {waiting} of {len(tasks)} tasks wait for others, "
+            "and what those write counts as lying on remote storage"
         )
     wide = sum(task.cores > 1 for task in tasks)
     if wide:
@@ -149,11 +151,12 @@ def _whole_part(workflow: Workflow) -> Part:
 def _versions(
     tasks: Sequence[WorkflowTask], sizes: dict[str, int], warnings: Warnings
 ) -> tuple[dict[str, dict[str, None]], dict[str, dict[str, None]]]:
-    """Files that each task reads and writes, in order, each file written by one task at most.
+    """Files that each task reads and writes, in order, each file written
+    by one task at most.
 
-    A reader gets the version of the last writer before it; where the file does not say which is
-    before it, that of the first writer that does not wait for it; else the one that was there
-    before all.
+    A reader gets the version of the last writer before it; where the file does not say
+    which is before it, that of the first writer that does not wait for it; else the one
+    that was there before all.
     """
     reads = {task.id: dict.fromkeys(task.inputs) for task in tasks}
     writes = {task.id: dict.fromkeys(task.outputs) for task in tasks}
@@ -190,7 +193,10 @@ def _versions(
             )
             versions[name] = label
             sizes[label] = sizes[file]
-        what = "a file written by several tasks became one file a version, all of its last size"
+        what = (
+            "a file written by several tasks became one file a version, all of its "
+            "last size"
+        )
         if len(names) == 1:
             what = "a file that its writer reads became two, as it was before and after"
         warnings[what].append(file)
@@ -211,7 +217,9 @@ def _ancestors(
     writers: dict[str, list[str]],
     contested: dict[str, list[str]],
 ) -> dict[str, int]:
-    """The tasks that must end before each begins, as bits, by declared parents and sole writers."""
+    """The tasks that must end before each begins, as bits, by declared
+    parents and sole writers.
+    """
     parents = {
         task.id: {
             *task.declared,

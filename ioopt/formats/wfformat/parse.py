@@ -17,7 +17,8 @@ VERSIONS = ("1.4", "1.5", "1.6")
 
 @dataclass(frozen=True)
 class WorkflowTask:
-    """One task: run time in seconds, distinct files read and written, cores, tasks waited for.
+    """One task: run time in seconds, distinct files read and written,
+    cores, tasks waited for.
 
     ``declared`` are the parents that the file names.
     """
@@ -32,7 +33,9 @@ class WorkflowTask:
 
 @dataclass(frozen=True)
 class Workflow:
-    """A parsed file: tasks in its order, bytes of every file, machines, and what was odd about it."""
+    """A parsed file: tasks in its order, bytes of every file, machines, and
+    what was odd about it.
+    """
 
     name: str
     version: str
@@ -45,10 +48,11 @@ class Workflow:
 def parse_workflow(data: object, name: str) -> Workflow:
     """Read parsed JSON *data* from file *name*.
 
-    Warned of: an input or output listed twice, a file without a size (0 bytes) or of 0 bytes, a run
-    time that is missing or negative (0 s) or 0, cores that are missing (one core) or no whole number of 1
-    or more, a parent that does not exist, neither files nor precedence. Raises InstanceError for
-    the rest: another version, wrong types, what is given twice, negative sizes, no tasks.
+    Warned of: an input or output listed twice, a file without a size (0 bytes) or of 0
+    bytes, a run time that is missing or negative (0 s) or 0, cores that are missing
+    (one core) or no whole number of 1 or more, a parent that does not exist, neither
+    files nor precedence. Raises InstanceError for the rest: another version, wrong
+    types, what is given twice, negative sizes, no tasks.
     """
     if not isinstance(data, Mapping):
         raise InstanceError(f"{name}: wanted an object, not {shown(data)}")
@@ -73,12 +77,15 @@ def parse_workflow(data: object, name: str) -> Workflow:
 
 
 def _version(given: object, name: str) -> str:
-    """Return the version that a file says, as text or, against the schema, as a number."""
+    """Return the version that a file says, as text or, against the
+    schema, as a number.
+    """
     said = str(given) if isinstance(given, float) else given
     if said not in VERSIONS:
         raise InstanceError(
-            f"{name}: schemaVersion: wanted one of {', '.join(VERSIONS)}, not {shown(given)}; "
-            "WfCommons' wfcommons-migrate-instance.py brings older files up to date"
+            f"{name}: schemaVersion: wanted one of {', '.join(VERSIONS)}, not "
+            f"{shown(given)}; WfCommons' wfcommons-migrate-instance.py brings older "
+            "files up to date"
         )
     return str(said)
 
@@ -121,8 +128,8 @@ def _joined(
         first = runs.setdefault(run.id, run)
         if first is not run:
             raise ValueError(
-                f"execution: task {shown(run.id)} is given twice ({_seconds(first)} and "
-                f"{_seconds(run)}); leave out one"
+                f"execution: task {shown(run.id)} is given twice ({_seconds(first)} "
+                f"and {_seconds(run)}); leave out one"
             )
         if run.id in by_id:
             task = by_id[run.id]
@@ -145,7 +152,9 @@ def _warn_of_repeats(ids: Iterable[str], what: str, warnings: Warnings) -> None:
 
 
 def _machines(workflow: Structure, warnings: Warnings) -> tuple[RecordedNode, ...]:
-    """Return the machines of the execution, each once, with their cores where they are told."""
+    """Return the machines of the execution, each once, with their cores
+    where they are told.
+    """
     given = [] if workflow.execution is None else workflow.execution.machines
     found: dict[str, RecordedNode] = {}
     names = [machine.name or f"n{place}" for place, machine in enumerate(given)]

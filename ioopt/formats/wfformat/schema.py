@@ -1,4 +1,6 @@
-"""The parts of a WfFormat 1.5 workflow that are read; keys that are not named here are left alone."""
+"""The parts of a WfFormat 1.5 workflow that are read; keys that are not named
+here are left alone.
+"""
 
 from typing import Annotated, TypeVar
 

@@ -1,8 +1,10 @@
-"""WfFormat 1.4 in the form of 1.5: one list of tasks becomes a specification and an execution.
+"""WfFormat 1.4 in the form of 1.5: one list of tasks becomes a
+specification and an execution.
 
-In 1.4 a task has its files, cores and run time with it, and names its parents and children by their
-names; in 1.5 files are listed once and tasks refer to each other by ids. A task's new id is what
-WfCommons' own migration gives it: its name, with the old id added where the name lacks it.
+In 1.4 a task has its files, cores and run time with it, and names its parents and
+children by their names; in 1.5 files are listed once and tasks refer to each other by
+ids. A task's new id is what WfCommons' own migration gives it: its name, with the old
+id added where the name lacks it.
 """
 
 from collections import Counter
@@ -48,7 +50,9 @@ class _Task(Form):
     cores: Number | None = None
 
     def new_id(self, place: int) -> str:
-        """Return the id of the task in the form of 1.5; *place* stands for a missing one."""
+        """Return the id of the task in the form of 1.5; *place*
+        stands for a missing one.
+        """
         old = str(place) if self.id is None else self.id
         known = self.id is not None and old in self.name
         return self.name if known else f"{self.name}_{old}"
@@ -76,7 +80,8 @@ class _Workflow(Form):
 def upgraded(data: object, where: str, warnings: Warnings) -> Structure:
     """Return the ``workflow`` of a 1.4 file, *data*, in the form of 1.5.
 
-    Raises InstanceError for another form, ValueError for a name that stands for several tasks.
+    Raises InstanceError for another form, ValueError for a name that
+    stands for several tasks.
     """
     given: _Workflow = validate(_Workflow, data, where)
     ids = [task.new_id(place) for place, task in enumerate(given.tasks)]
@@ -108,7 +113,9 @@ def upgraded(data: object, where: str, warnings: Warnings) -> Structure:
 
 
 def _references(tasks: list[_Task], ids: list[str]) -> dict[str, str]:
-    """Return the new id of each name and old id by which tasks may refer to each other."""
+    """Return the new id of each name and old id by which tasks may
+    refer to each other.
+    """
     found: dict[str, str] = {}
     for task, name in zip(tasks, ids, strict=True):
         found[task.name] = name
@@ -127,7 +134,9 @@ def _references(tasks: list[_Task], ids: list[str]) -> dict[str, str]:
 
 
 def _sizes(tasks: list[_Task], warnings: Warnings) -> dict[str, float | None]:
-    """Return the bytes of each file; the largest, with a warning, where tasks name several."""
+    """Return the bytes of each file; the largest, with a warning,
+    where tasks name several.
+    """
     found: dict[str, float | None] = {}
     for task in tasks:
         for file in task.files:

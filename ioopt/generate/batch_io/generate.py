@@ -1,8 +1,9 @@
 """Seeded batch-io workloads: a Mira-like month, small instances.
 
-The paper's traces are not public. The default month was chosen among about 30 mixes of sizes, I/O
-shares and periods while looking at FILL against ADAPTIVE; other plausible mixes gave open-loop I/O
-delay ratios from .33 to 1.05. Ratios measured on it say what can happen, not what must.
+The paper's traces are not public. The default month was chosen among about 30 mixes of
+sizes, I/O shares and periods while looking at FILL against ADAPTIVE; other plausible
+mixes gave open-loop I/O delay ratios from .33 to 1.05. Ratios measured on it say what
+can happen, not what must.
 """
 
 import math
@@ -33,21 +34,22 @@ MIRA = Machine(
     storage_bytes_per_second=250e9,
 )
 
-# Share of jobs by size. Zhou et al., Section II.A: 512 nodes are the least, 8,192 and 16,384 are
-# common, and jobs up to the whole machine run; the numbers are ours.
+# Share of jobs by size. Zhou et al., Section II.A: 512 nodes are the least, 8,192 and
+# 16,384 are common, and jobs up to the whole machine run; the numbers are ours.
 SIZES = (512, 1024, 2048, 4096, 8192, 16_384, 32_768, 49_152)
 SIZE_SHARES = (0.50, 0.28, 0.10, 0.06, 0.045, 0.01, 0.004, 0.001)
 
 
 class MiraSettings(Record):
-    """A month on Mira (Zhou et al., Sections II and IV): 49,152 nodes, 250 GB/s of storage.
+    """A month on Mira (Zhou et al., Sections II and IV): 49,152 nodes,
+    250 GB/s of storage.
 
-    ``load`` is the jobs' uncongested node-seconds over the machine's in ``days`` days, before cuts;
-    ``runtime_sigma`` the deviation of the logarithm of run times, which are cut to
-    [``shortest_seconds``, ``longest_seconds``]; a job's phases last between the two periods;
-    the share of its run time that is I/O is uniform between the two shares (at an expansion factor
-    of 1; that factor, rule 23, is ``--set ef`` of the policies). The paper's traces are not public:
-    the numbers are ours.
+    ``load`` is the jobs' uncongested node-seconds over the machine's in ``days`` days,
+    before cuts; ``runtime_sigma`` the deviation of the logarithm of run times, which
+    are cut to [``shortest_seconds``, ``longest_seconds``]; a job's phases last between
+    the two periods; the share of its run time that is I/O is uniform between the two
+    shares (at an expansion factor of 1; that factor, rule 23, is ``--set ef`` of the
+    policies). The paper's traces are not public: the numbers are ours.
     """
 
     jobs: int = Field(3000, ge=1, le=1_000_000)
@@ -75,12 +77,15 @@ class MiraSettings(Record):
 
 
 class CongestedMiraSettings(MiraSettings):
-    """A month that the storage slows down, as the three of Zhou et al., Section IV.B, must have been.
+    """A month that the storage slows down, as the three of Zhou et al., Section
+    IV.B, must have been.
 
-    The share of jobs of a size is multiplied by (nodes / 512)^``tilt``; ``campaign`` jobs in a row are
-    one: an application run on several inputs, submitted together, alike, so that they write at one time.
+    The share of jobs of a size is multiplied by (nodes / 512)^``tilt``; ``campaign``
+    jobs in a row are one: an application run on several inputs, submitted together,
+    alike, so that they write at one time.
 
-    docs/batch-io.md says how the presets were chosen and which workload each stands for.
+    docs/batch-io.md says how the presets were chosen and which
+    workload each stands for.
     """
 
     load: float = Field(0.70, gt=0)
@@ -100,10 +105,11 @@ class SmallSettings(Record):
 
 
 class BufferedSettings(SmallSettings):
-    """As ``small``, with a burst buffer that holds ``room`` times the largest request of a job.
+    """As ``small``, with a burst buffer that holds ``room`` times the
+    largest request of a job.
 
-    Nine jobs of ten write there, a third of them stage in, a third out. The buffer takes what all
-    nodes can send, and drains at ``drain`` of that.
+    Nine jobs of ten write there, a third of them stage in, a third out. The buffer
+    takes what all nodes can send, and drains at ``drain`` of that.
     """
 
     jobs: int = Field(12, ge=1, le=100_000)
@@ -130,7 +136,8 @@ PRESETS: dict[str, type[Record]] = {
 def generate(
     preset: str | None, settings: Mapping[str, object], seed: int
 ) -> BatchIoProblem:
-    """One instance of *preset* (None: ``mira-month``); the same arguments give the same instance.
+    """One instance of *preset* (None: ``mira-month``); the same arguments
+    give the same instance.
 
     Raises UsageError for an unknown preset or setting.
     """
@@ -146,7 +153,9 @@ def generate(
 
 
 def _mira(settings: MiraSettings, rng: random.Random) -> BatchIoProblem:
-    """Lognormal jobs over ``days`` days, by the sizes above and a daily rhythm, scaled to the ``load``."""
+    """Lognormal jobs over ``days`` days, by the sizes above and a daily rhythm,
+    scaled to the ``load``.
+    """
     mix = (
         settings
         if isinstance(settings, CongestedMiraSettings)
@@ -203,7 +212,9 @@ def _phases(
     settings: MiraSettings,
     rng: random.Random,
 ) -> tuple[Phase, ...]:
-    """Equal phases of a job; their length is log-uniform between the two periods of the settings."""
+    """Equal phases of a job; their length is log-uniform between the two
+    periods of the settings.
+    """
     low, high = (
         math.log(settings.period_from_seconds),
         math.log(settings.period_to_seconds),
@@ -221,7 +232,9 @@ def _phases(
 
 
 def _small(settings: SmallSettings, rng: random.Random) -> BatchIoProblem:
-    """A few jobs in whole numbers, for tests and trying out; storage takes half of all nodes' rate."""
+    """A few jobs in whole numbers, for tests and trying out; storage takes
+    half of all nodes' rate.
+    """
     machine = Machine(
         nodes=settings.nodes,
         unit_nodes=1,
@@ -258,7 +271,9 @@ def _small(settings: SmallSettings, rng: random.Random) -> BatchIoProblem:
 def _buffered(
     settings: BufferedSettings, problem: BatchIoProblem, rng: random.Random
 ) -> BatchIoProblem:
-    """*problem* with a burst buffer: a job asks for one to three times its largest write."""
+    """*problem* with a burst buffer: a job asks for one to three
+    times its largest write.
+    """
     machine, jobs, most = problem.machine, [], 1.0
     for job in problem.jobs:
         own = max(1.0, *(phase.io_bytes for phase in job.phases)) * rng.randint(1, 3)

@@ -1,13 +1,16 @@
-"""Seeded job mixes for flexible gang assignment. Lee et al. have no such workload: it is ours.
+"""Seeded job mixes for flexible gang assignment. Lee et al. have no such
+workload: it is ours.
 
-The *heavy mix* is a machine of 32 processors with a quantum of 10 ms on which two jobs in five do
-I/O all the time (5 ms bursts, 20 ms I/O, as in Lee et al., Section 3.2). Assumptions: one job in
-five is drawn to have 8 processes, two to have 16 and two to have 32 (about seven rows for ten jobs,
-so that strict gang scheduling shows about the .76 utilisation and 2.8 slowdown for which the mix is
-meant); one I/O job in four is coordinated; the gangedness of a compute job is drawn evenly from 0,
-.2, .4, .7 and 1, but the first compute job is strict (gamma 1), since a machine without one needs
-no gang scheduling; weights are 1 and floors the default. With sizes drawn evenly (tried first) strict
-gang scheduling is less wasteful, and on some seeds the best plan opens no loose window.
+The *heavy mix* is a machine of 32 processors with a quantum of 10 ms on which two
+jobs in five do I/O all the time (5 ms bursts, 20 ms I/O, as in Lee et al., Section
+3.2). Assumptions: one job in five is drawn to have 8 processes, two to have 16 and
+two to have 32 (about seven rows for ten jobs, so that strict gang scheduling shows
+about the .76 utilisation and 2.8 slowdown for which the mix is meant); one I/O job in
+four is coordinated; the gangedness of a compute job is drawn evenly from 0, .2, .4,
+.7 and 1, but the first compute job is strict (gamma 1), since a machine without one
+needs no gang scheduling; weights are 1 and floors the default. With sizes drawn
+evenly (tried first) strict gang scheduling is less wasteful, and on some seeds the
+best plan opens no loose window.
 """
 
 from collections.abc import Mapping
@@ -31,9 +34,11 @@ COORDINATED_EVERY = 4
 
 
 class HeavyMix(Record):
-    """A mix of ``jobs`` of which the fraction ``io_fraction`` does I/O (see the module).
+    """A mix of ``jobs`` of which the fraction ``io_fraction`` does
+    I/O (see the module).
 
-    ``narrowest``: the smallest job takes the machine divided by this; it needs as many columns.
+    ``narrowest``: the smallest job takes the machine divided by this; it
+    needs as many columns.
     """
 
     jobs: Annotated[int, Field(ge=2, le=1000)] = 10

@@ -1,4 +1,6 @@
-"""Message counts: Table 3 of Lee et al. (means), and counts from runs of the laboratory."""
+"""Message counts: Table 3 of Lee et al. (means), and counts from
+runs of the laboratory.
+"""
 
 from collections.abc import Mapping
 from typing import Annotated
@@ -30,7 +32,9 @@ TABLE_3 = {
     "LU": (2.85, 1.40, 0.89),
     "Barnes": (28.44, 2.53, 1.80),
 }
-"""Mean messages of gang quanta and of running and non-running processors of disturbed ones."""
+"""Mean messages of gang quanta and of running and non-running
+processors of disturbed ones.
+"""
 
 
 class Table3Settings(Record):
@@ -38,7 +42,8 @@ class Table3Settings(Record):
 
 
 class LaboratorySettings(Record):
-    """Blocking applications, barriers and messages in long phases, on ``processors`` processors.
+    """Blocking applications, barriers and messages in long phases, on
+    ``processors`` processors.
 
     32 perturbations in 192 quanta are as dense as the laboratory's own 20 in 120.
     """
@@ -62,7 +67,9 @@ PRESETS: dict[str, type[Record]] = {
 def generate(
     preset: str | None, settings: Mapping[str, object], seed: int
 ) -> MessageCountsProblem:
-    """Make the instance of *preset* (default ``laboratory``). Raises UsageError for unknown ones."""
+    """Make the instance of *preset* (default ``laboratory``). Raises
+    UsageError for unknown ones.
+    """
     _, chosen = chosen_preset(
         "message-counts", PRESETS, preset or "laboratory", settings
     )

@@ -1,4 +1,6 @@
-"""The applications of Lee et al., Tables 1 and 2, and blocking ones, as perturbation instances."""
+"""The applications of Lee et al., Tables 1 and 2, and blocking ones, as
+perturbation instances.
+"""
 
 from collections.abc import Mapping
 from typing import Annotated
@@ -79,12 +81,13 @@ APPLICATIONS: dict[str, tuple[Application, ...]] = {
         ),
     ),
 }
-"""By preset: those of Table 1, one of each of the three types, one for each rate of requests, and
-programs after Table 2.
+"""By preset: those of Table 1, one of each of the three types, one for each rate of
+requests, and programs after Table 2.
 
-Barriers, messages and blocking stand in Table 2, the bottleneck of each interval in the text of Section 4.2.
-The load of the others gives the progress that Table 3 has for gang quanta (.989, .752, .828 and .958 of
-all; LU's processor 0 is "only slightly behind", by .05 here).
+Barriers, messages and blocking stand in Table 2, the bottleneck of each interval in
+the text of Section 4.2. The load of the others gives the progress that Table 3 has for
+gang quanta (.989, .752, .828 and .958 of all; LU's processor 0 is "only slightly
+behind", by .05 here).
 """
 PRESETS: dict[str, type[Record]] = dict.fromkeys(APPLICATIONS, Settings)
 PRESETS["table-2"] = Table2Settings
@@ -93,9 +96,11 @@ PRESETS["table-2"] = Table2Settings
 def generate(
     preset: str | None, settings: Mapping[str, object], seed: int
 ) -> PerturbationProblem:
-    """Make the instance of *preset* (default ``table-1``); the runs, not it, are random.
+    """Make the instance of *preset* (default ``table-1``); the
+    runs, not it, are random.
 
-    Raises UsageError for an unknown preset or setting, or when the perturbations do not fit.
+    Raises UsageError for an unknown preset or setting, or when the
+    perturbations do not fit.
     """
     name, chosen = chosen_preset("perturbation", PRESETS, preset or "table-1", settings)
     meta = {

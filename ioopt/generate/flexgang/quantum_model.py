@@ -1,7 +1,7 @@
 """The sweeps of Figures 2 and 3 (Lee et al.) as quantum-model instances.
 
-Text and caption of Figure 2 disagree on the I/O job's quanta (2.5, 5, 10 and 2.5, 10, 20 ms); the
-preset takes all four.
+Text and caption of Figure 2 disagree on the I/O job's quanta (2.5, 5, 10 and 2.5, 10,
+20 ms); the preset takes all four.
 """
 
 from collections.abc import Mapping
@@ -40,8 +40,8 @@ class Settings(Record):
         count = int(self.longest_seconds / self.step_seconds + 1e-9)
         if count < 1:
             raise UsageError(
-                f"longest_seconds {self.longest_seconds:g} is less than one step_seconds "
-                f"{self.step_seconds:g}"
+                f"longest_seconds {self.longest_seconds:g} is less than one "
+                f"step_seconds {self.step_seconds:g}"
             )
         return [round(k * self.step_seconds, 9) for k in range(1, count + 1)]
 

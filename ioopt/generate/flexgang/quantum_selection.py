@@ -1,7 +1,9 @@
-"""Seeded instances of quantum selection: I/O jobs against compute jobs on one machine. All ours.
+"""Seeded instances of quantum selection: I/O jobs against compute jobs on
+one machine. All ours.
 
-I/O jobs have the bursts of Lee et al., Section 3.2 (5 ms, then 20 ms of I/O), in ``mixed`` drawn
-around them; compute jobs share the floor so that they get at least ``compute_share`` of the cycle.
+I/O jobs have the bursts of Lee et al., Section 3.2 (5 ms, then 20 ms of I/O), in
+``mixed`` drawn around them; compute jobs share the floor so that they get at least
+``compute_share`` of the cycle.
 """
 
 from collections.abc import Mapping
@@ -23,7 +25,8 @@ IO_SECONDS = (0.010, 0.020, 0.040)
 class Plain(Record):
     """``io_jobs`` alike with the paper's bursts, ``compute_jobs`` beside them.
 
-    ``visits``: up to so many a cycle; ``mixed``: I/O jobs differ in bursts, I/O time and weight.
+    ``visits``: up to so many a cycle; ``mixed``: I/O jobs differ in bursts,
+    I/O time and weight.
     """
 
     io_jobs: Annotated[int, Field(ge=1, le=100)] = 2

@@ -1,8 +1,9 @@
-"""Standard Workload Format traces as gang workloads: sizes, gaps and run times from the log.
+"""Standard Workload Format traces as gang workloads: sizes, gaps and
+run times from the log.
 
-A log knows nothing of files: their placement and the I/O intensity come from the generator's
-settings. The logged run time is taken as the job's time with all input local (L, up to the
-rounding of requests).
+A log knows nothing of files: their placement and the I/O intensity come from the
+generator's settings. The logged run time is taken as the job's time with all input
+local (L, up to the rounding of requests).
 """
 
 from collections.abc import Sequence
@@ -23,8 +24,8 @@ def gang_from_swf(
 ) -> GangProblem:
     """The first *max_jobs* usable jobs of *trace* on the machine of *settings*.
 
-    Arrival times count from the first job. Jobs that ran for no time or are larger than the
-    machine are left out, with a warning. Raises InstanceError when no job is left.
+    Arrival times count from the first job. Jobs that ran for no time or are larger than
+    the machine are left out, with a warning. Raises InstanceError when no job is left.
     """
     usable, warnings = trace.usable_jobs()
     ran = [job for job in usable if job.run_seconds]
@@ -51,8 +52,8 @@ def gang_from_swf(
     if len(fitting) < len(small):
         warnings.append(f"the first {len(fitting)} of {len(small)} jobs")
     synthetic = {
-        "I/O": f"intensity {settings.intensity} and {settings.placement} placement of files, seed "
-        f"{seed} (--set intensity, placement; --seed)",
+        "I/O": f"intensity {settings.intensity} and {settings.placement} placement of "
+        f"files, seed {seed} (--set intensity, placement; --seed)",
     }
     meta: Json = {
         "source": trace.name,

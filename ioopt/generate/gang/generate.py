@@ -1,9 +1,9 @@
 """Gang workloads: ``blue-pacific-like`` and variations of it.
 
-The tables of Jann et al. 1997 are not available, so the preset is a stated, calibrated assumption
-and not the published Blue-Pacific fit. :func:`make_table` yields arrays (for sweeps),
-:func:`generate` a problem. Every random quantity has its own stream, so that workloads that
-differ in load, intensity or placement share their sizes and gaps.
+The tables of Jann et al. 1997 are not available, so the preset is a stated, calibrated
+assumption and not the published Blue-Pacific fit. :func:`make_table` yields arrays (for
+sweeps), :func:`generate` a problem. Every random quantity has its own stream, so that
+workloads that differ in load, intensity or placement share their sizes and gaps.
 """
 
 import math
@@ -36,10 +36,11 @@ Intensity = Annotated[float, Field(gt=0, lt=1)]
 
 
 class Settings(Record):
-    """``--set`` keys of every gang preset: the machine, the load, the I/O and the placement.
+    """``--set`` keys of every gang preset: the machine, the load, the
+    I/O and the placement.
 
-    ``mean_local_seconds`` is t_e, the load axis; ``intensity`` is r, or ``mixed`` for jobs that
-    are equally likely to have 0.5, 0.33 and 0.1.
+    ``mean_local_seconds`` is t_e, the load axis; ``intensity`` is r, or ``mixed`` for
+    jobs that are equally likely to have 0.5, 0.33 and 0.1.
     """
 
     jobs: Whole = 10_000
@@ -70,7 +71,8 @@ class BluePacificLike(Settings):
 
 
 class Lublin(Settings):
-    """Sizes, gaps and run times of Lublin and Feitelson 1999, for a machine of this many nodes.
+    """Sizes, gaps and run times of Lublin and Feitelson 1999, for a
+    machine of this many nodes.
 
     ``mean_local_seconds`` and ``interarrival_seconds`` rescale the means of the model.
     """
@@ -103,7 +105,9 @@ def generate(
 
 @dataclass(frozen=True)
 class JobTable:
-    """Jobs in FCFS order: ``files`` booleans (jobs, nodes), the rest (jobs,); seconds."""
+    """Jobs in FCFS order: ``files`` booleans (jobs, nodes), the
+    rest (jobs,); seconds.
+    """
 
     arrival: Array
     size: Array
@@ -161,7 +165,9 @@ def assemble(
     places: Generator,
     intensities: Generator,
 ) -> JobTable:
-    """Give jobs (arrival, size, intended L: arrays) their files and their times L and R."""
+    """Give jobs (arrival, size, intended L: arrays) their files and
+    their times L and R.
+    """
     if settings.intensity == "mixed":
         ratio = np.array(INTENSITIES)[intensities.integers(0, 3, len(size))]
     else:
@@ -183,7 +189,9 @@ def job_times(length: Array, ratio: Array) -> tuple[Array, Array]:
 
 
 def sample_sizes(settings: BluePacificLike, random: Generator) -> Array:
-    """Job sizes (jobs,): classes 2^(k-1)+1 .. 2^k under a discrete bell, powers of two favoured."""
+    """Job sizes (jobs,): classes 2^(k-1)+1 .. 2^k under a discrete bell,
+    powers of two favoured.
+    """
     classes = [k for k in range(9) if 2**k <= settings.nodes] or [0]
     weight = np.array(
         [
@@ -202,7 +210,9 @@ def sample_sizes(settings: BluePacificLike, random: Generator) -> Array:
 def _balanced_hyperexponential(
     random: Generator, count: int, variation: float
 ) -> Array:
-    """Hyper-Erlang of order 1 with balanced means, mean 1, coefficient of variation *variation*."""
+    """Hyper-Erlang of order 1 with balanced means, mean 1, coefficient of
+    variation *variation*.
+    """
     square = variation * variation
     share = (1.0 + math.sqrt((square - 1.0) / (square + 1.0))) / 2.0
     first = random.random(count) < share

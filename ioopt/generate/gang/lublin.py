@@ -1,9 +1,11 @@
-"""The workload model of Lublin and Feitelson (1999; JPDC 63, 2003), with its published parameters.
+"""The workload model of Lublin and Feitelson (1999; JPDC 63, 2003), with its
+published parameters.
 
-Sizes: serial, or 2^x with x two-stage uniform, x rounded for jobs whose size is a power of two.
-Run times: exp of a hyper-gamma whose mixing probability is linear in the size. Arrivals: gaps
-exp(gamma) in points, spent at a rate that follows the daily cycle (48 half-hour buckets). For a
-machine of other than 128 nodes the upper end of x is log2(nodes), and the middle moves with it.
+Sizes: serial, or 2^x with x two-stage uniform, x rounded for jobs whose size is a power
+of two. Run times: exp of a hyper-gamma whose mixing probability is linear in the size.
+Arrivals: gaps exp(gamma) in points, spent at a rate that follows the daily cycle (48
+half-hour buckets). For a machine of other than 128 nodes the upper end of x is
+log2(nodes), and the middle moves with it.
 """
 
 import math
@@ -23,7 +25,8 @@ DAY_START_BUCKET = 11
 class Parameters:
     """The 17 parameters of a job class, named as in the authors' program.
 
-    ``pow2_prob`` is the share of all jobs (not of the parallel ones), as that program uses it.
+    ``pow2_prob`` is the share of all jobs (not of the parallel ones), as
+    that program uses it.
     """
 
     serial_prob: float
@@ -107,7 +110,9 @@ PARAMETERS = {
 
 
 def sample(model: str, jobs: int, nodes: int, random: Generator) -> Sample:
-    """(sizes, run times in seconds, arrival times in seconds) of *jobs* jobs on *nodes* nodes."""
+    """(sizes, run times in seconds, arrival times in seconds) of *jobs*
+    jobs on *nodes* nodes.
+    """
     parameters = PARAMETERS[model]
     size = sample_sizes(parameters, jobs, nodes, random)
     length = sample_runtimes(parameters, size, random)
@@ -145,7 +150,9 @@ def sample_runtimes(model: Parameters, size: Array, random: Generator) -> Array:
 
 
 def sample_arrivals(model: Parameters, count: int, random: Generator) -> Array:
-    """Arrival times in seconds from midnight, gaps beyond e^13 seconds of points drawn again."""
+    """Arrival times in seconds from midnight, gaps beyond e^13 seconds
+    of points drawn again.
+    """
     log = np.full(count, np.inf)
     while (again := np.flatnonzero(log > MAX_LN_GAP)).size:
         log[again] = random.gamma(model.aarr * model.arar, model.barr, again.size)
@@ -157,7 +164,9 @@ def sample_arrivals(model: Parameters, count: int, random: Generator) -> Array:
 
 
 def daily_weights(model: Parameters) -> Array:
-    """Points of each half hour of the day, mean 1: increments of the gamma(anum, bnum) cdf."""
+    """Points of each half hour of the day, mean 1: increments of the
+    gamma(anum, bnum) cdf.
+    """
     from scipy.special import gammainc
 
     at = np.arange(DAY_START_BUCKET, BUCKETS + DAY_START_BUCKET)

@@ -1,15 +1,17 @@
 """Seeded workloads of Khanna et al., Section 5.1: IMAGE, SAT and PPA.
 
-A task reads the images of some patients over a range of dates, a stretch of chunks along a Hilbert
-curve through a hot spot, or a single event file. IMAGE comes in two readings of "varying the values
-of patient and time attributes": a larger batch follows the same patients over more dates, or more
-patients over the same dates (``image-85-follow-up``). How far the tasks are spread is set so that the
-overlap comes as near to the wanted one as the draw allows. The paper does not define overlap; two
+A task reads the images of some patients over a range of dates, a stretch of chunks
+along a Hilbert curve through a hot spot, or a single event file. IMAGE comes in two
+readings of "varying the values of patient and time attributes": a larger batch follows
+the same patients over more dates, or more patients over the same dates
+(``image-85-follow-up``). How far the tasks are spread is set so that the overlap comes
+as near to the wanted one as the draw allows. The paper does not define overlap; two
 statistics are put into ``meta`` of every instance:
 
 - A = 1 - distinct files / requests, over the whole batch (wanted for IMAGE and PPA);
-- B = mean number of files that two tasks of one hot spot share / mean files a task (wanted for SAT,
-  where A = 40 % would need 840 files of the 500 there are). IMAGE and PPA count as one hot spot.
+- B = mean number of files that two tasks of one hot spot share / mean files a task
+  (wanted for SAT, where A = 40 % would need 840 files of the 500 there are). IMAGE and
+  PPA count as one hot spot.
 """
 
 from collections import Counter
@@ -44,8 +46,11 @@ PRESETS = {**BATCHES, **workflows.PRESETS}
 SMALL_BYTES, LARGE_BYTES, CHUNK_BYTES = 4_000_000, 64_000_000, 50_000_000
 HOT_SPOTS = 4
 FINE = 8
-"""Steps between so many boxes to choose from and one more; half a box is chosen half as often."""
-# A 5 x 5 map of cells: four 3 x 2 regions around the middle cell, none of which overlap.
+"""Steps between so many boxes to choose from and one more; half a box is
+chosen half as often.
+"""
+# A 5 x 5 map of cells: four 3 x 2 regions around the middle cell,
+# none of which overlap.
 _REGIONS = (
     ((0, 0), (1, 0), (2, 0), (0, 1), (1, 1), (2, 1)),
     ((3, 0), (4, 0), (3, 1), (4, 1), (3, 2), (4, 2)),
@@ -61,8 +66,8 @@ Requests = tuple[tuple[int, ...], ...]
 class Workload(NamedTuple):
     """Files and requests before they become an instance.
 
-    ``files`` are (id, bytes, storage index); ``requests`` positions in ``files`` a task;
-    ``groups`` the hot spot of each task.
+    ``files`` are (id, bytes, storage index); ``requests`` positions in ``files`` a
+    task; ``groups`` the hot spot of each task.
     """
 
     files: tuple[tuple[str, int, int], ...]
@@ -75,8 +80,8 @@ def generate(
 ) -> ReplicationProblem:
     """One instance of *preset* (None: ``image-85``) with the *settings* changed.
 
-    The same arguments give the same instance. Raises UsageError for an unknown preset or setting
-    and for settings that contradict each other.
+    The same arguments give the same instance. Raises UsageError for an unknown preset
+    or setting and for settings that contradict each other.
     """
     name, chosen = chosen_preset("replication", PRESETS, preset or "image-85", settings)
     rng = np.random.default_rng(seed)
@@ -88,11 +93,14 @@ def generate(
 def make(
     preset: str, settings: Settings, rng: np.random.Generator, seed: int | None = None
 ) -> ReplicationProblem:
-    """The instance that *settings* and *rng* give; *preset* and *seed* are recorded in ``meta``."""
+    """The instance that *settings* and *rng* give; *preset* and *seed* are
+    recorded in ``meta``.
+    """
     maker = next(make for kind, make in _MAKERS.items() if isinstance(settings, kind))
     files, requests, groups = maker(settings, rng)
     if settings.order == "submission":
-        # Hot spot by hot spot; files lie date by date, along the curve, or event by event.
+        # Hot spot by hot spot; files lie date by date, along the curve,
+        # or event by event.
         groups, requests = zip(*sorted(zip(groups, requests)))
     rate = settings.storage_rate
     mega = settings.compute_seconds_per_mb / 1e6
@@ -143,7 +151,9 @@ def make(
 
 
 def _image(settings: ImageSettings, rng: np.random.Generator) -> Workload:
-    """A cohort followed over dates, one image each; a task reads some patients' over some dates."""
+    """A cohort followed over dates, one image each; a task reads some
+    patients' over some dates.
+    """
     patients = min(settings.patients_per_task, settings.cohort)
     lengths, cap = _lengths(settings, rng), _cap_bytes(settings)
     dates = [-(-length // patients) for length in lengths]
@@ -177,11 +187,12 @@ def _image(settings: ImageSettings, rng: np.random.Generator) -> Workload:
 
 
 def _follow_up(settings: FollowUpSettings, rng: np.random.Generator) -> Workload:
-    """Patients followed over the same few dates; the wanted overlap sets how many patients.
+    """Patients followed over the same few dates; the wanted overlap
+    sets how many patients.
 
-    The patients of a task are drawn without repetition, with odds 1 / rank ** popularity (the
-    first to arrive in a race of exponential times), or stand ``together`` from an evenly drawn one
-    on; its dates start evenly over the follow-up.
+    The patients of a task are drawn without repetition, with odds 1 / rank **
+    popularity (the first to arrive in a race of exponential times), or stand
+    ``together`` from an evenly drawn one on; its dates start evenly over the follow-up.
     """
     patients = min(settings.patients_per_task, settings.cohort)
     lengths, cap = _lengths(settings, rng), _cap_bytes(settings)
@@ -228,14 +239,18 @@ def _scans(
 
 
 def _window(cohort: int, patients: Sequence[int], start: int, dates: int) -> list[int]:
-    """The images of *patients* over *dates* dates from *start* on, as positions in the scans."""
+    """The images of *patients* over *dates* dates from *start* on, as
+    positions in the scans.
+    """
     return [
         date * cohort + at for date in range(start, start + dates) for at in patients
     ]
 
 
 def _sat(settings: SatSettings, rng: np.random.Generator) -> Workload:
-    """Cells x days, one 50 MB chunk each (500 = 25 GB), declustered along a Hilbert curve."""
+    """Cells x days, one 50 MB chunk each (500 = 25 GB), declustered
+    along a Hilbert curve.
+    """
     bits = max(3, (settings.days - 1).bit_length())
     cells = [
         (x, y, day) for x in range(5) for y in range(5) for day in range(settings.days)
@@ -260,8 +275,8 @@ def _sat(settings: SatSettings, rng: np.random.Generator) -> Workload:
     longest = max(lengths)
     if longest > len(regions[0]):
         raise UsageError(
-            f"SAT: a task of {longest} files is larger than a hot spot of {len(regions[0])} chunks; "
-            "lower files_per_task or raise days"
+            f"SAT: a task of {longest} files is larger than a hot spot of "
+            f"{len(regions[0])} chunks; lower files_per_task or raise days"
         )
     sizes = [CHUNK_BYTES] * len(files)
 
@@ -295,7 +310,9 @@ def _sat(settings: SatSettings, rng: np.random.Generator) -> Workload:
 def _boxes(
     region: Sequence[tuple[int, int]], settings: SatSettings, files: int
 ) -> list[list[tuple[int, int, int]]]:
-    """All windows of at least *files* chunks in a hot spot: so many cells over some days, by first day."""
+    """All windows of at least *files* chunks in a hot spot: so many cells over
+    some days, by first day.
+    """
     right, up = {1: (1, 1), 2: (2, 1), 4: (2, 2)}[settings.window_cells]
     grounds = [
         [(x + dx, y + dy) for dx in range(right) for dy in range(up)]
@@ -311,7 +328,9 @@ def _boxes(
 
 
 def _ppa(settings: PpaSettings, rng: np.random.Generator) -> Workload:
-    """Event files of 4 and 64 MB, round robin over the storages; each task reads one."""
+    """Event files of 4 and 64 MB, round robin over the storages;
+    each task reads one.
+    """
     large = _shares(settings.tasks, settings.large_share, rng)
     files = tuple(
         (f"e{at:04}", LARGE_BYTES if each else SMALL_BYTES, at % settings.storage_nodes)
@@ -334,7 +353,9 @@ def _ppa(settings: PpaSettings, rng: np.random.Generator) -> Workload:
 
 
 def _shares(number: int, share: float, rng: np.random.Generator) -> list[bool]:
-    """Which of *number* files are large: *share* of every 30 in a row, in random order."""
+    """Which of *number* files are large: *share* of every 30 in a
+    row, in random order.
+    """
     large = round(share * 30)
     blocks = [rng.permutation(30) < large for _ in range(-(-number // 30))]
     return [bool(flag) for block in blocks for flag in block][:number]
@@ -355,7 +376,10 @@ def _cap_bytes(settings: ImageSettings | SatSettings) -> int | None:
 
 
 def _too_small(file_bytes: int, room: int) -> str:
-    return f"a file of {file_bytes} bytes does not fit in {room} bytes; raise the disk or the cap"
+    return (
+        f"a file of {file_bytes} bytes does not fit in {room} bytes; raise the disk "
+        "or the cap"
+    )
 
 
 def _stretch(
@@ -388,7 +412,8 @@ def overlap_a(requests: Sequence[Sequence[int]]) -> float:
 
 
 def overlap_b(requests: Sequence[Sequence[int]], groups: Sequence[int]) -> float:
-    """Files shared by two tasks of a group / mean files of its tasks, means of groups (rule 10).
+    """Files shared by two tasks of a group / mean files of its tasks, means
+    of groups (rule 10).
 
     >>> overlap_b([(0, 1), (1, 2)], (0, 0))
     0.5
@@ -413,7 +438,9 @@ def nearest(
     overlap: Callable[[Requests], float],
     wanted: float,
 ) -> Requests:
-    """The draw whose overlap is nearest to *wanted*; the overlap falls as the width grows."""
+    """The draw whose overlap is nearest to *wanted*; the overlap
+    falls as the width grows.
+    """
     first, last = low, high
     while first < last:
         middle = (first + last) // 2
@@ -427,10 +454,12 @@ def nearest(
 
 
 def hilbert_index(point: Sequence[int], bits: int) -> int:
-    """Position of *point* (coordinates from 0 to 2**bits - 1) on the Hilbert curve through its cube.
+    """Position of *point* (coordinates from 0 to 2**bits - 1) on the Hilbert
+    curve through its cube.
 
-    Source: Skilling, "Programming the Hilbert curve" (2004); declustering by it: Faloutsos and
-    Roseman, "Fractals for secondary key retrieval" (1989), reference [8] of Khanna et al..
+    Source: Skilling, "Programming the Hilbert curve" (2004); declustering by it:
+    Faloutsos and Roseman, "Fractals for secondary key retrieval" (1989), reference
+    [8] of Khanna et al..
 
     >>> [hilbert_index(p, 1) for p in ((0, 0), (0, 1), (1, 1), (1, 0))]
     [0, 1, 2, 3]

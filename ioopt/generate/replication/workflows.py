@@ -1,8 +1,10 @@
-"""Seeded workflows (ours): chains, fork-joins, an in-tree, a mosaic like Montage, many small groups.
+"""Seeded workflows (ours): chains, fork-joins, an in-tree, a mosaic like
+Montage, many small groups.
 
-Sizes and compute times are lognormal around their means. First tasks read files from remote
-storage; what nobody reads is to be kept. ``disk_share`` gives every node a disk of that many times
-the bytes of the largest task: small disks are where orders of tasks differ most.
+Sizes and compute times are lognormal around their means. First tasks read files from
+remote storage; what nobody reads is to be kept. ``disk_share`` gives every node a
+disk of that many times the bytes of the largest task: small disks are where orders
+of tasks differ most.
 """
 
 import math
@@ -42,7 +44,9 @@ class Shape(Record):
 
 
 class Settings(Shape):
-    """What every workflow understands; ``disk`` wins over nothing, ``disk_share`` over ``disk``."""
+    """What every workflow understands; ``disk`` wins over nothing,
+    ``disk_share`` over ``disk``.
+    """
 
     nodes: Number = 4
     cores: Few = 4
@@ -61,27 +65,35 @@ class Chains(Settings):
 
 
 class ForkJoin(Settings):
-    """Rounds of one task that splits, some that work on its pieces, and one that joins them."""
+    """Rounds of one task that splits, some that work on its pieces, and
+    one that joins them.
+    """
 
     rounds: Few = 3
     width: Few = 12
 
 
 class InTree(Settings):
-    """Leaves read remote files; every task above reads what ``arity`` below it wrote."""
+    """Leaves read remote files; every task above reads what
+    ``arity`` below it wrote.
+    """
 
     leaves: Few = 64
     arity: Annotated[int, Field(ge=2, le=1000)] = 2
 
 
 class Mosaic(Settings):
-    """Like Montage: images in a row are projected, compared with neighbours, corrected and added."""
+    """Like Montage: images in a row are projected, compared with neighbours,
+    corrected and added.
+    """
 
     images: Annotated[int, Field(ge=2, le=10_000)] = 20
 
 
 class Groups(Settings):
-    """Many small fork-joins that share nothing; a new one arrives every ``every_seconds``."""
+    """Many small fork-joins that share nothing; a new one arrives
+    every ``every_seconds``.
+    """
 
     groups: Few = 30
     width: Few = 3
@@ -89,7 +101,9 @@ class Groups(Settings):
 
 
 class Draft:
-    """A workflow being made: each call adds a task and returns the name of what it writes."""
+    """A workflow being made: each call adds a task and returns the
+    name of what it writes.
+    """
 
     def __init__(self, settings: Shape, rng: np.random.Generator) -> None:
         self.settings, self.rng = settings, rng
@@ -108,7 +122,9 @@ class Draft:
         work: float = 1.0,
         release: float = 0.0,
     ) -> list[str]:
-        """A task with outputs of so many times the mean size and *work* times the mean time."""
+        """A task with outputs of so many times the mean size and *work*
+        times the mean time.
+        """
         if len(self.tasks) == MAX_TASKS:
             raise UsageError(f"more than {MAX_TASKS} tasks")
         writes = [
@@ -240,7 +256,9 @@ PRESETS: dict[str, type[Settings]] = {
 def make(
     preset: str, settings: Settings, rng: np.random.Generator, seed: int
 ) -> ReplicationProblem:
-    """The workflow that *settings* and *rng* give; *preset* and *seed* are recorded in ``meta``."""
+    """The workflow that *settings* and *rng* give; *preset* and *seed* are
+    recorded in ``meta``.
+    """
     draft = Draft(settings, rng)
     _MAKERS[type(settings)](draft, settings)
     files, tasks, disk = draft.files, draft.tasks, settings.disk

@@ -1,8 +1,10 @@
-"""Flexible gang assignment (features F5 and F6): the instance, the patterns of a frame, the plan.
+"""Flexible gang assignment (features F5 and F6): the instance, the patterns
+of a frame, the plan.
 
-A frame of ``K`` quanta holds ``k`` loose slots in ``d`` equal windows and ``K - k`` strict rows.
-Lee et al., Section 7, propose strict and loose rounds; rules 10 and 11 are ours.
-Times in seconds; a *position* ``b`` of a job is its ``b``-th aligned block of columns.
+A frame of ``K`` quanta holds ``k`` loose slots in ``d`` equal windows and
+``K - k`` strict rows. Lee et al., Section 7, propose strict and loose rounds;
+rules 10 and 11 are ours. Times in seconds; a *position* ``b`` of a job is its
+``b``-th aligned block of columns.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ from ioopt.problems import base
 
 @dataclass(frozen=True, order=True)
 class Pattern:
-    """A frame of ``rows`` quanta with ``k`` loose slots in ``d`` windows (k = 0: no windows)."""
+    """A frame of ``rows`` quanta with ``k`` loose slots in ``d`` windows
+    (k = 0: no windows).
+    """
 
     k: int
     d: int
@@ -52,7 +56,9 @@ class Pattern:
         return self.strict_rows * self.quantum_seconds / self.d
 
     def windows(self) -> tuple[tuple[float, float], ...]:
-        """(start, length) in seconds of the loose windows of a frame, each followed by R/d rows."""
+        """(start, length) in seconds of the loose windows of a frame, each
+        followed by R/d rows.
+        """
         if not self.k:
             return ()
         period = self.on_seconds + self.off_seconds
@@ -77,10 +83,12 @@ WINDOW_COUNTS = (1, 2, 4, 8)
 
 
 class SurfaceEntry(base.Record):
-    """Response of an I/O process that may run ``on`` seconds, then not for ``off``, and so on.
+    """Response of an I/O process that may run ``on`` seconds, then not
+    for ``off``, and so on.
 
-    ``slowdown`` is S (mean iteration over the dedicated one), ``beta`` the fraction of the whole
-    cycle in which the process holds its CPU; it is read, never derived from S.
+    ``slowdown`` is S (mean iteration over the dedicated one), ``beta`` the
+    fraction of the whole cycle in which the process holds its CPU; it is read,
+    never derived from S.
     """
 
     on_seconds: base.PositiveSeconds
@@ -113,10 +121,11 @@ class FlexibleMachine(base.Record):
 
 
 class IoBehaviour(base.Record):
-    """A process of an I/O job: Erlang CPU bursts, each followed by an I/O (Lee et al., Section 3.2).
+    """A process of an I/O job: Erlang CPU bursts, each followed by an I/O (Lee
+    et al., Section 3.2).
 
-    ``burst_seconds`` is the mean of a burst of ``burst_shape`` phases; the I/O takes ``io_seconds``
-    on the wall clock.
+    ``burst_seconds`` is the mean of a burst of ``burst_shape`` phases; the I/O takes
+    ``io_seconds`` on the wall clock.
     """
 
     burst_seconds: base.PositiveSeconds = 0.005
@@ -133,7 +142,9 @@ IO_KEYS = tuple(IoBehaviour.model_fields)
 
 
 class GangJob(IoBehaviour):
-    """A job of a gang-scheduled machine: a compute job, or an I/O job that behaves so."""
+    """A job of a gang-scheduled machine: a compute job, or an I/O
+    job that behaves so.
+    """
 
     id: base.Name
     kind: Literal["compute", "io"]
@@ -144,7 +155,9 @@ class GangJob(IoBehaviour):
         return self.kind == "io"
 
     def refuse(self, keys: tuple[str, ...]) -> None:
-        """Raise ValueError for a key among *keys* that is set to anything but its default."""
+        """Raise ValueError for a key among *keys* that is set to
+        anything but its default.
+        """
         for key in keys:
             if getattr(self, key) != type(self).model_fields[key].default:
                 raise ValueError(
@@ -155,9 +168,10 @@ class GangJob(IoBehaviour):
 class FlexibleJob(GangJob):
     """A gang of ``processes``: a compute job, or an I/O job of independent processes.
 
-    A compute job has a gangedness ``gamma`` (loose CPU is worth 1 - gamma), a floor ``phi`` of its
-    progress (None: 0.5 / K) and may balance itself. An I/O job alternates Erlang CPU bursts with
-    an I/O; a coordinated one runs only in strict rows.
+    A compute job has a gangedness ``gamma`` (loose CPU is worth 1 - gamma), a
+    floor ``phi`` of its progress (None: 0.5 / K) and may balance itself. An
+    I/O job alternates Erlang CPU bursts with an I/O; a coordinated one runs
+    only in strict rows.
     """
 
     processes: base.PositiveCount
@@ -186,9 +200,10 @@ class FlexibleJob(GangJob):
 class FlexibleGangProblem(base.Problem):
     """Jobs to place on a gang-scheduled machine whose frame may hold loose windows.
 
-    Objective (maximised): sum over compute jobs of w (n/P) progress - lambda * sum over I/O jobs
-    of w (n/P)(S - 1). ``surface`` is a table of responses; None: the stationary chain of F1.
-    Raises a validation error for sizes that are no powers of two or no multiples of P/C.
+    Objective (maximised): sum over compute jobs of w (n/P) progress - lambda * sum over
+    I/O jobs of w (n/P)(S - 1). ``surface`` is a table of responses; None: the
+    stationary chain of F1. Raises a validation error for sizes that are no powers of
+    two or no multiples of P/C.
     """
 
     model_config = ConfigDict(serialize_by_alias=True)
@@ -210,15 +225,16 @@ class FlexibleGangProblem(base.Problem):
             )
         if columns & (columns - 1) or columns > processors:
             raise ValueError(
-                f"machine.columns is {columns}; it must be a power of two up to {processors}"
+                f"machine.columns is {columns}; it must be a power of two up to "
+                f"{processors}"
             )
         width = processors // columns
         for at, job in enumerate(self.jobs):
             size = job.processes
             if size & (size - 1) or size > processors or size % width:
                 raise ValueError(
-                    f"jobs[{at}] ({job.id}).processes is {size}; it must be a power of two from "
-                    f"{width} (processors / columns) to {processors}"
+                    f"jobs[{at}] ({job.id}).processes is {size}; it must be a power "
+                    f"of two from {width} (processors / columns) to {processors}"
                 )
         return self
 
@@ -252,7 +268,9 @@ class FlexibleGangProblem(base.Problem):
         )
 
     def phi(self, job: int) -> float:
-        """Floor of a compute job's progress: as given, or half its strict share, 0.5 / K."""
+        """Floor of a compute job's progress: as given, or half its
+        strict share, 0.5 / K.
+        """
         given = self.jobs[job].phi
         return 0.5 / self.num_rows if given is None else given
 
@@ -261,7 +279,8 @@ class FlexibleGangProblem(base.Problem):
         return sorted(jobs, key=lambda j: (-self.jobs[j].processes, j))
 
     def first_fit(self, job: int, rows: Iterable[set[int]]) -> tuple[int, int] | None:
-        """The first row, and in it the first aligned block, that is free: it is taken for *job*.
+        """The first row, and in it the first aligned block, that is free:
+        it is taken for *job*.
 
         *rows* are the columns taken in each; None where no row has room.
         """
@@ -294,7 +313,8 @@ class FlexibleGangProblem(base.Problem):
     def patterns(self) -> tuple[Pattern, ...]:
         """All patterns of the frame (F5), k = 0 first.
 
-        k = 0; 0 < k < K with d windows, d <= min(k, K - k) and d dividing K - k; k = K, d = 1.
+        k = 0; 0 < k < K with d windows, d <= min(k, K - k) and d dividing
+        K - k; k = K, d = 1.
         """
         rows, quantum = self.num_rows, self.machine.quantum_seconds
         mixed = [
@@ -317,11 +337,11 @@ class FlexibleGangProblem(base.Problem):
 class FlexibleGangPlan(base.Plan):
     """Who runs where and when in a frame.
 
-    ``k``, ``d`` name the pattern; ``home`` gives every job its block; ``rows`` the strict rows it
-    holds (numbered 0 .. K-k-1 in the order of time); ``loose`` the I/O jobs of the loose windows;
-    ``tau_seconds`` the loose and fragment CPU time promised to every process of a compute job per
-    frame; ``column_seconds`` the same per column of the block, for self-balancing jobs, whose
-    processes need not get the same.
+    ``k``, ``d`` name the pattern; ``home`` gives every job its block; ``rows`` the
+    strict rows it holds (numbered 0 .. K-k-1 in the order of time); ``loose`` the I/O
+    jobs of the loose windows; ``tau_seconds`` the loose and fragment CPU time promised
+    to every process of a compute job per frame; ``column_seconds`` the same per column
+    of the block, for self-balancing jobs, whose processes need not get the same.
     """
 
     k: base.Count
@@ -341,7 +361,9 @@ class FlexibleGangPlan(base.Plan):
                 base.require_known(f"plan.{where}", name, problem.job_index, "job")
 
     def granted_seconds(self, job: str, width: int) -> tuple[float, ...]:
-        """t[j,c]: CPU seconds a frame for a process of *job* in each of its *width* columns."""
+        """t[j,c]: CPU seconds a frame for a process of *job* in each of
+        its *width* columns.
+        """
         if job in self.column_seconds:
             return self.column_seconds[job]
         return (self.tau_seconds.get(job, 0.0),) * width

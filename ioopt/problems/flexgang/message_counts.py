@@ -1,8 +1,10 @@
-"""Message counts of gangs (Lee et al., Section 5): what a gangedness monitor is fed, and its answer.
+"""Message counts of gangs (Lee et al., Section 5): what a gangedness monitor is
+fed, and its answer.
 
-A count is the number of messages that one processor received in one quantum. Gang quanta are those
-in which all processes run; in a disturbed quantum some do not, and counts of the processors that
-run are kept apart from those of the processors that do not.
+A count is the number of messages that one processor received in one quantum.
+Gang quanta are those in which all processes run; in a disturbed quantum some do
+not, and counts of the processors that run are kept apart from those of the
+processors that do not.
 """
 
 from __future__ import annotations
@@ -36,10 +38,11 @@ QUANTA: tuple[Quanta, ...] = ("gang", "running", "nonrunning")
 class MessageCounts(base.Record):
     """Counts of one application by kind of quantum, or only their means.
 
-    ``gang`` are counts of gang quanta, ``running`` and ``nonrunning`` of the processors that ran
-    and did not run in disturbed quanta. Each is a list, or all are single numbers, their means;
-    what was not recorded is left out. ``absent``, where all was recorded, has for each quantum in
-    order the processors that did not run; the lists are then by quantum, and in it by processor.
+    ``gang`` are counts of gang quanta, ``running`` and ``nonrunning`` of the processors
+    that ran and did not run in disturbed quanta. Each is a list, or all are single
+    numbers, their means; what was not recorded is left out. ``absent``, where all was
+    recorded, has for each quantum in order the processors that did not run; the lists
+    are then by quantum, and in it by processor.
     """
 
     id: base.Name
@@ -66,7 +69,9 @@ class MessageCounts(base.Record):
         return self
 
     def rows(self, processors: int) -> Iterator[tuple[int, int, bool, bool, float]]:
-        """(quantum, processor, ganged, running, messages) of a recording with ``absent``."""
+        """(quantum, processor, ganged, running, messages) of a
+        recording with ``absent``.
+        """
         gang, running, nonrunning = (iter(self.counts(name)) for name in QUANTA)
         for quantum, missing in enumerate(self.absent):
             for processor in range(processors):
@@ -80,12 +85,16 @@ class MessageCounts(base.Record):
         return isinstance(self.gang, float)
 
     def counts(self, quanta: Quanta) -> tuple[float, ...]:
-        """The counts of one kind of quanta; empty when there are none or only their mean."""
+        """The counts of one kind of quanta; empty when there are
+        none or only their mean.
+        """
         value = getattr(self, quanta)
         return value if isinstance(value, tuple) else ()
 
     def mean(self, quanta: Quanta) -> float | None:
-        """The mean of one kind of quanta, given or computed; None when it was not recorded."""
+        """The mean of one kind of quanta, given or computed; None when
+        it was not recorded.
+        """
         value = getattr(self, quanta)
         if isinstance(value, tuple):
             return math.fsum(value) / len(value) if value else None
@@ -108,12 +117,15 @@ class MessageCountsProblem(base.Problem):
         return self
 
     def _require_whole(self, item: MessageCounts) -> None:
-        """A recording with ``absent`` has all counts of each quantum, of processors that exist."""
+        """A recording with ``absent`` has all counts of each quantum, of
+        processors that exist.
+        """
         size = self.processors
         for quantum, missing in enumerate(item.absent):
             if len(set(missing)) < len(missing) or max(missing, default=0) >= size:
                 raise ValueError(
-                    f"{item.id}: absent[{quantum}]: {list(missing)}: each of 0 to {size - 1} at most once"
+                    f"{item.id}: absent[{quantum}]: {list(missing)}: each of 0 to "
+                    f"{size - 1} at most once"
                 )
         away = [len(missing) for missing in item.absent]
         wanted = {
@@ -124,21 +136,22 @@ class MessageCountsProblem(base.Problem):
         for name in QUANTA:
             if len(item.counts(name)) != wanted[name]:
                 raise ValueError(
-                    f"{item.id}: absent: {len(away)} quanta have {wanted[name]} {name} counts, not "
-                    f"{len(item.counts(name))}"
+                    f"{item.id}: absent: {len(away)} quanta have {wanted[name]} "
+                    f"{name} counts, not {len(item.counts(name))}"
                 )
 
 
 class Verdict(base.Record):
     """A class with its evidence.
 
-    ``ratio`` is the mean count of the samples used over that of gang quanta (times (P-1)/(P-2) for
-    running processors), ``low`` and ``high`` its 90 % interval; the class is decided against
-    ``threshold``. ``one_each`` and ``running_threshold`` are there where running processors decide:
-    the share of non-running samples that are one message from every other process (or one
-    more) or none, and the threshold of the running ones. ``gamma`` is gamma_sub as far as the messages of
-    ``stretches`` of quanta show it, ``gamma_low`` and ``gamma_high`` its 90 % interval. ``reason``
-    says in words why. What could not be computed is None.
+    ``ratio`` is the mean count of the samples used over that of gang quanta (times
+    (P-1)/(P-2) for running processors), ``low`` and ``high`` its 90 % interval; the
+    class is decided against ``threshold``. ``one_each`` and ``running_threshold`` are
+    there where running processors decide: the share of non-running samples that are one
+    message from every other process (or one more) or none, and the threshold of the
+    running ones. ``gamma`` is gamma_sub as far as the messages of ``stretches`` of
+    quanta show it, ``gamma_low`` and ``gamma_high`` its 90 % interval. ``reason`` says
+    in words why. What could not be computed is None.
     """
 
     gangedness: Gangedness

@@ -1,7 +1,8 @@
-"""The perturbation laboratory (Lee et al., Section 4): applications, environments and slopes.
+"""The perturbation laboratory (Lee et al., Section 4): applications,
+environments and slopes.
 
-P processes of one gang run alone; every now and then one processor loses a quantum (Sub) or gets
-an extra one (Add), always the same (FX) or in turn (RR). Times in quanta.
+P processes of one gang run alone; every now and then one processor loses a quantum
+(Sub) or gets an extra one (Add), always the same (FX) or in turn (RR). Times in quanta.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ class Barrier(base.Record):
 
 
 class Workpile(base.Record):
-    """A fixed amount of work in units of ``unit_quanta``, fetched by whoever is free."""
+    """A fixed amount of work in units of ``unit_quanta``,
+    fetched by whoever is free.
+    """
 
     kind: Literal["workpile"] = "workpile"
     id: base.Name = "Workpile"
@@ -49,8 +52,9 @@ class Workpile(base.Record):
 class Msg(base.Record):
     """Phases of request and reply between barriers.
 
-    ``requests_per_phase`` times in a phase, evenly spread from its start, a process sends a request
-    to each partner that ``pattern`` gives it and goes on; at the end it waits for all replies.
+    ``requests_per_phase`` times in a phase, evenly spread from its start, a process
+    sends a request to each partner that ``pattern`` gives it and goes on; at the end it
+    waits for all replies.
     """
 
     kind: Literal["msg"] = "msg"
@@ -61,7 +65,9 @@ class Msg(base.Record):
 
 
 class Blocking(base.Record):
-    """Requests at rate ``requests_per_quantum`` of own work (lambda); each waits for its reply."""
+    """Requests at rate ``requests_per_quantum`` of own work (lambda); each
+    waits for its reply.
+    """
 
     kind: Literal["blocking"] = "blocking"
     id: base.Name = "Blocking"
@@ -69,13 +75,16 @@ class Blocking(base.Record):
 
 
 class Program(base.Record):
-    """Unequal work between barriers, and messages, as the applications of Table 2 (rule 13).
+    """Unequal work between barriers, and messages, as the applications
+    of Table 2 (rule 13).
 
-    In interval k, ``interval_quanta`` long, process p has the share ``loads[k % len(loads)][p]`` of it
-    as work; 1, the bottleneck's, where ``loads`` is empty. Each process receives ``messages_per_quantum`` of
-    the run, sent by the others at random in the first ``active_share`` of their work of an interval;
-    where they are ``blocking``, half are requests, whose senders wait, and half their replies. A message
-    that finds its process absent is buffered: ``buffer_instructions`` more to do for it.
+    In interval k, ``interval_quanta`` long, process p has the share
+    ``loads[k % len(loads)][p]`` of it as work; 1, the bottleneck's, where ``loads`` is
+    empty. Each process receives ``messages_per_quantum`` of the run, sent by the
+    others at random in the first ``active_share`` of their work of an interval; where
+    they are ``blocking``, half are requests, whose senders wait, and half their
+    replies. A message that finds its process absent is buffered:
+    ``buffer_instructions`` more to do for it.
     """
 
     kind: Literal["program"] = "program"
@@ -113,9 +122,10 @@ def events_per_quantum(app: Application) -> float:
 class PerturbationProblem(base.Problem):
     """Applications, and the perturbations under which to run each of them.
 
-    A run has ``perturbations`` of them in batches of ``batch``, ``spacing_quanta`` apart within a
-    batch, all in the first ``window`` of the run (1: all of it, as Section 4 has it); batches are at
-    random and do not overlap. Each point is the mean of ``runs`` runs. FX takes ``fixed_processor``.
+    A run has ``perturbations`` of them in batches of ``batch``, ``spacing_quanta``
+    apart within a batch, all in the first ``window`` of the run (1: all of it, as
+    Section 4 has it); batches are at random and do not overlap. Each point is the mean
+    of ``runs`` runs. FX takes ``fixed_processor``.
     """
 
     format: Literal["ioopt/perturbation"] = "ioopt/perturbation"
@@ -136,22 +146,24 @@ class PerturbationProblem(base.Problem):
         base.require_unique("applications", (item.id for item in self.applications))
         if self.fixed_processor >= self.processors:
             raise ValueError(
-                f"fixed_processor {self.fixed_processor}: processors are 0 to {self.processors - 1}"
+                f"fixed_processor {self.fixed_processor}: processors are 0 to "
+                f"{self.processors - 1}"
             )
         self._require_runnable()
         for at, app in enumerate(self.applications):
             loads = app.loads if isinstance(app, Program) else ()
             if any(len(row) != self.processors or max(row) < 1 for row in loads):
                 raise ValueError(
-                    f"applications[{at}] ({app.id}): loads: in each row a share for each of "
-                    f"{self.processors} processors, the bottleneck's 1"
+                    f"applications[{at}] ({app.id}): loads: in each row a share for "
+                    f"each of {self.processors} processors, the bottleneck's 1"
                 )
         needed = self.num_batches * self.reserved_quanta
         if needed > self.window_quanta:
             raise ValueError(
                 f"perturbations {self.perturbations}: {self.num_batches} batches of "
-                f"{self.reserved_quanta} quanta do not fit into the first {self.window_quanta} quanta"
-                " of the run; ask for fewer perturbations or more work_quanta"
+                f"{self.reserved_quanta} quanta do not fit into the first "
+                f"{self.window_quanta} quanta of the run; ask for fewer perturbations "
+                "or more work_quanta"
             )
         return self
 
@@ -164,14 +176,15 @@ class PerturbationProblem(base.Problem):
         if instructions > MOST_INSTRUCTIONS or 2.5 * quanta > MOST_NUMBERS:
             raise ValueError(
                 f"work_quanta {self.work_quanta}: {self.processors} processors of "
-                f"{self.quantum_instructions} instructions a quantum run too long to be simulated"
+                f"{self.quantum_instructions} instructions a quantum run too long to "
+                "be simulated"
             )
         for at, app in enumerate(self.applications):
             rate = quanta * events_per_quantum(app)
             if rate > MOST_NUMBERS / 10:
                 raise ValueError(
-                    f"applications[{at}] ({app.id}): {rate:.3g} events in a run, at most "
-                    f"{MOST_NUMBERS / 10:.3g}; give larger intervals or less work"
+                    f"applications[{at}] ({app.id}): {rate:.3g} events in a run, at "
+                    f"most {MOST_NUMBERS / 10:.3g}; give larger intervals or less work"
                 )
 
     @property
@@ -181,7 +194,9 @@ class PerturbationProblem(base.Problem):
 
     @property
     def reserved_quanta(self) -> int:
-        """Quanta that a batch keeps to itself: from its first to its last perturbation."""
+        """Quanta that a batch keeps to itself: from its first to
+        its last perturbation.
+        """
         return (self.batch - 1) * self.spacing_quanta + 1
 
     @property
@@ -193,10 +208,11 @@ class PerturbationProblem(base.Problem):
 class ApplicationSlopes(base.Record):
     """What was measured of one application.
 
-    ``slopes`` is (T - T_gang) / perturbations by environment, the mean over the runs, and
-    ``deviations`` its standard deviation among them; ``gang_quanta`` is T_gang. ``gamma_sub`` and
-    ``gamma_add`` are None without the environment that they need. ``curves`` are pairs of
-    perturbations and mean change of the run time in quanta (Figure 5).
+    ``slopes`` is (T - T_gang) / perturbations by environment, the mean over the
+    runs, and ``deviations`` its standard deviation among them; ``gang_quanta`` is
+    T_gang. ``gamma_sub`` and ``gamma_add`` are None without the environment that
+    they need. ``curves`` are pairs of perturbations and mean change of the run time
+    in quanta (Figure 5).
     """
 
     id: base.Name
@@ -209,7 +225,9 @@ class ApplicationSlopes(base.Record):
 
 
 class PerturbationSlopes(base.Record):
-    """The slopes of every application of the instance, in its order, on P ``processors``."""
+    """The slopes of every application of the instance, in its order,
+    on P ``processors``.
+    """
 
     processors: base.PositiveCount
     applications: tuple[ApplicationSlopes, ...]

@@ -1,7 +1,8 @@
-"""The two-job quantum model (Lee et al., Figures 2 and 3): the instance, its measures and the plan.
+"""The two-job quantum model (Lee et al., Figures 2 and 3): the instance, its
+measures and the plan.
 
-An I/O-bound gang and a compute-bound gang share P processors in a cycle Q = qi + qc: the I/O slot
-[kQ, kQ + qi), then the compute slot. Times in seconds.
+An I/O-bound gang and a compute-bound gang share P processors in a cycle Q = qi + qc:
+the I/O slot [kQ, kQ + qi), then the compute slot. Times in seconds.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ DEFAULT_ITERATIONS = 2400
 class TwoJobMeasures(NamedTuple):
     """What an engine finds for one pair of quanta.
 
-    ``slowdown`` is the mean wall time of an iteration over that on a dedicated machine; ``beta``
-    the fraction of a CPU that one I/O process uses; ``fragmentation`` and ``useful`` are fractions
-    of all P CPUs over whole cycles; ``response_seconds`` is ready to next request.
+    ``slowdown`` is the mean wall time of an iteration over that on a dedicated machine;
+    ``beta`` the fraction of a CPU that one I/O process uses; ``fragmentation`` and
+    ``useful`` are fractions of all P CPUs over whole cycles; ``response_seconds`` is
+    ready to next request.
     """
 
     slowdown: float
@@ -33,7 +35,9 @@ class TwoJobMeasures(NamedTuple):
 
 
 class QuantumPoint(base.Record):
-    """One pair of quanta: the I/O job's and the compute job's. A ``qc`` of 0 is a dedicated machine."""
+    """One pair of quanta: the I/O job's and the compute job's. A ``qc`` of 0 is
+    a dedicated machine.
+    """
 
     qi_seconds: base.PositiveSeconds
     qc_seconds: base.Seconds
@@ -43,11 +47,12 @@ class QuantumModelProblem(base.Problem):
     """A workload of two jobs and the pairs of quanta at which to measure it.
 
     The CPU burst of an I/O process is Erlang with ``burst_shape`` phases and mean
-    ``burst_seconds`` (``burst_shape`` null: every burst lasts exactly the mean), followed by an I/O
-    of ``io_seconds`` on the wall clock. ``donation`` says whether the CPU of a blocked process
-    comes back when its I/O completes (``return``) or not before the slot ends (``irrevocable``).
-    ``horizon_seconds`` is the simulated time of the event engine at each point (null: 2400
-    iterations at the slowdown's lower bound).
+    ``burst_seconds`` (``burst_shape`` null: every burst lasts exactly the mean),
+    followed by an I/O of ``io_seconds`` on the wall clock. ``donation`` says
+    whether the CPU of a blocked process comes back when its I/O completes
+    (``return``) or not before the slot ends (``irrevocable``). ``horizon_seconds``
+    is the simulated time of the event engine at each point (null: 2400 iterations
+    at the slowdown's lower bound).
     """
 
     format: Literal["ioopt/quantum-model"] = "ioopt/quantum-model"

@@ -1,7 +1,9 @@
-"""Quantum selection (feature F4): jobs, the menu of options, the plan. Times in seconds.
+"""Quantum selection (feature F4): jobs, the menu of options, the
+plan. Times in seconds.
 
-Every job takes one option (q, f): its quantum q and f visits a cycle; the slots fill a cycle of
-length L exactly. Lee et al., Section 3, show the trade-off; the problem is ours.
+Every job takes one option (q, f): its quantum q and f visits a cycle; the
+slots fill a cycle of length L exactly. Lee et al., Section 3, show the
+trade-off; the problem is ours.
 """
 
 from __future__ import annotations
@@ -37,9 +39,9 @@ class QuantumMachine(base.Record):
 class QuantumJob(GangJob):
     """A job that owns the whole machine in its slots.
 
-    An I/O job costs weight (S - 1) + mu waste; a compute job costs nothing but needs at least
-    ``floor`` of the cycle. ``visits`` and ``quanta_seconds`` replace the menu's for this job (a
-    compute job visits once by default).
+    An I/O job costs weight (S - 1) + mu waste; a compute job costs nothing but needs at
+    least ``floor`` of the cycle. ``visits`` and ``quanta_seconds`` replace the menu's
+    for this job (a compute job visits once by default).
     """
 
     weight: base.Amount = 1.0
@@ -61,11 +63,13 @@ Option = tuple[float, int]
 
 
 class QuantumSelectionProblem(base.Problem):
-    """Choose a quantum and visits for every job so that sum w (S - 1) + mu waste is least.
+    """Choose a quantum and visits for every job so that sum w (S - 1)
+    + mu waste is least.
 
-    ``cycles_seconds`` is the grid of cycle lengths (None: multiples of the time grid that the menu
-    can fill, thinned); the greedy's lengths are always added. Raises a validation error for
-    repeated ids or menu entries and for cycle lengths off the time grid.
+    ``cycles_seconds`` is the grid of cycle lengths (None: multiples of the time
+    grid that the menu can fill, thinned); the greedy's lengths are always added.
+    Raises a validation error for repeated ids or menu entries and for cycle
+    lengths off the time grid.
     """
 
     format: Literal["ioopt/quantum-selection"] = "ioopt/quantum-selection"
@@ -108,9 +112,9 @@ class QuantumSelectionProblem(base.Problem):
         ticks = max(longest, *map(exact, self.cycles_seconds or (0,))) / self.grid
         if ticks > MOST_TICKS:
             raise ValueError(
-                f"quanta_seconds: the longest cycle has {float(ticks):.3g} steps of the time grid "
-                f"{float(self.grid):g} s that divides every quantum, at most {MOST_TICKS:,}; "
-                "use quanta with a larger common divisor"
+                f"quanta_seconds: the longest cycle has {float(ticks):.3g} steps of "
+                f"the time grid {float(self.grid):g} s that divides every quantum, at "
+                f"most {MOST_TICKS:,}; use quanta with a larger common divisor"
             )
 
     @cached_property
@@ -120,7 +124,9 @@ class QuantumSelectionProblem(base.Problem):
 
     @cached_property
     def grid(self) -> Fraction:
-        """The time grid in seconds: the greatest time that divides every quantum of the menu."""
+        """The time grid in seconds: the greatest time that divides every
+        quantum of the menu.
+        """
         quanta = {exact(q) for q in self.quanta_seconds}
         for job in self.jobs:
             quanta.update(exact(q) for q in job.quanta_seconds or ())
@@ -130,7 +136,9 @@ class QuantumSelectionProblem(base.Problem):
         return Fraction(top, bottom)
 
     def ticks(self, seconds: float) -> int:
-        """*seconds* in steps of the time grid; exact for menu quanta and cycle lengths."""
+        """*seconds* in steps of the time grid; exact for menu
+        quanta and cycle lengths.
+        """
         return round(exact(seconds) / self.grid)
 
     def seconds(self, ticks: int) -> float:
@@ -146,7 +154,9 @@ class QuantumSelectionProblem(base.Problem):
         )
 
     def one_visit(self) -> QuantumSelectionProblem | None:
-        """The same problem with every job visiting once a cycle; None where a menu lacks that."""
+        """The same problem with every job visiting once a cycle; None
+        where a menu lacks that.
+        """
         if not all(
             any(f == 1 for _, f in self.options(job)) for job in range(len(self.jobs))
         ):
@@ -155,7 +165,9 @@ class QuantumSelectionProblem(base.Problem):
         return self.model_copy(update={"visits": (1,), "jobs": jobs}, deep=False)
 
     def default_cycles(self) -> tuple[int, ...]:
-        """Cycle lengths in ticks: as given, else fillable multiples of the grid, evenly thinned."""
+        """Cycle lengths in ticks: as given, else fillable multiples of the
+        grid, evenly thinned.
+        """
         if self.cycles_seconds is not None:
             return tuple(sorted({self.ticks(length) for length in self.cycles_seconds}))
         sums = {0}
@@ -180,7 +192,9 @@ class QuantumPlan(base.Plan):
     options: dict[base.Name, Choice]
 
     def require_options_of(self, problem: QuantumSelectionProblem) -> None:
-        """Raise ValueError when the plan names an unknown job, or an option not on a job's menu."""
+        """Raise ValueError when the plan names an unknown job, or an option
+        not on a job's menu.
+        """
         for name, choice in self.options.items():
             base.require_known("plan.options", name, problem.job_index, "job")
             option = (choice.quantum_seconds, choice.visits)

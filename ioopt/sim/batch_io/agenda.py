@@ -1,7 +1,8 @@
 """The jobs that run, by slot, and when something is due of them.
 
-What is due next is found by reading the times of all running jobs in one piece, which at the sizes of
-real machines is cheaper than a heap. Times and targets stand by the ``slot`` of a job in ``running``.
+What is due next is found by reading the times of all running jobs in one piece, which
+at the sizes of real machines is cheaper than a heap. Times and targets stand by the
+``slot`` of a job in ``running``.
 """
 
 import math
@@ -11,7 +12,9 @@ from ioopt.sim.batch_io.state import COMPUTING, Clock, Job, Tables
 
 
 def next_time(run: Tables, clock: Clock) -> Number:
-    """The earliest time of those set or targeted, or at which a walltime is over; infinity: none."""
+    """The earliest time of those set or targeted, or at which a walltime is
+    over; infinity: none.
+    """
     time = least(run.times, 0, clock.num_running)
     if clock.num_streams:
         time = min(time, least(run.times, run.buffer.jobs, clock.num_streams))
@@ -26,7 +29,9 @@ def next_time(run: Tables, clock: Clock) -> Number:
 
 
 def collect(run: Tables, clock: Clock, slack: Number) -> int:
-    """Put the jobs that are due into ``due``: requests by job id, then computes by time; how many."""
+    """Put the jobs that are due into ``due``: requests by job id, then
+    computes by time; how many.
+    """
     times, targets, until, found = run.times, run.targets, clock.until, 0
     for k in range(clock.num_running):
         if times[k] <= until or (run.shared and targets[k] - clock.turned <= slack):

@@ -1,11 +1,14 @@
-"""Boxes of units and bytes over time, and where a waiting job fits among them (rules 20, 31 and 36).
+"""Boxes of units and bytes over time, and where a waiting job fits among them
+(rules 20, 31 and 36).
 
-Sets of units stand in words of ``WORD`` bits: those chosen for a job in its row of ``chosen``.
-The profile is a step function: ``step_free[k]`` units and ``step_room[k]`` bytes of the burst buffer are
-free from ``step_times[k]`` on, now being the first time and infinity the end of the last step. Box
-[s, e) of a job has its ends at steps; -infinity says that it has none. Times within the tolerance of
-rule 2 are one step, so that no sliver of time stands in the way. Bytes count where ``w.buffer.shared`` says
-so (:func:`bytes_of`); which units are free where they are numbered follows from the boxes themselves.
+Sets of units stand in words of ``WORD`` bits: those chosen for a job in its row of
+``chosen``. The profile is a step function: ``step_free[k]`` units and
+``step_room[k]`` bytes of the burst buffer are free from ``step_times[k]`` on, now
+being the first time and infinity the end of the last step. Box [s, e) of a job has
+its ends at steps; -infinity says that it has none. Times within the tolerance of rule
+2 are one step, so that no sliver of time stands in the way. Bytes count where
+``w.buffer.shared`` says so (:func:`bytes_of`); which units are free where they are
+numbered follows from the boxes themselves.
 """
 
 import math
@@ -25,7 +28,9 @@ def tolerance(run: Tables, time: Number) -> Number:
 
 
 def passed(run: Tables, clock: Clock) -> Number:
-    """Predicted ends up to here have passed; with a pass an event, an end of now has not (rule 36)."""
+    """Predicted ends up to here have passed; with a pass an event, an end of
+    now has not (rule 36).
+    """
     if run.event:
         return clock.now - time_tolerance(
             clock.now
@@ -34,7 +39,9 @@ def passed(run: Tables, clock: Clock) -> Number:
 
 
 def predicted_end(run: Tables, clock: Clock, job: Job) -> Number:
-    """When *job*, which runs, is predicted to end: with its walltime, later where that has passed."""
+    """When *job*, which runs, is predicted to end: with its walltime, later
+    where that has passed.
+    """
     end = job.start + job.walltime
     return end if end > passed(run, clock) else clock.now + OVERDUE_SECONDS
 
@@ -102,7 +109,9 @@ def lay_out(run: Tables, clock: Clock) -> None:
 
 @apart
 def shift(run: Tables, job: Job, first: int, last: int, sign: int) -> None:
-    """The steps from *first* to *last* have the units and bytes of *job* more (1) or less (-1)."""
+    """The steps from *first* to *last* have the units and bytes of *job*
+    more (1) or less (-1).
+    """
     free, units = run.step_free, sign * units_held(run, job)
     for k in range(first, last):
         free[k] += units
@@ -126,7 +135,9 @@ def step_from(run: Tables, clock: Clock, time: Number) -> int:
 
 @apart
 def put(run: Tables, clock: Clock, job: Job, at: int, length: Number) -> None:
-    """Give *job* a box of *length* seconds from step *at* on; a length of 0 occupies nothing."""
+    """Give *job* a box of *length* seconds from step *at* on; a length
+    of 0 occupies nothing.
+    """
     start = run.step_times[at]
     end = start + length
     job.box_start = job.box_end = start
@@ -161,7 +172,9 @@ def drop(job: Job) -> None:
 
 @apart
 def blocked_at(run: Tables, clock: Clock, job: Job, at: int) -> int:
-    """NOBODY where *job* fits from step *at* on, else the next step from which it may (rule 31)."""
+    """NOBODY where *job* fits from step *at* on, else the next step from
+    which it may (rule 31).
+    """
     times, free, units, steps = run.step_times, run.step_free, job.units, clock.steps
     counted = not (
         run.numbered and run.overlaps
@@ -231,7 +244,9 @@ def load_steps(run: Tables, clock: Clock) -> None:
 
 
 def note_taken(run: Tables, job: Job, start: Number, stop: Number) -> None:
-    """Add the units of *job* to ``taken`` if its box meets the time from *start* to *stop*."""
+    """Add the units of *job* to ``taken`` if its box meets the time
+    from *start* to *stop*.
+    """
     since = job.box_start
     if since < job.box_end and job.box_end > start and (since < stop or since <= start):
         if not units_held(run, job):
@@ -248,7 +263,9 @@ def note_taken(run: Tables, job: Job, start: Number, stop: Number) -> None:
 def choose_units(
     run: Tables, clock: Clock, job: Job, start: Number, stop: Number
 ) -> bool:
-    """Choose the lowest units that are free for *job* from *start* to *stop*; False: there are none."""
+    """Choose the lowest units that are free for *job* from *start* to *stop*;
+    False: there are none.
+    """
     for word in range(len(run.taken)):
         run.taken[word] = 0
     for k in range(clock.num_running):

@@ -1,8 +1,9 @@
-"""The burst buffer of a run: what jobs hold of it and keep in it (rules 38, 42, 44 and 49).
+"""The burst buffer of a run: what jobs hold of it and keep in it
+(rules 38, 42, 44 and 49).
 
-Job j of n has a second record, ``jobs[n + j]``: its stream, the request by which the buffer moves
-bytes of j to or from the storage (rule 41). Streams have places of their own behind those of all
-phases: stage-in, a drain a phase, stage-out.
+Job j of n has a second record, ``jobs[n + j]``: its stream, the request by which the
+buffer moves bytes of j to or from the storage (rule 41). Streams have places of their
+own behind those of all phases: stage-in, a drain a phase, stage-out.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ NOT_STAGED, STAGING_IN, STAGED, STAGING_OUT = 0, 1, 2, 3
 
 
 def has_room(run: Tables, clock: Clock, j: int) -> bool:
-    """Whether the buffer has the bytes of job *j* beside those of started ones (rules 44 and 45)."""
+    """Whether the buffer has the bytes of job *j* beside those of started
+    ones (rules 44 and 45).
+    """
     buffer = run.buffer
     return (
         not buffer.shared
@@ -26,7 +29,9 @@ def has_room(run: Tables, clock: Clock, j: int) -> bool:
 
 
 def units_held(run: Tables, job: Job) -> int:
-    """Units that *job* holds until it ends or, where ended jobs keep their nodes, is released (rule 44)."""
+    """Units that *job* holds until it ends or, where ended jobs keep their nodes,
+    is released (rule 44).
+    """
     if run.buffered and job.status == ENDED and not run.buffer.keeps:
         return 0
     return int(job.units)
@@ -48,7 +53,9 @@ def release_time(run: Tables, clock: Clock, j: int) -> Number:
 
 
 def limit_streams(run: Tables, count: int) -> None:
-    """Rates of the first *count* of ``out``: streams together have D at most (rule 42)."""
+    """Rates of the first *count* of ``out``: streams together have
+    D at most (rule 42).
+    """
     buffer, rates, total = run.buffer, run.rates, run.limits.storage * 0
     for k in range(count):
         if run.out[k] >= buffer.jobs:
@@ -61,7 +68,9 @@ def limit_streams(run: Tables, count: int) -> None:
 
 
 def date_streams(run: Tables, clock: Clock) -> None:
-    """Bring what the aggregate slowdown of streams is told to now: it is their instant one (rule 42)."""
+    """Bring what the aggregate slowdown of streams is told to now: it is their
+    instant one (rule 42).
+    """
     for k in range(clock.outstanding):
         stream = run.jobs[run.out[k]]
         if stream.job >= run.buffer.jobs:
@@ -75,7 +84,9 @@ def add(jobs: Box, count: int, j: int) -> int:
 
 
 def drop(jobs: Box, count: int, j: int) -> int:
-    """Take job *j* out of the *count* of *jobs*, whose order stays; how many are left."""
+    """Take job *j* out of the *count* of *jobs*, whose order
+    stays; how many are left.
+    """
     kept = 0
     for k in range(count):
         if jobs[k] != j:

@@ -1,7 +1,8 @@
-"""The engine of the batch I/O simulator: from instant to instant (rules 1, 2 and 9), and its queue.
+"""The engine of the batch I/O simulator: from instant to instant (rules 1, 2
+and 9), and its queue.
 
-It owns time and feasibility, the policy decides who transfers. The cost of an instant depends on what
-is outstanding and waiting then, not on the length of the trace.
+It owns time and feasibility, the policy decides who transfers. The cost of an instant
+depends on what is outstanding and waiting then, not on the length of the trace.
 """
 
 import math
@@ -46,7 +47,9 @@ def run_queue(run: Tables, clock: Clock) -> None:
 
 @apart
 def batch_pass(run: Tables, clock: Clock) -> bool:
-    """One pass over the queue; True when a job that it started ended at once (rules 19 and 20)."""
+    """One pass over the queue; True when a job that it started ended at
+    once (rules 19 and 20).
+    """
     least = smallest(run, clock)
     if find_place(run, clock, least, 0, 0) < 0:
         return False
@@ -78,10 +81,12 @@ def begin(run: Tables, clock: Clock, job: Job, place: int) -> bool:
 
 @apart
 def backfill(run: Tables, clock: Clock, turn: int, least: int) -> bool:
-    """Start what leaves the reservation of the job at *turn* alone; True: one ended at once.
+    """Start what leaves the reservation of the job at *turn* alone;
+    True: one ended at once.
 
-    Nobody needs less than the *least* units. The reservation is made when somebody asks. What of one
-    length finds no units rules out what is larger: aligned blocks nest.
+    Nobody needs less than the *least* units. The reservation is made when
+    somebody asks. What of one length finds no units rules out what is larger:
+    aligned blocks nest.
     """
     head, now, again, reserved = run.jobs[run.line[turn]], clock.now, False, False
     until, extra, avoid, length, spare = now, 0, 0, 0, now * 0
@@ -160,7 +165,9 @@ def spare_bytes(run: Tables, clock: Clock, j: int, until: Number) -> Number:
 def reserve_flat(
     run: Tables, clock: Clock, units: int, ready: Number
 ) -> tuple[Number, int]:
-    """(time from *ready* on at which enough units are free, units free beside the request then)."""
+    """(time from *ready* on at which enough units are free, units free
+    beside the request then).
+    """
     free, time = clock.free, ready
     for turn in range(line_up_ends(run, clock)):
         end, j = next_end(run, clock, turn)
@@ -175,7 +182,9 @@ def reserve_flat(
 def reserve_block(
     run: Tables, clock: Clock, units: int, ready: Number
 ) -> tuple[Number, int]:
-    """(earliest predicted free time of a block of *units* from *ready* on, its first unit, the lowest)."""
+    """(earliest predicted free time of a block of *units* from *ready* on, its
+    first unit, the lowest).
+    """
     line_up_units(run, clock)
     best, best_place, sooner = ready, 0, math.inf
     for place in range(0, run.total - units + 1, units):
@@ -213,7 +222,9 @@ def advance(run: Tables, clock: Clock, decide: GrantFunction, instants: int) -> 
 
 
 def open_instant(run: Tables, clock: Clock, instant: Number) -> None:
-    """It is *instant*, or the last arrival that is one instant with it: these are exact inputs."""
+    """It is *instant*, or the last arrival that is one instant with it:
+    these are exact inputs.
+    """
     until = instant + tolerance(run, instant)
     k = clock.arrived
     while run.arrivals[k] <= until:
@@ -224,7 +235,9 @@ def open_instant(run: Tables, clock: Clock, instant: Number) -> None:
 
 
 def end_due(run: Tables, clock: Clock) -> None:
-    """End the requests, writes and computes that are due, until none of what follows is due too."""
+    """End the requests, writes and computes that are due, until none of
+    what follows is due too.
+    """
     slack = 0.0
     clock.more = 1
     while clock.more:
@@ -269,7 +282,9 @@ def take_arrivals(run: Tables, clock: Clock) -> None:
 
 
 def look(run: Tables, clock: Clock) -> None:
-    """A pass over the queue, which what ends within it does not call for again (rules 1 and 36)."""
+    """A pass over the queue, which what ends within it does not call for
+    again (rules 1 and 36).
+    """
     if run.closed:
         run_queue(run, clock)
     clock.queue_changed = 0

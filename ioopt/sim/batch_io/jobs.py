@@ -32,7 +32,9 @@ def has_buffer(run: Tables, job: Job) -> bool:
 
 
 def begin_phase(run: Tables, clock: Clock, job: Job, place: int) -> None:
-    """Go to the next compute or request of *job*, from *place* on, or end it (rule 3)."""
+    """Go to the next compute or request of *job*, from *place*
+    on, or end it (rule 3).
+    """
     last = job.last_place
     while place < last:
         seconds = run.compute[place]
@@ -54,7 +56,9 @@ def begin_phase(run: Tables, clock: Clock, job: Job, place: int) -> None:
 
 
 def ask_for(run: Tables, clock: Clock, job: Job, place: int) -> None:
-    """The I/O of the phase at *place*: a write to the burst buffer (rule 40), or a request."""
+    """The I/O of the phase at *place*: a write to the burst buffer
+    (rule 40), or a request.
+    """
     if has_buffer(run, job):
         issue_write(run, clock, job, place)
     else:
@@ -89,7 +93,9 @@ def end_write(run: Tables, clock: Clock, job: Job) -> None:
 
 
 def finish_stream(run: Tables, clock: Clock, stream: Job) -> None:
-    """The stream *stream* is done; after its stage-in a job that has its nodes begins (rule 45)."""
+    """The stream *stream* is done; after its stage-in a job that has its
+    nodes begins (rule 45).
+    """
     buffer = run.buffer
     j = stream.job - buffer.jobs
     if buffer.stage[j] != STAGING_IN:

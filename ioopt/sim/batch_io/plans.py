@@ -54,7 +54,9 @@ def can_start(run: Tables, clock: Clock, job: Job) -> bool:
 
 @apart
 def begin(run: Tables, clock: Clock, job: Job, length: Number) -> bool:
-    """Start *job* at its place, with a box of *length* to the end of the pass; True: it ended at once."""
+    """Start *job* at its place, with a box of *length* to the end of the pass;
+    True: it ended at once.
+    """
     take_out(run, clock, job)
     occupy(run, clock, job, job.block)
     start(run, clock, job)
@@ -99,8 +101,9 @@ def numbered_pass(run: Tables, clock: Clock) -> bool:
 def conservative_pass(run: Tables, clock: Clock) -> bool:
     """Every waiting job has a box, kept or made anew (rules 33 and 34).
 
-    Of plans made anew only what starts now is left, so the last that can are the last looked at. There a
-    job that starts behind one that waits keeps the box of its estimate to the end of the pass (rule 35).
+    Of plans made anew only what starts now is left, so the last that can are the last
+    looked at. There a job that starts behind one that waits keeps the box of its
+    estimate to the end of the pass (rule 35).
     """
     jobs, again, every = run.jobs, False, clock.freed
     clock.freed = 0
@@ -144,7 +147,9 @@ def startable(run: Tables, clock: Clock, last: int) -> int:
 
 @apart
 def missed(run: Tables, clock: Clock) -> bool:
-    """Whether a box should have begun before now, or a running job is past its walltime."""
+    """Whether a box should have begun before now, or a running job
+    is past its walltime.
+    """
     before = clock.now - tolerance(run, clock.now)
     for turn in range(clock.lined_up):
         if -math.inf < run.jobs[run.line[turn]].box_start < before:
@@ -159,9 +164,11 @@ def missed(run: Tables, clock: Clock) -> bool:
 
 @apart
 def search_pass(run: Tables, clock: Clock) -> bool:
-    """Search the order whose first fits wait least, and start those that fit now (rule 47).
+    """Search the order whose first fits wait least, and start those
+    that fit now (rule 47).
 
-    ``trial`` and ``best`` are orders of the jobs behind the first ``plan_depth``, whose boxes stay.
+    ``trial`` and ``best`` are orders of the jobs behind the first
+    ``plan_depth``, whose boxes stay.
     """
     able = False
     for turn in range(clock.lined_up):
@@ -193,7 +200,9 @@ def search_pass(run: Tables, clock: Clock) -> bool:
 
 @apart
 def fit_trial(run: Tables, clock: Clock, count: int, limit: Number) -> Number:
-    """Give the *count* jobs of ``trial`` their boxes; their waits to the power of the plan, up to *limit*."""
+    """Give the *count* jobs of ``trial`` their boxes; their waits to the power of the
+    plan, up to *limit*.
+    """
     load_steps(run, clock)
     for k in range(count):
         drop(run.jobs[run.trial[k]])
@@ -254,7 +263,9 @@ def swap(run: Tables, a: int, b: int) -> None:
 
 @apart
 def exchange(run: Tables, clock: Clock, count: int) -> None:
-    """Sorted orders, then exchanges of two positions of the best, as long as they help."""
+    """Sorted orders, then exchanges of two positions of the best,
+    as long as they help.
+    """
     limit, used = clock.now * 0 + math.inf, 0
     for sort in range(min(SORTS, run.plan_evaluations)):
         sort_trial(run, count, sort)
@@ -284,7 +295,9 @@ def exchange(run: Tables, clock: Clock, count: int) -> None:
 
 @apart
 def sort_trial(run: Tables, count: int, sort: int) -> None:
-    """Bring the order of the queue into the *sort*-th order of rule 47; ties stay as they are."""
+    """Bring the order of the queue into the *sort*-th order of rule 47;
+    ties stay as they are.
+    """
     first = run.plan_depth
     for k in range(count):
         j = run.line[first + k]
@@ -296,7 +309,9 @@ def sort_trial(run: Tables, count: int, sort: int) -> None:
 
 
 def sort_key(run: Tables, job: Job, sort: int) -> Number:
-    """As queued; units, bytes, bytes a unit, each descending; the last three ascending; walltimes."""
+    """As queued; units, bytes, bytes a unit, each descending; the last three
+    ascending; walltimes.
+    """
     share = run.buffer.size[job.job] if run.buffered else 0
     if sort == 1:
         return -job.units

@@ -1,8 +1,10 @@
-"""A batch queue by itself: run times are given, no I/O. One text, plain and compiled (:mod:`ioopt.compiled`).
+"""A batch queue by itself: run times are given, no I/O. One text, plain and
+compiled (:mod:`ioopt.compiled`).
 
-The engine beside it simulates I/O, which changes run times. This loop replays 20,000 jobs in tens of
-milliseconds, so that a queue can be fitted to a log, and knows what the engine does not: closed times
-of classes of jobs, and limits of users. Times are seconds.
+The engine beside it simulates I/O, which changes run times. This loop replays
+20,000 jobs in tens of milliseconds, so that a queue can be fitted to a log, and
+knows what the engine does not: closed times of classes of jobs, and limits of
+users. Times are seconds.
 """
 
 from typing import NamedTuple
@@ -13,13 +15,15 @@ NEVER, FAR = -1.0, 1e300
 
 
 class Line(NamedTuple):
-    """Jobs in order of submission, the spans in which a class of them may not start, and scratch.
+    """Jobs in order of submission, the spans in which a class of them may
+    not start, and scratch.
 
-    ``key`` orders those that wait. ``closes`` and ``opens`` hold the spans of class 0, then those of
-    class 1 ..., by ``closes``; where ``drains``, jobs that would be running then do not start before
-    either. ``at`` is the first span that each class has not behind it, ``last`` where its spans end;
-    ``wakes`` are all of ``opens`` in order. ``running`` is in order of ``due``, the latest end.
-    ``most_jobs`` and ``most_units`` are what the job's user may have running with it.
+    ``key`` orders those that wait. ``closes`` and ``opens`` hold the spans of class 0,
+    then those of class 1 ..., by ``closes``; where ``drains``, jobs that would be
+    running then do not start before either. ``at`` is the first span that each class
+    has not behind it, ``last`` where its spans end; ``wakes`` are all of ``opens`` in
+    order. ``running`` is in order of ``due``, the latest end. ``most_jobs`` and
+    ``most_units`` are what the job's user may have running with it.
     """
 
     submit: Box
@@ -51,8 +55,9 @@ class Line(NamedTuple):
 def replay(q: Line, total: int, depth: int, aging: bool) -> int:
     """Give the jobs their ``start`` on *total* units; how many never start.
 
-    The first *depth* jobs that have to wait get a reservation that others leave alone (1: EASY); with
-    0 nobody overtakes. Jobs that may not start now are passed over. With *aging* keys are WFP's.
+    The first *depth* jobs that have to wait get a reservation that others leave alone
+    (1: EASY); with 0 nobody overtakes. Jobs that may not start now are passed over.
+    With *aging* keys are WFP's.
     """
     arrived, waiting, running, woken, free = 0, 0, 0, 0, total
     while True:
@@ -137,7 +142,9 @@ def barred(q: Line, j: int, now: float) -> bool:
 
 
 def lay_out(q: Line, now: float, running: int, free: int) -> int:
-    """Write the units predicted to be free from each time on (overdue jobs: soon); how many steps."""
+    """Write the units predicted to be free from each time on (overdue jobs:
+    soon); how many steps.
+    """
     q.times[0], q.free[0], steps = now, free, 1
     for k in range(running):
         j = q.running[k]
@@ -160,7 +167,9 @@ def has_room(q: Line, steps: int, step: int, j: int) -> bool:
 
 
 def take(q: Line, steps: int, step: int, j: int) -> int:
-    """Take the units of job *j* away for its length from *step* on; how many steps there are then."""
+    """Take the units of job *j* away for its length from *step* on; how many
+    steps there are then.
+    """
     until, end = q.times[step] + q.length[j], step
     while end < steps and q.times[end] < until:
         end += 1

@@ -17,11 +17,11 @@ Seconds = list[float | None]
 def schedule_of(trace: Trace, run: Run) -> Json:
     """The schedule: jobs in the order of the problem, times in seconds as floats.
 
-    Beside the required keys a job has ``allocated_nodes`` and ``first_node`` (of its partition,
-    null when flat), ``nodes`` where units are numbered, and, where the run recorded them, a request
-    has ``rates``: [from, until, bytes per second] of every span above 0, beside the
-    ``storage_bytes_per_second`` that held for them all. Exact runs add ``exact`` with the rationals
-    as text.
+    Beside the required keys a job has ``allocated_nodes`` and ``first_node`` (of its
+    partition, null when flat), ``nodes`` where units are numbered, and, where the run
+    recorded them, a request has ``rates``: [from, until, bytes per second] of every
+    span above 0, beside the ``storage_bytes_per_second`` that held for them all. Exact
+    runs add ``exact`` with the rationals as text.
     """
     rates = _by_place(run)
     times: list[Seconds] = [
@@ -44,7 +44,9 @@ def schedule_of(trace: Trace, run: Run) -> Json:
 
 
 def _by_place(run: Run) -> Rates | None:
-    """The spans of every place in order of time, without those of a stage-in that was undone (rule 45)."""
+    """The spans of every place in order of time, without those of a stage-in that
+    was undone (rule 45).
+    """
     if run.rates is None:
         return None
     rows = np.array(run.rates, float).reshape(-1, 4)
@@ -88,7 +90,9 @@ def _job(
 def _streams(
     trace: Trace, run: Run, rates: Rates | None, times: list[Seconds], j: int
 ) -> list[Json]:
-    """What job *j* moved between buffer and storage (rule 41); ``phase`` -1 is the stage-in."""
+    """What job *j* moved between buffer and storage (rule 41);
+    ``phase`` -1 is the stage-in.
+    """
     last = trace.offset[j + 1] - trace.offset[j]
     first = trace.num_phases + trace.offset[j] + 2 * j
     places = range(first, first + last + 2)
@@ -134,7 +138,9 @@ def _text(value: Number) -> str | None:
 
 
 def metrics_of(trace: Trace, run: Run) -> dict[str, Number]:
-    """The metrics of rule 22 in the arithmetic of the run; means over all jobs, killed ones included."""
+    """The metrics of rule 22 in the arithmetic of the run; means over all jobs,
+    killed ones included.
+    """
     jobs = range(len(trace))
     zero = trace.limits.number(0)
     runtimes = [run.end[j] - run.start[j] for j in jobs]
@@ -177,7 +183,9 @@ def metrics_of(trace: Trace, run: Run) -> dict[str, Number]:
 
 
 def _delays(trace: Trace, run: Run) -> list[Number]:
-    """I/O delay of every job: what its finished requests took longer than uncongested."""
+    """I/O delay of every job: what its finished requests took
+    longer than uncongested.
+    """
     delays = []
     for j, peak in enumerate(trace.peak):
         phases = slice(trace.offset[j], trace.offset[j + 1])

@@ -1,4 +1,5 @@
-"""Runs of the batch I/O simulator: in plain Python, over floats or Fractions, or as machine code.
+"""Runs of the batch I/O simulator: in plain Python, over floats or
+Fractions, or as machine code.
 
 One text (:mod:`ioopt.sim.batch_io.engine`) gives the same times to the bit either way.
 """
@@ -38,11 +39,13 @@ def simulate_trace(
     pace: Pace | None = None,
     fast: bool = False,
 ) -> Run:
-    """Run *trace* under *policy*; *fast*: as machine code, in floats, a policy that compiles.
+    """Run *trace* under *policy*; *fast*: as machine code, in floats, a
+    policy that compiles.
 
-    *starts* fixes the start and the first unit of every job (open loop): the batch queue is not
-    asked and nodes are not counted. Raises SimulationError when the policy leaves every request
-    without bandwidth for good, OutOfTime where *pace* ends the run.
+    *starts* fixes the start and the first unit of every job (open loop): the
+    batch queue is not asked and nodes are not counted. Raises SimulationError
+    when the policy leaves every request without bandwidth for good, OutOfTime
+    where *pace* ends the run.
     """
     jobs, more, spans = len(trace), True, list[Any]()
     tables = tables_of(trace, policy, starts, record_rates, fast)
@@ -116,7 +119,9 @@ def _units(tables: Tables) -> list[Sequence[int]] | None:
 def machine_code(
     grant: Callable[..., None], tables: Tables, clock: Clock
 ) -> tuple[Any, Any]:
-    """The engine, and what the policy grants, which the engine calls by its address; ready."""
+    """The engine, and what the policy grants, which the engine calls
+    by its address; ready.
+    """
     advance: Any = compiled(engine.__name__, "advance", whole=True)
     kernel: Any = compiled(grant.__module__, grant.__name__)
     if kernel.signatures and advance.signatures:
@@ -146,7 +151,9 @@ def machine_code(
 
 
 def compile_for(policies: Iterable[IoPolicy]) -> None:
-    """Compile the engine and what *policies* grant, or load it, by a run of one job each."""
+    """Compile the engine and what *policies* grant, or load it, by a
+    run of one job each.
+    """
     machine = Machine(
         nodes=1,
         unit_nodes=1,
@@ -163,7 +170,9 @@ def compile_for(policies: Iterable[IoPolicy]) -> None:
 
 
 def _spread(trace: Trace, run: Run, changes: Spans) -> Spans:
-    """Spans of every request from the changes of rho: those between its grant and its finish."""
+    """Spans of every request from the changes of rho: those between its
+    grant and its finish.
+    """
     kind: Any = object if trace.limits.exact else float
     granted, finish = np.array(run.grant, kind), np.array(run.finish, kind)
     place = np.flatnonzero(granted == granted)

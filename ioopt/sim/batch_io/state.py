@@ -1,8 +1,8 @@
 """What a run works on: its jobs, its clock, its terms and tables.
 
-The rules (:mod:`~ioopt.sim.batch_io.engine`, :mod:`~ioopt.sim.batch_io.storage`) are one text. Plain
-Python runs it on these objects and on lists, of floats or Fractions; numba on records and arrays of the
-same names. It allocates nothing.
+The rules (:mod:`~ioopt.sim.batch_io.engine`, :mod:`~ioopt.sim.batch_io.storage`) are
+one text. Plain Python runs it on these objects and on lists, of floats or Fractions;
+numba on records and arrays of the same names. It allocates nothing.
 """
 
 from __future__ import annotations
@@ -125,13 +125,15 @@ BEGINNING = {
 
 
 class Job(Request):
-    """A job of the run, and the request that it has outstanding while it is TRANSFERRING.
+    """A job of the run, and the request that it has outstanding
+    while it is TRANSFERRING.
 
-    ``base`` bytes were left at ``anchor``, and its ``rate`` held since: it is ``due`` then.
-    ``place`` is that of the job's phase in the trace, ``last_place`` where its phases end,
-    ``began`` when it last began to compute; ``slot`` is its place in ``running``; ``asked_nodes``
-    are those that the user asked for; ``block`` is the first unit (-1: flat). Its box of ``length``
-    seconds is from ``box_start`` to ``box_end`` (:mod:`~ioopt.sim.batch_io.boxes`).
+    ``base`` bytes were left at ``anchor``, and its ``rate`` held since: it is ``due``
+    then. ``place`` is that of the job's phase in the trace, ``last_place`` where its
+    phases end, ``began`` when it last began to compute; ``slot`` is its place in
+    ``running``; ``asked_nodes`` are those that the user asked for; ``block`` is the
+    first unit (-1: flat). Its box of ``length`` seconds is from ``box_start`` to
+    ``box_end`` (:mod:`~ioopt.sim.batch_io.boxes`).
     """
 
     __slots__ = tuple(
@@ -151,10 +153,11 @@ class Job(Request):
 class Clock:
     """What changes from instant to instant; all begins at 0.
 
-    ``until`` ends what is one instant with ``now``. ``turned`` (bytes a node), ``since``, ``rho``,
-    ``weight`` and ``nodes`` are those of shared storage. ``outstanding`` requests of ``load`` units are
-    counted. ``freed``: a job ended since the last pass. ``held`` bytes of the burst buffer belong to
-    ``holders``, ``held_ahead`` to waiting jobs.
+    ``until`` ends what is one instant with ``now``. ``turned`` (bytes a node),
+    ``since``, ``rho``, ``weight`` and ``nodes`` are those of shared storage.
+    ``outstanding`` requests of ``load`` units are counted. ``freed``: a job ended since
+    the last pass. ``held`` bytes of the burst buffer belong to ``holders``,
+    ``held_ahead`` to waiting jobs.
     """
 
     __slots__ = (*CLOCK_NUMBERS, *CLOCK_AMOUNTS)
@@ -178,7 +181,9 @@ Starts = tuple[Sequence[Number], Sequence[int]]
 def _columns(
     trace: Trace, policy: IoPolicy, starts: Starts | None
 ) -> dict[str, Sequence[Number]]:
-    """The jobs of a run at time 0; behind them, where there is a burst buffer, their streams."""
+    """The jobs of a run at time 0; behind them, where there is a burst
+    buffer, their streams.
+    """
     count, zeros = len(trace), [trace.limits.number(0)] * len(trace)
     columns: dict[str, Sequence[Number]] = {
         "job": range(count),
@@ -213,7 +218,9 @@ def _columns(
 
 
 def _held(columns: dict[str, Sequence[Number]], fast: bool) -> Box:
-    """The jobs in *columns* as objects, or where it is *fast* as records of one array."""
+    """The jobs in *columns* as objects, or where it is *fast* as
+    records of one array.
+    """
     if not fast:
         return [Job(**dict(zip(columns, row))) for row in zip(*columns.values())]
     records = _records(len(columns["job"]), JOB_NUMBERS, JOB_AMOUNTS)
@@ -243,16 +250,18 @@ WORD = 62
 
 
 class Buffer(NamedTuple):
-    """Terms of the burst buffer, and what is kept of each job; lists, or arrays under numba.
+    """Terms of the burst buffer, and what is kept of each job; lists,
+    or arrays under numba.
 
-    Licences are counted as bytes of a shared buffer that nobody writes to (``licensed``).
-    ``jobs`` and ``phases`` are how many there are. ``capacity``, ``rate`` and ``drain`` are C, Bb and D
-    of rule 39, ``slack`` the tolerance of rule 49. ``alone``: no write slows another; ``keeps``:
-    nodes are held to the release. ``size``, ``load_in`` and ``load_out`` are B, I and O.
-    ``undrained`` bytes are written and not drained, of phases from the place ``drained`` to
-    ``written``. ``stage`` says how far staging is; ``held`` who holds
-    bytes. ``writing`` (and ``active`` of these), ``tails`` (ended, not released) and ``ahead``
-    (waiting, holding) list jobs.
+    Licences are counted as bytes of a shared buffer that nobody writes to
+    (``licensed``). ``jobs`` and ``phases`` are how many there are. ``capacity``,
+    ``rate`` and ``drain`` are C, Bb and D of rule 39, ``slack`` the tolerance of
+    rule 49. ``alone``: no write slows another; ``keeps``: nodes are held to the
+    release. ``size``, ``load_in`` and ``load_out`` are B, I and O. ``undrained``
+    bytes are written and not drained, of phases from the place ``drained`` to
+    ``written``. ``stage`` says how far staging is; ``held`` who holds bytes.
+    ``writing`` (and ``active`` of these), ``tails`` (ended, not released) and
+    ``ahead`` (waiting, holding) list jobs.
     """
 
     jobs: int
@@ -328,10 +337,11 @@ def buffer_of(trace: Trace, ignores_limit: bool, box: Callable[..., Box]) -> Buf
 class Tables(NamedTuple):
     """Terms of the machine, its queue and the policy, and the tables of a run.
 
-    ``total`` are the units of the machine. ``boxed``: a pass gives boxes to waiting jobs,
-    ``numbered``: units of theirs are told apart, which partitions do without boxes too;
-    ``overlaps``: boxes may meet, those of jobs planned for less than their walltime once they run,
-    those of ended jobs as their release moves; ``keeps``: boxes last from pass to pass.
+    ``total`` are the units of the machine. ``boxed``: a pass gives boxes to waiting
+    jobs, ``numbered``: units of theirs are told apart, which partitions do without
+    boxes too; ``overlaps``: boxes may meet, those of jobs planned for less than their
+    walltime once they run, those of ended jobs as their release moves; ``keeps``: boxes
+    last from pass to pass.
     """
 
     limits: Limits
@@ -441,7 +451,8 @@ def tables_of(
             return np.full((count, length), value)
         return [[value] * length for _ in range(count)]
 
-    # Each job marks two ends at most, and opens one more step when it is fitted and when it starts.
+    # Each job marks two ends at most, and opens one more step when it is fitted
+    # and when it starts.
     steps = 4 * boxed + 8
     saved = steps if terms["search"] else 1
     volume = box([*trace.volume, *[zero] * (places - trace.num_phases)], real=True)
@@ -466,7 +477,8 @@ def tables_of(
         full_when_fits=policy.full_when_fits,
         shared=policy.by_clock(limits),
         record=record,
-        # An instant ends at most the spans of all jobs, once a leave and once a decision.
+        # An instant ends at most the spans of all jobs, once a leave
+        # and once a decision.
         span_room=spans - 4 * (records + 64) if record else 1,
         spans=np.empty((4, spans)) if fast else [Growing() for _ in range(4)],
         times=real(records + 1, math.inf),
@@ -501,7 +513,8 @@ def _knapsack(trace: Trace, policy: IoPolicy, closed: bool, fast: bool) -> Knaps
     import numpy as np
 
     states = trace.most_states(closed) if policy.tabulates and limits.own_peaks else 0
-    # Memory that is never touched costs nothing: few runs have as many requests at once.
+    # Memory that is never touched costs nothing: few runs have as
+    # many requests at once.
     parts = min(most_units, limits.capacity_units) // WORD + 1
     bits = np.empty((most + 1, parts), np.int64)
     return bits, WORD, np.empty(states), np.empty(states, np.int64)

@@ -1,10 +1,10 @@
 """The storage of the batch I/O simulator: who transfers at what rate (rules 5 to 10).
 
-Progress is lazy. A request keeps its bytes left at the last change of its own rate and the instant at
-which it will finish, and a decision touches the outstanding requests only while they do not all fit.
-Where everybody shares by nodes (rule 7), every node moves the same number of bytes: one virtual clock
-counts them since the storage was last idle, and neither an event nor a decision touches any request
-but its own.
+Progress is lazy. A request keeps its bytes left at the last change of its own rate and
+the instant at which it will finish, and a decision touches the outstanding requests
+only while they do not all fit. Where everybody shares by nodes (rule 7), every node
+moves the same number of bytes: one virtual clock counts them since the storage was last
+idle, and neither an event nor a decision touches any request but its own.
 """
 
 import math
@@ -17,7 +17,9 @@ from ioopt.sim.batch_io.state import NOBODY, STAGING, TRANSFERRING, Clock, Job, 
 
 
 def use(run: Tables, clock: Clock, since: Number, until: Number, nodes: Number) -> None:
-    """*nodes* (a fraction of them where I/O is slowed) do useful work: rule 22, node-seconds."""
+    """*nodes* (a fraction of them where I/O is slowed) do useful work:
+    rule 22, node-seconds.
+    """
     first, last = run.window_first, run.window_last
     span = (until if until < last else last) - (since if since > first else first)
     if span > 0:
@@ -50,7 +52,9 @@ def issue(run: Tables, clock: Clock, job: Job, place: int) -> None:
 
 
 def leave(run: Tables, clock: Clock, job: Job) -> None:
-    """The request of *job* finished or was killed; an idle storage sets its sums back to exactly 0."""
+    """The request of *job* finished or was killed; an idle storage sets its
+    sums back to exactly 0.
+    """
     clock.changed = 1
     if run.shared:
         clock.outstanding -= 1
@@ -127,7 +131,9 @@ def update_progress(run: Tables, clock: Clock) -> None:
 
 
 def ask_and_set(run: Tables, clock: Clock, decide: GrantFunction) -> None:
-    """Let the policy decide, and set what it changes, less what the storage keeps (rules 29 and 42)."""
+    """Let the policy decide, and set what it changes, less what the storage
+    keeps (rules 29 and 42).
+    """
     jobs, out, rates, count = run.jobs, run.out, run.rates, clock.outstanding
     for k in range(count):
         rates[k] = run.limits.storage * 0
@@ -165,7 +171,8 @@ def settle(run: Tables, clock: Clock, job: Job) -> None:
         job.moved = job.volume - job.base
         if run.record:
             note_span(run, clock, job.place, since, now, rate)
-        # The nodes work on what they move (rule 48): of streams they wait for stage-ins.
+        # The nodes work on what they move (rule 48): of streams they
+        # wait for stage-ins.
         buffer = run.buffer
         if (
             not run.buffered

@@ -1,7 +1,8 @@
-"""Writes to the burst buffer and the streams between it and the storage: rules 40 to 45.
+"""Writes to the burst buffer and the streams between it and the
+storage: rules 40 to 45.
 
-A job that has bytes in the buffer writes its phases there; its stream, at most one request at a
-time, stages in, drains what was written, and stages out.
+A job that has bytes in the buffer writes its phases there; its stream, at most one
+request at a time, stages in, drains what was written, and stages out.
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ def drop_write(run: Tables, clock: Clock, job: Job) -> None:
 
 
 def set_write_rates(run: Tables, clock: Clock) -> None:
-    """Active writes share the buffer's rate by nodes, none above its peak (rules 25 and 40)."""
+    """Active writes share the buffer's rate by nodes, none above its
+    peak (rules 25 and 40).
+    """
     buffer, jobs = run.buffer, run.jobs
     clock.writes_changed = active = 0
     total = buffer.rate * 0
@@ -81,7 +84,9 @@ def finish_write(run: Tables, clock: Clock, job: Job) -> None:
 
 
 def open_buffer(run: Tables, clock: Clock, job: Job) -> bool:
-    """*job*, which starts, holds its bytes from now on; whether it need not wait for its stage-in."""
+    """*job*, which starts, holds its bytes from now on; whether it need not
+    wait for its stage-in.
+    """
     buffer, j = run.buffer, job.job
     if buffer.held[j] == AHEAD:
         clock.num_ahead = drop(buffer.ahead, clock.num_ahead, j)
@@ -195,7 +200,9 @@ def release(run: Tables, clock: Clock, job: Job) -> None:
 
 
 def end_buffered(run: Tables, clock: Clock, job: Job) -> None:
-    """*job* has ended: its nodes may be free, its bytes once all of them are through."""
+    """*job* has ended: its nodes may be free, its bytes once all
+    of them are through.
+    """
     buffer = run.buffer
     clock.num_tails = add(buffer.tails, clock.num_tails, job.job)
     if not buffer.keeps and run.closed:
@@ -212,7 +219,9 @@ def abandon(run: Tables, clock: Clock, job: Job) -> None:
 
 
 def make_room(run: Tables, clock: Clock, job: Job) -> None:
-    """For *job*, which starts, waiting jobs lose their bytes, the last in the queue first (rule 45)."""
+    """For *job*, which starts, waiting jobs lose their bytes, the last in the
+    queue first (rule 45).
+    """
     buffer = run.buffer
     most = buffer.capacity * buffer.slack - buffer.size[job.job]
     if clock.held + clock.held_ahead <= most:
@@ -232,7 +241,9 @@ def make_room(run: Tables, clock: Clock, job: Job) -> None:
 
 
 def stage_ahead(run: Tables, clock: Clock) -> None:
-    """At the end of a pass waiting jobs take their bytes and stage in, in the queue's order (rule 45)."""
+    """At the end of a pass waiting jobs take their bytes and stage in, in the
+    queue's order (rule 45).
+    """
     buffer = run.buffer
     for k in range(line_up_all(run, clock)):
         job = run.jobs[run.line_all[k]]

@@ -1,4 +1,6 @@
-"""The trace both engines run (phases expanded, in the arithmetic of the run) and what a run returns."""
+"""The trace both engines run (phases expanded, in the arithmetic of the run)
+and what a run returns.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,8 @@ from ioopt.problems.batch_io import (
 
 
 class Buffered(NamedTuple):
-    """Jobs with a burst buffer, in the order of a trace: bytes, and the peak rates of rule 39.
+    """Jobs with a burst buffer, in the order of a trace: bytes, and the
+    peak rates of rule 39.
 
     ``iteration`` is the w_iter of each job's streams (rule 42).
     """
@@ -36,7 +39,9 @@ class Buffered(NamedTuple):
 def write_peak(
     buffer: BurstBuffer, limits: Limits, nodes: int, own: float | None
 ) -> Number:
-    """r_w of an allocation of *nodes* whose job has its *own* peak or none (rule 39)."""
+    """r_w of an allocation of *nodes* whose job has its *own*
+    peak or none (rule 39).
+    """
     rate = limits.number(buffer.bytes_per_second)
     if buffer.placement == "per-node":
         rate = rate * nodes
@@ -59,7 +64,9 @@ def buffered_jobs(
     nodes: Sequence[int],
     totals: Any,
 ) -> Buffered:
-    """What *jobs* on so many *nodes* ask; *totals* has (sum of c, sum of v, phases) of each."""
+    """What *jobs* on so many *nodes* ask; *totals* has (sum of c, sum
+    of v, phases) of each.
+    """
     number = limits.number
     size = [number(job.buffer_bytes) for job in jobs]
     load_in = [number(job.stage_in_bytes) for job in jobs]
@@ -76,14 +83,16 @@ def buffered_jobs(
 
 @dataclass(frozen=True)
 class Trace:
-    """Jobs in the order (submit, id), which is how ties of the batch queue end (rule 19).
+    """Jobs in the order (submit, id), which is how ties of the batch
+    queue end (rule 19).
 
-    ``position`` leads back to the problem's jobs; ``rank`` is the place of a job's id among all
-    ids (rule 10). The phases of job j are ``offset[j]`` to ``offset[j + 1]`` of ``compute``
-    (seconds) and ``volume`` (bytes, EF applied); ``pieces`` are all phases in a row as (seconds,
-    bytes, how often). ``units`` and ``allocated`` are the allocation. ``licences``, where a site counts
-    them, are those that each job holds while it runs, and how many there are: what-if runs set them,
-    no instance has them, and machines with a burst buffer or partitions take none.
+    ``position`` leads back to the problem's jobs; ``rank`` is the place of a job's id
+    among all ids (rule 10). The phases of job j are ``offset[j]`` to ``offset[j + 1]``
+    of ``compute`` (seconds) and ``volume`` (bytes, EF applied); ``pieces`` are all
+    phases in a row as (seconds, bytes, how often). ``units`` and ``allocated`` are the
+    allocation. ``licences``, where a site counts them, are those that each job holds
+    while it runs, and how many there are: what-if runs set them, no instance has them,
+    and machines with a burst buffer or partitions take none.
     """
 
     machine: Machine
@@ -171,7 +180,9 @@ class Trace:
         return self.offset[-1]
 
     def most_at_once(self, closed: bool) -> tuple[int, int]:
-        """Requests, and units of them, at most at once; the open loop counts no nodes."""
+        """Requests, and units of them, at most at once; the open
+        loop counts no nodes.
+        """
         jobs, units = len(self), sum(self.units)
         if not closed:
             return jobs, units
@@ -189,7 +200,9 @@ class Trace:
         return min(jobs, most), min(units, most_units)
 
     def most_states(self, closed: bool) -> int:
-        """States of the table of rule 26 at most: units by how many jobs are looked at."""
+        """States of the table of rule 26 at most: units by how
+        many jobs are looked at.
+        """
         jobs, units = self.most_at_once(closed)
         return (jobs + 2) * (units + 1)
 
@@ -220,7 +233,9 @@ class Trace:
 
     @cached_property
     def ideal(self) -> list[Number]:
-        """Uncongested runtime of each job on its allocation: sum of c and v / r (rule 22)."""
+        """Uncongested runtime of each job on its allocation: sum of c
+        and v / r (rule 22).
+        """
         zero = self.limits.number(0)
         sums = []
         for j, peak in enumerate(self.peak):
@@ -235,7 +250,9 @@ class Trace:
 
     @cached_property
     def iteration(self) -> list[Number]:
-        """w_iter of rule 16: the mean over a job's phases of compute plus uncongested I/O seconds."""
+        """w_iter of rule 16: the mean over a job's phases of compute plus
+        uncongested I/O seconds.
+        """
         return [
             total / (self.offset[j + 1] - self.offset[j])
             for j, total in enumerate(self.ideal)
@@ -248,7 +265,9 @@ class Trace:
 
     @cached_property
     def window(self) -> tuple[Number, Number]:
-        """Where utilisation is measured: from 10 % of the submit span to the last submit (rule 22)."""
+        """Where utilisation is measured: from 10 % of the submit span to the
+        last submit (rule 22).
+        """
         if not self.ids:
             return self.limits.number(0), self.limits.number(0)
         first, last = self.submit[0], self.submit[-1]
@@ -256,10 +275,15 @@ class Trace:
 
 
 def _totals(job: Job, number: Any, factor: Number) -> tuple[Number, Number, int]:
-    """Seconds of computing, bytes and phases of *job*; raises UsageError where EF outgrows its buffer."""
+    """Seconds of computing, bytes and phases of *job*; raises UsageError where EF
+    outgrows its buffer.
+    """
     volumes = [number(phase.io_bytes) * factor for phase in job.phases]
     if job.buffer_bytes and max(volumes) > number(job.buffer_bytes):
-        text = f"phases of {float(max(volumes)):g} bytes exceed buffer_bytes {job.buffer_bytes:g}"
+        text = (
+            f"phases of {float(max(volumes)):g} bytes exceed buffer_bytes "
+            f"{job.buffer_bytes:g}"
+        )
         raise UsageError(f"job {job.id!r}: with ef={float(factor):g} {text}")
     seconds = sum(number(phase.compute_seconds) * phase.repeat for phase in job.phases)
     volume = sum(v * phase.repeat for v, phase in zip(volumes, job.phases))
@@ -267,7 +291,9 @@ def _totals(job: Job, number: Any, factor: Number) -> tuple[Number, Number, int]
 
 
 Spans = Any
-"""Rows of (place of a phase, from, until, bytes per second): a list, or an array in runs of floats."""
+"""Rows of (place of a phase, from, until, bytes per second): a list, or an
+array in runs of floats.
+"""
 
 
 def known(value: Number) -> bool:
@@ -277,13 +303,15 @@ def known(value: Number) -> bool:
 
 @dataclass
 class Run:
-    """What an engine found; jobs in the order of the trace, requests by their phase's place in it.
+    """What an engine found; jobs in the order of the trace, requests by their
+    phase's place in it.
 
-    ``block`` is the first unit of the partition (-1: flat), ``units`` are the numbers of a job's units
-    where a flat machine has numbered ones (rule 32). ``request``, ``grant`` and ``finish``
-    are NaN where there was none. ``rates`` holds (phase place, from, until, bytes per second) of every
-    span at a constant rate above 0, in no fixed order, or is None when it was not recorded.
-    ``useful`` is uncongested work done in the window of rule 22, in node-seconds.
+    ``block`` is the first unit of the partition (-1: flat), ``units`` are the numbers
+    of a job's units where a flat machine has numbered ones (rule 32). ``request``,
+    ``grant`` and ``finish`` are NaN where there was none. ``rates`` holds (phase place,
+    from, until, bytes per second) of every span at a constant rate above 0, in no fixed
+    order, or is None when it was not recorded. ``useful`` is uncongested work done in
+    the window of rule 22, in node-seconds.
     """
 
     start: list[Number]

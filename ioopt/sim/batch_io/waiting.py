@@ -23,7 +23,9 @@ def smallest(run: Tables, clock: Clock) -> int:
 
 @apart
 def line_up(run: Tables, clock: Clock) -> None:
-    """Waiting jobs in the order of the queue, ties by (submit, id), which is that of jobs."""
+    """Waiting jobs in the order of the queue, ties by (submit, id),
+    which is that of jobs.
+    """
     clock.lined_up = clock.waiting
     if not run.wfp:
         if run.short_first:
@@ -40,8 +42,9 @@ def line_up(run: Tables, clock: Clock) -> None:
 def line_up_scores(run: Tables, clock: Clock, jobs: Box, count: int) -> None:
     """The first *count* of *jobs* by WFP score.
 
-    The order changes little from one pass to the next, so it is kept and mended by insertion. Keys
-    are rounded only where some are close: compilers take logarithms out of loops, and so for every key.
+    The order changes little from one pass to the next, so it is kept and mended by
+    insertion. Keys are rounded only where some are close: compilers take logarithms out
+    of loops, and so for every key.
     """
     keys, near = run.room.keys, False
     for k in range(count):
@@ -137,7 +140,9 @@ def vacate(run: Tables, clock: Clock, job: Job) -> None:
 
 
 def find_place(run: Tables, clock: Clock, units: int, avoid: int, length: int) -> int:
-    """Lowest free block of *units* outside the *length* units from *avoid*; -1: none; flat: 0."""
+    """Lowest free block of *units* outside the *length* units from
+    *avoid*; -1: none; flat: 0.
+    """
     if units > clock.free:
         return -1
     if not run.partition:
@@ -154,7 +159,9 @@ def find_place(run: Tables, clock: Clock, units: int, avoid: int, length: int) -
 
 
 def line_up_ends(run: Tables, clock: Clock) -> int:
-    """Order the running jobs by their predicted ends, and those not released; how many."""
+    """Order the running jobs by their predicted ends, and those
+    not released; how many.
+    """
     count = clock.num_running + clock.num_tails
     for k in range(clock.num_running):
         run.room.keys[k] = predicted_end(run, clock, run.jobs[run.running[k]])

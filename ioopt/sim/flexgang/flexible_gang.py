@@ -1,6 +1,8 @@
-"""Timeline simulator of flexible gang plans (F6, rule 12): every processor, frame after frame.
+"""Timeline simulator of flexible gang plans (F6, rule 12): every
+processor, frame after frame.
 
-Useful progress of loose CPU is (1 - gamma) n times the least process, or the sum where self-balancing.
+Useful progress of loose CPU is (1 - gamma) n times the least process, or the sum
+where self-balancing.
 """
 
 from __future__ import annotations
@@ -42,7 +44,9 @@ from ioopt.timeline import Interval, Timeline
 def frame_schedule(
     problem: FlexibleGangProblem, plan: FlexibleGangPlan, pattern: Pattern
 ) -> Json:
-    """The frame in seconds: loose windows with who may run there, strict rows; columns end one past."""
+    """The frame in seconds: loose windows with who may run there, strict rows;
+    columns end one past.
+    """
     kinds = {job.id: job.kind for job in problem.jobs}
     columns = {
         name: [block.start, block.stop]
@@ -82,7 +86,9 @@ def frame_schedule(
 def frame_timeline(
     problem: FlexibleGangProblem, schedule: Json, pattern: Pattern
 ) -> Timeline:
-    """One frame, a resource a column: strict cells by job, loose windows as ``loose``."""
+    """One frame, a resource a column: strict cells by job, loose
+    windows as ``loose``.
+    """
     names = [f"column {c}" for c in range(problem.machine.num_columns)]
     intervals = [
         Interval(
@@ -119,10 +125,12 @@ FLOOR_TOLERANCE = 0.02
 
 @dataclass(frozen=True)
 class Measured:
-    """One plan under one seed. Per job id; progress and utilisation are fractions of time.
+    """One plan under one seed. Per job id; progress and utilisation
+    are fractions of time.
 
-    ``objective`` is sum w (n/P) progress - lambda sum w (n/P)(S - 1); ``cpu_utilisation`` the time
-    in which a process runs over all CPU time, ``useful_utilisation`` without what gangedness loses.
+    ``objective`` is sum w (n/P) progress - lambda sum w (n/P)(S - 1);
+    ``cpu_utilisation`` the time in which a process runs over all CPU time,
+    ``useful_utilisation`` without what gangedness loses.
     """
 
     objective: float
@@ -142,8 +150,9 @@ def simulate(
 ) -> Simulation:
     """Run *plan* under every seed for *seconds*; metrics are means over the seeds.
 
-    Seeds that *deadline* leaves no time for are left out, and a note says so; with none at all
-    there are no metrics. Raises InstanceError when the instance does not have the plan's pattern.
+    Seeds that *deadline* leaves no time for are left out, and a note says so; with
+    none at all there are no metrics. Raises InstanceError when the instance does not
+    have the plan's pattern.
     """
     plan.require_jobs_of(problem)
     runs: list[Measured] = []
@@ -161,7 +170,8 @@ def simulate(
     notes: tuple[str, ...] = ()
     if not runs:
         notes = (
-            "not simulated, for want of time: give more, or replay it with ioopt simulate",
+            "not simulated, for want of time: give more, or replay it with ioopt "
+            "simulate",
         )
     elif len(runs) < len(seeds):
         notes = (
@@ -174,11 +184,14 @@ def simulate(
 
 
 def pattern_of(problem: FlexibleGangProblem, plan: FlexibleGangPlan) -> Pattern:
-    """The pattern that *plan* names; InstanceError when the frame has no such pattern."""
+    """The pattern that *plan* names; InstanceError when the frame
+    has no such pattern.
+    """
     pattern = problem.pattern(plan.k, plan.d)
     if pattern is None:
         raise InstanceError(
-            f"plan: pattern k={plan.k}, d={plan.d} does not fit a frame of {problem.num_rows} rows"
+            f"plan: pattern k={plan.k}, d={plan.d} does not fit a frame of "
+            f"{problem.num_rows} rows"
         )
     return pattern
 
@@ -231,7 +244,9 @@ def measure(
     seconds: float,
     fast: bool = False,
 ) -> Measured:
-    """Run *plan* under one seed, *fast* by machine code; whole frames, the first tenth left out."""
+    """Run *plan* under one seed, *fast* by machine code; whole frames, the
+    first tenth left out.
+    """
     return _Run(problem, plan, seed, seconds, fast).measured()
 
 
@@ -239,7 +254,9 @@ _bursts = lru_cache(maxsize=4096)(draw_bursts)
 
 
 class _Run:
-    """One plan, one seed: I/O processes served processor by processor, free time shared out."""
+    """One plan, one seed: I/O processes served processor by processor,
+    free time shared out.
+    """
 
     def __init__(
         self,
@@ -321,7 +338,9 @@ class _Run:
         jobs: list[tuple[int, FlexibleJob]],
         processor: int,
     ) -> float:
-        """Serve I/O processes on one processor; CPU seconds they use after the warm-up."""
+        """Serve I/O processes on one processor; CPU seconds they
+        use after the warm-up.
+        """
         windows = Windows.of(self.pattern.frame_seconds, open_spans)
         behaviours = [job for _, job in jobs]
         count = num_bursts(behaviours, self.horizon)

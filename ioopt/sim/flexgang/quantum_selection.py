@@ -1,7 +1,8 @@
-"""A quantum selection carried out (rule 9): its slot sequence, cycle after cycle, with random I/O bursts.
+"""A quantum selection carried out (rule 9): its slot sequence, cycle after cycle,
+with random I/O bursts.
 
-An I/O job's waste is the donated CPU that a strict compute job cannot use, because not all
-processors are free at once (F1's fragmentation, over the whole cycle).
+An I/O job's waste is the donated CPU that a strict compute job cannot use, because not
+all processors are free at once (F1's fragmentation, over the whole cycle).
 """
 
 from __future__ import annotations
@@ -49,9 +50,9 @@ def simulate(
 ) -> Simulation:
     """Run the slot sequence of *plan* for about *seconds* (at least 200 whole cycles).
 
-    The metrics hold ``realised`` (sum of w (S - 1) + mu waste as measured), and per I/O job
-    ``slowdown``, ``response_seconds`` and ``waste``. When *deadline* expires before all jobs are
-    measured, these are missing and a note says so.
+    The metrics hold ``realised`` (sum of w (S - 1) + mu waste as measured), and per I/O
+    job ``slowdown``, ``response_seconds`` and ``waste``. When *deadline* expires before
+    all jobs are measured, these are missing and a note says so.
     """
     plan.require_options_of(problem)
     slots = slot_sequence(problem, plan)
@@ -69,7 +70,10 @@ def simulate(
     schedule, timeline = _schedule(problem, plan, slots), _timeline(problem, slots)
     for at, job in io:
         if deadline is not None and deadline.expired():
-            note = "not simulated, for want of time: give more, or replay it with ioopt simulate"
+            note = (
+                "not simulated, for want of time: give more, or replay it with ioopt "
+                "simulate"
+            )
             return Simulation(schedule, {}, timeline, (note,))
         windows = Windows.of(
             cycle, [(start, length) for j, start, length in slots if j == at]
@@ -104,7 +108,9 @@ def _measure(
     horizon: int,
     fast: bool,
 ) -> dict[str, float]:
-    """Slowdown, response and waste of one I/O job in its *windows*, over all processors."""
+    """Slowdown, response and waste of one I/O job in its *windows*,
+    over all processors.
+    """
     warm = int(horizon * WARM_FRACTION)
     count = num_bursts([job], horizon, processors)
     runs = [

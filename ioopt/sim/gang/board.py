@@ -1,7 +1,9 @@
-"""The state of a gang simulation as flat lists, or as arrays where machine code runs it.
+"""The state of a gang simulation as flat lists, or as arrays where
+machine code runs it.
 
-Jobs are numbered by key (FCFS position). All changes are made in place, so that the kernels of
-:mod:`ioopt.sim.gang.phases` and :mod:`ioopt.sim.gang.clock` allocate nothing.
+Jobs are numbered by key (FCFS position). All changes are made in place, so
+that the kernels of :mod:`ioopt.sim.gang.phases` and
+:mod:`ioopt.sim.gang.clock` allocate nothing.
 """
 
 from collections.abc import Sequence
@@ -13,20 +15,24 @@ from ioopt.sim.gang.nodes import Sets
 
 RUNNING, STARTED, HEAD, TAIL, MOVED, BUDGET, BUDGET_SLICE, TASKS, UPDATES = range(9)
 SLICE, GONE, LEFT, DONE, SLOTS, DUE = range(9, 15)
-"""Places of :attr:`Board.tally`. Jobs: running, of them before this update's starts; the queue is
-``queue[HEAD:TAIL]``, TAIL all that have arrived; moved in this update. Tasks that may still
-migrate in the slice BUDGET_SLICE, and all that did; updates. The slice; jobs that finished and are
-still in the matrix, that left in this update, that are done; occupied node slots; an update is due.
+"""Places of :attr:`Board.tally`. Jobs: running, of them before this update's starts;
+the queue is ``queue[HEAD:TAIL]``, TAIL all that have arrived; moved in this update.
+Tasks that may still migrate in the slice BUDGET_SLICE, and all that did; updates. The
+slice; jobs that finished and are still in the matrix, that left in this update, that
+are done; occupied node slots; an update is due.
 """
 NOW, SLOT_SECONDS = 0, 1
-"""Places of :attr:`Board.clock`: the time, and the integral of occupied slots over it."""
+"""Places of :attr:`Board.clock`: the time, and the integral of
+occupied slots over it.
+"""
 
 
 class Jobs(NamedTuple):
     """The jobs by key, seconds throughout; from ``columns`` on what changes.
 
-    ``packed`` ones hardly need their files; ``span`` is the mask of rows that hold the job,
-    ``local`` whether its columns are its file nodes (rule 8); ``need`` the scheduled time still needed.
+    ``packed`` ones hardly need their files; ``span`` is the mask of rows that hold the
+    job, ``local`` whether its columns are its file nodes (rule 8); ``need`` the
+    scheduled time still needed.
     """
 
     size: list[int]
@@ -48,8 +54,9 @@ class Jobs(NamedTuple):
 class Board(NamedTuple):
     """The matrix and the queue; from ``group`` on scratch space.
 
-    ``run`` are the keys of running jobs in start order (rule 10); ``homes`` and ``population`` the nodes and
-    their number in each row without replicas, ``filled`` the nodes with them.
+    ``run`` are the keys of running jobs in start order (rule 10); ``homes`` and
+    ``population`` the nodes and their number in each row without replicas, ``filled``
+    the nodes with them.
     """
 
     nodes: int
@@ -73,7 +80,8 @@ class Board(NamedTuple):
 def make_jobs(gangs: Sequence[Gang], rules: Rules) -> Jobs:
     """The table of *gangs*, keyed by position, for plain Python; nothing placed yet."""
     num = len(gangs)
-    # The fields of the jobs as columns at once: a live policy makes a table at every event.
+    # The fields of the jobs as columns at once: a live policy makes a
+    # table at every event.
     columns = map(list, zip(*gangs)) if gangs else ([],) * 6
     _, size, files, local, remote, arrival = columns
     above, below = rules.pack_ratio.as_integer_ratio()
@@ -101,7 +109,9 @@ def make_jobs(gangs: Sequence[Gang], rules: Rules) -> Jobs:
 
 
 def make_board(num_jobs: int, nodes: int, levels: int, zero: Number = 0.0) -> Board:
-    """An empty matrix of *nodes* x *levels* for plain Python; *zero* in the arithmetic of times."""
+    """An empty matrix of *nodes* x *levels* for plain Python; *zero* in the
+    arithmetic of times.
+    """
     room = min(num_jobs, nodes * levels) + 1
     tally = [0] * (DUE + 1)
     tally[BUDGET_SLICE] = -1

@@ -1,8 +1,8 @@
 """The clock of a time-sliced machine (rules 1 to 5), in place on a board.
 
-Plain Python and machine code run this one text. The row that runs at time t is floor(t/T) mod M
-(rule 1). Arrivals and departures within the tolerance are one event (rule 3): departures, which cost
-nothing (rule 5), arrivals, one matrix update.
+Plain Python and machine code run this one text. The row that runs at time t is
+floor(t/T) mod M (rule 1). Arrivals and departures within the tolerance are one event
+(rule 3): departures, which cost nothing (rule 5), arrivals, one matrix update.
 """
 
 import math
@@ -30,7 +30,9 @@ def simulate(
 
 
 def update(board: Board, jobs: Jobs, timing: Timing, rules: RuleNumbers) -> None:
-    """One matrix update: departures leave, the phases run, what they did takes effect."""
+    """One matrix update: departures leave, the phases run, what
+    they did takes effect.
+    """
     open_update(board, jobs, timing)
     now = board.clock[at.NOW]
     clean(board, jobs, rules, now)
@@ -43,7 +45,9 @@ def update(board: Board, jobs: Jobs, timing: Timing, rules: RuleNumbers) -> None
 
 
 def open_update(board: Board, jobs: Jobs, timing: Timing) -> None:
-    """Take finished jobs out of the matrix and give a new slice its migration budget."""
+    """Take finished jobs out of the matrix and give a new slice
+    its migration budget.
+    """
     tally = board.tally
     for j in board.gone[: tally[at.GONE]]:
         take_out(board, jobs, j)
@@ -59,7 +63,9 @@ def open_update(board: Board, jobs: Jobs, timing: Timing) -> None:
 
 
 def close_update(board: Board, jobs: Jobs, timing: Timing) -> None:
-    """What an update means for the time that jobs need: stalls of those that moved, starts."""
+    """What an update means for the time that jobs need: stalls of
+    those that moved, starts.
+    """
     tally, now = board.tally, board.clock[at.NOW]
     for j in board.moved[: tally[at.MOVED]]:
         # The fraction of work that is left stays (rule 7).
@@ -74,7 +80,9 @@ def close_update(board: Board, jobs: Jobs, timing: Timing) -> None:
 
 
 def advance(board: Board, jobs: Jobs, timing: Timing, steps: int) -> int:
-    """Let time pass until an update is due or *steps* steps are made; returns the steps left."""
+    """Let time pass until an update is due or *steps* steps are made;
+    returns the steps left.
+    """
     tally, clock, arrival = board.tally, board.clock, jobs.arrival
     quantum, tolerance, total = timing.quantum, timing.tolerance, len(jobs.size)
     now, index, arrived = clock[at.NOW], tally[at.SLICE], tally[at.TAIL]
@@ -120,7 +128,9 @@ def slice_of(instant: Number, timing: Timing) -> int:
 
 
 def skip_cycles(board: Board, jobs: Jobs, timing: Timing, gap: Number) -> int:
-    """Let whole cycles pass in which nothing happens, *gap* being the time to the next arrival."""
+    """Let whole cycles pass in which nothing happens, *gap* being the time
+    to the next arrival.
+    """
     quantum = timing.quantum
     cycle = timing.levels * quantum
     cycles = NEVER
@@ -147,8 +157,9 @@ def run_row(
 ) -> Number:
     """Run the row of slice *index* to the next instant at which anything can change.
 
-    *following* is the next arrival. Finished jobs go to ``gone`` (rule 4). With ``at_boundary`` jobs end
-    inside the slice, but the matrix stands until its end (rule 2).
+    *following* is the next arrival. Finished jobs go to ``gone`` (rule 4).
+    With ``at_boundary`` jobs end inside the slice, but the matrix stands
+    until its end (rule 2).
     """
     tally, need, tolerance = board.tally, jobs.need, timing.tolerance
     end = (index + 1) * timing.quantum

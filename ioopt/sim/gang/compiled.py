@@ -40,7 +40,9 @@ _KINDS: dict[type, frozenset[str]] = {
     ),
     np.bool_: frozenset({"packed", "local"}),
 }
-"""The fields by what their arrays hold, int64 but for these; sets of nodes are rows of words."""
+"""The fields by what their arrays hold, int64 but for these; sets of
+nodes are rows of words.
+"""
 TableT = TypeVar("TableT", Board, Jobs)
 _simulate = compiled(clock.__name__, "simulate", whole=True)
 
@@ -48,7 +50,9 @@ _simulate = compiled(clock.__name__, "simulate", whole=True)
 def run(
     gangs: Sequence[Gang], timing: Timing, rules: Rules, pace: Pace | None = None
 ) -> Trajectory:
-    """As :class:`ioopt.sim.gang.simulate.GangSimulation`, compiled; OutOfTime where *pace* ends it."""
+    """As :class:`ioopt.sim.gang.simulate.GangSimulation`, compiled; OutOfTime
+    where *pace* ends it.
+    """
     total = len(gangs)
     board = in_arrays(make_board(total, timing.nodes, timing.levels), timing.nodes)
     jobs = in_arrays(make_jobs(gangs, rules), timing.nodes)
@@ -73,7 +77,9 @@ def compile_kernels() -> None:
 
 
 def in_arrays(table: TableT, nodes: int) -> TableT:
-    """The board or the jobs of a machine of *nodes* with arrays in the place of lists."""
+    """The board or the jobs of a machine of *nodes* with arrays
+    in the place of lists.
+    """
     found: dict[str, Any] = {}
     for name, value in table._asdict().items():
         kind = next((kind for kind, names in _KINDS.items() if name in names), np.int64)

@@ -1,7 +1,9 @@
-"""Sets of nodes, and lists of jobs that depend on them, as the rules of the matrix use them.
+"""Sets of nodes, and lists of jobs that depend on them, as the rules of
+the matrix use them.
 
-A list of sets is a list of whole numbers (bit k of one is node k). :mod:`ioopt.sim.gang.words` has
-the same operations for machine code, where a set is a row of 64-bit words; the rules are one text.
+A list of sets is a list of whole numbers (bit k of one is node k).
+:mod:`ioopt.sim.gang.words` has the same operations for machine code, where a set is a
+row of 64-bit words; the rules are one text.
 """
 
 from collections.abc import Sequence
@@ -54,7 +56,9 @@ def is_free(rows: Sets, row: int, sets: Sets, j: int) -> bool:
 
 
 def add_where_free(rows: Sets, sets: Sets, j: int) -> int:
-    """Put set *j* into the first row that holds none of its nodes; that row, or -1 for none."""
+    """Put set *j* into the first row that holds none of its nodes; that
+    row, or -1 for none.
+    """
     wanted = sets[j]
     for row, taken in enumerate(rows):
         if not taken & wanted:
@@ -64,7 +68,9 @@ def add_where_free(rows: Sets, sets: Sets, j: int) -> int:
 
 
 def first_free_but_own(rows: Sets, sets: Sets, j: int, own: Sets, home: int) -> int:
-    """The first row that holds none of set *j*, own nodes in the row *home* not counted; or -1."""
+    """The first row that holds none of set *j*, own nodes in the row
+    *home* not counted; or -1.
+    """
     wanted = sets[j]
     for row, taken in enumerate(rows):
         if not (taken & ~own[j] if row == home else taken) & wanted:
@@ -80,7 +86,9 @@ def first_to_fit(
     rows: Sets,
     row: int,
 ) -> int:
-    """The first of the *keys* at *home* whose set is free in *row*, -1 when there is none."""
+    """The first of the *keys* at *home* whose set is free in *row*,
+    -1 when there is none.
+    """
     taken = rows[row]
     for j in keys:
         if homes[j] == home and not taken & sets[j]:
@@ -109,7 +117,9 @@ def drop(keys: list[int], count: int, j: int) -> None:
 def sort_keys(
     keys: list[int], count: int, value: Sequence[Number], descending: bool
 ) -> None:
-    """Sort the first *count* of the *keys* by their *value*; equal ones keep their order."""
+    """Sort the first *count* of the *keys* by their *value*; equal
+    ones keep their order.
+    """
     keys[:count] = sorted(keys[:count], key=value.__getitem__, reverse=descending)
 
 
@@ -129,7 +139,9 @@ def clear(sets: Sets, j: int) -> None:
 
 
 def take_lowest(layers: Sets, k: int, sets: Sets, j: int, most: int) -> int:
-    """Add to set *j* the lowest nodes of layer *k* that it lacks, at most *most*; their number."""
+    """Add to set *j* the lowest nodes of layer *k* that it lacks, at most
+    *most*; their number.
+    """
     fresh = layers[k] & ~sets[j]
     count = fresh.bit_count()
     if count > most:

@@ -1,7 +1,7 @@
 """The phases of a matrix update (Section 3.1, rules 11 to 15), in place on a board.
 
-Plain Python and machine code run this one text. Rows, nodes and jobs tie to the lowest index. What
-differs between policies is in :class:`~ioopt.decisions.gang.rules.Rules`.
+Plain Python and machine code run this one text. Rows, nodes and jobs tie to the lowest
+index. What differs between policies is in :class:`~ioopt.decisions.gang.rules.Rules`.
 """
 
 from ioopt.decisions.gang.rules import (
@@ -87,10 +87,11 @@ def sort_by_worth(board: Board, jobs: Jobs, rules: RuleNumbers, num: int) -> Non
 
 
 def migrate(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number) -> None:
-    """MigrateMatrix: remote jobs move to their file nodes where a row has them free (rule 12).
+    """MigrateMatrix: remote jobs move to their file nodes where a row has
+    them free (rule 12).
 
-    A job's own columns in its home row count as free. A move that costs more tasks than the
-    budget is skipped whole; passes repeat until one changes nothing.
+    A job's own columns in its home row count as free. A move that costs more tasks than
+    the budget is skipped whole; passes repeat until one changes nothing.
     """
     tally, group, num = board.tally, board.group, 0
     for j in board.run[: tally[RUNNING]]:
@@ -123,7 +124,9 @@ def migrate(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number) -> None:
 
 
 def compact(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number) -> None:
-    """CompactMatrix: jobs move, columns unchanged, from sparse to populated rows, one by one (rule 13)."""
+    """CompactMatrix: jobs move, columns unchanged, from sparse to populated rows,
+    one by one (rule 13).
+    """
     while move_one(board, jobs):
         pass
 
@@ -160,7 +163,9 @@ def move_one(board: Board, jobs: Jobs) -> bool:
 
 
 def file_row(board: Board, jobs: Jobs, j: int) -> int:
-    """The IOGS row: fewest free nodes with all file nodes free; -1 when there is none."""
+    """The IOGS row: fewest free nodes with all file nodes free;
+    -1 when there is none.
+    """
     best, fullest = -1, -1
     for row in range(board.levels):
         taken = board.population[row]
@@ -182,7 +187,9 @@ def best_fit_row(board: Board, size: int) -> int:
 def choose_nodes(
     rows: Sets, row: int, nodes: int, size: int, layers: Sets, columns: Sets, j: int
 ) -> None:
-    """Make *columns* [j] *size* nodes free in *row*: those free in most rows, then the lowest."""
+    """Make *columns* [j] *size* nodes free in *row*: those free in most
+    rows, then the lowest.
+    """
     find_layers(rows, row, nodes, layers)
     clear(columns, j)
     for k in range(len(rows), -1, -1):
@@ -201,7 +208,9 @@ def rows_free(board: Board, sets: Sets, j: int) -> int:
 
 
 def place(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number, j: int) -> int:
-    """Choose columns for *j*, packed jobs where they run most; its row, negative: none (rule 14)."""
+    """Choose columns for *j*, packed jobs where they run most; its row,
+    negative: none (rule 14).
+    """
     row = -1 if rules.place == BEST_FIT else file_row(board, jobs, j)
     packed = jobs.packed[j]
     if rules.place == FILE_NODES or (row >= 0 and not packed):
@@ -234,14 +243,18 @@ def place(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number, j: int) -> 
 
 
 def passes(jobs: Jobs, rules: RuleNumbers, now: Number, j: int, row: int) -> bool:
-    """Whether the queue passes over *j*: a free one till it is old, others where the guard refuses it."""
+    """Whether the queue passes over *j*: a free one till it is old, others where
+    the guard refuses it.
+    """
     if rules.free_queue:
         return rules.age <= 0 or now - jobs.arrival[j] <= rules.age
     return row == REFUSED and rules.patience < UNLIMITED
 
 
 def schedule(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number) -> None:
-    """Schedule: FCFS, stopping at the first job that does not start nor is passed over (rule 14)."""
+    """Schedule: FCFS, stopping at the first job that does not start nor is
+    passed over (rule 14).
+    """
     queue, tally = board.queue, board.tally
     at = kept = tally[HEAD]
     while at < tally[TAIL]:
@@ -275,10 +288,11 @@ def fill(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number) -> None:
 
 
 def add_replicas(board: Board, jobs: Jobs, rules: RuleNumbers) -> None:
-    """FillMatrix into the cells left: the heaviest job first, or passes over the jobs in order.
+    """FillMatrix into the cells left: the heaviest job first, or passes
+    over the jobs in order.
 
-    The heaviest gets all replicas that it can have, in a pass each job gets one; each stands in the
-    first row that has its columns free.
+    The heaviest gets all replicas that it can have, in a pass each job gets one; each
+    stands in the first row that has its columns free.
     """
     running, group, local = board.run[: board.tally[RUNNING]], board.group, jobs.local
     filled, columns, span = board.filled, jobs.columns, jobs.span

@@ -1,8 +1,10 @@
-"""Simulator of a time-sliced machine under a gang-scheduling policy, and what it reports.
+"""Simulator of a time-sliced machine under a gang-scheduling policy,
+and what it reports.
 
-Policies that run the phases (:class:`~ioopt.decisions.gang.rules.Rules`) do so in place; any other is
-asked with a :class:`~ioopt.decisions.gang.state.State` at every event. The same code runs on floats
-and on Fractions; :mod:`ioopt.sim.gang.compiled` runs it as machine code.
+Policies that run the phases (:class:`~ioopt.decisions.gang.rules.Rules`) do so in
+place; any other is asked with a :class:`~ioopt.decisions.gang.state.State` at every
+event. The same code runs on floats and on Fractions; :mod:`ioopt.sim.gang.compiled`
+runs it as machine code.
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ STEPS_PER_LOOK = 64
 """Steps between two looks at the deadline."""
 
 Observer = Callable[[Number, int, State, "tuple[int, ...]"], None]
-"""Called after each update with (time, slice index, new state, keys of the jobs that left)."""
+"""Called after each update with (time, slice index, new state, keys of
+the jobs that left).
+"""
 
 
 @dataclass
@@ -75,7 +79,8 @@ class GangSimulation:
     def run(self, pace: Pace | None = None) -> Trajectory:
         """Simulate to the last finish.
 
-        Raises SimulationError when the queue can never proceed, OutOfTime where *pace* ends the run.
+        Raises SimulationError when the queue can never proceed, OutOfTime where
+        *pace* ends the run.
         """
         tally, total = self.board.tally, len(self.gangs)
         while tally[at.DONE] < total:
@@ -91,8 +96,8 @@ class GangSimulation:
             ):
                 head = self.gangs[self.board.queue[tally[at.HEAD]]]
                 raise SimulationError(
-                    f"{self.policy.name}: the job at FCFS position {head.key} with {head.size} "
-                    "tasks fits no row of an empty matrix"
+                    f"{self.policy.name}: the job at FCFS position {head.key} with "
+                    f"{head.size} tasks fits no row of an empty matrix"
                 )
         jobs, moved, updates = self.jobs, tally[at.TASKS], tally[at.UPDATES]
         occupied = self.board.clock[at.SLOT_SECONDS]
@@ -176,9 +181,9 @@ class GangSimulation:
 class History:
     """Observer of a simulation; ``updates`` is the extra key of the schedule.
 
-    Each update is ``{"seconds", "left": [id], "placed": [{"id", "columns", "home_row", "rows",
-    "local"}]}`` and names only the jobs whose place differs from the one before; *ids* are by job
-    key.
+    Each update is ``{"seconds", "left": [id], "placed": [{"id", "columns", "home_row",
+    "rows", "local"}]}`` and names only the jobs whose place differs from the one
+    before; *ids* are by job key.
     """
 
     def __init__(self, ids: Sequence[Any]) -> None:
@@ -252,7 +257,9 @@ def simulation_of(
 
 
 def metrics_of(problem: GangProblem, start: list[float], finish: list[float]) -> Json:
-    """Metrics that follow from start and finish times alone, slowdowns from arrival (rule 16)."""
+    """Metrics that follow from start and finish times alone, slowdowns
+    from arrival (rule 16).
+    """
     import numpy as np
 
     quantum = problem.machine.quantum_seconds

@@ -1,4 +1,6 @@
-"""How policies decide live: a matrix update, or some of its phases, from state to state."""
+"""How policies decide live: a matrix update, or some of its phases,
+from state to state.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ def phases_of(rules: Rules) -> dict[str, Phase]:
 
 
 def updated(state: State, rules: Rules, phases: Sequence[Phase], full: bool) -> State:
-    """*state* after *phases* under *rules*, whose replicas are ignored; *full*: FillMatrix is the last."""
+    """*state* after *phases* under *rules*, whose replicas are ignored; *full*:
+    FillMatrix is the last.
+    """
     gangs = [*state.jobs, *_queue(state, rules)]
     board, jobs = _begin(state, gangs, rules)
     board.tally[at.TAIL] = len(gangs)
@@ -116,8 +120,9 @@ def _begin(state: State, gangs: Sequence[Gang], rules: Rules) -> tuple[Board, Jo
 def _queue(state: State, rules: Rules) -> Sequence[Gang]:
     """The waiting jobs that may start, in the order in which they may.
 
-    A free queue has overdue jobs first, then the heaviest. Of one that stops at the first job that
-    does not fit, only those can start that together fit in the free slots.
+    A free queue has overdue jobs first, then the heaviest. Of one that stops
+    at the first job that does not fit, only those can start that together
+    fit in the free slots.
     """
     waiting, clock = state.waiting, state.clock
 

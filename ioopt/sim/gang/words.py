@@ -79,7 +79,9 @@ def is_free(rows: Words, row: int, sets: Words, j: int) -> bool:
 
 
 def add_where_free(rows: Words, sets: Words, j: int) -> int:
-    """Put set *j* into the first row that holds none of its nodes; that row, or -1 for none."""
+    """Put set *j* into the first row that holds none of its nodes; that
+    row, or -1 for none.
+    """
     for row in range(rows.shape[0]):
         if is_free(rows, row, sets, j):
             add(rows, row, sets, j)
@@ -88,7 +90,9 @@ def add_where_free(rows: Words, sets: Words, j: int) -> int:
 
 
 def first_free_but_own(rows: Words, sets: Words, j: int, own: Words, home: int) -> int:
-    """The first row that holds none of set *j*, own nodes in the row *home* not counted; or -1."""
+    """The first row that holds none of set *j*, own nodes in the row
+    *home* not counted; or -1.
+    """
     for row in range(rows.shape[0]):
         taken = np.uint64(0)
         for w in range(sets.shape[1]):
@@ -104,7 +108,9 @@ def first_free_but_own(rows: Words, sets: Words, j: int, own: Words, home: int) 
 def first_to_fit(
     keys: Keys, homes: Keys, home: int, sets: Words, rows: Words, row: int
 ) -> int:
-    """The first of the *keys* at *home* whose set is free in *row*, -1 when there is none."""
+    """The first of the *keys* at *home* whose set is free in *row*,
+    -1 when there is none.
+    """
     for j in keys:
         if homes[j] == home and is_free(rows, row, sets, j):
             return j
@@ -122,7 +128,9 @@ def in_row(keys: Keys, spans: Keys, row: int, found: Keys) -> int:
 
 
 def sort_keys(keys: Keys, count: int, value: NDArray[Any], descending: bool) -> None:
-    """Sort the first *count* of the *keys* by their *value*; equal ones keep their order."""
+    """Sort the first *count* of the *keys* by their *value*; equal
+    ones keep their order.
+    """
     for i in range(1, count):
         j = keys[i]
         at = i
@@ -159,7 +167,9 @@ def clear(sets: Words, j: int) -> None:
 
 
 def take_lowest(layers: Words, k: int, sets: Words, j: int, most: int) -> int:
-    """Add to set *j* the lowest nodes of layer *k* that it lacks, at most *most*; their number."""
+    """Add to set *j* the lowest nodes of layer *k* that it lacks, at most
+    *most*; their number.
+    """
     count = 0
     for w in range(layers.shape[1]):
         fresh = layers[k, w] & ~sets[j, w]

@@ -1,6 +1,8 @@
-"""The disks of the timeline simulator: space, victims, and what must be saved before it goes.
+"""The disks of the timeline simulator: space, victims, and what must be
+saved before it goes.
 
-Plain Python over the flat arrays of :mod:`ioopt.sim.replication.state`, which numba compiles too.
+Plain Python over the flat arrays of :mod:`ioopt.sim.replication.state`,
+which numba compiles too.
 """
 
 from ioopt.compiled import tuned
@@ -10,7 +12,9 @@ from ioopt.sim.replication.state import Instance, Log, Queues, State
 CLASS_STEP = 1e12
 NO_PLACE = -1
 UNASSIGNED = 1 << 39
-"""Distance of a file that only unassigned tasks read: farther than any place in a queue."""
+"""Distance of a file that only unassigned tasks read: farther than
+any place in a queue.
+"""
 DEAD = 1 << 40
 """Distance of a file that no unstarted task reads, farther still."""
 
@@ -47,14 +51,18 @@ def evict(inst: Instance, st: State, log: Log, i: int, f: int, now: float) -> No
 
 
 def at_risk(inst: Instance, st: State, f: int) -> bool:
-    """Workflow rule 6: whether a complete copy of *f*, on the node asked about, is the last and wanted."""
+    """Workflow rule 6: whether a complete copy of *f*, on the node asked about, is
+    the last and wanted.
+    """
     if st.saved[f] == 2 or st.copies[f] > 1:
         return False
     return bool(st.need[f] > 0 or inst.keep[f] > 0)
 
 
 def distance_to_use(inst: Instance, st: State, i: int, f: int) -> int:
-    """Places from the head of the own queue to the next reader, else the least over the others."""
+    """Places from the head of the own queue to the next reader, else the
+    least over the others.
+    """
     x = i * inst.num_files + f
     if st.need[f] == 0:
         return DEAD
@@ -69,7 +77,9 @@ def distance_to_use(inst: Instance, st: State, i: int, f: int) -> int:
 
 
 def victim_key(inst: Instance, plan: Queues, st: State, i: int, f: int) -> float:
-    """What the policy orders victims by, least first (timeline rule 4; ties: lowest file index)."""
+    """What the policy orders victims by, least first (timeline rule 4;
+    ties: lowest file index).
+    """
     x = i * inst.num_files + f
     if plan.policy == 1:
         return st.freq[f] * float(inst.size[f]) / st.copies[f]
@@ -88,8 +98,8 @@ def list_victims(
 ) -> tuple[int, int]:
     """Candidates of node *i* into ``st.victims``: (how many, their bytes).
 
-    *limited*: the head waits for cores, so that only dead files and duplicates that the own queue
-    needs no more may go. *risky*: the files at risk, else all others.
+    *limited*: the head waits for cores, so that only dead files and duplicates that the
+    own queue needs no more may go. *risky*: the files at risk, else all others.
     """
     files = inst.num_files
     count = 0
@@ -123,7 +133,9 @@ def first_victim(st: State, count: int) -> int:
 def lacking(
     inst: Instance, plan: Queues, st: State, i: int, first: int, last: int
 ) -> int:
-    """Bytes that the entries in *first* to *last* - 1 of node *i*'s queue still need on its disk."""
+    """Bytes that the entries in *first* to *last* - 1 of node *i*'s queue
+    still need on its disk.
+    """
     size = 0
     for p in range(first, last):
         e = plan.entry[p]
@@ -144,10 +156,11 @@ def make_room(
     now: float,
     aside: bool,
 ) -> bool:
-    """Evict from node *i* until *size* bytes fit, or nothing where they cannot (workflow rule 7).
+    """Evict from node *i* until *size* bytes fit, or nothing where they
+    cannot (workflow rule 7).
 
-    Where it takes a file at risk, the first of those is requested for a save instead. *aside*: not
-    for the head, so that the limit holds and nothing is requested.
+    Where it takes a file at risk, the first of those is requested for a save instead.
+    *aside*: not for the head, so that the limit holds and nothing is requested.
     """
     short = st.used[i] + size - inst.disk[i]
     limited = aside or st.idle[i] < inst.cores[plan.entry[st.head[i]]]
@@ -165,7 +178,9 @@ def make_room(
 def clear_room(
     inst: Instance, plan: Queues, st: State, log: Log, i: int, p: int, now: float
 ) -> bool:
-    """Timeline rule 8: make the bytes free that place *p* asks for, once node *i* computes nothing."""
+    """Timeline rule 8: make the bytes free that place *p* asks for, once node
+    *i* computes nothing.
+    """
     if plan.clear[p] == 0:
         return True
     if st.idle[i] < inst.node_cores[i]:
@@ -188,7 +203,9 @@ def evict_some(
     short: int,
     now: float,
 ) -> None:
-    """Evict from the *count* victims of node *i*, as the policy orders them, until *short* bytes are free."""
+    """Evict from the *count* victims of node *i*, as the policy orders them, until
+    *short* bytes are free.
+    """
     for v in range(count):
         st.keys[v] = victim_key(inst, plan, st, i, st.victims[v])
     while short > 0 and count > 0:
@@ -204,7 +221,9 @@ def evict_some(
 def request_save(
     inst: Instance, plan: Queues, st: State, i: int, limited: bool, short: int
 ) -> None:
-    """Ask for a save of the first file at risk on node *i*, where all of them free *short* bytes."""
+    """Ask for a save of the first file at risk on node *i*, where all of
+    them free *short* bytes.
+    """
     count, freeable = list_victims(inst, st, i, limited, True)
     if freeable < short:
         return
@@ -218,7 +237,9 @@ def request_save(
 
 
 def is_open(plan: Queues, st: State, i: int) -> int:
-    """Places between the head of node *i*'s growing queue and its undecided end; -1 where it is closed."""
+    """Places between the head of node *i*'s growing queue and its undecided end;
+    -1 where it is closed.
+    """
     p = st.head[i]
     while p < plan.ptr[i + 1] and plan.entry[p] >= 0:
         p += 1
@@ -244,10 +265,12 @@ def has_loose_reader(inst: Instance, plan: Queues, st: State, f: int) -> bool:
 def open_question(
     inst: Instance, plan: Queues, st: State, i: int, limited: bool
 ) -> bool:
-    """Whether making room on node *i* may depend on how the growing queues go on; notes it in WANTED.
+    """Whether making room on node *i* may depend on how the growing queues go
+    on; notes it in WANTED.
 
-    It may where a file that could leave has a reader in no queue yet: other than by the next use
-    files are ordered, and may leave beside a head that waits for cores, whoever reads them.
+    It may where a file that could leave has a reader in no queue yet: other than by
+    the next use files are ordered, and may leave beside a head that waits for
+    cores, whoever reads them.
     """
     if plan.policy != 0 and not limited:
         return False

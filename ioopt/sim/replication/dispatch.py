@@ -56,13 +56,14 @@ def dispatch(
     actual: Mapping[str, float] | None = None,
     deadline: Deadline | None = None,
 ) -> tuple[ReplicationPlan, Simulation]:
-    """Run *problem* under *dispatcher*: the queues as they came about with the record, and what happened.
+    """Run *problem* under *dispatcher*: the queues as they came about with the
+    record, and what happened.
 
-    *actual* are compute seconds by task where they differ from the planned ones, which are all that
-    the dispatcher sees; *options* are beyond the rules. Raises
-    UnsolvableInstanceError for a task that fits no node, SimulationError for an illegal pair and for
-    ready tasks that the dispatcher leaves lying, UsageError for *actual* times that are none, and
-    OutOfTime when *deadline* passes first.
+    *actual* are compute seconds by task where they differ from the planned ones, which
+    are all that the dispatcher sees; *options* are beyond the rules. Raises
+    UnsolvableInstanceError for a task that fits no node, SimulationError for an illegal
+    pair and for ready tasks that the dispatcher leaves lying, UsageError for *actual*
+    times that are none, and OutOfTime when *deadline* passes first.
     """
     problem.require_room()
     require_actual(problem, actual)
@@ -94,7 +95,9 @@ def dispatch(
 def queues_of_run(
     problem: ReplicationProblem, dispatcher: Dispatcher, prefetch: bool, fast: bool
 ) -> list[list[int]]:
-    """The queues, by positions, that a run of *problem* makes; nothing else of it is written down."""
+    """The queues, by positions, that a run of *problem* makes; nothing else
+    of it is written down.
+    """
     run = _Run(problem, (None, "farthest-next-use", prefetch, RULES, None), 1, fast)
     run.to_the_end(dispatcher, None)
     return run.order
@@ -103,7 +106,9 @@ def queues_of_run(
 def replay_record(
     problem: ReplicationProblem, plan: ReplicationPlan, **options: Any
 ) -> Simulation:
-    """Run a plan that a dispatcher made by its record; SimulationError where that cannot be."""
+    """Run a plan that a dispatcher made by its record; SimulationError
+    where that cannot be.
+    """
     nodes = {
         node.id: [str(entry) for entry in plan.order.get(node.id, ())]
         for node in problem.nodes
@@ -264,7 +269,10 @@ class _Run(DispatchView):
         if not self.takes(k, i):
             text = f"{said}, whose disk or cores it does not fit"
             if self.fits(k, i):
-                text = f"{said}, where {self.idle_cores(i)} cores idle and it takes {tasks[k].cores}"
+                text = (
+                    f"{said}, where {self.idle_cores(i)} cores idle and it takes "
+                    f"{tasks[k].cores}"
+                )
             raise SimulationError(text)
         return k, i
 

@@ -1,12 +1,14 @@
-"""The timeline rules of the replication family, over flat arrays: pure Python and compiled alike.
+"""The timeline rules of the replication family, over flat arrays: pure
+Python and compiled alike.
 
-Written in the part of Python that numba compiles, so that one text is both the plain simulator and
-the fast one (:mod:`ioopt.compiled`). Rules: each node computes its queue in order and stages the
-first unstarted task, one incoming transfer at a time; a file comes from the lowest-numbered
-complete copy, else remotely unless it is on its way to somebody; space is made file by file, on
-demand (:mod:`ioopt.sim.replication.disk`); rates are max-min fair
-(:mod:`ioopt.sim.replication.moves`); at an instant all completions come first, then passes over
-the nodes until nothing changes. In workflows tasks also write files, take cores and arrive.
+Written in the part of Python that numba compiles, so that one text is both the plain
+simulator and the fast one (:mod:`ioopt.compiled`). Rules: each node computes its queue
+in order and stages the first unstarted task, one incoming transfer at a time; a file
+comes from the lowest-numbered complete copy, else remotely unless it is on its way to
+somebody; space is made file by file, on demand (:mod:`ioopt.sim.replication.disk`);
+rates are max-min fair (:mod:`ioopt.sim.replication.moves`); at an instant all
+completions come first, then passes over the nodes until nothing changes. In workflows
+tasks also write files, take cores and arrive.
 """
 
 from ioopt.problems.replication import JUST_AFTER, RELATIVE_AFTER
@@ -25,7 +27,9 @@ from ioopt.sim.replication.state import Instance, Log, Queues, State
 def start_task(
     inst: Instance, plan: Queues, st: State, log: Log, i: int, now: float
 ) -> bool:
-    """Workflow rule 3: start the staged entry of node *i* if cores idle, inputs are there, outputs fit."""
+    """Workflow rule 3: start the staged entry of node *i* if cores idle, inputs
+    are there, outputs fit.
+    """
     if not stage(inst, plan, st, log, i, now):
         return False
     files = inst.num_files
@@ -59,7 +63,9 @@ def start_task(
 
 
 def take_cores(inst: Instance, st: State, i: int, e: int, end: float) -> None:
-    """Entry *e* takes the cores of node *i* that idle the longest, ties to the lowest number."""
+    """Entry *e* takes the cores of node *i* that idle the longest, ties
+    to the lowest number.
+    """
     st.idle[i] -= inst.cores[e]
     for n in range(inst.cores[e]):
         best = -1
@@ -111,7 +117,9 @@ def finish_task(
 
 FINISHED, STUCK, LOG_FULL, BEYOND, PAUSED, ASKING = 0, 1, 2, 3, 4, 5
 REPLAY, BEGIN, NOBODY = -3, -2, -1
-"""Instead of a task: there are queues; a dispatch begins; nobody is given one, so time moves on."""
+"""Instead of a task: there are queues; a dispatch begins; nobody is given
+one, so time moves on.
+"""
 
 
 def reset(inst: Instance, plan: Queues, st: State) -> None:
@@ -172,7 +180,9 @@ def reset(inst: Instance, plan: Queues, st: State) -> None:
 
 
 def open_rounds(inst: Instance, plan: Queues, st: State, log: Log, now: float) -> None:
-    """Open the first round, and each next one when all before it have ended on every node."""
+    """Open the first round, and each next one when all before it have
+    ended on every node.
+    """
     while st.counters[at.OPENED] < plan.num_rounds and (
         st.counters[at.OPENED] == 0 or st.round_left[st.counters[at.OPENED] - 1] == 0
     ):
@@ -185,7 +195,9 @@ def open_rounds(inst: Instance, plan: Queues, st: State, log: Log, now: float) -
 
 
 def hopeless(inst: Instance, st: State, now: float, horizon: float) -> bool:
-    """Whether the bytes still owed by the shared link alone take the replay past *horizon*."""
+    """Whether the bytes still owed by the shared link alone take the
+    replay past *horizon*.
+    """
     if not inst.shared:
         return False
     owed = float(st.counters[at.OWED])
@@ -197,7 +209,9 @@ def hopeless(inst: Instance, st: State, now: float, horizon: float) -> bool:
 
 
 def next_event(inst: Instance, st: State) -> float:
-    """The earliest end of anything under way, or arrival of a task; infinity when there is none."""
+    """The earliest end of anything under way, or arrival of a task;
+    infinity when there is none.
+    """
     soonest = float("inf")
     for c in range(len(inst.core_node)):
         if st.run_end[c] < soonest:
@@ -236,7 +250,9 @@ def note_arrivals(inst: Instance, st: State) -> None:
 
 
 def passes(inst: Instance, plan: Queues, st: State, log: Log, now: float) -> None:
-    """Pass over the nodes until nothing changes: a task, a transfer and, in workflows, a save each."""
+    """Pass over the nodes until nothing changes: a task, a transfer and, in
+    workflows, a save each.
+    """
     workflow = not inst.plain
     moved = True
     while moved:
@@ -260,7 +276,9 @@ def passes(inst: Instance, plan: Queues, st: State, log: Log, now: float) -> Non
 
 
 def over(inst: Instance, st: State, log: Log, total: int) -> int:
-    """FINISHED (or LOG_FULL) when all *total* entries and saves have ended, else PAUSED."""
+    """FINISHED (or LOG_FULL) when all *total* entries and saves
+    have ended, else PAUSED.
+    """
     if st.counters[at.ENDED] < total or st.counters[at.SAVING] > 0:
         return PAUSED
     if log.enabled and (
@@ -274,7 +292,8 @@ def over(inst: Instance, st: State, log: Log, total: int) -> int:
 def replay(
     inst: Instance, plan: Queues, st: State, log: Log, horizon: float
 ) -> tuple[float, int]:
-    """Replay *plan*; returns (end of the last entry in seconds, one of the codes above).
+    """Replay *plan*; returns (end of the last entry in seconds, one
+    of the codes above).
 
     A replay that passes *horizon* seconds, or must, is given up with BEYOND.
     """
@@ -291,11 +310,12 @@ def begin_or_advance(
     task: int = REPLAY,
     i: int = 0,
 ) -> tuple[float, int]:
-    """The replay in pieces of *most* instants: begins where *st* is unused, else goes on.
+    """The replay in pieces of *most* instants: begins where *st* is
+    unused, else goes on.
 
-    With another *task* one step of a dispatch (workflow rule 11): the task is given to node *i*, or see
-    BEGIN and NOBODY; ASKING when the passes have settled again. ``plan`` has one place a node. One entry
-    for both, so that they are compiled once.
+    With another *task* one step of a dispatch (workflow rule 11): the task is given to
+    node *i*, or see BEGIN and NOBODY; ASKING when the passes have settled again.
+    ``plan`` has one place a node. One entry for both, so that they are compiled once.
     """
     if task == BEGIN or (task == REPLAY and not st.counters[at.BEGUN]):
         reset(inst, plan, st)
@@ -312,7 +332,9 @@ def begin_or_advance(
 
 
 def leave_unassigned(inst: Instance, st: State) -> None:
-    """The places of the queues are empty, whatever stands in them; every task is unassigned."""
+    """The places of the queues are empty, whatever stands in them;
+    every task is unassigned.
+    """
     for i in range(inst.num_nodes):
         st.head[i] = i + 1
     for x in range(inst.num_nodes * inst.num_files):
@@ -336,7 +358,8 @@ def advance(
 ) -> tuple[float, int]:
     """Go on for *most* instants (timeline rule 6); PAUSED where that was not enough.
 
-    But for REPLAY, up to the next question: at once, or with NOBODY after the next instant.
+    But for REPLAY, up to the next question: at once, or with NOBODY
+    after the next instant.
     """
     total = inst.num_tasks if task != REPLAY else len(plan.entry)
     now = st.clock[0]

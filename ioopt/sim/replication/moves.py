@@ -1,8 +1,9 @@
-"""The transfers of the timeline simulator: what starts to move, at which rate, and what arrives.
+"""The transfers of the timeline simulator: what starts to move, at which
+rate, and what arrives.
 
-Flow i < num_nodes is the incoming transfer of node i; in workflows flow num_nodes + i is what it
-saves. Nodes that receive several files at once have further flows. Plain Python over
-the arrays of :mod:`ioopt.sim.replication.state`, which numba compiles too.
+Flow i < num_nodes is the incoming transfer of node i; in workflows flow num_nodes + i
+is what it saves. Nodes that receive several files at once have further flows. Plain
+Python over the arrays of :mod:`ioopt.sim.replication.state`, which numba compiles too.
 """
 
 from __future__ import annotations
@@ -30,13 +31,16 @@ def fill(
     left: Floats,
     count: Ints,
 ) -> None:
-    """Max-min fair rates in place, over flat arrays (Bertsekas and Gallager, Section 6.5.2).
+    """Max-min fair rates in place, over flat arrays (Bertsekas and
+    Gallager, Section 6.5.2).
 
-    All flows grow together until a resource is full; those that cross it stop, the others go on.
+    All flows grow together until a resource is full; those that cross it
+    stop, the others go on.
 
-    ``use[j * width : (j + 1) * width]`` are the resources that flow *j* crosses, -1 for none;
-    ``capacity`` is bytes per second a resource; ``rates`` receives bytes per second a flow,
-    infinity for one that crosses nothing. ``left`` and ``count`` are scratch, one a resource.
+    ``use[j * width : (j + 1) * width]`` are the resources that flow *j* crosses, -1 for
+    none; ``capacity`` is bytes per second a resource; ``rates`` receives bytes per
+    second a flow, infinity for one that crosses nothing. ``left`` and ``count`` are
+    scratch, one a resource.
     """
     for x in range(num_flows * width):
         r = use[x]
@@ -80,7 +84,8 @@ def fill(
 def stage(
     inst: Instance, plan: Queues, st: State, log: Log, i: int, now: float
 ) -> bool:
-    """Pin the inputs of the first unstarted entry of node *i* (timeline rules 1, 3 and 8).
+    """Pin the inputs of the first unstarted entry of node *i*
+    (timeline rules 1, 3 and 8).
 
     False where there is none to stage.
     """
@@ -116,7 +121,9 @@ def set_off(
     target: int,
     now: float,
 ) -> None:
-    """File *f* starts to move as flow *y* from *source* to *target* (-1: the remote storage)."""
+    """File *f* starts to move as flow *y* from *source* to *target* (-1:
+    the remote storage).
+    """
     st.recv[y] = f
     st.source[y] = source
     st.target[y] = target
@@ -138,9 +145,11 @@ def set_off(
 def start_transfer(
     inst: Instance, plan: Queues, st: State, log: Log, i: int, now: float
 ) -> bool:
-    """Start the first missing file of node *i*'s staged entry that can start now (timeline rule 2).
+    """Start the first missing file of node *i*'s staged entry that can start
+    now (timeline rule 2).
 
-    With several files at once (workflow rule 21), also of the entries behind it, in turn.
+    With several files at once (workflow rule 21), also of the
+    entries behind it, in turn.
     """
     if plan.carried:
         return carry(inst, plan, st, log, i, now)
@@ -187,9 +196,11 @@ def bring(
     now: float,
     ahead: bool,
 ) -> bool:
-    """Start the first missing file of entry *e* that can start now, to node *i* as flow *y*.
+    """Start the first missing file of entry *e* that can start now, to
+    node *i* as flow *y*.
 
-    *ahead*: for an entry behind the head, beside *kept* bytes that those before it still need.
+    *ahead*: for an entry behind the head, beside *kept* bytes that those
+    before it still need.
     """
     files = inst.num_files
     for x in range(inst.ptr[e] + (0 if ahead else st.staged[i] - 1), inst.ptr[e + 1]):
@@ -237,7 +248,9 @@ def send(
 def carry(
     inst: Instance, plan: Queues, st: State, log: Log, i: int, now: float
 ) -> bool:
-    """Timeline rule 7: start the first of the moves to node *i* whose source has the file."""
+    """Timeline rule 7: start the first of the moves to node *i* whose
+    source has the file.
+    """
     if st.recv[i] >= 0:
         return False
     number = max(0, st.counters[at.OPENED] - 1)
@@ -253,7 +266,9 @@ def carry(
 
 
 def least_loaded(inst: Instance, st: State, i: int, f: int) -> int:
-    """Where node *i* gets *f*, which some node has, by workflow rule 22; -1: the remote storage."""
+    """Where node *i* gets *f*, which some node has, by workflow rule 22;
+    -1: the remote storage.
+    """
     for r in range(len(inst.capacity)):
         st.crossing[r] = 0
     for y in range(inst.num_flows):
@@ -282,7 +297,9 @@ def least_loaded(inst: Instance, st: State, i: int, f: int) -> int:
 def start_save(
     inst: Instance, plan: Queues, st: State, log: Log, i: int, now: float
 ) -> None:
-    """Save what node *i* requested this turn, else its oldest product to keep (workflow rule 8)."""
+    """Save what node *i* requested this turn, else its oldest product to
+    keep (workflow rule 8).
+    """
     files = inst.num_files
     f = st.counters[at.REQUEST]
     if f < 0:
@@ -303,7 +320,9 @@ def start_save(
 
 
 def oldest_to_keep(inst: Instance, st: State, i: int) -> int:
-    """Of the products to keep that node *i* holds unsaved the one made first, ties by its index."""
+    """Of the products to keep that node *i* holds unsaved the one made
+    first, ties by its index.
+    """
     best = -1
     for s in range(st.num_residents[i]):
         f = st.residents[i * inst.num_files + s]
@@ -315,7 +334,9 @@ def oldest_to_keep(inst: Instance, st: State, i: int) -> int:
 
 
 def share_out(inst: Instance, st: State, now: float) -> None:
-    """Rates of all transfers anew (timeline rule 5), and the end of those whose rate has changed."""
+    """Rates of all transfers anew (timeline rule 5), and the end of those
+    whose rate has changed.
+    """
     flows = 0
     for y in range(inst.num_flows):
         f = st.recv[y]
@@ -339,7 +360,9 @@ def share_out(inst: Instance, st: State, now: float) -> None:
 def cross(
     inst: Instance, st: State, f: int, source: int, target: int, use: int
 ) -> None:
-    """The resources that *f* crosses from *source* to *target*, into ``st.use`` from *use* on."""
+    """The resources that *f* crosses from *source* to *target*, into
+    ``st.use`` from *use* on.
+    """
     link = inst.num_nodes + inst.num_storages
     if source >= 0 and target >= 0:
         st.use[use] = target

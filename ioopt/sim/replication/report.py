@@ -1,7 +1,7 @@
 """What a replay of the replication family reports: metrics, schedule, timeline.
 
-Of workflows also, for pictures and traces, what is worked out of the finished schedule: cores of tasks,
-bytes on disks, the critical path.
+Of workflows also, for pictures and traces, what is worked out of the finished schedule:
+cores of tasks, bytes on disks, the critical path.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from ioopt.timeline import Interval, Timeline, replication_timeline, steps_of
 
 
 def link_bound_seconds(problem: ReplicationProblem) -> float:
-    """Lower bound of any makespan on a shared link: bytes to fetch at its rate + least compute.
+    """Lower bound of any makespan on a shared link: bytes to fetch at its
+    rate + least compute.
 
     Counts the distinct files that are read and that no node holds or makes.
     """
@@ -47,7 +48,9 @@ def report(
     makespan: float,
     actual: Mapping[str, float] | None,
 ) -> Simulation:
-    """What a replay that ended at *makespan* did; *entries* as in :func:`schedule_of`."""
+    """What a replay that ended at *makespan* did; *entries* as
+    in :func:`schedule_of`.
+    """
     log, state = ran
     metrics = metrics_of(problem, link, state, makespan)
     schedule = schedule_of(problem, log, state, entries)
@@ -63,7 +66,9 @@ def report(
 def cores_busy(
     problem: ReplicationProblem, runs: Sequence[Mapping[str, Any]], makespan: float
 ) -> float:
-    """Share of the core-seconds up to the makespan in which a task computes; 0 if that is 0."""
+    """Share of the core-seconds up to the makespan in which a task
+    computes; 0 if that is 0.
+    """
     if makespan == 0:
         return 0.0
     used = math.fsum(
@@ -107,7 +112,9 @@ def schedule_of(
     state: State,
     entries: tuple[Sequence[str], Sequence[int], Sequence[int]],
 ) -> Json:
-    """The schedule; *entries*: names and nodes of all entries, files of the copy entries."""
+    """The schedule; *entries*: names and nodes of all entries, files
+    of the copy entries.
+    """
     names, owner, copy_files = entries
     nodes = [node.id for node in problem.nodes]
     files = [file.id for file in problem.files]
@@ -177,7 +184,9 @@ def timeline_of(problem: ReplicationProblem, schedule: Json) -> Timeline:
 def flows_of(
     problem: ReplicationProblem, timeline: Timeline
 ) -> Iterator[tuple[Interval, Interval]]:
-    """From the task that makes a file to each that reads it, by the transfer to its node if any."""
+    """From the task that makes a file to each that reads it, by the
+    transfer to its node if any.
+    """
     came: dict[tuple[str, str], list[Interval]] = {}
     runs: dict[str, Interval] = {}
     for item in sorted(timeline.intervals, key=lambda item: item.end):
@@ -200,7 +209,9 @@ def flows_of(
 
 
 SAME_INSTANT = 1e-9
-"""Times that differ by less, as a share of the time (of 1 s for shorter ones), are one instant."""
+"""Times that differ by less, as a share of the time (of 1 s for shorter
+ones), are one instant.
+"""
 Rows = list[Json]
 
 
@@ -217,7 +228,9 @@ def _slack(seconds: float) -> float:
 
 
 def number_cores(problem: ReplicationProblem, runs: Rows) -> None:
-    """Give each run its ``cores``: those idle the longest, ties lowest number (workflow rule 3)."""
+    """Give each run its ``cores``: those idle the longest, ties lowest
+    number (workflow rule 3).
+    """
     since = {node.id: [0.0] * node.cores for node in problem.nodes}
     for run in runs:
         start, end, idle = run["start_seconds"], run["end_seconds"], since[run["node"]]
@@ -229,10 +242,12 @@ def number_cores(problem: ReplicationProblem, runs: Rows) -> None:
 
 
 def disks(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> Json:
-    """Of each node its disk's ``bytes`` and, as [seconds, bytes], what is ``used`` and ``live``.
+    """Of each node its disk's ``bytes`` and, as [seconds, bytes], what is
+    ``used`` and ``live``.
 
-    Used counts complete and arriving files and outputs being written (workflow rule 5). Live is the
-    part that a task which has not ended reads, or that is yet to be saved for good.
+    Used counts complete and arriving files and outputs being written (workflow
+    rule 5). Live is the part that a task which has not ended reads, or that is yet
+    to be saved for good.
     """
     ends = {run["id"]: run["end_seconds"] for run in schedule["tasks"]}
     saved = {
@@ -269,7 +284,9 @@ def disks(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> Json:
 def _stays(
     problem: ReplicationProblem, schedule: Mapping[str, Any]
 ) -> Iterator[tuple[str, int, float, float]]:
-    """(node, file, from, until) of every copy on a disk; until infinity where it stays."""
+    """(node, file, from, until) of every copy on a disk; until
+    infinity where it stays.
+    """
     begun: dict[tuple[str, int], list[float]] = defaultdict(list)
     gone: dict[tuple[str, int], list[float]] = defaultdict(list)
     for holder, held in zip(problem.nodes, problem.holds):
@@ -291,11 +308,13 @@ def _stays(
 
 
 def critical_rows(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> Rows:
-    """The rows of tasks and transfers that determined the makespan, from the last back to the first.
+    """The rows of tasks and transfers that determined the makespan, from the
+    last back to the first.
 
-    From each the one that ended as it began: for a task the transfer of an input or the task that
-    made it, else what freed its cores; for a transfer what made or saved the file, else what came in
-    before, else what let the task before start, which let the node stage; else whatever ended then.
+    From each the one that ended as it began: for a task the transfer of an input or the
+    task that made it, else what freed its cores; for a transfer what made or saved the
+    file, else what came in before, else what let the task before start, which let the
+    node stage; else whatever ended then.
     """
     runs, moves = schedule["tasks"], schedule["transfers"]
     ending = _Ends([*moves, *runs])
@@ -344,7 +363,9 @@ class _Ends:
 def _cause(
     problem: ReplicationProblem, row: Mapping[str, Any], node: str, ended: Rows
 ) -> Json | None:
-    """Which of the rows that *ended* as *row* began on *node* let it begin; None: none of them."""
+    """Which of the rows that *ended* as *row* began on *node* let it
+    begin; None: none of them.
+    """
     inputs = {row["file"]} if "file" in row else _files(problem, row["id"])[0]
 
     def rank(other: Mapping[str, Any]) -> int:

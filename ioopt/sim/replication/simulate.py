@@ -1,7 +1,8 @@
-"""Timeline simulator of the replication family: replay a plan's queues and report what happened.
+"""Timeline simulator of the replication family: replay a plan's queues and
+report what happened.
 
-The paper used SimGrid; the rules here are ours and are written out in ``docs/rules/replication.md``
-and, as code, in :mod:`ioopt.sim.replication.kernel`.
+The paper used SimGrid; the rules here are ours and are written out in
+``docs/rules/replication.md`` and, as code, in :mod:`ioopt.sim.replication.kernel`.
 """
 
 from __future__ import annotations
@@ -56,7 +57,9 @@ class Entries:
 
     @classmethod
     def of(cls, problem: ReplicationProblem, plan: ReplicationPlan) -> Entries:
-        """Read the queues; SimulationError for what is unknown, left out or stands twice."""
+        """Read the queues; SimulationError for what is unknown, left
+        out or stands twice.
+        """
         for known in plan.order:
             _place("node", known, problem.node_index, "order")
         names = [task.id for task in problem.tasks]
@@ -100,7 +103,9 @@ class Entries:
         return entries
 
     def _require_end(self, problem: ReplicationProblem) -> None:
-        """Workflow rule 10: no entry waits for itself, behind others or for their files."""
+        """Workflow rule 10: no entry waits for itself, behind
+        others or for their files.
+        """
         before = {k: list(tasks) for k, tasks in enumerate(problem.predecessors)}
         for x, file in enumerate(self.copy_files):
             maker = problem.producer[file]
@@ -126,20 +131,23 @@ def _fits(problem: ReplicationProblem, k: int, i: int) -> None:
     wanted = problem.task_bytes(k)
     if task.cores > node.cores:
         raise SimulationError(
-            f"node {node.id} can never run task {task.id!r}, which takes {task.cores} cores: "
-            f"it has {node.cores}"
+            f"node {node.id} can never run task {task.id!r}, which takes {task.cores} "
+            f"cores: it has {node.cores}"
         )
     if node.disk_bytes is not None and wanted > node.disk_bytes:
         raise SimulationError(
             f"node {node.id} can never run task {task.id!r}: its files "
-            f"({', '.join((*task.inputs, *task.outputs))}) take {wanted} bytes, the disk {node.disk_bytes}"
+            f"({', '.join((*task.inputs, *task.outputs))}) take {wanted} bytes, the "
+            f"disk {node.disk_bytes}"
         )
 
 
 def _barriers(
     problem: ReplicationProblem, plan: ReplicationPlan, queues: list[list[int]]
 ) -> tuple[list[list[int]] | None, list[list[tuple[int, int]]]]:
-    """The round of each place, a copy entry going with the task before it, and the files to drop."""
+    """The round of each place, a copy entry going with the task before it,
+    and the files to drop.
+    """
     if not plan.barriers or plan.rounds is None:
         return None, []
     problem.require_batch("a plan in rounds")
@@ -162,8 +170,8 @@ def _barriers(
                     )
                 if round_of[entry] < present:
                     raise SimulationError(
-                        f"order of {problem.nodes[i].id}: task {name!r} of round {round_of[entry]} "
-                        f"comes after one of round {present}"
+                        f"order of {problem.nodes[i].id}: task {name!r} of round "
+                        f"{round_of[entry]} comes after one of round {present}"
                     )
                 present = round_of[entry]
             row.append(present)
@@ -182,10 +190,11 @@ def _barriers(
 def _clear(
     problem: ReplicationProblem, plan: ReplicationPlan, queues: list[list[int]]
 ) -> list[int]:
-    """Timeline rule 8: bytes to be free before each place is staged; none where only what is missing.
+    """Timeline rule 8: bytes to be free before each place is staged; none where
+    only what is missing.
 
-    Nothing is cleared before the first task of a queue. A plan in rounds clears before each round; with
-    barriers its own evictions do.
+    Nothing is cleared before the first task of a queue. A plan in rounds clears before
+    each round; with barriers its own evictions do.
     """
     if plan.room == "missing" or plan.barriers or plan.carry_out:
         return []
@@ -221,7 +230,9 @@ def _carried(
     inputs: Sequence[Sequence[int]],
     rounds: list[list[int]] | None,
 ) -> list[list[Carried]]:
-    """Per node the moves of *plan*: first those that are only sent on, then as its queue reads them."""
+    """Per node the moves of *plan*: first those that are only sent on, then as
+    its queue reads them.
+    """
     problem.require_batch("carry_out")
     if plan.moves == "replay" or (plan.rounds is not None and rounds is None):
         kind = (
@@ -246,7 +257,10 @@ def _carried(
             end = _place("node", target, nodes, "carry_out")
             file = _place("file", name, problem.file_index, "carry_out")
             if (number, end, file) not in rank and (name, target) not in sent:
-                text = f"carry_out: {name} comes to {target}, where nothing reads it or sends it on"
+                text = (
+                    f"carry_out: {name} comes to {target}, where nothing reads it or "
+                    "sends it on"
+                )
                 raise SimulationError(text)
             moves[end].append((file, start, number))
     for i, row in enumerate(moves):
@@ -269,16 +283,18 @@ def simulate(
     deadline: Deadline | None = None,
     actual: Mapping[str, float] | None = None,
 ) -> Simulation:
-    """Replay ``plan.order`` under ``plan.eviction`` (and ``plan.rounds`` with ``plan.barriers``).
+    """Replay ``plan.order`` under ``plan.eviction`` (and ``plan.rounds``
+    with ``plan.barriers``).
 
     A plan with ``dispatches`` is run by that record instead.
 
-    *actual* are compute seconds by task, where they differ from the planned ones. *link* overrides
-    the instance's link model. *engine* picks the plain or the compiled kernel, which agree; ``auto``
-    compiles only large replays. Raises SimulationError, naming the item, for queues that leave a
-    task out, run one twice, name something unknown, form a dependency cycle or can never proceed, UsageError
-    for *actual* times that are none, and OutOfTime where the report and its check would end too long
-    after *deadline*.
+    *actual* are compute seconds by task, where they differ from the planned ones.
+    *link* overrides the instance's link model. *engine* picks the plain or the
+    compiled kernel, which agree; ``auto`` compiles only large replays. Raises
+    SimulationError, naming the item, for queues that leave a task out, run one twice,
+    name something unknown, form a dependency cycle or can never proceed, UsageError
+    for *actual* times that are none, and OutOfTime where the report and its check
+    would end too long after *deadline*.
     """
     if problem.is_workflow:
         problem.require_room()
@@ -349,7 +365,9 @@ def replay_fits(problem: ReplicationProblem, deadline: Deadline) -> bool:
 
 
 def _until(problem: ReplicationProblem, deadline: Deadline | None) -> Deadline | None:
-    """When a replay must have ended; None without a limit, or where it takes next to no time."""
+    """When a replay must have ended; None without a limit, or where it
+    takes next to no time.
+    """
     if deadline is None or deadline.limit_seconds is None:
         return None
     plain, machine = replay_seconds(problem)
@@ -363,7 +381,9 @@ def _until(problem: ReplicationProblem, deadline: Deadline | None) -> Deadline |
 
 
 def _takes_machine_code(problem: ReplicationProblem, until: Deadline | None) -> bool:
-    """Whether to take machine code; OutOfTime where pure Python would take far too long."""
+    """Whether to take machine code; OutOfTime where pure Python
+    would take far too long.
+    """
     plain, _ = replay_seconds(problem)
     fast = use_machine_code("timeline", until or Deadline(None), plain)
     if not fast and until is not None and plain > 2.0 * until.remaining():
@@ -383,8 +403,8 @@ def compile_replay() -> None:
 
 def _too_long(problem: ReplicationProblem) -> OutOfTime:
     return OutOfTime(
-        f"replaying {len(problem.tasks)} tasks on {len(problem.nodes)} nodes takes longer than the "
-        "time limit leaves"
+        f"replaying {len(problem.tasks)} tasks on {len(problem.nodes)} nodes takes "
+        "longer than the time limit leaves"
     )
 
 
@@ -395,7 +415,9 @@ def _stuck(
     parsed: Entries,
     carried: bool,
 ) -> SimulationError:
-    """The error for a replay in which nothing can go on, naming the first node that waits."""
+    """The error for a replay in which nothing can go on, naming the
+    first node that waits.
+    """
     for i, node in enumerate(problem.nodes):
         place = state.head[i] - queues.ptr[i]
         if state.idle[i] == node.cores and place < len(parsed.queues[i]):
@@ -423,8 +445,8 @@ def noisy_seconds(
 ) -> dict[str, float]:
     """Per task, its planned compute seconds times a lognormal number with median 1.
 
-    *sigma* is the standard deviation of its logarithm: 0.3 for good estimates, 0.8 for poor ones.
-    Raises UsageError for one that is negative or above 10.
+    *sigma* is the standard deviation of its logarithm: 0.3 for good estimates, 0.8 for
+    poor ones. Raises UsageError for one that is negative or above 10.
     """
     if not 0 <= sigma <= 10:
         raise UsageError(f"the noise of compute times is from 0 to 10, not {sigma}")

@@ -1,7 +1,8 @@
-"""Flat arrays in which the replication simulator keeps an instance, a plan, its state and its log.
+"""Flat arrays in which the replication simulator keeps an instance, a plan,
+its state and its log.
 
-The same fields are numpy arrays for the compiled kernel and lists for the pure Python one. A matrix
-over nodes and files is flat: cell (i, f) stands at ``i * num_files + f``.
+The same fields are numpy arrays for the compiled kernel and lists for the pure Python
+one. A matrix over nodes and files is flat: cell (i, f) stands at ``i * num_files + f``.
 """
 
 from __future__ import annotations
@@ -31,18 +32,20 @@ POLICIES = {"farthest-next-use": 0, "popularity": 1, "lru": 2}
 class Instance(NamedTuple):
     """What does not change during a replay. Sizes in bytes, rates in bytes per second.
 
-    Entries are the tasks (0 .. num_tasks - 1), then the copy entries of the plan; the files of
-    entry e are ``files[ptr[e]:ptr[e + 1]]``. ``capacity`` lists the resources that transfers
-    cross: the NICs, the storages, the shared link, the private links. ``shared`` is 1 for the
-    shared link, 0 for private ones. ``held_node`` and ``held_file`` are on disk at time 0.
+    Entries are the tasks (0 .. num_tasks - 1), then the copy entries of the plan; the
+    files of entry e are ``files[ptr[e]:ptr[e + 1]]``. ``capacity`` lists the resources
+    that transfers cross: the NICs, the storages, the shared link, the private links.
+    ``shared`` is 1 for the shared link, 0 for private ones. ``held_node`` and
+    ``held_file`` are on disk at time 0.
 
-    Of workflows alone (``plain`` 0): entry e writes ``outs[out_ptr[e]:out_ptr[e + 1]]`` of
-    ``out_bytes[e]`` in all, takes ``cores[e]`` and arrives at ``release[e]``; ``by_release`` lists
-    the tasks by that. ``node_cores`` counts the cores of a node; the ones that can ever be busy
-    together are numbered ``core_ptr[i]`` to ``core_ptr[i + 1] - 1`` and ``core_node`` tells whose
-    they are. ``product`` is 1 for files that a task writes, ``keep`` for those to be saved.
-    ``num_flows``: an incoming transfer a node, in workflows an outgoing save a node, and where
-    nodes receive several files at once (``staging``) the others, ``slot_ptr[i]`` up to
+    Of workflows alone (``plain`` 0): entry e writes ``outs[out_ptr[e]:out_ptr[e + 1]]``
+    of ``out_bytes[e]`` in all, takes ``cores[e]`` and arrives at ``release[e]``;
+    ``by_release`` lists the tasks by that. ``node_cores`` counts the cores of a node;
+    the ones that can ever be busy together are numbered ``core_ptr[i]`` to
+    ``core_ptr[i + 1] - 1`` and ``core_node`` tells whose they are. ``product`` is 1 for
+    files that a task writes, ``keep`` for those to be saved. ``num_flows``: an incoming
+    transfer a node, in workflows an outgoing save a node, and where nodes receive
+    several files at once (``staging``) the others, ``slot_ptr[i]`` up to
     ``slot_ptr[i + 1] - 1`` of node i.
     """
 
@@ -81,15 +84,18 @@ class Instance(NamedTuple):
 class Queues(NamedTuple):
     """The queues of a plan: node i runs ``entry[ptr[i]:ptr[i + 1]]`` in order.
 
-    With ``barriers`` 1, ``round_of`` gives the round of each place, and as round r opens the files
-    ``drop_file[drop_ptr[r]:drop_ptr[r + 1]]`` leave the nodes ``drop_node``.
+    With ``barriers`` 1, ``round_of`` gives the round of each place, and as
+    round r opens the files ``drop_file[drop_ptr[r]:drop_ptr[r + 1]]`` leave the
+    nodes ``drop_node``.
 
-    Where they are ``growing``, a queue ends in OPEN, or in CLOSED once nothing more comes. What needs
-    to know more is left out, and WANTED notes one more than the node whose queue must grow first.
+    Where they are ``growing``, a queue ends in OPEN, or in CLOSED once nothing more
+    comes. What needs to know more is left out, and WANTED notes one more than the node
+    whose queue must grow first.
 
-    ``least_loaded`` is the option of a plan beyond the rules. ``clear``, where there is any: bytes to be
-    free before the entry of a place is staged. Where moves are ``carried``, node i receives
-    ``move_file[move_ptr[i]:move_ptr[i + 1]]`` from ``move_source`` in round ``move_round``.
+    ``least_loaded`` is the option of a plan beyond the rules. ``clear``, where there is
+    any: bytes to be free before the entry of a place is staged. Where moves are
+    ``carried``, node i receives ``move_file[move_ptr[i]:move_ptr[i + 1]]`` from
+    ``move_source`` in round ``move_round``.
     """
 
     ptr: Ints
@@ -112,20 +118,22 @@ class Queues(NamedTuple):
 
 
 class State(NamedTuple):
-    """What changes during a replay; the kernel resets it, so one State serves many replays.
+    """What changes during a replay; the kernel resets it, so one State
+    serves many replays.
 
-    ``has``: 0 no, 1 complete, 2 on its way or being written. ``pin``: how many reasons keep the file.
-    ``nxt``: place of the first unstarted reader on that node (-1 none), ``follow`` the one after
-    each input. ``need``, ``freq``: unstarted readers, unfinished tasks. ``copies``, ``flying``:
-    complete, on their way. ``residents`` lists a node's files and ``seat`` where each stands.
-    ``saved``: 0 not on remote storage, 1 on its way there, 2 there. ``made``: when a product was.
-    ``waiting``: how many products to keep whose save has not begun a node holds.
-    One value a core: ``running`` (the entry, -1 none), ``run_end``
-    (at its first core alone, else infinite), ``idle_since``. One value a flow, first one incoming
-    transfer a node, then all saves: ``recv`` (the file, -1 none) to ``slot``; ``source`` and
-    ``target`` are nodes, -1 the remote storage. ``finished``
-    lists entries as they end. ``clock``: time now, end of the last entry, up to when it is the same
-    instant. The rest is one value a node, and scratch.
+    ``has``: 0 no, 1 complete, 2 on its way or being written. ``pin``: how many reasons
+    keep the file. ``nxt``: place of the first unstarted reader on that node (-1 none),
+    ``follow`` the one after each input. ``need``, ``freq``: unstarted readers,
+    unfinished tasks. ``copies``, ``flying``: complete, on their way. ``residents``
+    lists a node's files and ``seat`` where each stands. ``saved``: 0 not on remote
+    storage, 1 on its way there, 2 there. ``made``: when a product was. ``waiting``: how
+    many products to keep whose save has not begun a node holds. One value a core:
+    ``running`` (the entry, -1 none), ``run_end`` (at its first core alone, else
+    infinite), ``idle_since``. One value a flow, first one incoming transfer a node,
+    then all saves: ``recv`` (the file, -1 none) to ``slot``; ``source`` and ``target``
+    are nodes, -1 the remote storage. ``finished`` lists entries as they end. ``clock``:
+    time now, end of the last entry, up to when it is the same instant. The rest is one
+    value a node, and scratch.
     """
 
     has: Ints
@@ -172,7 +180,9 @@ class State(NamedTuple):
 
 
 class Log(NamedTuple):
-    """What happened, in the order in which it started; empty arrays where only the score counts."""
+    """What happened, in the order in which it started; empty arrays where
+    only the score counts.
+    """
 
     enabled: int
     task_start: Floats
@@ -220,9 +230,11 @@ def instance_arrays(
     compiled: bool = True,
     actual: Mapping[str, float] | None = None,
 ) -> Instance:
-    """The arrays of *problem*; *link* overrides its link model, *copy_entries* name their files.
+    """The arrays of *problem*; *link* overrides its link model,
+    *copy_entries* name their files.
 
-    *actual* are compute seconds by task at speed 1 that replace the planned ones (workflow rule 10).
+    *actual* are compute seconds by task at speed 1 that replace the planned
+    ones (workflow rule 10).
     """
     told = actual or {}
     storages = {storage.id: s for s, storage in enumerate(problem.storages)}
@@ -286,7 +298,9 @@ def instance_arrays(
 
 
 def _capacities(problem: ReplicationProblem) -> list[float]:
-    """Bytes a second of every NIC, storage, the shared link, and every node's private link."""
+    """Bytes a second of every NIC, storage, the shared link, and every
+    node's private link.
+    """
     network, nodes = problem.network, problem.nodes
     # The same transfers cross the interface of a node and its disk.
     disks = [node.disk_bytes_per_second or float("inf") for node in nodes]
@@ -298,7 +312,9 @@ def _capacities(problem: ReplicationProblem) -> list[float]:
 
 
 def _releases(problem: ReplicationProblem, copy_entries: Sequence[int]) -> list[float]:
-    """Seconds at which each task arrives; a copy entry with the first reader of its file (rule 1)."""
+    """Seconds at which each task arrives; a copy entry with the first reader
+    of its file (rule 1).
+    """
     release = [task.release_seconds for task in problem.tasks]
     readers = (problem.readers[file] for file in copy_entries)
     return release + [
@@ -309,7 +325,9 @@ def _releases(problem: ReplicationProblem, copy_entries: Sequence[int]) -> list[
 def require_actual(
     problem: ReplicationProblem, actual: Mapping[str, float] | None
 ) -> None:
-    """Raise UsageError for actual compute seconds of a task that is not there, or below 0."""
+    """Raise UsageError for actual compute seconds of a task that is
+    not there, or below 0.
+    """
     for name, seconds in (actual or {}).items():
         if name not in problem.task_index:
             raise UsageError(f"actual_compute_seconds: there is no task {name!r}")
@@ -333,10 +351,12 @@ def queue_arrays(
     clear: Sequence[int] = (),
     carried: Sequence[Sequence[tuple[int, int, int]]] | None = None,
 ) -> Queues:
-    """The arrays of a plan: *queues* hold entries; *rounds* (with barriers) a round for each place.
+    """The arrays of a plan: *queues* hold entries; *rounds* (with barriers) a
+    round for each place.
 
-    *drops* are, per round, the (file, node) pairs that leave as it opens; *clear* the bytes to be free
-    for each place; *carried*, per node, (file, source, round) of the moves to carry out.
+    *drops* are, per round, the (file, node) pairs that leave as it opens; *clear*
+    the bytes to be free for each place; *carried*, per node, (file, source, round)
+    of the moves to carry out.
     """
     moves = [move for row in carried or () for move in row]
     places = [r for row in rounds for r in row] if rounds is not None else []
@@ -416,7 +436,9 @@ def new_state(inst: Instance, num_rounds: int = 1, compiled: bool = True) -> Sta
 def new_log(
     inst: Instance, transfers: int, evictions: int, compiled: bool = True
 ) -> Log:
-    """Room for a log of so many transfers and evictions; (0, 0) makes one that records nothing."""
+    """Room for a log of so many transfers and evictions; (0, 0) makes one
+    that records nothing.
+    """
     enabled = transfers > 0
     entries = len(inst.ptr) - 1 if enabled else 0
     ints = partial(_zeros, compiled=compiled, kind="int64")
@@ -442,6 +464,8 @@ COMPILED_SECONDS_PER_CELL = 2.5e-7
 
 
 def replay_seconds(problem: ReplicationProblem) -> tuple[float, float]:
-    """Seconds that a replay takes on a busy machine, estimated: in pure Python, and compiled."""
+    """Seconds that a replay takes on a busy machine, estimated: in pure
+    Python, and compiled.
+    """
     cells = sum(map(len, problem.inputs)) * len(problem.nodes)
     return SECONDS_PER_CELL * cells, COMPILED_SECONDS_PER_CELL * cells

@@ -9,9 +9,11 @@ from ioopt.problems.work_directory import Fault, WorkDirectoryProblem
 def lengths(
     problem: WorkDirectoryProblem, actual: Mapping[str, float] | None
 ) -> list[float]:
-    """Return how long each task runs: its compute seconds, or the *actual* ones where given.
+    """Return how long each task runs: its compute seconds, or the
+    *actual* ones where given.
 
-    Raises :class:`Fault` for an unknown task, and for seconds below 0 or beyond all bounds.
+    Raises :class:`Fault` for an unknown task, and for seconds below 0
+    or beyond all bounds.
     """
     found = [task.compute_seconds for task in problem.tasks]
     for name, seconds in (actual or {}).items():
@@ -25,7 +27,9 @@ def lengths(
 
 
 class Directory:
-    """What is inside: ``use`` in bytes, and of each product how many tasks it still waits for (rule B2)."""
+    """What is inside: ``use`` in bytes, and of each product how many tasks it still
+    waits for (rule B2).
+    """
 
     def __init__(self, problem: WorkDirectoryProblem) -> None:
         self.problem, self.use = problem, 0

@@ -24,11 +24,15 @@ from ioopt.sim.work_directory.order import Walk, reference_order, sequential_pea
 
 Policy = Literal["submission", "depth-first", "newest-first"]
 Rank = Callable[[float, int], float]
-"""The rank of a task (second) that became ready at an instant (first): least first, ties file order."""
+"""The rank of a task (second) that became ready at an instant (first): least
+first, ties file order.
+"""
 Choice = Callable[["Dispatcher"], str | None]
 """A policy of one's own: the task to start now, or nothing."""
 PATIENCE = 100_000
-"""A run of so many tasks looks at the clock at every instant, one of fewer that much more rarely."""
+"""A run of so many tasks looks at the clock at every instant, one of fewer
+that much more rarely.
+"""
 Starts = list[tuple[int, int]]
 """Instants in ticks and tasks, as they started."""
 
@@ -64,11 +68,13 @@ def ranked(problem: WorkDirectoryProblem, how: Policy | Rank | Sequence[str]) ->
 
 
 class Dispatcher(Directory):
-    """Which task starts next: the first in rank that is ready, fits, and is neither refused nor held back.
+    """Which task starts next: the first in rank that is ready, fits, and is neither
+    refused nor held back.
 
-    *rank* is a policy's name or function, or a list of all tasks; *quota* None is none. ``safe`` admits
-    what leaves a way to the end by the *reference* order (rule B6), ``in_flight`` is the most samples
-    open (rule B7). Raises :class:`Fault` for an order that is none, and where no order keeps the quota.
+    *rank* is a policy's name or function, or a list of all tasks; *quota* None is none.
+    ``safe`` admits what leaves a way to the end by the *reference* order (rule B6),
+    ``in_flight`` is the most samples open (rule B7). Raises :class:`Fault` for an order
+    that is none, and where no order keeps the quota.
     """
 
     def __init__(
@@ -154,7 +160,9 @@ class Dispatcher(Directory):
         return None
 
     def require(self, k: int) -> None:
-        """Raise :class:`Fault` where task *k* may not start now: what a policy of one's own answers."""
+        """Raise :class:`Fault` where task *k* may not start now: what a policy
+        of one's own answers.
+        """
         held = self.row[k] in self.closed and self.open >= self.most
         free = (
             self.ready if held or self.open >= self.most else self.ready + self.closed
@@ -244,11 +252,12 @@ def dispatch(
     actual: Mapping[str, float] | None = None,
     choose: Choice | None = None,
 ) -> WorkDirectoryPlan:
-    """Run *dispatcher*, or what *choose* answers in its place, from 0 to the end (rule B5).
+    """Run *dispatcher*, or what *choose* answers in its place, from 0
+    to the end (rule B5).
 
-    *actual* compute seconds replace the planned ones in the run alone. Raises :class:`Fault` where
-    the run is stuck (rule B8), where *choose* answers what may not start, and for *actual* times that
-    are none.
+    *actual* compute seconds replace the planned ones in the run alone. Raises
+    :class:`Fault` where the run is stuck (rule B8), where *choose* answers what may not
+    start, and for *actual* times that are none.
     """
     seconds = lengths(problem, actual)
     releases = [task.release_seconds for task in problem.tasks]
@@ -276,10 +285,11 @@ def run(
     due: Sequence[int] | None = None,
     deadline: Deadline | None = None,
 ) -> Starts:
-    """Return the starts when tasks take *length* ticks; none is ready before its place in *releases*.
+    """Return the starts when tasks take *length* ticks; none is ready before its
+    place in *releases*.
 
-    A run in which a task starts after it was *due* is given up (:class:`Fault`), and so is one
-    that the *deadline* ends (:class:`OutOfTime`).
+    A run in which a task starts after it was *due* is given up (:class:`Fault`), and so
+    is one that the *deadline* ends (:class:`OutOfTime`).
     """
     starts: Starts = []
     patience = max(1, PATIENCE // max(1, len(length)))

@@ -1,4 +1,6 @@
-"""Tasks one at a time: the reference order, and whether a start leaves it a way to the end (rule B6)."""
+"""Tasks one at a time: the reference order, and whether a start leaves it a way
+to the end (rule B6).
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,8 @@ ORDERS = ("file", "depth-first", "freeing")
 MOST_BYTES = 1 << 60
 """Bytes in all up to which 64-bit whole numbers hold every use."""
 STARTED, STARTED_OF_MANY = -(1 << 62), -(10**40)
-"""Each stands for the use at a place whose task has started: below 0, whatever is added. The first
-is a 64-bit number, the second for more bytes than those hold."""
+"""Each stands for the use at a place whose task has started: below 0, whatever is
+added. The first is a 64-bit number, the second for more bytes than those hold."""
 
 
 def sequential_peak(problem: WorkDirectoryProblem, order: Sequence[int]) -> int:
@@ -38,7 +40,8 @@ def _uses(problem: WorkDirectoryProblem, order: Sequence[int]) -> list[int]:
 def reference_order(
     problem: WorkDirectoryProblem, deadline: Deadline | None = None
 ) -> list[int]:
-    """Return the one of the three orders with the least sequential peak, ties the first named.
+    """Return the one of the three orders with the least sequential peak,
+    ties the first named.
 
     Past the *deadline* no further one is made once one keeps the quota.
     """
@@ -48,7 +51,8 @@ def reference_order(
 def least_order(
     problem: WorkDirectoryProblem, deadline: Deadline | None = None
 ) -> list[int]:
-    """Return the reference order, or one sample after sample where that has a lesser peak.
+    """Return the reference order, or one sample after sample where
+    that has a lesser peak.
 
     Past the *deadline* no further one is made once one keeps the quota.
     """
@@ -62,7 +66,9 @@ def _least(
     wanted: list[tuple[str, bool]],
     deadline: Deadline | None,
 ) -> list[int]:
-    """Return the order of the least sequential peak, ties the first of those *wanted*."""
+    """Return the order of the least sequential peak, ties the
+    first of those *wanted*.
+    """
     best: list[int] = []
     least: int | None = None
     quota = problem.quota_bytes
@@ -81,7 +87,8 @@ def _least(
 def sequential_order(
     problem: WorkDirectoryProblem, how: str, by_sample: bool = False
 ) -> list[int]:
-    """Always the first ready task: of the file, of the greatest level, or of the least growth.
+    """Always the first ready task: of the file, of the greatest level, or
+    of the least growth.
 
     *by_sample*: of the first sample that has one.
     """
@@ -132,10 +139,12 @@ def sequential_order(
 
 
 class Walk:
-    """The use at every place of the reference order once all that runs has ended, kept as tasks start.
+    """The use at every place of the reference order once all that runs has ended,
+    kept as tasks start.
 
-    A start puts what stays of its outputs inside from the first place on, and lets its inputs leave
-    after the last reader that is left: a task is admitted in time that grows with its files only.
+    A start puts what stays of its outputs inside from the first place on, and lets its
+    inputs leave after the last reader that is left: a task is admitted in time that
+    grows with its files only.
     """
 
     def __init__(
@@ -173,7 +182,9 @@ class Walk:
         return other
 
     def admits(self, k: int) -> bool:
-        """Whether every task before *k* in the order that has not started has room behind *k*."""
+        """Whether every task before *k* in the order that has not started
+        has room behind *k*.
+        """
         at, stays = self.place[k], self.stays[k]
         if not stays or at <= self.first:
             return True

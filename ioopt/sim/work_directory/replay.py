@@ -1,9 +1,10 @@
-"""Plans of work directories replayed (rules B3 and B4), with the bounds beside what they come to.
+"""Plans of work directories replayed (rules B3 and B4), with the bounds
+beside what they come to.
 
-No clock goes here: whatever is held is held over places in the list of starts, from the start that
-brings it to the first one before which it has left. It is independent of the checker,
-``ioopt/check/work_directory.py``, which shares no code with it: a fault in one of the two shows as
-a difference between them.
+No clock goes here: whatever is held is held over places in the list of starts, from the
+start that brings it to the first one before which it has left. It is independent of the
+checker, ``ioopt/check/work_directory.py``, which shares no code with it: a fault in one
+of the two shows as a difference between them.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ STAGES = 7
 
 @dataclass(frozen=True)
 class CarriedOut:
-    """A plan without faults: its ``metrics``, (start, end) of each task by position, and its use.
+    """A plan without faults: its ``metrics``, (start, end) of each task by
+    position, and its use.
 
     ``use`` is (seconds, bytes inside from then on) at each change.
     """
@@ -47,10 +49,11 @@ class CarriedOut:
 
 
 class Held(NamedTuple):
-    """Bytes (or cores) held from the start at place ``first`` until the start at place ``over``.
+    """Bytes (or cores) held from the start at place ``first`` until the
+    start at place ``over``.
 
-    They are no longer there right after the start at ``over``; ``left`` is the tick at which they
-    leave, or with ``kept``, which stays for good, the last end.
+    They are no longer there right after the start at ``over``; ``left`` is the tick at
+    which they leave, or with ``kept``, which stays for good, the last end.
     """
 
     amount: int
@@ -95,11 +98,15 @@ class Places:
         self.left = [self._left(over, end) for over, end in zip(self.over, self.ends)]
 
     def _over(self, place: int, end: int) -> int:
-        """Return the first place before which a task has ended that starts at *place*."""
+        """Return the first place before which a task has ended
+        that starts at *place*.
+        """
         return bisect_left(self.reach, end, lo=place + 1)
 
     def _left(self, over: int, end: int) -> int:
-        """Return when what one task holds until place *over* leaves: an instant begins at its start."""
+        """Return when what one task holds until place *over* leaves: an instant
+        begins at its start.
+        """
         return end if over == len(self.starts) else min(end, self.starts[over])
 
     def bytes_held(self) -> list[Held]:
@@ -143,7 +150,9 @@ class Places:
         return list(accumulate(change[:-1]))
 
     def faults(self, quota: int | None, use: list[int]) -> list[str]:
-        """Return each start that breaks a release, a producer, the cores or the *quota*, in words."""
+        """Return each start that breaks a release, a producer, the cores or
+        the *quota*, in words.
+        """
         problem, found = self.problem, []
         cores = self.totals(self.cores_held())
         for place, k in enumerate(self.order):
@@ -179,7 +188,9 @@ class Places:
         }
 
     def steps(self, rows: list[Held]) -> list[tuple[float, int]]:
-        """Return (seconds, bytes inside) at 0, at each start and at each end, equal instants once."""
+        """Return (seconds, bytes inside) at 0, at each start and at each end,
+        equal instants once.
+        """
         change = {0: 0} | dict.fromkeys(sorted({*self.starts, *self.left}), 0)
         for row in rows:
             change[self.starts[row.first]] += row.amount
@@ -236,7 +247,9 @@ def carried_out(
 def keeps(
     problem: WorkDirectoryProblem, plan: WorkDirectoryPlan, quota: int | None
 ) -> bool:
-    """Return whether *plan*, whatever it says of the quota, breaks no rule under *quota*."""
+    """Return whether *plan*, whatever it says of the quota, breaks
+    no rule under *quota*.
+    """
     asked = problem.model_copy(update={"quota_bytes": quota})
     try:
         carried_out(asked, plan.model_copy(update={"ignore_quota": False}))
@@ -251,10 +264,11 @@ def simulate(
     actual: Mapping[str, float] | None = None,
     deadline: Deadline | None = None,
 ) -> Simulation:
-    """Replay *plan* as :func:`carried_out` does, for a result: with a *deadline*, without timeline.
+    """Replay *plan* as :func:`carried_out` does, for a result: with a
+    *deadline*, without timeline.
 
-    The metrics hold the bounds too, of the planned times: that of the makespan is left out where
-    *actual* times replace them, and either where the *deadline* passes first.
+    The metrics hold the bounds too, of the planned times: that of the makespan is left
+    out where *actual* times replace them, and either where the *deadline* passes first.
     """
     with collector_paused():
         return _simulated(problem, plan, actual, deadline)
@@ -315,7 +329,8 @@ def _bounds(
 
 
 def stage(task: str) -> str:
-    """The name of a task without numbers: what tasks of one step of a workflow have in common.
+    """The name of a task without numbers: what tasks of one step of a
+    workflow have in common.
 
     >>> stage("FASTQC (s1)#3"), stage("mProject_ID0000012"), stage("c0t3")
     ('FASTQC', 'mProject', 'c0t')

@@ -1,8 +1,9 @@
 """``snakemake --scheduler ioopt``: job selection by :mod:`ioopt.embed.selection`.
 
-Snakemake finds this package by its name. It only translates: jobs, resources and input sizes in,
-the chosen jobs out; ``None``, which makes Snakemake use its greedy scheduler, when anything fails.
-With ``--scheduler-ioopt-disk-mb`` and its like jobs are chosen by :class:`DataOrder` instead.
+Snakemake finds this package by its name. It only translates: jobs, resources and input
+sizes in, the chosen jobs out; ``None``, which makes Snakemake use its greedy scheduler,
+when anything fails. With ``--scheduler-ioopt-disk-mb`` and its like jobs are chosen by
+:class:`DataOrder` instead.
 """
 
 # no postponed annotations: Snakemake reads the types of settings
@@ -32,7 +33,9 @@ def _setting(kind: type, help: str, default: object = None) -> Any:
 
 @dataclass
 class SchedulerSettings(SchedulerSettingsBase):
-    """Settings on Snakemake's command line: ``--scheduler-ioopt-time-limit`` and so on."""
+    """Settings on Snakemake's command line:
+    ``--scheduler-ioopt-time-limit`` and so on.
+    """
 
     time_limit: float | None = _setting(
         float, "Seconds a selection may take, building included.", 2.0
@@ -41,7 +44,8 @@ class SchedulerSettings(SchedulerSettingsBase):
     data: bool = field(
         default=False,
         metadata={
-            "help": "Start jobs so that temporary files go soon, not as many cores as can be."
+            "help": "Start jobs so that temporary files go soon, not as many cores as "
+            "can be."
         },
     )
     disk_mb: int | None = _setting(
@@ -95,7 +99,8 @@ class Scheduler(SchedulerBase):
         """The chosen jobs, or None to let Snakemake's greedy scheduler choose."""
         until = Deadline(getattr(self.settings, "time_limit", None) or 2.0)
         try:
-            # At 100,000 jobs a third of the time would go to the collector walking all of Snakemake's DAG.
+            # At 100,000 jobs a third of the time would go to the collector walking all
+            # of Snakemake's DAG.
             with collector_paused():
                 left = list(remaining_jobs)
                 asked = question(
@@ -133,8 +138,8 @@ class Scheduler(SchedulerBase):
 class TempInputs:
     """Which inputs of a job are temporary files.
 
-    Snakemake marks the output of the job that makes a file, not the input of those that read it, so
-    the makers are asked, once a job.
+    Snakemake marks the output of the job that makes a file, not the input of those that
+    read it, so the makers are asked, once a job.
     """
 
     def __init__(self, dag: Any) -> None:
@@ -172,10 +177,11 @@ class TempInputs:
 
 @dataclass(frozen=True)
 class Question:
-    """What :func:`ioopt.embed.selection.select` is asked; ``ready[k]`` describes ``jobs[k]``.
+    """What :func:`ioopt.embed.selection.select` is asked; ``ready[k]``
+    describes ``jobs[k]``.
 
-    ``free`` is what Snakemake has of each resource, without end or not; where it is again
-    what it was at first, no job runs.
+    ``free`` is what Snakemake has of each resource, without end or not; where it is
+    again what it was at first, no job runs.
     """
 
     jobs: list[Job]

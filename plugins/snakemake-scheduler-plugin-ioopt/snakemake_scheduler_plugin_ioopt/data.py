@@ -1,8 +1,9 @@
-"""Jobs so that the files they write fit a disk: :class:`ioopt.embed.WorkDirectory` decides.
+"""Jobs so that the files they write fit a disk:
+:class:`ioopt.embed.WorkDirectory` decides.
 
-Jobs are its tasks, the files that they write its products: temporary ones go with their last reader,
-others stay. Bytes are the mean of what the rule has written so far, else its ``disk_mb``, else what the
-job reads; once a job has ended, those on the disk.
+Jobs are its tasks, the files that they write its products: temporary ones go with their
+last reader, others stay. Bytes are the mean of what the rule has written so far, else
+its ``disk_mb``, else what the job reads; once a job has ended, those on the disk.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ class DataOrder:
     def __init__(
         self, dag: Any, temp: TempInputs, quota: int | None, **how: Any
     ) -> None:
-        """*quota*: bytes of the files that may lie there at once (None: any); *how*: policy, in_flight."""
+        """*quota*: bytes of the files that may lie there at once (None: any);
+        *how*: policy, in_flight.
+        """
         self._dag, self._temp, self._quota, self._how = dag, temp, quota, how
         self._run = WorkDirectory({"cores": 1}, **how)
         self._jobs: dict[str, Job] = {}
@@ -87,7 +90,9 @@ class DataOrder:
         return [self._jobs[name] for name in chosen]
 
     def _look(self, asked: Question) -> None:
-        """Take note of what has ended or failed; after a failure for good what is left begins anew."""
+        """Take note of what has ended or failed; after a failure for good what
+        is left begins anew.
+        """
         ready, nothing = set(asked.jobs), asked.free == self._idle
         for name, job in [*self._running.items()]:
             ended = self._dag.finished(job)
@@ -183,7 +188,9 @@ class DataOrder:
                 self._run.ended(name, 0)
 
     def _expected(self, job: Job, reads: int) -> list[int]:
-        """Bytes of each output, by what the rule has written, what it states, or what the job reads."""
+        """Bytes of each output, by what the rule has written, what it states,
+        or what the job reads.
+        """
         stated, count = job.scheduler_resources.get("disk_mb", 0), len(job.output)
         whole = stated * 10**6 if isinstance(stated, int) and stated else reads
         share = -(-whole // max(1, count))

@@ -1,4 +1,6 @@
-"""Proof by enumeration (ours) for a few tasks on a few equal nodes (docs/replication-models.md)."""
+"""Proof by enumeration (ours) for a few tasks on a few equal
+nodes (docs/replication-models.md).
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ _CHUNK = {True: 1_000_000, False: 2_000}
 
 
 def applies(instance: StaticInstance) -> bool:
-    """Whether the instance has few tasks and file kinds, and few equal nodes that hold nothing."""
+    """Whether the instance has few tasks and file kinds, and few equal
+    nodes that hold nothing.
+    """
     nodes = instance.problem.nodes
     return (
         1 < len(nodes) <= MOST_NODES
@@ -113,10 +117,12 @@ class _Options:
 
 
 class Enumeration:
-    """The search over one instance that :func:`applies` to; it can be left and taken up again.
+    """The search over one instance that :func:`applies` to; it can be
+    left and taken up again.
 
-    ``compiled`` chooses the way to run the kernel, ``relays`` is as in the model. ``stuck`` is set where
-    an assignment could not be settled, after which nothing can be proven.
+    ``compiled`` chooses the way to run the kernel, ``relays`` is as in the
+    model. ``stuck`` is set where an assignment could not be settled, after which
+    nothing can be proven.
     """
 
     def __init__(
@@ -223,10 +229,12 @@ class Enumeration:
         upper: Callable[[], int],
         found: Callable[[Moves], None],
     ) -> int | None:
-        """Visit up to *nodes* nodes more, unless *over*; a proven lower bound in units when done.
+        """Visit up to *nodes* nodes more, unless *over*; a proven lower
+        bound in units when done.
 
-        Looks for plans of at most *upper* units, which is asked now and then and may only fall;
-        every plan goes to *found*, after which *upper* must be below its largest load.
+        Looks for plans of at most *upper* units, which is asked now and then and
+        may only fall; every plan goes to *found*, after which *upper* must be
+        below its largest load.
         """
         run: Callable[..., int] = kernel.search
         if self.compiled:
@@ -250,7 +258,9 @@ class Enumeration:
         return None
 
     def _settled(self) -> Moves | None:
-        """The best plan within reach for the assignment at hand, by :class:`FileMix`; goes on from there."""
+        """The best plan within reach for the assignment at hand, by
+        :class:`FileMix`; goes on from there.
+        """
         numbers, options, nodes = (
             self.state.numbers,
             self.options,
@@ -280,7 +290,9 @@ class Enumeration:
         return self._moves(mix.chosen(answer.values)) if answer.found else None
 
     def _moves(self, chosen: list[int]) -> Moves:
-        """The plan of the assignment at hand: *chosen* options go to files of their groups in order."""
+        """The plan of the assignment at hand: *chosen* options go to files of
+        their groups in order.
+        """
         state, options, nodes = self.state, self.options, self.instance.num_nodes
         assign = [0] * len(self._tasks)
         for task, node in zip(self._tasks, state.assign, strict=False):

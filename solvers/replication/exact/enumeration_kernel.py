@@ -1,8 +1,9 @@
-"""Every assignment of a few tasks to a few equal nodes, cut off by what copies must cost.
+"""Every assignment of a few tasks to a few equal nodes, cut off by
+what copies must cost.
 
-Branch and bound in two layers, tasks on nodes and then an option for every file of a whole
-assignment (docs/replication-models.md, How ``ip`` searches). Plain Python over flat arrays,
-compiled and not with one answer. Loads are whole units.
+Branch and bound in two layers, tasks on nodes and then an option for every file of a
+whole assignment (docs/replication-models.md, How ``ip`` searches). Plain Python over
+flat arrays, compiled and not with one answer. Loads are whole units.
 """
 
 from typing import NamedTuple
@@ -11,13 +12,15 @@ from ioopt.compiled import Box
 
 
 class Data(NamedTuple):
-    """The instance: ``ptr``/``files`` list the tasks' files, ``work`` and ``alike`` (1: equal to the
-    task before) are per task, ``kind`` per file, ``far`` and ``size`` per kind, kinds by falling
-    ``far``. ``base`` is (kind, reader nodes) at ``kind * (num_nodes + 1) + p``, p = 0 as p = 1;
-    ``divisor`` (kind, later kind) the common divisor of the fetch times between. Options of (kind, mask
-    of reader nodes) are those from ``opt_ptr[(kind << num_nodes) + mask]``, by rising ``excess``
-    over ``base``; ``opt_load`` and ``opt_low`` (load without a fetch) are (option, node),
-    ``opt_has`` the mask of nodes that store the file. ``room`` bytes of a node, -1 without limit."""
+    """The instance: ``ptr``/``files`` list the tasks' files, ``work`` and ``alike``
+    (1: equal to the task before) are per task, ``kind`` per file, ``far`` and
+    ``size`` per kind, kinds by falling ``far``. ``base`` is (kind, reader nodes) at
+    ``kind * (num_nodes + 1) + p``, p = 0 as p = 1; ``divisor`` (kind, later kind)
+    the common divisor of the fetch times between. Options of (kind, mask of reader
+    nodes) are those from ``opt_ptr[(kind << num_nodes) + mask]``, by rising
+    ``excess`` over ``base``; ``opt_load`` and ``opt_low`` (load without a fetch) are
+    (option, node), ``opt_has`` the mask of nodes that store the file. ``room`` bytes
+    of a node, -1 without limit."""
 
     num_nodes: int
     num_tasks: int
@@ -41,8 +44,9 @@ class Data(NamedTuple):
 
 
 class State(NamedTuple):
-    """What a run changes, by depth of the first layer (``assign`` .. ``used``) and by place in the
-    second (``group`` .. ``stored``); ``count`` files and ``low`` unavoidable units of each group."""
+    """What a run changes, by depth of the first layer (``assign`` .. ``used``) and by
+    place in the second (``group`` .. ``stored``); ``count`` files and ``low``
+    unavoidable units of each group."""
 
     assign: Box
     mask: Box
@@ -69,10 +73,11 @@ DONE, FOUND, LIMIT, STUCK = 0, 1, 2, 3
 
 
 def search(data: Data, state: State, limit: int, leaf_limit: int) -> int:
-    """Go on until a plan within UPPER is FOUND, all is DONE, or *limit* nodes were visited.
+    """Go on until a plan within UPPER is FOUND, all is DONE, or
+    *limit* nodes were visited.
 
-    After FOUND lower UPPER and call again: the same assignment is looked at once more. An
-    assignment that takes more than *leaf_limit* nodes ends the search as STUCK.
+    After FOUND lower UPPER and call again: the same assignment is looked at once more.
+    An assignment that takes more than *leaf_limit* nodes ends the search as STUCK.
     """
     numbers, tasks = state.numbers, data.num_tasks
     while numbers[DEPTH] >= 0:
@@ -91,7 +96,9 @@ def search(data: Data, state: State, limit: int, leaf_limit: int) -> int:
 
 
 def place(data: Data, state: State, depth: int) -> bool:
-    """Put task *depth* on its next node, if there is one, and go deeper where that may lead on."""
+    """Put task *depth* on its next node, if there is one, and go deeper
+    where that may lead on.
+    """
     nodes, files = data.num_nodes, data.num_files
     state.assign[depth] += 1
     node = state.assign[depth]
@@ -138,7 +145,9 @@ def bits(mask: int) -> int:
 
 
 def settle(data: Data, state: State, leaf_limit: int) -> int:
-    """Whether the files of a whole assignment can be fetched and copied within UPPER."""
+    """Whether the files of a whole assignment can be fetched and
+    copied within UPPER.
+    """
     spare = data.num_nodes * state.numbers[UPPER] - state.cost[data.num_tasks]
     if spare < 0:
         return DONE
@@ -149,7 +158,9 @@ def settle(data: Data, state: State, leaf_limit: int) -> int:
 
 
 def lay_out(data: Data, state: State, spare: int) -> None:
-    """The files in their order, and what from each place on must still be fetched and loaded."""
+    """The files in their order, and what from each place on must still
+    be fetched and loaded.
+    """
     nodes, files = data.num_nodes, data.num_files
     masks = 1 << nodes
     for group in range(data.num_kinds * masks):
@@ -199,7 +210,9 @@ def unavoidable(data: Data, state: State, group: int, spare: int) -> None:
 
 
 def may_fit(data: Data, state: State, place: int) -> bool:
-    """Whether what is left to fetch from *place* on fits in whole common divisors of free room."""
+    """Whether what is left to fetch from *place* on fits in whole common
+    divisors of free room.
+    """
     nodes, upper = data.num_nodes, state.numbers[UPPER]
     for i in range(nodes):
         if upper < state.total[place * nodes + i] + state.must[place * nodes + i]:

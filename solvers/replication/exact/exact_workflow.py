@@ -1,11 +1,13 @@
-"""``exact-workflow``: the queues of a small workflow (or batch) whose replay ends first, proven.
+"""``exact-workflow``: the queues of a small workflow (or batch) whose
+replay ends first, proven.
 
-Objective: the makespan of the replay, over all queues of tasks, without copy entries, replayed under
-any of the three eviction policies. The start is that of ``link-aware``; then a branch and bound along
-the exact replay (:mod:`ioopt.solvers.replication.exact.queue_kernel`), one policy after the other;
-where no file ever has to make room for another, the policies do not differ and one will do.
-What that proves is the metric ``queues_bound_seconds``. A plan with copy entries, or a record of
-dispatches, may end sooner: the bound of the result is of those too.
+Objective: the makespan of the replay, over all queues of tasks, without copy entries,
+replayed under any of the three eviction policies. The start is that of ``link-aware``;
+then a branch and bound along the exact replay
+(:mod:`ioopt.solvers.replication.exact.queue_kernel`), one policy after the other; where
+no file ever has to make room for another, the policies do not differ and one will do.
+What that proves is the metric ``queues_bound_seconds``. A plan with copy entries, or a
+record of dispatches, may end sooner: the bound of the result is of those too.
 """
 
 from __future__ import annotations
@@ -46,12 +48,16 @@ if TYPE_CHECKING:
     from ioopt.compiled import Ints
 
 MOST_TASKS = 40
-"""A search keeps the state behind each child of a branching; beyond that no proof is in sight."""
+"""A search keeps the state behind each child of a branching; beyond that
+no proof is in sight.
+"""
 SCRATCH = ("victims", "keys", "use", "rates", "room", "crossing", "receivers")
 """Fields of the simulator's state that mean nothing between two steps."""
 POLICIES: tuple[EvictionPolicy, ...] = ("farthest-next-use", "popularity", "lru")
 START_SHARE, START_REPLAYS = 0.2, 500
-"""Share of the time limit that the start may take, and its replays; a tiny one's are the planners' alone."""
+"""Share of the time limit that the start may take, and its replays; a tiny one's are
+the planners' alone.
+"""
 PIECE = {False: 64, True: 20_000}
 """Replays between two looks at the clock, by whether the kernel is compiled."""
 PLAIN_REPLAYS = 5_000
@@ -60,11 +66,15 @@ ANSWER_SECONDS = 0.05
 RELAX_SHARE = 0.4
 """Of the time that is left before the search over queues."""
 RELAX_KEPT, LEAST_RELAXED = 0.2, 1.0
-"""Share of a limit that is kept for the relaxation behind a search, and the seconds that it needs to load."""
+"""Share of a limit that is kept for the relaxation behind a search, and the seconds
+that it needs to load.
+"""
 
 
 class Settings(Record):
-    """``replays``: the most that the search may make (none: until the time limit), for runs that repeat."""
+    """``replays``: the most that the search may make (none: until the time limit),
+    for runs that repeat.
+    """
 
     replays: int | None = None
 
@@ -72,16 +82,19 @@ class Settings(Record):
 def solve(
     problem: ReplicationProblem, request: SolveRequest[Settings, ReplicationPlan]
 ) -> Answer:
-    """The queues that end first, and a bound of all plans' makespans, also of those with copy entries."""
+    """The queues that end first, and a bound of all plans' makespans, also of
+    those with copy entries.
+    """
     problem.require_room()
     if len(problem.tasks) > MOST_TASKS:
         raise NotApplicableError(
-            f"the search over queues takes up to {MOST_TASKS} tasks, and {len(problem.tasks)} are given"
+            f"the search over queues takes up to {MOST_TASKS} tasks, and "
+            f"{len(problem.tasks)} are given"
         )
     if any(node.staging > 1 for node in problem.nodes):
         raise NotApplicableError(
-            "the search over queues follows replays that stage one file at a time, and nodes have "
-            "staging above 1; link-aware takes that"
+            "the search over queues follows replays that stage one file at a time, "
+            "and nodes have staging above 1; link-aware takes that"
         )
     request.incumbents.objective_name = "makespan_seconds"
     run = _Run(problem, request)
@@ -92,7 +105,9 @@ def solve(
 
 
 def least_makespan(problem: ReplicationProblem, request: SolveRequest) -> Answer:
-    """``ip`` where the makespan is the measure: every queue of few tasks, else ``link-aware``."""
+    """``ip`` where the makespan is the measure: every queue of few tasks,
+    else ``link-aware``.
+    """
     few = len(problem.tasks) <= MOST_TASKS and all(
         node.staging == 1 for node in problem.nodes
     )
@@ -104,7 +119,9 @@ def least_makespan(problem: ReplicationProblem, request: SolveRequest) -> Answer
 
 
 def searched(problem: ReplicationProblem, request: SolveRequest) -> Answer:
-    """The plan of ``link-aware``; of few tasks with the bound of the relaxation, if there is time for it."""
+    """The plan of ``link-aware``; of few tasks with the bound of the relaxation, if
+    there is time for it.
+    """
     limit, few = request.deadline, len(problem.tasks) <= MOST_TASKS
     if few and RELAX_KEPT * limit.remaining() >= LEAST_RELAXED:
         limit = limit.within((1 - RELAX_KEPT) * limit.remaining())
@@ -123,7 +140,9 @@ def searched(problem: ReplicationProblem, request: SolveRequest) -> Answer:
 
 
 class _Run:
-    """One solve: the best plan so far, and what the search of each policy has proven."""
+    """One solve: the best plan so far, and what the search of
+    each policy has proven.
+    """
 
     def __init__(
         self,
@@ -163,9 +182,11 @@ class _Run:
             self.request.incumbents.report(plan, seconds, self.floor)
 
     def search(self) -> None:
-        """One policy after the other, each from what the last has found, until the bound is met.
+        """One policy after the other, each from what the last has found,
+        until the bound is met.
 
-        CP-SAT comes before a search that is likely to be cut short, and after that of a tiny instance.
+        CP-SAT comes before a search that is likely to be cut short, and after
+        that of a tiny instance.
         """
         if len(self.problem.tasks) > TINY_TASKS:
             self.relax(RELAX_SHARE)
@@ -262,9 +283,11 @@ def compile_kernels() -> None:
 
 
 class QueueSearch:
-    """The search over all queues of *problem* under one eviction policy; it can be left and resumed.
+    """The search over all queues of *problem* under one eviction policy; it can
+    be left and resumed.
 
-    Only plans that end before *upper* seconds are looked for. ``fast``: on compiled kernels.
+    Only plans that end before *upper* seconds are looked for. ``fast``:
+    on compiled kernels.
     """
 
     def __init__(
@@ -364,12 +387,16 @@ class QueueSearch:
 
     @property
     def pressed(self) -> bool:
-        """Whether a file was ever evicted or saved for room: only then do policies differ."""
+        """Whether a file was ever evicted or saved for room: only
+        then do policies differ.
+        """
         return bool(self._tree.numbers[kernel.PRESSED])
 
     @property
     def bound(self) -> float:
-        """No queues end sooner than that, in seconds: the least bound of what is still open."""
+        """No queues end sooner than that, in seconds: the least bound
+        of what is still open.
+        """
         tree, width = self._tree, len(self.problem.tasks) + 2
         if not tree.numbers[kernel.BEGUN]:
             return 0.0
@@ -394,7 +421,9 @@ class QueueSearch:
 
 
 def _one_block(*parts: Any) -> tuple[Ints, list[Any]]:
-    """The arrays of *parts* as views of one block of words, scratch and constants apart."""
+    """The arrays of *parts* as views of one block of words, scratch
+    and constants apart.
+    """
     moved = [
         (number, name, array)
         for number, part in enumerate(parts)

@@ -1,4 +1,6 @@
-"""``ip`` and ``ip-no-replication``: the static problem of Section 4.1 by a formulation and bounds of ours."""
+"""``ip`` and ``ip-no-replication``: the static problem of Section 4.1 by a
+formulation and bounds of ours.
+"""
 
 import sys
 from dataclasses import replace
@@ -34,25 +36,37 @@ from ioopt.solvers.replication.plans import (
 
 FIRST_PROOF_SECONDS = 2.0
 HURRY_SECONDS = 3.0
-"""With less left than that annealing is begun twice only, unless the instance is small."""
+"""With less left than that annealing is begun twice only, unless
+the instance is small.
+"""
 LOADING_PAYS_SECONDS = 1.5
-"""With less left than that annealing comes before the bound for which CP-SAT is loaded."""
+"""With less left than that annealing comes before the bound for
+which CP-SAT is loaded.
+"""
 ANNEAL_SHARE, SMALL_ANNEAL_SHARE, ANNEAL_ROUNDS = 0.6, 0.2, 6
-"""Share of the limit for annealing (less where a proof is likely), and from how many seeds."""
+"""Share of the limit for annealing (less where a proof is likely), and
+from how many seeds.
+"""
 BUILD_SHARE, LONGEST_SEARCH_SECONDS = 0.3, 120.0
 """A model is built in this share of what is left, of two minutes at the most."""
 TERMS_PER_SECOND = 150_000
 """How fast a model of this kind is built in Python on a busy machine."""
 LEAST_WIDER_SECONDS = 1.0
-"""Time for the bound of all plans where that of one round is proven, if that took less."""
+"""Time for the bound of all plans where that of one round is
+proven, if that took less.
+"""
 ANSWER_SECONDS, ANSWER_SECONDS_PER_TASK, LEAST_SHARE = 0.05, 4e-4, 0.6
-"""Kept back for writing, checking and replaying the plan; the search has this share in any case."""
+"""Kept back for writing, checking and replaying the plan; the search has
+this share in any case.
+"""
 
 
 class Settings(Record):
-    """``cycles`` as printed or acyclic (copies descend from a fetch); ``replication`` off: no copies.
+    """``cycles`` as printed or acyclic (copies descend from a fetch);
+    ``replication`` off: no copies.
 
-    ``anneal`` off: no annealing start. ``moves``: what the plan's are to its replay (timeline rule 7).
+    ``anneal`` off: no annealing start. ``moves``: what the plan's are to its
+    replay (timeline rule 7).
     """
 
     cycles: Cycles = "acyclic"
@@ -64,7 +78,9 @@ class Settings(Record):
 def solve(
     problem: ReplicationProblem, request: SolveRequest[Settings, ReplicationPlan]
 ) -> Answer:
-    """Solve the static model; without settings and a backend the replay, where its end is the measure."""
+    """Solve the static model; without settings and a backend the replay, where
+    its end is the measure.
+    """
     settings, plain = request.settings or Settings(), request.options.backend is None
     if request.measure == "makespan_seconds" and settings == Settings() and plain:
         from ioopt.solvers.replication.exact import (
@@ -112,7 +128,9 @@ def _least_additive(
 
 
 def _greedy_start(search: Search) -> None:
-    """Offer MinMin's plan, so that a search without time is never worse than the greedy."""
+    """Offer MinMin's plan, so that a search without time is never
+    worse than the greedy.
+    """
     problem = search.instance.problem
     limited = any(node.disk_bytes is not None for node in problem.nodes)
     if limited or not search.replication:
@@ -125,7 +143,9 @@ def _greedy_start(search: Search) -> None:
 
 
 def _offered(search: Search, start: ReplicationPlan) -> bool:
-    """Offer a warm start if it is a valid static plan, by the checker's own judgement."""
+    """Offer a warm start if it is a valid static plan, by the
+    checker's own judgement.
+    """
     moves = from_plan(search.instance, start)
     if moves is None or (moves.copies and not search.replication):
         return False
@@ -137,7 +157,9 @@ def _offered(search: Search, start: ReplicationPlan) -> bool:
 
 
 def _run(search: Search, settings: Settings, backend: str | None) -> None:
-    """Bounds, annealing, then the model on the backend asked for (None: whichever pays)."""
+    """Bounds, annealing, then the model on the backend asked for
+    (None: whichever pays).
+    """
     instance = search.instance
     if backend is None and len(instance.problem.tasks) <= TINY_TASKS:
         search.enumerate()
@@ -180,10 +202,12 @@ def _run(search: Search, settings: Settings, backend: str | None) -> None:
 
 
 def _bound_of_all_plans(search: Search, settings: Settings) -> None:
-    """Where the best plan of one round is proven, search on below plans that evict or relay.
+    """Where the best plan of one round is proven, search on below plans
+    that evict or relay.
 
-    Plans without disk limits that relay are no longer than any plan, whatever it evicts: the first
-    arrivals of its files are one of them. As long as it took so far, and no plan comes of it.
+    Plans without disk limits that relay are no longer than any plan, whatever it
+    evicts: the first arrivals of its files are one of them. As long as it took so far,
+    and no plan comes of it.
     """
     deadline = search.deadline
     if not search.proven() or search.moves is None or search.of_all_plans_too():
@@ -243,22 +267,28 @@ def _outcome(
 
 
 def one_round_note(seconds: float) -> str:
-    """What was proven of plans of one round where the bound of all plans is below it."""
+    """What was proven of plans of one round where the bound of
+    all plans is below it.
+    """
     return (
-        f"no plan of one round that evicts nothing and copies files only to nodes that read them takes "
-        f"less than {seconds:.6g} s; the bound is one of all plans"
+        "no plan of one round that evicts nothing and copies files only to nodes "
+        f"that read them takes less than {seconds:.6g} s; the bound is one of all "
+        "plans"
     )
 
 
 def cycle_notes(problem: ReplicationProblem, plan: ReplicationPlan) -> list[str]:
-    """A note for each plan of the printed model whose copies run in a cycle without a source."""
+    """A note for each plan of the printed model whose copies run in a
+    cycle without a source.
+    """
     strict = plan.model_copy(update={"moves": "static"})
     cycles = [v for v in check(problem, strict, None).violations if v.rule == "forest"]
     if not cycles:
         return []
     return [
-        f"{len(cycles)} file(s), such as {cycles[0].item}, are copied in a cycle with no source: the "
-        "printed model allows it, its batch time cannot be reached; the replay stages files on demand"
+        f"{len(cycles)} file(s), such as {cycles[0].item}, are copied in a cycle with "
+        "no source: the printed model allows it, its batch time cannot be reached; "
+        "the replay stages files on demand"
     ]
 
 

@@ -1,4 +1,6 @@
-"""``ip-printed``: equations (1)-(13) and (21) as printed, through PuLP: the baseline of ``ip``."""
+"""``ip-printed``: equations (1)-(13) and (21) as printed, through PuLP:
+the baseline of ``ip``.
+"""
 
 from dataclasses import replace
 
@@ -30,7 +32,9 @@ TERMS_PER_SECOND = 60_000
 
 
 class Settings(Record):
-    """``cycles`` as printed (copies may run in a cycle) or acyclic; ``replication`` off: no copies."""
+    """``cycles`` as printed (copies may run in a cycle) or acyclic;
+    ``replication`` off: no copies.
+    """
 
     cycles: Cycles = "printed"
     replication: bool = True
@@ -39,7 +43,9 @@ class Settings(Record):
 def solve(
     problem: ReplicationProblem, request: SolveRequest[Settings, ReplicationPlan]
 ) -> Answer:
-    """Solve the printed model (by HiGHS unless asked), or answer by minmin where it takes too long."""
+    """Solve the printed model (by HiGHS unless asked), or answer by minmin
+    where it takes too long.
+    """
     require_batch(problem)
     settings = request.settings or Settings()
     left = request.deadline.remaining()
@@ -67,7 +73,8 @@ def solve(
     notes = cycle_notes(problem, plan)
     if relays_matter(model.instance) and settings.replication:
         notes.append(
-            "bound and status are those of plans that copy files only to nodes that read them"
+            "bound and status are those of plans that copy files only to nodes "
+            "that read them"
         )
     metrics = {}
     if bound is not None and not roomy(model.instance):
@@ -89,7 +96,9 @@ def solve(
 def proven_bound(
     instance: StaticInstance, answer: BackendAnswer, plan: ReplicationPlan
 ) -> float | None:
-    """The backend's bound in seconds, lifted to the next possible batch time: a multiple of the unit."""
+    """The backend's bound in seconds, lifted to the next possible batch time: a
+    multiple of the unit.
+    """
     if answer.bound is None:
         return None
     if answer.status is not Status.OPTIMAL:
@@ -107,7 +116,8 @@ def _fallback(
 ) -> Outcome:
     if not enough_disk(reduce(problem)):
         raise one_round_too_small()
-    # A plan of minmin may fetch a file again after eviction, so the model's bound is not for it.
+    # A plan of minmin may fetch a file again after eviction, so the model's
+    # bound is not for it.
     limited = any(node.disk_bytes is not None for node in problem.nodes)
     outcome = answer_instead(problem, request, reason)
     return (

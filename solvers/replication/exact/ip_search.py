@@ -35,7 +35,9 @@ PROOF = {"symmetry_level": 2, "linearization_level": 2}
 SEARCH = {"symmetry_level": 0}
 """Presolve with symmetries can call a complete feasible hint infeasible."""
 PROVEN = 0.5 * OPTIMAL_RELATIVE_GAP
-"""Largest gap, relative to the load, that is proven; the rest is for rounding times to units."""
+"""Largest gap, relative to the load, that is proven; the rest is for
+rounding times to units.
+"""
 SMALL_COLUMNS = 1_500
 """Up to this many columns a proof is likely, so the engines race for one."""
 
@@ -43,11 +45,13 @@ SMALL_COLUMNS = 1_500
 class Search:
     """Best moves, best load and bound in units, while the steps run.
 
-    ``cycles`` and ``replication`` choose the model; the deadline of ``request`` leaves room for what
-    follows the search. ``bound`` is one of plans of one round that keep (2) and all held files, ``common``
-    one of every plan that the checker accepts. While ``relays`` is set the models let nodes pass on what
-    they do not read, so that what they prove holds of all plans; the first such plan below the best
-    ends that, unless ``loose`` takes it. ``infeasible``: a proof says that one round cannot hold the batch.
+    ``cycles`` and ``replication`` choose the model; the deadline of ``request``
+    leaves room for what follows the search. ``bound`` is one of plans of one round
+    that keep (2) and all held files, ``common`` one of every plan that the checker
+    accepts. While ``relays`` is set the models let nodes pass on what they do not
+    read, so that what they prove holds of all plans; the first such plan below the
+    best ends that, unless ``loose`` takes it. ``infeasible``: a proof says that one
+    round cannot hold the batch.
     """
 
     def __init__(
@@ -71,21 +75,29 @@ class Search:
 
     @property
     def of_all_plans(self) -> bool:
-        """Whether what the models prove from now on holds of every plan (of the variant asked for)."""
+        """Whether what the models prove from now on holds of every plan (of
+        the variant asked for).
+        """
         return roomy(self.instance) and self.relays == self.may_relay
 
     def proven(self) -> bool:
-        """Return whether nothing is left to search, but for :data:`PROVEN` of the load."""
+        """Return whether nothing is left to search, but for
+        :data:`PROVEN` of the load.
+        """
         if self.infeasible or self.moves is None:
             return self.infeasible
         return self.load - self.bound <= PROVEN * self.load
 
     def of_all_plans_too(self) -> bool:
-        """Return whether the bound of plans of one round is one of all plans as well."""
+        """Return whether the bound of plans of one round is one
+        of all plans as well.
+        """
         return self.bound - self.common <= PROVEN * self.bound
 
     def target(self) -> int:
-        """Return the most units of a plan that is better by more than a proof may lack."""
+        """Return the most units of a plan that is better by more
+        than a proof may lack.
+        """
         return self.load - 1 - int(PROVEN * self.load)
 
     def good_enough(self) -> bool:
@@ -122,7 +134,9 @@ class Search:
         self.request.incumbents.report(plan, seconds(load), bound)
 
     def raise_bound(self, units: float | None, of_all_plans: bool = False) -> None:
-        """Note a proven bound; loads are whole units, so that of a backend is rounded up."""
+        """Note a proven bound; loads are whole units, so that of a
+        backend is rounded up.
+        """
         if units is not None and math.isfinite(units):
             slack = max(1e-6, 1e-9 * abs(units)) if isinstance(units, float) else 0
             whole = math.ceil(units - slack)
@@ -133,7 +147,8 @@ class Search:
                 # An interrupted search answers with what the front door has been told.
                 self.request.incumbents.bound = self.instance.seconds(self.common)
 
-    # ------------------------------------------------------------------------------ steps
+    # ------------------------------------------------------------------------------
+    # steps
 
     def quick_bounds(self) -> None:
         """Disks in total, area, largest task: what takes no time."""
@@ -154,12 +169,15 @@ class Search:
             self.raise_bound(round(answer.bound), of_all_plans=True)
 
     def anneal(self, share: float, rounds: int, again: bool = False) -> None:
-        """Annealing from several seeds; steps follow from *share* of the limit, small instances take few."""
+        """Annealing from several seeds; steps follow from *share* of the limit,
+        small instances take few.
+        """
         limit = min(self.request.options.time_limit_seconds or 60.0, 600.0)
         seed = self.request.options.seed + again * rounds
         placed: tuple[int, ...] = ()
         for number in range(rounds):
-            # Even without time the first round offers the state that annealing begins from.
+            # Even without time the first round offers the state that
+            # annealing begins from.
             if self.proven() or (self.over() and self.moves is not None):
                 return
             placed = placed or placed_by_disk(self.instance)
@@ -180,7 +198,9 @@ class Search:
             self.offer(found)
 
     def enumerate(self, fast: bool = False) -> None:
-        """Enumerate where that applies: for a moment, or *fast* for seconds, in machine code."""
+        """Enumerate where that applies: for a moment, or *fast* for
+        seconds, in machine code.
+        """
         if self.over() or not enumeration.applies(self.instance):
             return
         left = self.deadline.remaining()
@@ -230,7 +250,9 @@ class Search:
             running.result()
 
     def close_in(self, cancel: threading.Event) -> None:
-        """Ask CP-SAT for any plan below a target, half way to the bound and just below the best by turns."""
+        """Ask CP-SAT for any plan below a target, half way to the bound and just
+        below the best by turns.
+        """
         seconds = 2.0
         while not self.over() and not cancel.is_set():
             if self.moves is None:
@@ -257,8 +279,11 @@ class Search:
         work: float | None = None,
         cancel: threading.Event | None = None,
     ) -> None:
-        """One run of CP-SAT, for a proof (symmetry on) or for a better plan (full hint)."""
-        # Plans with relays are of no use where better plans are all that can be hoped for.
+        """One run of CP-SAT, for a proof (symmetry on) or for a
+        better plan (full hint).
+        """
+        # Plans with relays are of no use where better plans are all
+        # that can be hoped for.
         self.relays = self.relays and proof
         upper = self.target() if proof and self.moves is not None else None
         model = self.model(upper)
@@ -289,7 +314,9 @@ class Search:
         self._take(model, answer, backend, None)
 
     def model(self, upper: int | None) -> AggregatedModel:
-        """The aggregated model of plans of at most *upper* units, with what is known of them."""
+        """The aggregated model of plans of at most *upper* units, with
+        what is known of them.
+        """
         most = None if upper is None else max(upper, self.bound)
         return AggregatedModel(
             self.instance,
@@ -307,7 +334,9 @@ class Search:
         package: str,
         below: int | None,
     ) -> None:
-        """Use an answer; *below* is the upper limit on M that the run was given, if any."""
+        """Use an answer; *below* is the upper limit on M that the
+        run was given, if any.
+        """
         self.versions[package] = answer.version
         if answer.status is Status.INFEASIBLE:
             if below is not None:

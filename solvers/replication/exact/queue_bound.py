@@ -1,8 +1,10 @@
-"""What the rest of a replay takes at least, from its exact state: plain Python and compiled alike.
+"""What the rest of a replay takes at least, from its exact state: plain
+Python and compiled alike.
 
-Valid for every way in which the growing queues go on and for every eviction policy. From the
-present instant: the longest path, with the node of what is queued and the best node of what is not;
-the work left on the cores, by what must follow it; and the shared link, by what must follow each file.
+Valid for every way in which the growing queues go on and for every eviction policy.
+From the present instant: the longest path, with the node of what is queued and the best
+node of what is not; the work left on the cores, by what must follow it; and the shared
+link, by what must follow each file.
 """
 
 from __future__ import annotations
@@ -21,12 +23,13 @@ LOOSE, QUEUED, RUNNING, ENDED_TASK = 0, 1, 2, 3
 class Path(NamedTuple):
     """What the bounds know of an instance. Seconds unless said otherwise.
 
-    ``order``: the tasks, each after its predecessors; ``urgent``: all by falling tail, then -1.
-    ``quick``, ``tail``: least compute time, and what must follow a task's end; ``far``: least time
-    from or to the remote storage by file, ``near``: a byte through an interface; ``remote_rate``:
-    bytes per second of all links together; ``producer`` by file, -1 none; ``fits`` by task and node.
-    The rest is scratch: by task ``state`` and ``on`` (its node), ``start``, ``end``; by file
-    ``after``, ``owed``; by core ``free`` and ``power``.
+    ``order``: the tasks, each after its predecessors; ``urgent``: all by falling tail,
+    then -1. ``quick``, ``tail``: least compute time, and what must follow a task's end;
+    ``far``: least time from or to the remote storage by file, ``near``: a byte through
+    an interface; ``remote_rate``: bytes per second of all links together; ``producer``
+    by file, -1 none; ``fits`` by task and node. The rest is scratch: by task ``state``
+    and ``on`` (its node), ``start``, ``end``; by file ``after``, ``owed``; by core
+    ``free`` and ``power``.
     """
 
     order: Ints
@@ -111,8 +114,8 @@ def earliest(
     """When task *k* can start on node *i* at the earliest."""
     now = st.clock[0]
     start = max(now, inst.release[k])
-    # What stands before it starts no later, and only then its own files are staged; those of a loose
-    # task also for others that come in between, before its release.
+    # What stands before it starts no later, and only then its own files are staged;
+    # those of a loose task also for others that come in between, before its release.
     begun = start if path.state[k] == QUEUED else now
     first = True
     p = st.head[i]
@@ -194,7 +197,9 @@ def cores_free(inst: Instance, st: State, k: int, i: int) -> float:
 
 
 def work_left(inst: Instance, plan: Queues, st: State, path: Path) -> float:
-    """What is left to compute, on the cores of all nodes that still get tasks, by its tail."""
+    """What is left to compute, on the cores of all nodes that still
+    get tasks, by its tail.
+    """
     used = 0
     for i in range(inst.num_nodes):
         if in_use(plan, st, i):
@@ -229,7 +234,9 @@ def in_use(plan: Queues, st: State, i: int) -> bool:
 
 
 def node_opens(inst: Instance, plan: Queues, st: State, path: Path, i: int) -> float:
-    """When node *i* can start a task again: its head, or the first of those that may come to stand there."""
+    """When node *i* can start a task again: its head, or the first of those that may
+    come to stand there.
+    """
     p = st.head[i]
     if p < plan.ptr[i + 1] and plan.entry[p] >= 0:
         return float(path.start[plan.entry[p]])
@@ -241,7 +248,9 @@ def node_opens(inst: Instance, plan: Queues, st: State, path: Path, i: int) -> f
 
 
 def filled(path: Path, used: int, first: float, work: float) -> float:
-    """When *work* can be done at the earliest on *used* cores, each from when it is free, from *first* on."""
+    """When *work* can be done at the earliest on *used* cores, each from when it is
+    free, from *first* on.
+    """
     power = lost = 0.0
     for c in range(used):
         begun = max(first, path.free[c])

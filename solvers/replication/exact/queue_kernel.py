@@ -1,10 +1,12 @@
-"""Branch and bound over the queues of a plan, along their exact replay: plain Python and compiled alike.
+"""Branch and bound over the queues of a plan, along their exact replay: plain
+Python and compiled alike.
 
-The replay of a node depends on the head of its queue and, where room is short, on what its queue
-and others read later. So queues grow along the replay: as soon as a step wants to know the next entry
-of a queue (``WANTED`` of the simulator's state), the search branches over every task that may stand
-there and over the queue's end. Each set of queues is met once, and its replay is shared with all
-that begin alike. :mod:`ioopt.solvers.replication.exact.queue_bound` bounds what can still come.
+The replay of a node depends on the head of its queue and, where room is short, on what
+its queue and others read later. So queues grow along the replay: as soon as a step
+wants to know the next entry of a queue (``WANTED`` of the simulator's state), the
+search branches over every task that may stand there and over the queue's end. Each set
+of queues is met once, and its replay is shared with all that begin alike.
+:mod:`ioopt.solvers.replication.exact.queue_bound` bounds what can still come.
 """
 
 from __future__ import annotations
@@ -39,8 +41,9 @@ if TYPE_CHECKING:
     from ioopt.compiled import Floats, Ints
 
 DEPTH, VISITED, FOUND, PRESSED, BEGUN = 0, 1, 2, 3, 4
-"""Cells of ``Tree.numbers``: depth of the search, children replayed, better plans found, whether a
-file was ever evicted or saved for room (only then policies differ), whether the search has begun."""
+"""Cells of ``Tree.numbers``: depth of the search, children replayed, better plans
+found, whether a file was ever evicted or saved for room (only then policies differ),
+whether the search has begun."""
 UPPER, ROOT = 0, 1
 """Cells of ``Tree.seconds``: the least makespan known, the bound of the root."""
 DONE, LIMIT = 0, 1
@@ -51,12 +54,14 @@ CLOSE_ENOUGH = 1e-9
 
 
 class Tree(NamedTuple):
-    """The stack of the search. State and queues lie in one block of ``words``, so that a copy keeps them.
+    """The stack of the search. State and queues lie in one block of ``words``, so
+    that a copy keeps them.
 
-    ``before`` is the block before the passes of an instant; row ``depth * (tasks + 2)`` of ``kept`` the
-    one at a branching, the rows after it those of its children. By depth: number of ``children``, ``at``
-    the next one; by depth and child ``row``, ``bound``. ``below``: tasks
-    that wait for a task, as bits; ``fits`` by task and node; ``best`` the entries of the best plan.
+    ``before`` is the block before the passes of an instant; row ``depth * (tasks + 2)``
+    of ``kept`` the one at a branching, the rows after it those of its children. By
+    depth: number of ``children``, ``at`` the next one; by depth and child ``row``,
+    ``bound``. ``below``: tasks that wait for a task, as bits; ``fits`` by task and
+    node; ``best`` the entries of the best plan.
     """
 
     words: Ints
@@ -82,7 +87,9 @@ def search(
     path: Path,
     limit: int,
 ) -> int:
-    """Go on until *limit* children were replayed (LIMIT) or nothing better is left (DONE)."""
+    """Go on until *limit* children were replayed (LIMIT) or nothing
+    better is left (DONE).
+    """
     numbers, width = tree.numbers, inst.num_tasks + 2
     if not numbers[BEGUN]:
         begin(inst, plan, st, tree)
@@ -139,7 +146,8 @@ def load(tree: Tree, row: int) -> None:
 
 
 def go_on(inst: Instance, plan: Queues, st: State, log: Log, tree: Tree) -> int:
-    """Replay until an entry is wanted (ASKS, with the passes of the instant undone), or the end.
+    """Replay until an entry is wanted (ASKS, with the passes of the instant
+    undone), or the end.
 
     FAILS where it ends without being over, or no better than the best plan.
     """
@@ -183,7 +191,9 @@ def branch(
     depth: int,
     least: float,
 ) -> None:
-    """The children of the present state at *depth*, each replayed up to where it asks, by bound."""
+    """The children of the present state at *depth*, each replayed up to
+    where it asks, by bound.
+    """
     base = depth * (inst.num_tasks + 2)
     keep(tree, base)
     i = st.counters[WANTED] - 1
@@ -283,7 +293,9 @@ def runs_on(inst: Instance, plan: Queues, st: State, tree: Tree, loose: int) -> 
 def may_stand(
     inst: Instance, plan: Queues, st: State, tree: Tree, i: int, task: int
 ) -> bool:
-    """Whether *task* fits node *i* and nothing before it in the queue waits for it (workflow rule 10)."""
+    """Whether *task* fits node *i* and nothing before it in the queue waits for
+    it (workflow rule 10).
+    """
     if not tree.fits[task * inst.num_nodes + i]:
         return False
     late = held_up(inst, plan, st, tree, task)
@@ -296,7 +308,9 @@ def may_stand(
 
 
 def held_up(inst: Instance, plan: Queues, st: State, tree: Tree, task: int) -> int:
-    """What cannot start before *task* has ended, as bits: by files, and behind such in a queue."""
+    """What cannot start before *task* has ended, as bits: by files, and
+    behind such in a queue.
+    """
     late = tree.below[task]
     grown = True
     while grown:

@@ -1,7 +1,8 @@
-"""JobDataPresent with DataLeastLoaded (Khanna et al., Section 3, after Ranganathan and Foster; rule 9).
+"""JobDataPresent with DataLeastLoaded (Khanna et al., Section 3, after Ranganathan
+and Foster; rule 9).
 
-And on the same planned disks a plan at once (ours): tasks in the order of the file, each to the first
-free node.
+And on the same planned disks a plan at once (ours): tasks in the order of the file,
+each to the first free node.
 """
 
 from collections.abc import Container, Sequence
@@ -36,11 +37,13 @@ TASKS_A_LOOK = 500
 
 
 class Settings(Record):
-    """``eviction``, ``sources``: of the replay; the plan itself always evicts the least recently used.
+    """``eviction``, ``sources``: of the replay; the plan itself always evicts the
+    least recently used.
 
-    ``when``: all tasks are assigned at the ``start``; or a node that idles by the plan takes the first
-    task that waits (``idle-head``) or the one with the least to transfer to it (``idle-scan``).
-    ``threshold``: the access since its last copy at which a file is copied (None: never).
+    ``when``: all tasks are assigned at the ``start``; or a node that idles by the plan
+    takes the first task that waits (``idle-head``) or the one with the least to
+    transfer to it (``idle-scan``). ``threshold``: the access since its last copy at
+    which a file is copied (None: never).
     """
 
     eviction: EvictionPolicy = "lru"
@@ -74,7 +77,9 @@ def plan_job_data_present(
     when: When = "start",
     threshold: int | None = COPY_AT_ACCESS,
 ) -> tuple[ReplicationPlan, list[float]]:
-    """The plan, and the planned busy time of each node (transfers + compute + copies) in seconds."""
+    """The plan, and the planned busy time of each node (transfers + compute
+    + copies) in seconds.
+    """
     require_batch(problem)
     planner = _Planner(problem) if when == "start" else _WhenIdle(problem)
     planner.threshold = threshold
@@ -94,7 +99,9 @@ def plan_job_data_present(
 
 
 def answer_in_file_order(problem: ReplicationProblem, what: str) -> Outcome:
-    """The answer where the time limit is too short for *what*; the bound is the area bound."""
+    """The answer where the time limit is too short for *what*; the
+    bound is the area bound.
+    """
     short = f"the time limit is too short for {what}"
     note = f"{short}: tasks in the order of the file, each to the first free node"
     plan = plan_in_file_order(problem)
@@ -111,7 +118,9 @@ def plan_in_file_order(problem: ReplicationProblem) -> ReplicationPlan:
 
 
 class _Planner:
-    """Planned disks (file -> number of the assignment that last read or copied it), and loads."""
+    """Planned disks (file -> number of the assignment that last read or
+    copied it), and loads.
+    """
 
     threshold: int | None = COPY_AT_ACCESS
 
@@ -151,7 +160,9 @@ class _Planner:
                 self._copy(f, k)
 
     def next(self, waiting: Sequence[int]) -> int:
-        """Of the *waiting* tasks the one with the least to transfer to the node that idles first."""
+        """Of the *waiting* tasks the one with the least to transfer to the
+        node that idles first.
+        """
         node = min(range(len(self.busy)), key=self.busy.__getitem__)
         here = [k for k in waiting if node in self.problem.hosts[k]]
         return min(here or waiting, key=lambda k: self._transfer_seconds(k, node))
@@ -184,7 +195,9 @@ class _Planner:
         return far + copied / problem.copy_bytes_per_second
 
     def _copy(self, f: int, number: int) -> None:
-        """DataLeastLoaded: copy *f* to the least-loaded node that lacks it and can hold it."""
+        """DataLeastLoaded: copy *f* to the least-loaded node that
+        lacks it and can hold it.
+        """
         size, target = self.sizes[f], -1
         for i, limit in enumerate(self.limits):
             if f in self.disks[i] or (limit is not None and size > limit):
@@ -215,7 +228,9 @@ class _Planner:
 
 
 class _WhenIdle(_Planner):
-    """Every task goes to the node that is free first of those whose disk holds its files."""
+    """Every task goes to the node that is free first of those whose
+    disk holds its files.
+    """
 
     def _node_for(self, k: int) -> tuple[int, float]:
         node = min(self.problem.hosts[k], key=self.busy.__getitem__)

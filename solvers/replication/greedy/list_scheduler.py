@@ -1,16 +1,20 @@
-"""One list scheduler of workflows, and of batches for ``minmin``, made of components as SAGA's.
+"""One list scheduler of workflows, and of batches for ``minmin``, made of
+components as SAGA's.
 
-Tasks are committed one by one to a node, in exact times, and stay where they were put (workflow rules 14 to
-17). Files that are not on a node are priced at a copy where any node of the plan has them, else at a fetch;
-all release times are known; the shared link and the disks of storage nodes are left out.
+Tasks are committed one by one to a node, in exact times, and stay where they were put
+(workflow rules 14 to 17). Files that are not on a node are priced at a copy where any
+node of the plan has them, else at a fetch; all release times are known; the shared link
+and the disks of storage nodes are left out.
 
-- *rank*: the open task with the longest path to the end is next (Kwok and Ahmad 1999: computing alone;
-  Topcuoglu, Hariri and Wu 2002: with the files on the way), and goes where it ends first; or the pair of an
-  open task and a node that ends first (MinMin).
-- *insertion*: into the first gap of a node's cores that holds it, or behind what they have.
-- *transfers*: before the task takes its cores, or on them, summed, where the first end is looked for.
-- *disks*: not looked at (under small ones nearly every plan of that kind spills), or full ones evict by
-  popularity, equation (22).
+- *rank*: the open task with the longest path to the end is next (Kwok and Ahmad 1999:
+  computing alone; Topcuoglu, Hariri and Wu 2002: with the files on the way), and goes
+  where it ends first; or the pair of an open task and a node that ends first (MinMin).
+- *insertion*: into the first gap of a node's cores that holds it, or
+  behind what they have.
+- *transfers*: before the task takes its cores, or on them, summed, where the
+  first end is looked for.
+- *disks*: not looked at (under small ones nearly every plan of that kind spills), or
+  full ones evict by popularity, equation (22).
 """
 
 from bisect import bisect_left, bisect_right, insort
@@ -37,8 +41,8 @@ ROUNDED_TICKS = 10**30
 class Ticks:
     """All times of a problem as whole numbers of one unit, so that ties are ties.
 
-    ``second`` is the ticks of a second, ``fetch`` and ``copy`` those of a byte from remote storage
-    and from another node.
+    ``second`` is the ticks of a second, ``fetch`` and ``copy`` those of a byte from
+    remote storage and from another node.
     """
 
     def __init__(self, problem: ReplicationProblem) -> None:
@@ -90,7 +94,9 @@ END = float("inf")
 
 
 class Behind:
-    """The cores of a node by the times at which they are free for good: (time, cores), ascending."""
+    """The cores of a node by the times at which they are free for good:
+    (time, cores), ascending.
+    """
 
     def __init__(self, cores: int) -> None:
         self.times = [(0, cores)]
@@ -117,10 +123,11 @@ class Behind:
 
 
 class Gaps:
-    """The cores of a node: how many are in use when, and, per count asked for, when so many idle.
+    """The cores of a node: how many are in use when, and, per count asked
+    for, when so many idle.
 
-    ``used[x]`` cores are in use from ``times[x]`` to the next; ``idle[c]`` are the starts and the
-    ends of the longest stretches in which at least c cores idle.
+    ``used[x]`` cores are in use from ``times[x]`` to the next; ``idle[c]`` are the
+    starts and the ends of the longest stretches in which at least c cores idle.
     """
 
     def __init__(self, cores: int, counts: Iterable[int]) -> None:
@@ -134,7 +141,9 @@ class Gaps:
     def earliest(
         self, cores: int, ready: int = 0, length: int = 0, limit: float = 0.0
     ) -> float:
-        """First start from *ready* on in a stretch that lasts, or one that ends after *limit*."""
+        """First start from *ready* on in a stretch that lasts, or one
+        that ends after *limit*.
+        """
         starts, ends = self.idle[cores]
         at = bisect_right(ends, ready)
         start = max(starts[at], ready)
@@ -193,8 +202,8 @@ def _close(starts: list[int], ends: list[float], start: int, end: int) -> None:
 class Components:
     """What a list scheduler is made of; *rank* ``end`` goes without *gaps*.
 
-    Without ``copies`` every file is fetched, at that price. ``room``: what full disks make free beside
-    what is missing, once a task is committed (rule 7).
+    Without ``copies`` every file is fetched, at that price. ``room``: what full disks
+    make free beside what is missing, once a task is committed (rule 7).
     """
 
     rank: Literal["path", "path with files", "end"]
@@ -219,7 +228,9 @@ class ListScheduler:
         self.sizes = [file.bytes for file in problem.files]
         self.need = [task.cores for task in problem.tasks]
         self.base = list(self.ticks.release)
-        """Per task, its release or, if later, the planned end of its last predecessor so far."""
+        """Per task, its release or, if later, the planned end of its
+        last predecessor so far.
+        """
         self.start = [0] * len(problem.tasks)
         self.end = [0] * len(problem.tasks)
         self.order: list[tuple[int, int]] = []
@@ -269,7 +280,9 @@ class ListScheduler:
         return self
 
     def queues(self) -> list[list[int]]:
-        """Per node its tasks by planned start, ties as committed; as committed where the end was the rank."""
+        """Per node its tasks by planned start, ties as committed; as committed where
+        the end was the rank.
+        """
         queues: list[list[int]] = [[] for _ in self.problem.nodes]
         rows = self.order
         if self.components.rank != "end":
@@ -318,7 +331,9 @@ class ListScheduler:
         return row
 
     def _moves(self, k: int, i: int) -> Iterator[tuple[int, bool, int]]:
-        """(file, whether it comes, node) as the files of task *k* come to node *i*, one after the other."""
+        """(file, whether it comes, node) as the files of task *k* come to node *i*,
+        one after the other.
+        """
         problem = self.problem
         files = (*problem.inputs[k], *problem.outputs[k])
         for file in problem.inputs[k]:
@@ -357,7 +372,9 @@ class ListScheduler:
     def _evict(
         self, i: int, most: int, spared: Collection[int]
     ) -> Iterator[tuple[int, bool, int]]:
-        """Files leave node *i*, the least popular first, until it holds *most* bytes or only *spared*."""
+        """Files leave node *i*, the least popular first, until it holds *most*
+        bytes or only *spared*.
+        """
         while self.used[i] > most and not self.disks[i].issubset(spared):
             victim = min(self.disks[i].difference(spared), key=self._popularity)
             self.disks[i].remove(victim)
@@ -367,7 +384,9 @@ class ListScheduler:
             yield victim, False, i
 
     def _popularity(self, file: int) -> tuple[int, int]:
-        """Equation (22), times a number that all numbers of copies divide; ties: the lowest file."""
+        """Equation (22), times a number that all numbers of copies divide;
+        ties: the lowest file.
+        """
         weight = self.unread[file] * self.sizes[file]
         return weight and weight * (self._whole // len(self.holders[file])), file
 
@@ -413,11 +432,13 @@ class _LongestPath:
 
 
 class _FirstEnd:
-    """The pair of an open task and a node that ends first: ties lowest task, then lowest node.
+    """The pair of an open task and a node that ends first: ties lowest
+    task, then lowest node.
 
-    In seconds, row k for task k and column i for node i: ``lengths``, its transfers and computing there,
-    infinite where it does not fit and while it is not open, and ``ends``, when it would end there. Row c
-    of ``free``: when so many cores as the c-th of the ``counts`` are free on each node.
+    In seconds, row k for task k and column i for node i: ``lengths``, its transfers and
+    computing there, infinite where it does not fit and while it is not open, and
+    ``ends``, when it would end there. Row c of ``free``: when so many cores as the c-th
+    of the ``counts`` are free on each node.
     """
 
     def __init__(self, plan: ListScheduler) -> None:
@@ -448,7 +469,9 @@ class _FirstEnd:
         self.changed[k] = True
 
     def moved(self, file: int, i: int, arrives: bool) -> None:
-        """The prices of the readers of a file that came to node *i* or left it change."""
+        """The prices of the readers of a file that came to node
+        *i* or left it change.
+        """
         plan, readers = self.plan, self.readers[file]
         fetch, copy = (
             plan.sizes[file] * ticks / plan.ticks.second

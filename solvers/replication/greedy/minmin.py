@@ -1,4 +1,6 @@
-"""MinMin with implicit replication (Khanna et al., Section 3; rule 9): least completion time first."""
+"""MinMin with implicit replication (Khanna et al., Section 3; rule 9): least
+completion time first.
+"""
 
 from dataclasses import replace
 
@@ -19,9 +21,13 @@ from ioopt.solvers.replication.greedy.list_scheduler import MIN_MIN, ListSchedul
 from ioopt.solvers.replication.plans import Answer, Sources, build_plan, require_batch
 
 SECONDS_PER_TASK, SECONDS_PER_CELL = 2e-4, 2e-9
-"""What planning takes on a busy machine, per task, and per task for every cell of tasks x nodes."""
+"""What planning takes on a busy machine, per task, and per task for every
+cell of tasks x nodes.
+"""
 MODEL_SECONDS_PER_READ = 3e-5
-"""Time to reduce a problem to its static form and to read a plan back, per input and task."""
+"""Time to reduce a problem to its static form and to read a plan
+back, per input and task.
+"""
 CHECK_SECONDS_PER_READ = 3e-6
 """Time to check a plan that is not replayed, per input and task."""
 CHEAP_SECONDS = 0.05
@@ -30,11 +36,13 @@ SLACK_SECONDS = 0.3
 
 
 class Settings(Record):
-    """``replication``: plan copies between nodes; ``eviction``, ``sources``: of the replay.
+    """``replication``: plan copies between nodes; ``eviction``,
+    ``sources``: of the replay.
 
-    The plan itself always evicts by popularity, as the paper has it. ``room``: what a node makes free
-    once a task has ended, in the plan and in its replay: for the largest, mean or next waiting task,
-    or only what the next one misses, beside its inputs (rule 7).
+    The plan itself always evicts by popularity, as the paper has it. ``room``:
+    what a node makes free once a task has ended, in the plan and in its replay:
+    for the largest, mean or next waiting task, or only what the next one misses,
+    beside its inputs (rule 7).
     """
 
     replication: bool = True
@@ -71,7 +79,9 @@ def answer_instead(
 
 
 def in_haste(problem: ReplicationProblem, request: SolveRequest) -> Outcome | None:
-    """MinMin's answer where the static model alone would take more than the time limit, else None."""
+    """MinMin's answer where the static model alone would take more than the
+    time limit, else None.
+    """
     reads = sum(map(len, problem.inputs)) + len(problem.tasks)
     if MODEL_SECONDS_PER_READ * reads <= request.deadline.remaining() + SLACK_SECONDS:
         return None

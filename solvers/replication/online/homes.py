@@ -1,8 +1,10 @@
-"""Tasks go where their files are, or come soonest; tasks without any are dealt in stretches of the order.
+"""Tasks go where their files are, or come soonest; tasks without any are dealt in
+stretches of the order.
 
-The order of the instance is to be depth-first, as Dask's is: then those who read the same file stand
-together, and meet on one node. A node that idles takes a task that waits for another where this saves
-more time than links spend on its files, and on what it writes going back. Ours.
+The order of the instance is to be depth-first, as Dask's is: then those who read the
+same file stand together, and meet on one node. A node that idles takes a task that
+waits for another where this saves more time than links spend on its files, and on what
+it writes going back. Ours.
 """
 
 from typing import NamedTuple
@@ -14,7 +16,9 @@ SHORT_SECONDS = 0.02
 
 
 class Place(NamedTuple):
-    """The node that a ready task waits for, its seconds there, and those of links there and elsewhere."""
+    """The node that a ready task waits for, its seconds there, and those of links
+    there and elsewhere.
+    """
 
     home: int
     seconds: float
@@ -38,8 +42,8 @@ class Homes:
         self._arrived = 0
 
     def __call__(self, view: DispatchView) -> Pair | None:
-        """The first ready task whose node takes it, short ones before others; else one that an idle
-        node saves time on."""
+        """The first ready task whose node takes it, short ones before others; else one
+        that an idle node saves time on."""
         nodes = view.open_nodes()
         if not nodes or not view.ready:
             return None
@@ -68,7 +72,9 @@ class Homes:
         return pair
 
     def _deal(self, view: DispatchView) -> None:
-        """Tasks that read no product: stretches of equal work, in proportion to cores and speed."""
+        """Tasks that read no product: stretches of equal work, in
+        proportion to cores and speed.
+        """
         made = {f for k in view.released() for f in view.outputs(k)}
         roots = [k for k in view.released() if made.isdisjoint(view.inputs(k))]
         work = [
@@ -84,7 +90,9 @@ class Homes:
             self._dealt[k] = i
 
     def _find(self, view: DispatchView, k: int) -> Place:
-        """The node that has the files soonest for the least transfers; ties: as dealt, then the first."""
+        """The node that has the files soonest for the least transfers; ties: as
+        dealt, then the first.
+        """
         missing = {
             i: view.missing_seconds(k, i)
             for i in range(len(view.nodes))
@@ -108,10 +116,11 @@ class Homes:
     def _rescue(
         self, view: DispatchView, idle: list[int], waiting: dict[int, list[int]]
     ) -> Pair | None:
-        """The pair that saves the most time; ties: the first home, its first task, the lowest node.
+        """The pair that saves the most time; ties: the first home, its first
+        task, the lowest node.
 
-        Without the task its home is done that much earlier, if it is not done later elsewhere; what
-        links spend is time that others wait for them.
+        Without the task its home is done that much earlier, if it is not done later
+        elsewhere; what links spend is time that others wait for them.
         """
         best = 0.0
         pair: Pair | None = None
@@ -134,7 +143,9 @@ class Homes:
     def _worth_most(
         self, view: DispatchView, home: int, tasks: list[int]
     ) -> tuple[float, int | None]:
-        """How long the task waits whose leaving saves the most, and the task; None if none does."""
+        """How long the task waits whose leaving saves the most, and the
+        task; None if none does.
+        """
         best = 0.0
         found: tuple[float, int | None] = 0.0, None
         ahead, node = view.unstarted(home), view.nodes[home]

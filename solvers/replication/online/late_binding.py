@@ -1,7 +1,8 @@
-"""The ready task with the longest path to the end goes where it ends first, and no sooner than needed.
+"""The ready task with the longest path to the end goes where it ends first, and
+no sooner than needed.
 
-List scheduling by the ranks of heft (workflow rule 15) while tasks run: nobody waits for a plan that
-has not come true, and no task is bound to busy cores. Ours.
+List scheduling by the ranks of heft (workflow rule 15) while tasks run: nobody waits
+for a plan that has not come true, and no task is bound to busy cores. Ours.
 """
 
 from graphlib import TopologicalSorter
@@ -17,7 +18,9 @@ class LateBinding:
         self._rank: dict[int, float] = {}
 
     def __call__(self, view: DispatchView) -> Pair | None:
-        """A task that some node takes, the one of largest rank (ties: task), and that node."""
+        """A task that some node takes, the one of largest rank (ties:
+        task), and that node.
+        """
         nodes = view.open_nodes()
         if not nodes or not view.ready:
             return None
@@ -37,7 +40,9 @@ class LateBinding:
 
 
 def ranks(view: DispatchView) -> dict[int, float]:
-    """By task that has arrived: seconds of the longest path from its start to the end of all."""
+    """By task that has arrived: seconds of the longest path from its
+    start to the end of all.
+    """
     released = view.released()
     producer = {f: k for k in released for f in view.outputs(k)}
     after: dict[int, dict[int, int]] = {k: {} for k in released}

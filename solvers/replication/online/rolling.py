@@ -1,10 +1,12 @@
-"""``rolling``: a plan of what is left, made anew as tasks arrive or a share of them has gone.
+"""``rolling``: a plan of what is left, made anew as tasks arrive or a
+share of them has gone.
 
 Plans come from heft, b-level, locality and dispatches by live bytes of what is left
-(:mod:`ioopt.solvers.replication.online.rolling`), beside the plan in force; the one whose replay
-ends first is followed strictly, each node taking its tasks in the planned order. Under small disks
-that pays, as what a plan spills depends on its order. Where it does not, no plan is followed: tasks
-are bound late (:mod:`ioopt.solvers.replication.online.late_binding`), as estimates may be wrong.
+(:mod:`ioopt.solvers.replication.online.rolling`), beside the plan in force; the one
+whose replay ends first is followed strictly, each node taking its tasks in the
+planned order. Under small disks that pays, as what a plan spills depends on its
+order. Where it does not, no plan is followed: tasks are bound late
+(:mod:`ioopt.solvers.replication.online.late_binding`), as estimates may be wrong.
 Ours (workflow rule 20).
 """
 
@@ -45,11 +47,17 @@ from ioopt.solvers.replication.online.late_binding import LateBinding
 from ioopt.solvers.replication.search.flow_deal import LiveBytes, depth_first, stretches
 
 LATE = 0.1
-"""Tasks are bound late where that is at most by this share worse than the plan, times being known."""
+"""Tasks are bound late where that is at most by this share worse than the
+plan, times being known.
+"""
 TIE = 1e-3
-"""Weight of the mean end beside the makespan: of plans that end together the one that leads."""
+"""Weight of the mean end beside the makespan: of plans that end
+together the one that leads.
+"""
 MARGIN = 0.02
-"""The plan in force gives way only to one better by this share: what is left is known roughly."""
+"""The plan in force gives way only to one better by this share: what is
+left is known roughly.
+"""
 OVERRUN = 0.5
 """A task past its estimate is expected to go on for half of what it has taken."""
 PLANS = 20
@@ -59,9 +67,9 @@ MOST_CELLS = 30_000
 
 
 class Settings(dispatch.Settings):
-    """As of every dispatcher, which here answers with its run; ``share``: a new plan once this
-    share of the unassigned tasks has been given since the last. ``evaluations``: replays a new plan
-    may take.
+    """As of every dispatcher, which here answers with its run; ``share``: a new plan
+    once this share of the unassigned tasks has been given since the last.
+    ``evaluations``: replays a new plan may take.
     """
 
     mode: Literal["replay", "dispatch"] = "dispatch"
@@ -146,7 +154,9 @@ class Rolling:
         return order[0] if order else -1
 
     def _plan(self, view: DispatchView) -> None:
-        """Take the best of the plan in force and the plans of all planners, unless late binding will do."""
+        """Take the best of the plan in force and the plans of all planners, unless
+        late binding will do.
+        """
         self.plans += 1
         if self._fast is None:
             cells = sum(len(view.inputs(k)) for k in view.released()) * len(view.nodes)
@@ -188,7 +198,9 @@ class Rolling:
 
 
 def _candidates(rest: Remaining) -> Iterator[Queues]:
-    """Plans of what is left, the first ones those that know of limited disks where there are any."""
+    """Plans of what is left, the first ones those that know of limited disks
+    where there are any.
+    """
     problem = rest.problem
     if _limited(problem.nodes):
         order = depth_first(problem)
@@ -231,7 +243,9 @@ ENTRY = kernel.begin_or_advance.__name__
 
 
 class Remaining:
-    """The instance ``problem``; its tasks from ``first`` on are the tasks ``todo`` of the run."""
+    """The instance ``problem``; its tasks from ``first`` on are the tasks
+    ``todo`` of the run.
+    """
 
     def __init__(self, view: DispatchView, given: Collection[int], fast: bool) -> None:
         """*given*: tasks that have been assigned; *fast*: replays by machine code."""
@@ -277,7 +291,9 @@ class Remaining:
         self.fast = fast
 
     def _under_way(self, i: int) -> list[tuple[int, int, float]]:
-        """(node, task, compute seconds from now on at speed 1) of what is decided on node *i*."""
+        """(node, task, compute seconds from now on at speed 1) of what is
+        decided on node *i*.
+        """
         view, speed = self.view, self.view.nodes[i].speed
         rows = []
         for row in view.computing(i):
@@ -333,7 +349,9 @@ class Remaining:
         return replay
 
     def score(self, queues: Queues, tie: float) -> float:
-        """The makespan, and *tie* times the mean end of all entries; infinite where it gets stuck."""
+        """The makespan, and *tie* times the mean end of all entries; infinite
+        where it gets stuck.
+        """
         makespan, log = self._replay(queues)
         return makespan + tie * sum(log.task_end) / max(1, len(log.task_end))
 

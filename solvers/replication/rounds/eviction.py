@@ -1,4 +1,6 @@
-"""Eviction between the sub-batches of a static plan (Khanna et al., Section 4.3; rule 7)."""
+"""Eviction between the sub-batches of a static plan (Khanna et al.,
+Section 4.3; rule 7).
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -45,7 +47,8 @@ class Disks:
     def evict_for_one_task(self, pending: Sequence[int]) -> list[Removal]:
         """Open a round: room for a pending task on every node (not farthest-next-use).
 
-        Which, the paper leaves open: the largest that fits there, the mean of those, or the next.
+        Which, the paper leaves open: the largest that fits there, the mean
+        of those, or the next.
         """
         self.open_round(pending)
         gone: list[Removal] = []
@@ -68,7 +71,9 @@ class Disks:
     def evict_until(
         self, node: int, most_bytes: int, keep: Iterable[int]
     ) -> list[Removal]:
-        """Evict from *node* until it holds *most_bytes* or only files of *keep*; returns what left."""
+        """Evict from *node* until it holds *most_bytes* or only files of
+        *keep*; returns what left.
+        """
         gone: list[Removal] = []
         used = sum(self.problem.files[file].bytes for file in self.present[node])
         kept = set(keep)
@@ -91,7 +96,9 @@ class Disks:
     def close_round(
         self, number: int, brought: Sequence[Removal], read: Sequence[Removal]
     ) -> None:
-        """Record what round *number* (from 1) put on the disks and what its tasks read there."""
+        """Record what round *number* (from 1) put on the disks and what
+        its tasks read there.
+        """
         for file, node in brought:
             self.present[node].add(file)
         self.last_use |= dict.fromkeys([*brought, *read], number)

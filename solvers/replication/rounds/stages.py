@@ -1,4 +1,6 @@
-"""First stage of the paper's two: which pending tasks the disks can serve without eviction (rule 5)."""
+"""First stage of the paper's two: which pending tasks the disks can serve
+without eviction (rule 5).
+"""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -30,7 +32,9 @@ LEAST_SECONDS = 0.05
 HINTED = {"symmetry_level": 0}
 """Presolve with symmetries can call a complete feasible hint infeasible."""
 ROWS_PER_SECOND = 40_000
-"""Rows (14) that Python writes in a second; a model that would take half its time is not built."""
+"""Rows (14) that Python writes in a second; a model that would take half
+its time is not built.
+"""
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,9 @@ def select(
     limits: BackendLimits,
     ties: Literal["any", "bytes"] = "any",
 ) -> Selection:
-    """A largest balanced sub-batch within *limits*; never empty while something is pending."""
+    """A largest balanced sub-batch within *limits*; never empty while
+    something is pending.
+    """
     greedy = greedy_selection(problem, pending, places)
     for balance in (thresh, None):
         left = timed(
@@ -76,13 +82,16 @@ def select(
     if not any(greedy):
         task = problem.tasks[pending[0]]
         raise UnsolvableInstanceError(
-            f"task {task.id!r} and {len(pending) - 1} others fit no disk; raise disk_bytes"
+            f"task {task.id!r} and {len(pending) - 1} others fit no disk; raise "
+            "disk_bytes"
         )
     return Selection(tuple(map(tuple, greedy)), False, False)
 
 
 def timed(limits: BackendLimits, build_seconds: float) -> BackendLimits | None:
-    """*limits*, or None where the time is too short to build a model of *build_seconds* and solve."""
+    """*limits*, or None where the time is too short to build a model of
+    *build_seconds* and solve.
+    """
     if limits.seconds is not None and limits.seconds < max(
         LEAST_SECONDS, 2 * build_seconds
     ):
@@ -93,9 +102,11 @@ def timed(limits: BackendLimits, build_seconds: float) -> BackendLimits | None:
 def greedy_selection(
     problem: ReplicationProblem, pending: Sequence[int], places: Sequence[Place]
 ) -> list[list[int]]:
-    """Tasks one by one: the place with the least computing takes what brings it the fewest bytes.
+    """Tasks one by one: the place with the least computing takes what brings
+    it the fewest bytes.
 
-    A place leaves when nothing fits any more. Ties: lowest place, then first pending task.
+    A place leaves when nothing fits any more. Ties: lowest place,
+    then first pending task.
     """
     import numpy as np
 
@@ -150,7 +161,9 @@ TERMS_PER_SECOND = 15_000
 
 @dataclass(frozen=True)
 class Allocation:
-    """One sub-batch on *nodes* by positions in the whole problem: where, in which order, what moves."""
+    """One sub-batch on *nodes* by positions in the whole problem: where, in
+    which order, what moves.
+    """
 
     nodes: tuple[int, ...]
     assign: Mapping[int, int]
@@ -173,10 +186,11 @@ def allocate(
     limits: BackendLimits,
     copies: bool = True,
 ) -> Allocation:
-    """Allocate the tasks of *start* (node -> tasks, which fits the disks) to *nodes*; without time, as it is.
+    """Allocate the tasks of *start* (node -> tasks, which fits the disks) to *nodes*;
+    without time, as it is.
 
-    *present* are the files on every node of the problem; on *nodes* they are free and may go. Without
-    *copies* every other file is fetched.
+    *present* are the files on every node of the problem; on *nodes* they are free and
+    may go. Without *copies* every other file is fetched.
     """
     tasks = sorted(task for part in start.values() for task in part)
     read = sorted({file for task in tasks for file in problem.inputs[task]})
@@ -214,7 +228,9 @@ def _restricted(
     present: Sequence[frozenset[int]],
     read: Sequence[int],
 ) -> ReplicationProblem:
-    """The problem of these tasks on these nodes, with the files *read* in that order."""
+    """The problem of these tasks on these nodes, with the files
+    *read* in that order.
+    """
     held = [sorted(present[node].intersection(read)) for node in nodes]
     return ReplicationProblem.model_construct(
         name=problem.name,
@@ -234,7 +250,9 @@ def _restricted(
 def first_moves(
     instance: StaticInstance, assign: Sequence[int], sends: bool = True
 ) -> Moves:
-    """Transfers for a fixed assignment: what a task's node lacks is copied (if it *sends*) from a reader."""
+    """Transfers for a fixed assignment: what a task's node lacks is copied (if it
+    *sends*) from a reader.
+    """
     remote: list[tuple[int, int]] = []
     copies: list[tuple[int, int, int]] = []
     load = loads(instance, Moves(tuple(assign), (), ()))

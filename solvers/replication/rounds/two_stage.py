@@ -1,6 +1,8 @@
-"""The paper's schemes for limited disks, in rounds (Khanna et al., Sections 4.2 to 4.4; rules 5 to 7).
+"""The paper's schemes for limited disks, in rounds (Khanna et al., Sections 4.2
+to 4.4; rules 5 to 7).
 
-Select a sub-batch, allocate it, evict, repeat; the flat scheme is a hierarchy of one level.
+Select a sub-batch, allocate it, evict, repeat; the flat scheme is a
+hierarchy of one level.
 """
 
 import math
@@ -38,7 +40,9 @@ from ioopt.solvers.replication.rounds.stages import (
 )
 
 RESERVE = 0.9
-"""Share of the remaining time that the rounds may plan with; the rest writes the plan down."""
+"""Share of the remaining time that the rounds may plan with; the rest
+writes the plan down.
+"""
 SELECTION_SHARE = 0.35
 HASTE_SECONDS_PER_TASK = 0.0008
 """What a round without models takes for each task, kept back from the time limit."""
@@ -47,15 +51,17 @@ SLACK_SECONDS = 0.3
 
 
 class Settings(Record):
-    """``thresh`` of (17); ``eviction`` between rounds and in the replay; ``barriers`` between rounds.
+    """``thresh`` of (17); ``eviction`` between rounds and in the replay;
+    ``barriers`` between rounds.
 
-    ``room``: a round begins with room on every node for the largest, mean or next pending task, or
-    ``missing`` evicts for what arrives alone; without barriers each node clears it as it comes to a
-    round (rule 7). None: largest, and without barriers the replay evicts what is missing.
-    ``replication``: copies between nodes; ``moves``, ``sources``: of the replay (timeline rule 7).
-    ``ties``: what (20) leaves open goes to ``any`` selection or to the one that brings the fewest
-    ``bytes`` (ours). ``effort``: CP-SAT's deterministic seconds a model, so that a run that is not
-    cut short by its deadline can be repeated.
+    ``room``: a round begins with room on every node for the largest, mean or next
+    pending task, or ``missing`` evicts for what arrives alone; without barriers each
+    node clears it as it comes to a round (rule 7). None: largest, and without barriers
+    the replay evicts what is missing. ``replication``: copies between nodes; ``moves``,
+    ``sources``: of the replay (timeline rule 7). ``ties``: what (20) leaves open goes
+    to ``any`` selection or to the one that brings the fewest ``bytes`` (ours).
+    ``effort``: CP-SAT's deterministic seconds a model, so that a run that is not cut
+    short by its deadline can be repeated.
     """
 
     eviction: EvictionPolicy = "popularity"
@@ -90,7 +96,9 @@ class Rounds:
         self.interrupted = False
 
     def run(self) -> ReplicationPlan:
-        """Make rounds until every task is planned; in haste after the deadline or an interruption."""
+        """Make rounds until every task is planned; in haste after the
+        deadline or an interruption.
+        """
         pending = list(range(len(self.problem.tasks)))
         if not any(node.disk_bytes is not None for node in self.problem.nodes):
             self.last_count = len(pending)
@@ -109,8 +117,11 @@ class Rounds:
         return self._plan()
 
     def _round(self, pending: list[int], hurry: bool) -> set[int]:
-        """Make one round of some of *pending* (in a *hurry* without models); returns the tasks planned."""
-        # Nothing has run before the first round: what is held is evicted only for what arrives.
+        """Make one round of some of *pending* (in a *hurry* without models);
+        returns the tasks planned.
+        """
+        # Nothing has run before the first round: what is held is evicted
+        # only for what arrives.
         self.disks.open_round(pending)
         gone = self.disks.evict_for_one_task(pending) if self.rounds else []
         whole = tuple(range(len(self.problem.nodes)))
@@ -131,7 +142,9 @@ class Rounds:
         return done
 
     def _budget(self, pending: int) -> float | None:
-        """Seconds for this round, as if all later rounds were as large as the last one."""
+        """Seconds for this round, as if all later rounds were as
+        large as the last one.
+        """
         left = self.request.deadline.remaining()
         if left == float("inf"):
             return None
@@ -144,7 +157,9 @@ class Rounds:
         levels: tuple[int, ...],
         budget: float | None,
     ) -> list[Allocation]:
-        """Select for the children of a virtual node and go on inside each; allocate at the leaves."""
+        """Select for the children of a virtual node and go on inside each;
+        allocate at the leaves.
+        """
         if not tasks:
             return []
         width = levels[0]
@@ -225,7 +240,9 @@ class Rounds:
     def _join(
         self, parts: Sequence[Allocation], kept: Sequence[frozenset[int]]
     ) -> tuple[list[Removal], list[Move]]:
-        """All moves of a round; a reader's fetch becomes a copy where another virtual node has the file."""
+        """All moves of a round; a reader's fetch becomes a copy where another
+        virtual node has the file.
+        """
         far = self.problem.network.remote_bytes_per_second
         cheaper = self.settings.replication and self.problem.copy_bytes_per_second > far
         remote: list[Removal] = []
@@ -357,7 +374,8 @@ PAPER = {8: (4, 2), 16: (4, 4), 32: (8, 4)}
 
 
 class TreeSettings(Settings):
-    """``hierarchy`` such as ``4:2`` or ``2:2:4`` (None: by the number of nodes); others as two-stage.
+    """``hierarchy`` such as ``4:2`` or ``2:2:4`` (None: by the number of nodes);
+    others as two-stage.
 
     The models are smaller than those of the flat scheme, so each gets less ``effort``.
     """
@@ -379,10 +397,11 @@ class TreeSettings(Settings):
 
 
 def levels_for(num_nodes: int, hierarchy: str | None) -> tuple[int, ...]:
-    """Children at every level, from the top; raises UsageError when they do not make *num_nodes*.
+    """Children at every level, from the top; raises UsageError when they do
+    not make *num_nodes*.
 
-    Without a hierarchy: that of the paper for 8, 16 and 32 nodes, else leaves of 4 or of 2 nodes
-    where that divides the nodes, else one level.
+    Without a hierarchy: that of the paper for 8, 16 and 32 nodes, else leaves of 4 or
+    of 2 nodes where that divides the nodes, else one level.
 
     >>> levels_for(8, "2:2:2"), levels_for(12, None), levels_for(3, None)
     ((2, 2, 2), (3, 4), (3,))
@@ -391,7 +410,8 @@ def levels_for(num_nodes: int, hierarchy: str | None) -> tuple[int, ...]:
         levels = tuple(int(part) for part in hierarchy.split(":"))
         if math.prod(levels) != num_nodes:
             raise UsageError(
-                f"hierarchy {hierarchy} has {math.prod(levels)} nodes, the instance {num_nodes}"
+                f"hierarchy {hierarchy} has {math.prod(levels)} nodes, the "
+                f"instance {num_nodes}"
             )
         return levels
     if num_nodes in PAPER:

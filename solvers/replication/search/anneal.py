@@ -1,7 +1,9 @@
-"""Simulated annealing of the additive objective (ours): the start of ``ip``, and a solver itself.
+"""Simulated annealing of the additive objective (ours): the start of ``ip``,
+and a solver itself.
 
-Tasks begin where few bytes have to come and loads are low; moves are a task to another node, two
-tasks exchanged, a file fetched elsewhere. The run is a function of (instance, seed, steps).
+Tasks begin where few bytes have to come and loads are low; moves are a task to another
+node, two tasks exchanged, a file fetched elsewhere. The run is a function of
+(instance, seed, steps).
 """
 
 import math
@@ -49,7 +51,9 @@ COMPILED_TIMES = 20.0
 
 
 class Settings(Record):
-    """``steps`` of the annealing (None: by size); ``replication`` off fetches every file remotely."""
+    """``steps`` of the annealing (None: by size); ``replication`` off fetches
+    every file remotely.
+    """
 
     steps: Annotated[int, Field(ge=0)] | None = None
     replication: bool = True
@@ -101,14 +105,16 @@ def anneal(
 ) -> tuple[Moves | None, bool]:
     """The best moves found and whether all *steps* were taken before *deadline*.
 
-    None when no state was found that keeps the disks. *start* is a node for every task, by default as placed.
+    None when no state was found that keeps the disks. *start* is a node for every task,
+    by default as placed.
     """
     scale = max(float(bounds.area(instance)), float(bounds.largest_task(instance)), 1.0)
     fast = _takes_machine_code(instance, steps, deadline)
     run: Callable[..., None] = compiled(kernel.__name__, "run") if fast else kernel.run
     data = _data(instance, replication, fast, scale)
     state = _state(instance, data, list(start or placed_by_disk(instance)), seed, fast)
-    # A small disk keeps loads far above the even share, which outweighs the penalty for bytes beyond it.
+    # A small disk keeps loads far above the even share, which outweighs the penalty
+    # for bytes beyond it.
     data = data._replace(scale=max(scale, float(max(state.load))))
     kernel.keep_best(data, state)
     taken = 0
@@ -126,7 +132,9 @@ def anneal(
 def steps_within(
     instance: StaticInstance, seconds: float, rounds: int, deadline: Deadline
 ) -> int:
-    """Steps of each of so many *rounds* that surely end in *seconds*, from 2,000 to 6 million."""
+    """Steps of each of so many *rounds* that surely end in *seconds*,
+    from 2,000 to 6 million.
+    """
     rate = 1.0 / _step_seconds(instance)
     if use_machine_code("anneal", deadline, seconds):
         rate *= COMPILED_TIMES
@@ -204,7 +212,9 @@ def _state(
     seed: int,
     arrays: bool,
 ) -> kernel.State:
-    """The state of *assign* with every root at its first reader's node (a holder where held)."""
+    """The state of *assign* with every root at its first reader's node
+    (a holder where held).
+    """
     nodes, files = data.num_nodes, data.num_files
     root = [0] * files
     for task in reversed(range(data.num_tasks)):
@@ -246,7 +256,9 @@ def _state(
 
 
 def _decoded(instance: StaticInstance, data: kernel.Data, state: kernel.State) -> Moves:
-    """The best state as moves: the root fetches and sends to every other reader's node."""
+    """The best state as moves: the root fetches and sends to every
+    other reader's node.
+    """
     assign = tuple(int(node) for node in state.best_node)
     wanted = lacking(instance, assign)
     if not data.copying:
@@ -262,7 +274,9 @@ def _decoded(instance: StaticInstance, data: kernel.Data, state: kernel.State) -
 
 
 def placed_by_disk(instance: StaticInstance) -> tuple[int, ...]:
-    """Node of every task, most work first, where its files fit, loads are low and fewest bytes are new."""
+    """Node of every task, most work first, where its files fit, loads are low and
+    fewest bytes are new.
+    """
     sizes, nodes, ceiling = (
         instance.sizes,
         range(instance.num_nodes),

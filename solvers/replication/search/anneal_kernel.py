@@ -1,10 +1,12 @@
-"""Annealing of the additive objective (13) over flat arrays: pure Python and compiled alike.
+"""Annealing of the additive objective (13) over flat arrays: pure
+Python and compiled alike.
 
-A state is a node for every task and a root for every file. The root fetches the file and sends it
-to every other node where a task reads it (all nodes fetch it where copying does not pay). Loads are
-whole units, so moves are undone exactly; random numbers are Park-Miller, so that both ways of
-running the kernel give one answer. The energy is the sum of (load / scale)^16, close to the largest
-load but never flat, plus a penalty for bytes beyond a disk.
+A state is a node for every task and a root for every file. The root fetches the file
+and sends it to every other node where a task reads it (all nodes fetch it where copying
+does not pay). Loads are whole units, so moves are undone exactly; random numbers are
+Park-Miller, so that both ways of running the kernel give one answer. The energy is the
+sum of (load / scale)^16, close to the largest load but never flat, plus a penalty for
+bytes beyond a disk.
 """
 
 from __future__ import annotations
@@ -21,9 +23,10 @@ TEMPERATURES = 512
 
 
 class Data(NamedTuple):
-    """The instance: ``ptr``/``files`` list each task's files, ``work`` is (task, node) at
-    ``k * num_nodes + i``, ``held`` is (file, node) at ``l * num_nodes + i``; ``copying`` is 0 where
-    every node fetches for itself; ``room`` bytes a node, -1 without limit; ``scale`` units."""
+    """The instance: ``ptr``/``files`` list each task's files, ``work`` is (task, node)
+    at ``k * num_nodes + i``, ``held`` is (file, node) at ``l * num_nodes + i``;
+    ``copying`` is 0 where every node fetches for itself; ``room`` bytes a node, -1
+    without limit; ``scale`` units."""
 
     num_nodes: int
     num_tasks: int
@@ -45,8 +48,9 @@ class Data(NamedTuple):
 
 
 class State(NamedTuple):
-    """What a run changes. ``readers`` (file, node) that are there; ``others`` nodes the root sends to;
-    ``numbers``: random state, step, best load, whether the best keeps the disks, trail length."""
+    """What a run changes. ``readers`` (file, node) that are there; ``others`` nodes the
+    root sends to; ``numbers``: random state, step, best load, whether the best keeps
+    the disks, trail length."""
 
     node: Ints
     root: Ints
@@ -89,7 +93,9 @@ def read(data: Data, state: State, file: int, node: int, step: int) -> None:
 
 
 def reroot(data: Data, state: State, file: int, node: int) -> None:
-    """Fetch *file* at *node* instead of its present root (or send it from there, when held)."""
+    """Fetch *file* at *node* instead of its present root (or send it
+    from there, when held).
+    """
     root = state.root[file]
     far, near = data.far[file], data.near[file]
     fixed = data.fixed_root[file]
@@ -111,7 +117,9 @@ def reroot(data: Data, state: State, file: int, node: int) -> None:
 
 
 def move(data: Data, state: State, task: int, node: int) -> None:
-    """Move *task* to *node*; roots that no task reads any more follow it and are noted."""
+    """Move *task* to *node*; roots that no task reads any more
+    follow it and are noted.
+    """
     before = state.node[task]
     shift(data, state, task, node)
     if data.copying == 0:
@@ -151,7 +159,9 @@ def shift(data: Data, state: State, task: int, node: int) -> None:
 
 
 def energy(data: Data, state: State) -> float:
-    """Sum of (load / scale)^16, plus ten for each disk_scale of bytes that do not fit."""
+    """Sum of (load / scale)^16, plus ten for each disk_scale of
+    bytes that do not fit.
+    """
     total = 0.0
     for node in range(data.num_nodes):
         part = state.load[node] / data.scale
@@ -167,7 +177,9 @@ def energy(data: Data, state: State) -> float:
 
 
 def keep_best(data: Data, state: State) -> None:
-    """Store the state when its largest load is the least so far among those that fit the disks."""
+    """Store the state when its largest load is the least so far among
+    those that fit the disks.
+    """
     most, over = 0, 0
     for node in range(data.num_nodes):
         most = max(most, state.load[node])
@@ -196,13 +208,16 @@ def other_node(data: Data, state: State, node: int) -> int:
 
 
 def run(data: Data, state: State, steps: int, total: int) -> None:
-    """Take *steps* steps of an annealing of *total* steps, from where the state stands."""
+    """Take *steps* steps of an annealing of *total* steps, from
+    where the state stands.
+    """
     now = energy(data, state)
     for _ in range(steps):
         step = state.numbers[STEP]
         state.numbers[STEP] = step + 1
         heat = data.temperatures[min(step * TEMPERATURES // total, TEMPERATURES - 1)]
-        # Relative to the state: with a few large tasks every energy is far above the ideal one.
+        # Relative to the state: with a few large tasks every energy is far
+        # above the ideal one.
         limit = now * (1.0 + heat * data.logs[draw(state, LOG_TABLE)] / data.num_nodes)
         kind = draw(state, 8)
         state.numbers[TRAIL] = 0

@@ -1,8 +1,9 @@
-"""Plans that keep few live bytes, to begin a search over workflows from: depth-first and dispatched.
+"""Plans that keep few live bytes, to begin a search over workflows from:
+depth-first and dispatched.
 
-A product lives on a disk from its start to its last reader's. Where disks are small, list
-schedulers start more than the disks can hold and save it all over the shared link; whoever
-finishes what has been begun first, as in a pebble game, saves next to nothing.
+A product lives on a disk from its start to its last reader's. Where disks are small,
+list schedulers start more than the disks can hold and save it all over the shared link;
+whoever finishes what has been begun first, as in a pebble game, saves next to nothing.
 """
 
 import random
@@ -20,16 +21,20 @@ WINDOW = 40
 EXCESS, DRIFT = 2.0, 0.1
 """What bytes beyond a disk and places down the order cost a dispatch."""
 RECENT, READERS = 60, 8
-"""Tasks that a depth-first order has in mind to go on with, and readers of a file among them."""
+"""Tasks that a depth-first order has in mind to go on with, and readers
+of a file among them.
+"""
 
 
 def depth_first(
     problem: ReplicationProblem, rng: random.Random | None = None
 ) -> list[int]:
-    """An order in which what a task waits for comes just before it, then readers of the same files.
+    """An order in which what a task waits for comes just before it, then
+    readers of the same files.
 
-    Among those it goes on with the one that waits for the fewest bytes, ties to the latest. *rng*
-    shuffles the producers of a task; else they come in the order of the file.
+    Among those it goes on with the one that waits for the fewest bytes, ties
+    to the latest. *rng* shuffles the producers of a task; else they come in
+    the order of the file.
     """
 
     def producers(k: int) -> list[int]:
@@ -77,7 +82,9 @@ def depth_first(
 
 
 def stretches(problem: ReplicationProblem, order: list[int]) -> list[list[int]]:
-    """Queues: each node a stretch of *order*, by its share of all core time; costs next to nothing."""
+    """Queues: each node a stretch of *order*, by its share of all core time;
+    costs next to nothing.
+    """
     power = list(accumulate(node.cores * node.speed for node in problem.nodes))
     work = [task.compute_seconds * task.cores for task in problem.tasks]
     queues: list[list[int]] = [[] for _ in problem.nodes]
@@ -91,12 +98,14 @@ def stretches(problem: ReplicationProblem, order: list[int]) -> list[list[int]]:
 
 
 class LiveBytes:
-    """A dispatcher that knows the whole workflow: nodes take what their live bytes leave room for.
+    """A dispatcher that knows the whole workflow: nodes take what their live
+    bytes leave room for.
 
-    Of the first ready tasks of *order* and nodes it takes the pair of least cost: seconds to bring the
-    inputs, and ``EXCESS`` times those to fetch what the disk could not hold. A *strict* one lets cores idle
-    rather than exceed a disk, unless all do; another adds for each place down the order ``DRIFT`` times the
-    seconds to fetch a file of mean size.
+    Of the first ready tasks of *order* and nodes it takes the pair of least cost:
+    seconds to bring the inputs, and ``EXCESS`` times those to fetch what the disk
+    could not hold. A *strict* one lets cores idle rather than exceed a disk, unless
+    all do; another adds for each place down the order ``DRIFT`` times the seconds to
+    fetch a file of mean size.
     """
 
     def __init__(
@@ -156,7 +165,9 @@ class LiveBytes:
     def _cost(
         self, view: DispatchView, k: int, i: int, room: float
     ) -> tuple[float, float]:
-        """Seconds to bring the inputs of task *k* to node *i*, and bytes beyond its *room*."""
+        """Seconds to bring the inputs of task *k* to node *i*, and
+        bytes beyond its *room*.
+        """
         copy = 1.0 / view.network.replica_bytes_per_second
         seconds, wanted = 0.0, sum([self.size[f] for f in self.problem.outputs[k]])
         for f in self.problem.inputs[k]:

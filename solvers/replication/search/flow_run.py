@@ -1,4 +1,5 @@
-"""One run of the link-aware search over a workflow: planners, dispatches by live bytes, annealing.
+"""One run of the link-aware search over a workflow: planners, dispatches by
+live bytes, annealing.
 
 See :mod:`ioopt.solvers.replication.search.link_aware`.
 """
@@ -30,7 +31,9 @@ class FlowRun(LinkAwareRun):
     """Starts and annealing of a workflow."""
 
     def start(self) -> None:
-        """Score all planners' plans, each under its own eviction and under ours, and a given plan."""
+        """Score all planners' plans, each under its own eviction and under
+        ours, and a given plan.
+        """
         self.ends: dict[str, float] = {}
         self._rng = random.Random(self.request.options.seed)
         super().start()
@@ -40,7 +43,8 @@ class FlowRun(LinkAwareRun):
         begun = clock()
         seconds = PROOF_SECONDS_PER_TASK * len(self.problem.tasks)
         left = self.request.deadline.remaining()
-        # A quarter of the time: the plain bound, which takes a third of it, for large workflows.
+        # A quarter of the time: the plain bound, which takes a third of it,
+        # for large workflows.
         proof = TransferBound if seconds <= max(0.3, 0.25 * left) else WorkflowBound
         bound = proof(self.problem).seconds
         self.proof_seconds = clock() - begun
@@ -62,14 +66,18 @@ class FlowRun(LinkAwareRun):
         return score
 
     def _slow(self) -> bool:
-        """Whether a replay takes so long that only one that watches the clock will do."""
+        """Whether a replay takes so long that only one that
+        watches the clock will do.
+        """
         return (
             not self.engine.fast
             and replay_seconds(self.problem)[0] > LONG_REPLAY_SECONDS
         )
 
     def notes(self) -> tuple[str, ...]:
-        """Where the plan came from, and what the planners came to, in the unit of a table of them."""
+        """Where the plan came from, and what the planners came to, in the
+        unit of a table of them.
+        """
         unit = time_unit(list(self.ends.values()))
         ends = [
             f"{name} {quantity('seconds', end, unit=unit)}"
@@ -80,7 +88,8 @@ class FlowRun(LinkAwareRun):
     def deal(self, fresh: bool = True, first: bool = True) -> None:
         """Dispatches by live bytes; at *first* stretches of the depth-first order.
 
-        The stretches gain nothing where a planner has a plan, but are one where time was too short for any.
+        The stretches gain nothing where a planner has a plan, but are one where time
+        was too short for any.
         """
         if first and not self.over() and not self._slow():
             cut = stretches(self.problem, depth_first(self.problem))

@@ -1,9 +1,10 @@
 """Annealing of one order of all tasks: pure Python and compiled alike.
 
-Plans are scored by the timeline simulator, or by the bytes that the order moves where its tasks run one
-after the other, each on its node, and a disk lets go what the order reads last (Belady). There nodes do not
-wait for each other, so that a move changes little but the files it touches: annealing gets much further than
-over replays, a tenth as long each. Annealing over replays goes on from such an order, and moves barriers too.
+Plans are scored by the timeline simulator, or by the bytes that the order moves where
+its tasks run one after the other, each on its node, and a disk lets go what the order
+reads last (Belady). There nodes do not wait for each other, so that a move changes
+little but the files it touches: annealing gets much further than over replays, a tenth
+as long each. Annealing over replays goes on from such an order, and moves barriers too.
 """
 
 import math
@@ -27,7 +28,8 @@ from ioopt.solvers.replication.search.line_moves import (
 
 
 class Schedule(NamedTuple):
-    """Moves *first* to *first + steps* of *total*, from *hot* to *cold* seconds; ends at *target*.
+    """Moves *first* to *first + steps* of *total*, from *hot* to *cold*
+    seconds; ends at *target*.
 
     ``by_bytes``: scored by the seconds of all transfers instead of replays.
     """
@@ -44,7 +46,8 @@ class Schedule(NamedTuple):
 def replayed(
     inst: Instance, plan: Queues, st: State, log: Log, line: Line, limit: float
 ) -> float:
-    """The end of the queues of *plan*, or with a *log* their batch time; infinite where they cannot run.
+    """The end of the queues of *plan*, or with a *log* their batch time; infinite
+    where they cannot run.
 
     Ends above *limit* are infinite too.
     """
@@ -55,7 +58,9 @@ def replayed(
 
 
 def batch_time(inst: Instance, plan: Queues, st: State, log: Log, line: Line) -> float:
-    """Seconds of the busiest node (13): its fetches, its copies at both ends, its computing."""
+    """Seconds of the busiest node (13): its fetches, its copies at both
+    ends, its computing.
+    """
     busy = st.room
     for i in range(inst.num_nodes):
         busy[i] = 0.0
@@ -77,9 +82,9 @@ def anneal(
 ) -> None:
     """A stretch of an annealing, as *schedule* has it.
 
-    Starts from a plan whose score is ``values[NOW]``. The pieces that a run is cut into do not change it.
-    Without steps the queues, or the order, are only scored: a kernel of its own for that would take as long
-    again to compile.
+    Starts from a plan whose score is ``values[NOW]``. The pieces that a run is cut into
+    do not change it. Without steps the queues, or the order, are only scored: a kernel
+    of its own for that would take as long again to compile.
     """
     first, hot, cold = schedule.first, schedule.hot, schedule.cold
     if schedule.steps == 0:
@@ -130,7 +135,8 @@ def settle(inst: Instance, line: Line, i: int, f: int) -> None:
 
 
 def make_room(inst: Instance, line: Line, i: int, size: int, p: int) -> None:
-    """Evict from node *i*, for the task at place *p*: dead files, duplicates, then what is read last.
+    """Evict from node *i*, for the task at place *p*: dead files, duplicates,
+    then what is read last.
 
     Ties go to the lowest file index.
     """
@@ -158,7 +164,9 @@ def make_room(inst: Instance, line: Line, i: int, size: int, p: int) -> None:
 
 
 def begin(inst: Instance, line: Line) -> None:
-    """Only held files on the disks, no byte moved, and the next reader of every file."""
+    """Only held files on the disks, no byte moved, and the next
+    reader of every file.
+    """
     files, tasks = inst.num_files, inst.num_tasks
     for f in range(files):
         line.nxt[f] = tasks

@@ -1,9 +1,11 @@
-"""Moves of the link-aware search over one order of all tasks: pure Python and compiled alike.
+"""Moves of the link-aware search over one order of all tasks: pure
+Python and compiled alike.
 
-A plan is an order of all tasks, producers before readers, a node for each task, and barriers between places;
-the queue of a node is its part of the order, so that no queues ever wait for each other (workflow rule 10).
-A barrier, which no task passes before all that stand ahead of it have ended, keeps nodes together whose files
-are there: they would run ahead and throw out what the order would have kept.
+A plan is an order of all tasks, producers before readers, a node for each task, and
+barriers between places; the queue of a node is its part of the order, so that no queues
+ever wait for each other (workflow rule 10). A barrier, which no task passes before all
+that stand ahead of it have ended, keeps nodes together whose files are there: they
+would run ahead and throw out what the order would have kept.
 """
 
 from __future__ import annotations
@@ -30,16 +32,18 @@ NOW, BEST = 0, 1
 class Line(NamedTuple):
     """The plan under search, and what does not change.
 
-    ``order`` lists the tasks, ``place`` is its inverse, ``node`` the node of each task, ``cut`` is 1 where a
-    barrier stands before a place; ``kept_*`` and ``best_*`` are copies. ``before`` and ``after`` list the
-    tasks that a task waits for and that wait for it, ``readers`` those of a file. Cell (k, i) of ``fits``
-    stands at ``k * num_nodes + i``. ``random`` is the state of the generator; ``flag``, ``scratch`` and
-    ``queued`` are scratch.
+    ``order`` lists the tasks, ``place`` is its inverse, ``node`` the node of each task,
+    ``cut`` is 1 where a barrier stands before a place; ``kept_*`` and ``best_*`` are
+    copies. ``before`` and ``after`` list the tasks that a task waits for and that wait
+    for it, ``readers`` those of a file. Cell (k, i) of ``fits`` stands at
+    ``k * num_nodes + i``. ``random`` is the state of the generator; ``flag``,
+    ``scratch`` and ``queued`` are scratch.
 
-    Where orders are scored by what they move (:mod:`ioopt.solvers.replication.search.line_kernel`): planned
-    disks, cell (i, f) of ``on`` and ``residents`` at ``i * num_files + f``; ``nxt``: place of the next reader
-    of a file, ``follow`` of the one after each input, ``wanted`` of the last one; ``costs``: seconds a byte
-    to fetch and to copy; ``sums``: bytes so far.
+    Where orders are scored by what they move
+    (:mod:`ioopt.solvers.replication.search.line_kernel`): planned disks, cell (i, f) of
+    ``on`` and ``residents`` at ``i * num_files + f``; ``nxt``: place of the next reader
+    of a file, ``follow`` of the one after each input, ``wanted`` of the last one;
+    ``costs``: seconds a byte to fetch and to copy; ``sums``: bytes so far.
     """
 
     order: Ints
@@ -78,7 +82,9 @@ class Line(NamedTuple):
 
 
 def draw(random: Ints, below: int) -> int:
-    """The next number in 0 .. below - 1 (Park and Miller's generator, revised multiplier)."""
+    """The next number in 0 .. below - 1 (Park and Miller's generator,
+    revised multiplier).
+    """
     random[0] = random[0] * 48271 % MODULUS
     return random[0] % below
 
@@ -111,7 +117,9 @@ def keep_best(line: Line) -> None:
 
 
 def write_queues(inst: Instance, plan: Queues, line: Line) -> bool:
-    """The queues of *plan*, each node's part of the order, and their rounds; whether they have changed."""
+    """The queues of *plan*, each node's part of the order, and their rounds;
+    whether they have changed.
+    """
     changed = False
     for i in range(inst.num_nodes + 1):
         line.queued[i] = 0
@@ -146,7 +154,8 @@ def send(inst: Instance, line: Line, k: int, i: int) -> None:
 
 
 def gather(line: Line, k: int, to: int, step: int, ptr: Ints, listed: Ints) -> int:
-    """Flag task *k* and all that come with it between its place and *to*; how many they are.
+    """Flag task *k* and all that come with it between its place and
+    *to*; how many they are.
 
     *listed* are the tasks that must keep on its side of one, which *step* goes to.
     """
@@ -165,7 +174,9 @@ def gather(line: Line, k: int, to: int, step: int, ptr: Ints, listed: Ints) -> i
 
 
 def part(line: Line, first: int, end: int, flagged: int, others: int) -> None:
-    """Of places *first* to *end*, flagged tasks go to place *flagged* on, the others to *others* on."""
+    """Of places *first* to *end*, flagged tasks go to place *flagged* on, the
+    others to *others* on.
+    """
     for p in range(first, end):
         line.scratch[p] = line.order[p]
     for p in range(first, end):
@@ -187,7 +198,9 @@ def pick(random: Ints, ptr: Ints, listed: Ints, k: int) -> int:
 
 
 def relative(inst: Instance, line: Line, k: int) -> int:
-    """A random task that writes or reads a file that *k* reads or writes; *k* where there is none."""
+    """A random task that writes or reads a file that *k* reads or writes; *k*
+    where there is none.
+    """
     random = line.random
     j = -1
     kind = 2 if inst.plain else draw(random, 4)
@@ -203,7 +216,9 @@ def relative(inst: Instance, line: Line, k: int) -> int:
 
 
 def change(inst: Instance, line: Line) -> None:
-    """One random move: nodes swapped, a block or a family of tasks sent elsewhere, tasks shifted."""
+    """One random move: nodes swapped, a block or a family of tasks sent
+    elsewhere, tasks shifted.
+    """
     random = line.random
     kind = draw(random, 100)
     k, q = draw(random, inst.num_tasks), draw(random, inst.num_tasks)
@@ -239,7 +254,9 @@ def change(inst: Instance, line: Line) -> None:
 
 
 def send_block(inst: Instance, line: Line, k: int, i: int, most: int) -> None:
-    """Task *k* and those after it in its queue, *most* of them, go to node *i* and keep their places."""
+    """Task *k* and those after it in its queue, *most* of them, go to node *i*
+    and keep their places.
+    """
     a = line.node[k]
     left = most
     for p in range(line.place[k], inst.num_tasks):
@@ -249,7 +266,9 @@ def send_block(inst: Instance, line: Line, k: int, i: int, most: int) -> None:
 
 
 def shift_block(inst: Instance, line: Line, k: int, to: int, i: int) -> None:
-    """In a batch, task *k* and those behind it go to place *to*, on their nodes or all to node *i*."""
+    """In a batch, task *k* and those behind it go to place *to*, on their
+    nodes or all to node *i*.
+    """
     p, stay = line.place[k], draw(line.random, 2)
     length = min(1 + draw(line.random, LONGEST_BLOCK), inst.num_tasks - p)
     to = min(to, inst.num_tasks - length)
@@ -267,7 +286,9 @@ def shift_block(inst: Instance, line: Line, k: int, to: int, i: int) -> None:
 
 
 def shift(inst: Instance, line: Line, k: int, to: int, i: int) -> None:
-    """Task *k* goes to place *to* of the order, or as near as it can alone, and to node *i*."""
+    """Task *k* goes to place *to* of the order, or as near as it can
+    alone, and to node *i*.
+    """
     random = line.random
     alone = draw(random, 2)
     p = line.place[k]
@@ -293,7 +314,9 @@ def shift(inst: Instance, line: Line, k: int, to: int, i: int) -> None:
 
 
 def change_barriers(inst: Instance, line: Line) -> None:
-    """One random move: a barrier set, taken away or shifted, or one of :func:`change`."""
+    """One random move: a barrier set, taken away or shifted, or
+    one of :func:`change`.
+    """
     tasks, random = inst.num_tasks, line.random
     if draw(random, 100) >= BARRIER_MOVES:
         change(inst, line)

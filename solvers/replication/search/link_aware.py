@@ -1,15 +1,17 @@
-"""Link-aware planning (ours): search the queues whose replay ends first, of batches and workflows.
+"""Link-aware planning (ours): search the queues whose replay ends first, of
+batches and workflows.
 
-On a shared link every makespan is at least the time of the distinct bytes; what is lost above that
-is lost to files that were evicted while still needed. So: a spectral order brings tasks that share
-bytes together; annealing of one order of all tasks that keeps producers before readers
-(:mod:`ioopt.solvers.replication.search.line_moves`), scored by the bytes it moves or by the timeline
-simulator, does the rest; eviction is farthest-next-use. All cheap planners are among the starts, under
-their own eviction too: the answer is never worse than theirs.
+On a shared link every makespan is at least the time of the distinct bytes; what is lost
+above that is lost to files that were evicted while still needed. So: a spectral order
+brings tasks that share bytes together; annealing of one order of all tasks that keeps
+producers before readers (:mod:`ioopt.solvers.replication.search.line_moves`), scored by
+the bytes it moves or by the timeline simulator, does the rest; eviction is
+farthest-next-use. All cheap planners are among the starts, under their own eviction
+too: the answer is never worse than theirs.
 
-In a workflow the bytes that live on small disks decide: who starts more than they hold saves it all
-over the link. There a depth-first order (:mod:`ioopt.solvers.replication.search.flow_deal`) takes the
-place of the spectral one.
+In a workflow the bytes that live on small disks decide: who starts more than they hold
+saves it all over the link. There a depth-first order
+(:mod:`ioopt.solvers.replication.search.flow_deal`) takes the place of the spectral one.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -44,9 +46,13 @@ NO_TIME_SECONDS = 0.03
 PLANNING_SECONDS_PER_TASK = 1e-4
 """What the bound and the first planner of a workflow take, per task."""
 WORKFLOW_REPLAY = 4.0
-"""A replay of a workflow, with its saves and cores, takes so many times that of a batch."""
+"""A replay of a workflow, with its saves and cores, takes so many
+times that of a batch.
+"""
 SHARE_OF_PLANNING = 0.5
-"""Of the time left, what planning without a search may take: the plan is still replayed."""
+"""Of the time left, what planning without a search may take: the
+plan is still replayed.
+"""
 
 
 class Settings(ReplayOptions):
@@ -54,16 +60,19 @@ class Settings(ReplayOptions):
 
     The rest are options of the replays beyond the rules.
 
-    ``threads`` run as many searches from other random numbers beside each other, and the best plan counts.
-    A run that ends by count repeats exactly, on any machine, compiled or not. Without a count of
-    its own it follows the clock where the deadline would come first.
+    ``threads`` run as many searches from other random numbers beside each other, and
+    the best plan counts. A run that ends by count repeats exactly, on any machine,
+    compiled or not. Without a count of its own it follows the clock where the
+    deadline would come first.
     """
 
     evaluations: int | None = Field(default=None, ge=1)
 
 
 def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
-    """Search the least simulated makespan until the evaluations, the bound or the deadline are reached."""
+    """Search the least simulated makespan until the evaluations, the bound or the
+    deadline are reached.
+    """
     problem.require_room()
     if problem.is_workflow and _too_large_workflow(problem, request):
         return _planned_only(problem, request)
@@ -95,10 +104,11 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
 
 
 def _runs(problem: ReplicationProblem, request: SolveRequest) -> list[LinkAwareRun]:
-    """A run for every thread, each from other random numbers; the first is that of a single thread.
+    """A run for every thread, each from other random numbers; the first is
+    that of a single thread.
 
-    Machine code runs beside other threads, plain Python does not: large batches, of which few replays are
-    made, get one run.
+    Machine code runs beside other threads, plain Python does not: large batches, of
+    which few replays are made, get one run.
     """
     kind = FlowRun if problem.is_workflow else LinkAwareRun
     evaluations = (request.settings or Settings()).evaluations
@@ -122,7 +132,9 @@ def _search(run: LinkAwareRun) -> None:
 
 
 def _too_large(problem: ReplicationProblem, request: SolveRequest) -> bool:
-    """Whether the time limit leaves no room for MinMin, a replay of it, and the front door's own."""
+    """Whether the time limit leaves no room for MinMin, a replay of it, and
+    the front door's own.
+    """
     left = request.deadline.remaining()
     plain, machine = replay_seconds(problem)
     planning = planning_seconds(problem)
@@ -137,7 +149,9 @@ def _too_large(problem: ReplicationProblem, request: SolveRequest) -> bool:
 
 
 def _too_large_workflow(problem: ReplicationProblem, request: SolveRequest) -> bool:
-    """Whether the time limit leaves no room for a bound, a plan, a replay of it, and the front door's."""
+    """Whether the time limit leaves no room for a bound, a plan, a replay of it,
+    and the front door's.
+    """
     left = request.deadline.remaining()
     plain, machine = replay_seconds(problem)
     planning = PLANNING_SECONDS_PER_TASK * len(problem.tasks)
@@ -152,7 +166,9 @@ def _too_large_workflow(problem: ReplicationProblem, request: SolveRequest) -> b
 
 
 def _planned_only(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
-    """The plan of ``b-level``, or one in the order of the file, where there is no time to search."""
+    """The plan of ``b-level``, or one in the order of the file, where there
+    is no time to search.
+    """
     short = "the time limit is too short to search"
     planning = PLANNING_SECONDS_PER_TASK * len(problem.tasks)
     if planning > SHARE_OF_PLANNING * request.deadline.remaining():
@@ -168,7 +184,9 @@ def _planned_only(problem: ReplicationProblem, request: SolveRequest) -> Outcome
 
 
 def _greedy(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
-    """MinMin's plan, or one in the order of the file, where there is no time to search."""
+    """MinMin's plan, or one in the order of the file, where there
+    is no time to search.
+    """
     greedy = minmin.solve(problem, replace(request, settings=None, start=None))
     note = "the time limit is too short to search: " + ", ".join(
         greedy.notes or ("MinMin's plan",)

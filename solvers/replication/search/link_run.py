@@ -44,9 +44,11 @@ from ioopt.solvers.replication.workflows import PLANNERS, Planner
 
 
 class Budget:
-    """What a search may spend and has spent: so many replays (without end: infinite) and *seconds*.
+    """What a search may spend and has spent: so many replays (without end:
+    infinite) and *seconds*.
 
-    Restarts take a part of the replays each, so that a longer limit goes on where a shorter one ended.
+    Restarts take a part of the replays each, so that a longer limit goes on where
+    a shorter one ended.
     """
 
     def __init__(
@@ -85,11 +87,15 @@ class Budget:
 RESERVE_SHARE = 0.4
 """Of the time left, at most so much for what follows the search."""
 AFTER_PROOF = 8.0
-"""Reading, report, check and writing of a workflow take 5 to 6 times as long as its bounds."""
+"""Reading, report, check and writing of a workflow take 5 to 6 times
+as long as its bounds.
+"""
 STRETCH_SECONDS = 0.1
 """Annealing between two looks at the clock."""
 CHEAP_SECONDS = 0.05
-"""Plans whose replay takes longer are not made past the limit: the answer is replayed once more."""
+"""Plans whose replay takes longer are not made past the limit: the answer
+is replayed once more.
+"""
 CYCLE = 12
 """Restarts from one fresh start, the second half of them from the best of the run."""
 BY_ORDER = "annealing of one order"
@@ -122,8 +128,8 @@ class Best:
 class LinkAwareRun:
     """Starts, then restarts that anneal, until the clock or the count ends them.
 
-    *evaluations*: replays to make. None: restarts that grow from few replays on, until a limit that
-    was asked for is used up, else by the number of tasks.
+    *evaluations*: replays to make. None: restarts that grow from few replays on, until
+    a limit that was asked for is used up, else by the number of tasks.
     """
 
     proof_seconds = 0.0
@@ -176,7 +182,8 @@ class LinkAwareRun:
         self._elite = Best()
         self._ordered: Annealing | None = None
         self.options = request.settings or RULES
-        # Where even the cheap answers take long plain replays the engine is chosen before them.
+        # Where even the cheap answers take long plain replays the engine is
+        # chosen before them.
         plain = replay_seconds(problem)[0]
         self._chosen = plain >= LOADING_SECONDS
         fast = self._chosen and use_machine_code(
@@ -248,11 +255,14 @@ class LinkAwareRun:
         """Where the plan came from."""
         kind = "compiled" if self.engine.fast else "pure Python"
         return (
-            f"best plan from {self.best.origin}; {self.budget.evaluations} replays ({kind})",
+            f"best plan from {self.best.origin}; {self.budget.evaluations} "
+            f"replays ({kind})",
         )
 
     def start(self) -> None:
-        """Score every planner's plan, as its own solver would hand it out, and a given plan."""
+        """Score every planner's plan, as its own solver would hand it
+        out, and a given plan.
+        """
         given = self.request.start
         if isinstance(given, ReplicationPlan):
             self._baseline(given, "the given plan")
@@ -329,7 +339,8 @@ class LinkAwareRun:
         if not self._chosen and use_machine_code(
             "link-aware", self.request.deadline, plain
         ):
-            # No random number has been drawn yet: both engines would give the same answer.
+            # No random number has been drawn yet: both engines would
+            # give the same answer.
             self.engine = self._engine(True)
             budget.replay_seconds = 0.0
         for turn in range(self.params.most_restarts):
@@ -342,7 +353,9 @@ class LinkAwareRun:
                 budget.give_up()
 
     def _size(self, turn: int) -> int:
-        """Replays of a restart: twice those of the one before, up to what serves an annealing."""
+        """Replays of a restart: twice those of the one before, up to what
+        serves an annealing.
+        """
         knobs, tasks = self.params, len(self.problem.tasks)
         most = (
             knobs.evaluations_per_round
@@ -356,7 +369,9 @@ class LinkAwareRun:
         return int(left) if left < 2 * size else size
 
     def restart(self, turn: int) -> None:
-        """Begin and anneal, from the elite of its cycle; the second half of a cycle begins from the best."""
+        """Begin and anneal, from the elite of its cycle; the second half of a cycle
+        begins from the best.
+        """
         place = turn % CYCLE
         fresh = place == 0
         if place == CYCLE // 2:
@@ -380,7 +395,9 @@ class LinkAwareRun:
             self._orders(turn)
 
     def deal(self, fresh: bool = True, first: bool = True) -> None:
-        """Fresh starts, first or where no order is annealed: the spectral order in turn or in stretches."""
+        """Fresh starts, first or where no order is annealed: the spectral order in
+        turn or in stretches.
+        """
         if not fresh or (self._orders_pay and self._many and not first):
             return
         nodes, order = len(self.problem.nodes), self._order
@@ -394,7 +411,9 @@ class LinkAwareRun:
                 self.attempt(queues, f"the spectral order {how}")
 
     def _orders(self, turn: int) -> None:
-        """Anneal one order of all tasks, from the best of the cycle on, then with barriers by replays."""
+        """Anneal one order of all tasks, from the best of the cycle on, then with
+        barriers by replays.
+        """
         knobs, now = self.params, self.budget.progress()
         if self._ordered is None:
             line = by_bytes(self.engine, self._order, in_turn=turn % 2 == 0)
@@ -443,7 +462,8 @@ class LinkAwareRun:
             budget.evaluations = base + -(-annealing.evaluations // cost)
             budget.replay_seconds = cost * (budget.clock() - begun) / max(1, made)
             seconds = min(STRETCH_SECONDS, 0.5 * max(0.0, budget.left()))
-            # A replay that is given up at once says little of the next: no more than twice as many.
+            # A replay that is given up at once says little of the next: no more
+            # than twice as many.
             fitting = max(1, int(cost * seconds / max(budget.replay_seconds, 1e-7)))
             steps = min(self.params.most_steps, fitting, 2 * steps)
             if annealing.best_score < self._elite.score:

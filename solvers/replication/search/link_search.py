@@ -47,8 +47,8 @@ def compile_kernels() -> None:
 class Engine:
     """The arrays of one problem and the kernels over them, compiled if *fast*.
 
-    The same seed and calls give the same answers, compiled or not. Scores are makespans in seconds, or
-    where *additive* the batch time (13) of what the replay moves.
+    The same seed and calls give the same answers, compiled or not. Scores are makespans
+    in seconds, or where *additive* the batch time (13) of what the replay moves.
     """
 
     def __init__(
@@ -71,7 +71,9 @@ class Engine:
         self._nothing = self.line([], [], False)
 
     def line(self, order: Sequence[int], node: Sequence[int], by_bytes: bool) -> Line:
-        """The state of a search that begins from *order*, task k on node ``node[k]``, without barriers."""
+        """The state of a search that begins from *order*, task k on node
+        ``node[k]``, without barriers.
+        """
         problem, inst, box = self.problem, self.inst, boxes(self.fast)
         tasks, nodes = len(order), inst.num_nodes
         files = inst.num_files if by_bytes else 0
@@ -134,7 +136,9 @@ class Engine:
         )
 
     def score(self, queues: Queues, eviction: EvictionPolicy = OUR_EVICTION) -> float:
-        """Simulated makespan of *queues* (tasks only) in seconds; infinity if they cannot run."""
+        """Simulated makespan of *queues* (tasks only) in seconds;
+        infinity if they cannot run.
+        """
         return self.value(self.arrays(queues, eviction), self._nothing, 0)
 
     def value(self, arrays: QueueArrays, line: Line, by_bytes: int) -> float:
@@ -148,7 +152,8 @@ class Engine:
 
 
 class Annealing:
-    """A plan under improvement, run in stretches so that the caller can watch the clock.
+    """A plan under improvement, run in stretches so that the caller
+    can watch the clock.
 
     Made by :func:`by_replays`, :func:`by_bytes` or :func:`with_barriers`.
     """
@@ -176,7 +181,9 @@ class Annealing:
         first: int = 0,
         total: int = 0,
     ) -> None:
-        """Moves from number *first* of *total* (0: all are *steps*); ends early at *target* seconds."""
+        """Moves from number *first* of *total* (0: all are *steps*); ends early
+        at *target* seconds.
+        """
         aim = 0.0 if self.by_bytes else target
         schedule = Schedule(
             steps, first, total or steps, hot, cold, aim, int(self.by_bytes)
@@ -206,7 +213,9 @@ class Annealing:
         return queues
 
     def best_rounds(self) -> Queues:
-        """The tasks between two barriers of the best plan, in order; none where it has no barriers."""
+        """The tasks between two barriers of the best plan, in order; none
+        where it has no barriers.
+        """
         rounds = Queues([[]])
         for k, cut in zip(self.line.best_order, self.line.best_cut):
             if cut and rounds[-1]:
@@ -228,7 +237,8 @@ def by_replays(engine: Engine, queues: Queues) -> Annealing:
 def by_bytes(engine: Engine, order: Sequence[int], in_turn: bool = False) -> Annealing:
     """An annealing of one order of a batch, scored by its transfers.
 
-    It begins from *order* with the nodes taking turns, or from stretches of it, one a node, side by side.
+    It begins from *order* with the nodes taking turns, or from stretches of it, one
+    a node, side by side.
     """
     nodes, tasks = engine.inst.num_nodes, len(order)
     cuts = [tasks * i // nodes for i in range(nodes + 1)]
@@ -255,7 +265,9 @@ def again(engine: Engine, ordered: Annealing) -> Annealing:
 
 
 def with_barriers(engine: Engine, ordered: Annealing, every: int) -> Annealing:
-    """Goes on from the best order of another annealing by replays, at first a barrier after *every* tasks."""
+    """Goes on from the best order of another annealing by replays, at first a barrier
+    after *every* tasks.
+    """
     order = [int(k) for k in ordered.line.best_order]
     line = engine.line(order, [int(i) for i in ordered.line.best_node], False)
     for p in range(0, len(order), every):
@@ -268,7 +280,9 @@ def with_barriers(engine: Engine, ordered: Annealing, every: int) -> Annealing:
 
 
 def merged(problem: ReplicationProblem, queues: list[list[int]]) -> list[int]:
-    """One order that all *queues* and producers keep, by places in the queues as shares of them."""
+    """One order that all *queues* and producers keep, by places in the
+    queues as shares of them.
+    """
     after = successors(problem)
     waits = [len(before) for before in problem.predecessors]
     share = [0.0] * len(waits)

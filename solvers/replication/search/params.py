@@ -1,4 +1,6 @@
-"""The knobs of the link-aware search, with their ranges, and the size of a run that they give."""
+"""The knobs of the link-aware search, with their ranges, and the size of
+a run that they give.
+"""
 
 from typing import Annotated
 
@@ -13,23 +15,28 @@ Seconds = Annotated[float, Field(gt=0)]
 
 
 class SearchParams(Record):
-    """How a link-aware search spends its replays; chosen on ``image-85`` and ``bipartite-85``, seeds 0 to 9.
+    """How a link-aware search spends its replays; chosen on ``image-85`` and
+    ``bipartite-85``, seeds 0 to 9.
 
-    *Size of a run*: ``evaluations_per_task`` replays a task, at least ``fewest_evaluations``, where no
-    limit was asked for; where orders of ``many_tasks`` pay, ``tasks_per_second`` times the limit over them.
-    Without a limit it takes ``default_seconds`` at most. Restarts, ``most_restarts`` at most, grow from
-    ``first_restart`` replays on, each twice as many, up to ``evaluations_per_restart`` a task.
+    *Size of a run*: ``evaluations_per_task`` replays a task, at least
+    ``fewest_evaluations``, where no limit was asked for; where orders of
+    ``many_tasks`` pay, ``tasks_per_second`` times the limit over them. Without a limit
+    it takes ``default_seconds`` at most. Restarts, ``most_restarts`` at most, grow
+    from ``first_restart`` replays on, each twice as many, up to
+    ``evaluations_per_restart`` a task.
 
-    *Orders*: a restart of up to ``evaluations_per_round`` replays a task anneals one for ``order_share`` of
-    them by its bytes, from ``order_hot`` on by turns, or ``order_warm`` where it goes on from another, then
-    with barriers, from ``warm`` on. Below ``many_tasks`` every other restart anneals queues instead.
+    *Orders*: a restart of up to ``evaluations_per_round`` replays a task anneals one
+    for ``order_share`` of them by its bytes, from ``order_hot`` on by turns, or
+    ``order_warm`` where it goes on from another, then with barriers, from ``warm`` on.
+    Below ``many_tasks`` every other restart anneals queues instead.
 
-    *Starts*: where replays are slow, from ``slow_cells`` inputs x nodes on, MinMin is the only planner
-    asked. ``workflow_deals`` dispatches by live bytes begin a workflow, and every cycle of restarts.
+    *Starts*: where replays are slow, from ``slow_cells`` inputs x nodes on, MinMin is
+    the only planner asked. ``workflow_deals`` dispatches by live bytes begin a
+    workflow, and every cycle of restarts.
 
-    *Annealing of queues* begins at each of ``heats`` by turns and falls as from the first to ``cold``;
-    temperatures are shares of the makespan for up to ``many_tasks`` tasks, less for more: a move changes
-    what a few tasks cost.
+    *Annealing of queues* begins at each of ``heats`` by turns and falls as from the
+    first to ``cold``; temperatures are shares of the makespan for up to ``many_tasks``
+    tasks, less for more: a move changes what a few tasks cost.
     """
 
     evaluations_per_task: int = Field(default=200, ge=0)

@@ -1,8 +1,8 @@
 """Task order along the Fiedler vector: tasks that share bytes stand near each other.
 
-The graph joins tasks by the bytes of the files they share, each file's weight spread over its
-readers (clique expansion); a file with many readers becomes a vertex of its own (star expansion),
-which keeps the graph's size near the number of inputs.
+The graph joins tasks by the bytes of the files they share, each file's weight spread
+over its readers (clique expansion); a file with many readers becomes a vertex of its
+own (star expansion), which keeps the graph's size near the number of inputs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ DENSE_TASKS = 60
 
 
 def task_order(problem: ReplicationProblem) -> list[int]:
-    """Positions of all tasks, one connected component after another, each along its Fiedler vector."""
+    """Positions of all tasks, one connected component after another, each
+    along its Fiedler vector.
+    """
     import networkx as nx
 
     graph = sharing_graph(problem)
@@ -33,7 +35,9 @@ def task_order(problem: ReplicationProblem) -> list[int]:
 
 
 def sharing_graph(problem: ReplicationProblem) -> nx.Graph[int]:
-    """Vertices: tasks by position, then files with many readers; weights: shared megabytes."""
+    """Vertices: tasks by position, then files with many readers;
+    weights: shared megabytes.
+    """
     import networkx as nx
 
     graph: nx.Graph[int] = nx.Graph()
@@ -56,7 +60,9 @@ def sharing_graph(problem: ReplicationProblem) -> nx.Graph[int]:
 def _along_fiedler(
     graph: nx.Graph[int], vertices: list[int], tasks: list[int]
 ) -> list[int]:
-    """The tasks by their components of the Fiedler vector, whose sign is fixed so that runs repeat."""
+    """The tasks by their components of the Fiedler vector, whose sign is fixed
+    so that runs repeat.
+    """
     if len(tasks) < 3:
         return tasks
     vector = _fiedler(graph, vertices)
@@ -67,7 +73,9 @@ def _along_fiedler(
 
 
 def _fiedler(graph: nx.Graph[int], vertices: list[int]) -> list[float]:
-    """The eigenvector of the Laplacian's second smallest eigenvalue, for one connected component."""
+    """The eigenvector of the Laplacian's second smallest eigenvalue, for one
+    connected component.
+    """
     import networkx as nx
     import numpy as np
 

@@ -1,4 +1,6 @@
-"""The arbiter decides as the simulator's policies do, and nothing breaks its decisions."""
+"""The arbiter decides as the simulator's policies do, and nothing
+breaks its decisions.
+"""
 
 import json
 import random
@@ -124,7 +126,8 @@ def test_many_events_leave_nothing_behind(events: int) -> None:
     rng = random.Random(2)
     arbiter = IoArbiter(MACHINE, "fill")
     held = []
-    # What else runs in this process allocates too: only what our own lines hold is counted.
+    # What else runs in this process allocates too: only what our own
+    # lines hold is counted.
     ours = tracemalloc.Filter(True, str(Path(ioopt.__file__).parent / "*"))
     tracemalloc.start()
     for number in range(events // 4):

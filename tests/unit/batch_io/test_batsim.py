@@ -1,4 +1,6 @@
-"""Batsim workloads: the three dialects, every profile type by hand, refusals, and the two writers."""
+"""Batsim workloads: the three dialects, every profile type by hand, refusals,
+and the two writers.
+"""
 
 import csv
 import io
@@ -50,7 +52,8 @@ SPREAD = {"generation_strategy": "DefinedAmountsSpreadUniformly"}
     [
         ({"type": "delay", "delay": 20.2}, [(20.2, 0, 1)]),
         ({"type": "DelayProfile", "delay": 5}, [(5, 0, 1)]),
-        # Node 0 computes 5 s; node 1 sends 3 MB and receives 1 MB; what it tells itself is free.
+        # Node 0 computes 5 s; node 1 sends 3 MB and receives 1 MB; what it
+        # tells itself is free.
         (
             {"type": "ParallelTaskProfile", "cpu": [5e6, 0], "com": [0, 1e6, 3e6, 9e6]},
             [(5, 0, 1)],
@@ -188,7 +191,8 @@ def test_real_workloads(file: str, jobs: int, nodes: int, first: Any) -> None:
         first,
     )
     if file.startswith("KTH"):
-        # 4 nodes, 3,818,745,460 bytes of burst buffer each; 3354.8e9 operations at 1e9 a second.
+        # 4 nodes, 3,818,745,460 bytes of burst buffer each; 3354.8e9
+        # operations at 1e9 a second.
         job = problem.jobs[0]
         assert [phase.io_bytes for phase in job.phases] == [4 * 3_818_745_460] * 2
         assert job.phases[1].compute_seconds == pytest.approx(3354.80014528)

@@ -1,4 +1,6 @@
-"""The checker finds each broken rule and any damage, and nothing in a schedule that keeps them all."""
+"""The checker finds each broken rule and any damage, and nothing in a schedule
+that keeps them all.
+"""
 
 import copy
 import random
@@ -145,7 +147,9 @@ def test_total_rate_above_the_storage() -> None:
 
 @pytest.mark.parametrize("over", [0.1, 0.001, 1e-5])
 def test_rates_a_little_above_the_storage(over: float) -> None:
-    """a and b move 8 bytes each from 1 s at 3 of 6 bytes/s; a little more is more than the storage."""
+    """a and b move 8 bytes each from 1 s at 3 of 6 bytes/s; a little more is
+    more than the storage.
+    """
     problem, plan, schedule = solved("base-line")
     for k in (0, 1):
         assert job(schedule, k)["io"][0]["rates"] == [[1, pytest.approx(11 / 3), 3]]
@@ -159,7 +163,9 @@ def test_rates_a_little_above_the_storage(over: float) -> None:
 
 
 def test_tolerances_are_those_of_the_rules() -> None:
-    """a moves 8 bytes at 4 from 1 s to 3: 1e-9 s is one instant (rule 2), 1e-7 s too early an end."""
+    """a moves 8 bytes at 4 from 1 s to 3: 1e-9 s is one instant (rule 2),
+    1e-7 s too early an end.
+    """
     for early, broken in ((1e-9, set()), (1e-7, {"peak", "bytes"})):
         problem, plan, schedule = solved()
         job(schedule, 0)["end_seconds"] = 3 - early
@@ -169,7 +175,9 @@ def test_tolerances_are_those_of_the_rules() -> None:
 
 
 def test_short_bursts_above_the_storage_add_up() -> None:
-    """Ten thousand bursts, each shorter than a microsecond, are one second over the limit."""
+    """Ten thousand bursts, each shorter than a microsecond, are one
+    second over the limit.
+    """
     problem, plan, schedule = solved("base-line")
     edges = [1 + k * 2e-7 for k in range(1001)]
     for k in (0, 1):
@@ -183,10 +191,11 @@ def test_short_bursts_above_the_storage_add_up() -> None:
 
 
 def test_without_rates_every_window_is_held_to_the_storage() -> None:
-    """Inside a busy period whose sum is right: 16 bytes of 6 a second cannot end in 2.4 s.
+    """Inside a busy period whose sum is right: 16 bytes of 6 a second
+    cannot end in 2.4 s.
 
-    c keeps the storage busy from 0 to 10 with 4 bytes a second at most, so sums over the busy
-    period (36 bytes in 10 s) are in order.
+    c keeps the storage busy from 0 to 10 with 4 bytes a second at most, so sums over
+    the busy period (36 bytes in 10 s) are in order.
     """
     data = instance()
     data["jobs"][2]["phases"] = [{"compute_seconds": 0, "io_bytes": 20.0}]
@@ -223,12 +232,14 @@ def test_without_rates_every_window_is_held_to_the_storage() -> None:
 @pytest.mark.parametrize(
     ("late", "submit", "useful", "least", "most", "seconds"),
     [
-        # Window .9 to 9 s of 16 nodes. a and b compute from 0 to 1: .1 s inside; c 5.1 s. a moves its
-        # 8 bytes in it; b, that arrives last, begins to compute when the window ends.
+        # Window .9 to 9 s of 16 nodes. a and b compute from 0 to 1: .1 s inside; c
+        # 5.1 s. a moves its 8 bytes in it; b, that arrives last, begins to compute
+        # when the window ends.
         (1, 9, *(4 * (0.1 + 2) + 8 * 5.1,) * 3, 8.1),
-        # Window .2 to 2 s, as c arrives at 2. a and b compute .8 s in it, then move 8 bytes from 1 to
-        # 11/3 s, 2 s of work at their peak of 4: with rates 3/4 of 1 s lies inside. Without, the
-        # 5/3 s outside hold all but 1/3 s of it, and the 1 s inside no more than 1 s.
+        # Window .2 to 2 s, as c arrives at 2. a and b compute .8 s in it, then move 8
+        # bytes from 1 to 11/3 s, 2 s of work at their peak of 4: with rates 3/4 of 1 s
+        # lies inside. Without, the 5/3 s outside hold all but 1/3 s of it, and the 1 s
+        # inside no more than 1 s.
         (2, 2, 8 * (0.8 + 0.75), 8 * (0.8 + 1 / 3), 8 * (0.8 + 1), 1.8),
     ],
 )
@@ -374,7 +385,9 @@ def test_damage_is_found(policy: str, options: dict[str, Any], rates: str) -> No
 def test_as_many_nodes_as_there_are_and_not_one_more(
     wide: int, over: float | None
 ) -> None:
-    """2 nodes of 4 are taken when another job starts on *wide* more: 2 + 2 fit, 2 + 3 do not."""
+    """2 nodes of 4 are taken when another job starts on *wide* more: 2 +
+    2 fit, 2 + 3 do not.
+    """
     machine = {"nodes": 4, "unit_nodes": 1}
     jobs = [("a", 0, 2, 50, [(10, 0)]), ("b", 0, wide, 50, [(10, 0)])]
     problem = ioopt.load(by_hand(jobs, machine, queue="fcfs", backfill="none"))

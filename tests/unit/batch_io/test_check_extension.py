@@ -1,4 +1,5 @@
-"""The checker finds lies about own peaks, interference, streams, buffers and numbered nodes.
+"""The checker finds lies about own peaks, interference, streams,
+buffers and numbered nodes.
 
 The schedules are those of the slow reference, so that no engine has a part in them.
 """
@@ -27,9 +28,9 @@ BUFFERED = instance(
     storage_bytes_per_second=3,
     buffer={"bytes_per_second": 6, "drain_bytes_per_second": 2},
 )
-# Base-line. 1 stages in 4 bytes at 2, 0-2, computes to 4; 2 computes to 4: both write, r_w = 4, at 3
-# of 6 bytes/s: 1 to 16/3, 2 to 6 (its end: 4, then 2 at 4... after 16/3). 1 computes to 19/3, but
-# 4 + 6 > 8 bytes: it writes when its first drain is through.
+# Base-line. 1 stages in 4 bytes at 2, 0-2, computes to 4; 2 computes to 4: both write,
+# r_w = 4, at 3 of 6 bytes/s: 1 to 16/3, 2 to 6 (its end: 4, then 2 at 4... after 16/3).
+# 1 computes to 19/3, but 4 + 6 > 8 bytes: it writes when its first drain is through.
 
 
 def machine(buffer: dict[str, Any] | None = None, **changes: Any) -> dict[str, Any]:
@@ -79,7 +80,8 @@ def test_the_schedule_by_hand() -> None:
     assert schedule[1]["streams"][0]["finish_seconds"] == 2
     first, second = schedule[1]["io"]
     assert (first["request_seconds"], first["finish_seconds"]) == (4, 4 + 4 / 3)
-    # At 16/3 the write of 2 has 2 bytes left at its peak of 4: 35/6. Drains then share 2 bytes/s.
+    # At 16/3 the write of 2 has 2 bytes left at its peak of 4: 35/6. Drains
+    # then share 2 bytes/s.
     assert schedule[2]["end_seconds"] == pytest.approx(35 / 6)
     assert second["first_grant_seconds"] == schedule[1]["streams"][1]["finish_seconds"]
     assert rules(BUFFERED, scheduled(BUFFERED)) == set()
@@ -134,7 +136,9 @@ def test_each_lie_about_streams_and_writes_is_found(rule: str, change: Change) -
 
 
 def test_writes_faster_than_the_buffer() -> None:
-    """Both write at their peak of 4, more than the buffer's 6 together; each alone would be right."""
+    """Both write at their peak of 4, more than the buffer's 6 together; each
+    alone would be right.
+    """
     schedule = scheduled(machine({"bytes_per_second": 8}))
     assert rules(BUFFERED, schedule) == {"writes"}
 
@@ -146,7 +150,8 @@ def test_writes_that_share_by_something_else_than_nodes() -> None:
     schedule = scheduled(instance)
     assert rules(instance, schedule) == set()
     rows = by_id(schedule)
-    # At 2 and 4 of 6: job 2 to 2 + 6/4 = 3.5 s, job 1 then at 4 for its 3 bytes: 4.25 s.
+    # At 2 and 4 of 6: job 2 to 2 + 6/4 = 3.5 s, job 1 then at 4 for
+    # its 3 bytes: 4.25 s.
     assert [rows[k]["end_seconds"] for k in (1, 2)] == [4.25, 3.5]
     for record in [row["io"][0] for row in schedule["jobs"]]:
         record.pop("rates")
@@ -194,8 +199,9 @@ def test_a_buffer_that_holds_too_much() -> None:
 
 
 def test_a_buffer_is_held_to_the_release() -> None:
-    """One node. 1 computes to 1 and writes 6 bytes at 1 byte/s to 7; 2, next on the node, needs 8 bytes of
-    the buffer beside the 10 that 1 holds while it drains and stages out: 18 of 16."""
+    """One node. 1 computes to 1 and writes 6 bytes at 1 byte/s to 7; 2, next on the
+    node, needs 8 bytes of the buffer beside the 10 that 1 holds while it drains and
+    stages out: 18 of 16."""
     jobs = [job((1, 6), B=10, O=6, id=1), job((1, 0), B=8, id=2)]
     tight = {**machine(nodes=1), "jobs": jobs}
     early = scheduled({**machine({"bytes": 99}, nodes=1), "jobs": jobs})
@@ -225,7 +231,9 @@ def test_nodes_held_to_the_release() -> None:
 
 
 def test_staging_ahead() -> None:
-    """1 may stage in while it waits; not before its submission, and its bytes are held from then."""
+    """1 may stage in while it waits; not before its submission, and its
+    bytes are held from then.
+    """
     ahead = {
         **options(staging="ahead"),
         "jobs": [
@@ -263,7 +271,9 @@ def shared(interference: float) -> dict[str, Any]:
     "policy", ["base-line", "cons-fcfs", "cons-fcfs+top", "adaptive", "fill"]
 )
 def test_interference_caps_the_sum(policy: str) -> None:
-    """At 2 of 4 bytes/s each, two requests get 4 / 1.5 of 4; without interference they had it all."""
+    """At 2 of 4 bytes/s each, two requests get 4 / 1.5 of 4; without
+    interference they had it all.
+    """
     schedule = scheduled(shared(0.0), policy)
     assert rules(shared(0.0), schedule, policy) == set()
     assert rules(shared(0.5), schedule, policy) == {"storage"}
@@ -273,7 +283,8 @@ def test_interference_caps_the_sum(policy: str) -> None:
 def test_a_part_of_the_peak_from_a_conservative_policy_under_interference() -> None:
     schedule = scheduled(shared(0.5), "cons-fcfs")
     records = [row["io"][0] for row in schedule["jobs"]]
-    # 1 alone at 2 from 1 to 2, then beside 2 at 4/3 each. A little less is no whole grant.
+    # 1 alone at 2 from 1 to 2, then beside 2 at 4/3 each. A little less
+    # is no whole grant.
     assert [rate for _, _, rate in records[0]["rates"]] == pytest.approx(
         [2, 4 / 3, 4 / 3]
     )

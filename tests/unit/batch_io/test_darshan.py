@@ -1,4 +1,6 @@
-"""Darshan logs: totals against darshan-parser's own, phases, and everything a damaged log may be."""
+"""Darshan logs: totals against darshan-parser's own, phases, and everything
+a damaged log may be.
+"""
 
 import importlib.util
 import re
@@ -71,7 +73,9 @@ def write_record(rank: int, record: int, start: float, end: float, count: int) -
 
 
 def totals_of(path: Path) -> tuple[dict[str, float], list[float]]:
-    """Sums and agg_time_by_slowest of each module in the output of darshan-parser --total --perf."""
+    """Sums and agg_time_by_slowest of each module in the output of
+    darshan-parser --total --perf.
+    """
     text = path.read_text("utf-8")
     totals = {
         key: float(value)
@@ -98,7 +102,8 @@ def test_text_agrees_with_darshans_own_totals(path: Path) -> None:
         assert ours == sum(
             totals.get(f"{p}_BYTES_{what}", 0) for p in ("POSIX", "STDIO")
         )
-    # Printed to 1e-6 s; darshan-parser 3.5 leaves the time of <STDERR> (68 us) out of STDIO.
+    # Printed to 1e-6 s; darshan-parser 3.5 leaves the time of <STDERR>
+    # (68 us) out of STDIO.
     assert list(found.layer_seconds.values()) == pytest.approx(seconds, abs=1e-4)
     assert sum(p.bytes_read for p in found.phases) == found.bytes_read
     assert sum(p.bytes_written for p in found.phases) == found.bytes_written
@@ -160,8 +165,9 @@ def test_damaged_binary_log(tmp_path) -> None:
 
 
 def test_two_phases_and_their_times_by_hand() -> None:
-    # Ranks 0 and 1 write 100 bytes at 10-14 and 11-15, rank 0 another 200 at 60-62.
-    # I/O time: rank 0 has (4 + 0.5) + (2 + 0.5) = 7 s, rank 1 4.5 s; the slowest rank has 7 s.
+    # Ranks 0 and 1 write 100 bytes at 10-14 and 11-15, rank 0 another 200 at
+    # 60-62. I/O time: rank 0 has (4 + 0.5) + (2 + 0.5) = 7 s, rank 1 4.5 s; the
+    # slowest rank has 7 s.
     found = log(
         HEADER
         + write_record(0, 1, 10, 14, 100)
@@ -170,7 +176,8 @@ def test_two_phases_and_their_times_by_hand() -> None:
     )
     assert found.phases == (DarshanPhase(10, 15, 0, 200), DarshanPhase(60, 62, 0, 200))
     assert (found.bytes_written, found.io_seconds, found.warnings) == (400, 7.0, ())
-    # 3.5 s of I/O each; compute 15 - 3.5 = 11.5, 47 - 3.5 = 43.5 and 38 after: 93 s in all.
+    # 3.5 s of I/O each; compute 15 - 3.5 = 11.5, 47 - 3.5 = 43.5 and 38
+    # after: 93 s in all.
     rows = phases_of(found)
     assert [row["compute_seconds"] for row in rows] == pytest.approx([11.5, 43.5, 38.0])
     assert [row["io_bytes"] for row in rows] == [200, 200, 0]
@@ -200,13 +207,15 @@ def test_counters_of_minus_one_are_unknown() -> None:
 
 
 def test_what_is_written_late_is_cut_to_the_run() -> None:
-    """Clocks differ: a run of 100 s, writes from 95 to 108.3 s and from 103 to 104 s."""
+    """Clocks differ: a run of 100 s, writes from 95 to 108.3 s
+    and from 103 to 104 s.
+    """
     text = write_record(0, 1, 10, 20, 100) + write_record(1, 2, 95, 108.3, 300)
     found = log(HEADER + text)
     assert found.phases == (DarshanPhase(10, 20, 0, 100), DarshanPhase(95, 100, 0, 300))
     assert found.warnings == (
-        "job.txt: 1 files are read or written after the run of 100 s, the last until 108.3 s: "
-        "cut to the run",
+        "job.txt: 1 files are read or written after the run of 100 s, the last until "
+        "108.3 s: cut to the run",
     )
     after = log(HEADER + write_record(0, 1, 103, 104, 100))
     assert after.phases == (DarshanPhase(100, 100, 0, 100),)
@@ -334,7 +343,10 @@ def test_a_second_log_in_one_text_is_refused() -> None:
 
 
 def test_the_output_of_the_parser_of_traces_is_named() -> None:
-    line = " X_POSIX       0  write        0               0              40      0.06      0.07\n"
+    line = (
+        " X_POSIX       0  write        0               0              40      "
+        "0.06      0.07\n"
+    )
     with pytest.raises(InstanceError, match="line 8: a trace of darshan-dxt-parser"):
         log(HEADER + line)
 
@@ -349,7 +361,9 @@ class DarshanReport:
 
 
 def test_a_binary_log_is_read_in_a_process_of_its_own(tmp_path, monkeypatch) -> None:
-    """The answer of the process can be read here (it could not when its classes were those of __main__)."""
+    """The answer of the process can be read here (it could not when its classes
+    were those of __main__).
+    """
     (tmp_path / "darshan.py").write_text(FAKE_DARSHAN)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
@@ -374,7 +388,8 @@ TRACE = (
 
 
 def test_phases_and_times_of_a_dxt_trace() -> None:
-    # Reads 10-12 and 11-14 are one phase of 4 s, writes take 1 and 3 s: 600 bytes in 8 s.
+    # Reads 10-12 and 11-14 are one phase of 4 s, writes take 1 and 3
+    # s: 600 bytes in 8 s.
     found = summarise(traced(HEADER, *TRACE))
     assert found.phases == (
         DarshanPhase(10, 14, 200, 0),
@@ -395,7 +410,8 @@ def test_phases_and_times_of_a_dxt_trace() -> None:
 
 
 def test_counters_say_how_much_and_a_trace_when() -> None:
-    # The 610 bytes written are the counters'; reads are the trace's alone, so they have none.
+    # The 610 bytes written are the counters'; reads are the trace's alone,
+    # so they have none.
     found = summarise(traced(HEADER + write_record(0, 1, 10, 83, 610), *TRACE))
     assert (found.bytes_written, found.times_from) == (610, "DXT")
     assert [phase.total_bytes for phase in found.phases] == [305, 305]
@@ -403,7 +419,9 @@ def test_counters_say_how_much_and_a_trace_when() -> None:
 
 
 def test_segments_that_are_late_or_cannot_be() -> None:
-    """A run of 100 s: 98 to 105 s becomes 98 to 100; three segments lose their times or bytes."""
+    """A run of 100 s: 98 to 105 s becomes 98 to 100; three segments lose
+    their times or bytes.
+    """
     rows = (
         ("write", 100, 98.0, 105.0),
         ("write", 1, -2.0, 3.0),
@@ -477,7 +495,8 @@ def test_runs_of_one_job_are_joined() -> None:
         "2 logs of job 77 are one job of 400 s, 200 s of them in its runs"
         in joined.warnings[-1]
     )
-    # 14 - 4.5 s of compute before the first write, 300 - 4.5 s before the second, 86 s after it.
+    # 14 - 4.5 s of compute before the first write, 300 - 4.5 s before the
+    # second, 86 s after it.
     assert [row["compute_seconds"] for row in phases_of(joined)] == pytest.approx(
         [9.5, 295.5, 86]
     )
@@ -486,7 +505,8 @@ def test_runs_of_one_job_are_joined() -> None:
 def test_runs_at_once_share_their_time() -> None:
     text = HEADER + write_record(0, 1, 10, 14, 100)
     joined = join_logs([log(text), log(text, "other.txt")])
-    # Both run from 1000 to 1100: 8 processes, 200 s of runs in 100 s, so 9 s of I/O in 4.5 s.
+    # Both run from 1000 to 1100: 8 processes, 200 s of runs in 100 s, so 9
+    # s of I/O in 4.5 s.
     assert (joined.processes, joined.run_seconds, joined.io_seconds) == (8, 100, 4.5)
 
 

@@ -1,4 +1,6 @@
-"""The fit of a queue to a log: its replay, its shares by hand, its refusals, and planted queues."""
+"""The fit of a queue to a log: its replay, its shares by hand, its
+refusals, and planted queues.
+"""
 
 from dataclasses import replace
 from datetime import UTC, timedelta, timezone
@@ -75,8 +77,9 @@ def test_the_replay_is_that_of_the_engine_without_io(order, backfill):
 
 
 def test_deep_backfilling_keeps_the_second_reservation():
-    # 2 of 4 run until 100. B (3, 50 s) is reserved for 100 to 150, C (4, 50 s) for 150 to 200. D (1, 190 s)
-    # fits beside B, so with EASY it starts at once and C waits for its end, 193. Deep: not before C.
+    # 2 of 4 run until 100. B (3, 50 s) is reserved for 100 to 150, C (4, 50 s) for 150
+    # to 200. D (1, 190 s) fits beside B, so with EASY it starts at once and C waits for
+    # its end, 193. Deep: not before C.
     log = trace(
         (0, 0, 100, 2, 1), (1, 0, 50, 3, 1), (2, 0, 50, 4, 1), (3, 0, 190, 1, 1)
     )
@@ -95,7 +98,8 @@ def test_deep_backfilling_keeps_the_second_reservation():
 
 
 def test_rules_of_a_site_by_hand():
-    # Day 0 of the epoch is a Thursday. Jobs above 2 h wait from 8 to 17; the short one does not.
+    # Day 0 of the epoch is a Thursday. Jobs above 2 h wait from 8 to 17; the
+    # short one does not.
     log = trace((9 * 3600, 0, 3 * 3600, 1, 1), (9 * 3600 + 60, 0, 600, 1, 1))
     log = replace(log, header={**log.header, "UnixStartTime": ("0",)})
     window = Window(from_hour=8, to_hour=17, over_hours=2, days=("thu",))
@@ -104,7 +108,8 @@ def test_rules_of_a_site_by_hand():
         0,
         60,
     ]
-    # With drain at 10:00 a job of 3 h from 9:00 on waits for 10:00; one of 10 minutes does not.
+    # With drain at 10:00 a job of 3 h from 9:00 on waits for 10:00; one of
+    # 10 minutes does not.
     drain = Window(from_hour=10, to_hour=10, drain=True)
     assert starts(log, windows=(drain,)) == [3600, 60]
     # Hours from 9:30 on that bind nobody here do not hide the edge behind them.
@@ -130,15 +135,17 @@ def test_windows_span_midnight_and_follow_a_clock():
 
 
 def test_shares_by_hand():
-    # 4 processors. Job 1 (4) runs 0-100. Job 2 (2) waits 10-100 without room, runs 100-200. Job 3 (2)
-    # waits 50-150: without room until 100, with room for 50 s; starts at 150, long after any end.
+    # 4 processors. Job 1 (4) runs 0-100. Job 2 (2) waits 10-100 without room, runs
+    # 100-200. Job 3 (2) waits 50-150: without room until 100, with room for 50 s;
+    # starts at 150, long after any end.
     log = trace((0, 0, 100, 4, 1), (10, 90, 100, 2, 1), (50, 100, 10, 2, 2))
     jobs = Jobs(log, 4)
     assert with_room(jobs, 4).tolist() == [0, 0, 50]
     assert (
         usual_most(jobs.begin, jobs.run, jobs.units) == 4 and after_own_end(jobs) == 0.5
     )
-    # The last three waits that were over: none; 0 of job 1; user 2 has none, so that of all (0).
+    # The last three waits that were over: none; 0 of job 1; user 2 has none,
+    # so that of all (0).
     assert recent_waits(jobs).tolist() == [0, 0, 0]
     rows = (
         (0, 0, 9, 1, 1),
@@ -155,7 +162,8 @@ def test_shares_by_hand():
         12,
         12,
     ]  # 0, 30; 0, 30, 6; user 2: of all
-    # User 1 has one job at a time, but for 1 s of 1000 two; user 2 has two of 1 processor each.
+    # User 1 has one job at a time, but for 1 s of 1000 two; user 2 has two
+    # of 1 processor each.
     rows = (0, 0, 500, 2, 1), (499, 0, 500, 2, 1), (0, 0, 9, 1, 2), (1, 0, 9, 1, 2)
     pairs = Jobs(trace(*rows), 4)
     for units, most in ((pairs.units // pairs.units, [1, 2]), (pairs.units, [2, 2])):
@@ -163,7 +171,8 @@ def test_shares_by_hand():
 
 
 def test_windows_are_read_from_starts():
-    # 40 weekdays: six jobs of 5 h submitted at 9:00 start at 18:00; short ones start at once.
+    # 40 weekdays: six jobs of 5 h submitted at 9:00 start at 18:00; short
+    # ones start at once.
     rows = [
         (
             day * DAY + 9 * 3600 + k,
@@ -264,7 +273,8 @@ def test_no_queue_that_a_fit_cannot_express_passes():
 
 
 def test_a_limit_of_jobs_is_seen_where_it_hardly_binds():
-    # All correlations are above .95 (the limit changes few waits); with the limit stated the fit passes.
+    # All correlations are above .95 (the limit changes few waits); with the limit
+    # stated the fit passes.
     log = planted(105, "four jobs a user")[0]
     found = fit(log)
     assert found.status == "refused" and found.rank > 0.9 and found.users > 0.99

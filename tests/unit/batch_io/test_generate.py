@@ -49,7 +49,9 @@ def test_a_month_on_mira() -> None:
 
 
 def test_congested_months_differ_in_sizes_and_bursts() -> None:
-    """Sizes of the wide month are weighted by (nodes / 512)^.5: .278 of 1.544 have 8,192 nodes and more."""
+    """Sizes of the wide month are weighted by (nodes / 512)^.5: .278 of 1.544 have
+    8,192 nodes and more.
+    """
     mixed, wide, bursts = (
         generate(f"mira-{name}", {}, 1) for name in ("mixed", "wide", "bursts")
     )

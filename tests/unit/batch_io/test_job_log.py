@@ -1,4 +1,6 @@
-"""Job logs of Slurm and PBS: every odd row of the samples, and the jobs that they become."""
+"""Job logs of Slurm and PBS: every odd row of the samples, and the
+jobs that they become.
+"""
 
 from pathlib import Path
 
@@ -69,7 +71,8 @@ def test_every_row_of_the_slurm_sample():
     assert jobs_of(log) == SACCT_JOBS
     said = "\n".join((*log.warnings, *log.usable_jobs()[1]))
     for what in (
-        "times without an offset, taken for UTC (import sacct --time-zone): 2024-05-06T08:00:00 and 31 more",
+        "times without an offset, taken for UTC (import sacct --time-zone): "
+        "2024-05-06T08:00:00 and 31 more",
         "steps, not read: 100.batch and 1 more",
         "without a time limit: the run time",
         "NODE_FAIL: a run of its own: 106",
@@ -163,7 +166,10 @@ def test_an_unknown_zone_is_named():
         read_log(SACCT, "sacct", "Europe/Nowhere")
 
 
-RECORD = "05/01/2024 11:00:00;E;{job};user=u {fields} ctime=1714550400 start=1714550400 end={end}\n"
+RECORD = (
+    "05/01/2024 11:00:00;E;{job};user=u {fields} ctime=1714550400 "
+    "start=1714550400 end={end}\n"
+)
 """Starts on 2024-05-01 at 08:00 UTC, and ends an hour later."""
 
 

@@ -1,4 +1,6 @@
-"""The integer program of Cons-MaxUtil by hand, against oracles and published optima, and as a policy."""
+"""The integer program of Cons-MaxUtil by hand, against oracles and published
+optima, and as a policy.
+"""
 
 import random
 from pathlib import Path

@@ -25,7 +25,8 @@ def policy(name: str, **settings: object) -> IoPolicy:
 
 
 def test_peaks_and_sharing() -> None:
-    # r = 16 is capped at BW = 10; N_S = 16 + 4 = 20, rho = 10 / 20, rates 8 and 2 (rules 5 and 7).
+    # r = 16 is capped at BW = 10; N_S = 16 + 4 = 20, rho = 10 / 20, rates 8 and
+    # 2 (rules 5 and 7).
     state = view((16, 0, 1), (4, 0, 1))
     assert [request.peak for request in state.requests] == [10, 4]
     assert policy("no-congestion").decide(state) == [10, 4]
@@ -48,7 +49,8 @@ def test_first_fit_skips_and_top_hands_out_the_rest() -> None:
 
 
 def test_min_inst_sld_starves_the_suspended_newcomer() -> None:
-    # Old: 6 (100 - 0) / 300 = 2. Newcomer that waits since 90: infinite. One that asks now: 1.
+    # Old: 6 (100 - 0) / 300 = 2. Newcomer that waits since 90: infinite.
+    # One that asks now: 1.
     state = view((6, 0, 50), (6, 90, 50), (6, 100, 50))
     state.requests[0].moved = 300
     assert policy("cons-min-inst-sld").decide(state) == [0, 0, 6]
@@ -64,7 +66,8 @@ def test_min_inst_sld_starves_the_suspended_newcomer() -> None:
 def test_min_aggr_sld_counts_the_whole_job() -> None:
     state = view((6, 90, 50), (6, 95, 50))
     first, second = state.requests
-    # (100 - 0) / (40 + 10) = 2 and (100 - 40) / (30 + 10) = 3/2: the second is less slowed.
+    # (100 - 0) / (40 + 10) = 2 and (100 - 40) / (30 + 10) = 3/2: the
+    # second is less slowed.
     first.start, first.compute_so_far, first.ideal_so_far = 0, 40, 10
     second.start, second.compute_so_far, second.ideal_so_far = 40, 30, 10
     assert policy("cons-min-aggr-sld").decide(state) == [0, 6]
@@ -83,9 +86,11 @@ def test_min_aggr_sld_counts_the_whole_job() -> None:
 def test_the_order_reaches_simulators_plans_and_arbiters(
     engine: str, order: str, ends: list[float]
 ) -> None:
-    """Rule 52: A computes 1 s, B 2 s, both move 8 B at 4 B/s. At 2 s A is slowed 2 / 1, B 2 / 2.
+    """Rule 52: A computes 1 s, B 2 s, both move 8 B at 4 B/s. At 2 s A is
+    slowed 2 / 1, B 2 / 2.
 
-    Ascending B goes first, from 2 to 4, and A has its other 4 B at 5; descending A ends at 3, B at 5.
+    Ascending B goes first, from 2 to 4, and A has its other 4 B at 5; descending
+    A ends at 3, B at 5.
     """
     how = {"order": order, "engine": engine}
     instance = by_hand([("A", 0, 4, 9, [(1, 8)]), ("B", 0, 4, 9, [(2, 8)])])
@@ -118,9 +123,9 @@ def test_adaptive_chooses_what_playing_the_sets_to_their_ends_chooses() -> None:
 
 
 def test_a_tie_of_adaptive_does_not_share() -> None:
-    """4 nodes with 8 bytes take 2 s alone. One as large beside it: both end at 4 s, 4 + 4 = 8; one
-    after the other 2 + (2 + 2) = 6. 4 nodes with nothing left join a set that has nothing left: 0
-    against 0, which does not pay."""
+    """4 nodes with 8 bytes take 2 s alone. One as large beside it: both end at 4 s, 4 +
+    4 = 8; one after the other 2 + (2 + 2) = 6. 4 nodes with nothing left join a set
+    that has nothing left: 0 against 0, which does not pay."""
     for left in (8, 0):
         state = view((4, 0, left), (4, 1, left), storage=4, exact=False)
         assert policy("adaptive").decide(state) == [4, 0]
@@ -174,8 +179,9 @@ def test_expansion_factors_that_lose_digits_are_refused() -> None:
 def test_least_delay_lets_narrow_requests_run_together() -> None:
     """A wide one wants all 4 B/s for 7 B, two narrow ones 2 B/s each for 8 B.
 
-    Keys 7 x 8^.5 = 19.8 and 8 x 2^.5 = 11.3: both narrow ones run, at 4 s the wide one; it loses 4 s.
-    The wide one first, as with FILL (7 / 8^.5 = 2.5 against 5.7), costs 1.75 s twice: here FILL is right.
+    Keys 7 x 8^.5 = 19.8 and 8 x 2^.5 = 11.3: both narrow ones run, at 4 s the wide one;
+    it loses 4 s. The wide one first, as with FILL (7 / 8^.5 = 2.5 against 5.7), costs
+    1.75 s twice: here FILL is right.
     """
     for name, granted in (("least-delay", (0.0, 2.0, 2.0)), ("fill", (4.0, 0.0, 0.0))):
         arbiter = IoArbiter(MACHINE, name)

@@ -31,16 +31,20 @@ POLICIES = (
 
 
 def test_two_writers_by_hand() -> None:
-    """Two requests of 2 s of the whole storage at once: one of them waits 2 s, however they share.
+    """Two requests of 2 s of the whole storage at once: one of them waits 2
+    s, however they share.
 
-    Half of each now and half later costs 2 s as well, so that the prices reach it but for the grid.
+    Half of each now and half later costs 2 s as well, so that the prices reach
+    it but for the grid.
     """
     two = [Chain(0.0, (Step(2.0, 1.0),))] * 2
     assert 1.6 < delay_bound(two, known=2.0, rounds=80) <= 2.0
 
 
 def test_weights_count_and_apart_nobody_waits() -> None:
-    """Weights 3 and 1: the light one waits, 2 s. Requests that do not meet lose nothing."""
+    """Weights 3 and 1: the light one waits, 2 s. Requests that do
+    not meet lose nothing.
+    """
     heavy = [Chain(0.0, (Step(2.0, 1.0),), 3.0), Chain(0.0, (Step(2.0, 1.0),), 1.0)]
     assert 1.5 < delay_bound(heavy, known=2.0, rounds=80) <= 2.0
     apart = [Chain(0.0, (Step(2.0, 1.0),)), Chain(2.0, (Step(2.0, 1.0),))]
@@ -48,7 +52,9 @@ def test_weights_count_and_apart_nobody_waits() -> None:
 
 
 def test_a_job_dodges_others_once() -> None:
-    """A and B meet at 0 (2 s each) and, in step, at 10 again: whoever waited 2 s waits no more."""
+    """A and B meet at 0 (2 s each) and, in step, at 10 again: whoever
+    waited 2 s waits no more.
+    """
     chain = Chain(0.0, (Step(2.0, 1.0, 8.0), Step(2.0, 1.0)))
     assert 1.5 < delay_bound([chain, chain], known=2.0, rounds=80) <= 2.0
 
@@ -69,7 +75,8 @@ def test_work_limits_the_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_round_where_nothing_is_scarce_or_time_is_over(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Free storage that is enough for all ends it after one look; a clock that ticks, at its limit.
+    """Free storage that is enough for all ends it after one look; a clock that
+    ticks, at its limit.
 
     The deadline is set at tick 0 and passes at tick 3: looks at ticks 1 and 2 only.
     """
@@ -132,7 +139,9 @@ def test_no_policy_beats_the_bound_of_the_delay_on_many(first: int) -> None:
 
 
 def test_open_loop_has_a_bound_of_the_delay_and_a_closer_one_of_the_response() -> None:
-    """small-8: starts are given, so that waits count in full; closed loop has no bound of the delay."""
+    """small-8: starts are given, so that waits count in full; closed loop has
+    no bound of the delay.
+    """
     opened = ioopt.solve("small-8", "fill", settings={"loop": "open"})
     waits = opened.metrics["mean_wait_seconds"]
     assert 0 < opened.metrics["io_delay_bound"] <= opened.metrics["io_delay_seconds"]

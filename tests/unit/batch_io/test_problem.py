@@ -12,7 +12,9 @@ from ioopt.problems.batch_io import Machine
 
 
 def batch(**changes: Any) -> dict[str, Any]:
-    """One job of 4 of 8 nodes, in units of 2; *changes* of it, of the machine, or of the whole."""
+    """One job of 4 of 8 nodes, in units of 2; *changes* of it, of the
+    machine, or of the whole.
+    """
     made = by_hand(
         [(1, 0, 4, 10, [(1, 1)])], {"unit_nodes": 2} | changes.pop("machine", {})
     )
@@ -138,7 +140,8 @@ def test_snapshots_refuse_the_future_and_settings_of_traces() -> None:
         ),
         ("fill", {"loop": "oval"}, "loop"),
         ("fill", {"knapsack": "cp-sat"}, "no setting 'knapsack'"),
-        # The run would stand in the tables under the name of a policy that was not used.
+        # The run would stand in the tables under the name of a policy
+        # that was not used.
         (
             "cons-fcfs",
             {"policy": "adaptive"},

@@ -50,8 +50,9 @@ BEHIND = [
 @pytest.mark.parametrize(
     ("jobs", "machine", "options", "expected"),
     [
-        # a overruns its 5 s; at 6 it begins to write. z comes and goes at 1. s (50 s) would not end before
-        # b's reservation at 5; at 6 that would be 306, but nobody ended or arrived then (rule 1).
+        # a overruns its 5 s; at 6 it begins to write. z comes and goes at 1. s (50 s)
+        # would not end before b's reservation at 5; at 6 that would be 306, but nobody
+        # ended or arrived then (rule 1).
         (
             [
                 ("a", 0, 4, 5, [(6, 4)]),
@@ -63,9 +64,10 @@ BEHIND = [
             {},
             {"a": (0, 7), "b": (7, 12), "z": (1, 1), "s": (12, 13)},
         ),
-        # 6 nodes, boxes by run times. a runs to 10, b (6 nodes) waits for that; c (5 s of at most 20) starts
-        # behind it. Until the pass ends c's box is its 5 s, so d (4 nodes, 5 s) gets 5 to 10, and e (8 s)
-        # would run into it: it starts after b. By c's 20 s d would come after b, and e at once.
+        # 6 nodes, boxes by run times. a runs to 10, b (6 nodes) waits for that; c (5 s
+        # of at most 20) starts behind it. Until the pass ends c's box is its 5 s, so d
+        # (4 nodes, 5 s) gets 5 to 10, and e (8 s) would run into it: it starts after b.
+        # By c's 20 s d would come after b, and e at once.
         (
             [
                 ("a", 0, 2, 10, [(10, 0)]),
@@ -78,9 +80,9 @@ BEHIND = [
             REBUILT,
             {"a": (0, 10), "b": (10, 20), "c": (0, 5), "d": (5, 10), "e": (20, 28)},
         ),
-        # A box of no length keeps nobody off its nodes (rule 35). a has node 0 to 10. b wants both nodes
-        # for no time: at 10. c takes node 1 from 0 to 20 in spite of it; at 10 there is no second node for
-        # b, which goes to 20.
+        # A box of no length keeps nobody off its nodes (rule 35). a has node 0 to 10. b
+        # wants both nodes for no time: at 10. c takes node 1 from 0 to 20 in spite of
+        # it; at 10 there is no second node for b, which goes to 20.
         (
             [
                 ("a", 0, 1, 10, [(10, 0)]),
@@ -91,9 +93,10 @@ BEHIND = [
             IN_BOXES,
             {"a": (0, 10), "b": (20, 20), "c": (0, 20)},
         ),
-        # Boxes that overlap take their nodes once (rules 31, 33, 35). a has 4 nodes to 5. Planned meanwhile:
-        # b on 0-1 from 5 to 8, c on 0-2 from 8 to 18, d on node 3 from 5. At 5, by walltime c, b, d: c
-        # stays, b starts and runs by its walltime to 25, over the box of c. Node 3 is nobody's: d starts.
+        # Boxes that overlap take their nodes once (rules 31, 33, 35). a has 4 nodes to
+        # 5. Planned meanwhile: b on 0-1 from 5 to 8, c on 0-2 from 8 to 18, d on node 3
+        # from 5. At 5, by walltime c, b, d: c stays, b starts and runs by its walltime
+        # to 25, over the box of c. Node 3 is nobody's: d starts.
         (
             [
                 ("a", 0, 4, 5, [(5, 0)]),
@@ -105,8 +108,9 @@ BEHIND = [
             IN_BOXES | {"queue": "sjf"},
             {"a": (0, 5), "b": (5, 8), "c": (8, 18), "d": (5, 15)},
         ),
-        # a holds 4 of 8 until 10. b wants 6: reserved at 10, extra = 8 - 6 = 2. c (2 nodes, long) takes the
-        # extra at 1; d (2 nodes, long) finds none and waits; e (2 nodes, ends by 10) fits before.
+        # a holds 4 of 8 until 10. b wants 6: reserved at 10, extra = 8 - 6 = 2. c (2
+        # nodes, long) takes the extra at 1; d (2 nodes, long) finds none and waits; e
+        # (2 nodes, ends by 10) fits before.
         (
             [
                 ("a", 0, 4, 10, [(10, 0)]),
@@ -130,7 +134,8 @@ BEHIND = [
             for kept in ("count", "nodes")
         ),
         (BEHIND, {}, {}, {"a": (0, 10), "b": (10, 15), "c": (1, 6)}),
-        # a outlives its walltime 5. At 6 its end is predicted at 306, so c (walltime 290) may pass b.
+        # a outlives its walltime 5. At 6 its end is predicted at 306, so c
+        # (walltime 290) may pass b.
         (
             [
                 ("a", 0, 6, 5, [(20, 0)]),
@@ -152,7 +157,8 @@ def test_spans_by_hand(jobs: Any, machine: Any, options: Any, expected: Any) -> 
 
 
 def test_wfp_takes_the_cube_of_the_wait() -> None:
-    # At 10: b (10/20)^3 8 = 1, c (9/10)^3 2 = 1.458: c first. Squares would be 2 and 1.62.
+    # At 10: b (10/20)^3 8 = 1, c (9/10)^3 2 = 1.458: c first. Squares
+    # would be 2 and 1.62.
     jobs = [
         ("a", 0, 8, 10, [(10, 0)]),
         ("b", 0, 8, 20, [(1, 0)]),
@@ -162,7 +168,8 @@ def test_wfp_takes_the_cube_of_the_wait() -> None:
 
 
 def test_partitions_are_aligned_and_the_full_machine_is_one() -> None:
-    # 12 units: blocks of 1, 2, 4, 8 and all 12. a (3 -> 4) at 0-3, b (5 -> 8) only at 0-7: waits.
+    # 12 units: blocks of 1, 2, 4, 8 and all 12. a (3 -> 4) at 0-3, b (5 -> 8)
+    # only at 0-7: waits.
     big = {"nodes": 12, "allocation": "partition"}
     jobs = [
         ("a", 0, 3, 9, [(9, 0)]),
@@ -177,7 +184,8 @@ def test_partitions_are_aligned_and_the_full_machine_is_one() -> None:
 
 
 def test_kill_ends_a_job_at_its_walltime_but_not_one_that_just_made_it() -> None:
-    # Shared at 2 each: both would need 4 s. a is killed at 3; then b has 2 bytes left at rate 4.
+    # Shared at 2 each: both would need 4 s. a is killed at 3; then b has 2
+    # bytes left at rate 4.
     jobs = [
         ("a", 0, 4, 3, [(0, 8)]),
         ("b", 0, 4, 9, [(0, 8)]),
@@ -197,7 +205,8 @@ def test_kill_ends_a_job_at_its_walltime_but_not_one_that_just_made_it() -> None
 
 
 def test_open_loop_keeps_the_starts_of_the_uncongested_run() -> None:
-    # Uncongested a ends at 2 and c starts then; in the open loop c starts at 2 whatever a does.
+    # Uncongested a ends at 2 and c starts then; in the open loop c starts at
+    # 2 whatever a does.
     jobs = [
         ("a", 0, 4, 9, [(0, 8)]),
         ("b", 0, 4, 9, [(0, 8)]),
@@ -213,7 +222,8 @@ def test_expansion_factor_multiplies_the_bytes() -> None:
 
 
 def test_metrics_of_a_delayed_pair() -> None:
-    # Both share 4 from 0 to 4 and then c runs. Delays 4 - 2 = 2 each on 4 nodes, none for c on 2.
+    # Both share 4 from 0 to 4 and then c runs. Delays 4 - 2 = 2 each on 4
+    # nodes, none for c on 2.
     jobs = [
         ("a", 0, 4, 9, [(0, 8)]),
         ("b", 0, 4, 9, [(0, 8)]),

@@ -73,7 +73,9 @@ def test_peak_is_the_least_of_three() -> None:
 
 
 def test_readings_of_sharing_evenly() -> None:
-    """Rule 27: even-split counts the capped one and loses what it leaves; per-application does not."""
+    """Rule 27: even-split counts the capped one and loses what it leaves;
+    per-application does not.
+    """
     state = view((4, 1, 1), (4, None, 1), (8, None, 1), storage=6)
     assert rates("base-line", state, share="even-split") == [1, 2, 2]
     assert rates("base-line", state, share="per-application") == [1, 2.5, 2.5]
@@ -82,17 +84,20 @@ def test_readings_of_sharing_evenly() -> None:
         "base-line", view((1, None, 1), (1, None, 1), (4, None, 1)), share="even-split"
     ) == [1, 1, Fraction(10, 3)]
     jobs = [writer(1, 2), writer(1, 2), writer(4, 10)]
-    # 2, 2, 2 of 6: the first two end at 2 with 1 each; the third moved 4, 6 are left at 4.
+    # 2, 2, 2 of 6: the first two end at 2 with 1 each; the third moved
+    # 4, 6 are left at 4.
     assert ends(trace(jobs), "base-line", share="even-split") == [2, 2, 3.5]
     assert ends(trace(jobs), "base-line") == [2, 2, 2.5]
 
 
 def test_adaptive_plays_sets_with_own_peaks() -> None:
-    # S = {8 nodes at 2}: 10 left, 8 do not fit beside 2 + 2 + 8 = 12 > 10. Together 2, 2, 6: f = 5, 5
-    # and 10/6 = 5/3: mean over three of 35/3. Waiting: f = 5, 5, T = 5, 10/8 = 1.25: 16.25 > 11.67.
+    # S = {8 nodes at 2}: 10 left, 8 do not fit beside 2 + 2 + 8 = 12 > 10. Together 2,
+    # 2, 6: f = 5, 5 and 10/6 = 5/3: mean over three of 35/3. Waiting: f = 5, 5, T = 5,
+    # 10/8 = 1.25: 16.25 > 11.67.
     state = view((8, 2, 10), (8, 2, 10), (8, None, 10))
     assert rates("adaptive", state) == [2, 2, 6]
-    # 100 left: waiting 5 + 5 + 5 + 100/8 = 27.5; together 30 move by 5, 70 at 8 after: 23.75.
+    # 100 left: waiting 5 + 5 + 5 + 100/8 = 27.5; together 30 move by 5, 70
+    # at 8 after: 23.75.
     assert rates("adaptive", view((8, 2, 10), (8, 2, 10), (8, None, 100))) == [2, 2, 6]
     # Waiting 1.25 + 1.25 + 10/7 = 3.93; together 5 each, 2 + 2: not taken.
     assert rates("adaptive", view((8, 8, 10), (8, 7, 10))) == [8, 0]
@@ -129,23 +134,27 @@ def test_sets_end_at_half_powers() -> None:
     """Rule 28: 10^(k - 1/2) < w <= 10^(k + 1/2), by squares: 316^2 < 10^5 < 317^2."""
     for kind in (float, Fraction):
         assert [set_of(kind(w)) for w in (316, 317, 1, 10, 3, 4)] == [2, 3, 0, 1, 0, 1]
-    # Halves of ten have no double of their own: the square of the nearest decides, 3.16...^2 = 10 + 2e-15.
+    # Halves of ten have no double of their own: the square of the nearest decides,
+    # 3.16...^2 = 10 + 2e-15.
     assert set_of(10**0.5) == 1 and set_of(Fraction(10**0.5)) == 1
 
 
 @pytest.mark.parametrize(
     ("name", "interference", "wanted"),
     [
-        # Three writers at 4 of 6, 8 bytes each, c = 1/4. Base-line: 6 / 1.5 = 4 for 3 until 6 s.
+        # Three writers at 4 of 6, 8 bytes each, c = 1/4. Base-line: 6 / 1.5 =
+        # 4 for 3 until 6 s.
         ("base-line", 0.25, [6, 6, 6]),
         # Alone nobody interferes: 8/4 s each, in turn.
         ("cons-fcfs", 0.25, [2, 4, 6]),
-        # 4 and 2 of 6, a partial one counts: 6 / 1.25 = 4.8 of it, 3.2 and 1.6. The first ends at 2.5,
-        # the second has 4 left; then 4 and 2 again: 3.2 and 1.6 to 3.75, the third 6 left, alone 1.5 s.
+        # 4 and 2 of 6, a partial one counts: 6 / 1.25 = 4.8 of it, 3.2 and 1.6. The
+        # first ends at 2.5, the second has 4 left; then 4 and 2 again: 3.2 and 1.6 to
+        # 3.75, the third 6 left, alone 1.5 s.
         ("cons-fcfs+top", 0.25, [2.5, 3.75, 5.25]),
         # The reference is exempt.
         ("no-congestion", 0.25, [2, 2, 2]),
-        # Nothing is lost while the rates add up to less than the cap: 2 at 4 would be 8 > 6 / 2 = 3.
+        # Nothing is lost while the rates add up to less than the cap: 2 at 4
+        # would be 8 > 6 / 2 = 3.
         ("base-line", 1, [12, 12, 12]),
     ],
 )

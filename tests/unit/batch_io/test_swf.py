@@ -9,7 +9,10 @@ from ioopt.errors import InstanceError
 from ioopt.formats.swf.io import batch_io_from_swf
 from ioopt.formats.swf.log import SwfTrace, parse_swf, read_swf
 
-JOB = "{id} {submit} 5 {run} {procs} -1 -1 {requested} {limit} -1 {status} 1 1 -1 1 -1 -1 -1"
+JOB = (
+    "{id} {submit} 5 {run} {procs} -1 -1 {requested} {limit} -1 "
+    "{status} 1 1 -1 1 -1 -1 -1"
+)
 
 
 def line(**changes: object) -> str:

@@ -1,4 +1,6 @@
-"""SWF traces as batch-io problems: sizes, walltimes, machine, and the I/O that is added."""
+"""SWF traces as batch-io problems: sizes, walltimes, machine, and
+the I/O that is added.
+"""
 
 import random
 
@@ -107,7 +109,8 @@ def test_jobs_larger_than_the_machine() -> None:
 
 
 def test_a_job_takes_the_io_of_its_log() -> None:
-    # The log of job 77: 100 bytes in 4.5 of 100 s, written from 10 to 14 s. The job ran 1000 s.
+    # The log of job 77: 100 bytes in 4.5 of 100 s, written from 10 to 14 s.
+    # The job ran 1000 s.
     log = summarise(parse_text(HEADER + write_record(0, 1, 10, 14, 100), "job.txt"))
     other = summarise(
         parse_text((HEADER + write_record(0, 1, 1, 2, 5)).replace("77", "9"), "o")
@@ -137,12 +140,14 @@ def test_a_job_takes_the_io_of_its_log() -> None:
         (
             500,
             8,
-            "1 Darshan logs have the number of a job that did not run when they start: 77",
+            "1 Darshan logs have the number of a job that did not run when they "
+            "start: 77",
         ),
         (
             2200,
             8,
-            "1 Darshan logs have the number of a job that did not run when they start: 77",
+            "1 Darshan logs have the number of a job that did not run when they "
+            "start: 77",
         ),
         (
             2050,
@@ -172,8 +177,8 @@ def test_a_log_of_too_many_processes_is_not_of_the_job() -> None:
     made = batch_io_from_swf(trace(line(id=77, procs=1)), darshan=[log])
     said = made.warnings
     assert (
-        "1 Darshan logs have the number of a job with too few processors for their processes: 77"
-        in said
+        "1 Darshan logs have the number of a job with too few processors for "
+        "their processes: 77" in said
     )
     assert (
         "start times of Darshan logs are not compared: the trace has no UnixStartTime"
@@ -183,7 +188,8 @@ def test_a_log_of_too_many_processes_is_not_of_the_job() -> None:
 
 
 def test_a_job_shorter_than_its_log() -> None:
-    # 4.5 s of I/O do not fit into 3 s: two thirds of the bytes are kept, at the rate achieved.
+    # 4.5 s of I/O do not fit into 3 s: two thirds of the bytes are kept, at
+    # the rate achieved.
     log = summarise(parse_text(HEADER + write_record(0, 1, 10, 14, 90), "job.txt"))
     made = batch_io_from_swf(trace(line(id=77, run=3, procs=1)), darshan=[log])
     (job,) = made.jobs
@@ -204,7 +210,8 @@ def test_everything_that_the_rule_invents_is_said() -> None:
     )
     assert made.meta["warnings"] == list(made.warnings)
     assert made.meta["synthetic"] == {
-        "I/O": "mean 0.1 of the run time (uniform), one phase every 3600 s, at the peak rate; seed 3",
+        "I/O": "mean 0.1 of the run time (uniform), one phase every 3600 s, at the "
+        "peak rate; seed 3",
         "rates": "1 GB/s a node, 16.28 GB/s of storage (storage_rate not given)",
     }
     assert "log.swf: the first 1 of 2 jobs" in made.warnings

@@ -1,4 +1,6 @@
-"""Backends: equal optima, honest statuses when stopped early, bounds, starts, one process for all."""
+"""Backends: equal optima, honest statuses when stopped early, bounds, starts,
+one process for all.
+"""
 
 import _thread
 import random
@@ -38,7 +40,9 @@ QUIET = BackendLimits(seconds=30)
 
 
 def knapsack(count: int, rows: int, seed: int, maximise: bool = False) -> Program:
-    """A multi-row covering (min) or packing (max) problem; 30 x 5 takes thousands of nodes."""
+    """A multi-row covering (min) or packing (max) problem; 30 x 5
+    takes thousands of nodes.
+    """
     rng = random.Random(seed)
     program = Program("knapsack", maximise=maximise)
     x = [program.binary(f"x_{k}") for k in range(count)]
@@ -181,7 +185,9 @@ def test_highs_apart_ends_on_time() -> None:
 
 
 def test_a_wrong_solution_is_not_believed() -> None:
-    """Row 0 needs half of the sizes: nothing taken breaks it by that half of its largest number, 1."""
+    """Row 0 needs half of the sizes: nothing taken breaks it by that half of
+    its largest number, 1.
+    """
     program = knapsack(6, 1, 1)
     wrong = BackendAnswer(
         Status.FEASIBLE, StopReason.TIME, dict.fromkeys(range(6), 0.0)
@@ -274,7 +280,9 @@ def test_cpsat_statuses() -> None:
 
 
 def test_a_bound_that_the_search_never_earned_is_none() -> None:
-    """CP-SAT leaves 0 when it ends in presolve, but taking any one thing is worth -20 or less."""
+    """CP-SAT leaves 0 when it ends in presolve, but taking any one thing
+    is worth -20 or less.
+    """
     model, x = _cp_knapsack(2000, 200)
     model.add(sum(x) <= 1900)
     model.minimize(-sum((20 + k % 40) * v for k, v in enumerate(x)))

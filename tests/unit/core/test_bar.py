@@ -1,4 +1,6 @@
-"""The default of the simulated families, held against every baseline under short limits."""
+"""The default of the simulated families, held against every
+baseline under short limits.
+"""
 
 import time
 from contextlib import suppress
@@ -18,7 +20,9 @@ TOLERANCE = 1e-9
 
 
 def baselines(kind: str) -> list[str]:
-    """The solvers of *kind* that only follow a rule (``greedy`` is marked as anytime, but is one)."""
+    """The solvers of *kind* that only follow a rule (``greedy`` is marked as
+    anytime, but is one).
+    """
     default = registry.KINDS[kind].default_solver
     return [
         spec.name
@@ -40,13 +44,17 @@ LIBRARY = [
     if entry.kind in KINDS and not entry.recipe.bundled
 ]
 TOO_SHORT = {("batch-io-mira-week-seed-1", 1.0), ("batch-io-mira-week-seed-1", 2.0)}
-"""Some policies fit in the limit, all of them do not, and the best is not among the first."""
+"""Some policies fit in the limit, all of them do not, and the best is
+not among the first.
+"""
 
 
 def run(problem: Any, solver: str | None, limit: float) -> float | None:
-    """The value, less being better, of a solver within *limit* seconds of processor time.
+    """The value, less being better, of a solver within *limit*
+    seconds of processor time.
 
-    That time is not changed by other programs. Of a baseline that did not end in it there is none.
+    That time is not changed by other programs. Of a baseline that did not end
+    in it there is none.
     """
     result, begun = None, time.process_time()
     with suppress(IooptError):  # it does not apply
@@ -61,7 +69,9 @@ def run(problem: Any, solver: str | None, limit: float) -> float | None:
 
 
 def behind(problem: Any, limit: float) -> tuple[bool, str | None, float | None]:
-    """Whether the default is behind the best baseline that ended in *limit*, that one, and the default."""
+    """Whether the default is behind the best baseline that ended in *limit*, that
+    one, and the default.
+    """
     able = {}
     for name in baselines(registry.kind_of_problem(problem).kind):
         run(problem, name, 1e9)  # what all share is loaded and known then
@@ -91,7 +101,9 @@ def test_the_default_is_never_behind_a_baseline(
 
 
 def test_the_bar_sees_a_default_that_is_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    """adaptive has 185.5 s on buffer-12, base-line 188.0; a late baseline does not count."""
+    """adaptive has 185.5 s on buffer-12, base-line 188.0; a late
+    baseline does not count.
+    """
     problem, solve = ioopt.load("buffer-12"), ioopt.solve
 
     def by_base_line(

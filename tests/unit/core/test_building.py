@@ -14,7 +14,9 @@ from ioopt.pictures import draw_beside
 
 
 def two_steps():
-    """120 MB at 10 MB/s, 12 s; washing 30 s; then four tasks of 8 s. One node of four cores."""
+    """120 MB at 10 MB/s, 12 s; washing 30 s; then four tasks of 8 s.
+    One node of four cores.
+    """
     batch = ioopt.Batch(remote="10MB/s", replica="100MB/s", name="steps")
     batch.add_node(cores=4, disk="1GB")
     raw, clean = batch.add_file("120MB", "raw"), batch.add_file("60MB", "clean")
@@ -163,7 +165,9 @@ def test_a_result_draws_writes_and_shows_itself(tmp_path):
 
 
 def test_charts_under_one_another_share_scale_and_legend(tmp_path):
-    """Two writers: fair shares end at 4 s, one at a time at 2 s and 4 s; alone on the machine 2 s."""
+    """Two writers: fair shares end at 4 s, one at a time at 2 s and 4 s;
+    alone on the machine 2 s.
+    """
     writers = ioopt.load("two-writers")
     short = ioopt.solve(ioopt.load("two-writers"), "no-congestion")
     long = ioopt.solve(writers, "cons-fcfs")

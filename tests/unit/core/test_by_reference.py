@@ -1,4 +1,6 @@
-"""Kernels get named tuples by their address: what they read and write is the caller's."""
+"""Kernels get named tuples by their address: what they read and
+write is the caller's.
+"""
 
 from typing import Any, NamedTuple
 

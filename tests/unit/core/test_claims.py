@@ -1,4 +1,6 @@
-"""What a result claims beyond its plan: bounds, proofs, references, its run; by hand, one at a time."""
+"""What a result claims beyond its plan: bounds, proofs, references, its run; by
+hand, one at a time.
+"""
 
 import json
 from functools import cache
@@ -35,7 +37,9 @@ def rules(document: dict[str, Any], source: Any = "cycle3") -> list[str]:
 def command(
     tmp_path: Path, capsys: Any, document: Any, source: str = "cycle3"
 ) -> tuple[int, str, str]:
-    """Exit code, standard output and standard error of ``ioopt check`` for a document or its text."""
+    """Exit code, standard output and standard error of ``ioopt check`` for a
+    document or its text.
+    """
     path = tmp_path / "result.json"
     path.write_text(document if isinstance(document, str) else json.dumps(document))
     code = main(["check", source, str(path)])
@@ -44,13 +48,16 @@ def command(
 
 # --- bounds
 
-# MinMin fetches the 64 MB once (5.12 s) and copies it twice (.128 s); the node in the middle
-# computes three tasks of 1.5 s: 5.12 + .128 is followed by three tasks elsewhere, 6.748 s by (13).
+# MinMin fetches the 64 MB once (5.12 s) and copies it twice (.128 s); the node in the
+# middle computes three tasks of 1.5 s: 5.12 + .128 is followed by three tasks
+# elsewhere, 6.748 s by (13).
 CALLED_OPTIMAL = {"bound": 6.748, "gap": 0.0, "status": "optimal", "objective": 6.748}
 
 
 def test_a_bound_above_the_best_plan_of_the_catalog_is_false() -> None:
-    """5.184 s are known of cycle3, so that 6.748 s are no bound, whatever plan stands beside it."""
+    """5.184 s are known of cycle3, so that 6.748 s are no bound, whatever
+    plan stands beside it.
+    """
     assert known_plans(ioopt.load("cycle3"))["additive_seconds"] == (5.184, 5.184)
     assert rules(solved()) == []
     assert rules(solved(**CALLED_OPTIMAL)) == ["bound"]
@@ -61,7 +68,9 @@ def test_a_bound_above_the_best_plan_of_the_catalog_is_false() -> None:
 def test_what_is_known_holds_for_equal_content_alone(
     tmp_path: Path, capsys: Any
 ) -> None:
-    """Of a renamed copy nothing is known: the claim stands, and check says whose word it is."""
+    """Of a renamed copy nothing is known: the claim stands, and check
+    says whose word it is.
+    """
     data = ioopt.load("cycle3").model_dump(mode="json", exclude_none=True)
     renamed = data | {"name": "mine"}
     document = solved(**CALLED_OPTIMAL, instance="mine")
@@ -115,7 +124,9 @@ def test_a_bound_is_a_finite_number(text: str, tmp_path: Path, capsys: Any) -> N
 
 
 def test_a_bound_says_no_less_than_the_instance() -> None:
-    """On 3 nodes 64 MB at 12.5 MB/s and six tasks of 1.5 s come to (5.12 + 9) / 3 = 4.7067 s a node."""
+    """On 3 nodes 64 MB at 12.5 MB/s and six tasks of 1.5 s come to (5.12 + 9) /
+    3 = 4.7067 s a node.
+    """
     for bound, expected in (
         (4.707, []),
         (4.70, ["bound"]),
@@ -126,7 +137,9 @@ def test_a_bound_says_no_less_than_the_instance() -> None:
 
 
 def test_a_metric_that_bounds_another_is_held_to_it() -> None:
-    """Both jobs of two-writers wait for I/O 1 s together at least; 2 s are told as the bound of .5."""
+    """Both jobs of two-writers wait for I/O 1 s together at least; 2 s are
+    told as the bound of .5.
+    """
     true = solved("two-writers", "io-exact")
     delay = true["metrics"]["io_delay_seconds"]
     for bound, expected in (
@@ -241,7 +254,8 @@ def test_a_plan_over_the_storage_limit_is_never_without_violation(
     assert "storage" in rules(own, source)
     code, out, _ = command(tmp_path, capsys, own, source)
     assert code == 5 and out.startswith("storage") and "no violation" not in out
-    # Who names nobody is taken at the word of the plan; a schedule alone is held to the limit.
+    # Who names nobody is taken at the word of the plan; a schedule alone is
+    # held to the limit.
     bare = {key: reference[key] for key in ("plan", "schedule")}
     assert judgement(ioopt.load(source), bare, "bare").excused != ()
 
@@ -284,7 +298,8 @@ def schedule_of(**starts: float) -> dict[str, Any]:
     return {"schedule": {"jobs": rows}}
 
 
-# A ends at 10, when B can begin. C asks for 5 s and is back by 7; D asks for 20 s, past 10.
+# A ends at 10, when B can begin. C asks for 5 s and is back by 7; D asks
+# for 20 s, past 10.
 EASY = schedule_of(A=0.0, B=10.0, C=2.0, D=15.0)
 IN_TURN = schedule_of(A=0.0, B=10.0, C=15.0, D=15.0)
 
@@ -306,10 +321,12 @@ def test_the_queue_is_held_where_there_is_no_plan() -> None:
 
 
 def test_the_order_of_the_queue_is_the_one_stated() -> None:
-    """By sjf C (5 s) is first at 2 s, before B (10 s). By wfp B is, as C has not waited.
+    """By sjf C (5 s) is first at 2 s, before B (10 s). By wfp B is,
+    as C has not waited.
 
-    At 10 s B has (9/10)^3 x 4 = 2.9 by wfp and C (8/5)^3 x 1 = 4.1: C begins, and B waits for it.
-    At 15 s B has (14/10)^3 x 4 = 11.0 and D (12/20)^3 x 1 = .2: B begins, and D waits for it.
+    At 10 s B has (9/10)^3 x 4 = 2.9 by wfp and C (8/5)^3 x 1 = 4.1: C begins, and B
+    waits for it. At 15 s B has (14/10)^3 x 4 = 11.0 and D (12/20)^3 x 1 = .2: B
+    begins, and D waits for it.
     """
     aged = schedule_of(A=0.0, C=10.0, B=15.0, D=20.0)
     right = {"fcfs": IN_TURN, "sjf": EASY, "wfp": aged}

@@ -50,7 +50,9 @@ def test_nothing_else_keeps_machine_code() -> None:
 def test_an_index_of_another_version_is_removed(
     tmp_path: Path, fault: Exception | None, left: bool
 ) -> None:
-    """numba unpickles it before it looks at the stamp; a class that is gone ends the command."""
+    """numba unpickles it before it looks at the stamp; a class that is
+    gone ends the command.
+    """
 
     class Index:
         _index_path = str(tmp_path / "index.nbi")

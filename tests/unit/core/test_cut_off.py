@@ -1,4 +1,6 @@
-"""Work that overlooks its deadline is ended, and so is a command that is interrupted in machine code."""
+"""Work that overlooks its deadline is ended, and so is a command that is
+interrupted in machine code.
+"""
 
 import signal
 import subprocess
@@ -144,7 +146,9 @@ def test_the_outer_of_two_blocks_counts() -> None:
 
 
 def test_no_limit_and_a_clock_of_a_test_are_not_counted() -> None:
-    """1.1 x 1 s + 1 s, less .4 s to end, less 1 s that was used since the deadline was set."""
+    """1.1 x 1 s + 1 s, less .4 s to end, less 1 s that was used since
+    the deadline was set.
+    """
     assert processor_seconds_left(Deadline(None)) == float("inf")
     assert processor_seconds_left(Deadline(1.0, clock=lambda: 0.0)) == float("inf")
     begun = time.thread_time() - 1.0

@@ -1,4 +1,6 @@
-"""Every part of results of every kind, changed: what is accepted must say nothing else than before."""
+"""Every part of results of every kind, changed: what is accepted must say
+nothing else than before.
+"""
 
 import copy
 import json
@@ -69,7 +71,9 @@ SETS = {
 }
 """Lists whose order means nothing where it is accepted."""
 QUESTION = {"loop", "ef", "policy", "top"}
-"""Of a plan: another one that is sound and has the same figures is another true answer."""
+"""Of a plan: another one that is sound and has the same figures is
+another true answer.
+"""
 FEW = 120
 
 
@@ -85,7 +89,9 @@ def parts(node: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
 
 
 def changes(value: Any, other: Any) -> Iterator[tuple[str, Any]]:
-    """The same part made larger, smaller, of another type, in another order, or that of *other*."""
+    """The same part made larger, smaller, of another type, in another
+    order, or that of *other*.
+    """
     if isinstance(value, bool):
         yield "flipped", not value
     elif isinstance(value, (int, float)):

@@ -1,4 +1,6 @@
-"""The forger: no false result of any kind passes ``ioopt check`` in silence, no true one is refused."""
+"""The forger: no false result of any kind passes ``ioopt check`` in silence, no
+true one is refused.
+"""
 
 import random
 from pathlib import Path
@@ -7,7 +9,9 @@ import pytest
 from damage.forger import MORE, QUICK, WAYS, forgeries, judged, tried, true_results
 
 SAMPLE = 150
-"""False documents that the default tests try; ``python tests/forging.py`` tries them all."""
+"""False documents that the default tests try;
+``python tests/forging.py`` tries them all.
+"""
 
 
 def test_there_are_at_least_a_hundred_ways() -> None:

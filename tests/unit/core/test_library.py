@@ -1,4 +1,6 @@
-"""The library of best known plans: every stored plan holds, and only better ones get in."""
+"""The library of best known plans: every stored plan holds, and
+only better ones get in.
+"""
 
 import hashlib
 import json
@@ -73,7 +75,9 @@ def alone(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A library in which the best of held is 10 s: t0 and t1 on one node take 2 s (see its story)."""
+    """A library in which the best of held is 10 s: t0 and t1 on one node take
+    2 s (see its story).
+    """
     alone(str(tmp_path / "kept"), monkeypatch)
     entry = STORED["held"]
     worse = entry.history[0].model_copy(update={"best": 10.0, "bound": None})
@@ -84,7 +88,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def submitted(run: Any, folder: str, **changes: Any) -> Any:
-    """What the command says of MinMin's plan of held, and of *changes* of its result."""
+    """What the command says of MinMin's plan of held, and of
+    *changes* of its result.
+    """
     result = {**ioopt.solve("held", "minmin", seed=7).to_dict(), **changes}
     Path("result.json").write_text(dump_json(result))
     return run("instances", "submit", "held", "result.json", "--library", folder)
@@ -180,7 +186,9 @@ def test_the_better_of_two_entries_counts(tmp_path: Path) -> None:
 def test_an_entry_of_a_file_of_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Any
 ) -> None:
-    """Listed without the file; read where it is; refused without it, and where it is another."""
+    """Listed without the file; read where it is; refused without it, and
+    where it is another.
+    """
     text = dump_json({"task_graph": {"tasks": [{"name": "a", "cost": 2}]}})
     source = library.Source(
         file="g.json",
@@ -221,7 +229,9 @@ def test_an_entry_of_a_file_of_others(
 
 
 def test_the_table_of_the_page_is_that_of_the_entries() -> None:
-    """`scripts/bench/library.py SECONDS --table` writes it; what plain solvers found is not judged."""
+    """`scripts/bench/library.py SECONDS --table` writes it; what plain solvers
+    found is not judged.
+    """
     lines = bench.PAGE.read_text("utf-8").split(bench.MARK)[1].strip().splitlines()
     told = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
     assert [cells[: len(bench.HEAD)] for cells in told] == sorted(

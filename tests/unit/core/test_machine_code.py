@@ -1,4 +1,6 @@
-"""The one rule that chooses between machine code and plain Python, on a clock that stands still."""
+"""The one rule that chooses between machine code and plain Python, on a
+clock that stands still.
+"""
 
 import fcntl
 import os
@@ -92,7 +94,9 @@ def test_the_rule(
 def test_what_is_loaded_is_used_to_the_end(
     done: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first of many short replays loads machine code; those near the limit go on with it."""
+    """The first of many short replays loads machine code; those near the
+    limit go on with it.
+    """
     monkeypatch.setattr(Kernel, "ready", lambda kernel: True)
     late = Deadline(0.5, clock=lambda: 0.0)
     assert not use_machine_code("gangs", late, 0.5)
@@ -119,7 +123,9 @@ def test_without_numba_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_stamp_lies_where_numba_keeps_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without it numba is not even imported; another version of ioopt does not find it."""
+    """Without it numba is not even imported; another version of
+    ioopt does not find it.
+    """
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "new"))
     monkeypatch.setattr(choice, "available", lambda: True)
     monkeypatch.setattr(choice, "_compiled", lambda module, name: 1 / 0)
@@ -134,7 +140,9 @@ def test_a_stamp_lies_where_numba_keeps_code(
 
 
 def test_processes_that_compile_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The lock is taken before anything is compiled; where there are no locks it runs all the same."""
+    """The lock is taken before anything is compiled; where there are no locks
+    it runs all the same.
+    """
     told: list[str] = []
 
     def lock(file: IO[bytes], how: int) -> None:
@@ -162,7 +170,9 @@ def test_processes_that_compile_take_turns(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_run_waits_for_the_process_that_compiles(
     made_after: int, ends_after: int, made: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Until the kernel is made, the process has ended, or the wait is over: 10 looks of a second."""
+    """Until the kernel is made, the process has ended, or the wait is over:
+    10 looks of a second.
+    """
     looks = [0]
 
     class Process:
@@ -205,7 +215,10 @@ choice.compile_beside("gang"); {end}"""
 
 @pytest.mark.parametrize(("word", "code"), [(b".", 0), (b"", 1)])
 def test_a_compiler_ends_where_its_parent_was_killed(word: bytes, code: int) -> None:
-    body = "from ioopt.compiled import choice as c; import time; c.compile_family = lambda *_: "
+    body = (
+        "from ioopt.compiled import choice as c; import time; c.compile_family = "
+        "lambda *_: "
+    )
     body += "time.sleep(0.3)" if word else "time.sleep(60)"
     done = subprocess.run(
         [sys.executable, "-c", f"{body}; c.compile_for_parent('gang')"], input=word

@@ -1,4 +1,6 @@
-"""One comparison, one measure: values, bounds, gaps, ratios, and how tables show them."""
+"""One comparison, one measure: values, bounds, gaps, ratios, and
+how tables show them.
+"""
 
 import pytest
 
@@ -18,7 +20,9 @@ MAKESPAN = measure_of(REPLICATION)
 
 
 def result_row(status, makespan, *, reference=False, bound=None, **metrics):
-    """A comparison's row by makespan, before ratios are added; *bound* is the row's own."""
+    """A comparison's row by makespan, before ratios are added;
+    *bound* is the row's own.
+    """
     value = makespan if status in ("optimal", "feasible") else None
     return {
         "instance": "i",
@@ -49,7 +53,9 @@ def test_default_measures_are_what_the_user_waits_for():
 
 
 def test_what_is_proven_of_another_objective_has_columns_of_its_own():
-    """A plan of 12 s that is proven the best by 7 s of additive time, beside one of 10 s."""
+    """A plan of 12 s that is proven the best by 7 s of additive
+    time, beside one of 10 s.
+    """
     proof = {"additive_seconds": 7.0, "additive_bound_seconds": 7.0}
     rows = [
         result_row("feasible", 12.0, **proof),
@@ -74,7 +80,8 @@ def test_gaps_are_to_the_tightest_bound_that_holds():
     assert [row["gap"] for row in rows] == [pytest.approx(2 / 12), 0.0]
     assert [row["status"] for row in rows] == ["feasible", "optimal"]
     assert [standing(row) for row in rows] == ["feasible", "optimal"]
-    # a bound that a value contradicts was proven under other rules, and is not used for it
+    # a bound that a value contradicts was proven under other rules, and
+    # is not used for it
     assert tightest(9.0, [6.0, 10.0], "min") == 6.0
     assert tightest(9.0, [12.0, 8.0], "max") == 12.0
 
@@ -142,7 +149,8 @@ def test_means_are_over_the_instances_that_all_answered():
     text = summary_text(rows, MAKESPAN, "table", 80)
     assert "means over the 1 that all answered" in text
     cells = [line.split() for line in text.splitlines()[-3:]]
-    # solver, ratio, interval, gap, best, no answer, failed, fell back, does not apply, time
+    # solver, ratio, interval, gap, best, no answer, failed, fell back,
+    # does not apply, time
     assert cells[0] == ["a", "1.250", "-", "-", "1", "0", "0", "0", "0", "-"]
     assert cells[1] == ["b", "1.000", "-", "-", "1", "1", "0", "0", "0", "-"]
     assert cells[2] == ["c", "-", "-", "-", "0", "0", "0", "0", "2", "-"]
@@ -154,7 +162,9 @@ def test_means_are_over_the_instances_that_all_answered():
 
 
 def test_bounds_of_a_restricted_problem_are_not_for_others():
-    """Without copies cycle3 costs 8.12 s a node, with copies 5.184, which bounds the third too."""
+    """Without copies cycle3 costs 8.12 s a node, with copies 5.184, which
+    bounds the third too.
+    """
     solvers = ["ip-no-replication", "ip", "job-data-present"]
     rows = compare_rows("cycle3", solvers, measure="additive_seconds", time_limit=20)
     assert [row["value"] for row in rows] == pytest.approx([8.12, 5.184, 14.184])
@@ -240,8 +250,9 @@ def row(solver, instance, value, status="feasible"):
 def test_intervals_wins_ties_and_losses_by_hand():
     """b / a is 1/2, 1/2, 1, 2 and 2: the mean of their logarithms is 0.
 
-    Their variance is 4 ln(2)^2 / 4, the mean's error ln(2) / sqrt(5), Student's t of four degrees
-    2.776445: the interval goes to exp(2.776445 x .693147 / 2.236068) = exp(.860662) = 2.364711.
+    Their variance is 4 ln(2)^2 / 4, the mean's error ln(2) / sqrt(5), Student's t of
+    four degrees 2.776445: the interval goes to exp(2.776445 x .693147 / 2.236068) =
+    exp(.860662) = 2.364711.
     """
     rows = [row("a", name, 2.0) for name in "ijklm"]
     rows += [

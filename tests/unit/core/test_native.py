@@ -1,4 +1,6 @@
-"""Reading and writing native files: every refusal names the place; writing destroys nothing."""
+"""Reading and writing native files: every refusal names the place;
+writing destroys nothing.
+"""
 
 import contextlib
 import errno
@@ -294,7 +296,8 @@ def test_a_fifo_is_written_through(tmp_path, linked):
 
 @pytest.mark.parametrize("hops", [1, 2])
 def test_standard_output_by_name_goes_on_where_it_stands(tmp_path, hops):
-    """``ioopt ... -o /dev/stdout >> log`` appends to the log, which stays the same file.
+    """``ioopt ... -o /dev/stdout >> log`` appends to the log, which
+    stays the same file.
 
     The name is a link made here, as /dev/stdout is one: no test may write into /dev.
     """
@@ -303,7 +306,10 @@ def test_standard_output_by_name_goes_on_where_it_stands(tmp_path, hops):
         (tmp_path / f"stdout{hop}").symlink_to(name)
         name = str(tmp_path / f"stdout{hop}")
     log.write_text("before\n")
-    code = "from ioopt.formats.native import write_text as w; print('printed'); w({!r}, 'written')"
+    code = (
+        "from ioopt.formats.native import write_text as w; print('printed'); "
+        "w({!r}, 'written')"
+    )
     with log.open("a") as out:
         subprocess.run(
             [sys.executable, "-c", code.format(name)], stdout=out, check=True

@@ -1,4 +1,6 @@
-"""One measure from solve to report: what ip optimises, what rows state, what comes once a comparison."""
+"""One measure from solve to report: what ip optimises, what rows state, what
+comes once a comparison.
+"""
 
 import json
 from typing import Any
@@ -17,9 +19,9 @@ from ioopt.compiled import choice
 from ioopt.models.gang import slowdown_bound
 from ioopt.registry import KINDS, measure_of
 
-# cycle3: one file of 64 MB for six tasks of 1.5 s on three nodes, 12.5 MB/s from far. Fetched and
-# copied once, two tasks a node, it adds up to 5.184 s (the worked case); replayed that plan ends
-# at 9.684 s, and the queues that end first at 8.248 s.
+# cycle3: one file of 64 MB for six tasks of 1.5 s on three nodes, 12.5 MB/s from far.
+# Fetched and copied once, two tasks a node, it adds up to 5.184 s (the worked case);
+# replayed that plan ends at 9.684 s, and the queues that end first at 8.248 s.
 ADDITIVE, REPLAYED, LEAST = 5.184, 9.684, 8.248
 
 
@@ -48,8 +50,8 @@ def test_without_a_measure_ip_is_the_papers_program_and_its_value_the_makespan()
         pytest.approx(REPLAYED),
     )
     assert repr(result) == (
-        "<Result of ip on cycle3: status: optimal by additive (finished), makespan: 9.684 s, "
-        "additive: 5.184 s>"
+        "<Result of ip on cycle3: status: optimal by additive (finished), makespan: "
+        "9.684 s, additive: 5.184 s>"
     )
 
 
@@ -145,7 +147,9 @@ def test_the_frame_has_the_solvers_as_index_and_eight_columns() -> None:
 
 
 def test_times_of_a_table_have_one_unit() -> None:
-    """56 and 120.667 s, not 0.933 and 2.011 min; the solver's own time stays apart, in seconds."""
+    """56 and 120.667 s, not 0.933 and 2.011 min; the solver's own time
+    stays apart, in seconds.
+    """
     rows = [result_row("feasible", 56.0), result_row("feasible", 120.667)]
     rows[1]["solve_seconds"] = 0.25
     add_ratios(rows, MAKESPAN, shared=56.0)
@@ -206,7 +210,9 @@ def test_shared_machine_code_is_loaded_before_the_first_row(
 def test_an_interruption_ends_the_whole_command(
     inside: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Two solvers on three files; the third solve of six is interrupted: one file, one row, no third."""
+    """Two solvers on three files; the third solve of six is interrupted: one
+    file, one row, no third.
+    """
     calls = []
 
     def interrupt(target: Any, name: str) -> None:
@@ -234,7 +240,9 @@ def test_an_interruption_ends_the_whole_command(
 
 
 def test_a_summary_reads_neither_plan_nor_schedule() -> None:
-    """It is the rest of the whole; what JSON cannot hold stands in both, and is not met."""
+    """It is the rest of the whole; what JSON cannot hold stands in
+    both, and is not met.
+    """
     result = solved()
     rest = {
         key: value

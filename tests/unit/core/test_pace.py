@@ -1,4 +1,6 @@
-"""When a simulation is given up, what answers then, and which engine a run takes from its start."""
+"""When a simulation is given up, what answers then, and which engine a run
+takes from its start.
+"""
 
 import itertools
 import math
@@ -40,7 +42,8 @@ class Clock:
 @pytest.mark.parametrize(
     ("until", "total"),
     [
-        # 20 s in all: the cheapest policy would take 15, more than is left, so begin it at 10 %.
+        # 20 s in all: the cheapest policy would take 15, more than is left,
+        # so begin it at 10 %.
         (1.0, 19.99),
         # 12 s: it takes 9, and 9 are left after 1 s; of 11 s 8.25, left after 1.75 s.
         (1.0, 12.01),
@@ -50,7 +53,9 @@ class Clock:
 def test_a_run_that_cannot_meet_its_limit_leaves_time_for_the_cheapest(
     until: float, total: float
 ) -> None:
-    """A pace of so many seconds in all, at the instant from which the cheapest needs the rest."""
+    """A pace of so many seconds in all, at the instant from which the
+    cheapest needs the rest.
+    """
     clock = Clock()
     run, steps = Pace(Deadline(10.0, clock, 0.0), cheapest=False), 100_000
 
@@ -160,7 +165,8 @@ def late_but(cheapest: bool) -> Callable[..., None]:
     def look(self: Pace, arrived: int, ended: int, total: int) -> None:
         if not (cheapest and self.cheapest):
             raise OutOfTime(
-                f"out of time with {ended} of {total} jobs finished; about 77 s would do"
+                f"out of time with {ended} of {total} jobs finished; about 77 s "
+                "would do"
             )
 
     return look
@@ -215,7 +221,9 @@ def test_no_time_for_the_cheapest_is_exit_4_with_an_estimate(
 def test_decisions_that_take_long_are_timed_one_by_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Programs of milliseconds each: 64 of them would overrun a limit of a tenth of a second."""
+    """Programs of milliseconds each: 64 of them would overrun a limit of
+    a tenth of a second.
+    """
     looks = itertools.count()
     monkeypatch.setattr(Pace, "look", lambda *given: next(looks))
     found = ioopt.solve(
@@ -227,7 +235,9 @@ def test_decisions_that_take_long_are_timed_one_by_one(
 def test_limits_too_short_for_all_rates_record_none(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """10^-4 s a phase are needed; small-8 has more than 10, so a limit of 1 ms is too short."""
+    """10^-4 s a phase are needed; small-8 has more than 10, so a limit
+    of 1 ms is too short.
+    """
     monkeypatch.setattr(Pace, "look", lambda *given: None)
     short = ioopt.solve("small-8", "base-line", time_limit=1e-3)
     whole = ioopt.solve("small-8", "base-line")
@@ -256,7 +266,9 @@ def test_auto_answers_with_the_best_policy(name: str) -> None:
 
 
 def test_auto_stops_where_the_next_policy_may_not_fit() -> None:
-    """Every question takes a second here, so runs take some; the notes name what ran."""
+    """Every question takes a second here, so runs take some; the
+    notes name what ran.
+    """
     ticks = itertools.count()
     problem = ioopt.load("gang-figure-3")
     deadline = Deadline(10.5, lambda: float(next(ticks)), 0.0)
@@ -289,7 +301,9 @@ def test_auto_is_no_policy_to_embed() -> None:
     ),
 )
 def test_fallbacks_take_every_instance_of_their_kind(kind: registry.KindSpec) -> None:
-    """Also those that the default refuses: bursts that are not random, burst buffers, own rates."""
+    """Also those that the default refuses: bursts that are not random,
+    burst buffers, own rates.
+    """
     names = [name for name, entry in entries().items() if entry["kind"] == kind.kind]
     for name in names:
         assert ioopt.solve(name, kind.fallback, bound=False).status in (

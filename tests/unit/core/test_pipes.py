@@ -1,4 +1,6 @@
-"""A pipe that carries many loads: what cannot end in time is named, and nothing else."""
+"""A pipe that carries many loads: what cannot end in time is
+named, and nothing else.
+"""
 
 import random
 
@@ -8,7 +10,9 @@ from ioopt.check import Load, overloads
 
 
 def test_loads_at_one_rate_each_by_hand() -> None:
-    """10 bytes/s: 6 and 4 fit, one after the other and at once; 6 and 5 over one span do not."""
+    """10 bytes/s: 6 and 4 fit, one after the other and at once; 6 and 5
+    over one span do not.
+    """
     first, second = Load(0.0, 10.0, 60.0, "a"), Load(0.0, 10.0, 40.0, "b")
     assert overloads(10.0, [first, second, Load(10.0, 20.0, 100.0, "c")]) == []
     more = second._replace(size=50.0)
@@ -17,7 +21,9 @@ def test_loads_at_one_rate_each_by_hand() -> None:
 
 @pytest.mark.parametrize("seed", range(60))
 def test_loads_fit_when_every_span_holds_what_lies_in_it(seed: int) -> None:
-    """All loads can end in time if and only if no span is asked for more than rate x its length."""
+    """All loads can end in time if and only if no span is asked for more
+    than rate x its length.
+    """
     rng = random.Random(seed)
     loads = []
     for k in range(8):

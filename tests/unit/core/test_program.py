@@ -22,7 +22,9 @@ def answers(program: Program, *backends: str) -> list[BackendAnswer]:
 
 
 def two_machines(unit: Fraction = Fraction(1, 8)) -> Program:
-    """Jobs of 5, 4, 3, 3 units on two machines: 15 units, so 8 is least (5 + 3, 4 + 3)."""
+    """Jobs of 5, 4, 3, 3 units on two machines: 15 units, so 8 is
+    least (5 + 3, 4 + 3).
+    """
     program = Program("two_machines", unit=unit)
     first = [program.binary(f"x_{k}") for k in range(4)]
     span = program.time("M", 0, 15)
@@ -64,7 +66,9 @@ def test_a_start_is_given_in_units() -> None:
 
 
 def test_limits_of_rows_and_variables() -> None:
-    """max 3 a + 2 b with 2 <= a + b <= 3, a <= 2: a = 2, b = 1 gives 8; without solving 3 x 2 + 2 x 5."""
+    """max 3 a + 2 b with 2 <= a + b <= 3, a <= 2: a = 2, b = 1 gives 8; without
+    solving 3 x 2 + 2 x 5.
+    """
     program = Program("limits", maximise=True)
     a, b = program.whole("a", 0, 9), program.whole("b", 0, 5)
     program.hold(a, most=2)

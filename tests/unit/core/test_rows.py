@@ -115,8 +115,8 @@ def test_rows_are_read_counted_and_left_out() -> None:
     with pytest.raises(InstanceError) as told:
         read_rows(numbered(*words), whole, "log", 0.49)
     assert str(told.value) == (
-        "log: 3 of 6 rows cannot be read, more than 49 %: line 3: size 'x' is not a number; "
-        "line 6: size '-5' is negative; --skip-bad 0.5 allows that"
+        "log: 3 of 6 rows cannot be read, more than 49 %: line 3: size 'x' is not a "
+        "number; line 6: size '-5' is negative; --skip-bad 0.5 allows that"
     )
     assert read_rows(numbered(*words), whole, "log", 0.5) == (
         [1, 2],

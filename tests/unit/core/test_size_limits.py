@@ -1,4 +1,6 @@
-"""Sizes that no machine could hold are refused where they are read, before anything is allocated."""
+"""Sizes that no machine could hold are refused where they are read, before
+anything is allocated.
+"""
 
 import tracemalloc
 
@@ -106,5 +108,6 @@ def test_large_numbers_that_allocate_nothing_are_taken():
         {"nodes": 2**40, "unit_nodes": 2**30, "allocation": "partition"},
     ):
         result = ioopt.solve(batch_io(**machine), "fill")
-        # 1 s of computing, and 1 byte at 4 bytes/s (the storage's rate, or that of the 4 nodes)
+        # 1 s of computing, and 1 byte at 4 bytes/s (the storage's rate, or
+        # that of the 4 nodes)
         assert result.metrics["makespan_seconds"] == pytest.approx(1.25)

@@ -1,4 +1,6 @@
-"""The front door: what happens when solvers fail, are interrupted, or claim too much."""
+"""The front door: what happens when solvers fail, are
+interrupted, or claim too much.
+"""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -20,7 +22,9 @@ PLAN = ReplicationPlan(assign={"t0": "n0"}, order={"n0": ("t0",)})
 
 
 def answering(answer, **reported):
-    """A solver that reports an incumbent and a bound, if any, and then returns or raises *answer*."""
+    """A solver that reports an incumbent and a bound, if any, and then
+    returns or raises *answer*.
+    """
 
     def solver(problem, request):
         incumbents = request.incumbents
@@ -160,8 +164,8 @@ def test_a_solver_that_fails_late_keeps_its_best_plan():
 
 @pytest.mark.parametrize("solver", ["slow-builder", "quick-builder", "good", "late"])
 def test_times_are_never_negative_and_add_up(monkeypatch, solver):
-    """On a clock that adds a second whenever it is read, the parts are whole seconds and their sum is
-    what went by between the first and the last reading."""
+    """On a clock that adds a second whenever it is read, the parts are whole seconds
+    and their sum is what went by between the first and the last reading."""
     ticks = iter(range(1000))
     monkeypatch.setattr(
         solving,

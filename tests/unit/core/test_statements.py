@@ -1,4 +1,6 @@
-"""Nothing that a result states is believed: each statement made false is a violation of its own."""
+"""Nothing that a result states is believed: each statement made false is a
+violation of its own.
+"""
 
 import json
 from functools import cache
@@ -75,7 +77,8 @@ def test_the_bound_of_a_maximisation_is_never_below_the_objective() -> None:
     problem = ioopt.load("two-writers-now")
     result = ioopt.solve(problem, "fill").model_copy(update={"gap": None})
     assert result.objective == 4e9
-    # The storage takes 4e9, so that a bound above it says less than the instance itself.
+    # The storage takes 4e9, so that a bound above it says less than
+    # the instance itself.
     for bound, rules in ((3.9e9, ["bound"]), (4.0e9, ["status"]), (4.1e9, ["bound"])):
         false = result.model_copy(
             update={"bound": bound, "status": ioopt.Status.FEASIBLE}
@@ -140,7 +143,9 @@ def test_the_options_of_a_repeated_replay_are_read_with_care() -> None:
 
 
 def test_a_gang_schedule_that_nothing_repeats_needs_its_updates() -> None:
-    """Every job at its arrival and alone: bounds of single jobs do not refute it, so it is refused."""
+    """Every job at its arrival and alone: bounds of single jobs do not refute
+    it, so it is refused.
+    """
     data = ioopt.solve("gang-figure-5", "gs").to_dict()
     for plan in (None, {"policy": "exact-iogs"}):
         bare = {"plan": plan, "schedule": {"jobs": data["schedule"]["jobs"]}}
@@ -244,7 +249,9 @@ def answers_pass(problem: Any, time_limit: float, refusal: type[IooptError]) -> 
     ],
 )
 def test_the_answer_of_every_solver_passes(name: str) -> None:
-    """Every bundled instance with every solver of its kind; a second is enough to have an answer."""
+    """Every bundled instance with every solver of its kind; a second is
+    enough to have an answer.
+    """
     assert answers_pass(ioopt.load(name), 1, UsageError)
 
 

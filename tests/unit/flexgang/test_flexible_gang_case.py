@@ -13,7 +13,9 @@ MS = 1e-3
 
 
 def tiny() -> FlexibleGangProblem:
-    """Case 08: P = 4, K = 4, q = 10 ms, lambda = .5; a strict job, a loose job, an I/O job."""
+    """Case 08: P = 4, K = 4, q = 10 ms, lambda = .5; a strict job, a
+    loose job, an I/O job.
+    """
     problem: FlexibleGangProblem = ioopt.load("flexgang-tiny")
     return problem
 
@@ -38,8 +40,9 @@ def test_worked_case(backend: str) -> None:
         assert found[key] == pytest.approx(leaf["value"], abs=leaf["tol"])
     assert found["0,1"] == pytest.approx(wanted["k0"]["value"], abs=1e-6)
     assert result.objective == pytest.approx(wanted["best"]["value"], abs=1e-6)
-    # (2, 2): two strict rows for the strict job, 2/4 = .5; loose: 20 ms less .16 * 40 = 6.4 ms is
-    # 13.6 ms for the loose job, worth .6 * 13.6 / 40 = .204; I/O: -.5 * .25 = -.125. Sum .579.
+    # (2, 2): two strict rows for the strict job, 2/4 = .5; loose: 20 ms less .16 * 40
+    # = 6.4 ms is 13.6 ms for the loose job, worth .6 * 13.6 / 40 = .204; I/O: -.5 *
+    # .25 = -.125. Sum .579.
     assert wanted["best"]["value"] == pytest.approx(0.5 + 0.204 - 0.125)
     assert (result.plan["k"], result.plan["d"]) == (2, 2)
     assert result.plan["tau_seconds"]["loose"] == pytest.approx(13.6 * MS)
@@ -59,9 +62,10 @@ def test_useful_progress_of_the_worked_case() -> None:
 
 
 def test_baselines_of_the_tiny_case() -> None:
-    # Strict: a row each (K = 3 needed of 4): 1/4 + 1/4 - .5 * 1 = 0. The floor .25 is kept.
-    # Fill: the loose job gets the idle row and the fragment, 10 + (10 - 4) = 16 ms a frame:
-    # .6 * 16 / 40 = .24 more. Greedy in (2, 2) gives the strict job both rows: .579 as well.
+    # Strict: a row each (K = 3 needed of 4): 1/4 + 1/4 - .5 * 1 = 0. The floor .25 is
+    # kept. Fill: the loose job gets the idle row and the fragment, 10 + (10 - 4) = 16
+    # ms a frame: .6 * 16 / 40 = .24 more. Greedy in (2, 2) gives the strict job both
+    # rows: .579 as well.
     problem = tiny()
     assert ioopt.solve(problem, "strict").objective == pytest.approx(0.0)
     assert ioopt.solve(problem, "strict-fill").objective == pytest.approx(0.24)
@@ -108,7 +112,9 @@ def test_a_baseline_that_breaks_a_rule_is_no_plan(
 
 
 def two_jobs(first: dict[str, Any], second: dict[str, Any]) -> FlexibleGangProblem:
-    """Two compute jobs on four processors, a frame of two rows of 10 ms, floors of 1/4."""
+    """Two compute jobs on four processors, a frame of two rows of
+    10 ms, floors of 1/4.
+    """
     jobs = [
         {"id": "a", "kind": "compute", **first},
         {"id": "b", "kind": "compute", **second},
@@ -120,8 +126,8 @@ def two_jobs(first: dict[str, Any], second: dict[str, Any]) -> FlexibleGangProbl
 
 
 def test_the_greedy_lets_jobs_below_a_half_go_loose() -> None:
-    # One window, one strict row: a has the row, 1/2; b at gamma .4 the window, .6 / 2. At gamma .5
-    # b wants a row too, and there is none.
+    # One window, one strict row: a has the row, 1/2; b at gamma .4 the window, .6 / 2.
+    # At gamma .5 b wants a row too, and there is none.
     for gamma, values in ((0.4, {"1,1": 0.5 + 0.3}), (0.5, {})):
         problem = two_jobs(
             {"processes": 4, "gamma": 1.0}, {"processes": 4, "gamma": gamma}
@@ -133,7 +139,8 @@ def test_the_greedy_lets_jobs_below_a_half_go_loose() -> None:
 
 
 def test_strict_fill_promises_what_every_column_has() -> None:
-    # a holds row 0, b row 1 of half the columns: the other half has 10 ms for a, this half none.
+    # a holds row 0, b row 1 of half the columns: the other half has 10 ms for
+    # a, this half none.
     problem = two_jobs({"processes": 4, "gamma": 0.3}, {"processes": 2, "gamma": 1.0})
     result = ioopt.solve(problem, "strict-fill")
     assert result.objective == pytest.approx(0.5 + 0.5 * 0.5)
@@ -147,7 +154,8 @@ def test_patterns_of_four_and_seven_rows() -> None:
         update={"machine": tiny().machine.model_copy(update={"rows": 7})}
     )
     fresh = FlexibleGangProblem.model_validate(seven.model_dump())
-    # R = K - k: 6 for k = 1, 5 for k = 2, 4 for k = 3 (d = 2 divides it; d = 4 > k), 3, 2, 1.
+    # R = K - k: 6 for k = 1, 5 for k = 2, 4 for k = 3 (d = 2 divides it; d
+    # = 4 > k), 3, 2, 1.
     wanted = ["0,1", "1,1", "2,1", "3,1", "3,2", "4,1", "5,1", "5,2", "6,1", "7,1"]
     assert [pattern.key for pattern in fresh.patterns()] == wanted
 

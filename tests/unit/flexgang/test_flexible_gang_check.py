@@ -1,4 +1,6 @@
-"""The checker of flexible gang plans, rule by rule, and the refusals of the problem class."""
+"""The checker of flexible gang plans, rule by rule, and the refusals
+of the problem class.
+"""
 
 import copy
 from typing import Any
@@ -30,8 +32,8 @@ PROBLEM = {
         {"id": "sync", "kind": "io", "processes": 2, "coordinated": True},
     ],
 }
-# Frame of 30 ms, one loose window of 10 ms, floors .5 / 3. Column 0: a in row 0, even in row 1;
-# column 1: sync in row 0, even in row 1, io loose, b at home.
+# Frame of 30 ms, one loose window of 10 ms, floors .5 / 3. Column 0: a in row 0, even
+# in row 1; column 1: sync in row 0, even in row 1, io loose, b at home.
 PLAN = {
     "k": 1,
     "d": 1,
@@ -55,7 +57,8 @@ def test_the_plan_keeps_every_rule() -> None:
 
 
 BREAKS = [
-    # no such pattern: K - k = 2 rows are not three windows, and a frame of 3 rows has no k = 4
+    # no such pattern: K - k = 2 rows are not three windows, and a frame of
+    # 3 rows has no k = 4
     ("pattern", {"d": 2}),
     ("pattern", {"k": 4}),
     # names and homes
@@ -97,7 +100,8 @@ def test_a_change_breaks_only_its_rule(rule: str, change: dict[str, Any]) -> Non
 
 
 def test_loose_io_load() -> None:
-    # Two loose I/O jobs on column 1 use 4.86 ms each of a window of 10 ms; 6 ms are allowed.
+    # Two loose I/O jobs on column 1 use 4.86 ms each of a window of 10
+    # ms; 6 ms are allowed.
     problem = copy.deepcopy(PROBLEM)
     problem["jobs"][4]["coordinated"] = False
     plan = copy.deepcopy(PLAN)

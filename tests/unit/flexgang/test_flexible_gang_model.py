@@ -1,4 +1,6 @@
-"""The assignment model against exhaustive search, its two forms, and constraint by constraint."""
+"""The assignment model against exhaustive search, its two forms, and
+constraint by constraint.
+"""
 
 import math
 
@@ -30,7 +32,9 @@ KIND = KINDS["flexible-gang"]
 
 
 def instance(rows: int, lam: float = 0.1, **extra: object) -> FlexibleGangProblem:
-    """Four processors in two columns: a strict pair, a loose pair, a whole-machine job, two I/O."""
+    """Four processors in two columns: a strict pair, a loose pair, a
+    whole-machine job, two I/O.
+    """
     return FlexibleGangProblem.model_validate(
         {
             "name": "oracle",
@@ -112,7 +116,8 @@ def test_highs_and_scip_agree(problem: FlexibleGangProblem) -> None:
             assert scaled.bound >= counts.objective - 1e-7
 
 
-# One plan of CASES[0] with k = 1 that keeps every rule; each test changes one thing in it.
+# One plan of CASES[0] with k = 1 that keeps every rule; each test
+# changes one thing in it.
 GOOD = {
     "k": 1,
     "d": 1,
@@ -153,8 +158,9 @@ def test_a_change_breaks_its_constraint(
 
 
 def test_loose_io_load_is_limited() -> None:
-    # k = 1: one window of 10 ms in a frame of 30 ms. beta(10, 20) is about 1/6, so one loose I/O
-    # job uses 5 ms of the .6 * 10 ms that loose I/O may use in a column, and two use 10 ms.
+    # k = 1: one window of 10 ms in a frame of 30 ms. beta(10, 20) is about 1/6, so
+    # one loose I/O job uses 5 ms of the .6 * 10 ms that loose I/O may use in a
+    # column, and two use 10 ms.
     document = instance(3).model_dump(by_alias=True)
     document["jobs"] = [
         document["jobs"][0],
@@ -177,7 +183,8 @@ def test_counts_are_laid_out_in_rows() -> None:
         {0: 0, 1: 1, 2: 0, 3: 1, 4: 0}, {0: 1, 1: 1, 2: 1, 3: 1, 4: 1}
     )
     plan = lay_out(data, placement)
-    # The whole-machine job is placed first, so it has row 0; the halves share rows 1 and 2.
+    # The whole-machine job is placed first, so it has row 0; the halves
+    # share rows 1 and 2.
     assert plan.rows["wide"] == (0,)
     assert {name: plan.rows[name] for name in ("a", "b", "io", "sync")} == {
         "a": (1,),
@@ -186,7 +193,8 @@ def test_counts_are_laid_out_in_rows() -> None:
         "sync": (2,),
     }
     free = column_capacity(data, placement)
-    # No idle cell: only the fragments of the two I/O rows, 10 ms less about 5 ms of bursts each.
+    # No idle cell: only the fragments of the two I/O rows, 10 ms less about 5
+    # ms of bursts each.
     assert free == pytest.approx([data.fragment(4), data.fragment(3)])
     assert 0.003 < free[0] < 0.008
 
@@ -195,7 +203,9 @@ def test_counts_are_laid_out_in_rows() -> None:
     "problem", [*CASES, generate("heavy-mix", {}, 3)], ids=lambda p: p.name
 )
 def test_the_relaxation_is_that_of_the_program(problem: FlexibleGangProblem) -> None:
-    """The little program of one column equals the linear relaxation of the model, pattern by pattern."""
+    """The little program of one column equals the linear relaxation of the
+    model, pattern by pattern.
+    """
     for pattern in problem.patterns():
         data = data_of(problem, pattern.k, pattern.d)
         program = AssignmentModel(data).program
@@ -207,7 +217,9 @@ def test_the_relaxation_is_that_of_the_program(problem: FlexibleGangProblem) -> 
 
 
 def test_universal_bound_by_hand() -> None:
-    """b (weight 2) takes 2 of 4 processors, then a 2 more at weight 1: 2 * .5 + 1 * .5 = 1.5."""
+    """b (weight 2) takes 2 of 4 processors, then a 2 more at weight 1: 2
+    * .5 + 1 * .5 = 1.5.
+    """
     assert universal_bound(instance(rows=3)) == pytest.approx(1.5)
 
 
@@ -230,9 +242,11 @@ def test_search_prunes_and_bounds_every_pattern() -> None:
 
 
 def test_loose_cpu_goes_where_it_is_worth_most() -> None:
-    """One free quantum, two jobs of whole rows: weight 2 at gamma .9 gains 2 (1 - .9) = .2 of it,
+    """One free quantum, two jobs of whole rows: weight 2 at gamma .9 gains 2
+    (1 - .9) = .2 of it,
 
-    weight 1 at gamma .2 gains .8. The floors are nothing, so all of it is the second one's.
+    weight 1 at gamma .2 gains .8. The floors are nothing, so all of it
+    is the second one's.
     """
     problem = FlexibleGangProblem.model_validate(
         {

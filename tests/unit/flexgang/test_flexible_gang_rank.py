@@ -42,7 +42,8 @@ def test_the_winner_simulates_best_and_baselines_are_beaten_surely() -> None:
         "strict",
     ]
     assert ranked[0].mean > ranked[1].mean > ranked[2].mean
-    # The same plan once as a baseline and once not: no sure difference, so the baseline stands.
+    # The same plan once as a baseline and once not: no sure difference, so
+    # the baseline stands.
     greedy = candidates(problem)[2]
     twins = [
         greedy,
@@ -56,7 +57,8 @@ def test_the_winner_simulates_best_and_baselines_are_beaten_surely() -> None:
 def test_with_little_time_baselines_and_the_models_best_are_simulated() -> None:
     """The clock ticks at every look: three times a candidate.
 
-    A run takes 1 tick: before the fourth candidate, at tick 10, one more and the report need 2.
+    A run takes 1 tick: before the fourth candidate, at tick 10, one more
+    and the report need 2.
     """
     problem = generate("heavy-mix", {}, 1)
     strict, fill, greedy = candidates(problem)
@@ -171,7 +173,9 @@ def test_presets(preset: str) -> None:
 def test_the_trace_ends_at_the_plan_that_simulates_best(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Where the simulation prefers a plan of a lower model objective, nothing above it stays."""
+    """Where the simulation prefers a plan of a lower model objective,
+    nothing above it stays.
+    """
 
     def worst_first(*given: object, **_: object) -> list[Ranked]:
         ranked = sorted(given[1], key=lambda item: item.model_objective)

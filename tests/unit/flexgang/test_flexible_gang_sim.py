@@ -1,4 +1,6 @@
-"""The I/O server and the timeline simulator: hand-made runs, the chain, conservation, twins."""
+"""The I/O server and the timeline simulator: hand-made runs, the chain,
+conservation, twins.
+"""
 
 import json
 
@@ -45,9 +47,10 @@ def test_worked_case_of_one_process() -> None:
 
 
 def test_two_processes_are_served_in_turn() -> None:
-    # Cycle 10 ms, windows [0, 2) and [5, 8); bursts of 3 ms, I/O of 4 ms. Process 0 runs 0-2, 5-6;
-    # process 1, ready at 0 as well, runs 6-8 and 10-11. Process 0 is ready at 10 and waits for it:
-    # 11-12, 15-17. Process 1, ready at 15, follows at 17-18 and 20-22.
+    # Cycle 10 ms, windows [0, 2) and [5, 8); bursts of 3 ms, I/O of 4 ms. Process
+    # 0 runs 0-2, 5-6; process 1, ready at 0 as well, runs 6-8 and 10-11. Process 0
+    # is ready at 10 and waits for it: 11-12, 15-17. Process 1, ready at 15,
+    # follows at 17-18 and 20-22.
     windows = Windows.of(0.010, [(0.0, 0.002), (0.005, 0.003)])
     io = IoBehaviour(io_seconds=0.004)
     bursts = np.full((2, 10), 3 * MS)
@@ -104,7 +107,8 @@ def test_one_process_agrees_with_the_chain(on: float, off: float) -> None:
 
 
 def test_jobs_with_different_io_are_simulated_to_the_end() -> None:
-    # One process asks every 12 ms or so, the other every 42: the quick one must not stop early.
+    # One process asks every 12 ms or so, the other every 42: the quick one
+    # must not stop early.
     quick = IoBehaviour(burst_seconds=0.002, io_seconds=0.010)
     slow = IoBehaviour(burst_seconds=0.002, io_seconds=0.040)
     horizon = 20 * NANOSECONDS
@@ -151,9 +155,10 @@ def without_io(tau: dict[str, float], even: tuple[float, float]) -> FlexibleGang
 
 
 def test_plan_without_io_is_exact() -> None:
-    # Frame 40 ms, no windows: whole has rows 0 and 1, half row 2; idle: row 2 of column 1, row 3.
-    # Column 0 has 10 ms free, column 1 has 20 ms. half and even are promised 6 and 4 ms there, even
-    # 20 ms in column 1. Progress: whole .5; half (10 + .5 * 6) / 40 = .325; even (4 + 20) / 2 / 40.
+    # Frame 40 ms, no windows: whole has rows 0 and 1, half row 2; idle: row 2 of column
+    # 1, row 3. Column 0 has 10 ms free, column 1 has 20 ms. half and even are promised
+    # 6 and 4 ms there, even 20 ms in column 1. Progress: whole .5; half (10 + .5 * 6) /
+    # 40 = .325; even (4 + 20) / 2 / 40.
     plan = without_io({"half": 0.006, "even": 0.012}, (0.004, 0.020))
     problem = ioopt.load(TINY)
     run = measure(problem, plan, seed=1, seconds=2.0)
@@ -164,7 +169,8 @@ def test_plan_without_io_is_exact() -> None:
 
 
 def test_an_unfair_share_counts_the_least_process() -> None:
-    # The same with even promised nothing in column 0, but not self-balancing: n times the least, 0.
+    # The same with even promised nothing in column 0, but not self-balancing: n
+    # times the least, 0.
     document = json.loads(json.dumps(TINY))
     document["jobs"][2]["self_balancing"] = False
     plan = without_io({"half": 0.010}, (0.0, 0.020))

@@ -51,8 +51,9 @@ def fed(
 
 
 def test_ratio_and_interval_by_hand() -> None:
-    """Gang: 16 counts of 10, absent: 8 of 1. v is the mean where the counts do not vary, so the log
-    ratio's deviation is sqrt(10/(16 x 100) + 1/(8 x 1)) = sqrt(.00625 + .125) = .36228."""
+    """Gang: 16 counts of 10, absent: 8 of 1. v is the mean where the counts do not
+    vary, so the log ratio's deviation is sqrt(10/(16 x 100) + 1/(8 x 1)) =
+    sqrt(.00625 + .125) = .36228."""
     monitor = fed([10] * 16, [1] * 8)
     found = monitor.evidence()
     assert monitor.ratio() == pytest.approx(0.1)
@@ -67,7 +68,9 @@ def test_ratio_and_interval_by_hand() -> None:
 
 
 def test_counts_of_one_on_average_are_enough_whatever_their_order() -> None:
-    """The running mean of 0, .., 0, 2, 3, 3 is 1 less a rounding, which was too few to judge."""
+    """The running mean of 0, .., 0, 2, 3, 3 is 1 less a rounding, which
+    was too few to judge.
+    """
     counts = [0.0] * 5 + [2.0, 3.0, 3.0]
     assert fed(counts, [1] * 8).gang.mean < 1.0
     lists = {"id": "a", "gang": counts, "nonrunning": [1.0] * 8}
@@ -81,7 +84,9 @@ def test_counts_of_one_on_average_are_enough_whatever_their_order() -> None:
 
 
 def test_sample_variance_widens_the_interval() -> None:
-    """Mean 3 both: 0 and 6 by turns (variance 9.1), or four bursts of 48 among 64 (variance 137)."""
+    """Mean 3 both: 0 and 6 by turns (variance 9.1), or four bursts of 48
+    among 64 (variance 137).
+    """
     calm, wild = (
         fed([10] * 64, [0.0, 6.0] * 32),
         fed([10] * 64, [0.0] * 60 + [48.0] * 4),
@@ -128,8 +133,9 @@ def test_running_samples_are_used_when_there_are_few_others() -> None:
 
 
 def test_last_words_are_no_proof_of_progress() -> None:
-    """A barrier every .2 quantum, P = 4: 5 x 3 messages in gang quanta; in disturbed ones the absent
-    process hears 3 arrivals, running ones 2. Ratio 3/15 = .2, but running ones 3/2 x 2/15 = .2 < .427.
+    """A barrier every .2 quantum, P = 4: 5 x 3 messages in gang quanta; in disturbed
+    ones the absent process hears 3 arrivals, running ones 2. Ratio 3/15 = .2, but
+    running ones 3/2 x 2/15 = .2 < .427.
     """
     barrier = fed([15] * 64, [3] * 32, [2] * 96).evidence()
     assert barrier.gangedness == "HIGH"
@@ -141,9 +147,11 @@ def test_last_words_are_no_proof_of_progress() -> None:
     assert "one from each other one" in barrier.reason
     # Without counts of running processors the ratio alone decides.
     assert fed([15] * 64, [3] * 32).classify() == "LOW"
-    # Two meetings a quantum: 6 messages, running ratio .5: cannot be told from progress.
+    # Two meetings a quantum: 6 messages, running ratio .5: cannot be
+    # told from progress.
     assert fed([6] * 64, [3] * 32, [2] * 96).classify() == "UNKNOWN"
-    # One request from each of three a quantum, all answered: 1.5 x 4 / 6 = 1, not known either.
+    # One request from each of three a quantum, all answered: 1.5 x 4 / 6 =
+    # 1, not known either.
     assert fed([6] * 64, [3] * 32, [4] * 96).classify() == "UNKNOWN"
 
 
@@ -155,7 +163,9 @@ def test_how_many_last_words_are_needed(last_words: int, gangedness: str) -> Non
 
 
 def test_laboratory_barriers_by_how_often_they_meet() -> None:
-    """The slope of all of them is near 1, also of those that meet less than once a quantum."""
+    """The slope of all of them is near 1, also of those that meet less
+    than once a quantum.
+    """
     found, untold = {}, {}
     for interval in (0.01, 0.15, 0.25, 0.5, 1.5):
         heard = generate(

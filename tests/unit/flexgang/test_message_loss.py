@@ -18,7 +18,9 @@ from ioopt.measure.message_loss import FADED, HALF, Loss, Stretches
 def heard(
     received: Sequence[float], absent: Sequence[tuple[int, ...]], processors: int = 4
 ) -> Stretches:
-    """Stretches fed *received* messages a quantum, spread evenly, with *absent* processors."""
+    """Stretches fed *received* messages a quantum, spread evenly, with
+    *absent* processors.
+    """
     made = Stretches(processors)
     for quantum, (messages, missing) in enumerate(zip(received, absent)):
         for processor in range(processors):
@@ -29,13 +31,15 @@ def heard(
 
 
 def every_fourth(quanta: int, until: int) -> list[tuple[int, ...]]:
-    """One of four processors in turn is absent in every fourth quantum up to *until*."""
+    """One of four processors in turn is absent in every fourth
+    quantum up to *until*.
+    """
     return [(k // 4 % 4,) if k % 4 == 0 and k < until else () for k in range(quanta)]
 
 
 def test_weights_by_hand() -> None:
-    """Weights 1/16, 3/16 .. 15/16 and back: squares 2 (1 + 9 + .. + 225) / 256 = 2 x 680 / 256 =
-    5.3125, so 8 / 5.3125 = 1.50588."""
+    """Weights 1/16, 3/16 .. 15/16 and back: squares 2 (1 + 9 + .. + 225) / 256 = 2 x
+    680 / 256 = 5.3125, so 8 / 5.3125 = 1.50588."""
     squares = 2 * sum(((2 * k + 1) / 16) ** 2 for k in range(HALF))
     assert squares == pytest.approx(5.3125)
     assert pytest.approx(HALF / squares) == FADED == pytest.approx(1.50588, abs=1e-5)
@@ -43,8 +47,8 @@ def test_weights_by_hand() -> None:
 
 @pytest.mark.parametrize(("left", "gamma"), [(0, 1.0), (12, 0.0), (4, 2 / 3)])
 def test_loss_in_the_quantum_itself_by_hand(left: float, gamma: float) -> None:
-    """16 messages a gang quantum, *left* in a disturbed one: the loss is 1 - left / 16 exactly, and
-    gamma = (loss - 1/4) / (3/4): of 4 left (3/4 - 1/4) / (3/4) = 2/3."""
+    """16 messages a gang quantum, *left* in a disturbed one: the loss is 1 - left / 16
+    exactly, and gamma = (loss - 1/4) / (3/4): of 4 left (3/4 - 1/4) / (3/4) = 2/3."""
     absent = every_fourth(96, 64)
     loss = heard([left if missing else 16 for missing in absent], absent).loss()
     assert loss is not None
@@ -55,7 +59,9 @@ def test_loss_in_the_quantum_itself_by_hand(left: float, gamma: float) -> None:
 
 
 def test_a_loss_in_the_next_quantum_counts_all_the_same() -> None:
-    """As many messages as ever in the disturbed quantum, none in the next: gamma near 1, not below 0."""
+    """As many messages as ever in the disturbed quantum, none in the next: gamma
+    near 1, not below 0.
+    """
     absent = every_fourth(192, 128)
     received = [0.0 if k and absent[k - 1] else 16.0 for k in range(192)]
     loss = heard(received, absent).loss()
@@ -74,7 +80,8 @@ def test_what_shows_nothing() -> None:
     assert (
         heard(received, [(0,)] * 96).loss() is None
     )  # always: nothing to compare with
-    # Always the same processor: one that never waits loses as much as one that always does.
+    # Always the same processor: one that never waits loses as much as
+    # one that always does.
     assert heard(received, [missing and (2,) for missing in absent]).loss() is None
     assert heard([0.0] * 96, absent).loss() is None  # silence
     # Far more in disturbed quanta than in others: not a meter of work.
@@ -112,8 +119,9 @@ def test_what_cannot_come_next_is_refused(
 
 
 def test_several_absent_at_once_send_less() -> None:
-    """Three of four absent in a disturbed quantum: an absent one hears one sender, not three, so a
-    ratio of .1 may be .3 and is not HIGH; where one is absent at a time it is."""
+    """Three of four absent in a disturbed quantum: an absent one hears one
+    sender, not three, so a ratio of .1 may be .3 and is not HIGH; where one is
+    absent at a time it is."""
     classes = {}
     for away in (1, 3):
         monitor = GangednessMonitor(4)
@@ -134,7 +142,9 @@ def test_several_absent_at_once_send_less() -> None:
 def test_the_reference_agrees_and_saved_monitors_go_on(
     data: st.DataObject, processors: int, quanta: int
 ) -> None:
-    """Recordings in time: the reference's own arithmetic agrees; so does a monitor restored midway."""
+    """Recordings in time: the reference's own arithmetic agrees; so does a
+    monitor restored midway.
+    """
     draw = data.draw(st.randoms(use_true_random=False))
     often = draw.random()
     level = draw.choice([1, 3, 20])

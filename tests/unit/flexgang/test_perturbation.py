@@ -39,7 +39,9 @@ def paper(*apps: Application, **changes: Any) -> PerturbationProblem:
 def time_of(
     app: Application, environment: Environment, *perturbed: tuple[int, int]
 ) -> float:
-    """Run time of two processes with 4 quanta of work and these (quantum, processor) hits."""
+    """Run time of two processes with 4 quanta of work and these
+    (quantum, processor) hits.
+    """
     problem = paper(
         app,
         processors=2,
@@ -53,7 +55,9 @@ def time_of(
 
 
 def test_slots_of_sub_and_add() -> None:
-    """Sub at quantum 1: slots 0 1 2, in slot 1 only the other runs. Add at 1: 0 extra 1."""
+    """Sub at quantum 1: slots 0 1 2, in slot 1 only the other runs.
+    Add at 1: 0 extra 1.
+    """
     problem = paper(processors=2, perturbations=1)
     sub = slots_of(problem, "Sub_FX", [(1, 0)])
     assert sub.runs.tolist() == [[True, True], [False, True]]
@@ -71,17 +75,19 @@ def test_slots_of_sub_and_add() -> None:
     [
         # Process 0 loses (gains) quantum 1 of its 4: it ends at 5 (3); process 1 at 4.
         (Emp(), 5.0, 4.0),
-        # Barriers each quantum of work: process 1 does one unit in quantum 1, waits in quantum 2
-        # while 0 catches up; with an extra quantum process 0 runs one unit ahead and waits.
+        # Barriers each quantum of work: process 1 does one unit in quantum 1, waits
+        # in quantum 2 while 0 catches up; with an extra quantum process 0 runs one
+        # unit ahead and waits.
         (Barrier(interval_quanta=1.0), 5.0, 4.0),
-        # 8 units of 1 quantum: 2 + 1 + 2 + 2 by time 4, the eighth ends at 5; with the extra
-        # quantum 2 + 1 (extra) + 2 + 2 by time 3, and the eighth ends at 4.
+        # 8 units of 1 quantum: 2 + 1 + 2 + 2 by time 4, the eighth ends at 5; with the
+        # extra quantum 2 + 1 (extra) + 2 + 2 by time 3, and the eighth ends at 4.
         (Workpile(unit_quanta=1.0), 5.0, 4.0),
-        # Half units: 16, less 2 by the lost quantum: 14 by time 4, the last two by 4.5; with the
-        # extra quantum 14 by time 3 and the last two by 3.5.
+        # Half units: 16, less 2 by the lost quantum: 14 by time 4, the last two by 4.5;
+        # with the extra quantum 14 by time 3 and the last two by 3.5.
         (Workpile(unit_quanta=0.5), 4.5, 3.5),
-        # Phases of one quantum; both ask at the phase's start. With 0 away in quantum 1, process 1
-        # gets its reply at 2, but 0 has that phase's work before it: barrier at 3, two more: 5.
+        # Phases of one quantum; both ask at the phase's start. With 0 away in quantum
+        # 1, process 1 gets its reply at 2, but 0 has that phase's work before it:
+        # barrier at 3, two more: 5.
         (Msg(phase_quanta=1.0), 5.0, 4.0),
     ],
 )
@@ -92,7 +98,9 @@ def test_two_processes_by_hand(app: Application, sub: float, add: float) -> None
 
 
 def test_an_arrival_at_a_barrier_is_told_in_the_quantum_that_it_ends() -> None:
-    """Two processes, two quanta, a barrier after each: at 1000 the work of quantum 0 is done in it."""
+    """Two processes, two quanta, a barrier after each: at 1000 the work of
+    quantum 0 is done in it.
+    """
     received = np.zeros((2, 2), np.int64)
     assert kernel.barrier(np.ones((2, 2), bool), 1000, 2000, 1000, received) == 2000
     assert received.tolist() == [[1, 1], [1, 1]]
@@ -138,10 +146,11 @@ def test_case_slopes() -> None:
 
 
 def test_a_program_pays_for_what_was_buffered_and_waits_if_it_blocks() -> None:
-    """Two quanta of work each; 0 is away in quantum 1, in which 1 sends it a message at 1.5.
+    """Two quanta of work each; 0 is away in quantum 1, in which 1 sends
+    it a message at 1.5.
 
-    0 works in quantum 0, then from 2 on, and has 250 instructions more to do: 3.25. A blocked sender
-    loses what is left of quantum 1.
+    0 works in quantum 0, then from 2 on, and has 250 instructions more to do: 3.25. A
+    blocked sender loses what is left of quantum 1.
     """
     runs, ends = np.array([[1, 1], [0, 1], [1, 1]]), np.array([[2000, 2000]])
     sends, targets = np.array([[2001, 2001], [1500, 2001]]), np.array([[1, 1], [0, 0]])
@@ -171,7 +180,9 @@ def test_a_program_pays_for_what_was_buffered_and_waits_if_it_blocks() -> None:
 
 
 def test_load_imbalance_tolerates_what_the_bottleneck_is_spared() -> None:
-    """Intervals of 4 quanta, of which process 1 works half: it can lose 2 of them, process 0 none."""
+    """Intervals of 4 quanta, of which process 1 works half: it can lose 2 of
+    them, process 0 none.
+    """
     app = Program(interval_quanta=4.0, loads=((1.0, 0.5),), messages_per_quantum=1e-9)
     assert time_of(app, "Sub_FX", (0, 1), (1, 1)) == pytest.approx(4.0)
     assert time_of(app, "Sub_FX", (0, 1), (1, 1), (2, 1)) == pytest.approx(5.0)
@@ -182,8 +193,9 @@ def test_load_imbalance_tolerates_what_the_bottleneck_is_spared() -> None:
 
 @pytest.mark.slow
 def test_gammas_by_type_and_blocking_in_between() -> None:
-    """Blocking at rate lambda: the others of a disturbed quantum progress phi = (1 - e^-x)/x, x =
-    lambda/3, so gamma_sub is near 1 - phi; the slowest of four makes it somewhat more."""
+    """Blocking at rate lambda: the others of a disturbed quantum progress phi = (1
+    - e^-x)/x, x = lambda/3, so gamma_sub is near 1 - phi; the slowest of four
+    makes it somewhat more."""
     emp, pile = Emp(), Workpile()
     assert Laboratory(paper(emp, runs=3)).slopes(emp).gamma_sub == pytest.approx(
         0.0, abs=0.02
@@ -295,7 +307,9 @@ def test_without_time_the_slopes_rest_on_one_run() -> None:
 
 
 def test_every_environment_gets_as_many_runs_as_the_deadline_allows() -> None:
-    """Asked before the second and the third run, the deadline lets two of them happen."""
+    """Asked before the second and the third run, the deadline
+    lets two of them happen.
+    """
     app = Blocking(requests_per_quantum=3)
     problem = paper(app, work_quanta=40, perturbations=4, runs=4)
     runs = Laboratory(problem, 3)
@@ -337,7 +351,9 @@ def test_characteristic_plot() -> None:
 def test_one_question_for_the_engine_of_all_applications(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Barrier has 192,000 synchronisations a run, all applications 366,000, in 20 runs: 22 s."""
+    """Barrier has 192,000 synchronisations a run, all applications
+    366,000, in 20 runs: 22 s.
+    """
     asked: list[tuple[str, float]] = []
     monkeypatch.setattr(
         laboratory,

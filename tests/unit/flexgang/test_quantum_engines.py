@@ -1,4 +1,5 @@
-"""The two engines of the two-job quantum model: hand-made points, identities, agreement.
+"""The two engines of the two-job quantum model: hand-made points,
+identities, agreement.
 
 At the end the checkers' own response of an I/O job, by hand and against the chain.
 """
@@ -48,19 +49,22 @@ def test_deterministic_cases_come_out() -> None:
 
 
 def test_by_hand_two_and_a_half_against_ten() -> None:
-    """Q = 12.5: a 5 ms burst takes slots [0, 2.5) and [12.5, 15); it ends exactly at slot phase 2.5.
+    """Q = 12.5: a 5 ms burst takes slots [0, 2.5) and [12.5, 15); it ends
+    exactly at slot phase 2.5.
 
-    The I/O lasts until 35, phase 10 of the third cycle, in the compute slot; the next burst starts
-    at 37.5. So 37.5 ms an iteration, 1.5 times the 25 of a dedicated machine.
+    The I/O lasts until 35, phase 10 of the third cycle, in the compute slot;
+    the next burst starts at 37.5. So 37.5 ms an iteration, 1.5 times the 25 of
+    a dedicated machine.
     """
     assert event(2.5, 10, burst_shape=None).slowdown == pytest.approx(1.5, abs=1e-9)
 
 
 def test_an_io_that_ends_at_a_slot_end_waits_and_at_a_slot_start_runs() -> None:
-    """Q = 25: burst [0, 5), I/O until 25, the slot start: runs at once, 25 ms an iteration.
+    """Q = 25: burst [0, 5), I/O until 25, the slot start: runs at
+    once, 25 ms an iteration.
 
-    With io = 15 and qi = 20 the I/O ends at 20, the slot's end, and waits for 25: again 25 ms,
-    against 20 on a dedicated machine.
+    With io = 15 and qi = 20 the I/O ends at 20, the slot's end, and waits for 25: again
+    25 ms, against 20 on a dedicated machine.
     """
     assert event(20, 5, burst_shape=None).slowdown == pytest.approx(1.0, abs=1e-9)
     waits = event(20, 5, burst_shape=None, io_seconds=0.015)
@@ -68,8 +72,9 @@ def test_an_io_that_ends_at_a_slot_end_waits_and_at_a_slot_start_runs() -> None:
 
 
 def test_irrevocable_gives_the_cpu_away_until_the_slot_ends() -> None:
-    """qi = 40, qc = 10, burst 5, I/O 20: "return" does two iterations in the 50 ms cycle, while
-    "irrevocable" gives the CPU away at 5 until 40 and starts again at 50: slowdown 2."""
+    """qi = 40, qc = 10, burst 5, I/O 20: "return" does two iterations in the 50
+    ms cycle, while "irrevocable" gives the CPU away at 5 until 40 and starts
+    again at 50: slowdown 2."""
     assert event(40, 10, burst_shape=None).slowdown == pytest.approx(1.0, abs=1e-9)
     kept = event(40, 10, burst_shape=None, donation="irrevocable")
     assert kept.slowdown == pytest.approx(2.0, abs=1e-9)
@@ -115,7 +120,9 @@ def test_engines_agree_over_the_whole_grid() -> None:
 
 @pytest.mark.parametrize("donation", ["return", "irrevocable"])
 def test_cpu_time_is_conserved(donation: str) -> None:
-    """Every CPU second is the I/O job's (beta), useful to the compute job, or fragmented."""
+    """Every CPU second is the I/O job's (beta), useful to the
+    compute job, or fragmented.
+    """
     for qi, qc in ((2.5, 10), (10, 3), (33, 17)):
         exact = surface(qi / 1000, qc / 1000, donation=donation)  # type: ignore[arg-type]
         assert exact.beta + exact.useful + exact.fragmentation == pytest.approx(
@@ -167,7 +174,9 @@ def test_refusals() -> None:
 
 @pytest.mark.slow
 def test_memory_of_a_run_is_what_is_asked_for_in_advance() -> None:
-    """29,600 bursts of 8-byte numbers: what is counted for one is what tracemalloc sees, +- 10 %."""
+    """29,600 bursts of 8-byte numbers: what is counted for one is what
+    tracemalloc sees, +- 10 %.
+    """
     problem, point = model(2.5, 10, horizon_seconds=50.0)
     simulate_point(problem, point)  # imports are not the run's
     sizes = []
@@ -204,7 +213,9 @@ def job(burst: float, io: float, shape: int = 5) -> FlexibleJob:
 def test_equals_the_chain_of_the_solvers(
     burst: float, io: float, on: float, off: float
 ) -> None:
-    """Two texts of the same law on the same cells: nothing but rounding between them."""
+    """Two texts of the same law on the same cells: nothing but
+    rounding between them.
+    """
     for shape, processors in ((1, 4), (5, 32)):
         mine = respond(job(burst, io, shape), on, off, processors, None)
         theirs = Surface(processors).at(job(burst, io, shape), on, off)
@@ -212,7 +223,9 @@ def test_equals_the_chain_of_the_solvers(
 
 
 def test_alone_and_from_a_table() -> None:
-    """5 ms bursts, 20 ms I/O: beta 1/5; 2 processes are both blocked .64 of the .8 that one is."""
+    """5 ms bursts, 20 ms I/O: beta 1/5; 2 processes are both blocked .64
+    of the .8 that one is.
+    """
     alone = respond(job(0.005, 0.020), 0.01, 0.0, 2, None)
     assert alone == pytest.approx((1.0, 0.2, 0.8 - 0.64))
     table = (SurfaceEntry(on_seconds=0.01, off_seconds=0.02, slowdown=1.5, beta=0.1),)

@@ -82,7 +82,8 @@ def test_points_past_the_deadline_are_coarse() -> None:
 
 
 GOOD = {
-    # qi = qc = 40 ms with io = 0.02 and burst 0.005 at S = 1.2: 0.03 s an iteration, beta = 1/6.
+    # qi = qc = 40 ms with io = 0.02 and burst 0.005 at S = 1.2: 0.03 s an
+    # iteration, beta = 1/6.
     "qi_seconds": 0.04,
     "qc_seconds": 0.04,
     "slowdown": 1.2,

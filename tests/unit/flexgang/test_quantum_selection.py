@@ -1,4 +1,6 @@
-"""Quantum selection: hand-solved menus, both integer programs against an oracle, layout."""
+"""Quantum selection: hand-solved menus, both integer programs
+against an oracle, layout.
+"""
 
 import copy
 import itertools
@@ -25,8 +27,9 @@ from ioopt.solvers.flexgang import quantum_greedy, quantum_ip
 from ioopt.solvers.flexgang.quantum_greedy import cycle_grid, greedy_options
 from ioopt.solvers.flexgang.quantum_ip import run
 
-# Two quanta, one I/O job, one compute job that needs half of the cycle. The table gives S for the
-# four pairs; 10/20 would be the best for the I/O job, but leaves the floor unmet when reversed.
+# Two quanta, one I/O job, one compute job that needs half of the cycle. The table gives
+# S for the four pairs; 10/20 would be the best for the I/O job, but leaves the floor
+# unmet when reversed.
 TABLE = [
     {
         "on_seconds": on / 1000,
@@ -58,8 +61,9 @@ TINY = {
 
 @pytest.mark.parametrize("solver", ["quantum-ip", "quantum-greedy"])
 def test_hand_solved_menu(solver: str) -> None:
-    # 10/10: 2 * .5 + .5 * .2 = 1.1; 10/20: 2 * .8 + .05 = 1.65; 20/20: 2 * .4 + .15 = .95;
-    # 20/10 (.6) leaves the compute job 1/3 of the cycle, below its floor of 1/2. Best .95.
+    # 10/10: 2 * .5 + .5 * .2 = 1.1; 10/20: 2 * .8 + .05 = 1.65; 20/20: 2 * .4 +
+    # .15 = .95; 20/10 (.6) leaves the compute job 1/3 of the cycle, below its
+    # floor of 1/2. Best .95.
     result = ioopt.solve(TINY, solver)
     assert result.plan["cycle_seconds"] == pytest.approx(0.040)
     assert result.objective == pytest.approx(0.95)
@@ -87,7 +91,9 @@ SEEDS = [
 
 
 def least(costs: QuantumCosts) -> float:
-    """The least cost over the whole grid: plain dynamic programming over the ticks used."""
+    """The least cost over the whole grid: plain dynamic programming
+    over the ticks used.
+    """
     problem, best = costs.problem, math.inf
     for cycle in cycle_grid(costs):
         used = {0: 0.0}
@@ -122,8 +128,9 @@ def test_both_integer_programs_equal_the_oracle(seed: int) -> None:
 
 
 def test_the_closed_bound_by_hand() -> None:
-    # Both compute half of their time; half of the cycle is left. x = 1/3 and 1/6 are as sqrt(w r):
-    # 4 (.5 / (1/3) - 1) + (.5 / (1/6) - 1) = 4 * .5 + 2 = 4, and .999 * 9 - 5 = 3.991.
+    # Both compute half of their time; half of the cycle is left. x = 1/3 and 1/6
+    # are as sqrt(w r): 4 (.5 / (1/3) - 1) + (.5 / (1/6) - 1) = 4 * .5 + 2 = 4, and
+    # .999 * 9 - 5 = 3.991.
     io = {"kind": "io", "burst_seconds": 0.010, "io_seconds": 0.010}
     jobs = [
         {"id": "a", "weight": 4.0, **io},
@@ -197,7 +204,9 @@ def test_options_off_the_menu_are_not_simulated() -> None:
 def visited(
     io: float, compute: float, jobs: dict[str, Any], **more: Any
 ) -> QuantumSelectionProblem:
-    """An I/O and a compute job with a quantum each, and *jobs*: what both rows say beside."""
+    """An I/O and a compute job with a quantum each, and *jobs*: what
+    both rows say beside.
+    """
     rows = [
         {"id": "io", "kind": "io", "quanta_seconds": [io], **jobs},
         {"id": "c", "kind": "compute", "quanta_seconds": [compute], **jobs},
@@ -208,8 +217,8 @@ def visited(
 
 
 def test_evenly_spaced_visits_are_kept() -> None:
-    # Both jobs visit twice: io, c, io, c of 10 and 30 ms are two cycles of 40 ms, so the surface at
-    # (10, 30) is exact and nothing falls back.
+    # Both jobs visit twice: io, c, io, c of 10 and 30 ms are two cycles of 40 ms, so
+    # the surface at (10, 30) is exact and nothing falls back.
     problem = visited(0.010, 0.030, {"visits": [2]}, cycles_seconds=[0.080])
     result = ioopt.solve(problem, "quantum-ip")
     assert result.plan["options"]["io"] == {"quantum_seconds": 0.010, "visits": 2}
@@ -221,7 +230,9 @@ def test_evenly_spaced_visits_are_kept() -> None:
 
 @pytest.mark.parametrize("solver", ["quantum-greedy", "quantum-ip"])
 def test_visits_that_come_out_better_than_predicted_are_kept(solver: str) -> None:
-    """The instance's own surface is gloomy: a slowdown of 9 beside the 1.5 or so that is realised."""
+    """The instance's own surface is gloomy: a slowdown of 9 beside the 1.5 or
+    so that is realised.
+    """
     gloomy = {"on_seconds": 0.010, "off_seconds": 0.030, "slowdown": 9.0, "beta": 0.1}
     more = {"visits": [2], "cycles_seconds": [0.080], "surface": [gloomy]}
     result = ioopt.solve(visited(0.010, 0.030, {"visits": [2]}, **more), solver)
@@ -232,8 +243,9 @@ def test_visits_that_come_out_better_than_predicted_are_kept(solver: str) -> Non
 
 @pytest.mark.parametrize("solver", ["quantum-greedy", "quantum-ip"])
 def test_uneven_visits_are_kept_where_one_visit_realises_more(solver: str) -> None:
-    # The compute job cannot be split: two visits of 5 ms beside one slot of 40 ms are not 25 ms
-    # apart, and realise 1.06 where .47 was predicted. One visit of 5 ms (cycle 45 ms) realises 1.64.
+    # The compute job cannot be split: two visits of 5 ms beside one slot of 40 ms are
+    # not 25 ms apart, and realise 1.06 where .47 was predicted. One visit of 5 ms
+    # (cycle 45 ms) realises 1.64.
     result = ioopt.solve(visited(0.005, 0.040, {}, visits=[1, 2]), solver)
     assert result.plan["options"]["io"]["visits"] == 2
     assert result.metrics["realised"] == pytest.approx(1.058, abs=1e-3)
@@ -283,7 +295,9 @@ def test_the_answer_is_what_realises_least(
     kept: str,
     said: tuple[str, ...],
 ) -> None:
-    """Three ways to share a cycle, by the cost that the simulator is made to realise for each."""
+    """Three ways to share a cycle, by the cost that the simulator is made
+    to realise for each.
+    """
     jobs = [{"id": "io", "kind": "io"}, {"id": "c", "kind": "compute"}]
     problem = QuantumSelectionProblem.model_validate(
         {
@@ -382,7 +396,8 @@ def test_floors_that_no_menu_can_meet_are_infeasible() -> None:
     assert ioopt.solve(problem, "quantum-greedy").status == "unknown"
 
 
-# From the good point of TINY (20/20, cycle 40 ms): what to change, and the constraint it breaks.
+# From the good point of TINY (20/20, cycle 40 ms): what to change, and the
+# constraint it breaks.
 MODEL_BREAKS = [
     ("one_cycle", {"y_4": 0.0}),
     ("option_0_4", {"z_0_1_4": 0.0}),
@@ -467,7 +482,9 @@ def test_hardly_anything_is_priced_once_the_limit_is_over(
 def test_what_was_not_simulated_in_time_is_not_compared(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The uniform quantum would realise less, but the limit ends before it is simulated."""
+    """The uniform quantum would realise less, but the limit ends
+    before it is simulated.
+    """
     jobs = [{"id": "io", "kind": "io"}, {"id": "c", "kind": "compute"}]
     problem = QuantumSelectionProblem.model_validate(
         {

@@ -1,4 +1,6 @@
-"""The gang checkers: a schedule that keeps every rule, and edits that break one rule each."""
+"""The gang checkers: a schedule that keeps every rule, and edits that
+break one rule each.
+"""
 
 import copy
 from collections.abc import Callable
@@ -129,7 +131,9 @@ def test_broken_schedule(
 
 
 def test_budget_and_stall_are_held(good: dict[str, Any]) -> None:
-    """The same schedule is too much for Q = 1, and wrong for C = 0 (20 s of work too many)."""
+    """The same schedule is too much for Q = 1, and wrong for C = 0 (20
+    s of work too many).
+    """
 
     def on(**machine: Any) -> GangProblem:
         changed = {"machine": PROBLEM.machine.model_copy(update=machine)}
@@ -143,7 +147,9 @@ def test_budget_and_stall_are_held(good: dict[str, Any]) -> None:
 
 
 def test_tolerances_are_those_of_the_rules(good: dict[str, Any]) -> None:
-    """Events within 1e-7 s are one (rule 3); 2e-6 s before the work is done is too early."""
+    """Events within 1e-7 s are one (rule 3); 2e-6 s before the work
+    is done is too early.
+    """
     for early, rules in (
         (1e-7, set()),
         (2e-6, {"work-conserved"}),
@@ -196,7 +202,8 @@ def _plan(**changes: Any) -> GangMatrixPlan:
 def test_value_of_a_matrix() -> None:
     """a: 2 rows at speed 1; b: 2 rows at 1 - 20/200 = 0.9.
 
-    las: 2/200^2 + 1.8/400^2. hdf: a has 200 s left, 2/(400 x 200); b has 800 s, 1.8/(400 x 800).
+    las: 2/200^2 + 1.8/400^2. hdf: a has 200 s left, 2/(400 x 200); b has
+    800 s, 1.8/(400 x 800).
     """
     report = check_matrix(MATRIX, _plan(), None)
     assert report.violations == ()
@@ -240,10 +247,11 @@ def test_dropped_jobs_and_spent_budgets_are_found() -> None:
 
 
 def _two_moves(second: float) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Two jobs of one task that begin away from their files and move, at 60 s and at *second* s.
+    """Two jobs of one task that begin away from their files and move, at 60
+    s and at *second* s.
 
-    Away 600 s are to be computed, at home 300 s. The first has done 60 / 600 by 60 s and ends
-    .9 x 300 s later, at 330 s; the second has (1 - t / 600) x 300 s left at t.
+    Away 600 s are to be computed, at home 300 s. The first has done 60 / 600 by 60 s
+    and ends .9 x 300 s later, at 330 s; the second has (1 - t / 600) x 300 s left at t.
     """
     machine: dict[str, Any] = {
         "nodes": 4,

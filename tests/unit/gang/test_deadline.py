@@ -20,14 +20,18 @@ from ioopt.solvers.gang.policy import GS as POLICY
 
 
 def open_for(looks: int) -> Pace:
-    """The pace of a run whose deadline has passed from the look on of this number, from 0."""
+    """The pace of a run whose deadline has passed from the look on of
+    this number, from 0.
+    """
     clock = chain(repeat(0.0, 2 + 2 * looks), repeat(1e9))  # 2 at the start, 2 a look
     return Pace(Deadline(1.0, clock.__next__, started=0.0))
 
 
 @pytest.mark.parametrize("looks", [0, 3])
 def test_the_python_engine_stops_at_the_look_that_finds_it_late(looks: int) -> None:
-    """One-second jobs, ten seconds apart: a step goes to an arrival, a finish or the end of a slice."""
+    """One-second jobs, ten seconds apart: a step goes to an arrival, a finish
+    or the end of a slice.
+    """
     gangs = [Gang(k, 1, 1, 1.0, 3.0, 10.0 * k) for k in range(5 * STEPS_PER_LOOK)]
     engine = GangSimulation(gangs, Timing(1, 1, 200.0, 0.0, 0, 1e-7), POLICY)
     with pytest.raises(
@@ -58,7 +62,9 @@ def test_the_compiled_engine_stops_and_looking_changes_nothing() -> None:
 def test_one_decision_asks_for_no_bound(
     run: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The bound of a gang decision is an integer program: seconds where a decision takes none."""
+    """The bound of a gang decision is an integer program: seconds where a
+    decision takes none.
+    """
     asked: list[object] = []
 
     def upper_bound(problem: object, deadline: Deadline) -> float:

@@ -1,4 +1,6 @@
-"""The embedded scheduler decides as the simulator does, survives failures, and can be saved."""
+"""The embedded scheduler decides as the simulator does, survives
+failures, and can be saved.
+"""
 
 import random
 from types import SimpleNamespace
@@ -17,7 +19,9 @@ MACHINE = {"nodes": 6, "levels": 2, "quantum_seconds": 100.0}
 
 
 def _drive(problem: GangProblem, policy: str) -> int:
-    """Replay the simulator's events into a scheduler; the number of matrices compared."""
+    """Replay the simulator's events into a scheduler; the number
+    of matrices compared.
+    """
     compared = 0
     scheduler = GangScheduler(problem.machine, policy)
     gangs = gangs_of(problem)

@@ -1,4 +1,6 @@
-"""exact-iogs: never below its greedy, laid out soundly, repeatable, stopped by its deadline."""
+"""exact-iogs: never below its greedy, laid out soundly, repeatable,
+stopped by its deadline.
+"""
 
 import json
 from pathlib import Path
@@ -61,12 +63,14 @@ def test_backends_decide_alike() -> None:
 
 
 def test_a_better_matrix_than_the_greedy_by_hand() -> None:
-    """P = 4, M = 2, weight one: a (0-1) and b (2-3, b remote on 0-1) run; c needs 2-3, d node 3.
+    """P = 4, M = 2, weight one: a (0-1) and b (2-3, b remote on 0-1) run; c
+    needs 2-3, d node 3.
 
-    Best: b moves to 1-2 costs its task and blocks node 1; staying, a and b share nodes 0-1 (one row
-    each, worth 1 + 1/2), c and d share nodes 2-3: c twice is worth 2, c once and d once too. d
-    remote (2/3) on node 2 beside d local is less. Together 3.5 from columns 0-1 and 2-3; moving b
-    gives a 1, b 0.9 and one row of c or two of d: 3.9, and c local in row 0, d local in row 1.
+    Best: b moves to 1-2 costs its task and blocks node 1; staying, a and b share nodes
+    0-1 (one row each, worth 1 + 1/2), c and d share nodes 2-3: c twice is worth 2, c
+    once and d once too. d remote (2/3) on node 2 beside d local is less. Together 3.5
+    from columns 0-1 and 2-3; moving b gives a 1, b 0.9 and one row of c or two of d:
+    3.9, and c local in row 0, d local in row 1.
     """
     result = ioopt.solve(TWO_RUN_TWO_WAIT, "exact-iogs", settings={"weight": "one"})
     assert result.objective == pytest.approx(1 + 0.9 + 1 + 1)
@@ -75,7 +79,9 @@ def test_a_better_matrix_than_the_greedy_by_hand() -> None:
 
 
 def test_workloads_run_check_and_repeat() -> None:
-    """The same matrices twice, every one of them sound, and the plan replays to the same times."""
+    """The same matrices twice, every one of them sound, and the plan
+    replays to the same times.
+    """
     decisions = 0
     for seed in range(8):
         problem = random_workload(seed)
@@ -121,9 +127,11 @@ def test_fcfs_decisions_start_no_job_before_an_earlier_one() -> None:
 
 
 def test_urgent_rows_run_first() -> None:
-    """At 450 s with T = 100, M = 2 row 0 runs: it becomes the row of the job with less service.
+    """At 450 s with T = 100, M = 2 row 0 runs: it becomes the row of the
+    job with less service.
 
-    That is b of the snapshot when a has had 10,000 s. Columns, and which jobs share a row, stay.
+    That is b of the snapshot when a has had 10,000 s. Columns, and which
+    jobs share a row, stay.
     """
     running = [
         job.model_copy(update={"attained_seconds": attained})
@@ -140,7 +148,9 @@ def test_urgent_rows_run_first() -> None:
 
 
 def test_gaps_and_layouts() -> None:
-    """The tightest gap; remote jobs stand in gaps, or in pieces where a row has only pieces."""
+    """The tightest gap; remote jobs stand in gaps, or in pieces where a
+    row has only pieces.
+    """
     assert tightest_run(0b0110111, 2) == 0b0110000
     assert tightest_run(0b0101, 2) is None
     question = ask(state_of(TWO_RUN_TWO_WAIT), "one")
@@ -167,7 +177,8 @@ def test_embedded_scheduler_and_decide(run: Any) -> None:
         ("a", True),
         ("b", False),
     ]
-    # a in both rows and b beside it at half speed (2 + 1) beat one row each at full speed (2)
+    # a in both rows and b beside it at half speed (2 + 1) beat one row
+    # each at full speed (2)
     assert scheduler.notes == []
     Path("matrix.json").write_text(
         json.dumps(TWO_RUN_TWO_WAIT.model_dump(mode="json")), "utf-8"
@@ -193,7 +204,9 @@ def test_an_empty_matrix_is_left_alone() -> None:
 
 @pytest.mark.slow
 def test_both_gaps_of_a_decision_are_named() -> None:
-    """The own model's gap is a metric; bound and gap of the result hold for every policy."""
+    """The own model's gap is a metric; bound and gap of the result
+    hold for every policy.
+    """
     result = ioopt.solve("gang-crowded-now", "exact-iogs", time_limit=30)
     assert result.metrics["model_bound"] <= result.bound * (1 + 1e-6)
     assert 0 <= result.metrics["model_gap"] < result.gap <= 1
@@ -204,7 +217,9 @@ def test_both_gaps_of_a_decision_are_named() -> None:
 
 
 def test_moves_that_cost_millions_of_slices_are_left_alone() -> None:
-    """A move costs 20 s of a slice of 1e-12 s: 1 - C/(2T) is -1e13, which no solver holds when scaled."""
+    """A move costs 20 s of a slice of 1e-12 s: 1 - C/(2T) is -1e13, which no
+    solver holds when scaled.
+    """
     problem = json.loads(Path(resolve("gang-figure-7")).read_text())
     problem["machine"]["quantum_seconds"] = 1e-12
     assert problem["machine"]["migration_seconds"] == 20.0

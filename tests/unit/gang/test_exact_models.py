@@ -1,4 +1,6 @@
-"""The exact gang models: hand-solved, equal in both forms, equal to exhaustive search."""
+"""The exact gang models: hand-solved, equal in both forms, equal
+to exhaustive search.
+"""
 
 import itertools
 from collections.abc import Iterator
@@ -29,7 +31,9 @@ def _subsets(items: range) -> list[tuple[int, ...]]:
 
 
 def _matrices(problem: GangMatrixProblem) -> Iterator[GangMatrixPlan]:
-    """All plans: every column set and every set of rows that a job could have (or none)."""
+    """All plans: every column set and every set of rows that a job
+    could have (or none).
+    """
     machine = problem.machine
     choices = []
     for job in (*problem.running, *problem.waiting):
@@ -50,7 +54,9 @@ def _matrices(problem: GangMatrixProblem) -> Iterator[GangMatrixPlan]:
 
 
 def _model_value(problem: GangMatrixProblem, fcfs: bool, share: Fraction) -> float:
-    """The optimum of the model by enumeration: remote starters have one row, no columns."""
+    """The optimum of the model by enumeration: remote starters have
+    one row, no columns.
+    """
     machine, left = problem.machine, problem.tasks_left
     speed_moved = 1 - machine.migration_seconds / (2 * machine.quantum_seconds)
     rows_of = _subsets(range(machine.levels))
@@ -139,7 +145,9 @@ def test_row_model_equals_exhaustive_search(fcfs: bool, share: Fraction) -> None
 
 
 def test_bound_holds_for_every_matrix() -> None:
-    """No sound matrix, remote replicas included, is worth more than the bound; some meet it."""
+    """No sound matrix, remote replicas included, is worth more than the
+    bound; some meet it.
+    """
     met = total = 0
     for seed in range(60):
         problem = random_matrix(seed, 3, 2, 3)
@@ -163,8 +171,8 @@ def test_bound_holds_for_every_matrix() -> None:
 def test_row_free_is_exact_on_intervals() -> None:
     """P = 4, M = 2, equal weights: a on 0-1, b on 1-2, c on 2-3 all run: 2 + ... rows.
 
-    Node 1 is shared by a and b, node 2 by b and c: y_a + y_b <= 2 and y_b + y_c <= 2, each at
-    least 1 because all run: the best is y = (1, 1, 1), worth 3.
+    Node 1 is shared by a and b, node 2 by b and c: y_a + y_b <= 2 and y_b + y_c <= 2,
+    each at least 1 because all run: the best is y = (1, 1, 1), worth 3.
     """
     places = (("a", [0, 1], 0), ("b", [1, 2], 1), ("c", [2, 3], 0))
     problem = ioopt.load(
@@ -178,7 +186,9 @@ def test_row_free_is_exact_on_intervals() -> None:
 
 
 def test_cliques_drop_what_others_imply() -> None:
-    """Node 0: {0}; node 1: {0, 1}; node 2: {0, 1, 2}; node 3: {2}. One maximal clique."""
+    """Node 0: {0}; node 1: {0, 1}; node 2: {0, 1, 2}; node 3:
+    {2}. One maximal clique.
+    """
     assert cliques_of([0b0111, 0b0110, 0b1100], 4) == ((0, 1, 2),)
     assert cliques_of([0b01, 0b10], 2) == ()
 
@@ -194,7 +204,9 @@ TWO_RUN_TWO_WAIT: GangMatrixProblem = ioopt.load(
     )
     | {"migration_tasks_left": 1}
 )
-"""Options: 0 a stays, 1 b stays, 2 b moves (1 task), 3 c local, 4 c remote, 5 d local, 6 d remote."""
+"""Options: 0 a stays, 1 b stays, 2 b moves (1 task), 3 c local, 4 c remote, 5
+d local, 6 d remote.
+"""
 
 
 @pytest.mark.parametrize(
@@ -213,7 +225,8 @@ TWO_RUN_TWO_WAIT: GangMatrixProblem = ioopt.load(
 def test_rows_of_the_model(broken: str | None, spans: dict[int, int]) -> None:
     """A matrix that keeps every row, and for each kind of row one that breaks only it.
 
-    Cliques: node 1 carries options 0, 1, 2 (clique 0); node 2: 2, 3 (clique 1); node 3: 3, 5.
+    Cliques: node 1 carries options 0, 1, 2 (clique 0); node 2: 2, 3
+    (clique 1); node 3: 3, 5.
     """
     question = ask(state_of(TWO_RUN_TWO_WAIT), fcfs=True)
     assert question.cliques == ((0, 1, 2), (2, 3), (3, 5))
@@ -222,7 +235,9 @@ def test_rows_of_the_model(broken: str | None, spans: dict[int, int]) -> None:
 
 
 def test_budget_and_rows_of_what_is_taken() -> None:
-    """With no task left the move is no option; with one it is, and two tasks are too many."""
+    """With no task left the move is no option; with one it is, and
+    two tasks are too many.
+    """
     tight = TWO_RUN_TWO_WAIT.model_copy(update={"migration_tasks_left": 0})
     assert [o.deed for o in ask(state_of(tight)).options].count("move") == 0
     question = ask(state_of(TWO_RUN_TWO_WAIT))
@@ -241,17 +256,21 @@ def test_budget_and_rows_of_what_is_taken() -> None:
 
 
 def test_a_bound_without_a_solver() -> None:
-    """What upper_bound falls back on: every variable at its better limit, 2 x 3 - 1 x 1 = 5."""
+    """What upper_bound falls back on: every variable at its better
+    limit, 2 x 3 - 1 x 1 = 5.
+    """
     program = Program("p", maximise=True)
     program.objective = {program.whole("a", 0, 3): 2, program.whole("b", 1, 4): -1}
     assert program.limit() == 5
 
 
 def test_replicas_of_a_remote_start_share_their_columns() -> None:
-    """P = M = 2: a runs on node 0, b on node 1 (weight 1e-6), c waits for node 0 (1e-4), L/R = 2/3.
+    """P = M = 2: a runs on node 0, b on node 1 (weight 1e-6), c waits for node
+    0 (1e-4), L/R = 2/3.
 
-    Four slots less those of a and b hold c remote in two rows, 4/3 x 1e-4 + 2e-6; but no node has
-    two rows free. On node 0 c runs at full speed in one: 1e-4, a once and b twice.
+    Four slots less those of a and b hold c remote in two rows, 4/3 x 1e-4 +
+    2e-6; but no node has two rows free. On node 0 c runs at full speed in one:
+    1e-4, a once and b twice.
     """
     jobs = [
         (name, [node], [node], 0, 100.0, 150.0, {"attained_seconds": 900.0})

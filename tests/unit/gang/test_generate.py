@@ -127,7 +127,8 @@ def test_lublin_model_against_its_authors_output() -> None:
     assert np.log(table.local).mean() == pytest.approx(runs.mean(), rel=0.03)
     assert np.log(table.local).std() == pytest.approx(runs.std(), rel=0.05)
     gaps = np.diff([job.submit_seconds for job in jobs])
-    # The mean of so long a tail varies by a tenth between seeds; middle and logarithm do not.
+    # The mean of so long a tail varies by a tenth between seeds; middle
+    # and logarithm do not.
     assert np.median(np.diff(table.arrival)) == pytest.approx(np.median(gaps), rel=0.1)
     logs = [
         np.log(np.maximum(values, 1)).mean()

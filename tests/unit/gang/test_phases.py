@@ -15,7 +15,9 @@ HALF_DONE = {"remaining_fraction": 0.5, "attained_seconds": 50.0}
 def _after(
     phase: str, levels: int, *running: tuple[list[int], list[int], int]
 ) -> list[Any]:
-    """(columns, home row) of jobs given as (columns, file nodes, home row), after one phase."""
+    """(columns, home row) of jobs given as (columns, file nodes, home
+    row), after one phase.
+    """
     jobs = [(k, *job, 100.0, 200.0, HALF_DONE) for k, job in enumerate(running)]
     matrix = decision(jobs, levels=levels) | {"migration_tasks_left": 1}
     plan = ioopt.solve(matrix, "migrate-iogs", settings={"phase": phase}).plan
@@ -24,7 +26,9 @@ def _after(
 
 
 def test_rows_of_equal_population_are_merged() -> None:
-    """One job each: the lower row is the first to give, and pop(j) >= pop(i) lets row 1 take."""
+    """One job each: the lower row is the first to give, and pop(j) >=
+    pop(i) lets row 1 take.
+    """
     assert _after("compact", 2, ([0], [0], 0), ([1], [1], 1)) == [([0], 1), ([1], 1)]
     # Row 1 holds two nodes, row 0 three: row 1 gives, though it does not fit whole.
     after = _after(
@@ -34,7 +38,9 @@ def test_rows_of_equal_population_are_merged() -> None:
 
 
 def test_a_job_moves_to_the_lowest_of_the_fullest_rows() -> None:
-    """Rows 1 and 2 hold two nodes each and would take node 0; they share node 1 and stay apart."""
+    """Rows 1 and 2 hold two nodes each and would take node 0; they share
+    node 1 and stay apart.
+    """
     after = _after(
         "compact", 3, ([0], [0], 0), ([1, 2], [1, 2], 1), ([1, 3], [1, 3], 2)
     )
@@ -42,7 +48,9 @@ def test_a_job_moves_to_the_lowest_of_the_fullest_rows() -> None:
 
 
 def test_a_migrating_job_may_use_its_own_columns() -> None:
-    """From nodes 0, 1 to its files on 1, 2 in the only row: one task moves, and one may."""
+    """From nodes 0, 1 to its files on 1, 2 in the only row: one
+    task moves, and one may.
+    """
     assert _after("migrate", 1, ([0, 1], [1, 2], 0)) == [([1, 2], 0)]
     assert _after("migrate", 1, ([0, 1], [2, 3], 0)) == [
         ([0, 1], 0)
@@ -50,10 +58,12 @@ def test_a_migrating_job_may_use_its_own_columns() -> None:
 
 
 def test_the_guard_counts_the_job_itself() -> None:
-    """Half of 4 slots may be full after a remote start: 1 + 1 are, 1 + 2 would be too many.
+    """Half of 4 slots may be full after a remote start: 1 + 1 are, 1 +
+    2 would be too many.
 
-    All waiting jobs have a file on node 0, which is taken; remote, a two-task job fills 3 slots. It may
-    where it is no slower than 3/4: four slots of 300 s of work in 400 s do as much as three local ones.
+    All waiting jobs have a file on node 0, which is taken; remote, a two-task job fills
+    3 slots. It may where it is no slower than 3/4: four slots of 300 s of work in 400 s
+    do as much as three local ones.
     """
     running = [(0, [0], [0], 0, 100.0, 200.0, HALF_DONE)]
     cases = (
@@ -69,7 +79,9 @@ def test_the_guard_counts_the_job_itself() -> None:
 
 
 def test_weights_by_hand() -> None:
-    """Two local jobs with 10 s and 80 s left, T = 100 s: hdf counts at least 50 s and L at least T."""
+    """Two local jobs with 10 s and 80 s left, T = 100 s: hdf counts at least
+    50 s and L at least T.
+    """
     jobs = [
         (
             k,
@@ -94,11 +106,12 @@ def test_weights_by_hand() -> None:
 def test_every_slice_has_a_migration_budget_of_its_own(
     second: float, finish: float
 ) -> None:
-    """Nodes 0 and 2 fall free at 50 s and at *second*; one task may migrate in each slice of 100 s.
+    """Nodes 0 and 2 fall free at 50 s and at *second*; one task may migrate in
+    each slice of 100 s.
 
-    Job 1 moves at 50 s and ends at 50 + .975 x 1000 s. Job 3 moves at 150 s, in the next slice, and
-    ends at 150 + .925 x 1000; at 90 s the slice has no move left, and it waits until job 1 ends at
-    1025 s: 1025 + .4875 x 1000.
+    Job 1 moves at 50 s and ends at 50 + .975 x 1000 s. Job 3 moves at 150 s, in the
+    next slice, and ends at 150 + .925 x 1000; at 90 s the slice has no move left, and
+    it waits until job 1 ends at 1025 s: 1025 + .4875 x 1000.
     """
     rows = ((0, 50.0), (0, 1000.0), (2, second), (2, 1000.0))
     jobs = [(0.0, [node], seconds, 2 * seconds) for node, seconds in rows]
@@ -116,10 +129,12 @@ def test_every_slice_has_a_migration_budget_of_its_own(
 def test_a_refused_job_lets_others_pass_until_its_patience_ends(
     patience: float, starts: list[float], engine: str
 ) -> None:
-    """Half of 4 slots: job 0 holds node 0 until 300 s, job 1 has its file there and R - L = 100 s.
+    """Half of 4 slots: job 0 holds node 0 until 300 s, job 1 has its file
+    there and R - L = 100 s.
 
-    Two of the three slots left are free to it, but 1 + 2 are too many. Job 2, local on node 3, passes
-    it at 50 s and ends at 250 s, when job 1 has waited 2.5 (R - L): it starts, or waits for job 0.
+    Two of the three slots left are free to it, but 1 + 2 are too many. Job 2, local on
+    node 3, passes it at 50 s and ends at 250 s, when job 1 has waited 2.5 (R - L): it
+    starts, or waits for job 0.
     """
     times = [(0.0, [0], 300.0), (0.0, [0, 1], 100.0), (50.0, [3], 200.0)]
     jobs = [(at, nodes, local, local + 100) for at, nodes, local in times]
@@ -138,10 +153,11 @@ JOBS = [(0, [0], 200), (1, [0, 1], 10), (2, [1], 50), (3, [1], 50), (4, [1], 50)
     ("age", "last"), [(100, 210), (100.5, 210), (150, 102), (200, 102), (0, 102)]
 )
 def test_an_overdue_job_stops_admission(age: float, last: float, engine: str) -> None:
-    """Job 0 runs 0 to 200, jobs 2 and 3 from 2 to 52 and to 102. Then job 1 has waited 101 s.
+    """Job 0 runs 0 to 200, jobs 2 and 3 from 2 to 52 and to 102. Then
+    job 1 has waited 101 s.
 
-    At an age of 100 s it is overdue and blocks: it runs from 200 to 210, job 4 after it. At 150 s
-    it does not, and job 4 starts at 102.
+    At an age of 100 s it is overdue and blocks: it runs from 200 to 210, job 4 after
+    it. At 150 s it does not, and job 4 starts at 102.
     """
     jobs = [(at, nodes, local, 3 * local) for at, nodes, local in JOBS]
     instance = workload(jobs, nodes=2, levels=1, quantum_seconds=10.0)

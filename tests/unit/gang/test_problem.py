@@ -14,7 +14,9 @@ from ioopt.problems.gang import GangMatrixProblem, GangProblem
 
 
 def workload(**changes: Any) -> dict[str, Any]:
-    """Two jobs on four nodes; *changes* are ``job_<key>`` of the second job or top-level parts."""
+    """Two jobs on four nodes; *changes* are ``job_<key>`` of the second
+    job or top-level parts.
+    """
     times = {"local_seconds": 300.0, "remote_seconds": 600.0}
     first = {"id": "a", "arrival_seconds": 0.0, "file_nodes": [0], **times}
     job = {"id": "b", "arrival_seconds": 5.0, "file_nodes": [1, 2], **times}
@@ -101,7 +103,8 @@ def test_absent_migration_tasks_left_means_the_whole_budget() -> None:
 
 
 def test_times_follow_from_the_io_quantities() -> None:
-    """t_C = 0.9, d_I = 0.3: exactly 3 requests of 10 blocks, though 0.9 / 0.3 > 3 in floats.
+    """t_C = 0.9, d_I = 0.3: exactly 3 requests of 10 blocks, though 0.9
+    / 0.3 > 3 in floats.
 
     L = 0.9 + 30 x 0.03 = 1.8 and R = 0.9 + 30 x 0.09 = 3.6.
     """

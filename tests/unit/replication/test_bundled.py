@@ -1,4 +1,6 @@
-"""Bundled replication instances: what the catalog says of them is what the solvers find."""
+"""Bundled replication instances: what the catalog says of them is
+what the solvers find.
+"""
 
 import json
 

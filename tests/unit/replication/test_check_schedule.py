@@ -1,8 +1,10 @@
-"""The schedule part of the replication checker: one good timeline and each way to spoil it.
+"""The schedule part of the replication checker: one good timeline and
+each way to spoil it.
 
-Files a, b of 10 B, remote 10 B/s (1 s each on the shared link), copies 100 B/s (0.1 s). n0 runs t0
-(reads a) then t1 (reads b); n1 runs t2 (reads a). Disks hold one file. a reaches n0 at 1 s, n1
-copies it (1 to 1.1 s), t0 computes 1 to 2 s, a is evicted at 2 s, b arrives at 3 s, t1 to 4 s.
+Files a, b of 10 B, remote 10 B/s (1 s each on the shared link), copies 100 B/s (0.1 s).
+n0 runs t0 (reads a) then t1 (reads b); n1 runs t2 (reads a). Disks hold one file. a
+reaches n0 at 1 s, n1 copies it (1 to 1.1 s), t0 computes 1 to 2 s, a is evicted at 2 s,
+b arrives at 3 s, t1 to 4 s.
 """
 
 import copy
@@ -118,7 +120,9 @@ def _fetches(*spans: tuple[float, float], links: str = "shared") -> list[str]:
 
 
 def test_every_transfer_and_every_instant_of_a_busy_link_is_judged() -> None:
-    """Within one busy period whose sum is right: 10 B take 1 s alone, 20 B cannot end by 1.5 s."""
+    """Within one busy period whose sum is right: 10 B take 1 s alone, 20 B
+    cannot end by 1.5 s.
+    """
     assert _fetches((0, 2), (0, 2)) == []
     assert (
         _fetches((0, 1), (0, 2)) == []
@@ -149,7 +153,9 @@ def test_a_storage_disk_is_a_pipe_too() -> None:
 
 
 def test_copy_entries_are_done_once_while_the_file_is_there() -> None:
-    """n1 copies a at 1.1 s, holds it from then on; the entry counts for the makespan."""
+    """n1 copies a at 1.1 s, holds it from then on; the entry
+    counts for the makespan.
+    """
     plan = {"order": {"n0": ["t0", "t1"], "n1": ["t2", {"copy": "a"}]}}
     entry = {"file": "a", "node": "n1", "seconds": 4.5}
     report = check(PROBLEM, plan, GOOD | {"copy_entries": [entry]})
@@ -168,7 +174,9 @@ def test_copy_entries_are_done_once_while_the_file_is_there() -> None:
 
 
 def test_metrics_of_the_schedule() -> None:
-    """Two fetches and a copy of 10 B; b and a are read and held nowhere: 20 / 10 + 1 s."""
+    """Two fetches and a copy of 10 B; b and a are read and held
+    nowhere: 20 / 10 + 1 s.
+    """
     assert check(PROBLEM, PLAN, GOOD).metrics == {
         "compute_imbalance": 0.0,
         "additive_seconds": pytest.approx(4.1),
@@ -189,13 +197,16 @@ BOUNDS: list[tuple[dict, float]] = [
     ({}, 3.0),
     # Two private links of 10 bytes/s: 1 + 1 s, but the longest task is 10 / 10 + 2 s.
     ({"network": {"remote_link": "per-node"}}, 3.0),
-    # One interface takes no more than 4 bytes/s: 20 / 8 + 1 s for all, 10 / 4 + 2 s for one task.
+    # One interface takes no more than 4 bytes/s: 20 / 8 + 1 s for all, 10 / 4
+    # + 2 s for one task.
     ({"network": {"replica_bytes_per_second": 4.0}}, 4.5),
     # Both files come from one disk of 2 bytes/s: 20 / 2 + 1 s.
     ({"storages": [{"id": "s", "bytes_per_second": 2.0}], "storage": "s"}, 11.0),
-    # Held files need no transfer: 4 s of computing on two nodes of speed 1 and 3, or 2 / 3 s.
+    # Held files need no transfer: 4 s of computing on two nodes of speed 1
+    # and 3, or 2 / 3 s.
     ({"holds": ["a", "b"], "speed": 3.0}, 1.0),
-    # The longest task, 2 / 0.25 s, on the faster of two slow nodes; 4 / 0.5 s in all as well.
+    # The longest task, 2 / 0.25 s, on the faster of two slow nodes; 4 /
+    # 0.5 s in all as well.
     ({"holds": ["a", "b"], "speed": 0.25, "first_speed": 0.25}, 8.0),
 ]
 

@@ -26,8 +26,9 @@ def _loads(*arguments) -> list[tuple[int, ...]]:
 def test_options_of_a_file_by_hand() -> None:
     """Fetch 10, copy end 1, read on nodes 0 and 1 of three.
 
-    Fetched by 0 and sent to 1: 11 and 1; the other way round; by both: 10 and 10; by node 2, which
-    sends two copies (12, and 1 each) or one that is passed on (11, 2 where it passes, 1).
+    Fetched by 0 and sent to 1: 11 and 1; the other way round; by both: 10 and 10; by
+    node 2, which sends two copies (12, and 1 each) or one that is passed on (11, 2
+    where it passes, 1).
     """
     both = frozenset({0, 1})
     acyclic = [(1, 1, 12), (1, 2, 11), (1, 11, 0), (2, 1, 11), (10, 10, 0), (11, 1, 0)]
@@ -40,7 +41,9 @@ def test_options_of_a_file_by_hand() -> None:
 def _exact(
     problem: ReplicationProblem, *variant, fast: bool = False
 ) -> tuple[int | None, int]:
-    """The least load that the search finds (None: no plan), and the bound that it proves."""
+    """The least load that the search finds (None: no plan), and the
+    bound that it proves.
+    """
     instance = reduce(problem)
     best: list[int] = []
 

@@ -1,4 +1,6 @@
-"""exact-workflow: instances solved by hand, what its bound means on the way, limits, batches, exhaustion."""
+"""exact-workflow: instances solved by hand, what its bound means on the way, limits,
+batches, exhaustion.
+"""
 
 from types import SimpleNamespace
 from typing import Any
@@ -30,11 +32,15 @@ from ioopt.solvers.replication.plans import build_plan
 
 POLICY: EvictionPolicy = "farthest-next-use"
 POLICIES_DIFFER, FIVE_TASKS = 200, 9
-"""Seeds of random workflows: lru alone is worse; five tasks with a bound well below the optimum."""
+"""Seeds of random workflows: lru alone is worse; five tasks with a bound
+well below the optimum.
+"""
 
 
 def fork(replica: float, **node: Any) -> ReplicationProblem:
-    """One task of 4 s writes 40 bytes, which two tasks of 6 s read; two nodes of one core."""
+    """One task of 4 s writes 40 bytes, which two tasks of 6 s read;
+    two nodes of one core.
+    """
     tasks = {"split": (4, "", "x"), "left": (6, "x"), "right": (6, "x")}
     return made([node] * 2, {"x": 40}, tasks, 10, replica)
 
@@ -56,7 +62,9 @@ def test_spreads_where_the_copy_is_cheap(replica: float, seconds: float) -> None
 
 
 def test_orders_so_that_nothing_is_spilled() -> None:
-    """Each pair takes the whole disk of 30: made and read in turn it all computes in 4 s."""
+    """Each pair takes the whole disk of 30: made and read in turn it
+    all computes in 4 s.
+    """
     tasks = {
         "make x": (1, "", "x"),
         "make y": (1, "", "y"),
@@ -105,7 +113,9 @@ def test_the_bound_rises_to_the_optimum() -> None:
 
 
 def test_work_is_poured_into_cores_as_they_come_free() -> None:
-    """Cores free at 0 and 4 s: 3 s of work end at 3, 10 s at (10 + 4) / 2; from 5 on, at 5 + 10 / 2."""
+    """Cores free at 0 and 4 s: 3 s of work end at 3, 10 s at (10 + 4) / 2; from
+    5 on, at 5 + 10 / 2.
+    """
     scratch = SimpleNamespace(free=[0.0, 4.0], power=[1.0, 1.0])
     ends = [
         filled(scratch, 2, first, work) for first, work in ((0, 3), (0, 10), (5, 10))
@@ -130,10 +140,11 @@ def test_stops_at_the_number_of_replays_and_at_the_gap_asked_for() -> None:
 
 
 def test_the_bound_is_one_of_plans_with_copy_entries() -> None:
-    """x takes 2 s; a arrives at 5 s, computes 3 s and writes what b reads with x, for 1 s.
+    """x takes 2 s; a arrives at 5 s, computes 3 s and writes what b
+    reads with x, for 1 s.
 
-    Staged for a, x comes at 7 s, and b ends at 7 + 3 + 1. A copy entry has it there before:
-    5 + 3 + 1.
+    Staged for a, x comes at 7 s, and b ends at 7 + 3 + 1. A copy entry has it
+    there before: 5 + 3 + 1.
     """
     tasks = {"a": (3, "x", "y", {"release_seconds": 5}), "b": (1, "xy")}
     problem = made(1, {"x": 20, "y": 1}, tasks, 10, 10)

@@ -1,4 +1,6 @@
-"""IMAGE, SAT and PPA workloads: the figures of Section 5.1, the overlap wanted, seeds, refusals."""
+"""IMAGE, SAT and PPA workloads: the figures of Section 5.1, the overlap
+wanted, seeds, refusals.
+"""
 
 import itertools
 from collections import Counter
@@ -19,7 +21,8 @@ MB = 1_000_000
 
 
 def test_overlap_statistics_by_hand():
-    # 3 + 3 requests for 4 distinct files: A = 1 - 4/6. The two share 2 of 3 files: B = 2/3.
+    # 3 + 3 requests for 4 distinct files: A = 1 - 4/6. The two share 2
+    # of 3 files: B = 2/3.
     requests = [(0, 1, 2), (1, 2, 3)]
     assert overlap_a(requests) == pytest.approx(1 / 3)
     assert overlap_b(requests, (0, 0)) == pytest.approx(2 / 3)
@@ -109,12 +112,15 @@ def test_follow_up_grows_by_patients_not_by_dates():
             assert len({name[:5] for name in task.inputs}) <= 2
             assert dates == list(range(dates[0], dates[-1] + 1))
         counts[tasks] = len(patients)
-    # .15 x 6 requests a task are distinct: 90 and 360 images, over 15 dates 6 and 24 patients.
+    # .15 x 6 requests a task are distinct: 90 and 360 images, over 15 dates
+    # 6 and 24 patients.
     assert 5 <= counts[100] <= 9 and 20 <= counts[400] <= 32
 
 
 def test_windows_take_patients_that_stand_together():
-    """Files are listed date by date, so that the first ones name the patients in their order."""
+    """Files are listed date by date, so that the first ones name the
+    patients in their order.
+    """
     problem = generate("image-85-windows", {"ct_share": "0"}, 0)
     rows = {}
     for file in problem.files:
@@ -142,8 +148,8 @@ def test_follow_up_asks_more_often_for_some_patients():
         requests = Counter(name[:5] for task in problem.tasks for name in task.inputs)
         return max(requests.values()) / requests.total()
 
-    # Two of about 25 patients a task: 1/25 each, evenly; under odds of 1 / rank the first is in
-    # about two tasks of five.
+    # Two of about 25 patients a task: 1/25 each, evenly; under odds of 1 / rank the
+    # first is in about two tasks of five.
     assert share("0") < 0.08 and share("1") > 0.12
 
 

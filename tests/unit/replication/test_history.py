@@ -1,4 +1,6 @@
-"""What a schedule of a workflow tells beside its times, on a chain worked out by hand."""
+"""What a schedule of a workflow tells beside its times, on a
+chain worked out by hand.
+"""
 
 import json
 from typing import Any
@@ -15,7 +17,9 @@ from ioopt.sim.replication.simulate import simulate
 
 @pytest.fixture
 def chain() -> ReplicationProblem:
-    """On a: 10 bytes come (0-10 s), make 20 more (10-15 s, two cores); b copies and reads them."""
+    """On a: 10 bytes come (0-10 s), make 20 more (10-15 s, two cores); b
+    copies and reads them.
+    """
     tasks = {
         "make": (5, ["raw"], ["made"], {"cores": 2}),
         "read": (3, ["made"]),
@@ -111,7 +115,9 @@ def test_the_picture_has_a_panel_of_live_bytes(chain: ReplicationProblem) -> Non
 
 
 def test_a_task_on_cores_apart_is_one_task() -> None:
-    """Cores 1 and 3 end first, so the wide task takes these; core 2 between them is another's."""
+    """Cores 1 and 3 end first, so the wide task takes these; core 2
+    between them is another's.
+    """
     batch = ioopt.Batch(remote="1MB/s", replica="1MB/s")
     batch.add_node(cores=4)
     for seconds in (9, 5, 9, 5):

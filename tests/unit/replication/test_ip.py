@@ -1,4 +1,6 @@
-"""The exact solvers through the front door: worked cases, agreement, disks, notes, warm starts."""
+"""The exact solvers through the front door: worked cases, agreement,
+disks, notes, warm starts.
+"""
 
 import json
 import sys
@@ -41,7 +43,9 @@ def _proven(result: Result) -> float:
 
 
 def _proven_of_one_round(result: Result) -> float:
-    """On small disks a plan in rounds may be below what is proven of one round, so the status is open."""
+    """On small disks a plan in rounds may be below what is proven of one round,
+    so the status is open.
+    """
     proven = result.metrics.get("one_round_bound_seconds", result.bound)
     assert proven == pytest.approx(result.objective, rel=1e-9), (
         result.status,
@@ -136,7 +140,9 @@ def test_solvers_equal_enumeration(seed: int) -> None:
 
 
 def test_one_round_that_cannot_hold_the_batch() -> None:
-    """Three files of 6 bytes on disks of 10: a model of one round has nothing to say, minmin has."""
+    """Three files of 6 bytes on disks of 10: a model of one round has
+    nothing to say, minmin has.
+    """
     tasks = {name: (1, name) for name in "abc"}
     problem = made([{"disk_bytes": 10}] * 2, dict.fromkeys("abc", 6), tasks, 1, 2)
     for solver in ("ip", "ip-printed", "ip-no-replication"):
@@ -249,15 +255,18 @@ def test_generated_instances_are_proven(preset: str, tasks: int, nodes: int) -> 
 
 
 def _pair(**node: object) -> dict[str, object]:
-    """Two nodes; four tasks with a file of 10 bytes each, fetched in 10 s; no computing."""
+    """Two nodes; four tasks with a file of 10 bytes each, fetched
+    in 10 s; no computing.
+    """
     tasks = {f"t{k}": (0, name) for k, name in enumerate("abcd")}
     return document([node, {}], dict.fromkeys("abcd", 10), tasks, 1, 1)
 
 
 @pytest.mark.slow
 def test_annealing_leaves_a_small_disk_alone() -> None:
-    """A disk of 10 bytes holds one file: one task there, three on the other node, 30 s. The even
-    share is 20 s. With no disk at all everything takes 40 s. The larger batch is as lopsided."""
+    """A disk of 10 bytes holds one file: one task there, three on the other node, 30
+    s. The even share is 20 s. With no disk at all everything takes 40 s. The larger
+    batch is as lopsided."""
     assert solve(_pair(disk_bytes=10), "anneal").objective == 30
     assert solve(_pair(disk_bytes=0), "anneal").objective == 40
     problem = load("image-16x3").model_dump(mode="json", by_alias=True)
@@ -280,7 +289,9 @@ def test_annealing_without_a_plan_is_answered_by_minmin(
 
 
 def test_an_interrupted_ip_keeps_its_bound() -> None:
-    """Interrupted at its first plan, it has the area bound: 40 s of fetching on two nodes."""
+    """Interrupted at its first plan, it has the area bound: 40 s of
+    fetching on two nodes.
+    """
 
     def interrupt(incumbents: Incumbents) -> None:
         raise KeyboardInterrupt
@@ -328,7 +339,8 @@ def test_a_short_limit_anneals_before_it_loads_cp_sat(
 def test_no_task_goes_to_a_disk_that_cannot_hold_its_files(
     small: int, speed: int
 ) -> None:
-    """Two disks that together hold less than both 64 MB files, or one file each but not a pair.
+    """Two disks that together hold less than both 64 MB files, or one file
+    each but not a pair.
 
     On the small disk no task with 128 MB can ever run, however fast its node is.
     """
@@ -376,11 +388,12 @@ DIGITS = (2.3e-16, -2.3e-16, 1e-13, 0.0)
     first(2, [(digits, name) for digits in DIGITS for name in LEAST]),
 )
 def test_a_proof_does_not_depend_on_digits(digits: float, solver: str) -> None:
-    """Times that differ by the last digits of a sum of floats, on disks of 53 kB and without limit.
+    """Times that differ by the last digits of a sum of floats, on disks of 53
+    kB and without limit.
 
-    n0 fetches f0 in 26 s, sends it on in 26 / 7 s, gets f1 in 17 / 7 s and computes t0 and t1 in 27.5 s:
-    59.643 s. n1 fetches f1 and f2 in 44 s and computes 4.06 s. Without copies n0 fetches f0 and f1, 43 s,
-    and computes 27.5 s: 70.5 s.
+    n0 fetches f0 in 26 s, sends it on in 26 / 7 s, gets f1 in 17 / 7 s and computes t0
+    and t1 in 27.5 s: 59.643 s. n1 fetches f1 and f2 in 44 s and computes 4.06 s.
+    Without copies n0 fetches f0 and f1, 43 s, and computes 27.5 s: 70.5 s.
     """
     problem = document(
         [{"disk_bytes": 53_000}, {}],

@@ -1,4 +1,6 @@
-"""``ip`` where the makespan is the measure: against every set of queues, by hand, and the baselines."""
+"""``ip`` where the makespan is the measure: against every set of queues, by
+hand, and the baselines.
+"""
 
 import pytest
 from conftest import first
@@ -42,10 +44,11 @@ def test_proven_makespans_are_those_of_all_queues(seed: int, tasks: int) -> None
 
 
 def test_additive_time_and_makespan_differ_by_hand() -> None:
-    """Two nodes, a shared link of 10 B/s, files of 10 and 30 bytes, 3 s of computing with each.
+    """Two nodes, a shared link of 10 B/s, files of 10 and 30 bytes, 3 s of
+    computing with each.
 
-    40 bytes take the link 4 s, and what comes last is computed with for 3 s: 7 s. Added up, the nodes
-    spend 1 + 3 and 3 + 3 s, as if each had a link of its own: 6 s.
+    40 bytes take the link 4 s, and what comes last is computed with for 3 s: 7 s. Added
+    up, the nodes spend 1 + 3 and 3 + 3 s, as if each had a link of its own: 6 s.
     """
     problem = made(2, {"x": 10, "y": 30}, {"one": (3, "x"), "two": (3, "y")}, 10, 1000)
     least = ioopt.solve(problem, "ip", measure=MAKESPAN)
@@ -55,7 +58,9 @@ def test_additive_time_and_makespan_differ_by_hand() -> None:
 
 
 def test_never_above_either_baseline(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Even where the start is the planners' plans alone and no search follows; both win somewhere."""
+    """Even where the start is the planners' plans alone and no search
+    follows; both win somewhere.
+    """
     few = exact_workflow.link_aware.Settings(evaluations=1)
     monkeypatch.setattr(exact_workflow.link_aware, "Settings", lambda **_: few)
     monkeypatch.setattr(exact_workflow, "MOST_TASKS", 0)
@@ -76,7 +81,9 @@ def test_never_above_either_baseline(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_bound_of_larger_batches_knows_whole_tasks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Three tasks of 4 s on two nodes, nothing to fetch: 12 / 2 = 6 s of area, but one node runs two: 8 s."""
+    """Three tasks of 4 s on two nodes, nothing to fetch: 12 / 2 = 6 s of area, but
+    one node runs two: 8 s.
+    """
     monkeypatch.setattr(exact_workflow, "MOST_TASKS", 0)
     problem = made(2, {}, dict.fromkeys("xyz", (4,)))
     result = ioopt.solve(problem, "ip", measure=MAKESPAN)

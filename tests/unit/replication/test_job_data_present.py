@@ -13,7 +13,9 @@ from ioopt.solvers.replication.greedy.job_data_present import plan_job_data_pres
 def test_every_sixth_access_since_the_last_copy_makes_one(
     tasks: int, copies: int
 ) -> None:
-    """One file, one access a task: copied at the 6th, at the 12th, then no node lacks it."""
+    """One file, one access a task: copied at the 6th, at the 12th,
+    then no node lacks it.
+    """
     problem = made(3, {"f": 10}, {f"t{k}": (1, "f") for k in range(tasks)}, 10, 20)
     plan, _ = plan_job_data_present(problem)
     entries = [entry for queue in plan.order.values() for entry in queue]
@@ -43,8 +45,8 @@ def test_a_task_goes_where_its_data_are_or_to_who_idles(when: str, order: dict) 
 @pytest.mark.parametrize(
     ("seconds", "target"),
     [
-        # n1 is busy for .1 + .2 s, in floating point 5e-17 s above the .3 s of n2: a tie, the
-        # lowest node gets the copy.
+        # n1 is busy for .1 + .2 s, in floating point 5e-17 s above the .3 s of n2: a
+        # tie, the lowest node gets the copy.
         (0.3, "n1"),
         # .2999 s are less than .1 + .2 s.
         (0.2999, "n2"),
@@ -53,7 +55,8 @@ def test_a_task_goes_where_its_data_are_or_to_who_idles(when: str, order: dict) 
 def test_a_copy_goes_to_the_least_loaded_node_ties_to_the_lowest(
     seconds: float, target: str
 ) -> None:
-    """n0 holds f: a and five more tasks read it there, and the sixth access makes a copy.
+    """n0 holds f: a and five more tasks read it there, and the sixth
+    access makes a copy.
 
     x, y and z read nothing: they go to n1 (0 s), n2 (0 s), and n1 (.1 s against y's).
     """
@@ -69,7 +72,9 @@ def test_a_copy_goes_to_the_least_loaded_node_ties_to_the_lowest(
 
 
 def test_a_node_that_cannot_hold_a_file_gets_no_copy() -> None:
-    """n1 computes 1 s and has 9 bytes for the 10 of f; n2, which computes 5 s, gets the copy."""
+    """n1 computes 1 s and has 9 bytes for the 10 of f; n2, which
+    computes 5 s, gets the copy.
+    """
     tasks = {"w": (5,), "v": (1,), "u": (5,)} | {f"b{k}": (1, "f") for k in range(6)}
     nodes = [{"holds": ["f"]}, {"disk_bytes": 9}, {"disk_bytes": 10}]
     plan, busy = plan_job_data_present(made(nodes, {"f": 10}, tasks, 10, 20))
@@ -82,9 +87,11 @@ def test_a_node_that_cannot_hold_a_file_gets_no_copy() -> None:
 
 
 def test_of_two_idle_nodes_the_lowest_chooses_the_next_task() -> None:
-    """Both idle at 0 s: n0, which fetches h for z (.1 s) or g for w (.5 s), takes z; n1 takes w.
+    """Both idle at 0 s: n0, which fetches h for z (.1 s) or g for w (.5 s),
+    takes z; n1 takes w.
 
-    n1 would copy f and fetch h for z (.6 s) or fetch g for w (.5 s): chosen for it, w is first.
+    n1 would copy f and fetch h for z (.6 s) or fetch g for w (.5 s):
+    chosen for it, w is first.
     """
     nodes = [{"holds": ["f"]}, {}]
     tasks = {"w": (1, "g"), "z": (1, ["f", "h"])}

@@ -1,4 +1,6 @@
-"""Bounds of additive time hold for plans that the static model leaves out: evictions and relays."""
+"""Bounds of additive time hold for plans that the static model leaves out:
+evictions and relays.
+"""
 
 import pytest
 from replication_samples import made
@@ -11,8 +13,9 @@ from ioopt.problems.replication import ReplicationProblem
 def held() -> ReplicationProblem:
     """A task of 2.5 s reads f, 8 s over the link and 1 s at both ends of a copy.
 
-    Beside what n0 holds f does not fit: n1 fetches and computes, 10.5 s. If n0 lets it go, n1 fetches
-    and sends in 9 s while n0 takes 1 + 2.5 s, and nobody fetches in less.
+    Beside what n0 holds f does not fit: n1 fetches and computes, 10.5 s. If n0
+    lets it go, n1 fetches and sends in 9 s while n0 takes 1 + 2.5 s, and
+    nobody fetches in less.
     """
     disks = [{"disk_bytes": 9, "holds": ["old"]}, {"disk_bytes": 9}]
     return made(disks, {"f": 8, "old": 3}, {"t": (2.5, "f")}, 1, 8)
@@ -35,7 +38,9 @@ def test_other_bounds_are_no_more_than_that(name: str) -> None:
 
 
 def test_held_files_that_leave_room_for_all_cost_no_proof() -> None:
-    """With a disk of 11 bytes n0 holds both, and the 9 s are those of a plan of one round."""
+    """With a disk of 11 bytes n0 holds both, and the 9 s are those of
+    a plan of one round.
+    """
     problem = held()
     roomy = problem.nodes[0].model_copy(update={"disk_bytes": 11})
     problem = problem.model_copy(update={"nodes": (roomy, problem.nodes[1])})
@@ -45,11 +50,12 @@ def test_held_files_that_leave_room_for_all_cost_no_proof() -> None:
 
 
 def relay() -> ReplicationProblem:
-    """f takes 8 s over the link, 1 s at both ends of a copy; a, b, c read it, d has 9.5 s of computing.
+    """f takes 8 s over the link, 1 s at both ends of a copy; a, b, c read it, d
+    has 9.5 s of computing.
 
-    Each task has a node. With b and c at 12.5 + 1 s, a's node fetches in 8 + 5 s and has 1 s left to send
-    once: to b, which sends on and ends at 14.5 s, or to d, which does not read f, takes 1 s and sends twice,
-    and ends at 12.5 s, a at 14 s.
+    Each task has a node. With b and c at 12.5 + 1 s, a's node fetches in 8 + 5 s and
+    has 1 s left to send once: to b, which sends on and ends at 14.5 s, or to d, which
+    does not read f, takes 1 s and sends twice, and ends at 12.5 s, a at 14 s.
     """
     tasks = {"a": (5, "f"), "b": (12.5, "f"), "c": (12.5, "f"), "d": (9.5,)}
     return made(4, {"f": 8}, tasks, 1, 8)

@@ -1,4 +1,6 @@
-"""Time limits of the replication solvers: cheap plans, pieces of planning and replay, what is left out."""
+"""Time limits of the replication solvers: cheap plans, pieces of planning and
+replay, what is left out.
+"""
 
 from typing import Any
 
@@ -26,11 +28,12 @@ SMALL = generate("image-85", {"tasks": 30, "nodes": 3, "disk": "400MB"}, 3)
 
 
 def test_file_order_by_hand() -> None:
-    """10 bytes take 10 s to fetch and 1 s to copy; disks of 20 bytes; tasks compute 5 s.
+    """10 bytes take 10 s to fetch and 1 s to copy; disks of 20
+    bytes; tasks compute 5 s.
 
-    t0 (f0): n0, 15 s. t1 (f1): n1, 15 s. t2 (f0 f2): n0 holds f0, fetches f2, 30 s. t3 (f2): n1
-    copies f2 beside f1, 21 s. t4 (f3): n1 drops f1, used longest ago, and fetches f3, 36 s. t5, t6
-    (f0): n0, 40 s. t7 (f2): n1 has it still.
+    t0 (f0): n0, 15 s. t1 (f1): n1, 15 s. t2 (f0 f2): n0 holds f0, fetches f2, 30 s. t3
+    (f2): n1 copies f2 beside f1, 21 s. t4 (f3): n1 drops f1, used longest ago, and
+    fetches f3, 36 s. t5, t6 (f0): n0, 40 s. t7 (f2): n1 has it still.
     """
     reads = (["f0"], ["f1"], ["f0", "f2"], ["f2"], ["f3"], ["f0"], ["f0"], ["f2"])
     tasks = {f"t{k}": (5, files) for k, files in enumerate(reads)}
@@ -89,7 +92,9 @@ def test_a_limit_that_is_too_short_gives_tasks_in_file_order(
 def test_minmin_may_use_what_a_check_leaves_of_the_overtime(
     monkeypatch: Any, limit: float, planned: bool
 ) -> None:
-    """It takes 3 s and may take twice what is left: of 1.05 x 1 s + .8 s 1.85 are left, of .5 s 1.325."""
+    """It takes 3 s and may take twice what is left: of 1.05 x 1 s + .8 s 1.85 are
+    left, of .5 s 1.325.
+    """
     monkeypatch.setattr(minmin, "planning_seconds", lambda problem: 3.0)
     deadline = Deadline(limit, lambda: 0.0, 0.0)
     outcome = minmin.solve(SMALL, SolveRequest(SolveOptions(limit), deadline))
@@ -98,7 +103,9 @@ def test_minmin_may_use_what_a_check_leaves_of_the_overtime(
 
 @pytest.mark.parametrize("events", [1, 7])
 def test_a_replay_ends_with_the_deadline(monkeypatch: Any, events: int) -> None:
-    """The clock goes on by a second a look; paused after so many events, a replay is the same."""
+    """The clock goes on by a second a look; paused after so many events,
+    a replay is the same.
+    """
     plan, _ = minmin.plan_minmin(SMALL)
     monkeypatch.setattr(sim, "CHEAP_SECONDS", 0.0)
     monkeypatch.setattr(sim, "INSTANTS", events)
@@ -143,7 +150,9 @@ def test_what_is_not_replayed_is_checked_and_measured_by_its_plan(
 
 
 def test_size_decides_whether_there_is_time_to_search(monkeypatch: Any) -> None:
-    """Estimates alone: a thousand times the inputs and nodes are too large for a second."""
+    """Estimates alone: a thousand times the inputs and nodes are
+    too large for a second.
+    """
     monkeypatch.setattr(link_aware, "use_machine_code", lambda *given: False)
     request = SolveRequest(SolveOptions(1.0), Deadline(1.0, clock=lambda: 0.0))
     assert not link_aware._too_large(SMALL, request)

@@ -48,7 +48,9 @@ def whole_effort(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def chain(**node: Any) -> dict[str, Any]:
-    """Four tasks along a line of five files of 40 bytes; two nodes of 100 bytes; 10 bytes a second."""
+    """Four tasks along a line of five files of 40 bytes; two nodes of 100
+    bytes; 10 bytes a second.
+    """
     tasks = {f"t{k}": (1, [f"f{k}", f"f{k + 1}"]) for k in (2, 0, 3, 1)}
     files = {f"f{k}": 40 for k in range(5)}
     return document([{"disk_bytes": 100, **node}] * 2, files, tasks, 10, 1000)
@@ -60,7 +62,9 @@ def test_chain_is_ordered_along_its_line() -> None:
 
 
 def test_chain_fetches_no_file_twice() -> None:
-    """200 bytes at 10 a second and one task of 1 s: at least 21 s, and the search gets within 1 s."""
+    """200 bytes at 10 a second and one task of 1 s: at least 21 s, and the
+    search gets within 1 s.
+    """
     result = ioopt.solve(chain(), "link-aware", settings={"evaluations": 400})
     assert result.bound == pytest.approx(21)
     assert result.objective_name == "makespan_seconds"
@@ -70,10 +74,11 @@ def test_chain_fetches_no_file_twice() -> None:
 
 
 def test_bounds_by_hand() -> None:
-    """Shared: 200 / 10 + 1. Private: 200 / 20 + 1. A storage of 2 bytes a second: 200 / 2 + 1.
+    """Shared: 200 / 10 + 1. Private: 200 / 20 + 1. A storage of 2 bytes a
+    second: 200 / 2 + 1.
 
-    Computing of 60 s a task on two nodes, after a first file of 4 s: 124 s. One task of 500 s after
-    its first file: 504 s.
+    Computing of 60 s a task on two nodes, after a first file of 4 s: 124 s. One task of
+    500 s after its first file: 504 s.
     """
     data = chain()
     assert makespan_bound_seconds(ioopt.load(data)) == pytest.approx(21)
@@ -94,7 +99,9 @@ def test_bounds_by_hand() -> None:
 def ordered(
     order: list[int], nodes: list[int], additive: bool = False
 ) -> tuple[Engine, Annealing]:
-    """An annealing of one order of the chain's tasks that stands at *order* and *nodes*."""
+    """An annealing of one order of the chain's tasks that stands at
+    *order* and *nodes*.
+    """
     engine = Engine(ioopt.load(chain()), 3, False, additive=additive)
     line = engine.line(order, nodes, True)
     return engine, Annealing(engine, engine.arrays([]), line, 10, by_bytes=True)
@@ -103,10 +110,11 @@ def ordered(
 @pytest.mark.parametrize(
     ("order", "nodes", "seconds"),
     [
-        # Along the line on one node, two files fit: each of five files comes once, 40 bytes in 4 s.
+        # Along the line on one node, two files fit: each of five files comes
+        # once, 40 bytes in 4 s.
         ([1, 3, 0, 2], [0, 0, 0, 0], 20.0),
-        # t0, t2 on n0: four files, f1 is gone; t1 on n1 fetches f1 again and copies f2 (.04 s);
-        # t3 on n1 copies f3 and fetches f4.
+        # t0, t2 on n0: four files, f1 is gone; t1 on n1 fetches f1 again and copies f2
+        # (.04 s); t3 on n1 copies f3 and fetches f4.
         ([1, 0, 3, 2], [0, 0, 1, 1], 4 * 6 + 2 * 0.04),
     ],
 )
@@ -118,7 +126,9 @@ def test_seconds_of_one_order_by_hand(
 
 @pytest.mark.parametrize("held", [False, True])
 def test_moves_of_an_order_leave_nothing_behind(held: bool) -> None:
-    """After many moves an order counts as it does on fresh disks, and a limit refuses what exceeds it."""
+    """After many moves an order counts as it does on fresh disks, and a limit
+    refuses what exceeds it.
+    """
     data = generate(
         "bipartite-85", {"tasks": 30, "nodes": 3, "disk": "400MB"}, 4
     ).model_dump(mode="json")
@@ -145,7 +155,9 @@ def test_moves_of_an_order_leave_nothing_behind(held: bool) -> None:
 
 
 def test_annealing_of_one_order_finds_the_line() -> None:
-    """However it begins, 300 moves find an order of four tasks that fetches no file twice."""
+    """However it begins, 300 moves find an order of four tasks that
+    fetches no file twice.
+    """
     _, annealing = ordered([0, 1, 2, 3], [0, 1, 0, 1])
     annealing.run(300, 5.0, 0.1, 0.0)
     assert annealing.seconds <= 20 + 2 * 0.04 + 1e-9
@@ -173,20 +185,24 @@ def test_plain_and_compiled_annealing_of_one_order_are_equal(additive: bool) -> 
 @pytest.mark.parametrize(
     ("every", "additive", "rounds", "seconds"),
     [
-        # One after the other: 8 + 1 s, then three times a copy, .04 s, a fetch, 4 s, and 1 s.
+        # One after the other: 8 + 1 s, then three times a copy, .04 s, a
+        # fetch, 4 s, and 1 s.
         (1, False, [[1], [3], [0], [2]], 9 + 3 * 5.04),
-        # Added up: n0 fetches f0, f1, f3 in 12 s and computes 2 s, n1 fetches f2 and f4. f1 and f3 are
-        # copied from n0 to n1, f2 from n1 to n0: .12 s at both.
+        # Added up: n0 fetches f0, f1, f3 in 12 s and computes 2 s, n1 fetches f2 and
+        # f4. f1 and f3 are copied from n0 to n1, f2 from n1 to n0: .12 s at both.
         (1, True, [[1], [3], [0], [2]], 12 + 2 + 3 * 0.04),
-        # f0 for t0 and f1 for t1 share the link until 8; t1 fetches f2 until 12 and computes until 13,
-        # when t0 has long copied f1. Then f3 and f4 for t3, 8 s, and 1 s; t2 copies f2 and f3.
+        # f0 for t0 and f1 for t1 share the link until 8; t1 fetches f2 until 12 and
+        # computes until 13, when t0 has long copied f1. Then f3 and f4 for t3, 8 s, and
+        # 1 s; t2 copies f2 and f3.
         (2, False, [[1, 3], [0, 2]], 13 + 9),
     ],
 )
 def test_barriers_by_hand(
     every: int, additive: bool, rounds: list[list[int]], seconds: float
 ) -> None:
-    """Tasks t0 t1 t2 t3 (1, 3, 0, 2) alternate between the nodes, with a barrier after so many."""
+    """Tasks t0 t1 t2 t3 (1, 3, 0, 2) alternate between the nodes, with a
+    barrier after so many.
+    """
     barred = with_barriers(*ordered([1, 3, 0, 2], [0, 0, 1, 1], additive), every)
     assert barred.best_rounds() == rounds
     assert barred.best_queues() == [[1, 0], [3, 2]]
@@ -195,7 +211,9 @@ def test_barriers_by_hand(
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_additive_time_on_small_disks_is_searched(seed: int) -> None:
-    """Scored by the fetches of the replay, as the checker adds them up, and no worse with more time."""
+    """Scored by the fetches of the replay, as the checker adds them up, and no
+    worse with more time.
+    """
     problem = generate("image-85", {"tasks": 24, "nodes": 3, "disk": "500MB"}, seed)
     solve = partial(ioopt.solve, problem, measure="additive_seconds", seed=seed)
     engine, cheap = Engine(problem, 0, False, additive=True), []
@@ -252,7 +270,9 @@ def test_moves_of_barriers_are_taken_back_whole() -> None:
 def test_a_plan_with_barriers_replays_to_what_it_promises(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The order of 30 tasks and its barriers stand in the plan as rounds, and break no rule."""
+    """The order of 30 tasks and its barriers stand in the plan as
+    rounds, and break no rule.
+    """
     problem = generate("bipartite-85", {"tasks": 30, "nodes": 3, "disk": "350MB"}, 1)
     monkeypatch.setattr(params, "PARAMS", params.SearchParams())
     result = ioopt.solve(problem, "link-aware", settings={"evaluations": 300})
@@ -271,9 +291,11 @@ def test_a_plan_with_barriers_replays_to_what_it_promises(
 def test_a_longer_limit_goes_on_where_a_shorter_one_ended(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A look at the clock takes .05 s: the trace of a run is the first part of that of a longer one.
+    """A look at the clock takes .05 s: the trace of a run is the first part of
+    that of a longer one.
 
-    So a longer limit is never worse, and is used up; one that nobody asked for ends by the count.
+    So a longer limit is never worse, and is used up; one that nobody asked
+    for ends by the count.
     """
     small = {"many_tasks": 12, "tasks_per_second": 1e-3}
     knobs = params.SearchParams(
@@ -316,7 +338,9 @@ def test_a_longer_limit_goes_on_where_a_shorter_one_ended(
 
 @pytest.mark.usefixtures("whole_effort")
 def test_longer_limits_give_batches_more_replays() -> None:
-    """1,000,000 a second over the tasks where an order pays; else 200 a task, 500 at the least."""
+    """1,000,000 a second over the tasks where an order pays; else 200 a
+    task, 500 at the least.
+    """
     batch, large = (
         generate("image-85", {}, 0),
         generate("image-85", {"tasks": 400, "nodes": 8}, 0),
@@ -363,8 +387,8 @@ def ticking(seconds: float, limit: float = 60.0, **settings: Any) -> SolveReques
 
 @pytest.mark.usefixtures("whole_effort")
 def test_plans_do_not_depend_on_the_clock_unless_it_ends_the_run() -> None:
-    """800 replays for four tasks; a clock a thousand times as slow gives the same plan, one that
-    leaves room for some twenty readings ends the run by time, with a plan."""
+    """800 replays for four tasks; a clock a thousand times as slow gives the same plan,
+    one that leaves room for some twenty readings ends the run by time, with a plan."""
     problem = ioopt.load("two-pairs")
     solver = link_aware.solve
     limit = AtMost(60.0)
@@ -395,7 +419,9 @@ def test_no_tasks_and_no_inputs() -> None:
 
 
 def test_auto_says_what_it_picks_and_why() -> None:
-    """Eight tasks are tried in every queue; with a node that stages two files at once, or nine, not."""
+    """Eight tasks are tried in every queue; with a node that stages two files
+    at once, or nine, not.
+    """
     data = chain()
     few = ioopt.solve({**data, "tasks": data["tasks"][:2]}, time_limit=None)
     assert few.notes[0] == (
@@ -409,7 +435,9 @@ def test_auto_says_what_it_picks_and_why() -> None:
 def test_the_engine_is_chosen_after_the_cheap_plans(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Machine code is asked for once, when every planner has been scored, and gives the same plan."""
+    """Machine code is asked for once, when every planner has been scored, and
+    gives the same plan.
+    """
     asked: list[str] = []
     monkeypatch.setattr(
         link_search,
@@ -431,7 +459,9 @@ def test_the_engine_is_chosen_after_the_cheap_plans(
 
 
 def test_moves_refused_at_once_do_not_carry_the_search_past_its_limit() -> None:
-    """Three replays that take no time, then .05 s each: one sample made stretches of 20 s."""
+    """Three replays that take no time, then .05 s each: one sample
+    made stretches of 20 s.
+    """
     now = [0.0]
     problem = ioopt.load("two-pairs")
     request = SolveRequest(SolveOptions(2.0), Deadline(2.0, clock=lambda: now[0]))
@@ -454,7 +484,9 @@ def test_moves_refused_at_once_do_not_carry_the_search_past_its_limit() -> None:
 
 @pytest.mark.parametrize("kind", ["batch", "workflow"])
 def test_every_cheap_plan_is_made_whole_before_the_limit_counts(kind: str) -> None:
-    """A limit that is over at once: all planners are scored, and the best of their plans answers."""
+    """A limit that is over at once: all planners are scored, and the best of
+    their plans answers.
+    """
     problem = generate("image-85", {"tasks": 20, "nodes": 2, "disk": "500MB"}, 0)
     if kind == "workflow":
         problem = ioopt.load("flow-groups")
@@ -487,7 +519,9 @@ def test_auto_on_real_workflows_with_a_third_of_the_bytes_on_disk() -> None:
 
 
 def test_two_threads_run_two_searches_and_answer_with_the_better() -> None:
-    """The first is that of one thread; the second begins from another seed; each makes its replays."""
+    """The first is that of one thread; the second begins from another seed;
+    each makes its replays.
+    """
     problem = generate("bipartite-85", {"tasks": 12, "nodes": 2, "disk": "450MB"}, 1)
 
     def asked(threads: int, seed: int = 4) -> Any:

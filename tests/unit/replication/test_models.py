@@ -1,4 +1,6 @@
-"""Formulations: each constraint kept and broken, both models against enumeration, units, decoding."""
+"""Formulations: each constraint kept and broken, both models against
+enumeration, units, decoding.
+"""
 
 from fractions import Fraction
 from pathlib import Path
@@ -32,8 +34,9 @@ from ioopt.solvers.model_files import export_model
 
 LIMITS = BackendLimits(seconds=30)
 
-# Three nodes; file a (10 B) read by t0 and t1, b (20 B) by t1; 1 s of computing each; remote
-# 10 B/s, copies 100 B/s. t0 on n0, t1 on n1, a and b fetched to n1, a copied from n1 to n0.
+# Three nodes; file a (10 B) read by t0 and t1, b (20 B) by t1; 1 s of computing
+# each; remote 10 B/s, copies 100 B/s. t0 on n0, t1 on n1, a and b fetched to n1, a
+# copied from n1 to n0.
 TRIO = made(
     [{"disk_bytes": 30}, {"disk_bytes": 30}, {}],
     {"a": 10, "b": 20, "c": 9},
@@ -240,7 +243,9 @@ def test_bounds_stay_below_the_optimum(seed: int) -> None:
 
 
 def test_partition_bound_by_hand() -> None:
-    """One 64 MB file on three nodes: fetch 5.12 s, then a copy (0.064 s) or a task (1.5 s) there."""
+    """One 64 MB file on three nodes: fetch 5.12 s, then a copy (0.064 s) or
+    a task (1.5 s) there.
+    """
     problem = ioopt.load("cycle3")
     instance = reduce(problem)
     assert (instance.unit, instance.far, instance.near) == (

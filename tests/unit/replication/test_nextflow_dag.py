@@ -1,4 +1,6 @@
-"""Nextflow's graph of processes: every form it is written in, and which process ran where."""
+"""Nextflow's graph of processes: every form it is written in, and
+which process ran where.
+"""
 
 from pathlib import Path
 
@@ -115,7 +117,8 @@ def test_every_form_says_that_b_waits_for_a(tmp_path: Path, dag: str) -> None:
 @pytest.mark.parametrize(
     ("tags", "expected"),
     [
-        # Nextflow counts the tasks of a process that has no tag: B (1) is one task, of all three.
+        # Nextflow counts the tasks of a process that has no tag: B (1) is one
+        # task, of all three.
         (("A (1)", "A (2)", "A (3)", "B (1)"), {"B (1)": ["A (1)", "A (2)", "A (3)"]}),
         (
             ("A (1)", "A (2)", "B (1)", "B (2)"),
@@ -303,7 +306,9 @@ def test_what_cannot_be_read_whole_is_refused_with_its_place(
 
 
 def test_recorded_runs_read_with_the_page_that_lies_beside_them() -> None:
-    """Every process is in its page; those that read of another (edges.csv), and no more, wait."""
+    """Every process is in its page; those that read of another
+    (edges.csv), and no more, wait.
+    """
     pages = sorted(shared_root().glob("data/recorded-runs/*/dag.html"))
     if not pages:
         pytest.skip(

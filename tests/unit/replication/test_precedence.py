@@ -1,4 +1,6 @@
-"""Precedence is kept or refused in one line, by whatever takes a workflow: no list of names in here."""
+"""Precedence is kept or refused in one line, by whatever takes a workflow: no
+list of names in here.
+"""
 
 import json
 from pathlib import Path
@@ -21,7 +23,9 @@ from ioopt.solving import check_plan
 
 SECONDS = {"a": 2, "b": 1, "c": 1, "d": 1}
 EDGES = {("a", "b"), ("a", "c"), ("b", "d"), ("c", "d")}
-"""A diamond whose file names its tasks backwards, so that the order of the file violates it."""
+"""A diamond whose file names its tasks backwards, so that the order of
+the file violates it.
+"""
 
 
 def diamond() -> Any:
@@ -95,7 +99,9 @@ LOOKED_AT = {
     "import",
     "export",
 }
-"""Commands that these tests run, that draw or sum up checked results, or that take no instance."""
+"""Commands that these tests run, that draw or sum up checked results, or
+that take no instance.
+"""
 
 
 @pytest.mark.parametrize("name", sorted(set(COMMANDS) - LOOKED_AT))
@@ -118,7 +124,9 @@ def test_an_export_without_a_place_for_it_is_refused(run: Any, form: str) -> Non
     ),
 )
 def test_an_import_without_a_place_for_it_is_refused(run: Any, form: str) -> None:
-    """Importers of workflows are tested with edges of theirs; whoever adds one says so here."""
+    """Importers of workflows are tested with edges of theirs; whoever
+    adds one says so here.
+    """
     assert run("import", form, "w.json", "-o", "x")[0] == 2 and not Path("x").exists()
 
 

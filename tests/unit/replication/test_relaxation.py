@@ -1,4 +1,6 @@
-"""The relaxation of the replay: what each of its rows is for, and that no plan lies below its bound."""
+"""The relaxation of the replay: what each of its rows is for, and that no plan
+lies below its bound.
+"""
 
 import random
 from dataclasses import replace
@@ -50,12 +52,14 @@ def least(problem: ReplicationProblem, upper: float = 100.0) -> tuple[Status, fl
 @pytest.mark.parametrize(
     ("parts", "changes", "seconds"),
     [
-        # One file after the other over the link, whoever fetches; links apart do not wait.
+        # One file after the other over the link, whoever fetches; links
+        # apart do not wait.
         ((2, AB, {"ta": (6, "a"), "tb": (6, "b")}), {}, 4 + 4 + 6),
         ((2, AB, {"ta": (6, "a"), "tb": (6, "b")}), APART, 4 + 6),
         # Both come from one disk of 5 bytes/s.
         ((2, AB, {"ta": (6, "a"), "tb": (6, "b")}), APART | ON_DISK, 8 + 8 + 6),
-        # Both are saved over the link after 1 s; over links apart from 20 bytes they would be at 5 s.
+        # Both are saved over the link after 1 s; over links apart from 20 bytes
+        # they would be at 5 s.
         ((2, AB, {"ta": (1, "", "a"), "tb": (1, "", "b")}), KEPT, 1 + 4 + 4),
         # 4 s to fetch a and 4 s to save b share the link.
         ((2, AB, {"ta": (1, "a"), "tb": (1, "", "b")}), KEPT, 4 + 4),
@@ -70,7 +74,8 @@ def least(problem: ReplicationProblem, upper: float = 100.0) -> tuple[Status, fl
             4 + 1,
         ),
         (([{}, {"holds": ["a"]}], {"a": 40}, {"x": (6, "a")}), {}, 6),
-        # Only the last node has room for c, and receives one of two held files at a time.
+        # Only the last node has room for c, and receives one of two
+        # held files at a time.
         (
             (
                 [
@@ -84,7 +89,8 @@ def least(problem: ReplicationProblem, upper: float = 100.0) -> tuple[Status, fl
             {},
             2 + 2 + 1,
         ),
-        # Both at 4 s when a has come, which ends at 14; or a is fetched from 1 to 5, after the other began.
+        # Both at 4 s when a has come, which ends at 14; or a is fetched from 1 to 5,
+        # after the other began.
         (
             ([{"cores": 2}], AB, {"reads": (8, "a"), "late": (10, "", "", LATE)}),
             {},
@@ -100,7 +106,8 @@ def least(problem: ReplicationProblem, upper: float = 100.0) -> tuple[Status, fl
             {},
             4 + 2 + 6,
         ),
-        # Of three readers on three nodes the last waits for two copies, from whomever they come.
+        # Of three readers on three nodes the last waits for two copies, from
+        # whomever they come.
         ((3, {"a": 40}, {k: (9, "a") for k in "xyz"}), {}, 4 + 2 + 2 + 9),
         # Two holders send at once.
         (
@@ -149,7 +156,9 @@ def test_rows_alone_give_what_hands_compute(
 
 
 def instance(seed: int) -> ReplicationProblem:
-    """All that rules treat apart: equal nodes, storages, links, held, kept and empty files, staging."""
+    """All that rules treat apart: equal nodes, storages, links, held, kept and
+    empty files, staging.
+    """
     rng = random.Random(seed)
     make = (random_workflow, random_workflow, tight_workflow)[seed % 3]
     data: dict[str, Any] = (
@@ -176,7 +185,9 @@ def instance(seed: int) -> ReplicationProblem:
 
 
 def ends(problem: ReplicationProblem, seed: int, plans: int) -> list[float]:
-    """Makespans of plans at random, of dispatches and of a short search that begins with all planners."""
+    """Makespans of plans at random, of dispatches and of a short search that
+    begins with all planners.
+    """
     rng = random.Random(seed)
     found = [
         simulate(problem, random_plan(problem, rng), engine="python")
@@ -221,7 +232,9 @@ def test_answers_are_proven_of_all_plans(name: str, seconds: float) -> None:
 
 @pytest.mark.parametrize(("limit", "searched"), [(10.0, 8.0), (3.0, 3.0)])
 def test_auto_keeps_a_fifth_of_a_limit_for_the_relaxation(monkeypatch, limit, searched):
-    """A search ends by the clock where a limit was asked for; a fifth of 3 s is too short to load CP-SAT."""
+    """A search ends by the clock where a limit was asked for; a fifth of 3 s is too
+    short to load CP-SAT.
+    """
     problem, at, search = small(12, 501), [0.0], link_aware.solve
 
     def cut(problem, request):

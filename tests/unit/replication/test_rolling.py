@@ -52,7 +52,8 @@ def test_the_longest_path_begins_first() -> None:
 def test_a_plan_is_made_anew_when_tasks_arrive() -> None:
     """Until 1 s there are c and d alone; a, b then wait for a node: a 5-6, b 6-16.
 
-    Known from the start, but for its arrival, a would have kept a node free (a 1-2, b 2-12).
+    Known from the start, but for its arrival, a would have kept a node
+    free (a 1-2, b 2-12).
     """
     dispatcher = Rolling(Settings())
     _, ran = dispatch(two_nodes(C, D, *LATE, files={"x": 0}), dispatcher, prefetch=True)
@@ -87,7 +88,9 @@ Narrow.__abstractmethods__ = frozenset()
 
 @pytest.mark.parametrize("name", first(1, ["flow-chains", "flow-arrivals"]))
 def test_the_view_is_all_it_needs(name: str) -> None:
-    """The object that decides in the simulator decides for any program that can show a view."""
+    """The object that decides in the simulator decides for any program
+    that can show a view.
+    """
     problem = ioopt.load(name)
     actual = noisy_seconds(problem, 0.3, 5)
     whole, narrow = policy(None), policy(None)
@@ -100,7 +103,9 @@ def test_the_view_is_all_it_needs(name: str) -> None:
 
 @pytest.mark.slow
 def test_replays_stay_within_the_budget() -> None:
-    """Nine candidates a plan, or as many as are asked for; smaller shares bring more plans."""
+    """Nine candidates a plan, or as many as are asked for; smaller
+    shares bring more plans.
+    """
     problem = ioopt.load("flow-groups")
     actual = noisy_seconds(problem, 0.8, 1)
     counts = []
@@ -113,7 +118,9 @@ def test_replays_stay_within_the_budget() -> None:
 
 
 def test_actual_times_are_not_seen_before_they_show() -> None:
-    """Two truths that differ only in the task that ends last: the same decisions until then."""
+    """Two truths that differ only in the task that ends last: the same
+    decisions until then.
+    """
     problem = two_nodes(C, D, A, B, files={"x": 0})
     records = [
         dispatch(problem, policy(None), prefetch=True, actual={"b": seconds})[
@@ -133,10 +140,12 @@ def test_random_workflows_come_to_their_end(seed: int) -> None:
 
 
 def test_late_binding_by_hand() -> None:
-    """n0 holds x, 40 bytes that take 4 s from remote storage and 1 s from a node; c computes 5 s there.
+    """n0 holds x, 40 bytes that take 4 s from remote storage and 1 s from a node;
+    c computes 5 s there.
 
-    Ranks: p 10, q 3. At 0 s n1 idles: p, which reads x, would end there at 11 s, on n0 at 15 s. Then
-    q, which reads nothing, is not bound to n0 before its core idles, at 5 s.
+    Ranks: p 10, q 3. At 0 s n1 idles: p, which reads x, would end there at 11
+    s, on n0 at 15 s. Then q, which reads nothing, is not bound to n0 before
+    its core idles, at 5 s.
     """
     tasks = {**C, "p": (10, "x"), "q": (3,)}
     problem = made([{"holds": ["x"]}, {}], {"x": 40}, tasks, 10, 40)
@@ -151,7 +160,8 @@ def test_late_binding_by_hand() -> None:
 
 
 def test_after_arrivals_no_plan_is_in_force(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So the first candidate, heft, has no margin before the others: equally good ones lose to it.
+    """So the first candidate, heft, has no margin before the others: equally
+    good ones lose to it.
 
     At 1 s a and b arrive, and the plan for c and d leaves them out.
     """

@@ -1,4 +1,6 @@
-"""Rounds under limited disk: eviction (22), selection (14)-(20), two-stage, hierarchical."""
+"""Rounds under limited disk: eviction (22), selection (14)-(20),
+two-stage, hierarchical.
+"""
 
 import itertools
 import random
@@ -26,7 +28,9 @@ LIMITS = BackendLimits(seconds=20.0, work=5.0)
 
 
 def make(files, tasks, disks, holds=()) -> ReplicationProblem:
-    """*files* sizes in MB; *tasks* inputs by position (or (seconds, inputs)); *disks* in MB."""
+    """*files* sizes in MB; *tasks* inputs by position (or (seconds,
+    inputs)); *disks* in MB.
+    """
     nodes = [
         {
             "disk_bytes": None if disk is None else disk * MB,
@@ -74,10 +78,12 @@ def test_popularity_by_hand():
     ],
 )
 def test_eviction_makes_room_for_a_pending_task_least_popular_first(room, gone):
-    """n0 holds f0 (40 MB, 2 readers, popularity 80), f1 (30, 1 reader, 30), f2 (30, none, 0).
+    """n0 holds f0 (40 MB, 2 readers, popularity 80), f1 (30, 1 reader,
+    30), f2 (30, none, 0).
 
-    The largest pending task needs 50 MB: f2 goes (70 left), then f1 (40 left), f0 stays. At most 60
-    may stay full for the mean task of 40 MB, too; 70 for the next of 30.
+    The largest pending task needs 50 MB: f2 goes (70 left), then f1 (40
+    left), f0 stays. At most 60 may stay full for the mean task of 40 MB, too;
+    70 for the next of 30.
     """
     problem = make([40, 30, 30, 50], [[0], [0], [1], [3]], [100], holds=[[0, 1, 2]])
     disks = Disks(problem, "popularity", **room)
@@ -95,7 +101,8 @@ def test_eviction_makes_room_for_a_pending_task_least_popular_first(room, gone):
         ("popularity", [70], [[0, 1]], [40, 30, 30], 69, (), [1]),
         # Kept files stay even when there is no other way.
         ("popularity", [60], [[0, 1]], [30, 30, 30], 0, {0}, [1]),
-        # Ties go to the lowest file: three of one size with one reader each, none used yet.
+        # Ties go to the lowest file: three of one size with one reader
+        # each, none used yet.
         ("popularity", [90], [[0, 1, 2]], [30, 30, 30], 30, (), [0, 1]),
         ("lru", [90], [[0, 1, 2]], [30, 30, 30], 30, (), [0, 1]),
         ("farthest-next-use", [90], [[0, 1, 2]], [30, 30, 30], 30, (), [0, 1]),
@@ -135,7 +142,9 @@ def test_farthest_next_use_evicts_nothing_beforehand_then_dead_then_duplicates()
 
 
 def _feasible(problem, counts, thresh=None, drop=()):
-    """Whether the allocation *counts* [group][place] can be completed to a solution of the model."""
+    """Whether the allocation *counts* [group][place] can be completed to a
+    solution of the model.
+    """
     model = SubBatchModel(problem, range(len(problem.tasks)), places(problem), thresh)
     for row, wanted in zip(model.count, counts, strict=True):
         for variable, value in zip(row, wanted, strict=True):
@@ -177,11 +186,13 @@ def test_17_computing_is_balanced():
 
 @pytest.mark.parametrize("dust", [0.0, 1e-12, 1e-16, -1e-16])
 def test_17_holds_with_equality_whatever_the_digits(dust):
-    """Loads of 1/2, 1 and 1 s: 1.2 times their average is 1.2 x 2.5 / 3 = 1 s, no less than any.
+    """Loads of 1/2, 1 and 1 s: 1.2 times their average is 1.2 x 2.5 / 3 = 1
+    s, no less than any.
 
-    They are 1, 1 and 2 s of work on nodes of speed 2, 1 and 2; a task of 13 s waits, and a
-    hundred-millionth of all 17 s is no part of 1 s. One unit in the last place of a time, as
-    sums of floats leave it, is no reason to drop the balance either; one part in 10^6 is.
+    They are 1, 1 and 2 s of work on nodes of speed 2, 1 and 2; a task of 13 s waits,
+    and a hundred-millionth of all 17 s is no part of 1 s. One unit in the last place
+    of a time, as sums of floats leave it, is no reason to drop the balance either;
+    one part in 10^6 is.
     """
     tasks = [(1.0, [0]), (1.0 + 2 * dust, [1]), (2.0 + 4 * dust, [2]), (13.0, [2])]
     problem = make([10, 10, 10], tasks, [100, 100, 100])
@@ -196,7 +207,9 @@ def test_17_holds_with_equality_whatever_the_digits(dust):
 
 
 def test_17_is_exact_to_nine_digits():
-    """1.2 x the average of 3.6 and 2.4 s is 3.6 s: a hundred-millionth of a second more is too much."""
+    """1.2 x the average of 3.6 and 2.4 s is 3.6 s: a hundred-millionth of a
+    second more is too much.
+    """
     for seconds, balanced in [(3.6, True), (3.60000001, False)]:
         problem = make([10, 10], [(seconds, [0]), (2.4, [1])], [100, 100])
         assert _feasible(problem, [[1, 0], [0, 1]], thresh=0.2) is balanced
@@ -270,7 +283,8 @@ def _solve(problem, solver, **settings):
 
 
 def test_two_rounds_by_hand():
-    # Each task fills a disk: 2 x 128 MB share the link, 20.48 s, 0.128 s of computing; twice.
+    # Each task fills a disk: 2 x 128 MB share the link, 20.48 s, 0.128 s
+    # of computing; twice.
     result = _solve("rounds4", "two-stage")
     assert result.metrics["rounds"] == 2
     assert result.metrics["makespan_seconds"] == pytest.approx(41.216)
@@ -290,7 +304,8 @@ def test_lone_last_task_does_not_loop(eviction, barriers):
 
 
 def test_copies_are_carried_into_the_next_round():
-    # f0 (40) is read by all; each disk takes it and one more file, so two rounds of two tasks.
+    # f0 (40) is read by all; each disk takes it and one more file, so two
+    # rounds of two tasks.
     problem = make([40, 50, 50, 50, 50], [[0, k] for k in range(1, 5)], [100, 100])
     result = _solve(problem, "two-stage", eviction="farthest-next-use")
     assert result.metrics["rounds"] == 2
@@ -340,7 +355,8 @@ def test_hierarchy_of_two_levels():
 
 
 def test_virtual_nodes_pass_copies_on():
-    # One file, read by 8 tasks on 2 x 2 nodes: fetched once, copied to the other virtual node.
+    # One file, read by 8 tasks on 2 x 2 nodes: fetched once, copied to the
+    # other virtual node.
     problem = make([64], [(2.0, [0])] * 8, [100] * 4)
     result = _solve(problem, "hierarchical", hierarchy="2:2")
     assert len(result.plan["remote"]) == 1
@@ -370,9 +386,11 @@ def test_area_bound_by_hand():
     ("solver", "more"), [("two-stage", {}), ("hierarchical", {"hierarchy": "2:1"})]
 )
 def test_held_files_are_there_for_the_first_round(solver, more, eviction):
-    """Each node holds both files of one task, which fill its disk: 1 s of computing, no byte moved.
+    """Each node holds both files of one task, which fill its disk: 1 s of
+    computing, no byte moved.
 
-    Room for a task made before the first round would throw out all four: 20 s of fetching.
+    Room for a task made before the first round would throw out all
+    four: 20 s of fetching.
     """
     nodes = [
         {"disk_bytes": 20, "holds": ["f0", "f1"]},

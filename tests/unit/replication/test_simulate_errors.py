@@ -14,7 +14,9 @@ from ioopt.sim.replication.simulate import simulate
 
 
 def pair() -> ReplicationProblem:
-    """Two nodes of 100 bytes, files f and g of 60, link 10 bytes a second, copies 30."""
+    """Two nodes of 100 bytes, files f and g of 60, link 10 bytes
+    a second, copies 30.
+    """
     tasks = {"a": (1, "f"), "b": (2, "g"), "c": (1, "f")}
     return made([{"disk_bytes": 100}] * 2, {"f": 60, "g": 60}, tasks, 10, 30)
 

@@ -1,4 +1,6 @@
-"""Bounds that know transfers between nodes, worked out by hand; random plans; false ones."""
+"""Bounds that know transfers between nodes, worked out by hand;
+random plans; false ones.
+"""
 
 import pytest
 from workflow_bounds import workflow, wrong_bounds
@@ -12,9 +14,11 @@ from ioopt.models.replication.workflow_bound import (
 
 
 def test_a_level_that_is_spread_moves_its_files() -> None:
-    """Fork and join of two: the join waits till 4 + 6 X = 10 + 2 (2 - X), X = 1.25 of two kept here.
+    """Fork and join of two: the join waits till 4 + 6 X = 10 + 2 (2 - X), X =
+    1.25 of two kept here.
 
-    That is 11.5 s, then 2 s; the plain bound is the path 4 + 6 + 2. Spread it takes 4 + 2 + 6 + 2 + 2 = 16 s.
+    That is 11.5 s, then 2 s; the plain bound is the path 4 + 6 + 2. Spread it takes 4 +
+    2 + 6 + 2 + 2 = 16 s.
     """
     problem = workflow(
         [{}, {}],
@@ -34,7 +38,9 @@ def test_a_level_that_is_spread_moves_its_files() -> None:
 
 
 def test_what_cannot_share_a_node_moves() -> None:
-    """The first needs room for two files, the second the fast node: 4 s, 2 s for the file, then 3 s."""
+    """The first needs room for two files, the second the fast node: 4 s, 2 s
+    for the file, then 3 s.
+    """
     problem = workflow(
         [{"disk_bytes": 90}, {"disk_bytes": 70, "speed": 2}],
         first=(4, "", "ab"),
@@ -46,7 +52,9 @@ def test_what_cannot_share_a_node_moves() -> None:
 
 
 def test_the_tail_of_a_task_counts_what_leaves_its_node() -> None:
-    """Three readers of a file each: 4 + T with T = 6 X = 6 + 2 (3 - X), X = 1.5 of three stay."""
+    """Three readers of a file each: 4 + T with T = 6 X = 6 + 2 (3 - X), X
+    = 1.5 of three stay.
+    """
     problem = workflow(
         [{}] * 9,
         split=(4, "", "abc"),
@@ -59,14 +67,18 @@ def test_the_tail_of_a_task_counts_what_leaves_its_node() -> None:
 
 
 def test_what_is_fetched_for_longer_work_comes_first_at_best() -> None:
-    """8 s for both files; the long reader's file need not be last: 4 + 20 s, but then 8 + 1 s."""
+    """8 s for both files; the long reader's file need not be last: 4 + 20
+    s, but then 8 + 1 s.
+    """
     problem = workflow([{}, {}], long=(20, "a", ""), short=(1, "b", ""))
     assert TransferBound(problem).link == 24.0
     assert WorkflowBound(problem).link == 9.0
 
 
 def test_three_tasks_on_two_cores_leave_two_on_one() -> None:
-    """Work of 9 s and twice 8 s: 25 / 2 by cores, but two of three share a core; 1 s before and after."""
+    """Work of 9 s and twice 8 s: 25 / 2 by cores, but two of three share a core;
+    1 s before and after.
+    """
     problem = workflow(
         [{}, {}],
         head=(1, "", "a"),

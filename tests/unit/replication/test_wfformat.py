@@ -178,8 +178,8 @@ def test_oddities_are_warned_of():
         "a run time of 0 s, in task: c",
         "precedence is dropped: 3 of 4 tasks wait for others, and what "
         "those write counts as lying on remote storage",
-        "invented machine: 4 nodes, disk unlimited, speed 1, 12.5 MB/s from remote storage, link "
-        "shared, 1 GB/s between nodes (not given; the file has none)",
+        "invented machine: 4 nodes, disk unlimited, speed 1, 12.5 MB/s from remote "
+        "storage, link shared, 1 GB/s between nodes (not given; the file has none)",
     ]
 
 
@@ -190,8 +190,8 @@ def test_a_machine_that_is_given_is_not_called_invented():
         data, "x", machine=Machine(nodes=2, disk="1GB", speed=1)
     )
     assert _said(some, "invented machine") == [
-        "invented machine: 12.5 MB/s from remote storage, link shared, 1 GB/s between nodes "
-        "(not given; the file has none)"
+        "invented machine: 12.5 MB/s from remote storage, link shared, 1 GB/s "
+        "between nodes (not given; the file has none)"
     ]
     given = {
         "nodes": 2,
@@ -424,7 +424,9 @@ def test_precedence_without_a_file_is_kept_by_a_file_of_no_bytes():
 
 
 def test_versions_of_a_file_that_several_tasks_write():
-    """b1 and b2 both write ``o``; b2 waits for b1, cat for b2; split comes before both."""
+    """b1 and b2 both write ``o``; b2 waits for b1, cat for b2;
+    split comes before both.
+    """
     text = json.dumps(v15()).replace('"o1"', '"o"').replace('"o2"', '"o"')
     data = json.loads(text.replace('"sizeInBytes": 6', '"sizeInBytes": 7'))
     blast = _spec(data)["tasks"]
@@ -440,7 +442,8 @@ def test_versions_of_a_file_that_several_tasks_write():
     assert _said(problem, "versions") == [] and _said(
         problem, "one file a version"
     ) == [
-        "a file written by several tasks became one file a version, all of its last size: o"
+        "a file written by several tasks became one file a version, all of its "
+        "last size: o"
     ]
 
 

@@ -1,4 +1,6 @@
-"""WfFormat 1.4: one list of tasks, with their files, parents by name and machines beside it."""
+"""WfFormat 1.4: one list of tasks, with their files, parents by name
+and machines beside it.
+"""
 
 import copy
 from typing import Any
@@ -151,7 +153,9 @@ def test_a_file_of_two_sizes_has_the_largest_and_says_so():
 
 
 def test_recorded_graphs_have_the_precedence_and_the_bytes_of_the_file():
-    """Counted again from the raw JSON: names, parents and the sums of sizes, each file once."""
+    """Counted again from the raw JSON: names, parents and the sums of
+    sizes, each file once.
+    """
     paths = sorted(shared_root().glob("data/recorded-runs/*/wfformat-1.4.json.gz"))
     if not paths:
         pytest.skip(

@@ -1,4 +1,6 @@
-"""The worked cases of batches and workflows: exact times on both engines, errors that name what is wrong."""
+"""The worked cases of batches and workflows: exact times on both engines, errors
+that name what is wrong.
+"""
 
 import json
 import re

@@ -1,4 +1,6 @@
-"""The checker of workflows by hand: a schedule that keeps all rules, and one that breaks each of them."""
+"""The checker of workflows by hand: a schedule that keeps all rules, and one that
+breaks each of them.
+"""
 
 import copy
 from collections.abc import Callable
@@ -15,10 +17,11 @@ Change = Callable[[dict[str, Any]], None]
 
 
 def problem() -> Any:
-    """n0 has 2 cores and 60 bytes; a (1 s) writes x (60, keep) for c; b (2 s) reads g and takes 2 cores.
+    """n0 has 2 cores and 60 bytes; a (1 s) writes x (60, keep) for c; b (2 s) reads
+    g and takes 2 cores.
 
-    Link 10 bytes/s: x is saved 1-7, then g comes 7-13, b 13-15; x comes again 15-21, c (1 s,
-    arrives at 2 s) 21-22.
+    Link 10 bytes/s: x is saved 1-7, then g comes 7-13, b 13-15; x comes again 15-21, c
+    (1 s, arrives at 2 s) 21-22.
     """
     arrives = {"release_seconds": 2}
     tasks = {

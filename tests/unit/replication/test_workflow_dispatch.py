@@ -50,7 +50,9 @@ def test_an_illegal_pair_is_named(cores: int, dispatcher: Any, message: str) -> 
 
 
 def test_a_dispatcher_sees_plans_and_what_has_arrived() -> None:
-    """a computes 9 s instead of 2: at 1 s its planned end is 2, at later times never before now."""
+    """a computes 9 s instead of 2: at 1 s its planned end is 2, at later
+    times never before now.
+    """
     seen: list[Any] = []
 
     def look(view: DispatchView) -> Pair | None:
@@ -72,7 +74,9 @@ def test_a_dispatcher_sees_plans_and_what_has_arrived() -> None:
 
 
 def test_prefetch_lets_one_task_wait() -> None:
-    """One core, a until 2 s: c is given at 1 s and starts at 2, b only when c has started."""
+    """One core, a until 2 s: c is given at 1 s and starts at 2, b
+    only when c has started.
+    """
     problem = ioopt.load(instance())
     plan, ran = dispatch(problem, fifo, engine="python", prefetch=True)
     assert plan.dispatches == (
@@ -90,7 +94,9 @@ def test_prefetch_lets_one_task_wait() -> None:
 
 
 def test_a_record_is_followed_through_a_task_of_no_length() -> None:
-    """b starts at 200 s, where c is given, and ends 1e-7 s later, where c starts and d is given."""
+    """b starts at 200 s, where c is given, and ends 1e-7 s later, where c
+    starts and d is given.
+    """
     tasks = {"a": (200, ""), "b": (1e-7, ""), "c": (1, ""), "d": (1, "")}
     problem = ioopt.load(document([{}], {"x": 10}, tasks, 10, 40))
     plan, ran = dispatch(problem, fifo, engine="python", prefetch=True)
@@ -158,7 +164,9 @@ def test_commands_solve_simulate_and_check(run: Any, tmp_path: Path, name: str) 
 
 
 def test_files_leave_out_rounds_of_zero() -> None:
-    """b follows a, which takes no time, in round 1 of 0 s: that row alone needs its round. c ends at 6 s."""
+    """b follows a, which takes no time, in round 1 of 0 s: that row alone needs its
+    round. c ends at 6 s.
+    """
     data = instance()
     data["tasks"][0]["compute_seconds"] = 0
     problem = ioopt.load(data)

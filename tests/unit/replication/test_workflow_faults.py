@@ -1,7 +1,8 @@
-"""Corners of the rules that a wrong simulator once passed by, or that random replays do not meet.
+"""Corners of the rules that a wrong simulator once passed by, or that random
+replays do not meet.
 
-Each is small enough for a pencil. Of workflows 10 bytes a second come from remote storage, 40 go
-between nodes.
+Each is small enough for a pencil. Of workflows 10 bytes a second come from remote
+storage, 40 go between nodes.
 """
 
 from typing import Any
@@ -25,8 +26,9 @@ def test_what_a_task_still_to_be_assigned_reads_goes_before_what_another_node_wa
 ):
     """Rule 7: n0 holds x and y, 20 of 25 bytes, when a is to write 10.
 
-    b, given to n1 at 0 s and fetching z until 8 s, reads x: place 0. c, which arrives at 1 s, reads y:
-    farther than any place, so y goes, although x comes first in the file.
+    b, given to n1 at 0 s and fetching z until 8 s, reads x: place 0. c, which
+    arrives at 1 s, reads y: farther than any place, so y goes, although x
+    comes first in the file.
     """
     tasks = {
         "b": (1, "zx"),
@@ -48,10 +50,11 @@ def test_what_a_task_still_to_be_assigned_reads_goes_before_what_another_node_wa
 def test_what_nobody_reads_is_saved_before_what_a_task_still_to_be_assigned_reads() -> (
     None
 ):
-    """Rule 7: a leaves q (for c) and p (to keep, read by nobody) on 25 bytes; b is to write 10.
+    """Rule 7: a leaves q (for c) and p (to keep, read by nobody) on 25
+    bytes; b is to write 10.
 
-    Both are at risk. p is farther, dead: its save, 1-2 s, makes room, b 2-3 s and no spill. c has
-    to wait for b's core, 3-4 s.
+    Both are at risk. p is farther, dead: its save, 1-2 s, makes room, b 2-3 s and no
+    spill. c has to wait for b's core, 3-4 s.
     """
     tasks = {"a": (1, "", "qp"), "b": (1, "", "r"), "c": (1, "q")}
     data = document(
@@ -68,10 +71,11 @@ def test_what_nobody_reads_is_saved_before_what_a_task_still_to_be_assigned_read
 
 
 def test_a_request_stands_though_a_later_file_can_start() -> None:
-    """Rule 8: b needs x (20 bytes), then y (5), on 35 bytes that hold q (20, at risk) and s (5).
+    """Rule 8: b needs x (20 bytes), then y (5), on 35 bytes that hold q
+    (20, at risk) and s (5).
 
-    At 1 s, when b arrives, x needs s and q: q is requested. y needs nobody's room and starts in the
-    same turn, and so does the save of q.
+    At 1 s, when b arrives, x needs s and q: q is requested. y needs nobody's room and
+    starts in the same turn, and so does the save of q.
     """
     tasks = {
         "a": (1, "", "q"),
@@ -93,10 +97,12 @@ def test_a_request_stands_though_a_later_file_can_start() -> None:
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_spill_that_outlasts_the_makespan_ends_and_counts(engine: Any) -> None:
-    """Rule 19: q and z fill 200 of 250 bytes, d reads z on the other core; b is to write 100.
+    """Rule 19: q and z fill 200 of 250 bytes, d reads z on the other
+    core; b is to write 100.
 
-    At 1 s only q could go: its save takes 10 s. d ends at 2 s, z is dead and makes room: b 2-3 s, c
-    beside it, as it writes nothing. The save has its row and its bytes all the same.
+    At 1 s only q could go: its save takes 10 s. d ends at 2 s, z is dead and
+    makes room: b 2-3 s, c beside it, as it writes nothing. The save has its row
+    and its bytes all the same.
     """
     tasks = {"a": (1, "", "q"), "d": (2, "z"), "b": (1, "", "r"), "c": (1, "q")}
     nodes = [{"disk_bytes": 250, "holds": ["z"], "cores": 2}]
@@ -114,7 +120,9 @@ def test_a_spill_that_outlasts_the_makespan_ends_and_counts(engine: Any) -> None
 
 
 def test_a_planned_end_that_has_passed_is_now() -> None:
-    """Rule 12: a was to end at 2 s and computes 9; when b ends, at 6 s, its planned end is 6 s."""
+    """Rule 12: a was to end at 2 s and computes 9; when b ends, at 6 s,
+    its planned end is 6 s.
+    """
     problem = made([{"cores": 2}], {}, {"a": (2,), "b": (6,), "c": (1,)}, replica=40)
     seen: dict[float, Any] = {}
 
@@ -128,9 +136,11 @@ def test_a_planned_end_that_has_passed_is_now() -> None:
 
 
 def test_the_limit_asks_for_the_cores_of_the_head() -> None:
-    """One of two cores idles, the head takes two: r, which c still reads, stays until w ends at 11 s.
+    """One of two cores idles, the head takes two: r, which c still reads, stays
+    until w ends at 11 s.
 
-    a reads r 0-2, then w computes 2-11; g of the head b would fit from 2 s on if r went.
+    a reads r 0-2, then w computes 2-11; g of the head b would fit
+    from 2 s on if r went.
     """
     tasks = {"a": (0, "r"), "w": (9,), "b": (1, "g", "", {"cores": 2}), "c": (1, "r")}
     nodes = [{"disk_bytes": 40, "cores": 2}]
@@ -175,7 +185,8 @@ def _evicted(
 
 
 def test_popularity_divides_by_the_copies() -> None:
-    """(22) on n0, which needs 2 bytes for c: a is worth 2 x 2 / 2 copies = 2, b 1 x 3 / 1 = 3.
+    """(22) on n0, which needs 2 bytes for c: a is worth 2 x 2 / 2 copies
+    = 2, b 1 x 3 / 1 = 3.
 
     Without the copies a would be worth 4 and b would go.
     """
@@ -196,8 +207,8 @@ def test_equal_victims_leave_by_their_index(policy: str) -> None:
 def test_a_copy_in_flight_is_no_copy_yet() -> None:
     """(22) on n2, which needs 3 bytes for c, while a flies from n0 to n1, 0-4 s.
 
-    a (4 bytes, 3 readers) has two complete copies: 3 x 4 / 2 = 6; b (5 bytes, 1 reader) 5 / 1 = 5
-    goes. With the copy in flight a would be worth 3 x 4 / 3 = 4 and would go.
+    a (4 bytes, 3 readers) has two complete copies: 3 x 4 / 2 = 6; b (5 bytes, 1 reader)
+    5 / 1 = 5 goes. With the copy in flight a would be worth 3 x 4 / 3 = 4 and would go.
     """
     nodes = [{"holds": ["a"]}, {}, {"disk_bytes": 9, "holds": ["a", "b"]}]
     tasks = {

@@ -1,4 +1,6 @@
-"""Estee's and SAGA's graphs and Nextflow traces: what becomes what, what is refused, and by which words."""
+"""Estee's and SAGA's graphs and Nextflow traces: what becomes what, what is
+refused, and by which words.
+"""
 
 import io
 import json
@@ -189,7 +191,8 @@ def test_a_trace_alone_has_no_edges_and_says_so(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("dag", [DOT, MERMAID])
 def test_a_dag_joins_tasks_of_one_tag_else_all(tmp_path: Path, dag: str) -> None:
-    """INDEX (genome) has no tag of QUANT: both read its 2 KB; COUNT (a) waits for QUANT (a) alone.
+    """INDEX (genome) has no tag of QUANT: both read its 2 KB; COUNT (a) waits
+    for QUANT (a) alone.
 
     QUANT (a) read 2.5 KB: 512 bytes beyond the index; QUANT (b) 1 KB: nothing beyond.
     """
@@ -286,7 +289,9 @@ def test_a_bad_row_of_a_trace_is_refused_or_left_out_and_counted(
 
 
 def test_an_attempt_that_stands_twice_is_one_task(tmp_path: Path) -> None:
-    """Also as it is cached by a later run; another attempt of the name is another task."""
+    """Also as it is cached by a later run; another attempt of the
+    name is another task.
+    """
     problem = traced(
         tmp_path,
         "1 a/1 A~(x) COMPLETED 3s 1 1 1",
@@ -315,7 +320,9 @@ def test_an_attempt_that_stands_twice_is_one_task(tmp_path: Path) -> None:
 
 
 def test_thousands_units_quotes_and_line_ends(tmp_path: Path) -> None:
-    """1,500 ms; 1,024 KB are 2^20 bytes; a mark of byte order, and \\r at the ends of lines."""
+    """1,500 ms; 1,024 KB are 2^20 bytes; a mark of byte order, and \\r
+    at the ends of lines.
+    """
     text = f'{COLUMNS}\r\n1\ta/1\t"A (""x"")"\t-\t1,500\t-\t1,024 KB\t-\r\n\r\n{COLUMNS}\r\n'
     for coding in ("utf-8-sig", "utf-16"):
         (tmp_path / "trace.txt").write_bytes(text.encode(coding))
@@ -345,7 +352,9 @@ def test_a_dag_of_another_form_and_units(tmp_path: Path) -> None:
 def test_actual_durations_of_a_real_estee_graph_go_round(
     tmp_path: Path, capsys: Any
 ) -> None:
-    """Planned with e_d, replayed with d: as the same queues of an instance that has d as its times."""
+    """Planned with e_d, replayed with d: as the same queues of an instance
+    that has d as its times.
+    """
     source = shared_path("data/workflows/elementary.zip")
     graph, actual, plan = (
         str(tmp_path / name) for name in ("g.json", "a.json", "r.json")
@@ -392,7 +401,9 @@ def saga(folder: Path, *edges: tuple[str, str, float]) -> str:
 
 
 def test_a_saga_task_writes_one_file_where_its_edges_agree(tmp_path: Path) -> None:
-    """a sends .5 to both others: one file of 500,000 bytes; .5 and 2: a file to each of them."""
+    """a sends .5 to both others: one file of 500,000 bytes; .5 and 2: a
+    file to each of them.
+    """
     one = read_saga(saga(tmp_path, ("a", "b", 0.5), ("a", "c", 0.5), ("b", "c", 1e-7)))
     two = read_saga(saga(tmp_path, ("a", "b", 0.5), ("a", "c", 2)))
     assert {file.id: file.bytes for file in one.files} == {"a": 500_000, "b": 1}
@@ -422,7 +433,9 @@ def test_saga_graphs_that_are_refused(tmp_path: Path, edges: Any, words: str) ->
 
 
 def test_two_kinds_of_nodes() -> None:
-    """What a kind does not say is the machine's; what neither says is said to be assumed."""
+    """What a kind does not say is the machine's; what neither says
+    is said to be assumed.
+    """
     rows = (
         {"count": 2, "cores": 4, "disk": "1GB"},
         {"cores": 16, "speed": 2.0, "disk": "50%"},

@@ -1,4 +1,6 @@
-"""The options beyond the rules of a replay: by hand, on both engines, and what the checker says of lies."""
+"""The options beyond the rules of a replay: by hand, on both engines, and what the
+checker says of lies.
+"""
 
 import json
 from pathlib import Path
@@ -27,7 +29,9 @@ def _engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def ends(data: dict[str, Any], order: dict[str, list[str]], **options: Any) -> float:
-    """The makespan on both engines, which agree, of a replay that the checker accepts."""
+    """The makespan on both engines, which agree, of a replay that
+    the checker accepts.
+    """
     problem = ioopt.load(data)
     plan = ReplicationPlan.model_validate({"order": order, **options})
     ran = simulate(problem, plan, engine="python")
@@ -37,9 +41,10 @@ def ends(data: dict[str, Any], order: dict[str, list[str]], **options: Any) -> f
 
 
 def test_a_file_comes_from_the_source_with_the_least_load() -> None:
-    """100 MB to 9 nodes at 100 MB/s, links of their own: n0 has it after 1 s; then eight copies share
-    its interface for 8 s, or one copies and seven fetch, 1 s. Where two nodes hold it and two read it,
-    both copy from n0 at half its rate, 2 s, or one from each, 1 s.
+    """100 MB to 9 nodes at 100 MB/s, links of their own: n0 has it after 1 s; then
+    eight copies share its interface for 8 s, or one copies and seven fetch, 1 s.
+    Where two nodes hold it and two read it, both copy from n0 at half its rate, 2 s,
+    or one from each, 1 s.
     """
     tasks = {f"t{i}": (0, "f") for i in range(9)}
     data = document(9, {"f": 100 * MB}, tasks, 100 * MB, 100 * MB)
@@ -62,14 +67,18 @@ def two_files(staging: int) -> dict[str, Any]:
 
 
 def waits_for_product(staging: int) -> dict[str, Any]:
-    """a waits for p (100 MB), which b makes on n1 within 10 s; behind it c reads r (100 MB)."""
+    """a waits for p (100 MB), which b makes on n1 within 10 s; behind
+    it c reads r (100 MB).
+    """
     nodes = [{"cores": 2, "staging": staging}, {}]
     tasks = {"a": (1, "p"), "b": (10, "", "p"), "c": (1, "r")}
     return document(nodes, {"p": 100 * MB, "r": 100 * MB}, tasks, 10 * MB, 100 * MB)
 
 
 def test_a_slow_disk_bounds_what_comes_and_what_is_sent() -> None:
-    """A copy of 100 MB takes 1 s, from a disk of 25 MB/s 4 s; two from it 8 s, one from each 4 s."""
+    """A copy of 100 MB takes 1 s, from a disk of 25 MB/s 4 s; two from it 8
+    s, one from each 4 s.
+    """
     data = two_holders()
     for node in data["nodes"][:2]:
         node["disk_bytes_per_second"] = 25 * MB
@@ -93,10 +102,11 @@ ROOM_ORDER = {"n0": ["a", "b", "c"]}
     ("room", "end"), [("missing", 16), ("next", 23), ("largest", 23), ("mean", 23)]
 )
 def test_room_for_a_task_evicts_its_own_inputs_too(room: str, end: float) -> None:
-    """f comes by 6 s and g, beside the computing of a, by 9; b ends at 10, h comes by 15, c ends at 16.
+    """f comes by 6 s and g, beside the computing of a, by 9; b ends at 10, h comes
+    by 15, c ends at 16.
 
-    Where room for 90 bytes, or 70 (the mean of b and c), is made once a has ended, at 7, f comes again by
-    13, g by 16, h, once b has ended, by 22.
+    Where room for 90 bytes, or 70 (the mean of b and c), is made once a has ended, at
+    7, f comes again by 13, g by 16, h, once b has ended, by 22.
     """
     assert ends(ROOMS, ROOM_ORDER, room=room, eviction="popularity") == pytest.approx(
         end
@@ -112,8 +122,8 @@ def pair(links: str = "per-node") -> dict[str, Any]:
 
 
 def test_the_moves_of_a_plan_are_carried_out() -> None:
-    """Both fetch at once, 10 s; on demand the second waits and copies, 11 s; two copies of what a third
-    node fetched share its interface, 12 s.
+    """Both fetch at once, 10 s; on demand the second waits and copies, 11 s; two copies
+    of what a third node fetched share its interface, 12 s.
     """
     order = {"n0": ["t0"], "n1": ["t1"]}
     both = {"remote": [["f", "n0"], ["f", "n1"]], "carry_out": True}

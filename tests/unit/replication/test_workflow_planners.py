@@ -1,4 +1,6 @@
-"""HEFT, b-level and ready-min-min on workflows: worked cases, a slow oracle, limits, old batches."""
+"""HEFT, b-level and ready-min-min on workflows: worked cases, a slow oracle,
+limits, old batches.
+"""
 
 import json
 from fractions import Fraction
@@ -67,7 +69,9 @@ def test_a_batch_is_planned_as_minmin_plans_it() -> None:
 def test_a_limit_that_is_too_short_is_told_with_one_that_would_do(
     planner: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Looked at before tasks 0, 50, ..: two looks in 1.5 s, a quarter done: 1.2 x 2 s / .25 + .8 s."""
+    """Looked at before tasks 0, 50, ..: two looks in 1.5 s, a quarter done:
+    1.2 x 2 s / .25 + .8 s.
+    """
     tasks = {
         f"t{k}": (1, [f"p{k - 50}"] if k >= 50 else [], [f"p{k}"]) for k in range(200)
     }
@@ -79,15 +83,20 @@ def test_a_limit_that_is_too_short_is_told_with_one_that_would_do(
     monkeypatch.setattr(Deadline, "expired", lambda deadline: True)
     result = ioopt.solve(problem, planner)
     assert result.violations == () and result.plan is not None
-    text = "MinMin (the deadline passed with 0 of 200 tasks planned): tasks in the order of the file"
+    text = (
+        "MinMin (the deadline passed with 0 of 200 tasks planned): tasks in the "
+        "order of the file"
+    )
     assert any(text in note for note in result.notes)
 
 
 def test_a_late_workflow_goes_in_the_order_of_the_file_to_who_is_free_first() -> None:
-    """n1 is twice as fast; c stands before a, whose product it reads, and w takes n0's two cores.
+    """n1 is twice as fast; c stands before a, whose product it reads, and w
+    takes n0's two cores.
 
-    a is the first that waits for nothing: to n0 (both free at 0 s), 4 / 2 cores = 2 s. w fits n0
-    alone: 2 + 6 / 2 = 5 s. Then c, 4 / 2 = 2 s, to n1, which is free at 0 s, and e, at 2 s, too.
+    a is the first that waits for nothing: to n0 (both free at 0 s), 4 / 2 cores = 2
+    s. w fits n0 alone: 2 + 6 / 2 = 5 s. Then c, 4 / 2 = 2 s, to n1, which is free at
+    0 s, and e, at 2 s, too.
     """
     nodes = [{"cores": 2}, {"speed": 2}]
     tasks = {

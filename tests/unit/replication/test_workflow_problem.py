@@ -1,4 +1,6 @@
-"""Workflows as instances: what is refused, by which name, and by whom (workflow rules 1 and 2)."""
+"""Workflows as instances: what is refused, by which name, and by whom
+(workflow rules 1 and 2).
+"""
 
 from typing import Any
 
@@ -66,7 +68,9 @@ def test_a_bad_workflow_is_refused_by_name(
 
 
 def test_a_cycle_is_named_in_order_and_nothing_that_hangs_on_it() -> None:
-    """a writes x for b, b writes y for c, c writes z for a; d only reads y, e only writes for c."""
+    """a writes x for b, b writes y for c, c writes z for a; d only reads y,
+    e only writes for c.
+    """
     tasks = [
         {"id": "d", "inputs": ["y"]},
         {"id": "c", "inputs": ["y", "r"], "outputs": ["z"]},

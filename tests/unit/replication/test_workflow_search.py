@@ -1,4 +1,6 @@
-"""link-aware on workflows: starts that keep few live bytes, moves, limits, repetition."""
+"""link-aware on workflows: starts that keep few live bytes,
+moves, limits, repetition.
+"""
 
 import random
 from typing import Any
@@ -33,7 +35,9 @@ from ioopt.units import quantity, time_unit
 
 
 def pairs(count: int, cores: int = 1, disk: int = 150) -> ReplicationProblem:
-    """*count* pairs a -> b by a product of 100 bytes, 1 s each; one node; 10 bytes a second."""
+    """*count* pairs a -> b by a product of 100 bytes, 1 s each; one
+    node; 10 bytes a second.
+    """
     tasks: dict[str, Any] = {f"a{k}": (1, [], [f"x{k}"]) for k in range(count)}
     tasks |= {f"b{k}": (1, [f"x{k}"]) for k in range(count)}
     files = {f"x{k}": 100 for k in range(count)}
@@ -41,10 +45,11 @@ def pairs(count: int, cores: int = 1, disk: int = 150) -> ReplicationProblem:
 
 
 def test_depth_first_beats_heft_by_hand() -> None:
-    """The disk holds one product. a0 b0 a1 b1 takes 4 s, which is also the work of one core.
+    """The disk holds one product. a0 b0 a1 b1 takes 4 s, which is also
+    the work of one core.
 
-    HEFT puts both a first: a0 0-1, x0 saved 1-11, a1 11-12, x1 saved 12-22, x0 fetched 22-32,
-    b0 32-33, x1 fetched 33-43, b1 43-44.
+    HEFT puts both a first: a0 0-1, x0 saved 1-11, a1 11-12, x1 saved 12-22, x0 fetched
+    22-32, b0 32-33, x1 fetched 33-43, b1 43-44.
     """
     problem = pairs(2)
     assert depth_first(problem) == [0, 2, 1, 3]
@@ -56,7 +61,9 @@ def test_depth_first_beats_heft_by_hand() -> None:
 
 
 def test_stretches_follow_core_time_and_fit() -> None:
-    """Six tasks of 1 s on 1 and 2 cores: a third to n, the rest to the other, if it has the disk."""
+    """Six tasks of 1 s on 1 and 2 cores: a third to n, the rest to the
+    other, if it has the disk.
+    """
     data = pairs(3, disk=300).model_dump(mode="json")
     for disk, queues in ((100, [[0, 3], [1, 4, 2, 5]]), (50, [[0, 3, 1, 4, 2, 5], []])):
         data["nodes"] = [data["nodes"][0], {"id": "m", "disk_bytes": disk, "cores": 2}]
@@ -65,10 +72,11 @@ def test_stretches_follow_core_time_and_fit() -> None:
 
 
 def test_a_core_idles_rather_than_exceed_the_disk() -> None:
-    """On two cores locality starts a1 beside a0 and waits for x0 to be saved, as HEFT does above: 44 s.
+    """On two cores locality starts a1 beside a0 and waits for x0 to be saved, as
+    HEFT does above: 44 s.
 
-    A strict dispatch by live bytes leaves the second core alone: 4 s. One that is not strict takes
-    a1 at once, as there is nothing else: 44 s as well.
+    A strict dispatch by live bytes leaves the second core alone: 4 s. One that is not
+    strict takes a1 at once, as there is nothing else: 44 s as well.
     """
     problem = pairs(2, cores=2)
     assert ioopt.solve(problem, "locality").metrics["makespan_seconds"] == 44
@@ -86,7 +94,9 @@ def test_a_core_idles_rather_than_exceed_the_disk() -> None:
 def test_moves_keep_producers_before_readers_and_tasks_where_they_fit(
     seed: int, disks: bool
 ) -> None:
-    """So that no queues ever wait for each other in a circle, and what is refused is put back."""
+    """So that no queues ever wait for each other in a circle, and what is
+    refused is put back.
+    """
     problem = ioopt.load(random_workflow(seed, disks=disks))
     queues: list[list[int]] = [[] for _ in problem.nodes]
     for k in depth_first(problem):
@@ -135,7 +145,9 @@ def test_never_above_a_planner_and_the_same_again(seed: int) -> None:
 def test_annealing_improves_what_the_starts_leave(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Many small groups on disks of 1.5 times the largest task, from HEFT's plan alone."""
+    """Many small groups on disks of 1.5 times the largest task,
+    from HEFT's plan alone.
+    """
     monkeypatch.setattr(flow_run, "PLANNERS", {"heft": PLANNERS["heft"]})
     monkeypatch.setattr(flow_run, "DEAL_SHARE", 0.0)
     problem = generate(
@@ -173,7 +185,9 @@ def test_whenever_the_deadline_passes_there_is_a_plan(solver: Any, checks: int) 
 
 
 def test_a_slow_plain_replay_watches_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Then the planners' plans are all there is: neither dealing nor annealing can be cut short."""
+    """Then the planners' plans are all there is: neither dealing nor
+    annealing can be cut short.
+    """
     monkeypatch.setattr(flow_run, "LONG_REPLAY_SECONDS", 0.0)
     limits: list[Any] = []
 
@@ -218,7 +232,9 @@ def test_plain_and_compiled_search_give_the_same_answer(generated: Any) -> None:
 def test_what_comes_after_the_search_is_in_the_limit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The bounds took 1 s of the clock, so report, check and writing will take some 8 of the 60."""
+    """The bounds took 1 s of the clock, so report, check and writing will
+    take some 8 of the 60.
+    """
     now = [0.0]
 
     def slow(bound: Any) -> float:

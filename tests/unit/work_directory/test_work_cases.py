@@ -1,4 +1,6 @@
-"""The worked cases of work directories, those of the shared folder and our own, to the last figure."""
+"""The worked cases of work directories, those of the shared folder and our
+own, to the last figure.
+"""
 
 import json
 from fractions import Fraction
@@ -98,7 +100,9 @@ RUNS = {
 
 
 def answer(case: dict[str, Any], run: dict[str, Any]) -> dict[str, Any]:
-    """What a run gives: its figures, or the record of what is wrong with the instance, plan or run."""
+    """What a run gives: its figures, or the record of what is wrong with the
+    instance, plan or run.
+    """
     try:
         problem = WorkDirectoryProblem.model_validate(case["instance"])
         return RUNS[run["run"]](problem, run)

@@ -1,4 +1,6 @@
-"""What is proven of a work directory does not depend on the last digits of its times."""
+"""What is proven of a work directory does not depend on the last
+digits of its times.
+"""
 
 import json
 
@@ -10,7 +12,9 @@ from ioopt.catalog import resolve
 
 @pytest.mark.parametrize("digits", [2.3e-16, -2.3e-16, 1e-12])
 def test_times_with_many_digits_are_proven_too(digits: float) -> None:
-    """Two chains of two tasks of 1 s that do not fit beside each other: 4 s, whatever the digits."""
+    """Two chains of two tasks of 1 s that do not fit beside each other: 4 s,
+    whatever the digits.
+    """
     with open(resolve("directory-two-chains")) as file:
         data = json.load(file)
     for k, task in enumerate(data["tasks"]):

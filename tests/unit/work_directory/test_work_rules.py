@@ -1,4 +1,6 @@
-"""Rules of work directories by hand, with the arithmetic; one test a rule or a way to break one."""
+"""Rules of work directories by hand, with the arithmetic; one test a rule
+or a way to break one.
+"""
 
 import itertools
 import random
@@ -36,7 +38,8 @@ from ioopt.solving import result_from_dict
 def document(
     *rows: str, cores: int = 2, quota: int | None = None, **more: Any
 ) -> dict[str, Any]:
-    """``A 2 a b > c:5 d:1!``: task A of 2 s reads a and b, writes c of 5 bytes and d, which is kept.
+    """``A 2 a b > c:5 d:1!``: task A of 2 s reads a and b, writes c of 5 bytes
+    and d, which is kept.
 
     *more* are further keys by task.
     """
@@ -111,7 +114,9 @@ def test_b1_what_is_wrong_with_an_instance(rows, more, record):
 
 
 def test_b1_samples():
-    """Given: A's alone, B in none; else weak components, numbered by their first tasks."""
+    """Given: A's alone, B in none; else weak components, numbered
+    by their first tasks.
+    """
     assert made("A 1", "B 1", A={"sample": 7}).samples == (0, -1)
     assert made("A 1 >a:1", "B 1", "C 1 a").samples == (0, 1, 0)
 
@@ -120,7 +125,9 @@ CHAIN = made("A 2 >a:10", "B 3 a >b:4 c:1!", B={"scratch_bytes": 5}, quota=20)
 
 
 def test_b2_b3_b4_a_replay_by_hand():
-    """Use 10 on [0, 2); 10 + 4 + 1 + 5 = 20 on [2, 5); then 1 is kept: 20 + 60 = 80 over 5 s, mean 16."""
+    """Use 10 on [0, 2); 10 + 4 + 1 + 5 = 20 on [2, 5); then 1 is kept: 20 + 60 =
+    80 over 5 s, mean 16.
+    """
     found = replay(CHAIN, WorkDirectoryPlan(starts=((0, "A"), (2, "B"))))
     assert found.violations == [] and found.use == [(0, 10), (2, 20), (5, 1)]
     assert found.metrics == {
@@ -174,7 +181,9 @@ def test_b3_each_violation_is_found_by_check_and_replay(starts, more, kinds):
 
 
 def test_b3_times_that_no_sum_of_floats_holds():
-    """0.1 + 0.2 is 0.3 here: C starts when B ends; a start of the nearest float before it does too."""
+    """0.1 + 0.2 is 0.3 here: C starts when B ends; a start of the nearest
+    float before it does too.
+    """
     problem = made("A 0.1 >a:1", "B 0.2 a >b:1", "C 1 b")
     for third in (0.3, 0.1 + 0.2, 0.29999999999999993):
         plan = WorkDirectoryPlan(starts=((0, "A"), (0.1, "B"), (third, "C")))
@@ -204,7 +213,9 @@ def run(problem: WorkDirectoryProblem, rank: Any = "submission", **more: Any) ->
 
 
 def test_b5_ranks():
-    """One core: submission by when a task became ready, newest-first the other way, depth-first by level."""
+    """One core: submission by when a task became ready, newest-first the other way,
+    depth-first by level.
+    """
     problem = made("A 1 >a:1", "X 1", "B 1 a", cores=1)
     assert [name for _, name in run(problem)] == ["A", "X", "B"]
     assert [name for _, name in run(problem, "depth-first")] == ["A", "B", "X"]
@@ -239,7 +250,9 @@ def test_b6_safe_runs_keep_a_way_to_the_end():
 
 
 def test_b6_the_reference_order_is_the_first_with_the_least_peak():
-    """By file S1 S2 T1 T2 holds 5 + 5 + 1 = 11; by level S1 T1 S2 T2 5 + 1 = 6, as by growth, named later."""
+    """By file S1 S2 T1 T2 holds 5 + 5 + 1 = 11; by level S1 T1 S2 T2 5 + 1 = 6, as by
+    growth, named later.
+    """
     problem = made("S1 1 >s1:5", "S2 1 >s2:5", "T1 1 s1 >t1:1", "T2 1 s2 >t2:1")
     assert [problem.tasks[k].id for k in reference_order(problem)] == [
         "S1",
@@ -253,7 +266,9 @@ def test_b6_the_reference_order_is_the_first_with_the_least_peak():
 
 
 def test_b7_a_cap_on_samples_in_flight():
-    """One sample at a time; where it waits for another's file, the held-back task goes once nothing runs."""
+    """One sample at a time; where it waits for another's file, the held-back task
+    goes once nothing runs.
+    """
     assert run(made(*FOUR, cores=4), in_flight=1) == [
         (0, "A1"),
         (1, "B1"),
@@ -293,14 +308,17 @@ def test_b5_answers_that_may_not_start_are_named():
 
 
 def test_b10_b11_bounds_by_hand():
-    """a (8) waits for D while C makes c (5) of b (1): 14. Kept k (2) stays: the end is 2 + D's 8 + 5 = 15."""
+    """a (8) waits for D while C makes c (5) of b (1): 14. Kept k (2) stays: the end
+    is 2 + D's 8 + 5 = 15.
+    """
     problem = made("A 1 >a:8 k:2!", "B 1 a >b:1", "C 1 b >c:5", "D 1 a c", quota=16)
     least = peak_bound(problem)
     assert (least.need, least.through, least.end, least.bound) == (13, 16, 15, 16)
     assert (least.reason, least.task) == ("through", "C")  # 14 and the kept 2
     found = makespan_bounds(problem, 16)
-    # bytes x seconds: A 10, B 1, C 5; a 8 x 3, b 1, c 5, k 2 x 3 = 52 of 16 a second = 3.25 s; but after A,
-    # which is there from 0 and takes 10 / 16 s of all bytes, its tail of 3 s comes: 3.625
+    # bytes x seconds: A 10, B 1, C 5; a 8 x 3, b 1, c 5, k 2 x 3 = 52 of 16 a second =
+    # 3.25 s; but after A, which is there from 0 and takes 10 / 16 s of all bytes, its
+    # tail of 3 s comes: 3.625
     assert (found.critical_path, found.core_area, found.byte_area) == (4, 3.5, 3.625)
     assert found.bound == 4
     assert makespan_bounds(problem, None).byte_area is None
@@ -347,7 +365,9 @@ def test_statuses_and_exit_codes(tmp_path, monkeypatch, capsys):
 
 
 def test_b12_times_with_too_many_ticks_are_rounded_down():
-    """0.1234567890123 s has 10^13 ticks a second: a relaxation, and the plan is the run in its order."""
+    """0.1234567890123 s has 10^13 ticks a second: a relaxation, and the plan is
+    the run in its order.
+    """
     problem = made(
         "A 0.1234567890123 >a:6", "B 1 a >b:6", "C 0.3 >c:6", "D 1 c >d:6", quota=12
     )
@@ -358,7 +378,9 @@ def test_b12_times_with_too_many_ticks_are_rounded_down():
 
 
 def test_b14_a_frontier_falls_with_the_quota():
-    """7: below 8, which B needs. 8 and 9: one chain after the other, 15 s. 24: all at once, 5 s."""
+    """7: below 8, which B needs. 8 and 9: one chain after the other, 15 s.
+    24: all at once, 5 s.
+    """
     few = Settings(evaluations=20)
     request = SolveRequest(SolveOptions(None), Deadline(None), few)
     rows = frontier(made(*FOUR, cores=4), request, [24, 7, 8, 9])
@@ -376,10 +398,12 @@ def test_b14_a_frontier_falls_with_the_quota():
 
 
 def test_b14_a_bound_holds_for_every_smaller_quota():
-    """Three tasks of 10 s and 5 bytes: 3 x 10 x 5 = 150 byte-seconds, over 5, 10 and 15 bytes.
+    """Three tasks of 10 s and 5 bytes: 3 x 10 x 5 = 150 byte-seconds,
+    over 5, 10 and 15 bytes.
 
-    5 bytes take one at a time, 30 s; 10 bytes two, 20 s, where 15 s are proven; 15 bytes all, 10 s.
-    A smaller quota is bounded by its own 30 s, not by the 10 s of the largest.
+    5 bytes take one at a time, 30 s; 10 bytes two, 20 s, where 15 s are proven;
+    15 bytes all, 10 s. A smaller quota is bounded by its own 30 s, not by the
+    10 s of the largest.
     """
     problem = made("A 10 >a:5", "B 10 >b:5", "C 10 >c:5", cores=3)
     request = SolveRequest(SolveOptions(None), Deadline(None), Settings(evaluations=5))
@@ -394,7 +418,9 @@ def test_b14_a_bound_holds_for_every_smaller_quota():
 
 
 def test_b14_a_larger_bound_of_a_larger_quota_is_taken(monkeypatch):
-    """What is proven of 10 bytes, here 12 s, also holds for 5 bytes, of which only 11 s are proven."""
+    """What is proven of 10 bytes, here 12 s, also holds for 5 bytes, of which
+    only 11 s are proven.
+    """
     proven = {5: Fraction(11), 10: Fraction(12), 15: Fraction(10)}
     told = lambda problem, quota, deadline=None: MakespanBound(  # noqa: E731
         Fraction(0), proven[quota], None, None
@@ -413,10 +439,11 @@ KEPT = (
 
 
 def test_b12_kept_files_count_until_the_last_task_has_ended():
-    """T3 first, 7 + 6 + 3 = 16; then T1, 8 + 7 + 6 = 21; T2, 8 + 1; T0, 8 + 6: 21 bytes.
+    """T3 first, 7 + 6 + 3 = 16; then T1, 8 + 7 + 6 = 21; T2, 8 + 1;
+    T0, 8 + 6: 21 bytes.
 
-    T1 needs 21 at any time. A program whose tasks may start at its last instant, where kept files
-    are no longer counted, called 27 bytes the least.
+    T1 needs 21 at any time. A program whose tasks may start at its last instant, where
+    kept files are no longer counted, called 27 bytes the least.
     """
     rows, more = KEPT
     for name in ("exact", "auto"):
@@ -427,7 +454,8 @@ def test_b12_kept_files_count_until_the_last_task_has_ended():
 
 
 def test_b12_the_least_peak_is_that_of_the_plan_whatever_the_quota_allows():
-    """Z first, 8 + 5 = 13 bytes that leave; then K, 5 that stay: 13. K first: 5 + 13 = 18, the quota.
+    """Z first, 8 + 5 = 13 bytes that leave; then K, 5 that stay: 13. K first: 5
+    + 13 = 18, the quota.
 
     Z takes 0 s and is released at 5 s, so that K ends at 6 s.
     """
@@ -448,7 +476,9 @@ LONG = (1682004.5605879778, 1091602.608079564, 1617816.3488614024, 1841919.90455
     "seconds", [LONG, (333333333.3333333,) * 12, (1e10, 1e-300, 5e-324, 1e-9)]
 )
 def test_b3_long_times_are_what_floats_hold_of_them(seconds):
-    """After 49 days a float is good to 1e-9 s no more: a plan's own sums are within what it can hold."""
+    """After 49 days a float is good to 1e-9 s no more: a plan's own sums are
+    within what it can hold.
+    """
     rows = [
         f"T{k} {s!r} {f'f{k - 1} ' if k else ''}>f{k}:10" for k, s in enumerate(seconds)
     ]
@@ -466,7 +496,9 @@ def test_b3_long_times_are_what_floats_hold_of_them(seconds):
 
 
 def test_b12_more_bytes_and_cores_than_64_bits_hold(tmp_path):
-    """Ten chains of files of about 10**18 / 2 bytes, 10**18 cores: a plan, which a check reads again."""
+    """Ten chains of files of about 10**18 / 2 bytes, 10**18 cores: a plan, which
+    a check reads again.
+    """
     half = 5 * 10**17
     rows = [
         f"T{k} 3 {f'f{k - 1} ' if k % 2 else ''}>f{k}:{half - 7 * k}" for k in range(20)
@@ -475,7 +507,8 @@ def test_b12_more_bytes_and_cores_than_64_bits_hold(tmp_path):
     problem = made(*rows, quota=10**18, cores=10**18, **wide)
     sizes, scale = Sizes.of(problem), Scale.of(problem)
     assert not sizes.exact and max(sum(sizes.products), sum(sizes.cores)) < 2**62
-    # 10**18 bytes hold two files, 10**18 // unit units two of half // unit: rounding keeps what fits
+    # 10**18 bytes hold two files, 10**18 // unit units two of half // unit:
+    # rounding keeps what fits
     assert 2 * max(sizes.products) <= 10**18 // sizes.unit
     assert program(problem, scale, sizes, 10**18, 0, None).validate() == ""
     result = ioopt.solve(problem, time_limit=1, settings={"evaluations": 20})
@@ -490,7 +523,9 @@ def test_b12_more_bytes_and_cores_than_64_bits_hold(tmp_path):
 
 
 def test_b6_the_walk_counts_more_bytes_than_64_bits_hold():
-    """a grows to 10**19 bytes while B (5) is to come: C, whose 5 stay, fits 2 x 10**19."""
+    """a grows to 10**19 bytes while B (5) is to come: C, whose 5
+    stay, fits 2 x 10**19.
+    """
     problem = made("A 1 >a:5", "B 1 a >b:5", "C 1 >c:5!", quota=20)
     walk = Walk(problem, [0, 1, 2], 2 * 10**19)
     walk.start(0)
@@ -501,10 +536,11 @@ def test_b6_the_walk_counts_more_bytes_than_64_bits_hold():
 
 
 def test_the_replay_of_simulate_and_the_checker_find_each_others_faults(monkeypatch):
-    """A file that leaves too early in one of them: solve, and check of a result, name the difference.
+    """A file that leaves too early in one of them: solve, and check of a result,
+    name the difference.
 
-    a (10 bytes) is inside until B has ended, beside b: 14 bytes; without it B holds 4 alone, and the
-    peak is A's 10. In the checker B would be thought to fit 12 bytes.
+    a (10 bytes) is inside until B has ended, beside b: 14 bytes; without it B holds 4
+    alone, and the peak is A's 10. In the checker B would be thought to fit 12 bytes.
     """
     problem = made("A 2 >a:10", "B 3 a >b:4", quota=20)
     sound = ioopt.solve(problem, "submission")
@@ -547,7 +583,9 @@ def test_the_time_limit_ends_the_first_runs_too():
 
 
 def test_a_limit_too_short_for_any_answer_says_so(monkeypatch):
-    """6 tasks at a second each take 6 s; a limit of 4 s, with its twentieth and .8 s, is 5 s: none."""
+    """6 tasks at a second each take 6 s; a limit of 4 s, with its twentieth
+    and .8 s, is 5 s: none.
+    """
     monkeypatch.setattr(solver, "TASK_SECONDS", 1.0)
     result = ioopt.solve(made(*FOUR, cores=4, quota=12), "search", time_limit=4)
     assert (result.status, result.stop, result.plan) == ("unknown", "time", None)
@@ -565,7 +603,9 @@ def test_tasks_come_in_the_order_of_the_standard_library():
         for k in range(8):
             reads = rng.sample(range(8), 2)
             rows[k] = (
-                f"T{k} 1 {' '.join(f'f{j}' for j in reads if j * 3 % 8 < k * 3 % 8)} >f{k}:1"
+                f"T{k} 1 "
+                f"{' '.join(f'f{j}' for j in reads if j * 3 % 8 < k * 3 % 8)} "
+                f">f{k}:1"
             )
         problem = made(*rows)
         graph = dict(enumerate(problem.predecessors))
