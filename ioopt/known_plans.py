@@ -60,9 +60,8 @@ def _better(kind: str, measure: str, one: Known | None, other: Known) -> Known:
     """The better value of two, and the stronger bound."""
     if one is None:
         return other
-    spec: Any = registry.KINDS[kind]
-    better, stronger = (
-        (max, min) if registry.sense_of(spec, measure) == "max" else (min, max)
-    )
+    sense = registry.KINDS[kind].metric(measure).sense
+    better: Any = max if sense == "max" else min
+    stronger: Any = min if sense == "max" else max
     bounds = [bound for bound in (one.bound, other.bound) if bound is not None]
     return Known(better(one.best, other.best), stronger(bounds) if bounds else None)

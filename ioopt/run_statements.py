@@ -14,7 +14,7 @@ from ioopt import registry
 from ioopt.errors import IooptError
 from ioopt.options import SolveOptions
 from ioopt.problems.base import Json
-from ioopt.registry import KindSpec, SolverSpec, sense_of, solvers_for
+from ioopt.registry import KindSpec, SolverSpec, solvers_for
 from ioopt.registry.types import EXACT
 from ioopt.result import StopReason, Violation, violation
 from ioopt.units import is_number
@@ -174,7 +174,7 @@ def _trace(kind: KindSpec, data: Mapping[str, Any]) -> Iterator[Violation]:
     better, all within the run.
     """
     trace = data.get("trace") or ()
-    sense = sense_of(kind, data.get("objective_name") or kind.objective_name)
+    sense = kind.metric(data.get("objective_name") or kind.objective.name).sense
     sign = -1.0 if sense == "max" else 1.0
     before: tuple[float, float] | None = None
     for seconds, value in trace:

@@ -34,16 +34,14 @@ from ioopt.protocols import (
 from ioopt.registry import (
     KindSpec,
     SolverSpec,
-    by_measure,
     load_target,
     measure_of,
-    own_bound,
-    sense_of,
 )
 from ioopt.result import Result, Status, StopReason, plan_dict, relative_gap, violation
 from ioopt.statements import (
     false_metrics,
     is_reference,
+    own_bound,
     past_bound,
     proves,
     within_limits,
@@ -279,7 +277,9 @@ def solve(
     registry.require_backend(spec, backend)
     chosen = registry.settings_for(spec, settings or {})
     start, left_out = _start(kind, problem, warm_start)
-    incumbents = Incumbents(deadline, listener=progress, maximise=kind.sense == "max")
+    incumbents = Incumbents(
+        deadline, listener=progress, maximise=kind.objective.sense == "max"
+    )
     request = SolveRequest(
         options, deadline, chosen, start, incumbents, measure=measure
     )
@@ -489,7 +489,7 @@ def _result(
         "options": request.stated(),
         "versions": {"ioopt": __version__, "python": platform.python_version()}
         | dict(outcome.versions),
-        "objective_name": outcome.objective_name or kind.objective_name,
+        "objective_name": outcome.objective_name or kind.objective.name,
         "bound": outcome.bound,
         "measure": measure_of(kind, request.measure).name,
         "trace": tuple(
@@ -503,7 +503,7 @@ def _result(
         status = Status.INFEASIBLE if outcome.infeasible else Status.UNKNOWN
         if outcome.failed:
             status = Status.ERROR
-        metrics = by_measure(request.measure, values)
+        metrics = _by_measure(kind, request.measure, values)
         return Result(
             status=status, notes=(*outcome.notes, *notes), metrics=metrics, **values
         )
@@ -543,22 +543,22 @@ def _checked(
     if (
         simulation is None
         and name not in report.objectives
-        and kind.objective_name != name
+        and kind.objective.name != name
     ):
         # Without a replay only the plan can be measured, and a bound of another
         # measure does not apply.
-        name = values["objective_name"] = kind.objective_name
+        name = values["objective_name"] = kind.objective.name
         values["bound"] = None
     values["bound"] = within_limits(kind, name, values["bound"], report)
-    metrics |= by_measure(request.measure, values)
+    metrics |= _by_measure(kind, request.measure, values)
     name = values["objective_name"]
     if name != (
         request.incumbents.objective_name
         or outcome.objective_name
-        or kind.objective_name
+        or kind.objective.name
     ):
         values["trace"] = ()  # its values are of another objective
-    sense = sense_of(kind, name)
+    sense = kind.metric(name).sense
     objective = report.objectives.get(name, metrics.get(name))
     objective = float(objective) if isinstance(objective, bool) else objective
     if objective is not None and not (
@@ -601,6 +601,17 @@ def _checked(
     )
 
 
+def _by_measure(kind: KindSpec, measure: str | None, values: Json) -> dict[str, float]:
+    """Make *values* those of the *measure* asked for; what is proven of another
+    objective, as a metric.
+    """
+    own, bound = values["objective_name"], values["bound"]
+    if measure in (None, own):
+        return {}
+    values |= {"objective_name": measure, "bound": None}
+    return {} if bound is None else {kind.metric(own).proof: bound}
+
+
 def _standing(
     past: float | None, proven: bool, objective: float, bound: float
 ) -> tuple[Status, list[str]]:
@@ -629,11 +640,11 @@ def _bound(
     name, bound = values["objective_name"], values["bound"]
     # What was not measured needs no bound: a workflow that was not
     # replayed has no objective.
-    wanted = name == kind.objective_name and objective is not None
+    wanted = name == kind.objective.name and objective is not None
     if bound is None and kind.bound is not None and wanted:
         limits = {"deadline": deadline} if kind.limited_bound else {}
         bound = load_target(kind.bound)(problem, **limits)
     if bound is None and objective is not None:
-        bound = own_bound({**values, "metrics": metrics}, kind, name)
-    proven = metrics.get(kind.proven_metrics.get(name, ""))
+        bound = own_bound({**values, "metrics": metrics}, kind.metric(name))
+    proven = metrics.get(kind.metric(name).raised_by or "")
     return bound if bound is None or proven is None else max(bound, proven)

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ioopt.protocols import CheckReport, Known
-from ioopt.registry import KindSpec, proof_of, sense_of, solvers_for
-from ioopt.registry.types import EXACT, REFERENCE
+from ioopt.registry import KindSpec, solvers_for
+from ioopt.registry.types import EXACT, REFERENCE, Metric
 from ioopt.result import (
     OPTIMAL_RELATIVE_GAP,
     Status,
@@ -53,7 +53,9 @@ def within_limits(
     limit = report.limits.get(measure)
     if limit is None:
         return bound
-    return min(bound, limit) if sense_of(kind, measure) == "max" else max(bound, limit)
+    return (
+        min(bound, limit) if kind.metric(measure).sense == "max" else max(bound, limit)
+    )
 
 
 def proves(sense: str, objective: float, bound: float) -> bool:
@@ -62,6 +64,16 @@ def proves(sense: str, objective: float, bound: float) -> bool:
     """
     short = bound - objective if sense == "max" else objective - bound
     return short <= OPTIMAL_RELATIVE_GAP * max(abs(objective), abs(bound))
+
+
+def own_bound(row: Mapping[str, Any], metric: Metric) -> float | None:
+    """Return what the *row* (a result's dictionary) itself proves of *metric*."""
+    if row["objective_name"] == metric.name and row["bound"] is not None:
+        return float(row["bound"])
+    metrics: Mapping[str, float | None] = row["metrics"]
+    if metric.proof in metrics or metric.bounded_by is None:
+        return metrics.get(metric.proof)
+    return metrics.get(metric.bounded_by)
 
 
 def false_statements(
@@ -94,7 +106,7 @@ def unjudged(kind: KindSpec, data: Mapping[str, Any], report: CheckReport) -> li
         name for name, value in (data.get("metrics") or {}).items() if value is not None
     ]
     if data.get("objective") is not None:
-        stated.append(data.get("objective_name") or kind.objective_name)
+        stated.append(data.get("objective_name") or kind.objective.name)
     return sorted({*report.unjudged, *(name for name in stated if name not in known)})
 
 
@@ -108,17 +120,17 @@ def unproven(
     the instance proves.
     """
     measure, bound = (
-        data.get("objective_name") or kind.objective_name,
+        data.get("objective_name") or kind.objective.name,
         data.get("bound"),
     )
     if bound is None:
         return False
     proven = [
         report.limits.get(measure),
-        report.metrics.get(kind.bound_metrics.get(measure, "")),
+        report.metrics.get(kind.metric(measure).bounded_by or ""),
     ]
     proven.append(known[measure].bound if measure in known else None)
-    sense = sense_of(kind, measure)
+    sense = kind.metric(measure).sense
     return all(
         value is None or past_bound(sense, value, bound, report.rounding) is not None
         for value in proven
@@ -198,7 +210,7 @@ def _ended(kind: KindSpec, data: Mapping[str, Any]) -> Iterator[Violation]:
     if data.get("status") == Status.NOT_APPLICABLE:
         yield violation("status", "does not apply", "but there is a plan")
     measure = data.get("measure")
-    if measure not in (None, kind.measure, kind.objective_name, *kind.compare_columns):
+    if measure not in (None, *(metric.name for metric in kind.metrics)):
         yield violation("measure", measure, f"is no measure of {kind.kind}")
 
 
@@ -274,17 +286,17 @@ def false_schedule(
 def _objective(
     kind: KindSpec, data: Mapping[str, Any], report: CheckReport
 ) -> Iterator[Violation]:
-    measure = data.get("objective_name") or kind.objective_name
+    measure = data.get("objective_name") or kind.objective.name
     stated, true = data.get("objective"), true_objective(measure, report)
     if true is None:
         metric = (data.get("metrics") or {}).get(measure)
-        if measure in kind.compare_columns and metric == stated:
+        if measure in kind.columns and metric == stated:
             # what was measured, not an objective: judged as a metric,
             # as far as it can be
             return
-        named = data.get("objective_name") not in (None, kind.objective_name)
+        named = data.get("objective_name") not in (None, kind.objective.name)
         if not report.violations and (stated is not None or named):
-            known = ", ".join(sorted({*report.objectives, kind.objective_name}))
+            known = ", ".join(sorted({*report.objectives, kind.objective.name}))
             yield violation(
                 "objective", measure, f"is no measure of this plan; it has {known}"
             )
@@ -310,7 +322,7 @@ def _bound_statements(
     Beside ``bound`` these are the metrics that bound other metrics and
     that nothing recomputes.
     """
-    own = data.get("objective_name") or kind.objective_name
+    own = data.get("objective_name") or kind.objective.name
     if is_number(data.get("bound")):
         yield "bound", own, data["bound"]
     metrics = data.get("metrics") or {}
@@ -327,13 +339,11 @@ def _bound_metrics(
 
     *own* is the measure that the result's solver minimised or maximised.
     """
-    measures = (own, kind.objective_name, kind.measure or own, *kind.compare_columns)
-    for measure in dict.fromkeys(measures):
-        tables = (kind.bound_metrics, kind.proven_metrics)
-        names = [proof_of(measure), *(table.get(measure, "") for table in tables)]
-        for name in dict.fromkeys(names):
-            if name not in {*report.metrics, *report.ranges}:
-                yield name, measure
+    recomputed = {*report.metrics, *report.ranges}
+    for metric in dict.fromkeys([kind.metric(own), *kind.metrics]):
+        for name in (metric.proof, metric.bounded_by, metric.raised_by):
+            if name is not None and name not in recomputed:
+                yield name, metric.name
 
 
 def _bounds(
@@ -345,7 +355,7 @@ def _bounds(
     """No bound passes the plan at hand or the best one known, nor what the
     instance alone tells.
     """
-    own = data.get("objective_name") or kind.objective_name
+    own = data.get("objective_name") or kind.objective.name
     stated = data.get("metrics") or {}
     for name in dict.fromkeys(name for name, _ in _bound_metrics(kind, own, report)):
         value = stated.get(name)
@@ -354,7 +364,7 @@ def _bounds(
                 "metric", name, f"bounds a measure, and {_short(value)} is no number"
             )
     for name, measure, bound in _bound_statements(kind, data, report):
-        sense, true = sense_of(kind, measure), true_objective(measure, report)
+        sense, true = kind.metric(measure).sense, true_objective(measure, report)
         side = "below" if sense == "max" else "above"
         best = known[measure].best if measure in known else None
         limit = report.limits.get(measure)
@@ -381,11 +391,11 @@ def _status(
     kind: KindSpec, data: Mapping[str, Any], report: CheckReport
 ) -> Iterator[Violation]:
     """The status is what the recomputed objective and the stated bound come to."""
-    measure = data.get("objective_name") or kind.objective_name
+    measure = data.get("objective_name") or kind.objective.name
     status, objective, bound = (
         data.get(key) for key in ("status", "objective", "bound")
     )
-    true, sense = true_objective(measure, report), sense_of(kind, measure)
+    true, sense = true_objective(measure, report), kind.metric(measure).sense
     past = past_bound(sense, true, bound, report.rounding)
     proven = past is None and _meets(sense, true, bound)
     if status == Status.OPTIMAL and (true is not None or not report.violations):
@@ -414,9 +424,9 @@ def _gap(
     """The gap is that of the recomputed objective and the stated bound, or 0
     where this proves it.
     """
-    measure = data.get("objective_name") or kind.objective_name
+    measure = data.get("objective_name") or kind.objective.name
     gap, bound = data.get("gap"), data.get("bound")
-    true, sense = true_objective(measure, report), sense_of(kind, measure)
+    true, sense = true_objective(measure, report), kind.metric(measure).sense
     if gap is None or (true is None and report.violations):
         return
     if true is None and data.get("objective") is not None and bound is not None:
@@ -433,8 +443,8 @@ def _trace(
     kind: KindSpec, data: Mapping[str, Any], report: CheckReport
 ) -> Iterator[Violation]:
     """No plan on the way was better than the answer."""
-    measure = data.get("objective_name") or kind.objective_name
-    true, sense = true_objective(measure, report), sense_of(kind, measure)
+    measure = data.get("objective_name") or kind.objective.name
+    true, sense = true_objective(measure, report), kind.metric(measure).sense
     for seconds, value in data.get("trace") or ():
         past = past_bound(
             "min" if sense == "max" else "max", true, value, report.rounding

@@ -16,8 +16,8 @@ from ioopt.errors import InstanceError
 from ioopt.formats.native import shown
 from ioopt.metrics import GeometricMean, geometric_mean
 from ioopt.problems.base import SYNTHETIC_IO, Json
-from ioopt.registry import KINDS, SOLVERS, Measure, measures_of, proof_of
-from ioopt.registry.types import BOUND, REFERENCE
+from ioopt.registry import KINDS, SOLVERS, measures_of
+from ioopt.registry.types import BOUND, REFERENCE, Metric
 from ioopt.result import OPTIMAL_RELATIVE_GAP, TINY
 
 REPEATED = [
@@ -110,7 +110,7 @@ def require_sound(rows: pd.DataFrame, path: str) -> None:
                 )
 
 
-def _measured_sql(measures: Mapping[str, Measure]) -> str:
+def _measured_sql(measures: Mapping[str, Metric]) -> str:
     """Value and bound of the measure, read inside SQLite: a million rows
     are never parsed here.
     """
@@ -122,10 +122,7 @@ def _measured_sql(measures: Mapping[str, Measure]) -> str:
             f"WHEN '{kind}' THEN COALESCE({metric}, CASE WHEN {mine} THEN "
             "objective END)"
         )
-        others = (
-            proof_of(measure.name),
-            KINDS[kind].bound_metrics.get(measure.name, "-"),
-        )
+        others = (measure.proof, measure.bounded_by or "-")
         limits = ", ".join(f"json_extract(metrics, '$.{name}')" for name in others)
         bounds.append(
             f"WHEN '{kind}' THEN COALESCE(CASE WHEN {mine} THEN bound END, {limits})"
@@ -136,7 +133,7 @@ def _measured_sql(measures: Mapping[str, Measure]) -> str:
     )
 
 
-def with_ratios(frame: pd.DataFrame, measures: Mapping[str, Measure]) -> pd.DataFrame:
+def with_ratios(frame: pd.DataFrame, measures: Mapping[str, Metric]) -> pd.DataFrame:
     """Add ``ratio`` (1 is the best of the same instance and repeat; more is worse),
     ``won``, ``gap`` and ``standing``.
 

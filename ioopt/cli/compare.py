@@ -19,7 +19,8 @@ from ioopt.errors import ExitCode, UsageError
 from ioopt.formats.native import dump_json, write_text
 from ioopt.plot.page import save
 from ioopt.problems.base import SYNTHETIC_IO, Json
-from ioopt.registry import KindSpec, Measure, measure_of
+from ioopt.registry import KindSpec, measure_of
+from ioopt.registry.types import Metric
 from ioopt.result import Status, Violation
 from ioopt.solving import COUNTED_VIOLATIONS, load
 from ioopt.tables import Form, render, say, terminal_width
@@ -111,7 +112,7 @@ def compare(
 def _render(
     rows: list[Row],
     kind: KindSpec,
-    measure: Measure,
+    measure: Metric,
     form: str,
     baseline: str | None,
     wide: bool,

@@ -20,15 +20,14 @@ from ioopt.options import SolveOptions, parse_assignments
 from ioopt.problems.base import Problem
 from ioopt.registry import (
     KindSpec,
-    Measure,
     SolverSpec,
     load_target,
     measure_of,
-    own_bound,
 )
-from ioopt.registry.types import BOUND, REFERENCE
+from ioopt.registry.types import BOUND, REFERENCE, Metric
 from ioopt.result import Result, Status, StopReason
 from ioopt.solving import load, solve
+from ioopt.statements import own_bound
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,7 +89,7 @@ def compare(
     frame = pd.DataFrame(flat).set_index(index)
     if wide:
         return frame.drop(columns=["metrics", "options", "versions"])
-    more = [name for name in kind.compare_columns if name != by][:MORE_COLUMNS]
+    more = [name for name in kind.columns if name != by][:MORE_COLUMNS]
     return frame.reindex(
         columns=["status", by, "bound", "gap", "ratio_to_best", "seconds", *more]
     )
@@ -168,7 +167,7 @@ def _row(result: Result, choice: _Choice) -> Row:
 
 
 def _doubt_own_claims(
-    rows: Sequence[Row], chosen: Sequence[_Choice], kind: KindSpec, measure: Measure
+    rows: Sequence[Row], chosen: Sequence[_Choice], kind: KindSpec, measure: Metric
 ) -> None:
     """Take from the user's own solvers a proof that a sound plan of
     another row contradicts.
@@ -193,7 +192,7 @@ def _doubt_own_claims(
                 "left out"
             )
             row |= {"bound": None, "notes": [*row["notes"], said]}
-            row["bound"] = own_bound(row, kind, measure.name)
+            row["bound"] = own_bound(row, measure)
             if row["status"] == Status.OPTIMAL:
                 row["status"] = str(Status.FEASIBLE)
 
@@ -326,7 +325,7 @@ def _common_bound(
     chosen: Sequence[_Choice],
     problem: Problem,
     kind: KindSpec,
-    measure: Measure,
+    measure: Metric,
 ) -> float | None:
     """The best bound that holds for every plan: what solvers of the whole problem
     proved, or the kind's.
@@ -337,7 +336,7 @@ def _common_bound(
         if _is_universal(choice.spec, row)
     ]
     lacking = any(row["bound"] is None and row["value"] is not None for row in rows)
-    if lacking and kind.bound is not None and measure.name == kind.objective_name:
+    if lacking and kind.bound is not None and measure.name == kind.objective.name:
         proved.append(load_target(kind.bound)(problem))
     return tightest(None, proved, measure.sense)
 

@@ -2,14 +2,14 @@
 ratios, and what a row is.
 
 A row is a result without plan and schedule whose objective is the measure. What a
-solver proved of another objective is a metric (:func:`ioopt.registry.proof_of`).
+solver proved of another objective is a metric (:attr:`ioopt.registry.types.Metric.proof`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ioopt.problems.base import SYNTHETIC_IO, Json
-from ioopt.registry import Measure
+from ioopt.registry.types import Metric
 from ioopt.result import OPTIMAL_RELATIVE_GAP, Status, StopReason, relative_gap
 
 Row = Json
@@ -39,7 +39,7 @@ def tightest(
 
 
 def add_ratios(
-    rows: Sequence[Row], measure: Measure, shared: float | None = None
+    rows: Sequence[Row], measure: Metric, shared: float | None = None
 ) -> None:
     """Tighten bound, gap and status of *rows* of one instance, and
     set ``ratio_to_best``.

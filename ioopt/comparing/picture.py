@@ -10,7 +10,6 @@ from ioopt.metrics import geometric_mean, ratios_to
 from ioopt.plot.layout import label_axis, legend_beside, new_axes, shortened, unit_for
 from ioopt.plot.palette import BOUND, EXACT, HEURISTIC, LIMIT, OTHERS, series
 from ioopt.problems.base import Json
-from ioopt.registry import sense_of
 from ioopt.registry.types import EXACT as PROVES
 from ioopt.units import title
 
@@ -163,7 +162,7 @@ def _lines(rows: Sequence[Row], measure: str) -> dict[str, float]:
     and of the references.
     """
     kind = registry.KINDS.get(rows[0].get("kind") or rows[0]["family"])
-    most = kind is not None and sense_of(kind, measure) == "max"
+    most = kind is not None and kind.metric(measure).sense == "max"
     # The bound of a reference is of another machine, that of a failed row of nothing.
     bounds = [
         row["bound"]

@@ -10,7 +10,8 @@ from typing import Any
 
 from ioopt.comparing.measures import COUNTED, Row, spent, standing
 from ioopt.metrics import TIE, GeometricMean, PairedRatio, geometric_mean, paired_ratios
-from ioopt.registry import KindSpec, Measure, proof_of, sense_of
+from ioopt.registry import KindSpec
+from ioopt.registry.types import Metric
 from ioopt.result import relative_gap
 from ioopt.tables import Form, fitting, percent, render
 from ioopt.units import column, is_number, is_time, quantity, time_unit, title
@@ -23,7 +24,7 @@ Columns = dict[str, list[Any]]
 def comparison_text(
     rows: Sequence[Row],
     kind: KindSpec,
-    measure: Measure,
+    measure: Metric,
     width: int | None,
     form: Form = "table",
 ) -> str:
@@ -59,19 +60,19 @@ def by_instance(rows: Iterable[Row]) -> dict[str, list[Row]]:
 
 
 def _columns(
-    rows: Sequence[Row], kind: KindSpec, measure: Measure
+    rows: Sequence[Row], kind: KindSpec, measure: Metric
 ) -> tuple[Columns, str | None]:
     """Headings and cells, the most telling first; what only ``--wide`` shows
     last. The best bound.
     """
     by = measure.name
-    usual = [kind.measure or kind.objective_name, *kind.compare_columns]
-    proven = [
-        name
-        for name in (kind.objective_name, *kind.bound_metrics)
-        if any(row["metrics"].get(proof_of(name)) is not None for row in rows)
-    ]
-    names = [name for name in dict.fromkeys([*usual, *proven]) if name != by]
+    bounded = [metric for metric in kind.metrics if metric.bounded_by is not None]
+    proven = {
+        metric.name: metric.proof
+        for metric in (kind.objective, *bounded)
+        if any(row["metrics"].get(metric.proof) is not None for row in rows)
+    }
+    names = [name for name in dict.fromkeys([*kind.columns, *proven]) if name != by]
     metrics = {name: [row["metrics"].get(name) for row in rows] for name in names}
     bounds = [row["bound"] for row in rows]
     found = {by: [row["value"] for row in rows], "bound": bounds} | metrics
@@ -98,7 +99,7 @@ def _columns(
         if name in proven:
             gaps = [
                 relative_gap(
-                    value, row["metrics"].get(proof_of(name)), sense_of(kind, name)
+                    value, row["metrics"].get(proven[name]), kind.metric(name).sense
                 )
                 for value, row in zip(metrics[name], rows)
             ]
@@ -148,7 +149,7 @@ def raw_table(rows: Sequence[Row]) -> tuple[list[str], list[list[Any]]]:
 
 
 def summary_text(
-    rows: Sequence[Row], measure: Measure, form: Form, width: int | None
+    rows: Sequence[Row], measure: Metric, form: Form, width: int | None
 ) -> str:
     """Return one line a solver over several instances: means over those that
     all answered, counts.
@@ -218,20 +219,16 @@ def _mean(values: Iterable[float | None]) -> float | None:
 def baseline_ratios(
     rows: Sequence[Row],
     kind: KindSpec,
-    measure: Measure,
+    measure: Metric,
     baseline: str,
     everything: bool,
 ) -> list[PairedRatio]:
     """Ratios to *baseline* of the measure, with *everything* of
     all the kind's metrics.
     """
-    others = (
-        dict.fromkeys([kind.objective_name, *kind.compare_columns])
-        if everything
-        else {}
-    )
+    others = dict.fromkeys([kind.objective.name, *kind.columns]) if everything else {}
     metrics = list(dict.fromkeys([measure.name, *others]))
-    most = [name for name in metrics if sense_of(kind, name) == "max"]
+    most = [name for name in metrics if kind.metric(name).sense == "max"]
     rows = [row for row in rows if not row["reference"] or row["solver"] == baseline]
     return paired_ratios(rows, baseline, metrics, most)
 

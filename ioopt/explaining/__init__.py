@@ -15,8 +15,8 @@ from ioopt.comparing.measures import Row, tightest
 from ioopt.errors import IooptError, NotApplicableError, UsageError
 from ioopt.options import Deadline
 from ioopt.problems.base import Json
-from ioopt.registry import KindSpec, Measure, SolverSpec, load_target, measure_of
-from ioopt.registry.types import ANYTIME, WARM_START
+from ioopt.registry import KindSpec, SolverSpec, load_target, measure_of
+from ioopt.registry.types import ANYTIME, WARM_START, Metric
 from ioopt.result import Result, measured
 from ioopt.solving import load, solve
 from ioopt.tables import percent
@@ -141,7 +141,7 @@ class _Trials:
 
     at_hand: Result
     kind: KindSpec
-    measure: Measure
+    measure: Metric
     time_limit: float
     spec: SolverSpec | None = None
     plans: list[Json] = field(default_factory=list)
@@ -251,14 +251,14 @@ def _tried(
     return knobs, noise
 
 
-def _gain(measure: Measure, now: float | None, then: float | None) -> float | None:
+def _gain(measure: Metric, now: float | None, then: float | None) -> float | None:
     """Return by which part of *now* the value *then* is better."""
     if not now or then is None:
         return None
     return (now - then) / abs(now) * (1 if measure.sense == "min" else -1)
 
 
-def _standing(result: Result, measure: Measure, same: Knob) -> str:
+def _standing(result: Result, measure: Metric, same: Knob) -> str:
     row: Row = result.summary()
     value = measured(row, measure.name)
     name = title(measure.name)
@@ -281,7 +281,7 @@ def _standing(result: Result, measure: Measure, same: Knob) -> str:
     )
 
 
-def _held(measure: Measure, knobs: Sequence[Knob]) -> str:
+def _held(measure: Metric, knobs: Sequence[Knob]) -> str:
     gains = {
         knob.resource: _gain(measure, knobs[0].bound, knob.bound) for knob in knobs[1:]
     }
@@ -298,7 +298,7 @@ def _held(measure: Measure, knobs: Sequence[Knob]) -> str:
     return f"The bound is held by {resource}: 10 % more of it moves it by {moved}."
 
 
-def _helped(measure: Measure, knobs: Sequence[Knob], noise: float = 0.0) -> str:
+def _helped(measure: Metric, knobs: Sequence[Knob], noise: float = 0.0) -> str:
     helping = [
         knob for knob in knobs[1:] if knob.gain is not None and knob.gain >= TOLD
     ]

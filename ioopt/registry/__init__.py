@@ -12,10 +12,10 @@ import inspect
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import wraps
 from importlib import metadata
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from ioopt.errors import InstanceError, UsageError
 from ioopt.options import RENAMED, nearest, parse_settings, shown
@@ -24,6 +24,7 @@ from ioopt.registry import batch_io, flexgang, gang, replication, work_directory
 from ioopt.registry.types import Format as Format
 from ioopt.registry.types import KindSpec as KindSpec
 from ioopt.registry.types import MeasuredKind as MeasuredKind
+from ioopt.registry.types import Metric as Metric
 from ioopt.registry.types import SolverSpec as SolverSpec
 from ioopt.registry.types import load_target as load_target
 
@@ -355,36 +356,25 @@ def _find(target: str) -> object:
             sys.path.remove(folder)
 
 
-@dataclass(frozen=True)
-class Measure:
-    """A metric or objective by its name, and whether less or more of it is better."""
-
-    name: str
-    sense: Literal["min", "max"] = "min"
-
-    def __str__(self) -> str:
-        return f"{self.name} ({'less' if self.sense == 'min' else 'more'} is better)"
-
-
-def measure_of(kind: KindSpec, name: str | None = None) -> Measure:
-    """The measure called *name* (None: what the user of this kind waits for);
-    UsageError for others.
+def measure_of(kind: KindSpec, name: str | None = None) -> Metric:
+    """Return the metric called *name* that answers of *kind* are to be compared by
+    (None: the first of the kind's); UsageError where the kind has none of that name.
     """
-    known = dict.fromkeys([kind.measure or kind.objective_name, kind.objective_name])
-    known |= dict.fromkeys(kind.compare_columns)
-    chosen = name or next(iter(known))
+    chosen = name or kind.metrics[0].name
+    known = [metric.name for metric in kind.metrics]
     if chosen not in known:
         raise UsageError(
             f"--measure: {kind.kind} has no {chosen!r}; {suggest(chosen, known)}"
         )
-    return Measure(chosen, sense_of(kind, chosen))
+    return kind.metric(chosen)
 
 
-def measures_of(kinds: Iterable[KindSpec], name: str | None) -> dict[str, Measure]:
-    """The measure of each kind: *name*, or the default of kinds without it;
-    UsageError where none has it.
+def measures_of(kinds: Iterable[KindSpec], name: str | None) -> dict[str, Metric]:
+    """Return the metric of each kind by its name: the one called *name*, else the
+    kind's first; UsageError where no kind has *name*.
     """
-    found, errors = {}, []
+    found: dict[str, Metric] = {}
+    errors: list[UsageError] = []
     for kind in kinds:
         try:
             found[kind.kind] = measure_of(kind, name)
@@ -394,45 +384,3 @@ def measures_of(kinds: Iterable[KindSpec], name: str | None) -> dict[str, Measur
     if errors and len(errors) == len(found):
         raise errors[0]
     return found
-
-
-def sense_of(kind: KindSpec, name: str) -> Literal["min", "max"]:
-    """Whether less or more of a measure is better; solvers' own objectives
-    have the kind's sense.
-    """
-    if name == kind.objective_name or name not in (kind.measure, *kind.compare_columns):
-        return kind.sense
-    return "max" if name in kind.most else "min"
-
-
-def proof_of(objective: str) -> str:
-    """The metric that holds what was proven of *objective* where the
-    measure is another one.
-
-    >>> proof_of("additive_seconds")
-    'additive_bound_seconds'
-    """
-    stem, seconds, _ = objective.partition("_seconds")
-    return f"{stem}_bound{seconds}"
-
-
-def own_bound(row: Mapping[str, Any], kind: KindSpec, name: str) -> float | None:
-    """What the *row* (or Result's dictionary) itself proves of the measure *name*."""
-    if row["objective_name"] == name and row["bound"] is not None:
-        return float(row["bound"])
-    metrics = row["metrics"]
-    found: float | None = metrics.get(
-        proof_of(name), metrics.get(kind.bound_metrics.get(name, ""))
-    )
-    return found
-
-
-def by_measure(measure: str | None, values: dict[str, Any]) -> dict[str, float]:
-    """Make *values* those of the *measure* asked for; what is proven of another
-    objective, as a metric.
-    """
-    own, bound = values["objective_name"], values["bound"]
-    if measure in (None, own):
-        return {}
-    values |= {"objective_name": measure, "bound": None}
-    return {} if bound is None else {proof_of(own): bound}

@@ -8,6 +8,7 @@ from ioopt.registry.types import (
     REFERENCE,
     THREADS,
     KindSpec,
+    Metric,
     SolverSpec,
 )
 
@@ -175,23 +176,17 @@ KINDS: tuple[KindSpec, ...] = (
                 )
             )
         ),
-        objective_name="mean_response_seconds",
-        compare_solvers=_COMPARED,
-        most=("utilisation", "useful_utilisation"),
-        bound_metrics={
-            "io_delay_seconds": "io_delay_bound",
-            "node_weighted_io_delay": "node_weighted_io_delay_bound",
-        },
-        compare_columns=(
-            "mean_response_seconds",
-            "mean_wait_seconds",
-            "mean_slowdown",
-            "max_slowdown",
-            "io_delay_seconds",
-            "node_weighted_io_delay",
-            "utilisation",
-            "useful_utilisation",
+        metrics=(
+            Metric("mean_response_seconds", objective=True),
+            Metric("mean_wait_seconds"),
+            Metric("mean_slowdown"),
+            Metric("max_slowdown"),
+            Metric("io_delay_seconds", bounded_by="io_delay_bound"),
+            Metric("node_weighted_io_delay", bounded_by="node_weighted_io_delay_bound"),
+            Metric("utilisation", "max"),
+            Metric("useful_utilisation", "max"),
         ),
+        compare_solvers=_COMPARED,
         baseline="base-line",
         summary="a job trace with I/O phases behind one storage system (Zhou et al.)",
     ),
@@ -203,10 +198,12 @@ KINDS: tuple[KindSpec, ...] = (
         check="ioopt.check.batch_io.io_requests:check",
         default_solver="fill",
         fallback="base-line",
-        objective_name="granted_bytes_per_second",
-        sense="max",
+        metrics=(
+            Metric("granted_bytes_per_second", "max", objective=True),
+            Metric("granted_requests"),
+            Metric("partial_grants"),
+        ),
         compare_solvers=_COMPARED[1:],
-        compare_columns=("granted_requests", "partial_grants"),
         decision=True,
         summary="one I/O decision: the outstanding requests at an instant (Zhou et "
         "al.)",

@@ -12,6 +12,7 @@ from ioopt.registry.types import (
     WARM_START,
     KindSpec,
     MeasuredKind,
+    Metric,
     SolverSpec,
 )
 
@@ -48,9 +49,12 @@ KINDS: tuple[KindSpec, ...] = (
         simulate="ioopt.sim.flexgang.quantum_selection:simulate",
         default_solver="quantum-ip",
         fallback="quantum-greedy",
-        objective_name="predicted_cost",
+        metrics=(
+            Metric("predicted_cost", objective=True),
+            Metric("realised"),
+            Metric("cycle_seconds"),
+        ),
         compare_solvers=("quantum-greedy", "quantum-ip"),
-        compare_columns=("realised", "cycle_seconds"),
         follows=True,
         summary="a quantum and visits a cycle for every job (after Lee et al., Section "
         "3.2)",
@@ -60,22 +64,20 @@ KINDS: tuple[KindSpec, ...] = (
         "FlexibleGangPlan",
         "FlexibleFrame",
         simulate="ioopt.sim.flexgang.flexible_gang:simulate",
-        sense="max",
         default_solver="flex-exact",
         fallback="strict-fill",
-        objective_name="weighted_progress",
+        metrics=(
+            Metric("weighted_progress", "max", objective=True),
+            Metric("simulated_objective", "max"),
+            Metric("cpu_utilisation", "max"),
+            Metric("compute_progress", "max"),
+            Metric("io_slowdown"),
+            Metric("floors_kept"),
+        ),
         bound="ioopt.solvers.flexgang.linear:upper_bound",
         limited_bound=True,
         compare_solvers=("flex-exact", "greedy", "strict-fill", "strict"),
-        compare_columns=(
-            "simulated_objective",
-            "cpu_utilisation",
-            "compute_progress",
-            "io_slowdown",
-            "floors_kept",
-        ),
         follows=True,
-        most=("simulated_objective", "cpu_utilisation", "compute_progress"),
         summary="strict rows and loose windows for gangs and I/O jobs (Lee et al., "
         "Section 7)",
     ),

@@ -1,6 +1,14 @@
 """Registry of the gang family (Zhang et al.)."""
 
-from ioopt.registry.types import ANYTIME, BOUND, EXACT, ONLINE, KindSpec, SolverSpec
+from ioopt.registry.types import (
+    ANYTIME,
+    BOUND,
+    EXACT,
+    ONLINE,
+    KindSpec,
+    Metric,
+    SolverSpec,
+)
 
 _AT = "ioopt.solvers.gang."
 _BOTH = ("gang", "gang-matrix")
@@ -25,10 +33,13 @@ KINDS: tuple[KindSpec, ...] = (
         default_solver="auto",
         fallback="migrate-iogs",
         policies=_TRIED,
-        objective_name="mean_slowdown",
+        metrics=(
+            Metric("mean_slowdown", objective=True),
+            Metric("mean_wait_seconds"),
+            Metric("max_wait_seconds"),
+            Metric("local_jobs", "max"),
+        ),
         compare_solvers=(*_FOUR, "guarded-iogs", "index-iogs"),
-        compare_columns=("mean_wait_seconds", "max_wait_seconds", "local_jobs"),
-        most=("local_jobs",),
         bound="ioopt.models.gang.slowdown_bound:mean_slowdown_bound",
         summary="jobs in time slices on the nodes that hold their files (Zhang et al.)",
     ),
@@ -42,9 +53,13 @@ KINDS: tuple[KindSpec, ...] = (
         default_solver="auto",
         fallback="migrate-iogs",
         policies=_TRIED,
-        objective_name="value_las",
-        sense="max",
-        most=("value_one", "local_jobs", "matrix_utilisation"),
+        metrics=(
+            Metric("value_las", "max", objective=True),
+            Metric("model_gap"),
+            Metric("value_one", "max"),
+            Metric("local_jobs", "max"),
+            Metric("matrix_utilisation", "max"),
+        ),
         bound="ioopt.solvers.gang.bound:upper_bound",
         limited_bound=True,
         compare_solvers=(
@@ -54,7 +69,6 @@ KINDS: tuple[KindSpec, ...] = (
             "exact-iogs",
             "exact-iogs:guard=1",
         ),
-        compare_columns=("model_gap", "value_one", "local_jobs", "matrix_utilisation"),
         decision=True,
         summary="one update of the gang scheduler's matrix (Zhang et al.)",
     ),

@@ -26,7 +26,7 @@ def best_policy(problem: Problem, request: SolveRequest) -> Outcome:
     the best plan answers.
     """
     kind, deadline = registry.kind_of_problem(problem), request.deadline
-    sign = -1.0 if kind.sense == "max" else 1.0
+    sign = -1.0 if kind.objective.sense == "max" else 1.0
     found: dict[str, float] = {}
     best: Outcome = Outcome(None)
     chosen, last = "", 0.0
@@ -62,7 +62,7 @@ def best_policy(problem: Problem, request: SolveRequest) -> Outcome:
             values = registry.load_target(kind.check)(
                 problem, outcome.plan, None
             ).objectives
-        found[name] = values[kind.objective_name]
+        found[name] = values[kind.objective.name]
         request.incumbents.report(outcome.plan, found[name])
         if not chosen or sign * found[name] < sign * found[chosen]:
             best, chosen, winner = outcome, name, asked

@@ -9,6 +9,7 @@ from ioopt.registry.types import (
     THREADS,
     WARM_START,
     KindSpec,
+    Metric,
     SolverSpec,
 )
 
@@ -33,17 +34,18 @@ KINDS = (
         explain="ioopt.explaining.replication:FAMILY",
         default_solver="auto",
         fallback="ready-min-min",
-        objective_name="additive_seconds",
-        choose_solvers="ioopt.solvers.replication.auto:compared",
-        compare_columns=(
-            "makespan_seconds",
-            "remote_bytes",
-            "replica_bytes",
-            "evictions",
+        metrics=(
+            Metric(
+                "makespan_seconds",
+                bounded_by="lower_bound_seconds",
+                raised_by="transfer_bound_seconds",
+            ),
+            Metric("additive_seconds", objective=True),
+            Metric("remote_bytes"),
+            Metric("replica_bytes"),
+            Metric("evictions"),
         ),
-        measure="makespan_seconds",
-        bound_metrics={"makespan_seconds": "lower_bound_seconds"},
-        proven_metrics={"makespan_seconds": "transfer_bound_seconds"},
+        choose_solvers="ioopt.solvers.replication.auto:compared",
         summary="tasks that share input files, on nodes with disks (Khanna et al.)",
     ),
 )

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pkgutil import resolve_name
 from typing import Any, Literal
 
+Sense = Literal["min", "max"]
+"""Whether less (``min``) or more (``max``) of a metric is better."""
 EXACT = "exact"
 """Proves its answer optimal when given time."""
 BOUND = "bound"
@@ -39,6 +41,43 @@ def load_target(target: str | Callable[..., object]) -> Any:
         sys.modules.get(module), name, None
     )  # a service asks a thousand times a second
     return resolve_name(target) if found is None else found
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One metric of a kind of instances, as its family declares it.
+
+    ``name`` is its key among the objectives and metrics of a result; the name's end
+    tells the unit (:func:`ioopt.units.quantity`). ``bounded_by`` names the metric of a
+    checked or replayed plan that is a proven bound of it, ``raised_by`` one of a replay
+    that may be stronger than the bound a solver proved. ``objective`` marks the one
+    metric that solvers of the kind optimise unless they say otherwise; the kind's quick
+    bound is a bound of it and of no other.
+
+    >>> print(Metric("utilisation", "max"))
+    utilisation (more is better)
+    """
+
+    name: str
+    sense: Sense = "min"
+    bounded_by: str | None = None
+    raised_by: str | None = None
+    objective: bool = False
+
+    @property
+    def proof(self) -> str:
+        """The metric of a result that states what its solver proved of this one, where
+        the result is measured by another.
+
+        >>> Metric("additive_seconds").proof
+        'additive_bound_seconds'
+        """
+        stem, seconds, _ = self.name.partition("_seconds")
+        return f"{stem}_bound{seconds}"
+
+    def __str__(self) -> str:
+        better = "more" if self.sense == "max" else "less"
+        return f"{self.name} ({better} is better)"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,15 +124,11 @@ class MeasuredKind(Format):
 class KindSpec(Format):
     """One kind of decision and where its parts are.
 
-    ``objective_name`` is what the solvers of this kind optimise unless they say
-    otherwise, and ``sense`` its direction. ``compare_solvers`` is what
+    ``metrics`` are what its answers are measured by, the first the one that they are
+    compared by unless the user says otherwise. ``compare_solvers`` is what
     ``ioopt compare`` runs when none is named (``choose_solvers``: a function from the
-    problem to that list); ``compare_columns`` are metrics its table shows; ``measure``
-    is what solvers are compared by unless the user says otherwise (None:
-    ``objective_name``), ``most`` the metrics of which more is better, ``bound_metrics``
-    the metrics that bound others, ``proven_metrics`` those of a replay that raise the
-    bound of a result by objective; ``baseline`` is the solver to which the comparison
-    of several instances prints mean ratios. ``schedule`` is the form of its schedules.
+    problem to that list); ``baseline`` is the solver to which the comparison of several
+    instances prints mean ratios. ``schedule`` is the form of its schedules.
     ``plot`` draws a result; ``pictures`` are further ones by name
     (``ioopt plot --picture``); ``explain`` is the :class:`ioopt.explaining.Family` that
     ``ioopt check --explain`` asks. ``fallback`` is the solver that answers when another
@@ -111,7 +146,7 @@ class KindSpec(Format):
 
     check: str
     default_solver: str
-    objective_name: str
+    metrics: tuple[Metric, ...]
     plan: str | None = None
     schedule: str | None = None
     bound: str | None = None
@@ -121,20 +156,39 @@ class KindSpec(Format):
     plot: str | None = None
     pictures: Mapping[str, str] = field(default_factory=dict)
     explain: str | None = None
-    sense: Literal["min", "max"] = "min"
     fallback: str | None = None
     policies: tuple[str, ...] = ()
     compare_solvers: tuple[str, ...] = ()
     choose_solvers: str | None = None
-    compare_columns: tuple[str, ...] = ()
-    measure: str | None = None
-    most: tuple[str, ...] = ()
-    bound_metrics: Mapping[str, str] = field(default_factory=dict)
-    proven_metrics: Mapping[str, str] = field(default_factory=dict)
     baseline: str | None = None
     decision: bool = False
     follows: bool = False
     beyond: str | None = None
+
+    @property
+    def objective(self) -> Metric:
+        """What the solvers of this kind optimise unless they say otherwise."""
+        for metric in self.metrics:
+            if metric.objective:
+                return metric
+        return self.metrics[0]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What comparisons show: all metrics but an objective that is not the first."""
+        others = [metric.name for metric in self.metrics[1:] if not metric.objective]
+        return (self.metrics[0].name, *others)
+
+    def metric(self, name: str) -> Metric:
+        """Return the metric called *name*.
+
+        One that is not declared is an objective of a solver's own, such as
+        ``value_hdf``: it has the direction of the kind's objective and no bounds.
+        """
+        for metric in self.metrics:
+            if metric.name == name:
+                return metric
+        return Metric(name, self.objective.sense)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from ioopt.registry.types import (
     THREADS,
     WARM_START,
     KindSpec,
+    Metric,
     SolverSpec,
 )
 
@@ -33,14 +34,15 @@ KINDS = (
         plot="ioopt.plot.work_directory:plot_use",
         default_solver="auto",
         fallback="in-flight",
-        objective_name="makespan_seconds",
+        metrics=(
+            Metric(
+                "makespan_seconds", bounded_by="lower_bound_seconds", objective=True
+            ),
+            Metric("peak_bytes", bounded_by="peak_bound_bytes"),
+            Metric("mean_bytes"),
+            Metric("cores_busy", "max"),
+        ),
         compare_solvers=("search", "in-flight", "depth-first", "submission"),
-        compare_columns=("peak_bytes", "mean_bytes", "cores_busy"),
-        most=("cores_busy",),
-        bound_metrics={
-            "makespan_seconds": "lower_bound_seconds",
-            "peak_bytes": "peak_bound_bytes",
-        },
         summary="a workflow on one machine whose work directory has a quota",
     ),
 )

@@ -23,10 +23,10 @@ import ioopt
 from bench.frame import ROOT, cpu, show, timed
 from ioopt import registry
 from ioopt.errors import IooptError, NotApplicableError
-from ioopt.registry import load_target, own_bound, sense_of
+from ioopt.registry import load_target
 from ioopt.registry.types import REFERENCE
 from ioopt.solving import check_plan
-from ioopt.statements import past_bound
+from ioopt.statements import own_bound, past_bound
 
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "oracle")]
 
@@ -161,17 +161,12 @@ def stated(problem: Any, settings: dict[str, Any], rng: random.Random) -> Any:
     kind = registry.kind_of_problem(problem)
     bounds: dict[str, dict[float, str]] = defaultdict(dict)
     values: dict[str, dict[float, str]] = defaultdict(dict)
-    known = {
-        *kind.compare_columns,
-        *kind.bound_metrics,
-        *kind.proven_metrics,
-        kind.objective_name,
-    }
+    known = {metric.name for metric in kind.metrics}
     if kind.bound is not None and not settings:
         with suppress(NotApplicableError):
             bound = load_target(kind.bound)(problem)
             if bound is not None:
-                bounds[kind.objective_name][bound] = "the kind"
+                bounds[kind.objective.name][bound] = "the kind"
     for row in registry.solvers_for(kind.kind):
         try:
             result = ioopt.solve(
@@ -210,13 +205,15 @@ def told_bounds(kind: Any, result: Any) -> Iterator[tuple[str, float]]:
     """
     if result.bound is not None:
         yield str(result.objective_name), result.bound
-    for measure in (*kind.bound_metrics, *kind.proven_metrics):
+    for metric in kind.metrics:
+        if metric.bounded_by is None and metric.raised_by is None:
+            continue
         for bound in (
-            own_bound(result.summary(), kind, measure),
-            result.metrics.get(kind.proven_metrics.get(measure, "")),
+            own_bound(result.summary(), metric),
+            result.metrics.get(metric.raised_by or ""),
         ):
             if bound is not None:
-                yield measure, bound
+                yield metric.name, bound
 
 
 def dealt(problem: Any, rng: random.Random) -> Mapping[str, float]:
@@ -244,7 +241,7 @@ def checked(part: str, wanted: int, seed: int) -> list[Any]:
         kind, bounds, values = stated(problem, settings, rng)
         instances += 1
         for measure in bounds:
-            sense = sense_of(kind, measure)
+            sense = kind.metric(measure).sense
             for bound, by in bounds[measure].items():
                 for value, of in values[measure].items():
                     checks += 1

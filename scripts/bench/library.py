@@ -26,11 +26,10 @@ from bench.frame import ROOT
 from ioopt import registry
 from ioopt.campaign.library import Entry, entries, submit, write
 from ioopt.errors import IooptError, UsageError
-from ioopt.registry import own_bound
 from ioopt.registry.types import ANYTIME, REFERENCE
 from ioopt.result import relative_gap
 from ioopt.solvers.model_files import export_model
-from ioopt.statements import past_bound
+from ioopt.statements import own_bound, past_bound
 from ioopt.tables import render
 
 PAGE, MARK = ROOT / "docs" / "library.md", "<!-- table -->\n"
@@ -129,7 +128,9 @@ def _with(entry: Entry, result: Any) -> Entry:
             print(f"  {entry.name}: {result.solver}: {wrong[:1]}", file=sys.stderr)
         kept = changed.history[0 if entry.plan or wrong else 1 :]
         entry = changed.model_copy(update={"history": kept})
-    bound = own_bound(result.summary(), registry.KINDS[entry.kind], entry.measure)
+    bound = own_bound(
+        result.summary(), registry.KINDS[entry.kind].metric(entry.measure)
+    )
     old = entry.best.bound
     if bound is None or past_bound(entry.sense, entry.best.best, bound) is not None:
         return entry

@@ -8,9 +8,9 @@ import pytest
 from replication_samples import document
 
 import ioopt
-from ioopt.comparing.measures import Measure
 from ioopt.errors import UsageError
 from ioopt.explaining import Knob, _gain, _helped, _standing, explain
+from ioopt.registry.types import Metric
 
 ONE = document(1, {"f": 120_000_000}, {"t": (8.0, "f")}, 10e6, 100e6)
 """12 s over the link, then 8 s of computing: 20 s, and nothing can be shorter."""
@@ -90,7 +90,7 @@ def test_what_is_below_the_noise_cannot_be_told():
     """100 s now, searches 4 s apart: 3 % of a resource cannot be told from
     luck, 5 % of another can.
     """
-    measure = Measure("makespan_seconds", "min")
+    measure = Metric("makespan_seconds", "min")
     same = Knob(None, 100.0, 50.0)
     small = Knob("disk", 97.0, 50.0, gain=0.03, sure=False)
     large = Knob("the remote link", 95.0, 50.0, gain=0.05)
@@ -180,7 +180,7 @@ def test_a_better_plan_of_the_second_solve_is_told():
     plan has less than 12 s.
     """
     result = ioopt.solve(ONE, "minmin")
-    told = _standing(result, Measure("makespan_seconds", "min"), Knob(None, 15.0, 12.0))
+    told = _standing(result, Metric("makespan_seconds", "min"), Knob(None, 15.0, 12.0))
     assert told == (
         "The makespan of minmin's plan is 20 s (solved again: 15 s); no plan has "
         "less than 12 s, so at most 20.0 % can be gained."
@@ -194,7 +194,7 @@ def test_objectives_below_0_are_told_with_their_sign():
     result = ioopt.solve(ONE, "minmin").model_copy(
         update={"objective": -1.2, "objective_name": "worth", "metrics": {}}
     )
-    measure = Measure("worth", "max")
+    measure = Metric("worth", "max")
     knobs = [
         Knob(None, -1.2, -0.9),
         Knob("rows", -1.1, -0.9, gain=_gain(measure, -1.2, -1.1)),

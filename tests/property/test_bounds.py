@@ -204,4 +204,6 @@ def test_every_default_measure_has_a_bound(name: str) -> None:
             continue
         row = ioopt.compare(problem, [solver]).iloc[0]
         low, high = sorted([row["bound"], row.iloc[1]])
-        assert low > 0 and (row["bound"] == low) == (kind.sense == "min" or low == high)
+        assert low > 0 and (row["bound"] == low) == (
+            kind.objective.sense == "min" or low == high
+        )

@@ -9,7 +9,8 @@ from ioopt.comparing.measures import add_ratios, standing, tightest
 from ioopt.comparing.table import comparison_text, summary_text
 from ioopt.errors import UsageError
 from ioopt.metrics import paired_ratios
-from ioopt.registry import KINDS, Measure, measure_of
+from ioopt.registry import KINDS, measure_of
+from ioopt.registry.types import Metric
 from ioopt.result import relative_gap
 from ioopt.tables import render
 from ioopt.timeline import Interval, Timeline
@@ -89,7 +90,7 @@ def test_gaps_are_to_the_tightest_bound_that_holds():
 def test_ratios_are_1_for_the_best_and_more_for_worse():
     for sense, ratios in (("min", [1.2, 1.0]), ("max", [1.0, 1.2])):
         rows = [result_row("feasible", 12.0), result_row("feasible", 10.0)]
-        add_ratios(rows, Measure("makespan_seconds", sense))
+        add_ratios(rows, Metric("makespan_seconds", sense))
         assert [row["ratio_to_best"] for row in rows] == pytest.approx(ratios)
 
 
@@ -107,7 +108,7 @@ def test_gap_of_a_maximisation_divides_by_the_bound():
 def test_there_is_no_gap_across_0(value, bound, sense):
     assert relative_gap(value, bound, sense) is None
     row = result_row("feasible", value, bound=bound)
-    add_ratios([row], Measure("makespan_seconds", sense))
+    add_ratios([row], Metric("makespan_seconds", sense))
     assert (row["bound"], row["gap"]) == (bound, None)
 
 
@@ -210,7 +211,7 @@ def test_a_column_has_one_unit_and_no_minus_zero():
 def test_no_line_is_wider_than_the_terminal(width, kind):
     spec = KINDS[kind]
     by = measure_of(spec)
-    metrics = {name: 123456.789 for name in (by.name, *spec.compare_columns)}
+    metrics = {name: 123456.789 for name in spec.columns}
     rows = [
         result_row("optimal", metrics[by.name])
         | {"solver": "cons-min-inst-sld+top", "metrics": metrics}

@@ -102,7 +102,7 @@ KINDS_AND_MEASURES = [
         [
             (name, kind.kind, measure)
             for measure in dict.fromkeys(
-                [measure_of(kind).name, kind.objective_name, *kind.compare_columns]
+                [measure_of(kind).name, kind.objective.name, *kind.columns]
             )
         ],
     )

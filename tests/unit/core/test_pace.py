@@ -257,7 +257,7 @@ def test_auto_answers_with_the_best_policy(name: str) -> None:
         policy: ioopt.solve(problem, policy, bound=False).objective
         for policy in kind.policies
     }
-    best: Any = {"min": min, "max": max}[kind.sense]
+    best: Any = {"min": min, "max": max}[kind.objective.sense]
     found = ioopt.solve(problem, bound=False)
     assert (found.solver, found.stop, found.violations) == ("auto", "finished", ())
     assert found.objective == best(values.values())

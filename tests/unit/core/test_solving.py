@@ -14,7 +14,7 @@ from ioopt.errors import SimulationError, UsageError
 from ioopt.options import Deadline
 from ioopt.problems.replication import ReplicationPlan
 from ioopt.protocols import CheckReport, Outcome, Simulation
-from ioopt.registry.types import KindSpec, SolverSpec
+from ioopt.registry.types import KindSpec, Metric, SolverSpec
 from ioopt.result import Status, StopReason, Violation, relative_gap
 
 PROBLEM = document(1, {}, {"t0": (5,)})
@@ -83,7 +83,7 @@ def small_registry(monkeypatch):
         plan="ioopt.problems.replication:ReplicationPlan",
         check=f"{here}:fake_check",
         simulate=f"{here}:fake_simulate",
-        objective_name="additive_seconds",
+        metrics=(Metric("additive_seconds"),),
         fallback="good",
     )
     names = [
