@@ -1,5 +1,5 @@
-"""ioopt: where should work run and where should its data be, when
-I/O is the bottleneck?
+"""ioopt: where should work run and where should its data be, when I/O is the
+bottleneck?
 
 >>> import ioopt
 >>> problem = ioopt.load("cycle3")
@@ -9,38 +9,24 @@ I/O is the bottleneck?
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from ioopt import check as _checkers
+from ioopt.options import DEFAULT_TIME_LIMIT_SECONDS
 from ioopt.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    import pandas as pd
+
+    from ioopt import embed as embed
     from ioopt.building import Batch as Batch
-    from ioopt.checking import check as check
-    from ioopt.comparing import compare as compare
+    from ioopt.options import Deadline
+    from ioopt.protocols import Incumbents, Simulation
     from ioopt.result import Result as Result
     from ioopt.result import Status as Status
     from ioopt.result import StopReason as StopReason
-    from ioopt.result import Violation
-    from ioopt.solving import load as load
-    from ioopt.solving import simulate as simulate
-    from ioopt.solving import solve as solve
-
-_LAZY = {
-    "load": "ioopt.solving",
-    "solve": "ioopt.solving",
-    "simulate": "ioopt.solving",
-    "compare": "ioopt.comparing",
-    "Result": "ioopt.result",
-    "Status": "ioopt.result",
-    "StopReason": "ioopt.result",
-    "Violation": "ioopt.result",
-    "Batch": "ioopt.building",
-    "embed": "ioopt.embed",
-}
+    from ioopt.result import Violation as Violation
 
 __all__ = [
     "Batch",
@@ -55,29 +41,212 @@ __all__ = [
     "solve",
 ]
 
+Solver = str | Callable[..., object]
+"""A solver's name, ``module:function``, or a function."""
 
-class _Check(ModuleType):
-    """The package of checkers, callable: the import system would
-    overwrite a function there.
+_LOADED_LATER = {
+    "Batch": "ioopt.building",
+    "Result": "ioopt.result",
+    "Status": "ioopt.result",
+    "StopReason": "ioopt.result",
+    "Violation": "ioopt.result",
+}
+"""Public classes -> the modules that they are imported from on first use."""
+
+
+def load(source: Any) -> Any:
+    """Return a problem from a path, a bundled name, ``-``, a dict, a builder, or a
+    problem (as it is).
+
+    Raises InstanceError with one line that names the place when it is not valid.
+
+    >>> load("cycle3")
+    <ReplicationProblem cycle3: 3 nodes, 1 file, 6 tasks>
     """
+    from ioopt import solving
 
-    def __call__(self, *args: Any, **options: Any) -> list[Violation]:
-        from ioopt.checking import check
-
-        return check(*args, **options)
+    return solving.load(source)
 
 
-sys.modules[_checkers.__name__].__class__ = _Check
+def solve(
+    source: Any,
+    solver: Solver | None = None,
+    *,
+    measure: str | None = None,
+    time_limit: float | str | None = DEFAULT_TIME_LIMIT_SECONDS,
+    gap: float | None = None,
+    threads: int = 1,
+    seed: int = 0,
+    backend: str | None = None,
+    settings: Mapping[str, object] | None = None,
+    warm_start: object = None,
+    log: str | None = None,
+    progress: Callable[[Incumbents[Any]], None] | None = None,
+    bound: bool = True,
+    deadline: Deadline | None = None,
+) -> Result:
+    """Solve one instance and return a checked, simulated :class:`Result`.
+
+    *solver* is a name (None: the default of the kind), ``"module:function"``, or a
+    function of the problem, or of it and a :class:`~ioopt.protocols.SolveRequest`, that
+    returns an Outcome, a plan or its dictionary. With *measure* objective, bound and
+    gap are of that metric, and a solver that can optimise it does; without it they are
+    of the solver's own objective. The time limit is in seconds or text such as
+    ``"2min"``, and None for no limit; it counts from this call, or as *deadline* was
+    set where a caller has begun before. *gap*, *threads*, *seed*, *backend* and *log*
+    are those of :class:`ioopt.options.SolveOptions`; *settings* are the solver's own
+    (``--set``); *warm_start* is a Result or a plan. *progress* is called with the best
+    plan so far. Without *bound* none is computed for solvers that prove none: it may be
+    an integer program.
+
+    Raises UsageError or InstanceError for bad input, BackendMissingError, and OutOfTime
+    where *source* cannot be read in time. Infeasibility, other limits and failing
+    solvers are results.
+
+    >>> result = solve("two-writers", "fill")
+    >>> result.status.value, result.violations
+    ('optimal', ())
+    """
+    from ioopt import solving
+
+    return solving.solve(
+        source,
+        solver,
+        measure=measure,
+        time_limit=time_limit,
+        gap=gap,
+        threads=threads,
+        seed=seed,
+        backend=backend,
+        settings=settings,
+        warm_start=warm_start,
+        log=log,
+        progress=progress,
+        bound=bound,
+        deadline=deadline,
+    )
+
+
+def compare(
+    source: Any,
+    solvers: Solver | Sequence[Solver] | None = None,
+    *,
+    measure: str | None = None,
+    time_limit: float | str | None = DEFAULT_TIME_LIMIT_SECONDS,
+    gap: float | None = None,
+    threads: int = 1,
+    seed: int = 0,
+    backend: str | None = None,
+    settings: Mapping[str, object] | None = None,
+    warm_start: object = None,
+    log: str | None = None,
+    wide: bool = False,
+) -> pd.DataFrame:
+    """Run *solvers* (default: the kind's own list); return a DataFrame, a row a solver.
+
+    *source* is an instance, or a list of them: the index is then (instance, solver). A
+    solver is a name, ``name:key=value``, ``module:function``, or a function. The other
+    keywords are those of :func:`solve`, for every solver; a setting goes to those that
+    have it. The columns are status, the measure (default: the first of the kind's) with
+    bound, gap and ratio to the best, seconds of building and solving, and two more
+    metrics; *wide*: all keys of a result, and every metric.
+
+    >>> found = compare("cycle3", ["minmin", "job-data-present"])
+    >>> found["makespan_seconds"].round(3).to_dict()
+    {'minmin': 9.748, 'job-data-present': 14.12}
+    """
+    from ioopt import comparing
+
+    return comparing.compare(
+        source,
+        solvers,
+        measure=measure,
+        time_limit=time_limit,
+        gap=gap,
+        threads=threads,
+        seed=seed,
+        backend=backend,
+        settings=settings,
+        warm_start=warm_start,
+        log=log,
+        wide=wide,
+    )
+
+
+def simulate(
+    source: Any,
+    plan: object,
+    *,
+    link: str | None = None,
+    actual: Mapping[str, float] | None = None,
+    arithmetic: str | None = None,
+    engine: str | None = None,
+    rates: str | None = None,
+    seed: int | None = None,
+    seeds: Sequence[int] | None = None,
+    seconds: float | None = None,
+    deadline: Deadline | None = None,
+) -> Simulation:
+    """Replay a plan (or a Result; objects or dictionaries) on its kind's simulator.
+
+    Each kind takes some of the keywords: replication *link* (``shared``, ``per-node``),
+    *actual* (compute seconds by task) and *engine*; work directories *actual*; traces
+    of batch I/O *arithmetic*, *engine* and *rates*; quantum selection *seed* and
+    *seconds*; flexible gangs *seeds* and *seconds*. At the *deadline* a replay that can
+    be cut short answers with what it has, and a note. Raises SimulationError for a plan
+    that cannot be carried out.
+
+    >>> simulate("cycle3", solve("cycle3", "minmin").plan).metrics["remote_bytes"]
+    64000000
+    """
+    from ioopt import solving
+
+    given = {
+        "link": link,
+        "actual": actual,
+        "arithmetic": arithmetic,
+        "engine": engine,
+        "rates": rates,
+        "seed": seed,
+        "seeds": seeds,
+        "seconds": seconds,
+        "deadline": deadline,
+    }
+    options = {name: value for name, value in given.items() if value is not None}
+    return solving.simulate(source, plan, **options)
+
+
+def check(
+    source: Any,
+    result: Any = None,
+    link: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> list[Violation]:
+    """Return the violations of a result (or bare plan) against an instance; none when
+    all is well.
+
+    Without *result* only the instance is read. A Result is also held to everything it
+    states. *settings* are what the result may say of the question that its instance
+    does not, such as ``{"loop": "open"}``; anything else of that kind is a violation.
+    *link* is ``{"link": link}``. Raises InstanceError for invalid input and for an
+    instance that nothing can serve.
+
+    >>> check("cycle3", solve("cycle3", "minmin"))
+    []
+    """
+    from ioopt import checking
+
+    return checking.check(source, result, link, settings)
 
 
 def __getattr__(name: str) -> Any:
-    """Load public names on first use, so that importing ioopt costs nothing."""
-    if name not in _LAZY:
+    """Import a public class, or the package ``embed``, on first use."""
+    if name in _LOADED_LATER:
+        value = getattr(import_module(_LOADED_LATER[name]), name)
+    elif name == "embed":
+        value = import_module("ioopt.embed")
+    else:
         raise AttributeError(f"module 'ioopt' has no attribute {name!r}")
-    module = import_module(_LAZY[name])
-    value = (
-        module if module.__name__.rpartition(".")[2] == name else getattr(module, name)
-    )
     globals()[name] = value
     return value
 

@@ -9,14 +9,13 @@ from typing import Any, NamedTuple
 
 from ioopt import registry
 from ioopt.errors import InstanceError, SimulationError, UsageError
+from ioopt.families import EXACT, Kind
 from ioopt.formats.native import validate
 from ioopt.known_plans import known_plans
 from ioopt.options import suggest
 from ioopt.problems.base import Json
 from ioopt.problems.schedules import Measured
 from ioopt.protocols import CheckReport, Known
-from ioopt.registry import KindSpec, load_target
-from ioopt.registry.types import EXACT
 from ioopt.result import Result, Violation, violation
 from ioopt.run_statements import false_run, leaves_out_copies
 from ioopt.solving import (
@@ -120,7 +119,7 @@ def judgement(
         )
     plan = plan_of(kind, plan, name)
     told = beyond(kind, problem, plan, schedule)
-    usual = load_target(kind.beyond)(problem, None, None) if kind.beyond else {}
+    usual = kind.beyond(problem, None, None)
     for key in expected:
         if key not in usual:
             raise UsageError(
@@ -128,9 +127,8 @@ def judgement(
                 f"{suggest(key, usual)}"
             )
     expected = {key: value for key, value in expected.items() if value != usual[key]}
-    if "link" in told and told["link"] == expected.get("link"):
-        network = problem.network.model_copy(update={"remote_link": told["link"]})
-        problem = problem.model_copy(update={"network": network})
+    asked = {key: value for key, value in told.items() if expected.get(key) == value}
+    problem = kind.as_replayed(problem, asked)
     report = check_plan(kind, problem, plan, schedule)
     left = unjudged(kind, data, report)
     follows = kind.follows and not searched(kind, plan)
@@ -138,7 +136,7 @@ def judgement(
         (left or follows)
         and plan is not None
         and not report.violations
-        and kind.simulate
+        and kind.simulates
     ):
         report = replayed(kind, problem, plan, schedule, report)
         left = unjudged(kind, data, report)
@@ -171,7 +169,7 @@ def _states_bounds(data: Mapping[str, Any]) -> bool:
     )
 
 
-def searched(kind: KindSpec, plan: Any) -> bool:
+def searched(kind: Kind, plan: Any) -> bool:
     """Whether the policy of *plan* solves integer programs as it runs: nothing
     to repeat in a check.
     """
@@ -201,7 +199,7 @@ def _document(given: Result | Mapping[str, Any], name: str) -> Mapping[str, Any]
 
 
 def replayed(
-    kind: KindSpec, problem: Any, plan: Any, schedule: Json | None, report: CheckReport
+    kind: Kind, problem: Any, plan: Any, schedule: Json | None, report: CheckReport
 ) -> CheckReport:
     """*report* with what a replay of the plan tells beside it, where a
     replay is called for.

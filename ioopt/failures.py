@@ -14,10 +14,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ioopt import errors
+from ioopt.families import SolverSpec
 from ioopt.formats.native import shown
 from ioopt.problems.base import Problem
 from ioopt.protocols import Outcome, SolveRequest
-from ioopt.registry import SolverSpec, load_target
 from ioopt.result import StopReason
 from ioopt.units import is_number
 
@@ -54,7 +54,7 @@ def _place(spec: SolverSpec, error: BaseException) -> str:
     """Return ``file:line`` of the innermost call in the user's code, else
     where the solver stands.
     """
-    code = getattr(inspect.unwrap(load_target(spec.target)), "__code__", None)
+    code = getattr(inspect.unwrap(spec.solve_function()), "__code__", None)
     frames = traceback.extract_tb(error.__traceback__)
     strange = (*LIBRARIES, PACKAGE, "<") if spec.own else (*LIBRARIES, "<")
     users = [frame for frame in frames if not frame.filename.startswith(strange)]

@@ -11,10 +11,12 @@ from ioopt.solving import load
 
 def compile_batch_io() -> None:
     """Compile the simulator of traces and every policy of the registry."""
+    from ioopt.families.batch_io import BatchIo
     from ioopt.registry.policies import io_policy
     from ioopt.sim.batch_io.simulate import compile_for
 
-    compile_for(io_policy(row.name) for row in solvers_for("batch-io") if row.policy)
+    rows = [row for row in solvers_for(BatchIo.kind) if row.policy is not None]
+    compile_for(io_policy(row.name) for row in rows)
 
 
 def compile_enumeration() -> None:

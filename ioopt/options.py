@@ -170,13 +170,9 @@ RENAMED: dict[str, dict[str, str]] = {
             "speed",
         )
     },
-    "batch-io": {"exact": "io-exact", "fixed-share": "base-line", "set-10+top": "fill"},
-    "flexgang": {"exact": "flex-exact", "quantum-dp": "quantum-ip"},
-    "gang": {"dedicated": "iogs"},
-    "replication": {"lp-rounding": "anneal", "lpt": "auto"},
 }
-"""Names of 0.2 and what stands for them now: commands, options, solvers by family. They
-answer for one version, with a line that says so."""
+"""Names of commands and options in the last version, and what stands for them now. They
+answer for one version, with a line that says so. Solvers: ``Kind.renamed``."""
 
 
 LEAST_LIKENESS = 0.6

@@ -1,6 +1,6 @@
 """The pictures of a result by name: its kind's own first, further ones beside it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from inspect import signature
 from typing import Any
@@ -10,7 +10,7 @@ from ioopt.formats.native import dump_json, write_text
 from ioopt.plot.layout import legend_beside
 from ioopt.plot.page import save, svg_text
 from ioopt.problems.base import Json
-from ioopt.registry import KINDS, KindSpec, load_target
+from ioopt.registry import KINDS
 from ioopt.result import Result
 from ioopt.solving import require_form, result_from_dict
 
@@ -18,15 +18,10 @@ DEFAULT = "default"
 """The picture that a kind draws first."""
 
 
-def pictures_of(spec: KindSpec) -> Mapping[str, str]:
-    """Name -> target of the pictures of a kind's results, the first one first."""
-    first = {} if spec.plot is None else {DEFAULT: spec.plot}
-    return first | dict(spec.pictures)
-
-
-def _pictures(result: Result) -> Mapping[str, str]:
-    spec = KINDS.get(result.kind or result.family)
-    return {} if spec is None else pictures_of(spec)
+def _pictures(result: Result) -> Mapping[str, Callable[..., Any]]:
+    """Return the functions that draw results of the kind, by the picture's name."""
+    kind = KINDS.get(result.kind or result.family)
+    return {} if kind is None else kind.pictures()
 
 
 def result_to_draw(data: Any, name: str) -> Result:
@@ -59,7 +54,7 @@ def draw_result(result: Result, picture: str = DEFAULT, axes: Any = None) -> Any
         )
     if result.schedule is None and result.plan is None:
         raise UsageError("the result holds neither plan nor schedule to draw")
-    draw = load_target(known[picture])
+    draw = known[picture]
     if axes is None:
         return draw(result)
     if "axes" not in signature(draw).parameters:
@@ -92,8 +87,7 @@ def draw_beside(results: Sequence[Result]) -> Any:
     until = max(map(_last_end, results))
     handles: Json = {}
     for panel, result in zip(panels, results, strict=True):
-        target = _pictures(result).get(gantt_of(result))
-        draw: Any = None if target is None else load_target(target)
+        draw = _pictures(result).get(gantt_of(result))
         if draw is None or "until" not in signature(draw).parameters:
             raise UsageError(
                 f"{result.instance}: {result.solver}: no Gantt chart to draw "

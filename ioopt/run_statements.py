@@ -12,10 +12,10 @@ from typing import Any
 
 from ioopt import registry
 from ioopt.errors import IooptError
+from ioopt.families import EXACT
 from ioopt.options import SolveOptions
 from ioopt.problems.base import Json
 from ioopt.registry import KindSpec, SolverSpec, solvers_for
-from ioopt.registry.types import EXACT
 from ioopt.result import StopReason, Violation, violation
 from ioopt.units import is_number
 

@@ -11,17 +11,17 @@ import os
 import platform
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ioopt import errors, registry
 from ioopt.catalog import resolve
+from ioopt.families import Kind, SolverSpec
 from ioopt.formats.native import read_json, shown, validate
 from ioopt.options import Deadline, SolveOptions, suggest
 from ioopt.overtime import cut_off, processor_seconds_left
 from ioopt.problems.base import Json, Problem
 from ioopt.protocols import (
-    Checker,
     CheckReport,
     Incumbents,
     Metrics,
@@ -31,12 +31,7 @@ from ioopt.protocols import (
     SolveRequest,
     SolverFunction,
 )
-from ioopt.registry import (
-    KindSpec,
-    SolverSpec,
-    load_target,
-    measure_of,
-)
+from ioopt.registry import measure_of
 from ioopt.result import Result, Status, StopReason, plan_dict, relative_gap, violation
 from ioopt.statements import (
     false_metrics,
@@ -49,8 +44,6 @@ from ioopt.statements import (
 from ioopt.units import is_number, parse_seconds
 from ioopt.version import __version__
 
-JUDGED_BY_SCHEDULE = ("batch-io", "gang")
-"""Kinds whose schedules can be checked without a plan."""
 COUNTED_VIOLATIONS = "the checker found"
 """How the note begins that counts the violations of a plan."""
 INTERRUPTED = "interrupted: the best plan so far"
@@ -105,7 +98,7 @@ def problem_from_dict(data: object, name: str) -> Any:
             f"{name}: an instance is a JSON object, not {type(data).__name__}"
         )
     form = registry.format_of(data.get("format"), name)
-    return validate(load_target(form.problem), data, name)
+    return validate(form.problem_class(), data, name)
 
 
 def result_from_dict(data: object, name: str) -> Result:
@@ -147,19 +140,20 @@ def _is_finite(value: object) -> bool:
 
 
 def plan_in(given: object) -> object:
-    """The plan of a Result or of its dictionary; a bare plan as it is."""
+    """Return the plan of a Result or of its dictionary; a bare plan as it is."""
     if isinstance(given, Result):
         return given.plan
-    return given["plan"] if isinstance(given, Mapping) and "plan" in given else given
+    if isinstance(given, Mapping) and "plan" in given:
+        return given["plan"]
+    return given
 
 
-def plan_of(kind: KindSpec, plan: object, name: str = "plan") -> Any:
-    """The plan object of a kind from its dictionary (an object
-    is returned as it is).
-    """
-    if plan is None or kind.plan is None or isinstance(plan, load_target(kind.plan)):
+def plan_of(kind: Kind, plan: object, name: str = "plan") -> Any:
+    """Return the plan object of a kind from its dictionary; an object as it is."""
+    plan_class = kind.plan_class()
+    if plan is None or plan_class is None or isinstance(plan, plan_class):
         return plan
-    found = validate(load_target(kind.plan), plan, name)
+    found = validate(plan_class, plan, name)
     rows = registry.solvers_for(kind.kind)
     known = [row.name for row in rows if row.policy and row.variant_of is None]
     given = getattr(found, "policy", None)
@@ -170,40 +164,47 @@ def plan_of(kind: KindSpec, plan: object, name: str = "plan") -> Any:
     return found
 
 
-def require_form(kind: KindSpec, data: Mapping[str, object], name: str) -> None:
-    """Raise InstanceError when the plan or the schedule in *data* does not have
-    the form of its kind.
+def require_form(kind: Kind, data: Mapping[str, object], name: str) -> None:
+    """Raise InstanceError when the plan or the schedule in *data* does not have the
+    form of its kind.
     """
     plan_of(kind, data.get("plan"), f"{name}: plan")
-    if data.get("schedule") is not None and kind.schedule is not None:
-        validate(load_target(kind.schedule), data["schedule"], f"{name}: schedule")
+    schedule = data.get("schedule")
+    schedule_class = kind.schedule_class()
+    if schedule is not None and schedule_class is not None:
+        validate(schedule_class, schedule, f"{name}: schedule")
 
 
 def beyond(
-    kind: KindSpec, problem: Problem, plan: object, schedule: Schedule | None
+    kind: Kind, problem: Problem, plan: object, schedule: Schedule | None
 ) -> Json:
-    """What plan and schedule say of the question that the
-    instance does not, by name.
+    """Return what plan and schedule say of the question that the instance does not, by
+    name.
     """
-    if kind.beyond is None:
-        return {}
-    told, usual = (
-        load_target(kind.beyond)(problem, *of)
-        for of in ((plan, schedule), (None, None))
-    )
+    told = kind.beyond(problem, plan, schedule)
+    usual = kind.beyond(problem, None, None)
     return {key: value for key, value in told.items() if value != usual[key]}
 
 
 def check_plan(
-    kind: KindSpec, problem: Problem, plan: object, schedule: Schedule | None
+    kind: Kind, problem: Problem, plan: object, schedule: Schedule | None
 ) -> CheckReport:
-    """The report of the kind's checker."""
-    if plan is None and kind.plan is not None and kind.kind not in JUDGED_BY_SCHEDULE:
-        return CheckReport(
-            (violation("plan", problem.name, "there is no plan to check"),)
-        )
-    judge: Checker[Problem, object] = load_target(kind.check)
-    return judge(problem, plan, schedule)
+    """Return the report of the kind's checker."""
+    judged = kind.judged_by_schedule or kind.plan_class() is None
+    if plan is None and not judged:
+        missing = violation("plan", problem.name, "there is no plan to check")
+        return CheckReport((missing,))
+    return kind.check(problem, plan, schedule)
+
+
+def replay_plan(
+    kind: Kind, problem: Problem, plan: object, **options: Any
+) -> Simulation:
+    """Replay a plan object on its kind's simulator, by the policy that it names."""
+    policy = registry.policy_of_plan(kind, plan)
+    if policy is None:
+        return kind.simulate(problem, plan, **options)
+    return kind.simulate(problem, plan, policy=policy, **options)
 
 
 def simulate(source: Any, plan: object, **options: object) -> Simulation:
@@ -218,15 +219,12 @@ def simulate(source: Any, plan: object, **options: object) -> Simulation:
     """
     problem = load(source)
     kind = registry.kind_of_problem(problem)
-    if kind.simulate is None:
-        raise errors.UsageError(
-            f"{kind.kind} has no simulator: it is one decision, not a schedule"
-        )
+    if not kind.simulates:
+        kind.simulate(problem, plan)  # refuses
     found = plan_of(kind, plan_in(plan))
     if found is None:
         raise errors.UsageError("there is no plan to simulate")
-    replayed: Simulation = load_target(kind.simulate)(problem, found, **options)
-    return replayed
+    return replay_plan(kind, problem, found, **options)
 
 
 def solve(
@@ -271,8 +269,6 @@ def solve(
     problem = load_within(source, deadline)
     kind = registry.kind_of_problem(problem)
     measure_of(kind, measure)  # says what there is
-    if not bound:
-        kind = replace(kind, bound=None)
     spec = registry.solver(solver, kind)
     registry.require_backend(spec, backend)
     chosen = registry.settings_for(spec, settings or {})
@@ -293,38 +289,39 @@ def solve(
         outcome, notes = _run(kind, spec, problem, request, named=False)
         notes = [f"{error}; answered by {spec.name}", *notes]
     notes = [*left_out, *notes, *problem.synthetic_notes]
-    return _result_in_time(kind, spec, problem, request, outcome, notes)
+    return _result_in_time(kind, spec, problem, request, outcome, notes, bound)
 
 
 def _result_in_time(
-    kind: KindSpec,
+    kind: Kind,
     spec: SolverSpec,
     problem: Problem,
     request: SolveRequest,
     outcome: Outcome,
     notes: list[str],
+    bound: bool,
 ) -> Result:
-    """Replay and check the plan; check it alone where both take too long;
-    else there is no answer.
+    """Replay and check the plan; check it alone where both take too long; else there is
+    no answer.
     """
+    wanted = _Wanted(replay=kind.simulates, bound=bound)
     try:
         replayed = _ended_before("the plan was replayed and checked")
         with cut_off(REPLAY_SHARE * processor_seconds_left(request.deadline), replayed):
-            return _result(kind, spec, problem, request, outcome, notes)
+            return _result(kind, spec, problem, request, outcome, notes, wanted)
     except errors.OutOfTime as error:
         notes = [*notes, str(error)]
-    if outcome.plan is not None and kind.kind not in JUDGED_BY_SCHEDULE:
+    if outcome.plan is not None and not kind.judged_by_schedule:
+        alone = replace(wanted, replay=False)
         stated = replace(outcome, simulation=None, stop=StopReason.TIME)
         try:
             checked = _ended_before("the plan was checked")
             with cut_off(processor_seconds_left(request.deadline), checked):
-                return _result(
-                    replace(kind, simulate=None), spec, problem, request, stated, notes
-                )
+                return _result(kind, spec, problem, request, stated, notes, alone)
         except errors.OutOfTime as error:
             notes = [*notes, str(error)]
     nothing: Outcome[Any] = Outcome(None, stop=StopReason.TIME)
-    return _result(kind, spec, problem, request, nothing, notes)
+    return _result(kind, spec, problem, request, nothing, notes, wanted)
 
 
 def _ended_before(what: str) -> str:
@@ -353,19 +350,19 @@ def _ended_in_time(spec: SolverSpec, request: SolveRequest) -> Iterator[None]:
         yield
 
 
-def _start(kind: KindSpec, problem: Problem, given: object) -> tuple[object, list[str]]:
+def _start(kind: Kind, problem: Problem, given: object) -> tuple[object, list[str]]:
     """The plan to begin from; None and a note for one that breaks a rule."""
     start = plan_of(kind, plan_in(given))
-    if start is None or kind.kind in JUDGED_BY_SCHEDULE:
+    if start is None or kind.judged_by_schedule:
         return start, []
     broken = check_plan(kind, problem, start, None).violations
-    return (
-        (None, [f"the warm start is left out: {broken[0]}"]) if broken else (start, [])
-    )
+    if broken:
+        return None, [f"the warm start is left out: {broken[0]}"]
+    return start, []
 
 
 def _run(
-    kind: KindSpec,
+    kind: Kind,
     spec: SolverSpec,
     problem: Problem,
     request: SolveRequest,
@@ -406,7 +403,7 @@ def _run(
 
 
 def _answered_instead(
-    kind: KindSpec,
+    kind: Kind,
     spec: SolverSpec,
     problem: Problem,
     request: SolveRequest,
@@ -443,33 +440,42 @@ def _best(found: Incumbents, stop: StopReason) -> Outcome:
 
 
 def _call(
-    kind: KindSpec, spec: SolverSpec, problem: Problem, request: SolveRequest
+    kind: Kind, spec: SolverSpec, problem: Problem, request: SolveRequest
 ) -> Outcome:
-    policy = load_target(spec.policy)(request.settings) if spec.policy else None
-    run: SolverFunction[Problem, Any, Any] = load_target(spec.target)
-    asked = replace(request, policy=policy)
+    run: SolverFunction[Problem, Any, Any] = spec.solve_function()
+    asked = replace(request, policy=spec.make_policy(request.settings))
     if spec.own:
         from ioopt.failures import call_own
 
         answer = call_own(spec, run, problem, asked)
     else:
         answer = run(problem, asked)
-    plan = f"the plan of {spec.name}"
+    name = f"the plan of {spec.name}"
+    if answer is None:
+        return Outcome(None, notes=(f"{spec.name} returned None, no plan",))
     if not isinstance(answer, Outcome):
-        notes = (f"{spec.name} returned None, no plan",) if answer is None else ()
-        return Outcome(plan_of(kind, answer, plan), notes=notes)
-    return (
-        replace(answer, plan=plan_of(kind, answer.plan, plan)) if spec.own else answer
-    )
+        return Outcome(plan_of(kind, answer, name))
+    if spec.own:
+        return replace(answer, plan=plan_of(kind, answer.plan, name))
+    return answer
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """What is computed of a plan beside its check."""
+
+    replay: bool
+    bound: bool
 
 
 def _result(
-    kind: KindSpec,
+    kind: Kind,
     spec: SolverSpec,
     problem: Problem,
     request: SolveRequest,
     outcome: Outcome,
     notes: list[str],
+    wanted: _Wanted,
 ) -> Result:
     # One clock and one start for both, so that together they are the time spent
     # and none is below 0.
@@ -507,24 +513,24 @@ def _result(
         return Result(
             status=status, notes=(*outcome.notes, *notes), metrics=metrics, **values
         )
-    return _checked(kind, problem, request, outcome, notes, values)
+    return _checked(kind, problem, request, outcome, notes, values, wanted)
 
 
 def _checked(
-    kind: KindSpec,
+    kind: Kind,
     problem: Problem,
     request: SolveRequest,
     outcome: Outcome,
     notes: list[str],
     values: Json,
+    wanted: _Wanted,
 ) -> Result:
     deadline = request.deadline
     begun = deadline.elapsed()
     simulation, failure = outcome.simulation, None
-    if simulation is None and kind.simulate is not None:
+    if simulation is None and wanted.replay:
         try:
-            limits = {"deadline": deadline} if kind.limited_replay else {}
-            simulation = simulate(problem, outcome.plan, **limits)
+            simulation = simulate(problem, outcome.plan, deadline=deadline)
         except errors.OutOfTime as error:
             notes = [*notes, f"checked, but not replayed: {error}"]
             values["stop"] = StopReason.TIME
@@ -567,7 +573,7 @@ def _checked(
         objective = None
     bound = None
     if not is_reference(kind, policy):
-        bound = _bound(kind, problem, deadline, values, objective, metrics)
+        bound = _bound(kind, problem, deadline, values, objective, metrics, wanted)
         bound = within_limits(kind, name, bound, report)
     wrong = [] if failure is None else [failure]
     wrong += (
@@ -601,7 +607,7 @@ def _checked(
     )
 
 
-def _by_measure(kind: KindSpec, measure: str | None, values: Json) -> dict[str, float]:
+def _by_measure(kind: Kind, measure: str | None, values: Json) -> dict[str, float]:
     """Make *values* those of the *measure* asked for; what is proven of another
     objective, as a metric.
     """
@@ -629,21 +635,21 @@ def _standing(
 
 
 def _bound(
-    kind: KindSpec,
+    kind: Kind,
     problem: Problem,
     deadline: Deadline,
     values: Json,
     objective: float | None,
     metrics: Metrics,
+    wanted: _Wanted,
 ) -> float | None:
     """The bound of the solver, else of the kind; at least what a metric proves."""
     name, bound = values["objective_name"], values["bound"]
     # What was not measured needs no bound: a workflow that was not
     # replayed has no objective.
-    wanted = name == kind.objective.name and objective is not None
-    if bound is None and kind.bound is not None and wanted:
-        limits = {"deadline": deadline} if kind.limited_bound else {}
-        bound = load_target(kind.bound)(problem, **limits)
+    of_kind = name == kind.objective.name and objective is not None
+    if bound is None and wanted.bound and of_kind:
+        bound = kind.bound(problem, deadline)
     if bound is None and objective is not None:
         bound = own_bound({**values, "metrics": metrics}, kind.metric(name))
     proven = metrics.get(kind.metric(name).raised_by or "")

@@ -9,9 +9,9 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from ioopt.families import EXACT, REFERENCE, Metric
 from ioopt.protocols import CheckReport, Known
 from ioopt.registry import KindSpec, solvers_for
-from ioopt.registry.types import EXACT, REFERENCE, Metric
 from ioopt.result import (
     OPTIMAL_RELATIVE_GAP,
     Status,

@@ -89,7 +89,7 @@ def _of_kind(kind: str) -> Iterator[Reader]:
     commands: tuple[Command, ...] = (lambda p, o: ["check", name, p],) * 4
     from ioopt.registry import KINDS
 
-    if KINDS[kind].simulate is not None:
+    if KINDS[kind].simulates:
         commands += (
             lambda p, o: ["simulate", name, p],
             lambda p, o: ["simulate", name, p, "--timeline", o + ".json"],
@@ -97,7 +97,7 @@ def _of_kind(kind: str) -> Iterator[Reader]:
     beside = {name: bundled_inputs(kind)[0]}
     yield Reader(f"{kind} result", answers, mutate_json, commands, 4, beside=beside)
     drawings: tuple[Command, ...] = (lambda p, o: ["plot", p, "-o", o + ".svg"],)
-    if KINDS[kind].pictures:
+    if "gantt" in KINDS[kind].pictures():
         drawings += (lambda p, o: ["plot", p, "--picture", "gantt", "-o", o + ".svg"],)
     yield Reader(f"{kind} drawn", answers, mutate_json, drawings, 0.5)
     if KINDS[kind].decision:

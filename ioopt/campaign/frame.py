@@ -13,11 +13,11 @@ import pandas as pd
 from ioopt.campaign.store import COLUMNS, FAILED, TYPES, StoreReader, clearly
 from ioopt.comparing.measures import COUNTED, standing
 from ioopt.errors import InstanceError
+from ioopt.families import BOUND, REFERENCE, Metric
 from ioopt.formats.native import shown
 from ioopt.metrics import GeometricMean, geometric_mean
 from ioopt.problems.base import SYNTHETIC_IO, Json
 from ioopt.registry import KINDS, SOLVERS, measures_of
-from ioopt.registry.types import BOUND, REFERENCE, Metric
 from ioopt.result import OPTIMAL_RELATIVE_GAP, TINY
 
 REPEATED = [

@@ -13,7 +13,7 @@ folder of ``IOOPT_SOURCES`` or the folder ``sources`` of the library.
 import datetime
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,13 +22,13 @@ from pydantic import Field
 from ioopt import catalog, registry
 from ioopt.checking import judge, replayed
 from ioopt.errors import InstanceError, UsageError
+from ioopt.families import REFERENCE
 from ioopt.formats.cluster import Machine
 from ioopt.formats.native import dump_json, read_json, reading, validate, write_text
 from ioopt.options import parse_settings, suggest
 from ioopt.problems.base import Json, Problem, Record
 from ioopt.protocols import CheckReport
 from ioopt.registry import measure_of
-from ioopt.registry.types import REFERENCE, load_target
 from ioopt.result import OPTIMAL_RELATIVE_GAP, Violation
 from ioopt.solving import beyond, check_plan, load, plan_in, plan_of
 from ioopt.statements import past_bound, true_objective
@@ -48,6 +48,20 @@ class Source(Record):
     sha256: str
     importer: Literal["estee", "saga", "wfformat"]
 
+    def _reader(self) -> Callable[..., Any]:
+        """Return the function that reads files of the importer."""
+        if self.importer == "estee":
+            from ioopt.formats.estee.instance import read_estee
+
+            return read_estee
+        if self.importer == "saga":
+            from ioopt.formats.saga.instance import read_saga
+
+            return read_saga
+        from ioopt.formats.wfformat.instance import read_wfformat
+
+        return read_wfformat
+
     def problem(self, settings: Json, folder: str | None) -> Any:
         """The instance, by *settings* of the importer; UsageError without the
         file or for another.
@@ -65,9 +79,7 @@ class Source(Record):
             raise UsageError(
                 f"{path}: is not the file of {self.address}: its SHA-256 is another"
             )
-        reader = load_target(
-            f"ioopt.formats.{self.importer}.instance:read_{self.importer}"
-        )
+        reader = self._reader()
         with reading(str(path)):
             machine = parse_settings(Machine, settings["machine"], "machine")
             made = reader(str(path), **settings | {"machine": machine})
@@ -210,7 +222,7 @@ def report_of(problem: Problem, plan: object) -> CheckReport:
     """What the checker says of a plan and of its replay, and their measures."""
     kind = registry.kind_of_problem(problem)
     plan = plan_of(kind, plan)
-    if kind.simulate is None:
+    if not kind.simulates:
         return check_plan(kind, problem, plan, None)
     return replayed(kind, problem, plan, None, CheckReport(()))
 

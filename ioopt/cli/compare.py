@@ -16,11 +16,11 @@ from ioopt.comparing import table as text
 from ioopt.comparing.measures import Row, synthetic_footnote
 from ioopt.comparing.picture import plot_comparison
 from ioopt.errors import ExitCode, UsageError
+from ioopt.families import Metric
 from ioopt.formats.native import dump_json, write_text
 from ioopt.plot.page import save
 from ioopt.problems.base import SYNTHETIC_IO, Json
 from ioopt.registry import KindSpec, measure_of
-from ioopt.registry.types import Metric
 from ioopt.result import Status, Violation
 from ioopt.solving import COUNTED_VIOLATIONS, load
 from ioopt.tables import Form, render, say, terminal_width

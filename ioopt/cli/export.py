@@ -10,12 +10,11 @@ from ioopt import registry
 from ioopt.cli.lazy import IooptGroup, quiet, set_option
 from ioopt.cli.options import PATH, file_argument, output_option, read_result
 from ioopt.errors import UsageError
+from ioopt.families import Kind
 from ioopt.formats.batsim.workload import export_batsim, jobs_csv
 from ioopt.formats.native import dump_json, reading, write_text
 from ioopt.formats.wfformat.export import export_wfformat, left_out
 from ioopt.solving import load
-
-MODELS = ("replication", "flexible-gang", "quantum-selection")
 
 
 @click.group(cls=IooptGroup)
@@ -33,9 +32,8 @@ def _model(form: str) -> None:
     @output_option(required=True)
     @set_option("A switch of the model, such as cycles=printed or k=2.")
     def export(file: str, output: str, settings: dict[str, str]) -> None:
-        from ioopt.solvers.model_files import export_model
-
-        export_model(_of_kind(file, form, *MODELS), output, form, settings)
+        problem, kind = _exported(file, form)
+        kind.export_model(problem, output, form, settings)
 
 
 _model("lp")
@@ -53,11 +51,11 @@ def batsim(file: str, result: str | None, output: str) -> None:
     """Write the workload and its profiles as JSON; of a RESULT the _jobs.csv
     that Batsim would write.
     """
-    problem = _of_kind(file, "batsim", "batch-io")
+    problem, kind = _exported(file, "batsim")
     if result is None:
         write_text(output, dump_json(export_batsim(problem)))
         return
-    schedule = read_result(result, registry.kind_of_problem(problem)).get("schedule")
+    schedule = read_result(result, kind).get("schedule")
     if not schedule:
         raise UsageError(f"{result} holds no schedule")
     with reading(result):
@@ -74,7 +72,7 @@ def wfformat(file: str, output: str) -> None:
     """Write the workflow; what the format has no place for is
     said on standard error.
     """
-    problem = _of_kind(file, "wfformat", "replication")
+    problem, _ = _exported(file, "wfformat")
     document = export_wfformat(problem)
     if not quiet():
         said = ", ".join(left_out(problem))
@@ -84,9 +82,15 @@ def wfformat(file: str, output: str) -> None:
     write_text(output, dump_json(document))
 
 
-def _of_kind(file: str, form: str, *wanted: str) -> Any:
+def _exported(file: str, form: str) -> tuple[Any, Kind]:
+    """Return the instance in *file* and its kind; UsageError where the export *form*
+    does not take it.
+    """
     problem = load(file)
-    kind = registry.kind_of_problem(problem).kind
-    if kind not in wanted:
-        raise UsageError(f"{file} is {kind}; {form} export takes {', '.join(wanted)}")
-    return problem
+    kind = registry.kind_of_problem(problem)
+    if form not in kind.exports:
+        able = [row.kind for row in registry.KINDS.values() if form in row.exports]
+        raise UsageError(
+            f"{file} is {kind.kind}; {form} export takes {', '.join(able)}"
+        )
+    return problem, kind

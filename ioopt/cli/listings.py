@@ -3,7 +3,7 @@ better, and what solves it.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,11 @@ from ioopt.cli import options
 from ioopt.cli.lazy import IooptCommand, IooptGroup, set_option
 from ioopt.cli.options import format_option, output_option
 from ioopt.errors import ExitCode, UsageError
+from ioopt.families import EXACT, Format, SolverSpec
 from ioopt.formats.native import dump_json, read_bytes, reading, write_bytes, write_text
+from ioopt.options import suggest
 from ioopt.problems.base import Json
-from ioopt.registry import SolverSpec, load_target
-from ioopt.registry.types import EXACT
-from ioopt.result import relative_gap
+from ioopt.result import Result, relative_gap
 from ioopt.tables import percent, render, terminal_width
 from ioopt.units import quantity, title
 
@@ -165,35 +165,35 @@ def schema(name: str | None) -> None:
 
     NAME is an instance kind, KIND-plan, KIND-schedule, or result.
     """
-    targets = schema_targets()
+    classes = schema_classes()
     if name is None:
-        click.echo("\n".join(targets))
+        click.echo("\n".join(classes))
         return
     short = name.removeprefix("ioopt/")
-    if short not in targets:
-        raise UsageError(f"no schema {name!r}; {registry.suggest(short, targets)}")
-    click.echo(dump_json(json_schema(targets[short])), nl=False)
+    if short not in classes:
+        raise UsageError(f"no schema {name!r}; {suggest(short, classes)}")
+    click.echo(dump_json(json_schema(classes[short]())), nl=False)
 
 
-def schema_targets() -> dict[str, str]:
-    """Schema name -> class, for all instance kinds, their plans and
-    schedules, and results.
+def schema_classes() -> dict[str, Callable[[], type[Any]]]:
+    """Return schema name -> function that returns the class: of all instance kinds,
+    their plans and schedules, and results.
     """
-    targets = {spec.kind: spec.problem for spec in registry.FORMATS.values()}
-    for part in ("plan", "schedule"):
-        forms = {
-            f"{spec.kind}-{part}": getattr(spec, part)
-            for spec in registry.KINDS.values()
-        }
-        targets |= {name: form for name, form in forms.items() if form is not None}
-    return targets | {"result": "ioopt.result:Result"}
+    classes: dict[str, Callable[[], Any]] = {
+        spec.kind: spec.problem_class for spec in registry.FORMATS.values()
+    }
+    for spec in registry.KINDS.values():
+        if spec.plan_class() is not None:
+            classes[f"{spec.kind}-plan"] = spec.plan_class
+    for spec in registry.KINDS.values():
+        if spec.schedule_class() is not None:
+            classes[f"{spec.kind}-schedule"] = spec.schedule_class
+    return classes | {"result": lambda: Result}
 
 
-def json_schema(target: str) -> Json:
-    """JSON Schema (2020-12) of a pydantic class given as ``module:name``;
-    ``format`` is required.
-    """
-    document: Json = load_target(target).model_json_schema(by_alias=True)
+def json_schema(cls: type[Any]) -> Json:
+    """Return the JSON Schema (2020-12) of a pydantic class; ``format`` is required."""
+    document: Json = cls.model_json_schema(by_alias=True)
     if "format" in document.get("properties", {}):
         document["required"] = ["format", *document.get("required", [])]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **document}
@@ -244,7 +244,7 @@ def generate(
     write_text(output, dump_json(problem.model_dump(mode="json", by_alias=True)))
 
 
-def _presets(kind: registry.Format) -> str:
+def _presets(kind: Format) -> str:
     rows = [
         (
             name,
@@ -293,9 +293,7 @@ def solvers(name: str | None, family: str | None, everything: bool, form: str) -
     ]
     if not chosen:
         known = [*registry.families(), *registry.KINDS]
-        raise UsageError(
-            f"no family {wanted!r}; {registry.suggest(str(wanted), known)}"
-        )
+        raise UsageError(f"no family {wanted!r}; {suggest(str(wanted), known)}")
     if form == "json":
         click.echo(dump_json([describe(spec) for spec in chosen]), nl=False)
         return
@@ -341,10 +339,9 @@ def describe(spec: SolverSpec) -> Json:
     default of its settings.
     """
     settings = {}
-    if spec.settings is not None:
-        properties = (
-            load_target(spec.settings).model_json_schema().get("properties", {})
-        )
+    settings_class = spec.settings_class()
+    if settings_class is not None:
+        properties = settings_class.model_json_schema().get("properties", {})
         for key, value in properties.items():
             settings[key] = {part: value[part] for part in value if part != "title"}
     return {

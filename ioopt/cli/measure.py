@@ -12,10 +12,10 @@ from ioopt.cli import options
 from ioopt.cli.lazy import IooptCommand, Seconds, quiet, set_option
 from ioopt.cli.options import PATH
 from ioopt.errors import UsageError
+from ioopt.families import MeasuredKind
 from ioopt.formats.native import dump_json, write_text
 from ioopt.options import DEFAULT_TIME_LIMIT_SECONDS, Deadline, parse_settings
 from ioopt.plot.page import check_target, save
-from ioopt.registry import MeasuredKind, load_target
 from ioopt.solving import load
 from ioopt.tables import render, say, terminal_width
 from ioopt.units import column, quantity, title
@@ -67,10 +67,9 @@ def measure(
         raise UsageError(
             f"{file}: {kind.kind} instances are solved, not measured: ioopt solve FILE"
         )
-    module = kind.measure.partition(":")[0]
-    chosen = parse_settings(load_target(f"{module}:Settings"), settings, kind.kind)
+    chosen = parse_settings(kind.settings_class(), settings, kind.kind)
     begun = time.monotonic()
-    found = load_target(kind.measure)(problem, chosen, seed, Deadline(time_limit))
+    found = kind.measure(problem, chosen, seed, Deadline(time_limit))
     document = {
         "format": "ioopt/measurement",
         "version": 1,
@@ -84,7 +83,7 @@ def measure(
         **found.found.model_dump(mode="json"),
     }
     if picture is not None:
-        save(load_target(kind.plot)(found.found, problem.name), picture)
+        save(kind.plot(found.found, problem.name), picture)
     if output is not None:
         write_text(output, dump_json(document))
     if output != "-":

@@ -22,11 +22,11 @@ from ioopt.catalog import entries
 from ioopt.cli.lazy import BareOption, F, Seconds, quiet, set_option, together
 from ioopt.compiled import choice
 from ioopt.errors import InstanceError, UsageError
+from ioopt.families import THREADS
 from ioopt.formats.native import check_writable, read_json, shown, validate
 from ioopt.options import DEFAULT_TIME_LIMIT_SECONDS
 from ioopt.protocols import Incumbents
 from ioopt.registry import KindSpec
-from ioopt.registry.types import THREADS
 from ioopt.result import Result
 from ioopt.solving import require_finite, require_form
 from ioopt.tables import say
@@ -320,11 +320,7 @@ def check_threads(solver: str | None, kind: KindSpec, threads: int) -> None:
     that has use for one.
     """
     spec = registry.solver(solver, kind)
-    if (
-        threads <= 1
-        or THREADS in spec.abilities
-        or not str(spec.target).startswith("ioopt.")
-    ):
+    if threads <= 1 or THREADS in spec.abilities or not spec.bundled:
         return
     able = [
         row.name for row in registry.solvers_for(kind.kind) if THREADS in row.abilities

@@ -11,13 +11,13 @@ from ioopt.cli import options
 from ioopt.cli.lazy import IooptCommand, set_option
 from ioopt.cli.options import PATH
 from ioopt.errors import UsageError
+from ioopt.families import Kind
 from ioopt.formats.native import dump_json, read_json, reading, write_text
 from ioopt.formats.trace_events import timeline_csv, trace_events_json
 from ioopt.options import parse_settings
 from ioopt.problems.base import Json
 from ioopt.problems.replication import BatchOptions, ReplayOptions
 from ioopt.protocols import Metrics, Simulation
-from ioopt.registry import KindSpec
 from ioopt.solving import load, plan_of
 from ioopt.solving import simulate as replay
 from ioopt.tables import render, terminal_width
@@ -102,11 +102,12 @@ def simulate(
         "--set": settings or None,
     }
     for name, value in asked.items():
-        able = (
-            "replication",
-            *(["work-directory"] if name.startswith("--actual") else []),
-        )
-        if value is not None and kind.family not in able:
+        if value is not None and name not in kind.replay_options:
+            able = [
+                row.kind
+                for row in registry.KINDS.values()
+                if name in row.replay_options
+            ]
             raise UsageError(
                 f"{name} belongs to {' and '.join(able)} instances, and {file} is "
                 f"{kind.kind}"
@@ -124,9 +125,7 @@ def simulate(
         from ioopt.sim.replication.dispatch import dispatch
 
         with reading(file):
-            policy_of = registry.load_target(
-                registry.solver(solver, kind).policy or ""
-            )(None)
+            policy_of = registry.solver(solver, kind).make_policy(None)
             beyond = parse_settings(ReplayOptions, settings, "simulate")
             made, replayed = dispatch(
                 problem, policy_of, prefetch=prefetch, options=beyond, **how
@@ -154,7 +153,7 @@ def simulate(
 
 
 def _replayed(
-    problem: Any, kind: KindSpec, result: str, settings: Mapping[str, str], how: Json
+    problem: Any, kind: Kind, result: str, settings: Mapping[str, str], how: Json
 ) -> Simulation:
     """The plan in *result*, with the *settings* beyond the rules, replayed."""
     plan = plan_of(kind, options.read_result(result, kind).get("plan"), result)

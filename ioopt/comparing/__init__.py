@@ -16,15 +16,14 @@ from ioopt.errors import (
     NotApplicableError,
     UsageError,
 )
+from ioopt.families import BOUND, REFERENCE, Metric
 from ioopt.options import SolveOptions, parse_assignments
 from ioopt.problems.base import Problem
 from ioopt.registry import (
     KindSpec,
     SolverSpec,
-    load_target,
     measure_of,
 )
-from ioopt.registry.types import BOUND, REFERENCE, Metric
 from ioopt.result import Result, Status, StopReason
 from ioopt.solving import load, solve
 from ioopt.statements import own_bound
@@ -203,14 +202,9 @@ def _load_shared(
     """Load what rows share before the first is timed: modules, and the replay's
     machine code if made.
     """
-    for target in (
-        kind.check,
-        kind.simulate,
-        kind.bound,
-        *(spec.target for spec in specs),
-    ):
-        if target is not None:
-            load_target(target)
+    kind.load()
+    for spec in specs:
+        spec.solve_function()
     if any("CP-SAT" in spec.backends for spec in specs):
         import_module("ioopt.solvers.backends.cpsat_program")
     items = getattr(problem, "tasks", getattr(problem, "jobs", ()))
@@ -231,10 +225,7 @@ def _load_shared(
 
 def default_solvers(kind: KindSpec, problem: Problem) -> tuple[str, ...]:
     """What ``compare`` runs on *problem* when no solver is named."""
-    if kind.choose_solvers is not None:
-        chosen: tuple[str, ...] = load_target(kind.choose_solvers)(problem)
-        return chosen
-    return kind.compare_solvers or tuple(
+    return kind.solvers_to_compare(problem) or tuple(
         spec.name for spec in registry.solvers_for(kind.kind)
     )
 
@@ -258,7 +249,8 @@ def _chosen(
     name, own = parse_solver(solver) if isinstance(solver, str) else (solver, {})
     spec = registry.solver(name, kind)
     text = solver if isinstance(solver, str) else spec.name
-    known = set(load_target(spec.settings).model_fields) if spec.settings else set()
+    settings_class = spec.settings_class()
+    known = set() if settings_class is None else {*settings_class.model_fields}
     return _Choice(
         text,
         spec,
@@ -336,8 +328,8 @@ def _common_bound(
         if _is_universal(choice.spec, row)
     ]
     lacking = any(row["bound"] is None and row["value"] is not None for row in rows)
-    if lacking and kind.bound is not None and measure.name == kind.objective.name:
-        proved.append(load_target(kind.bound)(problem))
+    if lacking and measure.name == kind.objective.name:
+        proved.append(kind.bound(problem))
     return tightest(None, proved, measure.sense)
 
 

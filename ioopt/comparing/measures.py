@@ -2,14 +2,14 @@
 ratios, and what a row is.
 
 A row is a result without plan and schedule whose objective is the measure. What a
-solver proved of another objective is a metric (:attr:`ioopt.registry.types.Metric.proof`).
+solver proved of another objective is a metric (:attr:`ioopt.families.Metric.proof`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ioopt.families import Metric
 from ioopt.problems.base import SYNTHETIC_IO, Json
-from ioopt.registry.types import Metric
 from ioopt.result import OPTIMAL_RELATIVE_GAP, Status, StopReason, relative_gap
 
 Row = Json

@@ -6,11 +6,11 @@ from typing import Any
 from ioopt import registry
 from ioopt.comparing.measures import standing
 from ioopt.errors import UsageError
+from ioopt.families import EXACT as PROVES
 from ioopt.metrics import geometric_mean, ratios_to
 from ioopt.plot.layout import label_axis, legend_beside, new_axes, shortened, unit_for
 from ioopt.plot.palette import BOUND, EXACT, HEURISTIC, LIMIT, OTHERS, series
 from ioopt.problems.base import Json
-from ioopt.registry.types import EXACT as PROVES
 from ioopt.units import title
 
 Row = Mapping[str, Any]

@@ -9,9 +9,9 @@ from statistics import median
 from typing import Any
 
 from ioopt.comparing.measures import COUNTED, Row, spent, standing
+from ioopt.families import Metric
 from ioopt.metrics import TIE, GeometricMean, PairedRatio, geometric_mean, paired_ratios
 from ioopt.registry import KindSpec
-from ioopt.registry.types import Metric
 from ioopt.result import relative_gap
 from ioopt.tables import Form, fitting, percent, render
 from ioopt.units import column, is_number, is_time, quantity, time_unit, title

@@ -20,6 +20,16 @@ _LAZY = {
 }
 
 
+__all__ = [
+    "GangScheduler",
+    "GangednessMonitor",
+    "IoArbiter",
+    "ReplicationPlanner",
+    "WorkDirectory",
+    "WorkflowDispatcher",
+]
+
+
 def __getattr__(name: str) -> object:
     """Load an embeddable object on first use."""
     if name not in _LAZY:

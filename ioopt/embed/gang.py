@@ -59,7 +59,7 @@ class GangScheduler:
         self.policy_name = policy if isinstance(policy, str) else policy.name
         self.settings = dict(settings or {})
         self._policy = (
-            gang_policy(policy, self.settings)[0] if isinstance(policy, str) else policy
+            gang_policy(policy, self.settings) if isinstance(policy, str) else policy
         )
         self._timing = Timing.of(self.machine)
         self.notes: list[str] = []

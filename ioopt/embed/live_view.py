@@ -279,5 +279,5 @@ def make_dispatcher(
         raise UsageError(
             f"{policy!r} decides nothing while tasks run; use {', '.join(able)}"
         )
-    made: Callable[[object], Dispatcher] = registry.load_target(row.policy)
-    return made(registry.settings_for(row, settings or {}))
+    made: Dispatcher = row.make_policy(registry.settings_for(row, settings or {}))
+    return made

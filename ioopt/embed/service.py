@@ -56,6 +56,14 @@ class Service:
         self._guard = Guard()
         self._sessions: dict[int, tuple[str, Any]] = {}
         self._next_session = 1
+        self._operations: dict[str, Callable[[Any], object]] = {
+            "ping": self._ping,
+            "decide": self._decide,
+            "open": self._open,
+            "call": self._call,
+            "save": self._save,
+            "close": self._close,
+        }
 
     def handle(self, line: bytes) -> bytes:
         """The reply, newline included, to one line. Never raises."""
@@ -64,7 +72,7 @@ class Service:
             given = parsed(line, self.max_bytes)
             identity = given.get("id")
             message = checked(given, self._sessions)
-            result: object = getattr(self, f"_{message.op}")(message)
+            result = self._operations[message.op](message)
             reply = {"ioopt": PROTOCOL, "id": identity, "ok": True, "result": result}
             return _ENCODER.encode(reply).encode() + b"\n"
         except MessageError as error:

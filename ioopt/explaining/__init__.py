@@ -2,7 +2,7 @@
 resource would help most.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -13,52 +13,17 @@ from ioopt import registry
 from ioopt.checking import judge
 from ioopt.comparing.measures import Row, tightest
 from ioopt.errors import IooptError, NotApplicableError, UsageError
+from ioopt.families import ANYTIME, WARM_START, Kind, Metric, SolverSpec, Turn
 from ioopt.options import Deadline
 from ioopt.problems.base import Json
-from ioopt.registry import KindSpec, SolverSpec, load_target, measure_of
-from ioopt.registry.types import ANYTIME, WARM_START, Metric
+from ioopt.registry import measure_of
 from ioopt.result import Result, measured
 from ioopt.solving import load, solve
 from ioopt.tables import percent
 from ioopt.units import quantity, title
 
-MORE = 1.1
-"""How much of each resource is tried."""
 TOLD = 1e-3
 """Gains below this part are none worth a word."""
-
-
-def scaled(part: str, key: str) -> Callable[[Json], bool]:
-    """The knob for *key* of an object *part*, or of every object in the
-    list *part* that has it.
-    """
-
-    def turn(data: Json) -> bool:
-        found = data.get(part) or []
-        rows = [
-            row
-            for row in (found if isinstance(found, list) else [found])
-            if row.get(key)
-        ]
-        for row in rows:
-            row[key] = type(row[key])(row[key] * MORE)
-        return bool(rows)
-
-    return turn
-
-
-@dataclass(frozen=True)
-class Family:
-    """What a family tells of a plan, and copies of an instance with a little
-    more of one resource.
-
-    ``told`` gives sentences on where time goes and what is done twice. A knob
-    changes the instance as plain data, and gives False where the instance has
-    nothing of the resource.
-    """
-
-    told: Callable[[Any, Result], Sequence[str]]
-    knobs: Mapping[str, Callable[[Json], bool]]
 
 
 @dataclass(frozen=True)
@@ -109,8 +74,8 @@ def explain(
     """
     problem = load(source)
     kind = registry.kind_of_problem(problem)
-    if kind.explain is None:
-        able = ", ".join(row.kind for row in registry.KINDS.values() if row.explain)
+    if not kind.explains:
+        able = ", ".join(row.kind for row in registry.KINDS.values() if row.explains)
         raise UsageError(f"{kind.kind} is not explained; kinds that are: {able}")
     if result.schedule is None:
         raise UsageError(
@@ -121,12 +86,11 @@ def explain(
         raise UsageError(
             f"the result does not hold on this instance ({found[0]}); see ioopt check"
         )
-    family: Family = load_target(kind.explain)
     trials = _Trials(result, kind, measure_of(kind), time_limit)
-    knobs, noise = _tried(trials, problem, family.knobs)
+    knobs, noise = _tried(trials, problem, kind.knobs())
     sentences = (
         _standing(result, trials.measure, knobs[0]),
-        *family.told(problem, result),
+        *kind.explain(problem, result),
         _held(trials.measure, knobs),
         _helped(trials.measure, knobs, noise),
     )
@@ -140,7 +104,7 @@ class _Trials:
     """
 
     at_hand: Result
-    kind: KindSpec
+    kind: Kind
     measure: Metric
     time_limit: float
     spec: SolverSpec | None = None
@@ -217,7 +181,7 @@ def _as_it_is(plan: Json, problem: object) -> Json:
 
 
 def _tried(
-    trials: _Trials, problem: Any, turns: Mapping[str, Callable[[Json], bool]]
+    trials: _Trials, problem: Any, turns: Mapping[str, Turn]
 ) -> tuple[list[Knob], float]:
     """Return the knobs, that of the instance as it is first, and the
     noise of the searches.

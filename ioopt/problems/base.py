@@ -138,6 +138,18 @@ class Problem(Record):
     name: Name = "unnamed"
     meta: Json | None = None
 
+    def __repr__(self) -> str:
+        """Return class, name and how many things with an id, in the file's order."""
+        counts: list[str] = []
+        for field in type(self).model_fields:
+            items = getattr(self, field)
+            if isinstance(items, tuple) and items and hasattr(items[0], "id"):
+                counts.append(_how_many(len(items), field))
+        told = f": {', '.join(counts)}" if counts else ""
+        return f"<{type(self).__name__} {self.name}{told}>"
+
+    __str__ = __repr__
+
     @property
     def warnings(self) -> tuple[str, ...]:
         """The lines that its importer left in ``meta.warnings``: what it
@@ -154,6 +166,16 @@ class Problem(Record):
         made = (self.meta or {}).get("synthetic")
         how = made.get("I/O") if isinstance(made, Mapping) else None
         return (f"{SYNTHETIC_IO}: {how}",) if isinstance(how, str) else ()
+
+
+def _how_many(count: int, items: str) -> str:
+    """Return a count and the name of a list.
+
+    >>> _how_many(1, "jobs"), _how_many(2, "jobs"), _how_many(1, "running")
+    ('1 job', '2 jobs', '1 running')
+    """
+    name = items.removesuffix("s") if count == 1 else items
+    return f"{count} {name}"
 
 
 def first_repeated(items: Iterable[Hashable]) -> tuple[int, int] | None:

@@ -216,6 +216,15 @@ class ReplicationProblem(base.Problem):
         """Task id -> position."""
         return {task.id: k for k, task in enumerate(self.tasks)}
 
+    def index_of(self, what: str) -> dict[str, int]:
+        """Return id -> position of each ``node``, ``file`` or ``task``."""
+        indices = {
+            "node": self.node_index,
+            "file": self.file_index,
+            "task": self.task_index,
+        }
+        return indices[what]
+
     @cached_property
     def inputs(self) -> tuple[tuple[int, ...], ...]:
         """Per task, the positions of its files in the order in which it lists them."""

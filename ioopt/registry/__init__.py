@@ -1,105 +1,150 @@
-"""Name -> solver, kind -> family parts. Nothing here imports a solver
-until it is asked for.
+"""Find kinds and solvers by name. No solver is imported until it is asked for.
 
 A plugin names objects in the entry point groups ``ioopt.solvers``
-(:class:`SolverSpec`), ``ioopt.kinds`` (:class:`KindSpec`) and ``ioopt.importers``
-(commands of click). One that cannot be loaded is left out and kept in :data:`BROKEN`:
-it never breaks a command that does not need it. A solver may also be
+(:class:`SolverSpec`), ``ioopt.kinds`` (classes derived from :class:`Kind`) and
+``ioopt.importers`` (commands of click). One that cannot be loaded is left out and kept
+in :data:`BROKEN`: it never breaks a command that does not need it. A solver may also be
 ``module:function``, or a plain function.
 """
 
 import inspect
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
 from importlib import metadata
 from typing import Any, TypeVar
 
 from ioopt.errors import InstanceError, UsageError
-from ioopt.options import RENAMED, nearest, parse_settings, shown
+from ioopt.families import Format as Format
+from ioopt.families import Kind as Kind
+from ioopt.families import Kind as KindSpec  # noqa: F401
+from ioopt.families import (
+    MadePolicy,
+    batch_io,
+    flexgang,
+    gang,
+    replication,
+    work_directory,
+)
+from ioopt.families import MeasuredKind as MeasuredKind
+from ioopt.families import Metric as Metric
+from ioopt.families import SolverSpec as SolverSpec
+from ioopt.families import load_target as load_target
+from ioopt.options import nearest, parse_settings, shown
 from ioopt.options import suggest as suggest
-from ioopt.registry import batch_io, flexgang, gang, replication, work_directory
-from ioopt.registry.types import Format as Format
-from ioopt.registry.types import KindSpec as KindSpec
-from ioopt.registry.types import MeasuredKind as MeasuredKind
-from ioopt.registry.types import Metric as Metric
-from ioopt.registry.types import SolverSpec as SolverSpec
-from ioopt.registry.types import load_target as load_target
 
-Row = TypeVar("Row", KindSpec, SolverSpec)
+FAMILIES = (replication, batch_io, gang, flexgang, work_directory)
+"""The families of ioopt. A new one is its own files and a name here."""
+
+Row = TypeVar("Row", Kind, SolverSpec)
 
 BROKEN: dict[str, str] = {}
 """Plugins that could not be loaded: "NAME of PACKAGE (GROUP)" -> what is wrong."""
 
 
 def entry_points(group: str) -> list[metadata.EntryPoint]:
-    """The entry points of a group, by name and package."""
+    """Return the entry points of a group, by name and package."""
     return sorted(metadata.entry_points(group=group), key=lambda e: (e.name, origin(e)))
 
 
 def origin(entry: metadata.EntryPoint) -> str:
-    """The package that an entry point is of."""
+    """Return the name of the package that an entry point is of."""
     return entry.dist.name if entry.dist is not None else "an unnamed package"
 
 
-def _added(group: str, cls: type[Row], taken: Callable[[Row], bool]) -> tuple[Row, ...]:
-    """The rows that plugins add; what cannot be loaded, is no *cls* or *taken*
-    goes to :data:`BROKEN`.
+def _plugins(
+    group: str, row_of: Callable[[object], Row], taken: Callable[[Row], bool]
+) -> list[Row]:
+    """Return the rows that plugins add to *group*.
+
+    *row_of* makes a row of what an entry point names, and raises UsageError where it
+    cannot. What cannot be loaded or is *taken* goes to :data:`BROKEN`.
     """
     found: list[Row] = []
     for entry in entry_points(group):
+        plugin = f"{entry.name} of {origin(entry)} ({group})"
         try:
-            row = entry.load()
+            row = row_of(entry.load())
+        except UsageError as error:
+            BROKEN[plugin] = str(error)
         except Exception as error:
-            wrong = f"{type(error).__name__}: {error}"
+            BROKEN[plugin] = f"{type(error).__name__}: {error}"
         else:
-            wrong = f"wanted a {cls.__name__}, not {type(row).__name__}"
-            if isinstance(row, cls):
-                if not taken(row):
-                    found.append(row)
-                    continue
-                wrong = "ioopt has one of that name"
-        BROKEN[f"{entry.name} of {origin(entry)} ({group})"] = wrong
-    return tuple(found)
+            if taken(row):
+                BROKEN[plugin] = "ioopt has one of that name"
+            else:
+                found.append(row)
+    return found
 
 
-_TABLES = (replication, batch_io, gang, flexgang, work_directory)
+def _plugin_kind(named: object) -> Kind:
+    """Return the kind of a plugin's class."""
+    if not isinstance(named, type) or not issubclass(named, Kind):
+        raise UsageError(f"wanted a class derived from Kind, not {shown(named)}")
+    for needed in ("kind", "family", "default_solver", "metrics"):
+        if not hasattr(named, needed):
+            raise UsageError(f"the class {named.__name__} has no {needed!r}")
+    return named()
 
-KINDS: dict[str, KindSpec] = {
-    spec.kind: spec for table in _TABLES for spec in table.KINDS
-}
-SOLVERS: tuple[SolverSpec, ...] = tuple(
-    spec for table in _TABLES for spec in table.SOLVERS
-)
+
+def _plugin_solver(named: object) -> SolverSpec:
+    """Return the row that a plugin names."""
+    if not isinstance(named, SolverSpec):
+        raise UsageError(f"wanted a SolverSpec, not {type(named).__name__}")
+    return named
 
 
-KINDS |= {
-    row.kind: row
-    for row in _added("ioopt.kinds", KindSpec, lambda row: row.kind in KINDS)
-}
-SOLVERS += _added(
-    "ioopt.solvers",
-    SolverSpec,
-    lambda row: any(
-        row.name == own.name and {*row.kinds} & {*own.kinds} for own in SOLVERS
-    ),
-)
-FORMATS: dict[str, Format] = {
-    **KINDS,
-    **{spec.kind: spec for spec in flexgang.MEASURED},
-}
+def _all_formats() -> dict[str, Format]:
+    """Return the formats by name: kinds of decisions, those of plugins behind them,
+    then what is only measured.
+    """
+    own: list[Format] = []
+    for family in FAMILIES:
+        own.extend(family.KINDS)
+    formats: dict[str, Format] = {}
+    for form in own:
+        if isinstance(form, Kind):
+            formats[form.kind] = form
+    names = {form.kind for form in own}
+    for kind in _plugins("ioopt.kinds", _plugin_kind, lambda row: row.kind in names):
+        formats[kind.kind] = kind
+    for form in own:
+        formats.setdefault(form.kind, form)
+    return formats
+
+
+def _all_solvers() -> tuple[SolverSpec, ...]:
+    """Return the solvers of ioopt by family, then those of plugins."""
+    solvers: list[SolverSpec] = []
+    for family in FAMILIES:
+        solvers.extend(family.SOLVERS)
+
+    def taken(row: SolverSpec) -> bool:
+        twins = [own for own in solvers if own.name == row.name]
+        return any({*row.kinds} & {*own.kinds} for own in twins)
+
+    return (*solvers, *_plugins("ioopt.solvers", _plugin_solver, taken))
+
+
+FORMATS: dict[str, Format] = _all_formats()
 """What can be read and generated: kinds of decisions, then what is only measured."""
+KINDS: dict[str, Kind] = {
+    name: form for name, form in FORMATS.items() if isinstance(form, Kind)
+}
+"""The kinds of decisions by name."""
+SOLVERS: tuple[SolverSpec, ...] = _all_solvers()
+"""The solvers of all families, then those of plugins."""
 
 
 def families() -> tuple[str, ...]:
-    """Family names in the order of the registry."""
+    """Return the names of the families in the order of the registry."""
     return tuple(dict.fromkeys(spec.family for spec in KINDS.values()))
 
 
 def format_of(text: object, where: str = "instance") -> Format:
-    """The row for a file's ``format`` value; raises InstanceError for one
+    """Return the format that a file's ``format`` key names; InstanceError for one that
     ioopt does not know.
     """
     for spec in FORMATS.values():
@@ -113,11 +158,11 @@ def format_of(text: object, where: str = "instance") -> Format:
     raise InstanceError(f"{where}: format: {text!r} is not an instance format; {known}")
 
 
-def decided(spec: Format) -> KindSpec:
-    """*spec*, in which something is to be decided; raises UsageError where
-    it is only measured.
+def decided(spec: Format) -> Kind:
+    """Return *spec* as a kind of decision; UsageError for a format that is only
+    measured.
     """
-    if isinstance(spec, KindSpec):
+    if isinstance(spec, Kind):
         return spec
     raise UsageError(
         f"{spec.kind} instances are measured, not solved: ioopt measure FILE"
@@ -125,26 +170,30 @@ def decided(spec: Format) -> KindSpec:
 
 
 def generator_of(name: str) -> Format:
-    """The format that ``generate NAME`` makes: the kind so named, or the
+    """Return the format that ``generate NAME`` makes: the kind of that name, or the
     first of that family.
     """
-    able = [spec for spec in FORMATS.values() if spec.generate is not None]
-    fitting = [spec for spec in able if spec.kind == name] or [
-        spec for spec in able if spec.family == name
-    ]
-    if not fitting:
-        known = dict.fromkeys(
-            text for spec in able for text in (spec.family, spec.kind)
-        )
-        raise UsageError(f"no family {name!r} to generate; {suggest(name, known)}")
-    return fitting[0]
+    able = [spec for spec in FORMATS.values() if spec.generates]
+    for spec in able:
+        if spec.kind == name:
+            return spec
+    for spec in able:
+        if spec.family == name:
+            return spec
+    known: list[str] = []
+    for spec in able:
+        known += [spec.family, spec.kind]
+    raise UsageError(
+        f"no family {name!r} to generate; {suggest(name, dict.fromkeys(known))}"
+    )
 
 
 def generate(
     kind: Format, preset: str | None, settings: Mapping[str, object], seed: int
 ) -> Any:
-    """One instance of *kind*. A preset that another kind has is named
-    as such (UsageError).
+    """Return one instance of *kind*; UsageError for unknown presets and settings.
+
+    A preset of another kind is named as such.
     """
     if preset is not None and preset not in kind.presets:
         for spec in FORMATS.values():
@@ -156,10 +205,9 @@ def generate(
     from pydantic import ValidationError
 
     try:
-        return load_target(kind.generate or "")(preset, settings, seed)
-    except (
-        ValidationError
-    ) as error:  # settings that are sound one by one and make no instance
+        return kind.generate(preset, settings, seed)
+    except ValidationError as error:
+        # The settings are sound one by one, and together they make no instance.
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
         said = f"{where} {first['input']!r}: {first['msg'].lower()}"
@@ -169,29 +217,29 @@ def generate(
         raise UsageError(f"{kind.kind}: {told}: too large to make ({error})") from None
 
 
-def kind_of_problem(problem: object) -> KindSpec:
-    """The kind of a problem in which something is to be decided; raises
-    UsageError for anything else.
+def kind_of_problem(problem: object) -> Kind:
+    """Return the kind of a problem in which something is decided; UsageError for
+    anything else.
     """
     return decided(format_of_problem(problem))
 
 
 def format_of_problem(problem: object) -> Format:
-    """The format of a problem object; raises UsageError for anything else."""
-    cls = type(problem)
+    """Return the format of a problem object; UsageError for anything else."""
+    text = getattr(problem, "format", None)
     for spec in FORMATS.values():
-        if spec.problem == f"{cls.__module__}:{cls.__qualname__}":
+        if text == spec.format and type(problem) is spec.problem_class():
             return spec
-    raise UsageError(f"{cls.__name__} is not one of ioopt's problem classes")
+    raise UsageError(f"{type(problem).__name__} is not one of ioopt's problem classes")
 
 
 def solvers_for(kind: str) -> tuple[SolverSpec, ...]:
-    """All solvers that take instances of *kind*, in the order of the registry."""
+    """Return the solvers that take instances of *kind*, in the registry's order."""
     return tuple(spec for spec in SOLVERS if kind in spec.kinds)
 
 
-def solver(name: str | Callable[..., object] | None, kind: KindSpec) -> SolverSpec:
-    """The solver called *name* (None: the default) for instances of *kind*.
+def solver(name: str | Callable[..., object] | None, kind: Kind) -> SolverSpec:
+    """Return the solver called *name* (None: the default) for instances of *kind*.
 
     *name* may also be a function, or ``module:function``: see :func:`_own`. Raises
     UsageError when no solver has that name or the one that has takes other kinds.
@@ -205,7 +253,7 @@ def solver(name: str | Callable[..., object] | None, kind: KindSpec) -> SolverSp
     for spec in other:
         if kind.kind in spec.kinds:
             return spec
-    if now := RENAMED.get(kind.family, {}).get(wanted):
+    if now := kind.renamed.get(wanted):
         raise UsageError(f"{wanted} of {kind.family} is now {now}")
     names = [spec.name for spec in solvers_for(kind.kind)]
     if other:
@@ -217,12 +265,14 @@ def solver(name: str | Callable[..., object] | None, kind: KindSpec) -> SolverSp
     raise UsageError(f"no solver {wanted!r} for {kind.kind}{near}")
 
 
-def _nearest_solver(wanted: str, names: list[str]) -> str:
-    """The nearest name of the kind, else of any, else all of the kind."""
+def _nearest_solver(wanted: str, names: Sequence[str]) -> str:
+    """Return the end of a message about an unknown solver: the nearest name of the
+    kind, else the nearest of any kind, else all of the kind.
+    """
     near = nearest(wanted, names) or nearest(wanted, [spec.name for spec in SOLVERS])
-    found = next((spec for spec in SOLVERS if spec.name == near), None)
-    if found is None or near in names:
+    if near is None or near in names:
         return suggest(wanted, names)
+    found = next(spec for spec in SOLVERS if spec.name == near)
     return (
         f"did you mean {near!r}, which takes {', '.join(found.kinds)}? known: "
         f"{', '.join(names)}"
@@ -239,44 +289,64 @@ def require_backend(spec: SolverSpec, backend: str | None) -> None:
 
 
 def settings_for(spec: SolverSpec, given: Mapping[str, object]) -> Any:
-    """The settings of a solver from ``--set`` values; UsageError for unknown ones and
-    what its name fixes.
+    """Return the settings of a solver from ``--set`` values; UsageError for unknown
+    ones and for a value that contradicts the solver's name.
     """
-    if spec.settings is None:
+    settings_class = spec.settings_class()
+    if settings_class is None:
         if given:
             raise UsageError(
                 f"{spec.name} has no setting {next(iter(given))!r}; its settings: none"
             )
         return None
-    settings = parse_settings(
-        load_target(spec.settings), {**spec.fixed, **given}, spec.name
-    )
+    settings = parse_settings(settings_class, {**spec.fixed, **given}, spec.name)
     for key, value in spec.fixed.items():
         if getattr(settings, key) != value:
+            wanted = {**spec.fixed, key: getattr(settings, key)}
             raise UsageError(
                 f"{spec.name}: setting {key}={given[key]!r}: the solver's name fixes "
-                f"it to {value!r}; "
-                f"{_named_for(spec, {**spec.fixed, key: getattr(settings, key)})}"
+                f"it to {value!r}; {_named_for(spec, wanted)}"
             )
     return settings
 
 
 def _named_for(spec: SolverSpec, wanted: Mapping[str, object]) -> str:
-    """What to do for the fixed settings *wanted*: the solver that has them,
-    or leave them alone.
+    """Return what to do for the fixed settings *wanted*: use the solver that has them,
+    if there is one.
     """
-    twins = [
-        other.name
-        for other in SOLVERS
-        if (other.target, other.kinds) == (spec.target, spec.kinds)
-        and other.fixed.items() <= wanted.items()
-    ]
-    return f"use --solver {twins[0]}" if twins else "use another solver"
+    for other in SOLVERS:
+        alike = (other.target, other.kinds) == (spec.target, spec.kinds)
+        if alike and other.fixed.items() <= wanted.items():
+            return f"use --solver {other.name}"
+    return "use another solver"
+
+
+def named_policy(name: str, kind: Kind, settings: Mapping[str, object]) -> MadePolicy:
+    """Return the policy of the solver called *name*, made of *settings*; UsageError for
+    an unknown name or setting, and for a solver without policy.
+    """
+    spec = solver(name, kind)
+    if spec.policy is None:
+        raise UsageError(f"{name} tries policies on whole instances; name one of them")
+    chosen = settings_for(spec, settings)
+    return MadePolicy(spec.make_policy(chosen), chosen)
+
+
+def policy_of_plan(kind: Kind, plan: object) -> MadePolicy | None:
+    """Return the policy that a plan names, with the settings that it states; None for
+    plans that no policy made.
+    """
+    name = kind.policy_of(plan)
+    if name is None:
+        return None
+    settings_class = solver(name, kind).settings_class()
+    known = set() if settings_class is None else {*settings_class.model_fields}
+    return named_policy(name, kind, kind.policy_settings(plan, known))
 
 
 def _broken(name: str) -> str:
-    """The end of a message about an unknown *name*: why the plugin of
-    that name is not there.
+    """Return the end of a message about an unknown *name*: why the plugin of that name
+    is not there; empty where there is none.
     """
     for plugin, wrong in BROKEN.items():
         if plugin.startswith(f"{name} of "):
@@ -293,39 +363,47 @@ def refuse_own(why: str) -> None:
     _OWN_REFUSED[:] = [why]
 
 
-def _own(solver: str | Callable[..., object], kind: KindSpec) -> SolverSpec:
-    """The row of a function, or of one named ``module:function`` (the
-    working folder counts).
+def _own(wanted: str | Callable[..., object], kind: Kind) -> SolverSpec:
+    """Return the row of a function, or of one named ``module:function``, which may
+    stand in the working folder.
 
     The function takes the problem, or the problem and a
     :class:`~ioopt.protocols.SolveRequest`; it returns an Outcome, a plan object or a
     plan's dictionary. A class ``Settings`` beside it gives it ``--set``. Raises
     UsageError when there is no such function.
     """
-    plain = getattr(solver, "__qualname__", type(solver).__name__)
-    name = solver if isinstance(solver, str) else f"{solver.__module__}:{plain}"
+    if isinstance(wanted, str):
+        name = wanted
+    else:
+        plain = getattr(wanted, "__qualname__", type(wanted).__name__)
+        name = f"{wanted.__module__}:{plain}"
     if _OWN_REFUSED:
         raise UsageError(f"solver {name!r} is no listed one; {_OWN_REFUSED[0]}")
-    function = _find(solver) if isinstance(solver, str) else solver
+    function = _find(wanted) if isinstance(wanted, str) else wanted
     if isinstance(function, SolverSpec):
         return replace(function, name=name)
     if not callable(function):
         raise UsageError(
             f"solver {name!r}: a {type(function).__name__}, not a function"
         )
-    try:
-        one = len(inspect.signature(function).parameters) == 1
-    except ValueError:
-        one = False
     settings = getattr(sys.modules.get(function.__module__), "Settings", None)
+    summary = inspect.getdoc(function) or "a function of the caller"
     return SolverSpec(
         name,
         (kind.kind,),
-        _of_problem_alone(function) if one else function,
-        (inspect.getdoc(function) or "a function of the caller").splitlines()[0],
+        _of_problem_alone(function) if _takes_one(function) else function,
+        summary.splitlines()[0],
         "outside",
         settings=settings,
     )
+
+
+def _takes_one(function: Callable[..., object]) -> bool:
+    """Whether *function* has one parameter; False where that is not known."""
+    try:
+        return len(inspect.signature(function).parameters) == 1
+    except ValueError:
+        return False
 
 
 def _of_problem_alone(function: Callable[..., object]) -> Callable[..., object]:
@@ -339,7 +417,9 @@ def _of_problem_alone(function: Callable[..., object]) -> Callable[..., object]:
 
 
 def _find(target: str) -> object:
-    """The object called ``module:name``, from the import path or the working folder."""
+    """Return the object called ``module:name``, from the import path or the working
+    folder.
+    """
     folder = os.getcwd()
     added = folder not in sys.path
     if added:
@@ -356,7 +436,7 @@ def _find(target: str) -> object:
             sys.path.remove(folder)
 
 
-def measure_of(kind: KindSpec, name: str | None = None) -> Metric:
+def measure_of(kind: Kind, name: str | None = None) -> Metric:
     """Return the metric called *name* that answers of *kind* are to be compared by
     (None: the first of the kind's); UsageError where the kind has none of that name.
     """
@@ -369,7 +449,7 @@ def measure_of(kind: KindSpec, name: str | None = None) -> Metric:
     return kind.metric(chosen)
 
 
-def measures_of(kinds: Iterable[KindSpec], name: str | None) -> dict[str, Metric]:
+def measures_of(kinds: Iterable[Kind], name: str | None) -> dict[str, Metric]:
     """Return the metric of each kind by its name: the one called *name*, else the
     kind's first; UsageError where no kind has *name*.
     """

@@ -23,8 +23,7 @@ import ioopt
 from bench.frame import ROOT, cpu, show, timed
 from ioopt import registry
 from ioopt.errors import IooptError, NotApplicableError
-from ioopt.registry import load_target
-from ioopt.registry.types import REFERENCE
+from ioopt.families import REFERENCE
 from ioopt.solving import check_plan
 from ioopt.statements import own_bound, past_bound
 
@@ -162,9 +161,9 @@ def stated(problem: Any, settings: dict[str, Any], rng: random.Random) -> Any:
     bounds: dict[str, dict[float, str]] = defaultdict(dict)
     values: dict[str, dict[float, str]] = defaultdict(dict)
     known = {metric.name for metric in kind.metrics}
-    if kind.bound is not None and not settings:
+    if not settings:
         with suppress(NotApplicableError):
-            bound = load_target(kind.bound)(problem)
+            bound = kind.bound(problem)
             if bound is not None:
                 bounds[kind.objective.name][bound] = "the kind"
     for row in registry.solvers_for(kind.kind):

@@ -26,7 +26,7 @@ from bench.frame import ROOT
 from ioopt import registry
 from ioopt.campaign.library import Entry, entries, submit, write
 from ioopt.errors import IooptError, UsageError
-from ioopt.registry.types import ANYTIME, REFERENCE
+from ioopt.families import ANYTIME, REFERENCE
 from ioopt.result import relative_gap
 from ioopt.solvers.model_files import export_model
 from ioopt.statements import own_bound, past_bound

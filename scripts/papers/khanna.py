@@ -42,7 +42,6 @@ from ioopt.problems.replication import (
     Room,
 )
 from ioopt.protocols import SolveRequest
-from ioopt.registry import load_target
 from ioopt.solvers.replication.greedy.job_data_present import When
 
 SIZED = ("tasks", "many_tasks", "ppa_tasks", "most_500")
@@ -196,7 +195,7 @@ def solved(
     def timed(problem: ReplicationProblem, request: SolveRequest) -> object:
         chosen = registry.settings_for(spec, options)
         begun = time.process_time()
-        outcome: object = load_target(spec.target)(
+        outcome: object = spec.solve_function()(
             problem, replace(request, settings=chosen)
         )
         spent.append(time.process_time() - begun)

@@ -140,7 +140,7 @@ def schema_table() -> str:
     """Every instance format with the keys of its JSON Schema."""
     rows = []
     for spec in registry.FORMATS.values():
-        schema = json_schema(spec.problem)
+        schema = json_schema(spec.problem_class())
         required = set(schema.get("required", ()))
         for key, value in schema["properties"].items():
             kind = (

@@ -2,7 +2,7 @@
 flexible plans (F6).
 """
 
-from ioopt.check.flexgang.flexible_gang import check
+from ioopt.checks.flexgang.flexible_gang import check
 from ioopt.models.flexgang.frame import PatternData, Placement, column_capacity, lay_out
 from ioopt.problems.base import Record
 from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem

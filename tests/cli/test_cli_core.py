@@ -14,7 +14,7 @@ from cli.test_import_export import SWF
 from conftest import ROOT, command_beside
 from replication_samples import document
 
-from ioopt.cli.listings import json_schema, schema_targets
+from ioopt.cli.listings import json_schema, schema_classes
 from ioopt.cli.main import main
 from ioopt.options import RENAMED
 
@@ -65,7 +65,7 @@ def test_results_follow_their_schema_and_the_contract(run):
         "solve", "two-pairs", "--solver", "job-data-present", "--format", "json"
     )
     result = json.loads(out)
-    jsonschema.validate(result, json_schema(schema_targets()["result"]))
+    jsonschema.validate(result, json_schema(schema_classes()["result"]()))
     keys = (
         "instance family solver status stop objective objective_name bound gap "
         "build_seconds"
@@ -134,9 +134,9 @@ def test_instances_and_solvers_and_schemas(run, tmp_path):
         assert json.loads(run("instances", "schema", name)[1])["$schema"]
 
 
-@pytest.mark.parametrize("name", sorted(schema_targets()))
+@pytest.mark.parametrize("name", sorted(schema_classes()))
 def test_schemas_are_valid(name):
-    jsonschema.Draft202012Validator.check_schema(json_schema(schema_targets()[name]))
+    jsonschema.Draft202012Validator.check_schema(json_schema(schema_classes()[name]()))
 
 
 BAD = [

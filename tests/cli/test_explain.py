@@ -235,7 +235,7 @@ def test_staging_has_its_share():
 
 
 def explain_told(problem, result):
-    from ioopt.explaining.replication import told
+    from ioopt.sentences.replication import told
 
     return told(ioopt.load(problem), result)
 

@@ -13,7 +13,7 @@ import ioopt.solvers.batch_io as policies
 from ioopt import registry
 from ioopt.cli.main import main
 from ioopt.embed import IoArbiter
-from ioopt.registry import batch_io as rows
+from ioopt.families import batch_io as rows
 
 PAGE = (ROOT / "docs/extending.md").read_text("utf-8")
 JOBS = [
@@ -35,8 +35,11 @@ def installed(tmp_path, monkeypatch):
     (block,) = [text for text in blocks if "def policy(how: Settings)" in text]
     (tmp_path / "shortest.py").write_text(block)
     monkeypatch.setattr(policies, "__path__", [*policies.__path__, str(tmp_path)])
+    (loader,) = [text for text in blocks if text.startswith("@Loader\ndef _shortest")]
     (row,) = re.findall(r"`(_policy\([^`]*\))`", PAGE)
-    made = eval(row, vars(rows))
+    names = dict(vars(rows))
+    exec(f"from __future__ import annotations\n{loader}", names)
+    made = eval(row, names)
     monkeypatch.setattr(registry, "SOLVERS", (*registry.SOLVERS, made))
     return made.name
 

@@ -17,16 +17,9 @@ from ioopt.cli.main import main
 from ioopt.formats.native import dump_json
 
 
-def documented(name):
-    """The object whose examples and types count: `ioopt.check` is a
-    package that is called.
-    """
-    return getattr(ioopt, name)
-
-
 @pytest.mark.parametrize("name", ioopt.__all__)
 def test_a_public_name_has_an_example_that_runs(name):
-    found = documented(name)
+    found = getattr(ioopt, name)
     home = vars(sys.modules.get(getattr(found, "__module__", found.__name__), ioopt))
     tests = doctest.DocTestFinder(recurse=False).find(found, name, globs={**home})
     examples = [test for test in tests if test.examples]
@@ -37,7 +30,7 @@ def test_a_public_name_has_an_example_that_runs(name):
 
 @pytest.mark.parametrize("name", ioopt.__all__)
 def test_a_public_name_has_types(name):
-    found = documented(name)
+    found = getattr(ioopt, name)
     calls = (
         [found]
         if not inspect.isclass(found)
@@ -113,11 +106,11 @@ def test_a_plan_may_be_a_dictionary_everywhere(kind, tmp_path, monkeypatch):
     assert all(
         ioopt.check(name, form) == [] for form in whole
     )  # a policy alone says nothing of jobs
-    if row.simulate:
+    if row.simulates:
         replays = [dict(ioopt.simulate(name, form).metrics) for form in forms]
         assert all(replay == replays[0] for replay in replays[1:])
     (tmp_path / "bare.json").write_text(dump_json(result.plan))
-    if row.simulate:
+    if row.simulates:
         assert main(["-q", "simulate", name, "bare.json", "-o", "replay.json"]) == 0
         assert main(["-q", "plot", "replay.json", "-o", "replay.svg"]) == 0
         assert (tmp_path / "replay.svg").stat().st_size > 1000

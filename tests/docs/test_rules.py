@@ -125,10 +125,10 @@ parse = cache(ast.parse)
 
 @cache
 def texts(source: str, name: str) -> tuple[str, ...]:
-    """Docstrings, comments and, in the registry, all text; each on one line."""
+    """Docstrings, comments and, in the files of families, all text; each on one line."""
     found = []
     for node in ast.walk(parse(source)):
-        registered = "/registry/" in name and isinstance(node, ast.Constant)
+        registered = "/families/" in name and isinstance(node, ast.Constant)
         value = (
             node.value if isinstance(node, ast.Expr) else node if registered else None
         )

@@ -23,6 +23,7 @@ from ioopt.embed import (
 from ioopt.embed.batch import BatchCluster
 from ioopt.embed.service import Service
 from ioopt.errors import IooptError
+from ioopt.families import SolverSpec
 from ioopt.protocols import Outcome
 from ioopt.solvers.gang.policy import MIGRATE_IOGS
 
@@ -345,7 +346,7 @@ def test_a_solver_that_goes_wrong_leaves_the_service_standing(monkeypatch, how):
     wrong, service = ways_to_go_wrong(release)[how], Service()
     deadline = 0.05 if how == "hangs" else 3600.0
     with monkeypatch.context() as patch:
-        patch.setattr("ioopt.solving.load_target", lambda name: wrong)
+        patch.setattr(SolverSpec, "solve_function", lambda row: wrong)
         for _ in range(7):
             reply = ask(
                 service,

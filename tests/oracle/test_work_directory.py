@@ -9,7 +9,7 @@ from oracle.work_directory_peak import least_peak
 from oracle.work_directory_reference import Run, Starts, random_instance
 
 import ioopt
-from ioopt.check.work_directory import replay, said
+from ioopt.checks.work_directory import replay, said
 from ioopt.errors import SimulationError
 from ioopt.models.work_directory.bounds import makespan_bounds, peak_bound
 from ioopt.problems.work_directory import Fault, WorkDirectoryPlan

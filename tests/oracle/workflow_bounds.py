@@ -14,7 +14,7 @@ from replication_samples import made
 from workflow_exhaustive import POLICIES, tight_workflow
 from workflow_timeline import random_order
 
-from ioopt.check.replication.metrics import lower_bound
+from ioopt.checks.replication.metrics import lower_bound
 from ioopt.decisions.replication import Dispatcher
 from ioopt.models.replication.workflow_bound import TransferBound, WorkflowBound
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem

@@ -810,7 +810,7 @@ def _other_events(run: Run, last: Fraction, found: Any) -> str | None:
 
 def _checked_otherwise(problem: Any, plan: Any, found: Any) -> str | None:
     """What the checker objects to, or measures otherwise."""
-    from ioopt.check.replication.check import check
+    from ioopt.checks.replication.check import check
 
     report = check(problem, plan, found.schedule)
     if report.violations:

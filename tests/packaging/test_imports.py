@@ -73,9 +73,10 @@ LAYERS = (
     {"units", "options", "overtime", "arguments", "timeline", "catalog", "compiled"},
     {"problems", "result", "metrics", "tables"},
     {"protocols", "decisions"},
-    {"check"},
-    {"models", "sim", "measure", "generate", "formats"},
+    {"checks"},
+    {"models", "sim", "measure", "generate", "formats", "sentences"},
     {"solvers", "plot"},
+    {"families"},
     {"registry"},
     {
         "statements",
@@ -161,7 +162,7 @@ def test_every_module_has_one_layer():
     assert {room(module) for module in MODULES} == set(LAYER_OF)
     # A checker reaches nothing that solves or simulates, as imports point one way.
     assert all(
-        LAYER_OF["check"] < LAYER_OF[other]
+        LAYER_OF["checks"] < LAYER_OF[other]
         for other in ("models", "sim", "measure", "solvers")
     )
 
@@ -179,7 +180,7 @@ def test_replays_of_work_directories_do_not_import_each_other():
     """What `simulate` replays with and the checker share no code but the instance,
     its faults and ticks.
     """
-    checker, replay = "ioopt.check.work_directory", "ioopt.sim.work_directory.replay"
+    checker, replay = "ioopt.checks.work_directory", "ioopt.sim.work_directory.replay"
     reached = {
         start: networkx.descendants(networkx.DiGraph(arrows()), start)
         for start in (checker, replay)
@@ -187,7 +188,7 @@ def test_replays_of_work_directories_do_not_import_each_other():
     assert replay not in reached[checker] and checker not in reached[replay]
     simulating = {name for name in reached[checker] if name.startswith("ioopt.sim")}
     assert simulating == set() and not any(
-        n.startswith("ioopt.check.") for n in reached[replay]
+        n.startswith("ioopt.checks.") for n in reached[replay]
     )
 
 

@@ -196,6 +196,48 @@ def test_a_broken_plugin_breaks_nothing_and_is_named(plugins):
         assert f"{name} of ioopt-first-node" in told and wrong in told
 
 
+OLD_KIND = """
+from ioopt.registry.types import KindSpec
+KIND = KindSpec(kind="tides", family="tides")
+"""
+SHORT_KIND = """
+from ioopt.registry.types import Kind
+class Short(Kind):
+    kind = family = "short"
+    default_solver = "none"
+class Twin(Kind):
+    kind = "gang"
+    family = "gang"
+    default_solver = "none"
+    metrics = ()
+"""
+
+
+def test_a_kind_that_cannot_be_one_is_named(tmp_path):
+    """A module of the last version, a class without metrics, a name that is taken."""
+    (tmp_path / "old_kind.py").write_text(OLD_KIND)
+    (tmp_path / "short_kind.py").write_text(SHORT_KIND)
+    points = {
+        "old": "old_kind:KIND",
+        "short": "short_kind:Short",
+        "twin": "short_kind:Twin",
+        "made": "json:dumps",
+    }
+    rows = [f"{name} = {place}" for name, place in points.items()]
+    record(tmp_path, "ioopt-kinds", "\n".join(["[ioopt.kinds]", *rows]))
+    run = command_beside(tmp_path)
+    assert run("solve", "two-writers", "--solver", "fill").returncode == 0
+    told = run("doctor").stdout
+    for name, wrong in (
+        ("old", "KindSpec is now the"),
+        ("short", "the class Short has no 'metrics'"),
+        ("twin", "ioopt has one of that name"),
+        ("made", "wanted a class derived from Kind, not <function dump"),
+    ):
+        (line,) = [row for row in told.splitlines() if f" {name} of" in row]
+        assert wrong in line
+
+
 def test_the_function_must_be_one():
     with pytest.raises(UsageError, match="a int, not a function"):
         ioopt.solve("cycle3", "sys:maxsize")
@@ -210,6 +252,8 @@ def test_a_family_from_outside_is_solved_compared_and_checked(family, tmp_path):
     assert [row["gap"] for row in rows] == pytest.approx([0, 3 / 13])
     assert family("solve", "three.json", "-o", "r.json").returncode == 0
     assert "no violation" in family("check", "three.json", "r.json").stdout
+    replayed = family("simulate", "three.json", "r.json", "--format", "json")
+    assert json.loads(replayed.stdout)["metrics"] == {"makespan_seconds": 6.0}
     told = tmp_path / "r.json"
     told.write_text(told.read_text().replace('"order": [', '"order": ["a", '))
     wrong = family("check", "three.json", "r.json")

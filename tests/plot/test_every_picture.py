@@ -11,12 +11,13 @@ from conftest import first
 
 import ioopt
 from ioopt.comparing.picture import plot_comparison
-from ioopt.pictures import draw_result, pictures_of
+from ioopt.options import Deadline
+from ioopt.pictures import draw_result
 from ioopt.plot import palette
 from ioopt.plot.curves import plot_sweep
 from ioopt.plot.gantt import plot_timeline
 from ioopt.plot.layout import Box, name_boxes, new_axes, unit_for
-from ioopt.registry import KINDS, load_target
+from ioopt.registry import KINDS
 from ioopt.timeline import Interval, Timeline
 
 SAMPLES = [
@@ -96,7 +97,7 @@ def results() -> dict[tuple[str, str], Any]:
 DRAWN = [
     (name, solver, picture)
     for name, solver in SAMPLES
-    for picture in pictures_of(ioopt.registry.kind_of_problem(ioopt.load(name)))
+    for picture in ioopt.registry.kind_of_problem(ioopt.load(name)).pictures()
 ]
 
 
@@ -114,14 +115,15 @@ def test_every_picture_of_a_result(results, name, solver, picture):
 def test_every_picture_of_a_measurement(name):
     problem = ioopt.load(name)
     row = ioopt.registry.FORMATS[problem.format.removeprefix("ioopt/")]
-    axes = load_target(row.plot)(load_target(row.measure)(problem).found, name)
+    found = row.measure(problem, row.settings_class()(), 0, Deadline(None)).found
+    axes = row.plot(found, name)
     assert name in axes.get_title() + (axes.figure.get_suptitle() or "")
     labels_have_units(axes)
 
 
 def test_every_kind_is_among_the_samples(results):
     drawn = {result.kind for result in results.values()}
-    pictured = {name for name, spec in KINDS.items() if pictures_of(spec)}
+    pictured = {name for name, spec in KINDS.items() if spec.pictures()}
     assert pictured == drawn
 
 

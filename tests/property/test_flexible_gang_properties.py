@@ -12,7 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import ioopt
-from ioopt.check.flexgang.flexible_gang import check
+from ioopt.checks.flexgang.flexible_gang import check
 from ioopt.measure.io_server import Windows, serve
 from ioopt.measure.laboratory import batch_starts, hits
 from ioopt.measure.quantum_chain import surface

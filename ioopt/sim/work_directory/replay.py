@@ -3,7 +3,7 @@ beside what they come to.
 
 No clock goes here: whatever is held is held over places in the list of starts, from the
 start that brings it to the first one before which it has left. It is independent of the
-checker, ``ioopt/check/work_directory.py``, which shares no code with it: a fault in one
+checker, ``ioopt/checks/work_directory.py``, which shares no code with it: a fault in one
 of the two shows as a difference between them.
 """
 

@@ -5,7 +5,7 @@ formulation and bounds of ours.
 import sys
 from dataclasses import replace
 
-from ioopt.check.replication.check import check
+from ioopt.checks.replication.check import check
 from ioopt.errors import OutOfTime
 from ioopt.models.replication.aggregated import num_columns
 from ioopt.models.replication.static import (

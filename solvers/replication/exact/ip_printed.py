@@ -4,7 +4,7 @@ the baseline of ``ip``.
 
 from dataclasses import replace
 
-from ioopt.check.replication.check import check
+from ioopt.checks.replication.check import check
 from ioopt.models.replication.bounds import quick
 from ioopt.models.replication.printed import PrintedModel, num_terms
 from ioopt.models.replication.static import (

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
 
-from ioopt.check.replication.check import check
+from ioopt.checks.replication.check import check
 from ioopt.compiled.choice import LOADING_SECONDS, use_machine_code
 from ioopt.errors import NotApplicableError, OutOfTime
 from ioopt.models.replication.bounds import area_seconds

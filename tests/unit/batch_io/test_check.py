@@ -12,8 +12,8 @@ import pytest
 from batch_io_traces import by_hand, snapshot
 
 import ioopt
-from ioopt.check.batch_io import check as batch_io
-from ioopt.check.batch_io import io_requests
+from ioopt.checks.batch_io import check as batch_io
+from ioopt.checks.batch_io import io_requests
 from ioopt.generate.batch_io.generate import generate
 
 MACHINE = {

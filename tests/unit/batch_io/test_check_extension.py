@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import ioopt
-from ioopt.check.batch_io import check as batch_io
+from ioopt.checks.batch_io import check as batch_io
 from tests.batch_io_extension_traces import instance, job, random_extension
 from tests.batch_io_traces import by_hand
 from tests.oracle.batch_io_compare import METRICS, policy_of

@@ -6,7 +6,7 @@ import itertools
 import math
 import re
 from collections.abc import Callable
-from dataclasses import replace
+from copy import copy
 from typing import Any
 
 import pytest
@@ -22,7 +22,6 @@ from ioopt.errors import OutOfTime, UsageError
 from ioopt.generate.gang.generate import generate
 from ioopt.options import Deadline, SolveOptions
 from ioopt.protocols import SolveRequest
-from ioopt.registry.policies import best_policy
 from ioopt.sim.gang.simulate import STEPS_PER_LOOK, GangSimulation
 from ioopt.sim.pace import Pace
 from ioopt.solvers.batch_io import run as batch_io
@@ -272,7 +271,8 @@ def test_auto_stops_where_the_next_policy_may_not_fit() -> None:
     ticks = itertools.count()
     problem = ioopt.load("gang-figure-3")
     deadline = Deadline(10.5, lambda: float(next(ticks)), 0.0)
-    found = best_policy(problem, SolveRequest(SolveOptions(), deadline))
+    auto = registry.solver("auto", registry.KINDS["gang-matrix"]).solve_function()
+    found = auto(problem, SolveRequest(SolveOptions(), deadline))
     tried, late = (
         note.rpartition(" of " if k == 0 else " for ")[2]
         for k, note in enumerate(found.notes)
@@ -300,7 +300,7 @@ def test_auto_is_no_policy_to_embed() -> None:
         ],
     ),
 )
-def test_fallbacks_take_every_instance_of_their_kind(kind: registry.KindSpec) -> None:
+def test_fallbacks_take_every_instance_of_their_kind(kind: registry.Kind) -> None:
     """Also those that the default refuses: bursts that are not random,
     burst buffers, own rates.
     """
@@ -317,9 +317,9 @@ def test_the_fallback_answers_where_the_default_does_not_apply(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """minmin takes no workflows; who names it is told so."""
-    kind = replace(
-        registry.KINDS["replication"], default_solver="minmin", fallback="fifo"
-    )
+    kind = copy(registry.KINDS["replication"])
+    kind.default_solver = "minmin"
+    kind.fallback = "fifo"
     monkeypatch.setitem(registry.FORMATS, "replication", kind)
     found = ioopt.solve("flow-groups")
     assert (found.solver, found.stop, found.violations) == ("fifo", "finished", ())

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from ioopt.check import Load, overloads
+from ioopt.checks import Load, overloads
 
 
 def test_loads_at_one_rate_each_by_hand() -> None:

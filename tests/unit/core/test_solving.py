@@ -2,7 +2,6 @@
 interrupted, or claim too much.
 """
 
-from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -12,9 +11,9 @@ import ioopt
 from ioopt import registry, solving
 from ioopt.errors import SimulationError, UsageError
 from ioopt.options import Deadline
-from ioopt.problems.replication import ReplicationPlan
+from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
 from ioopt.protocols import CheckReport, Outcome, Simulation
-from ioopt.registry.types import KindSpec, Metric, SolverSpec
+from ioopt.registry.types import Kind, Metric, SolverSpec
 from ioopt.result import Status, StopReason, Violation, relative_gap
 
 PROBLEM = document(1, {}, {"t0": (5,)})
@@ -59,33 +58,36 @@ late = answering(Outcome(None, stop=StopReason.TIME))
 broken_plan = answering(Outcome(ReplicationPlan(order={"n0": ()}), bound=0.0))
 
 
-def fake_check(problem, plan, schedule):
-    missing = [task.id for task in problem.tasks if task.id not in plan.order["n0"]]
-    violations = tuple(
-        Violation(rule="(4)", item=name, message="no node") for name in missing
-    )
-    return CheckReport(violations, {"additive_seconds": 5.0})
+class FakeKind(Kind):
+    """Problems of replication, with a checker and a simulator that know their answer."""
 
+    kind = "replication"
+    family = "replication"
+    default_solver = "good"
+    fallback = "good"
+    metrics = (Metric("additive_seconds"),)
 
-def fake_simulate(problem, plan):
-    return Simulation({"tasks": []}, {"makespan_seconds": 5.0})
+    def problem_class(self):
+        return ReplicationProblem
+
+    def plan_class(self):
+        return ReplicationPlan
+
+    def check(self, problem, plan, schedule):
+        missing = [task.id for task in problem.tasks if task.id not in plan.order["n0"]]
+        violations = tuple(
+            Violation(rule="(4)", item=name, message="no node") for name in missing
+        )
+        return CheckReport(violations, {"additive_seconds": 5.0})
+
+    def simulate(self, problem, plan, **options):
+        return Simulation({"tasks": []}, {"makespan_seconds": 5.0})
 
 
 @pytest.fixture(autouse=True)
 def small_registry(monkeypatch):
     """A registry in which the solvers are the functions above."""
     here = __name__
-    kind = KindSpec(
-        kind="replication",
-        family="replication",
-        default_solver="good",
-        problem="ioopt.problems.replication:ReplicationProblem",
-        plan="ioopt.problems.replication:ReplicationPlan",
-        check=f"{here}:fake_check",
-        simulate=f"{here}:fake_simulate",
-        metrics=(Metric("additive_seconds"),),
-        fallback="good",
-    )
     names = [
         name for name, value in globals().items() if callable(value) and name.islower()
     ]
@@ -95,7 +97,7 @@ def small_registry(monkeypatch):
         )
         for name in names
     )
-    monkeypatch.setattr(registry, "FORMATS", {"replication": kind})
+    monkeypatch.setattr(registry, "FORMATS", {"replication": FakeKind()})
     monkeypatch.setattr(registry, "SOLVERS", rows)
 
 
@@ -109,7 +111,8 @@ def small_registry(monkeypatch):
 def test_only_a_default_solver_that_fails_is_answered_by_the_fallback(
     monkeypatch, default, bound, said
 ):
-    kind = replace(registry.FORMATS["replication"], default_solver=default)
+    kind = FakeKind()
+    kind.default_solver = default
     monkeypatch.setattr(registry, "FORMATS", {"replication": kind})
     result = ioopt.solve(PROBLEM)
     assert (result.stop, result.objective, result.bound) == ("fallback", 5.0, bound)
@@ -189,10 +192,10 @@ def test_a_plan_the_checker_refuses_is_never_feasible():
 
 
 def test_a_plan_that_cannot_be_replayed_is_an_error_not_a_crash(monkeypatch):
-    def stuck(problem, plan):
+    def stuck(kind, problem, plan, **options):
         raise SimulationError("node n0 waits for ever")
 
-    monkeypatch.setitem(globals(), "fake_simulate", stuck)
+    monkeypatch.setattr(FakeKind, "simulate", stuck)
     result = ioopt.solve(PROBLEM)
     assert result.status is Status.ERROR
     assert "node n0 waits for ever" in result.notes[-1]

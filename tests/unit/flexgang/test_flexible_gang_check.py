@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import ioopt
-from ioopt.check.flexgang.flexible_gang import check
+from ioopt.checks.flexgang.flexible_gang import check
 from ioopt.errors import InstanceError
 from ioopt.measure.quantum_chain import Surface
 from ioopt.problems.flexgang.flexible_gang import FlexibleGangProblem, SurfaceEntry

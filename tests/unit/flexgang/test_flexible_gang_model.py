@@ -7,7 +7,7 @@ import math
 import pytest
 from oracle.flexible_gang_oracle import best_of_pattern
 
-from ioopt.check.flexgang.flexible_gang import check
+from ioopt.checks.flexgang.flexible_gang import check
 from ioopt.generate.flexgang.flexible_gang import generate
 from ioopt.models.flexgang.assignment import AssignmentModel
 from ioopt.models.flexgang.frame import (

@@ -11,7 +11,7 @@ import tracemalloc
 import pytest
 from conftest import shared_path
 
-from ioopt.check.flexgang.response import respond
+from ioopt.checks.flexgang.response import respond
 from ioopt.errors import InstanceError, UsageError
 from ioopt.measure import quantum_model
 from ioopt.measure.quantum_chain import Surface, measure, surface

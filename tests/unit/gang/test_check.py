@@ -10,8 +10,8 @@ import pytest
 from gang_tools import decision, workload
 
 import ioopt
-from ioopt.check.gang.check import check
-from ioopt.check.gang.matrix import check as check_matrix
+from ioopt.checks.gang.check import check
+from ioopt.checks.gang.matrix import check as check_matrix
 from ioopt.problems.gang import GangMatrixPlan, GangMatrixProblem, GangProblem
 
 WORKLOAD = workload(

@@ -13,7 +13,7 @@ from unit.gang.test_exact_models import TWO_RUN_TWO_WAIT
 
 import ioopt
 from ioopt.catalog import resolve
-from ioopt.check.gang.matrix import value_of
+from ioopt.checks.gang.matrix import value_of
 from ioopt.decisions.gang.state import State, Timing, gangs_of, state_of
 from ioopt.embed import GangScheduler
 from ioopt.errors import UsageError

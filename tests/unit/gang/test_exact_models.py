@@ -11,7 +11,7 @@ import pytest
 from gang_tools import decision, random_matrix
 
 import ioopt
-from ioopt.check.gang.matrix import check, weight_of
+from ioopt.checks.gang.matrix import check, weight_of
 from ioopt.decisions.gang.state import state_of
 from ioopt.models.gang.assignment import AssignmentModel
 from ioopt.models.gang.question import ask, cliques_of

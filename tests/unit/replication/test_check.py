@@ -10,7 +10,7 @@ Exec n1 = 30/10 + 10/100 + (2 + 3)/2 = 5.6 s.
 import pytest
 from replication_samples import document
 
-from ioopt.check.replication.check import check
+from ioopt.checks.replication.check import check
 from ioopt.problems.replication import ReplicationProblem
 
 PAIR = document(

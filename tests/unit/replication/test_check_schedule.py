@@ -12,7 +12,7 @@ import copy
 import pytest
 from replication_samples import document, made, moved, ran
 
-from ioopt.check.replication.check import check
+from ioopt.checks.replication.check import check
 from ioopt.problems.replication import ReplicationProblem
 
 PROBLEM = made(

@@ -12,7 +12,7 @@ from conftest import shared_files
 from replication_samples import document
 
 import ioopt
-from ioopt.check.replication.check import check
+from ioopt.checks.replication.check import check
 from ioopt.errors import NotApplicableError
 from ioopt.generate.replication.generate import generate
 from ioopt.models.replication.workflow_bound import makespan_bound_seconds

@@ -11,7 +11,7 @@ from oracle.replication_exhaustive import optimum
 from replication_samples import made, tiny
 
 import ioopt
-from ioopt.check.replication.check import check
+from ioopt.checks.replication.check import check
 from ioopt.errors import UsageError
 from ioopt.models.replication import bounds
 from ioopt.models.replication.aggregated import AggregatedModel, attach

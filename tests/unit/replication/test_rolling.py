@@ -8,7 +8,7 @@ from random_workflows import random_workflow
 from replication_samples import made
 
 import ioopt
-from ioopt.check.replication.check import check
+from ioopt.checks.replication.check import check
 from ioopt.decisions.replication import DispatchView
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.sim.replication.dispatch import dispatch

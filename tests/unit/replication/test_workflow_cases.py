@@ -12,7 +12,7 @@ import pytest
 from conftest import ENGINES, shared_files
 
 import ioopt
-from ioopt.check.replication.check import check
+from ioopt.checks.replication.check import check
 from ioopt.errors import IooptError
 from ioopt.models.replication.workflow_bound import (
     WorkflowBound,

@@ -10,7 +10,7 @@ import pytest
 from replication_samples import document, made, moved, ran
 
 import ioopt
-from ioopt.check.replication.check import check
+from ioopt.checks.replication.check import check
 from ioopt.problems.replication import ReplicationPlan
 
 Change = Callable[[dict[str, Any]], None]

@@ -8,7 +8,7 @@ import pytest
 from replication_samples import document
 
 import ioopt
-from ioopt.check.replication.check import check
+from ioopt.checks.replication.check import check
 from ioopt.decisions.replication import DispatchView, Pair
 from ioopt.errors import SimulationError, UsageError
 from ioopt.problems.replication import ReplicationPlan

@@ -12,7 +12,7 @@ from conftest import ENGINES
 from replication_samples import document, made
 
 import ioopt
-from ioopt.check.replication.check import check
+from ioopt.checks.replication.check import check
 from ioopt.decisions.replication import DispatchView, Pair
 from ioopt.errors import SimulationError
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem

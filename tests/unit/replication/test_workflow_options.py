@@ -11,7 +11,7 @@ from conftest import ENGINES
 from replication_samples import document
 
 import ioopt
-from ioopt.check.replication.check import check
+from ioopt.checks.replication.check import check
 from ioopt.errors import NotApplicableError, SimulationError
 from ioopt.generate.replication.generate import generate
 from ioopt.problems.replication import ReplicationPlan

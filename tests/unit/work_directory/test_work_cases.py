@@ -12,7 +12,7 @@ from conftest import shared_files
 from pydantic import ValidationError
 
 import ioopt
-from ioopt.check.work_directory import replay
+from ioopt.checks.work_directory import replay
 from ioopt.models.work_directory.bounds import makespan_bounds, peak_bound
 from ioopt.problems.work_directory import Fault, WorkDirectoryPlan, WorkDirectoryProblem
 from ioopt.sim.work_directory.dispatch import Dispatcher, dispatch

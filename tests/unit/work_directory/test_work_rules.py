@@ -14,7 +14,7 @@ from conftest import ROOT
 from pydantic import ValidationError
 
 import ioopt
-from ioopt.check.work_directory import Contents, replay
+from ioopt.checks.work_directory import Contents, replay
 from ioopt.errors import InstanceError, SimulationError
 from ioopt.models.work_directory.bounds import (
     MakespanBound,

@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ioopt.check.directory_limits import least_of
+from ioopt.checks.directory_limits import least_of
 from ioopt.problems.base import LONGEST_SECONDS, Json, collector_paused
 from ioopt.problems.work_directory import (
     Fault,

@@ -2,10 +2,10 @@
 that were fetched again.
 """
 
-from ioopt.explaining import MORE, Family, scaled
 from ioopt.problems.base import Json
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.result import Result
+from ioopt.sentences import MORE, scaled
 from ioopt.tables import percent
 from ioopt.timeline import covered_seconds
 from ioopt.units import quantity
@@ -77,13 +77,10 @@ def _speeds(data: Json) -> bool:
     return True
 
 
-FAMILY = Family(
-    told,
-    {
-        "the remote link": scaled("network", "remote_bytes_per_second"),
-        "the nodes' network": scaled("network", "replica_bytes_per_second"),
-        "disk": scaled("nodes", "disk_bytes"),
-        "computing speed": _speeds,
-        "the storage nodes' speed": scaled("storages", "bytes_per_second"),
-    },
-)
+KNOBS = {
+    "the remote link": scaled("network", "remote_bytes_per_second"),
+    "the nodes' network": scaled("network", "replica_bytes_per_second"),
+    "disk": scaled("nodes", "disk_bytes"),
+    "computing speed": _speeds,
+    "the storage nodes' speed": scaled("storages", "bytes_per_second"),
+}

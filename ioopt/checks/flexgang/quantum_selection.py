@@ -4,7 +4,7 @@ fill the cycle, floors.
 
 import math
 
-from ioopt.check.flexgang.response import respond
+from ioopt.checks.flexgang.response import respond
 from ioopt.errors import InstanceError
 from ioopt.problems.base import Json
 from ioopt.problems.flexgang.quantum_selection import (

@@ -1,9 +1,9 @@
 """Gang schedules: waiting for a place, slices of others, remote files."""
 
-from ioopt.explaining import MORE, Family
 from ioopt.problems.base import Json
 from ioopt.problems.gang import GangProblem
 from ioopt.result import Result
+from ioopt.sentences import MORE
 from ioopt.tables import percent
 from ioopt.units import quantity
 
@@ -61,11 +61,8 @@ def _remote(data: Json) -> bool:
     return bool(rows)
 
 
-FAMILY = Family(
-    told,
-    {
-        "the speed of remote files": _remote,
-        "the speed of migration": _migration,
-        "rows of the matrix (at least one)": _row,
-    },
-)
+KNOBS = {
+    "the speed of remote files": _remote,
+    "the speed of migration": _migration,
+    "rows of the matrix (at least one)": _row,
+}

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from ioopt.check import time_slack
+from ioopt.checks import time_slack
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Schedule
 from ioopt.result import Violation, violation

@@ -9,7 +9,7 @@ nodes, with the orders ``fcfs``, ``sjf`` and ``wfp``, without backfilling or wit
 import math
 from collections.abc import Iterator, Sequence
 
-from ioopt.check.batch_io.terms import SLACK_SECONDS, JobView, Terms
+from ioopt.checks.batch_io.terms import SLACK_SECONDS, JobView, Terms
 from ioopt.result import Violation, violation
 
 OVERDUE_SECONDS = 300.0

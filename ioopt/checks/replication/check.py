@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from ioopt.check.replication.metrics import schedule_metrics
-from ioopt.check.replication.schedule import option_violations, schedule_violations
-from ioopt.check.replication.workflow import dispatch_violations
+from ioopt.checks.replication.metrics import schedule_metrics
+from ioopt.checks.replication.schedule import option_violations, schedule_violations
+from ioopt.checks.replication.workflow import dispatch_violations
 from ioopt.problems.base import Json
 from ioopt.problems.replication import (
     CopyEntry,
@@ -69,7 +69,7 @@ def check(
     task or copy entry of the schedule. A workflow's ``transfer_bound_seconds`` lies
     between workflow rule 18 and it. Metrics: ``compute_imbalance`` = largest / mean
     compute time of a node - 1, and what
-    :func:`ioopt.check.replication.metrics.schedule_metrics` recomputes.
+    :func:`ioopt.checks.replication.metrics.schedule_metrics` recomputes.
     """
     if isinstance(plan, Mapping):
         plan = ReplicationPlan.model_validate(plan)
@@ -185,7 +185,7 @@ class _PlanReader:
         )
 
     def _find(self, what: str, name: str) -> int | None:
-        index: dict[str, int] = getattr(self.problem, f"{what}_index")
+        index = self.problem.index_of(what)
         if name not in index:
             self.unknown += 1
             self.found.append(

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ioopt.check import Load, overloads
-from ioopt.check.batch_io.terms import SLACK_SECONDS, JobView, RequestView, Terms
+from ioopt.checks import Load, overloads
+from ioopt.checks.batch_io.terms import SLACK_SECONDS, JobView, RequestView, Terms
 from ioopt.result import Violation, violation
 
 RELATIVE = 1e-9

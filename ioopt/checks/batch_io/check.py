@@ -12,8 +12,8 @@ from operator import mul, sub
 
 import numpy as np
 
-from ioopt.check.batch_io.queue import queue_violations, states_queue
-from ioopt.check.batch_io.rates import (
+from ioopt.checks.batch_io.queue import queue_violations, states_queue
+from ioopt.checks.batch_io.rates import (
     RELATIVE,
     Spans,
     check_capacity,
@@ -25,7 +25,7 @@ from ioopt.check.batch_io.rates import (
     check_totals,
     check_writes,
 )
-from ioopt.check.batch_io.terms import JobView, RequestView, Terms
+from ioopt.checks.batch_io.terms import JobView, RequestView, Terms
 from ioopt.problems.base import JobId, Json
 from ioopt.problems.batch_io import BatchIoPlan, BatchIoProblem
 from ioopt.protocols import CheckReport

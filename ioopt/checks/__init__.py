@@ -1,15 +1,8 @@
-"""Independent checkers: each imports only the problem and
-recomputes what a plan claims.
+"""Check plans independently of what made them: every checker imports the problem alone
+and recomputes what a plan claims.
 
-``ioopt.check(problem, result)`` is the public call: `ioopt` makes
-this package callable.
-
->>> import ioopt
->>> ioopt.check("cycle3", ioopt.solve("cycle3", "minmin"))
-[]
-
-What they share is here: can pipes of limited rate have carried what a schedule
-says, at every instant?
+:func:`ioopt.check` is the public call. Here is what the checkers share: can pipes of
+limited rate have carried what a schedule says, at every instant?
 """
 
 import heapq

@@ -2,10 +2,10 @@
 transferring, congestion.
 """
 
-from ioopt.explaining import Family, scaled
 from ioopt.problems.base import JobId, Json
 from ioopt.problems.batch_io import BatchIoProblem
 from ioopt.result import Result
+from ioopt.sentences import scaled
 from ioopt.tables import percent
 from ioopt.units import quantity
 
@@ -76,10 +76,7 @@ def _hurt(rows: dict[JobId, Json]) -> str:
     )
 
 
-FAMILY = Family(
-    told,
-    {
-        "the storage's bandwidth": scaled("machine", "storage_bytes_per_second"),
-        "the nodes' bandwidth": scaled("machine", "node_bytes_per_second"),
-    },
-)
+KNOBS = {
+    "the storage's bandwidth": scaled("machine", "storage_bytes_per_second"),
+    "the nodes' bandwidth": scaled("machine", "node_bytes_per_second"),
+}

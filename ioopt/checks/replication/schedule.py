@@ -12,8 +12,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from ioopt.check import Load, overloads, time_slack, too_fast
-from ioopt.check.replication.workflow import (
+from ioopt.checks import Load, overloads, time_slack, too_fast
+from ioopt.checks.replication.workflow import (
     Stay,
     Stays,
     late,
@@ -65,7 +65,7 @@ def _unknown(problem: ReplicationProblem, schedule: Schedule) -> Iterable[Violat
         ("copy_entries", "file", "file"),
         ("copy_entries", "node", "node"),
     ):
-        index = getattr(problem, f"{what}_index")
+        index = problem.index_of(what)
         for row in schedule.get(part, ()):
             if row[key] not in index:
                 yield missing(f"schedule.{part}", what, row[key])

@@ -4,7 +4,7 @@ objective recomputed.
 
 import math
 
-from ioopt.check.flexgang.response import Response, respond
+from ioopt.checks.flexgang.response import Response, respond
 from ioopt.problems.base import Json
 from ioopt.problems.flexgang.flexible_gang import (
     FlexibleGangPlan,

@@ -1,0 +1,406 @@
+"""What a family of instances is to the commands: kinds, and the rows of its solvers.
+
+One file here is one family: a class for each of its kinds, whose methods import what
+they call, and a row for each solver. Nothing is imported until a method or a loader is
+called, and an editor can follow every name. Commands know these base classes alone.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Set
+from dataclasses import dataclass, field
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
+
+from ioopt.errors import UsageError
+from ioopt.options import parse_settings
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from ioopt.measure import Measurement
+    from ioopt.options import Deadline
+    from ioopt.problems.base import Json, Problem
+    from ioopt.protocols import CheckReport, Outcome, Schedule, Simulation
+    from ioopt.result import Result
+
+T = TypeVar("T")
+
+EXACT = "exact"
+"""Proves its answer optimal when given time."""
+BOUND = "bound"
+"""Gives a bound that another method can be measured against."""
+WARM_START = "warm-start"
+"""Begins from a given plan."""
+ANYTIME = "anytime"
+"""Has a plan early and improves it until the deadline."""
+ONLINE = "online"
+"""Decides from the present state alone, as a live scheduler must."""
+THREADS = "threads"
+"""Uses several threads when asked to; a command that names another solver
+refuses ``--threads``.
+"""
+REFERENCE = "reference"
+"""Breaks a rule of the machine, as a mark to measure against: no competitor,
+outside every ratio.
+"""
+
+
+@dataclass(frozen=True)
+class Loader(Generic[T]):
+    """Something that is imported when it is asked for.
+
+    Written as a decorator of a function without parameters that imports one thing and
+    returns it.
+
+    >>> @Loader
+    ... def square_root():
+    ...     from math import sqrt
+    ...     return sqrt
+    >>> load_target(square_root)(9.0)
+    3.0
+    """
+
+    load: Callable[[], T]
+
+
+def load_target(target: object) -> Any:
+    """Return the object that *target* stands for.
+
+    A loader is called, ``package.module:name`` is imported (the form in which users and
+    plugins name things), and any other object is returned as it is.
+    """
+    if isinstance(target, Loader):
+        return target.load()
+    if not isinstance(target, str):
+        return target
+    # A service asks a thousand times a second: look among the loaded modules first.
+    module, _, name = target.partition(":")
+    found = getattr(sys.modules.get(module), name, None)
+    return resolve_name(target) if found is None else found
+
+
+Sense = Literal["min", "max"]
+"""Whether less (``min``) or more (``max``) of a metric is better."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One metric of a kind of instances, as its family declares it.
+
+    ``name`` is its key among the objectives and metrics of a result; the name's end
+    tells the unit (:func:`ioopt.units.quantity`). ``bounded_by`` names the metric of a
+    checked or replayed plan that is a proven bound of it, ``raised_by`` one of a replay
+    that may be stronger than the bound a solver proved. ``objective`` marks the one
+    metric that solvers of the kind optimise unless they say otherwise; the kind's quick
+    bound is a bound of it and of no other.
+
+    >>> print(Metric("utilisation", "max"))
+    utilisation (more is better)
+    """
+
+    name: str
+    sense: Sense = "min"
+    bounded_by: str | None = None
+    raised_by: str | None = None
+    objective: bool = False
+
+    @property
+    def proof(self) -> str:
+        """The metric of a result that states what its solver proved of this one, where
+        the result is measured by another.
+
+        >>> Metric("additive_seconds").proof
+        'additive_bound_seconds'
+        """
+        stem, seconds, _ = self.name.partition("_seconds")
+        return f"{stem}_bound{seconds}"
+
+    def __str__(self) -> str:
+        better = "more" if self.sense == "max" else "less"
+        return f"{self.name} ({better} is better)"
+
+
+class Format:
+    """One instance format: its problem class and, where it has one, its generator."""
+
+    kind: str
+    """The name of the kind; the file's ``format`` key is ``ioopt/`` and this name."""
+    family: str
+    summary: str = ""
+
+    @property
+    def format(self) -> str:
+        """The value of the file's ``format`` key."""
+        return f"ioopt/{self.kind}"
+
+    def problem_class(self) -> type[Problem]:
+        """Return the class of the problem."""
+        raise NotImplementedError(f"{self.kind}: problem_class")
+
+    @property
+    def generates(self) -> bool:
+        """Whether the kind has a generator."""
+        return type(self).generate is not Format.generate
+
+    @property
+    def presets(self) -> Mapping[str, type[BaseModel]]:
+        """Preset of the generator -> the class of its settings."""
+        return {}
+
+    def generate(
+        self, preset: str | None, settings: Mapping[str, object], seed: int
+    ) -> Any:
+        """Return one instance of *preset* (None: the generator's first)."""
+        raise UsageError(f"there is no generator of {self.kind}")
+
+
+class MeasuredKind(Format):
+    """A format in which nothing is decided, for ``ioopt measure``."""
+
+    def settings_class(self) -> type[BaseModel]:
+        """Return the class of the settings (``--set``)."""
+        raise NotImplementedError(f"{self.kind}: settings_class")
+
+    def measure(
+        self, problem: Any, settings: Any, seed: int, deadline: Deadline
+    ) -> Measurement[Any]:
+        """Measure *problem*."""
+        raise NotImplementedError(f"{self.kind}: measure")
+
+    def plot(self, found: Any, title: str) -> Any:
+        """Draw what :meth:`measure` found, and return the axes."""
+        raise NotImplementedError(f"{self.kind}: plot")
+
+
+class MadePolicy(NamedTuple):
+    """The policy that a plan names, and the settings that it was made of."""
+
+    policy: Any
+    settings: Any
+
+
+Turn = Callable[["Json"], bool]
+"""Gives the plain data of an instance a little more of one resource; False where the
+instance has nothing of it."""
+
+
+class Kind(Format):
+    """One kind of decision: what is decided, how a plan is judged, and what by.
+
+    A family derives one class for each of its kinds and overrides what the kind has.
+    ``metrics`` are what its answers are measured by, the first the one that they are
+    compared by unless the user says otherwise.
+    """
+
+    default_solver: str
+    metrics: tuple[Metric, ...]
+    fallback: str | None = None
+    """The solver that answers where another one fails."""
+    policies: tuple[str, ...] = ()
+    """The policies that ``auto`` tries, the best in the mean first."""
+    compare_solvers: tuple[str, ...] = ()
+    """What ``ioopt compare`` runs when no solver is named; empty: all of the kind."""
+    baseline: str | None = None
+    """The solver to which the comparison of several instances prints mean ratios."""
+    decision: bool = False
+    """Whether it is a snapshot, which ``ioopt solve --now`` takes."""
+    follows: bool = False
+    """Whether a schedule follows from its plan, so that a check repeats the replay."""
+    judged_by_schedule: bool = False
+    """Whether the checker can judge a schedule without its plan."""
+    replay_options: frozenset[str] = frozenset()
+    """The options of ``ioopt simulate`` that its replay takes beside the plan."""
+    exports: frozenset[str] = frozenset()
+    """The commands of ``ioopt export`` that take its instances."""
+    renamed: Mapping[str, str] = {}
+    """Names of solvers in the last version -> what stands for them now."""
+
+    @property
+    def objective(self) -> Metric:
+        """What the solvers of this kind optimise unless they say otherwise."""
+        for metric in self.metrics:
+            if metric.objective:
+                return metric
+        return self.metrics[0]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What comparisons show: all metrics but an objective that is not the first."""
+        others = [metric.name for metric in self.metrics[1:] if not metric.objective]
+        return (self.metrics[0].name, *others)
+
+    def metric(self, name: str) -> Metric:
+        """Return the metric called *name*.
+
+        One that is not declared is an objective of a solver's own, such as
+        ``value_hdf``: it has the direction of the kind's objective and no bounds.
+        """
+        for metric in self.metrics:
+            if metric.name == name:
+                return metric
+        return Metric(name, self.objective.sense)
+
+    def plan_class(self) -> type[Any] | None:
+        """Return the class of its plans; None where plans are plain data."""
+        return None
+
+    def schedule_class(self) -> type[Any] | None:
+        """Return the form of its schedules; None where any dictionary will do."""
+        return None
+
+    def load(self) -> None:
+        """Import what checks, replays and bounds need.
+
+        ``ioopt compare`` calls it before it times the first solver.
+        """
+
+    def check(self, problem: Any, plan: Any, schedule: Schedule | None) -> CheckReport:
+        """Judge a plan, and its schedule where there is one; recompute the objective.
+
+        *plan* is None only where the kind is ``judged_by_schedule``.
+        """
+        raise NotImplementedError(f"{self.kind}: check")
+
+    @property
+    def simulates(self) -> bool:
+        """Whether the kind has a simulator."""
+        return type(self).simulate is not Kind.simulate
+
+    def simulate(
+        self,
+        problem: Any,
+        plan: Any,
+        *,
+        policy: MadePolicy | None = None,
+        **options: Any,
+    ) -> Simulation:
+        """Replay *plan* on the kind's timeline.
+
+        *policy* is given where :meth:`policy_of` names one. *options* may hold
+        ``deadline``, at which a replay answers with what it has and a note. Raises
+        SimulationError for a plan that cannot be carried out.
+        """
+        raise UsageError(
+            f"{self.kind} has no simulator: it is one decision, not a schedule"
+        )
+
+    def bound(self, problem: Any, deadline: Deadline | None = None) -> float | None:
+        """Return a quick, proven bound of the objective, for solvers that prove nothing
+        themselves; None where there is none.
+        """
+        return None
+
+    def policy_of(self, plan: Any) -> str | None:
+        """Return the solver whose policy made *plan*; None for plans of no policy."""
+        return None
+
+    def policy_settings(self, plan: Any, known: Set[str]) -> Mapping[str, object]:
+        """Return what *plan* states of its policy's settings, which are *known*."""
+        return {}
+
+    def beyond(
+        self, problem: Any, plan: Any, schedule: Schedule | None
+    ) -> Mapping[str, Any]:
+        """Return what a plan and its schedule say of the question that the instance
+        does not, by name; without plan and schedule, what the instance says.
+        """
+        return {}
+
+    def as_replayed(self, problem: Any, told: Mapping[str, Any]) -> Any:
+        """Return *problem* with what a result tells *beyond* it and was asked for."""
+        return problem
+
+    def solvers_to_compare(self, problem: Any) -> tuple[str, ...]:
+        """Return what ``ioopt compare`` runs on *problem*; empty: all of the kind."""
+        return self.compare_solvers
+
+    def pictures(self) -> Mapping[str, Callable[..., Any]]:
+        """Return name -> function that draws a result, the default picture first."""
+        return {}
+
+    @property
+    def explains(self) -> bool:
+        """Whether plans of the kind are explained."""
+        return type(self).explain is not Kind.explain
+
+    def explain(self, problem: Any, result: Result) -> list[str]:
+        """Return sentences on where the time of a result goes."""
+        raise UsageError(f"plans of {self.kind} are not explained")
+
+    def knobs(self) -> Mapping[str, Turn]:
+        """Return the resources of which an explanation tries more, by name."""
+        return {}
+
+    def export_model(
+        self, problem: Any, output: str, form: str, settings: Mapping[str, str]
+    ) -> None:
+        """Write the integer program of *problem* to *output* as ``lp`` or ``mps``."""
+        raise UsageError(f"there is no integer program of {self.kind}")
+
+
+Solve = Callable[..., "Outcome[Any]"]
+"""A :class:`ioopt.protocols.SolverFunction`."""
+Target = Loader[Any] | Callable[..., object] | str
+"""A function, a loader of it, or its name (``module:function``)."""
+
+
+@dataclass(frozen=True)
+class SolverSpec:
+    """One solver: its name, the kinds it takes, where its function and settings are.
+
+    ``target`` is a :class:`ioopt.protocols.SolverFunction`; ``settings`` a frozen
+    pydantic class whose fields are the keys of ``--set``. ``policy`` makes a policy of
+    the settings, for live use, for replays and, as ``request.policy``, for the target.
+    Each is given as a :class:`Loader`, as ``module:name``, or as the thing itself.
+    ``fixed`` are settings that the name implies (so that ``cons-fcfs+top`` is
+    ``cons-fcfs`` with one setting). ``backends`` are the values of ``--backend``, the
+    default first. ``source`` is the paper and section, or ``ours``. ``variant_of``
+    names the solver of which this is a variant, listed only when asked for.
+    """
+
+    name: str
+    kinds: tuple[str, ...]
+    target: Target
+    summary: str
+    source: str
+    settings: Loader[Any] | type | str | None = None
+    policy: Target | None = None
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    abilities: Set[str] = frozenset()
+    backends: tuple[str, ...] = ()
+    variant_of: str | None = None
+
+    @property
+    def own(self) -> bool:
+        """Whether it is a function of the user, which no registry knows."""
+        return ":" in self.name
+
+    @property
+    def bundled(self) -> bool:
+        """Whether its function is a part of ioopt, and not of a plugin or the user."""
+        target = self.target.load if isinstance(self.target, Loader) else self.target
+        place = target if isinstance(target, str) else target.__module__
+        return place.startswith("ioopt.")
+
+    def solve_function(self) -> Callable[..., Any]:
+        """Import and return the function that solves."""
+        function: Callable[..., Any] = load_target(self.target)
+        return function
+
+    def settings_class(self) -> type[BaseModel] | None:
+        """Import and return the class of its settings; None where it has none."""
+        settings: type[BaseModel] | None = load_target(self.settings)
+        return settings
+
+    def default_settings(self) -> Any:
+        """Return its settings with what the name fixes; None where it has none."""
+        settings = self.settings_class()
+        if settings is None:
+            return None
+        return parse_settings(settings, self.fixed, self.name)
+
+    def make_policy(self, settings: Any) -> Any:
+        """Return the policy of *settings*; None for a solver without policy."""
+        return None if self.policy is None else load_target(self.policy)(settings)

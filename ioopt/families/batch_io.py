@@ -1,0 +1,475 @@
+"""The batch I/O family (Zhou et al.): job traces behind one storage system, and one
+decision of who transfers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Set
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ioopt.families import (
+    ANYTIME,
+    BOUND,
+    EXACT,
+    ONLINE,
+    REFERENCE,
+    THREADS,
+    Kind,
+    Loader,
+    MadePolicy,
+    Metric,
+    Solve,
+    SolverSpec,
+    Turn,
+)
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from ioopt.decisions.batch_io import IoPolicy
+    from ioopt.problems.base import Json
+    from ioopt.problems.batch_io import (
+        BatchIoPlan,
+        BatchIoProblem,
+        IoGrantsPlan,
+        IoRequestsProblem,
+    )
+    from ioopt.problems.schedules import BatchIoSchedule
+    from ioopt.protocols import CheckReport, Schedule, Simulation
+    from ioopt.result import Result
+
+_KINDS = ("batch-io", "io-requests")
+_RENAMED = {"exact": "io-exact", "fixed-share": "base-line", "set-10+top": "fill"}
+
+
+@Loader
+def _run() -> Solve:
+    from ioopt.solvers.batch_io.run import solve
+
+    return solve
+
+
+@Loader
+def _plain_settings() -> type[BaseModel]:
+    from ioopt.solvers.batch_io.settings import Settings
+
+    return Settings
+
+
+@Loader
+def _base_line() -> Callable[[Any], IoPolicy]:
+    from ioopt.solvers.batch_io.base_line import policy
+
+    return policy
+
+
+@Loader
+def _sharing_settings() -> type[BaseModel]:
+    from ioopt.solvers.batch_io.settings import SharingSettings
+
+    return SharingSettings
+
+
+@Loader
+def _conservative_policy() -> Callable[[Any], IoPolicy]:
+    from ioopt.solvers.batch_io.conservative import policy
+
+    return policy
+
+
+@Loader
+def _first_come_settings() -> type[BaseModel]:
+    from ioopt.solvers.batch_io.settings import FirstComeSettings
+
+    return FirstComeSettings
+
+
+@Loader
+def _max_util() -> Callable[[Any], IoPolicy]:
+    from ioopt.solvers.batch_io.max_util import policy
+
+    return policy
+
+
+@Loader
+def _max_util_settings() -> type[BaseModel]:
+    from ioopt.solvers.batch_io.max_util import MaxUtilSettings
+
+    return MaxUtilSettings
+
+
+@Loader
+def _ordered_settings() -> type[BaseModel]:
+    from ioopt.solvers.batch_io.settings import OrderedSettings
+
+    return OrderedSettings
+
+
+@Loader
+def _adaptive() -> Callable[[Any], IoPolicy]:
+    from ioopt.solvers.batch_io.adaptive import policy
+
+    return policy
+
+
+@Loader
+def _set_10() -> Callable[[Any], IoPolicy]:
+    from ioopt.solvers.batch_io.set10 import policy
+
+    return policy
+
+
+@Loader
+def _fill() -> Callable[[Any], IoPolicy]:
+    from ioopt.solvers.batch_io.fill import policy
+
+    return policy
+
+
+@Loader
+def _fill_settings() -> type[BaseModel]:
+    from ioopt.solvers.batch_io.fill import FillSettings
+
+    return FillSettings
+
+
+@Loader
+def _least_delay() -> Callable[[Any], IoPolicy]:
+    from ioopt.solvers.batch_io.fill import least_delay
+
+    return least_delay
+
+
+@Loader
+def _exact() -> Solve:
+    from ioopt.solvers.batch_io.exact import solve
+
+    return solve
+
+
+@Loader
+def _exact_settings() -> type[BaseModel]:
+    from ioopt.solvers.batch_io.exact import ExactSettings
+
+    return ExactSettings
+
+
+@Loader
+def _exact_policy() -> Callable[[Any], IoPolicy]:
+    from ioopt.solvers.batch_io.exact import policy
+
+    return policy
+
+
+@Loader
+def _auto() -> Solve:
+    from ioopt.families.best_policy import best_of
+
+    return best_of(KINDS, SOLVERS)
+
+
+def _policy(
+    name: str,
+    policy: Loader[Callable[[Any], IoPolicy]],
+    summary: str,
+    source: str,
+    settings: Loader[type[BaseModel]] = _plain_settings,
+    abilities: Set[str] = frozenset({ONLINE}),
+) -> SolverSpec:
+    """Return the row of a policy, which :mod:`ioopt.solvers.batch_io.run` runs."""
+    return SolverSpec(
+        name,
+        _KINDS,
+        _run,
+        summary,
+        source,
+        settings,
+        policy,
+        fixed={"policy": name, "top": False},
+        abilities=abilities,
+    )
+
+
+def _conservative(
+    name: str,
+    policy: Loader[Callable[[Any], IoPolicy]],
+    summary: str,
+    settings: Loader[type[BaseModel]],
+) -> tuple[SolverSpec, SolverSpec]:
+    """Return the rows of a conservative policy and of its variant ``+top``."""
+    row = _policy(name, policy, summary, "Zhou et al., Section III.C.2", settings)
+    left = f"{name} that gives left-over bandwidth to the skipped requests"
+    variant = replace(
+        row,
+        name=f"{name}+top",
+        summary=left,
+        source=f"ours, on {row.source}",
+        fixed={"policy": name, "top": True},
+        variant_of=name,
+    )
+    return row, variant
+
+
+SOLVERS: tuple[SolverSpec, ...] = (
+    SolverSpec(
+        "auto",
+        ("batch-io",),
+        _auto,
+        "every policy on the trace, the best answers",
+        "ours",
+        abilities={ANYTIME},
+    ),
+    _policy(
+        "no-congestion",
+        _base_line,
+        "every request at its peak rate: the reference without contention",
+        "Zhou et al., Section IV",
+        abilities={ONLINE, REFERENCE},
+    ),
+    _policy(
+        "base-line",
+        _base_line,
+        "all outstanding requests share the storage by nodes",
+        "Zhou et al., Section IV.D",
+        _sharing_settings,
+    ),
+    *_conservative(
+        "cons-fcfs",
+        _conservative_policy,
+        "first fit by request time",
+        _first_come_settings,
+    ),
+    *_conservative(
+        "cons-max-util",
+        _max_util,
+        "the subset that keeps the most nodes busy",
+        _max_util_settings,
+    ),
+    *_conservative(
+        "cons-min-inst-sld",
+        _conservative_policy,
+        "least slowdown of the present request first",
+        _ordered_settings,
+    ),
+    *_conservative(
+        "cons-min-aggr-sld",
+        _conservative_policy,
+        "least slowdown of the job so far first",
+        _ordered_settings,
+    ),
+    _policy(
+        "adaptive",
+        _adaptive,
+        "first fit by request time, sharing where that lowers the mean I/O time",
+        "Zhou et al., Section III.C.2, Algorithm 1",
+    ),
+    _policy(
+        "set-10",
+        _set_10,
+        "one request at a time in each order of magnitude of the iteration length",
+        "IO-Sets, doi 10.1109/TPDS.2023.3305028",
+    ),
+    _policy(
+        "fill",
+        _fill,
+        "least bytes left per node^alpha first, bandwidth always filled",
+        "ours",
+        _fill_settings,
+    ),
+    _policy(
+        "least-delay",
+        _least_delay,
+        "least bytes left x node^1/2 first, bandwidth always filled: for the "
+        "total I/O delay",
+        "ours",
+    ),
+    SolverSpec(
+        "io-exact",
+        ("batch-io",),
+        _exact,
+        "the least I/O delay for given starts, up to 30 requests: what being "
+        "online costs",
+        "ours",
+        _exact_settings,
+        _exact_policy,
+        fixed={"policy": "io-exact", "top": False},
+        abilities={EXACT, BOUND, THREADS},
+        backends=("HiGHS", "CBC"),
+    ),
+)
+"""One row a policy: its name, its file, and what is said of it."""
+
+_COMPARED = tuple(
+    row.name
+    for row in SOLVERS
+    if row.variant_of is None and row.name not in ("auto", "io-exact")
+)
+
+_ONLINE_ROWS = sorted(
+    (row for row in SOLVERS if row.abilities == {ONLINE}),
+    key=lambda row: row.variant_of is not None,
+)
+_BEST_FIRST = ("fill", "least-delay", "cons-max-util")
+
+
+class BatchIo(Kind):
+    """Which job transfers at what rate, whenever several of them want to."""
+
+    kind = "batch-io"
+    family = "batch-io"
+    summary = "a job trace with I/O phases behind one storage system (Zhou et al.)"
+    default_solver = "auto"
+    fallback = "base-line"
+    baseline = "base-line"
+    policies = tuple(dict.fromkeys((*_BEST_FIRST, *(row.name for row in _ONLINE_ROWS))))
+    metrics = (
+        Metric("mean_response_seconds", objective=True),
+        Metric("mean_wait_seconds"),
+        Metric("mean_slowdown"),
+        Metric("max_slowdown"),
+        Metric("io_delay_seconds", bounded_by="io_delay_bound"),
+        Metric("node_weighted_io_delay", bounded_by="node_weighted_io_delay_bound"),
+        Metric("utilisation", "max"),
+        Metric("useful_utilisation", "max"),
+    )
+    compare_solvers = _COMPARED
+    follows = True
+    judged_by_schedule = True
+    exports = frozenset({"batsim"})
+    renamed = _RENAMED
+
+    def problem_class(self) -> type[BatchIoProblem]:
+        from ioopt.problems.batch_io import BatchIoProblem
+
+        return BatchIoProblem
+
+    def plan_class(self) -> type[BatchIoPlan]:
+        from ioopt.problems.batch_io import BatchIoPlan
+
+        return BatchIoPlan
+
+    def schedule_class(self) -> type[BatchIoSchedule]:
+        from ioopt.problems.schedules import BatchIoSchedule
+
+        return BatchIoSchedule
+
+    @property
+    def presets(self) -> Mapping[str, type[BaseModel]]:
+        from ioopt.generate.batch_io.generate import PRESETS
+
+        return PRESETS
+
+    def generate(
+        self, preset: str | None, settings: Mapping[str, object], seed: int
+    ) -> BatchIoProblem:
+        from ioopt.generate.batch_io.generate import generate
+
+        return generate(preset, settings, seed)
+
+    def load(self) -> None:
+        import ioopt.checks.batch_io.check
+        import ioopt.solvers.batch_io.run  # noqa: F401
+
+    def check(
+        self,
+        problem: BatchIoProblem,
+        plan: BatchIoPlan | None,
+        schedule: Schedule | None,
+    ) -> CheckReport:
+        from ioopt.checks.batch_io.check import check
+
+        return check(problem, plan, schedule)
+
+    def policy_of(self, plan: BatchIoPlan) -> str:
+        return f"{plan.policy}+top" if plan.top else plan.policy
+
+    def policy_settings(
+        self, plan: BatchIoPlan, known: Set[str]
+    ) -> Mapping[str, object]:
+        told = plan.model_dump(include=set(known) - {"policy", "top"})
+        return {**told, **(plan.settings or {})}
+
+    def simulate(
+        self,
+        problem: BatchIoProblem,
+        plan: BatchIoPlan,
+        *,
+        policy: MadePolicy | None = None,
+        **options: Any,
+    ) -> Simulation:
+        from ioopt.solvers.batch_io.run import simulate
+
+        assert policy is not None, "a plan of this kind names its policy"
+        options.pop("deadline", None)  # it is the command that ends a long replay
+        return simulate(problem, plan, policy.policy, **options)
+
+    def beyond(
+        self,
+        problem: BatchIoProblem,
+        plan: BatchIoPlan | None,
+        schedule: Schedule | None,
+    ) -> Json:
+        from ioopt.problems.batch_io import beyond
+
+        return beyond(problem, plan, schedule)
+
+    def pictures(self) -> Mapping[str, Callable[..., Any]]:
+        from ioopt.plot.bandwidth import plot_batch_io
+        from ioopt.plot.gantt import plot_jobs
+
+        return {"default": plot_batch_io, "gantt": plot_jobs}
+
+    def explain(self, problem: BatchIoProblem, result: Result) -> list[str]:
+        from ioopt.sentences.batch_io import told
+
+        return told(problem, result)
+
+    def knobs(self) -> Mapping[str, Turn]:
+        from ioopt.sentences.batch_io import KNOBS
+
+        return KNOBS
+
+
+class IoRequests(Kind):
+    """Which of the requests of an instant are granted, and at what rate."""
+
+    kind = "io-requests"
+    family = "batch-io"
+    summary = "one I/O decision: the outstanding requests at an instant (Zhou et al.)"
+    default_solver = "fill"
+    fallback = "base-line"
+    metrics = (
+        Metric("granted_bytes_per_second", "max", objective=True),
+        Metric("granted_requests"),
+        Metric("partial_grants"),
+    )
+    compare_solvers = _COMPARED[1:]
+    decision = True
+    renamed = _RENAMED
+
+    def problem_class(self) -> type[IoRequestsProblem]:
+        from ioopt.problems.batch_io import IoRequestsProblem
+
+        return IoRequestsProblem
+
+    def plan_class(self) -> type[IoGrantsPlan]:
+        from ioopt.problems.batch_io import IoGrantsPlan
+
+        return IoGrantsPlan
+
+    def load(self) -> None:
+        import ioopt.checks.batch_io.io_requests  # noqa: F401
+
+    def check(
+        self,
+        problem: IoRequestsProblem,
+        plan: IoGrantsPlan | None,
+        schedule: Schedule | None,
+    ) -> CheckReport:
+        from ioopt.checks.batch_io.io_requests import check
+
+        return check(problem, plan, schedule)
+
+
+KINDS = (BatchIo(), IoRequests())

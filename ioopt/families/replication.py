@@ -1,0 +1,564 @@
+"""The replication family (Khanna et al.): batches and workflows whose tasks share
+files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ioopt.families import (
+    ANYTIME,
+    BOUND,
+    EXACT,
+    THREADS,
+    WARM_START,
+    Kind,
+    Loader,
+    Metric,
+    Solve,
+    SolverSpec,
+    Turn,
+)
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from ioopt.decisions.replication import Dispatcher
+    from ioopt.options import Deadline
+    from ioopt.problems.base import Json
+    from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
+    from ioopt.problems.schedules import ReplicationSchedule
+    from ioopt.protocols import CheckReport, Schedule, Simulation
+    from ioopt.result import Result
+
+_RENAMED = {"lp-rounding": "anneal", "lpt": "auto"}
+
+
+class Replication(Kind):
+    """Which node runs each task, in which order, and what is copied between nodes."""
+
+    kind = "replication"
+    family = "replication"
+    summary = "tasks that share input files, on nodes with disks (Khanna et al.)"
+    default_solver = "auto"
+    fallback = "ready-min-min"
+    metrics = (
+        Metric(
+            "makespan_seconds",
+            bounded_by="lower_bound_seconds",
+            raised_by="transfer_bound_seconds",
+        ),
+        Metric("additive_seconds", objective=True),
+        Metric("remote_bytes"),
+        Metric("replica_bytes"),
+        Metric("evictions"),
+    )
+    follows = True
+    replay_options = frozenset(
+        {"--link", "--actual", "--actual-noise", "--solver", "--set"}
+    )
+    exports = frozenset({"lp", "mps", "wfformat"})
+    renamed = _RENAMED
+
+    def problem_class(self) -> type[ReplicationProblem]:
+        from ioopt.problems.replication import ReplicationProblem
+
+        return ReplicationProblem
+
+    def plan_class(self) -> type[ReplicationPlan]:
+        from ioopt.problems.replication import ReplicationPlan
+
+        return ReplicationPlan
+
+    def schedule_class(self) -> type[ReplicationSchedule]:
+        from ioopt.problems.schedules import ReplicationSchedule
+
+        return ReplicationSchedule
+
+    @property
+    def presets(self) -> Mapping[str, type[BaseModel]]:
+        from ioopt.generate.replication.generate import PRESETS
+
+        return PRESETS
+
+    def generate(
+        self, preset: str | None, settings: Mapping[str, object], seed: int
+    ) -> ReplicationProblem:
+        from ioopt.generate.replication.generate import generate
+
+        return generate(preset, settings, seed)
+
+    def load(self) -> None:
+        import ioopt.checks.replication.check
+        import ioopt.models.replication.bounds
+        import ioopt.sim.replication.simulate  # noqa: F401
+
+    def check(
+        self,
+        problem: ReplicationProblem,
+        plan: ReplicationPlan,
+        schedule: Schedule | None,
+    ) -> CheckReport:
+        from ioopt.checks.replication.check import check
+
+        return check(problem, plan, schedule)
+
+    def simulate(
+        self, problem: ReplicationProblem, plan: ReplicationPlan, **options: Any
+    ) -> Simulation:
+        from ioopt.sim.replication.simulate import simulate
+
+        return simulate(problem, plan, **options)
+
+    def bound(
+        self, problem: ReplicationProblem, deadline: Deadline | None = None
+    ) -> float:
+        from ioopt.models.replication.bounds import quick
+
+        return quick(problem)
+
+    def beyond(
+        self,
+        problem: ReplicationProblem,
+        plan: ReplicationPlan | None,
+        schedule: Schedule | None,
+    ) -> Json:
+        from ioopt.problems.replication import beyond
+
+        return beyond(problem, plan, schedule)
+
+    def as_replayed(
+        self, problem: ReplicationProblem, told: Mapping[str, Any]
+    ) -> ReplicationProblem:
+        if "link" not in told:
+            return problem
+        network = problem.network.model_copy(update={"remote_link": told["link"]})
+        return problem.model_copy(update={"network": network})
+
+    def solvers_to_compare(self, problem: ReplicationProblem) -> tuple[str, ...]:
+        from ioopt.solvers.replication.auto import compared
+
+        return compared(problem)
+
+    def pictures(self) -> Mapping[str, Callable[..., Any]]:
+        from ioopt.plot.gantt import plot_replication
+
+        return {"default": plot_replication}
+
+    def explain(self, problem: ReplicationProblem, result: Result) -> list[str]:
+        from ioopt.sentences.replication import told
+
+        return told(problem, result)
+
+    def knobs(self) -> Mapping[str, Turn]:
+        from ioopt.sentences.replication import KNOBS
+
+        return KNOBS
+
+    def export_model(
+        self,
+        problem: ReplicationProblem,
+        output: str,
+        form: str,
+        settings: Mapping[str, str],
+    ) -> None:
+        from ioopt.solvers.model_files import export_model
+
+        export_model(problem, output, form, settings)
+
+
+KINDS = (Replication(),)
+
+
+@Loader
+def _auto() -> Solve:
+    from ioopt.solvers.replication.auto import solve
+
+    return solve
+
+
+@Loader
+def _ip() -> Solve:
+    from ioopt.solvers.replication.exact.ip import solve
+
+    return solve
+
+
+@Loader
+def _ip_settings() -> type[BaseModel]:
+    from ioopt.solvers.replication.exact.ip import Settings
+
+    return Settings
+
+
+@Loader
+def _ip_printed() -> Solve:
+    from ioopt.solvers.replication.exact.ip_printed import solve
+
+    return solve
+
+
+@Loader
+def _ip_printed_settings() -> type[BaseModel]:
+    from ioopt.solvers.replication.exact.ip_printed import Settings
+
+    return Settings
+
+
+@Loader
+def _minmin() -> Solve:
+    from ioopt.solvers.replication.greedy.minmin import solve
+
+    return solve
+
+
+@Loader
+def _minmin_settings() -> type[BaseModel]:
+    from ioopt.solvers.replication.greedy.minmin import Settings
+
+    return Settings
+
+
+@Loader
+def _job_data_present() -> Solve:
+    from ioopt.solvers.replication.greedy.job_data_present import solve
+
+    return solve
+
+
+@Loader
+def _job_data_present_settings() -> type[BaseModel]:
+    from ioopt.solvers.replication.greedy.job_data_present import Settings
+
+    return Settings
+
+
+@Loader
+def _heft() -> Solve:
+    from ioopt.solvers.replication.workflows import solve_heft
+
+    return solve_heft
+
+
+@Loader
+def _b_level() -> Solve:
+    from ioopt.solvers.replication.workflows import solve_b_level
+
+    return solve_b_level
+
+
+@Loader
+def _workflow_settings() -> type[BaseModel]:
+    from ioopt.solvers.replication.workflows import Settings
+
+    return Settings
+
+
+@Loader
+def _dispatch() -> Solve:
+    from ioopt.solvers.replication.dispatch import solve
+
+    return solve
+
+
+@Loader
+def _dispatch_settings() -> type[BaseModel]:
+    from ioopt.solvers.replication.dispatch import Settings
+
+    return Settings
+
+
+@Loader
+def _fifo_policy() -> Callable[[Any], Dispatcher]:
+    from ioopt.solvers.replication.dispatch import FIFO
+
+    return FIFO
+
+
+@Loader
+def _locality_policy() -> Callable[[Any], Dispatcher]:
+    from ioopt.solvers.replication.dispatch import LOCALITY
+
+    return LOCALITY
+
+
+@Loader
+def _ready_min_min() -> Solve:
+    from ioopt.solvers.replication.workflows import solve_ready_min_min
+
+    return solve_ready_min_min
+
+
+@Loader
+def _ready_settings() -> type[BaseModel]:
+    from ioopt.solvers.replication.workflows import ReadySettings
+
+    return ReadySettings
+
+
+@Loader
+def _ready_policy() -> Callable[[Any], Dispatcher]:
+    from ioopt.solvers.replication.dispatch import READY_MIN_MIN
+
+    return READY_MIN_MIN
+
+
+@Loader
+def _rolling() -> Solve:
+    from ioopt.solvers.replication.online.rolling import solve
+
+    return solve
+
+
+@Loader
+def _rolling_settings() -> type[BaseModel]:
+    from ioopt.solvers.replication.online.rolling import Settings
+
+    return Settings
+
+
+@Loader
+def _rolling_policy() -> Callable[[Any], Dispatcher]:
+    from ioopt.solvers.replication.online.rolling import policy
+
+    return policy
+
+
+@Loader
+def _exact_workflow() -> Solve:
+    from ioopt.solvers.replication.exact.exact_workflow import solve
+
+    return solve
+
+
+@Loader
+def _exact_workflow_settings() -> type[BaseModel]:
+    from ioopt.solvers.replication.exact.exact_workflow import Settings
+
+    return Settings
+
+
+@Loader
+def _two_stage() -> Solve:
+    from ioopt.solvers.replication.rounds.two_stage import solve
+
+    return solve
+
+
+@Loader
+def _two_stage_settings() -> type[BaseModel]:
+    from ioopt.solvers.replication.rounds.two_stage import Settings
+
+    return Settings
+
+
+@Loader
+def _hierarchical() -> Solve:
+    from ioopt.solvers.replication.rounds.two_stage import solve_hierarchical
+
+    return solve_hierarchical
+
+
+@Loader
+def _hierarchical_settings() -> type[BaseModel]:
+    from ioopt.solvers.replication.rounds.two_stage import TreeSettings
+
+    return TreeSettings
+
+
+@Loader
+def _anneal() -> Solve:
+    from ioopt.solvers.replication.search.anneal import solve
+
+    return solve
+
+
+@Loader
+def _anneal_settings() -> type[BaseModel]:
+    from ioopt.solvers.replication.search.anneal import Settings
+
+    return Settings
+
+
+@Loader
+def _link_aware() -> Solve:
+    from ioopt.solvers.replication.search.link_aware import solve
+
+    return solve
+
+
+@Loader
+def _link_aware_settings() -> type[BaseModel]:
+    from ioopt.solvers.replication.search.link_aware import Settings
+
+    return Settings
+
+
+def _solver(
+    name: str,
+    target: Loader[Solve],
+    summary: str,
+    source: str,
+    **more: Any,
+) -> SolverSpec:
+    """Return the row of a solver of this family."""
+    return SolverSpec(name, ("replication",), target, summary, source, **more)
+
+
+SOLVERS: tuple[SolverSpec, ...] = (
+    _solver(
+        "auto",
+        _auto,
+        "all cheap plans, then every queue of a few tasks, or the link-aware search",
+        "ours",
+        abilities={BOUND, ANYTIME, WARM_START, THREADS},
+    ),
+    _solver(
+        "ip",
+        _ip,
+        "integer program, aggregated formulation: bounds, annealing start, "
+        "CP-SAT and HiGHS",
+        "Khanna et al., Section 4.1; aggregated form ours",
+        abilities={EXACT, BOUND, ANYTIME, WARM_START, THREADS},
+        backends=("CP-SAT", "HiGHS", "CBC"),
+        settings=_ip_settings,
+    ),
+    _solver(
+        "ip-printed",
+        _ip_printed,
+        "integer program with equations (1)-(13) as printed, through PuLP",
+        "Khanna et al., Section 4.1, (1)-(13)",
+        abilities={EXACT, BOUND, WARM_START, THREADS},
+        backends=("HiGHS", "CBC", "SCIP", "GLPK"),
+        settings=_ip_printed_settings,
+    ),
+    _solver(
+        "ip-no-replication",
+        _ip,
+        "integer program without copies between nodes",
+        "Khanna et al., Figure 4(a)",
+        abilities={EXACT, BOUND, ANYTIME, WARM_START, THREADS},
+        backends=("CP-SAT", "HiGHS", "CBC"),
+        fixed={"replication": False},
+        variant_of="ip",
+        settings=_ip_settings,
+    ),
+    _solver(
+        "minmin",
+        _minmin,
+        "least completion time first, implicit replication, popularity eviction",
+        "Khanna et al., Section 3",
+        settings=_minmin_settings,
+    ),
+    _solver(
+        "minmin-no-replication",
+        _minmin,
+        "MinMin in which every file comes from remote storage",
+        "Khanna et al., Section 3",
+        fixed={"replication": False},
+        variant_of="minmin",
+        settings=_minmin_settings,
+    ),
+    _solver(
+        "job-data-present",
+        _job_data_present,
+        "task to the node with the least to transfer; DataLeastLoaded copies; "
+        "LRU eviction",
+        "Khanna et al., Section 3",
+        settings=_job_data_present_settings,
+    ),
+    _solver(
+        "heft",
+        _heft,
+        "workflows: the longest path with its files first, into the first gap of "
+        "the node's cores",
+        "Topcuoglu et al. 2002; files and cores ours",
+        settings=_workflow_settings,
+    ),
+    _solver(
+        "b-level",
+        _b_level,
+        "workflows: the longest path of computing first, behind what the cores have",
+        "Kwok and Ahmad 1999; files and cores ours",
+        settings=_workflow_settings,
+    ),
+    _solver(
+        "fifo",
+        _dispatch,
+        "workflows: a dispatcher; the first ready task to the core that has "
+        "idled longest",
+        "ours",
+        settings=_dispatch_settings,
+        policy=_fifo_policy,
+    ),
+    _solver(
+        "locality",
+        _dispatch,
+        "workflows: a dispatcher; the ready task with the most input bytes on a node",
+        "ours",
+        settings=_dispatch_settings,
+        policy=_locality_policy,
+    ),
+    _solver(
+        "ready-min-min",
+        _ready_min_min,
+        "workflows: MinMin over the tasks whose producers are planned; on a "
+        "batch, minmin",
+        "Khanna et al., Section 3; workflows ours",
+        settings=_ready_settings,
+        policy=_ready_policy,
+    ),
+    _solver(
+        "rolling",
+        _rolling,
+        "workflows: a dispatcher; a plan of what is left, made anew as tasks "
+        "arrive or go",
+        "ours",
+        settings=_rolling_settings,
+        policy=_rolling_policy,
+    ),
+    _solver(
+        "exact-workflow",
+        _exact_workflow,
+        "workflows and batches of some 12 tasks: branch and bound over all "
+        "queues, by replay",
+        "ours",
+        abilities={EXACT, BOUND, ANYTIME, WARM_START},
+        settings=_exact_workflow_settings,
+    ),
+    _solver(
+        "two-stage",
+        _two_stage,
+        "rounds under a disk limit: select a sub-batch, allocate it, evict by "
+        "popularity",
+        "Khanna et al., Sections 4.2 and 4.3, (14)-(22)",
+        abilities={BOUND, THREADS},
+        settings=_two_stage_settings,
+    ),
+    _solver(
+        "hierarchical",
+        _hierarchical,
+        "two-stage over a tree of virtual nodes, such as hierarchy=4:2",
+        "Khanna et al., Section 4.4",
+        abilities={BOUND, THREADS},
+        settings=_hierarchical_settings,
+    ),
+    _solver(
+        "anneal",
+        _anneal,
+        "simulated annealing of the additive objective, the start of ip",
+        "ours",
+        abilities={BOUND, THREADS},
+        settings=_anneal_settings,
+    ),
+    _solver(
+        "link-aware",
+        _link_aware,
+        "annealing of the queues by their replay; never above MinMin nor the "
+        "planners of workflows",
+        "ours",
+        abilities={BOUND, ANYTIME, WARM_START, THREADS},
+        settings=_link_aware_settings,
+    ),
+)
