@@ -202,5 +202,5 @@ def _exit_code(rows: Sequence[Row]) -> int:
     listed = {spec.name for spec in registry.SOLVERS}
     ours = [row for row in failed if row["solver"].partition(":")[0] in listed]
     if ours:
-        return int(ours[0]["options"].get("exit_code", ExitCode.INTERNAL))
+        return int(ours[0].get("exit_code", ExitCode.INTERNAL))
     return ExitCode.VIOLATIONS if failed else ExitCode.ANSWER

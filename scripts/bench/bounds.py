@@ -26,7 +26,7 @@ from ioopt.errors import IooptError, NotApplicableError
 from ioopt.registry import load_target
 from ioopt.registry.types import REFERENCE
 from ioopt.solving import check_plan
-from ioopt.statements import own_bound, past_bound
+from ioopt.verdict import own_bound, past_bound
 
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "oracle")]
 

@@ -78,6 +78,7 @@ LAYERS = (
     {"solvers", "plot"},
     {"registry"},
     {
+        "verdict",
         "statements",
         "run_statements",
         "known_plans",
