@@ -27,13 +27,7 @@ from ioopt.solving import (
     result_from_dict,
     simulate,
 )
-from ioopt.statements import (
-    false_schedule,
-    false_settings,
-    false_statements,
-    unjudged,
-    unproven,
-)
+from ioopt.statements import Statements, false_schedule, false_settings
 
 
 class Judgement(NamedTuple):
@@ -112,54 +106,73 @@ def judgement(
     """
     data = _document(given, name)
     kind = registry.kind_of_problem(problem)
-    plan, schedule = data.get("plan"), data.get("schedule")
-    if plan is None and schedule is None:
+    schedule = data.get("schedule")
+    if data.get("plan") is None and schedule is None:
         raise UsageError(
             f"{name}: holds neither a plan nor a schedule, so nothing can be checked"
         )
-    plan = plan_of(kind, plan, name)
-    told = beyond(kind, problem, plan, schedule)
+    plan = plan_of(kind, data.get("plan"), name)
+    settings = beyond(kind, problem, plan, schedule)
+    expected = _expected_settings(kind, problem, expected)
+    asked = {
+        name: told for name, told in settings.items() if expected.get(name) == told
+    }
+    problem = kind.as_replayed(problem, asked)
+    report = _report(kind, problem, plan, data)
+    # What is known holds for the instance as it is, and for all its plans.
+    known: Mapping[str, Known] = {}
+    if not settings and not leaves_out_copies(kind, data) and _states_bounds(data):
+        known = known_plans(problem)
+    told = Statements(kind, data, report, known)
+    found = [
+        *report.violations,
+        *false_settings(settings, expected, data.get("settings")),
+        *told.false(problem),
+        *false_run(kind, data),
+    ]
+    left = told.unjudged()
+    contradicted = any(item.rule == "bound" for item in found)
+    if not contradicted and not told.bound_is_recomputed():
+        left.append("bound")
+    if data.get("solver") not in (None, getattr(plan, "policy", None)):
+        return Judgement([*found, *report.excused], left, ())
+    return Judgement(found, left, report.excused)
+
+
+def _expected_settings(
+    kind: Kind, problem: Any, given: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return what of *given* differs from the instance; UsageError for a key that no
+    result of the kind can add to its instance.
+    """
     usual = kind.beyond(problem, None, None)
-    for key in expected:
+    for key in given:
         if key not in usual:
             raise UsageError(
                 f"--set {key}: a result of {kind.kind} says no {key!r}; "
                 f"{suggest(key, usual)}"
             )
-    expected = {key: value for key, value in expected.items() if value != usual[key]}
-    asked = {key: value for key, value in told.items() if expected.get(key) == value}
-    problem = kind.as_replayed(problem, asked)
+    return {key: value for key, value in given.items() if value != usual[key]}
+
+
+def _report(
+    kind: Kind, problem: Any, plan: Any, data: Mapping[str, Any]
+) -> CheckReport:
+    """Return the checker's report, with a replay of the plan where the schedule
+    follows from it or the result states what only a replay tells.
+    """
+    schedule = data.get("schedule")
     report = check_plan(kind, problem, plan, schedule)
-    left = unjudged(kind, data, report)
     follows = kind.follows and not searched(kind, plan)
-    if (
-        (left or follows)
-        and plan is not None
-        and not report.violations
-        and kind.simulates
-    ):
+    wanted = follows or bool(Statements(kind, data, report).unjudged())
+    if wanted and plan is not None and not report.violations and kind.simulates:
         report = replayed(kind, problem, plan, schedule, report)
-        left = unjudged(kind, data, report)
-    stated = data.get("settings")
-    if not (follows and plan) and report.metrics.get("matrix_checked") is False:
+    repeated = follows and plan is not None
+    if not repeated and report.metrics.get("matrix_checked") is False:
         text = "has no updates (--set history=yes), and no plan that a check repeats"
-        report = replace(
-            report, violations=(violation("schedule", problem.name, text),)
-        )
-    # What is known holds for the instance as it is, and for all its plans.
-    another = bool(told) or leaves_out_copies(kind, data)
-    known: Mapping[str, Known] = (
-        {} if another or not _states_bounds(data) else known_plans(problem)
-    )
-    found = [*report.violations, *false_settings(told, expected, stated)]
-    found += false_statements(kind, problem, data, report, known)
-    found += false_run(kind, data)
-    contradicted = any(item.rule == "bound" for item in found)
-    if not contradicted and unproven(kind, data, report, known):
-        left = [*left, "bound"]
-    if data.get("solver") not in (None, getattr(plan, "policy", None)):
-        return Judgement([*found, *report.excused], left, ())
-    return Judgement(found, left, report.excused)
+        wrong = violation("schedule", problem.name, text)
+        report = replace(report, violations=(wrong,))
+    return report
 
 
 def _states_bounds(data: Mapping[str, Any]) -> bool:

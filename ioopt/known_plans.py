@@ -7,13 +7,14 @@ name alone says nothing.
 
 import json
 from collections.abc import Iterator
-from typing import Any
 
 from ioopt import catalog, registry
+from ioopt.families import Sense
+from ioopt.formats.native import read_json, validate
 from ioopt.problems.base import Json, Problem
 from ioopt.protocols import Known
-from ioopt.solving import load
 from ioopt.units import is_number
+from ioopt.verdict import strongest
 
 
 def known_plans(problem: Problem) -> dict[str, Known]:
@@ -24,11 +25,15 @@ def known_plans(problem: Problem) -> dict[str, Known]:
     if entry is None or entry["kind"] != registry.format_of_problem(problem).kind:
         return {}
     rows = [*_of_catalog(entry), *_of_library(problem.name)]
-    if not rows or not _same_content(problem, load(entry["path"])):
+    if not rows:
+        return {}
+    bundled = validate(type(problem), read_json(entry["path"]), entry["path"])
+    if not _same_content(problem, bundled):
         return {}
     known: dict[str, Known] = {}
     for measure, found in rows:
-        known[measure] = _better(entry["kind"], measure, known.get(measure), found)
+        sense = registry.KINDS[entry["kind"]].metric(measure).sense
+        known[measure] = _better(sense, known.get(measure), found)
     return known
 
 
@@ -56,12 +61,10 @@ def _of_library(name: str) -> Iterator[tuple[str, Known]]:
             yield entry["measure"], Known(found["best"], found.get("bound"))
 
 
-def _better(kind: str, measure: str, one: Known | None, other: Known) -> Known:
-    """The better value of two, and the stronger bound."""
+def _better(sense: Sense, one: Known | None, other: Known) -> Known:
+    """Return the better value of two, and the stronger bound."""
     if one is None:
         return other
-    sense = registry.KINDS[kind].metric(measure).sense
-    better: Any = max if sense == "max" else min
-    stronger: Any = min if sense == "max" else max
-    bounds = [bound for bound in (one.bound, other.bound) if bound is not None]
-    return Known(better(one.best, other.best), stronger(bounds) if bounds else None)
+    gain = other.best - one.best if sense == "max" else one.best - other.best
+    best = other.best if gain > 0 else one.best
+    return Known(best, strongest(sense, (one.bound, other.bound)))

@@ -12,10 +12,10 @@ from typing import Any
 
 from ioopt import registry
 from ioopt.errors import IooptError
-from ioopt.families import EXACT
+from ioopt.families import EXACT, Kind, SolverSpec
 from ioopt.options import SolveOptions
 from ioopt.problems.base import Json
-from ioopt.registry import KindSpec, SolverSpec, solvers_for
+from ioopt.registry import solvers_for
 from ioopt.result import StopReason, Violation, violation
 from ioopt.units import is_number
 
@@ -41,7 +41,7 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
 }
 
 
-def leaves_out_copies(kind: KindSpec, data: Mapping[str, Any]) -> bool:
+def leaves_out_copies(kind: Kind, data: Mapping[str, Any]) -> bool:
     """Whether *data* answers for plans without copies between nodes alone,
     and has such a plan.
 
@@ -67,7 +67,7 @@ def stated_of_run(data: Mapping[str, Any]) -> list[str]:
     return [name for name in names if data.get(name) not in (None, "", [], (), {})]
 
 
-def false_run(kind: KindSpec, data: Mapping[str, Any]) -> Iterator[Violation]:
+def false_run(kind: Kind, data: Mapping[str, Any]) -> Iterator[Violation]:
     """Yield a violation for every statement about the run that
     another one contradicts.
     """
@@ -79,7 +79,7 @@ def false_run(kind: KindSpec, data: Mapping[str, Any]) -> Iterator[Violation]:
     yield from _trace(kind, data)
 
 
-def _row(kind: KindSpec, name: object) -> SolverSpec | None:
+def _row(kind: Kind, name: object) -> SolverSpec | None:
     return next((row for row in solvers_for(kind.kind) if row.name == name), None)
 
 
@@ -169,7 +169,7 @@ def _stop(data: Mapping[str, Any]) -> Iterator[Violation]:
         yield violation("stop", "time", "the options set no time limit")
 
 
-def _trace(kind: KindSpec, data: Mapping[str, Any]) -> Iterator[Violation]:
+def _trace(kind: Kind, data: Mapping[str, Any]) -> Iterator[Violation]:
     """Each plan on the way comes after the one before it and is
     better, all within the run.
     """

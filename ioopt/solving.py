@@ -12,11 +12,12 @@ import platform
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 from ioopt import errors, registry
 from ioopt.catalog import resolve
-from ioopt.families import Kind, SolverSpec
+from ioopt.families import Kind, Metric, SolverSpec
 from ioopt.formats.native import read_json, shown, validate
 from ioopt.options import Deadline, SolveOptions, suggest
 from ioopt.overtime import cut_off, processor_seconds_left
@@ -24,7 +25,7 @@ from ioopt.problems.base import Json, Problem
 from ioopt.protocols import (
     CheckReport,
     Incumbents,
-    Metrics,
+    Known,
     Outcome,
     Schedule,
     Simulation,
@@ -32,16 +33,17 @@ from ioopt.protocols import (
     SolverFunction,
 )
 from ioopt.registry import measure_of
-from ioopt.result import Result, Status, StopReason, plan_dict, relative_gap, violation
-from ioopt.statements import (
+from ioopt.result import Result, StopReason, Violation, plan_dict, violation
+from ioopt.units import parse_seconds
+from ioopt.verdict import (
+    Claim,
+    Evidence,
+    Verdict,
     false_metrics,
     is_reference,
-    own_bound,
-    past_bound,
-    proves,
-    within_limits,
+    verdict_on_plan,
+    verdict_without_plan,
 )
-from ioopt.units import is_number, parse_seconds
 from ioopt.version import __version__
 
 COUNTED_VIOLATIONS = "the checker found"
@@ -57,8 +59,6 @@ SOLVER_SHARE = 0.6
 """Of the time left, overtime included, what a solver may use where its
 limit is nearly over.
 """
-SOLVER_TOLERANCE = 1e-6
-"""Absolute tolerance of the backends: what a bound may be off without being wrong."""
 
 
 def load(source: Any) -> Any:
@@ -477,13 +477,36 @@ def _result(
     notes: list[str],
     wanted: _Wanted,
 ) -> Result:
+    values = _of_run(kind, spec, problem, request, outcome)
+    claim = Claim(
+        kind.metric(outcome.objective_name or kind.objective.name), outcome.bound
+    )
+    if outcome.plan is None and outcome.simulation is None:
+        answer = verdict_without_plan(
+            claim, _asked(kind, request), outcome.infeasible, outcome.failed
+        )
+        values |= _of_verdict(answer)
+        return Result(
+            notes=(*outcome.notes, *notes), metrics=dict(answer.proofs), **values
+        )
+    return _checked(kind, problem, request, outcome, claim, notes, values, wanted)
+
+
+def _of_run(
+    kind: Kind,
+    spec: SolverSpec,
+    problem: Problem,
+    request: SolveRequest,
+    outcome: Outcome,
+) -> Json:
+    """Return what a result says of its run."""
     # One clock and one start for both, so that together they are the time spent
     # and none is below 0.
     seconds = request.deadline.elapsed()
     build = outcome.build_seconds
     if build is not None:
         build = min(max(build, 0.0), seconds)
-    values: Json = {
+    return {
         "instance": problem.name,
         "family": kind.family,
         "kind": kind.kind,
@@ -495,25 +518,54 @@ def _result(
         "options": request.stated(),
         "versions": {"ioopt": __version__, "python": platform.python_version()}
         | dict(outcome.versions),
-        "objective_name": outcome.objective_name or kind.objective.name,
-        "bound": outcome.bound,
         "measure": measure_of(kind, request.measure).name,
         "trace": tuple(
             row for row in request.incumbents.trace if math.isfinite(row[1])
         ),
     }
-    if outcome.plan is None and outcome.simulation is None:
-        values["bound"] = within_limits(
-            kind, values["objective_name"], outcome.bound, CheckReport(())
-        )
-        status = Status.INFEASIBLE if outcome.infeasible else Status.UNKNOWN
-        if outcome.failed:
-            status = Status.ERROR
-        metrics = _by_measure(kind, request.measure, values)
-        return Result(
-            status=status, notes=(*outcome.notes, *notes), metrics=metrics, **values
-        )
-    return _checked(kind, problem, request, outcome, notes, values, wanted)
+
+
+def _of_verdict(answer: Verdict) -> Json:
+    """Return what a result says of the worth of its answer."""
+    return {
+        "status": answer.status,
+        "objective": answer.value,
+        "objective_name": answer.metric.name,
+        "bound": answer.bound,
+        "gap": answer.gap,
+    }
+
+
+def _asked(kind: Kind, request: SolveRequest) -> Metric | None:
+    """Return the metric that was asked for; None for the solver's own objective."""
+    return None if request.measure is None else kind.metric(request.measure)
+
+
+class _Replay(NamedTuple):
+    """The replay of a plan; without one, why there is none."""
+
+    simulation: Simulation | None
+    notes: tuple[str, ...] = ()
+    late: bool = False
+    failure: str | None = None
+
+
+def _replayed(
+    problem: Problem, request: SolveRequest, outcome: Outcome, wanted: _Wanted
+) -> _Replay:
+    """Return the replay that the solver gave, else one of its plan."""
+    if outcome.simulation is not None:
+        return _Replay(outcome.simulation, outcome.simulation.notes)
+    if not wanted.replay:
+        return _Replay(None)
+    try:
+        simulation = simulate(problem, outcome.plan, deadline=request.deadline)
+    except errors.OutOfTime as error:
+        note = f"checked, but not replayed: {error}"
+        return _Replay(None, (note,), late=True)
+    except errors.SimulationError as error:
+        return _Replay(None, failure=f"the plan cannot be carried out: {error}")
+    return _Replay(simulation, simulation.notes)
 
 
 def _checked(
@@ -521,136 +573,69 @@ def _checked(
     problem: Problem,
     request: SolveRequest,
     outcome: Outcome,
+    claim: Claim,
     notes: list[str],
     values: Json,
     wanted: _Wanted,
 ) -> Result:
-    deadline = request.deadline
-    begun = deadline.elapsed()
-    simulation, failure = outcome.simulation, None
-    if simulation is None and wanted.replay:
-        try:
-            simulation = simulate(problem, outcome.plan, deadline=deadline)
-        except errors.OutOfTime as error:
-            notes = [*notes, f"checked, but not replayed: {error}"]
-            values["stop"] = StopReason.TIME
-        except errors.SimulationError as error:
-            failure = f"the plan cannot be carried out: {error}"
-    schedule = simulation.schedule if simulation else None
-    notes = [*notes, *(simulation.notes if simulation else ())]
+    """Return the result of a plan: replayed, checked, and judged by the measure."""
+    begun = request.deadline.elapsed()
+    replay = _replayed(problem, request, outcome, wanted)
+    schedule = replay.simulation.schedule if replay.simulation else None
+    measured = replay.simulation.metrics if replay.simulation else {}
     report = check_plan(kind, problem, outcome.plan, schedule)
-    measured = simulation.metrics if simulation else {}
-    metrics = {**outcome.metrics, **report.metrics, **measured}
-    violations = (*report.violations, *false_metrics(measured, report))
+    violations: tuple[Violation, ...] = (
+        *report.violations,
+        *false_metrics(measured, report),
+    )
     policy = getattr(outcome.plan, "policy", None)
     if values["solver"] != policy:
         violations += report.excused
-    name = values["objective_name"]
-    if (
-        simulation is None
-        and name not in report.objectives
-        and kind.objective.name != name
-    ):
-        # Without a replay only the plan can be measured, and a bound of another
-        # measure does not apply.
-        name = values["objective_name"] = kind.objective.name
-        values["bound"] = None
-    values["bound"] = within_limits(kind, name, values["bound"], report)
-    metrics |= _by_measure(kind, request.measure, values)
-    name = values["objective_name"]
-    if name != (
-        request.incumbents.objective_name
-        or outcome.objective_name
-        or kind.objective.name
-    ):
-        values["trace"] = ()  # its values are of another objective
-    sense = kind.metric(name).sense
-    objective = report.objectives.get(name, metrics.get(name))
-    objective = float(objective) if isinstance(objective, bool) else objective
-    if objective is not None and not (
-        is_number(objective) and math.isfinite(objective)
-    ):
-        objective = None
-    bound = None
-    if not is_reference(kind, policy):
-        bound = _bound(kind, problem, deadline, values, objective, metrics, wanted)
-        bound = within_limits(kind, name, bound, report)
-    wrong = [] if failure is None else [failure]
-    wrong += (
-        [f"{COUNTED_VIOLATIONS} {len(violations)} violation(s)"] if violations else []
+    settings = beyond(kind, problem, outcome.plan, schedule)
+    quick_bound = partial(kind.bound, problem, request.deadline)
+    found = Evidence(
+        kind.objective,
+        report,
+        {**outcome.metrics, **report.metrics, **measured},
+        replayed=replay.simulation is not None,
+        sound=not violations,
+        failed=outcome.failed or replay.failure is not None,
+        reference=is_reference(kind.kind, policy),
+        quick_bound=quick_bound if wanted.bound else None,
+        known=_known(values["solver"], problem, claim, settings),
     )
-    bad = bool(wrong) or outcome.failed
-    status = Status.ERROR if bad else Status.FEASIBLE
+    answer = verdict_on_plan(claim, _asked(kind, request), found)
+    said = request.incumbents.objective_name or claim.metric.name
+    if answer.metric.name != said:
+        values["trace"] = ()  # its values are of another objective
+    if replay.late:
+        values["stop"] = StopReason.TIME
+    wrong = [] if replay.failure is None else [replay.failure]
     if violations:
-        objective = None  # what breaks a rule is worth nothing
-    gap = relative_gap(objective, bound, sense)
-    if not bad and objective is not None and bound is not None:
-        past = past_bound(sense, objective, bound, report.rounding)
-        status, wrong = _standing(
-            past, proves(sense, objective, bound), objective, bound
-        )
-        if wrong and status is Status.FEASIBLE:
-            bound = gap = None
-        gap = 0.0 if status is Status.OPTIMAL else gap
-    values |= {"bound": bound, "simulate_seconds": deadline.elapsed() - begun}
+        wrong.append(f"{COUNTED_VIOLATIONS} {len(violations)} violation(s)")
+    values |= _of_verdict(answer)
     return Result(
-        status=status,
-        objective=objective,
-        gap=gap,
-        metrics=metrics,
+        simulate_seconds=request.deadline.elapsed() - begun,
+        metrics={**found.metrics, **answer.proofs},
         violations=violations,
-        notes=(*outcome.notes, *notes, *wrong),
-        settings=beyond(kind, problem, outcome.plan, schedule),
+        notes=(*outcome.notes, *notes, *replay.notes, *wrong, *answer.notes),
+        settings=settings,
         plan=plan_dict(outcome.plan),
         schedule=schedule,
         **values,
     )
 
 
-def _by_measure(kind: Kind, measure: str | None, values: Json) -> dict[str, float]:
-    """Make *values* those of the *measure* asked for; what is proven of another
-    objective, as a metric.
+def _known(
+    solver: str, problem: Problem, claim: Claim, settings: Json
+) -> Mapping[str, Known]:
+    """Return the best known plans that the claim of a user's own solver is held to.
+
+    Listed solvers are held to them by the tests. What is known holds for the
+    instance as it is, not for other *settings* of it.
     """
-    own, bound = values["objective_name"], values["bound"]
-    if measure in (None, own):
+    if ":" not in solver or claim.bound is None or settings:
         return {}
-    values |= {"objective_name": measure, "bound": None}
-    return {} if bound is None else {kind.metric(own).proof: bound}
+    from ioopt.known_plans import known_plans
 
-
-def _standing(
-    past: float | None, proven: bool, objective: float, bound: float
-) -> tuple[Status, list[str]]:
-    """The status of a sound plan whose *bound* lies *past* its objective (None: it
-    does not), and notes.
-    """
-    if past is None:
-        return Status.OPTIMAL if proven else Status.FEASIBLE, []
-    if past > SOLVER_TOLERANCE:
-        return Status.ERROR, [f"bound {bound!r} contradicts the plan's {objective!r}"]
-    # A backend's absolute tolerance: more than values this small can bear.
-    return Status.FEASIBLE, [
-        f"bound {bound!r} of {objective!r} is rounding and left out"
-    ]
-
-
-def _bound(
-    kind: Kind,
-    problem: Problem,
-    deadline: Deadline,
-    values: Json,
-    objective: float | None,
-    metrics: Metrics,
-    wanted: _Wanted,
-) -> float | None:
-    """The bound of the solver, else of the kind; at least what a metric proves."""
-    name, bound = values["objective_name"], values["bound"]
-    # What was not measured needs no bound: a workflow that was not
-    # replayed has no objective.
-    of_kind = name == kind.objective.name and objective is not None
-    if bound is None and wanted.bound and of_kind:
-        bound = kind.bound(problem, deadline)
-    if bound is None and objective is not None:
-        bound = own_bound({**values, "metrics": metrics}, kind.metric(name))
-    proven = metrics.get(kind.metric(name).raised_by or "")
-    return bound if bound is None or proven is None else max(bound, proven)
+    return known_plans(problem)

@@ -18,10 +18,11 @@ from pydantic import Field
 from ioopt import registry
 from ioopt.catalog import bundled
 from ioopt.errors import InstanceError, UsageError
+from ioopt.families import Kind
 from ioopt.formats.native import dump_json, read_toml, validate
 from ioopt.options import DEFAULT_TIME_LIMIT_SECONDS, parse_settings
 from ioopt.problems.base import Json, Record
-from ioopt.registry import KindSpec, measures_of
+from ioopt.registry import measures_of
 from ioopt.solving import load, problem_from_dict
 from ioopt.version import __version__
 
@@ -161,7 +162,7 @@ def build_grid(config: Config, folder: str = ".") -> Grid:
     return Grid(tuple(points.values()), sources, config)
 
 
-def _serves(name: str, kind: KindSpec) -> bool:
+def _serves(name: str, kind: Kind) -> bool:
     if ":" in name:
         return True
     known = [spec for spec in registry.SOLVERS if spec.name == name]
@@ -171,7 +172,7 @@ def _serves(name: str, kind: KindSpec) -> bool:
 
 
 def _points(
-    config: Config, source: Source, kind: KindSpec, entry: SolverEntry, measure: str
+    config: Config, source: Source, kind: Kind, entry: SolverEntry, measure: str
 ) -> Iterator[Point]:
     """The points of one instance and solver: settings x seeds x repeats."""
     spec = registry.solver(entry.name, kind)

@@ -31,7 +31,7 @@ from ioopt.protocols import CheckReport
 from ioopt.registry import measure_of
 from ioopt.result import OPTIMAL_RELATIVE_GAP, Violation
 from ioopt.solving import beyond, check_plan, load, plan_in, plan_of
-from ioopt.statements import past_bound, true_objective
+from ioopt.verdict import checked_value, past_bound
 from ioopt.version import __version__
 
 FOLDER_VARIABLE, SOURCES_VARIABLE = "IOOPT_LIBRARY", "IOOPT_SOURCES"
@@ -244,7 +244,7 @@ def submit(
     found += report.violations
     if found:
         return entry, found
-    value = true_objective(entry.measure, report)
+    value = checked_value(entry.measure, report)
     if value is None or not entry.betters(value):
         text = f"{entry.measure} {value!r} is not better than {entry.best.best!r}"
         raise UsageError(f"{name}: {entry.name}: {text}")

@@ -16,11 +16,11 @@ from ioopt.comparing import table as text
 from ioopt.comparing.measures import Row, synthetic_footnote
 from ioopt.comparing.picture import plot_comparison
 from ioopt.errors import ExitCode, UsageError
-from ioopt.families import Metric
+from ioopt.families import Kind, Metric
 from ioopt.formats.native import dump_json, write_text
 from ioopt.plot.page import save
 from ioopt.problems.base import SYNTHETIC_IO, Json
-from ioopt.registry import KindSpec, measure_of
+from ioopt.registry import measure_of
 from ioopt.result import Status, Violation
 from ioopt.solving import COUNTED_VIOLATIONS, load
 from ioopt.tables import Form, render, say, terminal_width
@@ -111,7 +111,7 @@ def compare(
 
 def _render(
     rows: list[Row],
-    kind: KindSpec,
+    kind: Kind,
     measure: Metric,
     form: str,
     baseline: str | None,
@@ -202,5 +202,5 @@ def _exit_code(rows: Sequence[Row]) -> int:
     listed = {spec.name for spec in registry.SOLVERS}
     ours = [row for row in failed if row["solver"].partition(":")[0] in listed]
     if ours:
-        return int(ours[0]["options"].get("exit_code", ExitCode.INTERNAL))
+        return int(ours[0].get("exit_code", ExitCode.INTERNAL))
     return ExitCode.VIOLATIONS if failed else ExitCode.ANSWER

@@ -22,11 +22,10 @@ from ioopt.catalog import entries
 from ioopt.cli.lazy import BareOption, F, Seconds, quiet, set_option, together
 from ioopt.compiled import choice
 from ioopt.errors import InstanceError, UsageError
-from ioopt.families import THREADS
+from ioopt.families import THREADS, Kind
 from ioopt.formats.native import check_writable, read_json, shown, validate
 from ioopt.options import DEFAULT_TIME_LIMIT_SECONDS
 from ioopt.protocols import Incumbents
-from ioopt.registry import KindSpec
 from ioopt.result import Result
 from ioopt.solving import require_finite, require_form
 from ioopt.tables import say
@@ -315,7 +314,7 @@ def solver_options(command: Callable[..., Any]) -> Callable[..., Any]:
     )(gathered)
 
 
-def check_threads(solver: str | None, kind: KindSpec, threads: int) -> None:
+def check_threads(solver: str | None, kind: Kind, threads: int) -> None:
     """Raise UsageError when several threads are asked of a solver of ioopt
     that has use for one.
     """
@@ -342,7 +341,7 @@ def format_option(*choices: str) -> Callable[[F], F]:
     )
 
 
-def read_result(source: str, kind: KindSpec | None = None) -> Mapping[str, Any]:
+def read_result(source: str, kind: Kind | None = None) -> Mapping[str, Any]:
     """A RESULT argument as plain data: a result file, an object with
     ``plan``, or a bare plan.
 

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ioopt import registry
-from ioopt.comparing.measures import Row, add_ratios, spent, tightest
+from ioopt.comparing.measures import Row, add_ratios, spent
 from ioopt.compiled import choice as machine_code
 from ioopt.errors import (
     BackendMissingError,
@@ -16,17 +16,13 @@ from ioopt.errors import (
     NotApplicableError,
     UsageError,
 )
-from ioopt.families import BOUND, REFERENCE, Metric
+from ioopt.families import BOUND, REFERENCE, Kind, Metric, SolverSpec
 from ioopt.options import SolveOptions, parse_assignments
 from ioopt.problems.base import Problem
-from ioopt.registry import (
-    KindSpec,
-    SolverSpec,
-    measure_of,
-)
+from ioopt.registry import measure_of
 from ioopt.result import Result, Status, StopReason
 from ioopt.solving import load, solve
-from ioopt.statements import own_bound
+from ioopt.verdict import best_of, own_bound, strongest, strongest_sound
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,7 +53,7 @@ Solvers = str | Callable[..., object] | Sequence[str | Callable[..., object]]
 def compare(
     source: Any, solvers: Solvers | None = None, *, wide: bool = False, **options: Any
 ) -> pd.DataFrame:
-    """Run *solvers* (default: the kind's own list); a DataFrame, one row a
+    """Run *solvers* (default: the kind's own list) and return a DataFrame, one row a
     solver, by its name.
 
     *source* is an instance, or a list of them: the index is then (instance, solver). A
@@ -67,13 +63,15 @@ def compare(
     ratio to the best, seconds of building and solving, and two more metrics; *wide*:
     all keys of a result, and every metric.
 
-    >>> compare("cycle3", ["minmin", "job-data-present"])["makespan_seconds"].round(3).to_dict()
+    >>> table = compare("cycle3", ["minmin", "job-data-present"])
+    >>> table["makespan_seconds"].round(3).to_dict()
     {'minmin': 9.748, 'job-data-present': 14.12}
     """
     import pandas as pd
 
     several = isinstance(source, (list, tuple))
-    problems = [load(one) for one in (source if several else [source])]
+    sources = source if several else [source]
+    problems = [load(one) for one in sources]
     rows: list[Row] = []
     for problem in problems:
         rows += compare_rows(problem, solvers, **options)
@@ -82,9 +80,9 @@ def compare(
     index = ["instance", "solver"] if several else ["solver"]
     kind = registry.kind_of_problem(problems[0])
     by = measure_of(kind, options.get("measure")).name
-    flat = [
-        row | row["metrics"] | {by: row["value"], "seconds": spent(row)} for row in rows
-    ]
+    flat = []
+    for row in rows:
+        flat.append(row | row["metrics"] | {by: row["value"], "seconds": spent(row)})
     frame = pd.DataFrame(flat).set_index(index)
     if wide:
         return frame.drop(columns=["metrics", "options", "versions"])
@@ -102,8 +100,8 @@ def compare_rows(
     settings: Mapping[str, object] | None = None,
     **options: Any,
 ) -> list[Row]:
-    """The rows of :func:`compare` as plain dictionaries (a result
-    without plan, schedule).
+    """Return the rows of :func:`compare` as plain dictionaries: results without plan
+    and schedule.
 
     *settings* go to every solver that knows them (a key that none knows is a
     UsageError); a solver that lacks its backend, fails or breaks a rule gives a
@@ -114,93 +112,119 @@ def compare_rows(
     problem = load(source)
     kind = registry.kind_of_problem(problem)
     by = measure_of(kind, measure)
-    named = [solvers] if isinstance(solvers, str) or callable(solvers) else solvers
-    texts = named or default_solvers(kind, problem)
-    chosen = [_chosen(kind, text, settings or {}) for text in texts]
-    known = {key for choice in chosen for key in choice.known}
-    for key in settings or {}:
-        if key not in known:
-            raise UsageError(
-                f"no solver compared here has a setting {key!r}; "
-                f"{registry.suggest(key, known)}"
-            )
+    if isinstance(solvers, str) or callable(solvers):
+        solvers = [solvers]
+    common = settings or {}
+    chosen = [
+        _chosen(kind, solver, common)
+        for solver in solvers or default_solvers(kind, problem)
+    ]
+    _require_known(common, chosen)
     rows: list[Row] = []
     shared = None
     try:
         limit = options.get("time_limit", SolveOptions.time_limit_seconds)
         _load_shared(problem, kind, [row.spec for row in chosen], limit)
         for choice in chosen:
-            result = _run(problem, kind, choice, {"measure": by.name, **options})
-            rows.append(_row(result, choice))
+            answer = _run(problem, kind, choice, {"measure": by.name, **options})
+            rows.append(_row(answer, choice))
             if interrupted(rows):
                 break
         else:
             shared = _common_bound(rows, chosen, problem, kind, by)
-    except (
-        KeyboardInterrupt
-    ):  # outside of a solver, which answers with the best plan so far
+    except KeyboardInterrupt:
+        # Outside of a solver, which would answer with the best plan so far.
         if len(rows) < len(chosen):
             choice = chosen[len(rows)]
-            rows.append(_row(_unanswered(problem, kind, choice, "interrupted"), choice))
+            stopped = _unanswered(problem, kind, choice, "interrupted")
+            rows.append(_row(_Answer(stopped), choice))
         rows[-1]["stop"] = str(StopReason.INTERRUPTED)
-    _doubt_own_claims(rows, chosen, kind, by)
+    _doubt_own_claims(rows, chosen, by)
     add_ratios(rows, by, shared)
     return rows
 
 
+def _require_known(settings: Mapping[str, object], chosen: Sequence[_Choice]) -> None:
+    """Raise UsageError for a setting that none of the chosen solvers has."""
+    known: set[str] = set()
+    for choice in chosen:
+        known |= choice.known
+    for key in settings:
+        if key not in known:
+            raise UsageError(
+                f"no solver compared here has a setting {key!r}; "
+                f"{registry.suggest(key, known)}"
+            )
+
+
 def interrupted(rows: Sequence[Row]) -> bool:
-    """Whether the last of *rows* was interrupted: nothing more is to be run."""
+    """Return whether the last of *rows* was interrupted: nothing more is to be run."""
     return bool(rows) and rows[-1]["stop"] == StopReason.INTERRUPTED
 
 
-def _row(result: Result, choice: _Choice) -> Row:
+def _row(answer: _Answer, choice: _Choice) -> Row:
+    """Return the row of one solver, by the name that the user gave it."""
+    result = answer.result
     row = result.summary()
     row["solver"] = choice.text
     row["value"] = result.value
     row["reference"] = REFERENCE in choice.spec.abilities
-    if (
-        result.status is Status.ERROR
-    ):  # figures of what failed would be compared with the others'
+    if answer.exit_code is not None:
+        row["exit_code"] = int(answer.exit_code)
+    if result.status is Status.ERROR:
+        # Figures of what failed would be compared with the others'.
         row |= {"objective": None, "bound": None, "gap": None, "metrics": {}}
     return row
 
 
 def _doubt_own_claims(
-    rows: Sequence[Row], chosen: Sequence[_Choice], kind: KindSpec, measure: Metric
+    rows: Sequence[Row], chosen: Sequence[_Choice], metric: Metric
 ) -> None:
-    """Take from the user's own solvers a proof that a sound plan of
-    another row contradicts.
+    """Take from the user's own solvers a proof that another row's sound plan
+    contradicts.
     """
-    rivals = [row for row in rows if row["value"] is not None and not row["reference"]]
     for row, choice in zip(rows, chosen):
-        others = [other for other in rivals if other is not row]
-        if not others or not choice.spec.own:
+        if not choice.spec.own:
             continue
-        pick = max if measure.sense == "max" else min
-        best = pick(others, key=lambda other: other["value"])
+        best = _best_rival(rows, row, metric)
+        if best is None:
+            continue
         if row["status"] == Status.INFEASIBLE:
             said = f"says that no plan exists, but {best['solver']} has one"
             row |= {"status": str(Status.ERROR), "notes": [*row["notes"], said]}
         bound = row["bound"]
-        if (
-            bound is not None
-            and tightest(best["value"], [bound], measure.sense) is None
-        ):
+        if bound is None:
+            continue
+        if strongest_sound(metric.sense, best["value"], [bound]) is None:
             said = (
                 f"its bound {bound:g} contradicts the plan of {best['solver']} and is "
                 "left out"
             )
             row |= {"bound": None, "notes": [*row["notes"], said]}
-            row["bound"] = own_bound(row, measure)
+            row["bound"] = own_bound(row, metric)
             if row["status"] == Status.OPTIMAL:
                 row["status"] = str(Status.FEASIBLE)
 
 
+def _best_rival(rows: Sequence[Row], row: Row, metric: Metric) -> Row | None:
+    """Return the best of the other *rows* that have a sound plan; None without one."""
+    rivals = [
+        other
+        for other in rows
+        if other is not row and other["value"] is not None and not other["reference"]
+    ]
+    best = best_of(metric.sense, [other["value"] for other in rivals])
+    for other in rivals:
+        if other["value"] == best:
+            return other
+    return None
+
+
 def _load_shared(
-    problem: Problem, kind: KindSpec, specs: Sequence[SolverSpec], limit: float | None
+    problem: Problem, kind: Kind, specs: Sequence[SolverSpec], limit: float | None
 ) -> None:
-    """Load what rows share before the first is timed: modules, and the replay's
-    machine code if made.
+    """Load what all rows use before the first is timed: modules, and the machine code
+    of the replay if it was compiled before.
     """
     kind.load()
     for spec in specs:
@@ -208,23 +232,21 @@ def _load_shared(
     if any("CP-SAT" in spec.backends for spec in specs):
         import_module("ioopt.solvers.backends.cpsat_program")
     items = getattr(problem, "tasks", getattr(problem, "jobs", ()))
-    if len(items) > PLAIN_ITEMS and (
-        limit is None or limit > 2 * machine_code.LOADING_SECONDS
-    ):
-        family = kind.family.replace("_", "-")
-        # The first kernel of a family is its replay's, and loading numba
-        # is most of the time.
-        kernels = (
-            kernel
-            for kernel in machine_code.KERNELS.values()
-            if kernel.family == family
-        )
-        if (first := next(kernels, None)) and first.ready():
-            first.compile()
+    in_time = limit is None or limit > 2 * machine_code.LOADING_SECONDS
+    if len(items) <= PLAIN_ITEMS or not in_time:
+        return
+    family = kind.family.replace("_", "-")
+    for kernel in machine_code.KERNELS.values():
+        if kernel.family == family:
+            # The first kernel of a family is its replay's, and loading numba is most
+            # of the time.
+            if kernel.ready():
+                kernel.compile()
+            return
 
 
-def default_solvers(kind: KindSpec, problem: Problem) -> tuple[str, ...]:
-    """What ``compare`` runs on *problem* when no solver is named."""
+def default_solvers(kind: Kind, problem: Problem) -> tuple[str, ...]:
+    """Return what ``compare`` runs on *problem* when no solver is named."""
     return kind.solvers_to_compare(problem) or tuple(
         spec.name for spec in registry.solvers_for(kind.kind)
     )
@@ -241,44 +263,53 @@ class _Choice(NamedTuple):
 
 
 def _chosen(
-    kind: KindSpec, solver: str | Callable[..., object], common: Mapping[str, object]
+    kind: Kind, solver: str | Callable[..., object], common: Mapping[str, object]
 ) -> _Choice:
-    """The solver that was named or given, with those of the *common*
-    settings that it knows.
+    """Return the solver that was named or given, with its own settings and those of
+    the *common* ones that it knows.
     """
-    name, own = parse_solver(solver) if isinstance(solver, str) else (solver, {})
+    name: str | Callable[..., object] = solver
+    own: dict[str, str] = {}
+    if isinstance(solver, str):
+        name, own = parse_solver(solver)
     spec = registry.solver(name, kind)
     text = solver if isinstance(solver, str) else spec.name
     settings_class = spec.settings_class()
     known = set() if settings_class is None else {*settings_class.model_fields}
-    return _Choice(
-        text,
-        spec,
-        name,
-        known,
-        {key: common[key] for key in common if key in known} | own,
-    )
+    shared = {key: value for key, value in common.items() if key in known}
+    return _Choice(text, spec, name, known, shared | own)
+
+
+class _Answer(NamedTuple):
+    """What one solver answered; *exit_code* is what its failure alone would end the
+    command with.
+    """
+
+    result: Result
+    exit_code: ExitCode | None = None
 
 
 def _run(
-    problem: Problem, kind: KindSpec, choice: _Choice, options: Mapping[str, Any]
-) -> Result:
-    """Return the result of one solver; a failure and an instance it cannot
-    take are results too.
+    problem: Problem, kind: Kind, choice: _Choice, options: Mapping[str, Any]
+) -> _Answer:
+    """Return the answer of one solver; a failure and an instance that it cannot take
+    are answers too.
     """
-    spec, given = choice.spec, dict(options)
+    spec = choice.spec
+    given = dict(options)
     if given.get("backend") not in spec.backends:
         given.pop("backend", None)  # heuristics need none
     try:
         # The kind's bound is the same for all rows: _common_bound computes it once.
-        return solve(
+        result = solve(
             problem, choice.solver, settings=choice.settings, bound=False, **given
         )
     except BackendMissingError as error:
         return _failed(problem, kind, choice, str(error), error.exit_code)
     except NotApplicableError as error:
-        refused = _unanswered(problem, kind, choice, str(error))
-        return refused.model_copy(update={"status": Status.NOT_APPLICABLE})
+        return _Answer(
+            _unanswered(problem, kind, choice, str(error), Status.NOT_APPLICABLE)
+        )
     except (UsageError, InstanceError) as error:
         if not spec.own:
             raise
@@ -287,26 +318,30 @@ def _run(
         from ioopt.failures import failure
 
         return _failed(problem, kind, choice, failure(spec, error), ExitCode.INTERNAL)
+    return _Answer(result)
 
 
 def _failed(
-    problem: Problem, kind: KindSpec, choice: _Choice, note: str, code: ExitCode
+    problem: Problem, kind: Kind, choice: _Choice, note: str, code: ExitCode
+) -> _Answer:
+    """Return the answer of a solver that failed."""
+    return _Answer(_unanswered(problem, kind, choice, note, Status.ERROR), code)
+
+
+def _unanswered(
+    problem: Problem,
+    kind: Kind,
+    choice: _Choice,
+    note: str,
+    status: Status = Status.UNKNOWN,
 ) -> Result:
-    """Return the result of a solver that failed; *code* is what it alone would
-    end the command with.
-    """
-    failed = _unanswered(problem, kind, choice, note)
-    given = {"exit_code": int(code)}
-    return failed.model_copy(update={"status": Status.ERROR, "options": given})
-
-
-def _unanswered(problem: Problem, kind: KindSpec, choice: _Choice, note: str) -> Result:
+    """Return a result without a plan; *note* says why."""
     return Result(
         instance=problem.name,
         family=kind.family,
         kind=kind.kind,
         solver=choice.spec.name,
-        status=Status.UNKNOWN,
+        status=status,
         stop=StopReason.FINISHED,
         notes=(note,),
     )
@@ -316,11 +351,11 @@ def _common_bound(
     rows: Sequence[Row],
     chosen: Sequence[_Choice],
     problem: Problem,
-    kind: KindSpec,
+    kind: Kind,
     measure: Metric,
 ) -> float | None:
-    """The best bound that holds for every plan: what solvers of the whole problem
-    proved, or the kind's.
+    """Return the strongest bound that holds for every plan: what solvers of the whole
+    problem proved, or the kind's quick bound.
     """
     proved = [
         row["bound"]
@@ -330,13 +365,14 @@ def _common_bound(
     lacking = any(row["bound"] is None and row["value"] is not None for row in rows)
     if lacking and measure.name == kind.objective.name:
         proved.append(kind.bound(problem))
-    return tightest(None, proved, measure.sense)
+    return strongest(measure.sense, proved)
 
 
 def _is_universal(spec: SolverSpec, row: Row) -> bool:
+    """Return whether the row's bound holds for every plan: its solver forbids none."""
     if BOUND not in spec.abilities or spec.fixed:
         return False
     plain = registry.settings_for(spec, {})
-    return plain is None or row["options"].get("settings") == plain.model_dump(
-        mode="json"
-    )
+    if plain is None:
+        return True
+    return bool(row["options"].get("settings") == plain.model_dump(mode="json"))

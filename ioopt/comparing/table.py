@@ -9,12 +9,21 @@ from statistics import median
 from typing import Any
 
 from ioopt.comparing.measures import COUNTED, Row, spent, standing
-from ioopt.families import Metric
+from ioopt.families import Kind, Metric
 from ioopt.metrics import TIE, GeometricMean, PairedRatio, geometric_mean, paired_ratios
-from ioopt.registry import KindSpec
 from ioopt.result import relative_gap
 from ioopt.tables import Form, fitting, percent, render
-from ioopt.units import column, is_number, is_time, quantity, time_unit, title
+from ioopt.units import (
+    Unit,
+    column,
+    counted,
+    is_number,
+    is_time,
+    quantity,
+    time_unit,
+    title,
+)
+from ioopt.verdict import strongest
 
 ESSENTIAL = 5
 """Columns that are always there: solver, status, the measure, gap, ratio."""
@@ -23,107 +32,153 @@ Columns = dict[str, list[Any]]
 
 def comparison_text(
     rows: Sequence[Row],
-    kind: KindSpec,
+    kind: Kind,
     measure: Metric,
     width: int | None,
     form: Form = "table",
 ) -> str:
-    """One table an instance, without its last columns where they do
-    not fit into *width*.
+    """Return one table an instance, without its last columns where they do not fit
+    into *width*.
     """
-    parts, dropped = [], 0
+    parts = []
+    most_dropped = 0
     for name, own in by_instance(rows).items():
-        columns, bound = _columns(own, kind, measure)
-        headers, cells = list(columns), list(zip(*columns.values(), strict=True))
+        shown = _Shown(own, kind, measure)
+        columns = shown.columns()
+        headers = list(columns)
+        cells = list(zip(*columns.values(), strict=True))
         count = len(headers)
         if width is not None and form == "table":
             count = fitting(headers, cells, width, ESSENTIAL)
         elif width is not None:
             count = ESSENTIAL + 1
-        dropped = max(dropped, len(headers) - count)
-        table = render(
-            headers[:count], [line[:count] for line in cells], form, width=width
-        )
-        text = f"{name}, by {measure}" + (f"; bound {bound}" if bound else "")
-        parts.append((f"**{text}**\n\n" if form == "markdown" else f"{text}\n") + table)
-    if dropped and form == "table":
-        parts.append(f"{dropped} more column{'s' if dropped > 1 else ''}: --wide\n")
+        most_dropped = max(most_dropped, len(headers) - count)
+        lines = [line[:count] for line in cells]
+        table = render(headers[:count], lines, form, width=width)
+        heading = f"{name}, by {measure}"
+        bound = shown.best_bound()
+        if bound is not None:
+            heading += f"; bound {bound}"
+        if form == "markdown":
+            parts.append(f"**{heading}**\n\n{table}")
+        else:
+            parts.append(f"{heading}\n{table}")
+    if most_dropped and form == "table":
+        parts.append(f"{counted(most_dropped, 'more column')}: --wide\n")
     return "\n".join(parts)
 
 
 def by_instance(rows: Iterable[Row]) -> dict[str, list[Row]]:
-    """The rows of each instance, in their order."""
+    """Return the rows of each instance, in their order."""
     found: dict[str, list[Row]] = {}
     for row in rows:
         found.setdefault(row["instance"], []).append(row)
     return found
 
 
-def _columns(
-    rows: Sequence[Row], kind: KindSpec, measure: Metric
-) -> tuple[Columns, str | None]:
-    """Headings and cells, the most telling first; what only ``--wide`` shows
-    last. The best bound.
-    """
-    by = measure.name
-    bounded = [metric for metric in kind.metrics if metric.bounded_by is not None]
-    proven = {
-        metric.name: metric.proof
-        for metric in (kind.objective, *bounded)
-        if any(row["metrics"].get(metric.proof) is not None for row in rows)
-    }
-    names = [name for name in dict.fromkeys([*kind.columns, *proven]) if name != by]
-    metrics = {name: [row["metrics"].get(name) for row in rows] for name in names}
-    bounds = [row["bound"] for row in rows]
-    found = {by: [row["value"] for row in rows], "bound": bounds} | metrics
-    times = [name for name in found if is_time(by if name == "bound" else name)]
-    numbers = [x for name in times for x in found[name] if is_number(x)]
-    unit = time_unit(numbers)
+class _Shown:
+    """The rows of one instance as they are shown: all times in one unit."""
 
-    def cells(name: str, values: Sequence[Any]) -> list[str | None]:
-        return column(name, values, unit if is_time(name) else None)
+    def __init__(self, rows: Sequence[Row], kind: Kind, measure: Metric) -> None:
+        self.rows = rows
+        self.kind = kind
+        self.measure = measure
+        self.proven = self._proven()
+        names = dict.fromkeys([*kind.columns, *self.proven])
+        self.others = [name for name in names if name != measure.name]
+        self.unit = self._unit()
 
-    columns: Columns = {
-        "solver": [row["solver"] for row in rows],
-        "status": [standing(row) for row in rows],
-        title(by): cells(by, found[by]),
-        "gap": [percent(row["gap"]) for row in rows],
-        "ratio": [_fixed(row["ratio_to_best"]) for row in rows],
-        "time": column("seconds", [spent(row) for row in rows], (1.0, "s")),
-    }
-    if len(set(bounds)) > 1:
-        columns["bound"] = cells(by, bounds)
-    for name in sorted(names, key=lambda name: name not in proven):
-        if any(value is not None for value in metrics[name]):
-            columns[title(name)] = cells(name, metrics[name])
-        if name in proven:
-            gaps = [
-                relative_gap(
-                    value, row["metrics"].get(proven[name]), kind.metric(name).sense
-                )
-                for value, row in zip(metrics[name], rows)
-            ]
-            columns[f"{title(name)} gap"] = [percent(gap) for gap in gaps]
-    best = (min if measure.sense == "max" else max)(
-        (
-            row["bound"]
-            for row in rows
-            if row["bound"] is not None and not row["reference"]
-        ),
-        default=None,
-    )
-    bound = (
-        None if best is None else quantity(by, best, unit=unit if is_time(by) else None)
-    )
-    return columns, bound
+    def columns(self) -> Columns:
+        """Return headings and cells, the most telling first; what only ``--wide``
+        shows last.
+        """
+        rows = self.rows
+        measure = self.measure.name
+        columns: Columns = {
+            "solver": [row["solver"] for row in rows],
+            "status": [standing(row) for row in rows],
+            title(measure): self._cells(measure, [row["value"] for row in rows]),
+            "gap": [percent(row["gap"]) for row in rows],
+            "ratio": [_fixed(row["ratio_to_best"]) for row in rows],
+            "time": column("seconds", [spent(row) for row in rows], (1.0, "s")),
+        }
+        bounds = [row["bound"] for row in rows]
+        if len(set(bounds)) > 1:
+            columns["bound"] = self._cells(measure, bounds)
+        for name in self.others:
+            if name in self.proven:
+                columns |= self._column(name)
+                columns[f"{title(name)} gap"] = self._gaps(self.proven[name])
+        for name in self.others:
+            if name not in self.proven:
+                columns |= self._column(name)
+        return columns
+
+    def best_bound(self) -> str | None:
+        """Return the strongest bound of the measure; None without one."""
+        measure = self.measure
+        own = [row["bound"] for row in self.rows if not row["reference"]]
+        best = strongest(measure.sense, own)
+        if best is None:
+            return None
+        unit = self.unit if is_time(measure.name) else None
+        return quantity(measure.name, best, unit=unit)
+
+    def _proven(self) -> dict[str, Metric]:
+        """Return the metrics whose own proof (``Metric.proof``) some row states."""
+        bounded = [metric for metric in self.kind.metrics if metric.bounded_by]
+        candidates = dict.fromkeys([self.kind.objective, *bounded])
+        return {
+            metric.name: metric
+            for metric in candidates
+            if any(value is not None for value in self._values(metric.proof))
+        }
+
+    def _unit(self) -> Unit:
+        """Return the unit of all times of the table."""
+        seconds: list[Any] = []
+        if is_time(self.measure.name):
+            seconds += [row["value"] for row in self.rows]
+            seconds += [row["bound"] for row in self.rows]
+        for name in self.others:
+            if is_time(name):
+                seconds += self._values(name)
+        return time_unit([value for value in seconds if is_number(value)])
+
+    def _values(self, name: str) -> list[Any]:
+        """Return the values of one metric."""
+        return [row["metrics"].get(name) for row in self.rows]
+
+    def _cells(self, name: str, values: Sequence[Any]) -> list[str | None]:
+        """Return *values* of a metric as text, times in the unit of the table."""
+        return column(name, values, self.unit if is_time(name) else None)
+
+    def _column(self, name: str) -> Columns:
+        """Return the column of one metric; none where no row has it."""
+        values = self._values(name)
+        if all(value is None for value in values):
+            return {}
+        return {title(name): self._cells(name, values)}
+
+    def _gaps(self, metric: Metric) -> list[str | None]:
+        """Return the gaps of *metric* to what the rows prove of it, as text."""
+        gaps = []
+        for row in self.rows:
+            value = row["metrics"].get(metric.name)
+            proof = row["metrics"].get(metric.proof)
+            gaps.append(percent(relative_gap(value, proof, metric.sense)))
+        return gaps
 
 
 def _fixed(value: float | None) -> str | None:
-    return None if value is None else f"{value:.3f}" if value < 1e4 else f"{value:.3g}"
+    """Return a ratio as text, with three decimals where it is not huge."""
+    if value is None:
+        return None
+    return f"{value:.3f}" if value < 1e4 else f"{value:.3g}"
 
 
 def raw_table(rows: Sequence[Row]) -> tuple[list[str], list[list[Any]]]:
-    """Headers and cells for programs: names with their units, every metric a column."""
+    """Return headers and cells for programs, every metric a column by its key."""
     plain = (
         "instance",
         "solver",
@@ -136,63 +191,73 @@ def raw_table(rows: Sequence[Row]) -> tuple[list[str], list[list[Any]]]:
         "value",
         "ratio_to_best",
     )
-    metrics = list(dict.fromkeys(key for row in rows for key in row["metrics"]))
-    cells = [
-        [
-            *(row[name] for name in plain),
-            *(row["metrics"].get(name) for name in metrics),
-            spent(row),
-        ]
-        for row in rows
-    ]
+    metrics: dict[str, None] = {}
+    for row in rows:
+        metrics |= dict.fromkeys(row["metrics"])
+    cells = []
+    for row in rows:
+        figures = [row["metrics"].get(name) for name in metrics]
+        cells.append([*(row[name] for name in plain), *figures, spent(row)])
     return [*plain, *metrics, "seconds"], cells
 
 
 def summary_text(
     rows: Sequence[Row], measure: Metric, form: Form, width: int | None
 ) -> str:
-    """Return one line a solver over several instances: means over those that
-    all answered, counts.
+    """Return one line a solver over several instances: means over those that every
+    solver solved, and counts.
 
-    The ratio is a geometric mean, with an interval from five instances on.
+    The ratio is a geometric mean, with an interval from five instances on. A solver
+    that solved none takes no instance from the others.
     """
-    instances = by_instance(rows)
-    names = list(dict.fromkeys(row["solver"] for row in rows))
-    answered: dict[str, set[str]] = {}
-    for row in rows:
-        if row["value"] is not None:
-            answered.setdefault(row["solver"], set()).add(row["instance"])
-    common = set.intersection(*answered.values()) if answered else set()
+    common = _solved_by_all(rows)
+    names = dict.fromkeys(row["solver"] for row in rows)
     lines = []
     for name in names:
         own = [row for row in rows if row["solver"] == name]
-        counts = Counter(standing(row) for row in own)
-        shared = [row for row in own if row["instance"] in common]
-        times = [seconds for row in own if (seconds := spent(row)) is not None]
-        ratios = [
-            row["ratio_to_best"] for row in own if row["ratio_to_best"] is not None
-        ]
-        over = _ratio_over(shared)
-        line = [
-            name,
-            _fixed(over.mean),
-            interval(over.low, over.high),
-            percent(_mean(row["gap"] for row in shared)),
-            sum(ratio <= 1 + TIE for ratio in ratios),
-            *(counts[what] for what in COUNTED),
-            quantity("seconds", median(times)) if times else None,
-        ]
-        lines.append(line)
+        lines.append(_summary_line(name, own, common))
     headers = ["solver", "ratio", "95 % interval", "gap", "best", *COUNTED, "time"]
     if form == "table":
         headers = [textwrap.fill(header, 8) for header in headers]
-    text = (
-        f"{len(instances)} instances, by {measure}: means over the {len(common)} that "
-        "all answered"
+    table = render(headers, lines, form, width=width, keep=len(headers) - 1)
+    shared = counted(len(common), "instance")
+    return (
+        f"{len(by_instance(rows))} instances, by {measure}: means over the {shared} "
+        f"that every solver solved\n{table}"
     )
-    return f"{text}\n" + render(
-        headers, lines, form, width=width, keep=len(headers) - 1
-    )
+
+
+def _solved_by_all(rows: Sequence[Row]) -> set[str]:
+    """Return the instances that every solver solved, of those that solved any."""
+    solved: dict[str, set[str]] = {}
+    for row in rows:
+        if row["value"] is not None:
+            solved.setdefault(row["solver"], set()).add(row["instance"])
+    return set.intersection(*solved.values()) if solved else set()
+
+
+def _summary_line(name: str, own: Sequence[Row], common: set[str]) -> list[Any]:
+    """Return the line of one solver: means over its rows of the *common* instances,
+    and counts over all.
+    """
+    shared = [row for row in own if row["instance"] in common]
+    over = _ratio_over(shared)
+    best = 0
+    for row in own:
+        if row["ratio_to_best"] is not None and row["ratio_to_best"] <= 1 + TIE:
+            best += 1
+    standings = Counter(standing(row) for row in own)
+    times = [spent(row) for row in own]
+    seconds = [time for time in times if time is not None]
+    return [
+        name,
+        _fixed(over.mean),
+        interval(over.low, over.high),
+        percent(_mean([row["gap"] for row in shared])),
+        best,
+        *(standings[what] for what in COUNTED),
+        quantity("seconds", median(seconds)) if seconds else None,
+    ]
 
 
 def _ratio_over(rows: Sequence[Row]) -> GeometricMean:
@@ -206,28 +271,30 @@ def interval(low: float | None, high: float | None) -> str | None:
     return None if low is None else f"{_fixed(low)} to {_fixed(high)}"
 
 
-def _mean(values: Iterable[float | None]) -> float | None:
-    """The mean; None where a value is unknown, since it would be a
-    mean of other instances.
+def _mean(values: Sequence[float | None]) -> float | None:
+    """Return the mean; None where a value is unknown, since it would be a mean of
+    other instances.
     """
-    known = list(values)
-    if not known or any(value is None for value in known):
+    known = [value for value in values if value is not None]
+    if not known or len(known) < len(values):
         return None
-    return sum(value for value in known if value is not None) / len(known)
+    return sum(known) / len(known)
 
 
 def baseline_ratios(
     rows: Sequence[Row],
-    kind: KindSpec,
+    kind: Kind,
     measure: Metric,
     baseline: str,
     everything: bool,
 ) -> list[PairedRatio]:
-    """Ratios to *baseline* of the measure, with *everything* of
-    all the kind's metrics.
+    """Return the ratios to *baseline* of the measure; with *everything*, of all the
+    kind's metrics.
     """
-    others = dict.fromkeys([kind.objective.name, *kind.columns]) if everything else {}
-    metrics = list(dict.fromkeys([measure.name, *others]))
+    names = [measure.name]
+    if everything:
+        names += [kind.objective.name, *kind.columns]
+    metrics = list(dict.fromkeys(names))
     most = [name for name in metrics if kind.metric(name).sense == "max"]
     rows = [row for row in rows if not row["reference"] or row["solver"] == baseline]
     return paired_ratios(rows, baseline, metrics, most)
@@ -236,7 +303,7 @@ def baseline_ratios(
 def baseline_text(
     ratios: Sequence[PairedRatio], baseline: str, form: Form, width: int | None
 ) -> str:
-    """The table of :func:`baseline_ratios`."""
+    """Return the table of :func:`baseline_ratios`."""
     headers = (
         "solver",
         "metric",

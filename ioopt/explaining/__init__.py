@@ -11,7 +11,7 @@ from typing import Any
 
 from ioopt import registry
 from ioopt.checking import judge
-from ioopt.comparing.measures import Row, tightest
+from ioopt.comparing.measures import Row
 from ioopt.errors import IooptError, NotApplicableError, UsageError
 from ioopt.families import ANYTIME, WARM_START, Kind, Metric, SolverSpec, Turn
 from ioopt.options import Deadline
@@ -21,6 +21,7 @@ from ioopt.result import Result, measured
 from ioopt.solving import load, solve
 from ioopt.tables import percent
 from ioopt.units import quantity, title
+from ioopt.verdict import best_of, strongest_sound
 
 TOLD = 1e-3
 """Gains below this part are none worth a word."""
@@ -167,8 +168,7 @@ class _Trials:
 
     def best(self, values: Iterable[float | None]) -> float | None:
         """Return the best of the known *values*."""
-        known = [value for value in values if value is not None]
-        return (min if self.measure.sense == "min" else max)(known, default=None)
+        return best_of(self.measure.sense, values)
 
     def _keep(self, plan: Json | None) -> None:
         if plan is not None and plan not in self.plans:
@@ -201,7 +201,7 @@ def _tried(
         answer.bound for answer in (*answers.values(), *again) if answer is not None
     ]
     # What no plan with more can pass no plan with less can.
-    same = Knob(None, value, tightest(value, bounds, trials.measure.sense))
+    same = Knob(None, value, strongest_sound(trials.measure.sense, value, bounds))
     gaps = [_gain(trials.measure, other, value) for other in (at_hand, *searched)]
     noise = max((gap for gap in gaps if gap is not None), default=0.0)
     knobs = [same]

@@ -94,7 +94,8 @@ class Metric:
     checked or replayed plan that is a proven bound of it, ``raised_by`` one of a replay
     that may be stronger than the bound a solver proved. ``objective`` marks the one
     metric that solvers of the kind optimise unless they say otherwise; the kind's quick
-    bound is a bound of it and of no other.
+    bound is a bound of it and of no other. ``defined_in`` is where the family's paper
+    defines it.
 
     >>> print(Metric("utilisation", "max"))
     utilisation (more is better)
@@ -105,6 +106,7 @@ class Metric:
     bounded_by: str | None = None
     raised_by: str | None = None
     objective: bool = False
+    defined_in: str = ""
 
     @property
     def proof(self) -> str:

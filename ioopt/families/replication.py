@@ -49,7 +49,7 @@ class Replication(Kind):
             bounded_by="lower_bound_seconds",
             raised_by="transfer_bound_seconds",
         ),
-        Metric("additive_seconds", objective=True),
+        Metric("additive_seconds", objective=True, defined_in="equation 13"),
         Metric("remote_bytes"),
         Metric("replica_bytes"),
         Metric("evictions"),

@@ -19,7 +19,6 @@ from typing import Any, TypeVar
 from ioopt.errors import InstanceError, UsageError
 from ioopt.families import Format as Format
 from ioopt.families import Kind as Kind
-from ioopt.families import Kind as KindSpec  # noqa: F401
 from ioopt.families import (
     MadePolicy,
     batch_io,

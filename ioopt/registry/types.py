@@ -13,6 +13,7 @@ from ioopt.families import Loader as Loader
 from ioopt.families import MadePolicy as MadePolicy
 from ioopt.families import MeasuredKind as MeasuredKind
 from ioopt.families import Metric as Metric
+from ioopt.families import Sense as Sense
 from ioopt.families import SolverSpec as SolverSpec
 from ioopt.families import Turn as Turn
 from ioopt.families import load_target as load_target

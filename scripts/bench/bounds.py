@@ -25,7 +25,7 @@ from ioopt import registry
 from ioopt.errors import IooptError, NotApplicableError
 from ioopt.families import REFERENCE
 from ioopt.solving import check_plan
-from ioopt.statements import own_bound, past_bound
+from ioopt.verdict import own_bound, past_bound
 
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "oracle")]
 

@@ -29,8 +29,8 @@ from ioopt.errors import IooptError, UsageError
 from ioopt.families import ANYTIME, REFERENCE
 from ioopt.result import relative_gap
 from ioopt.solvers.model_files import export_model
-from ioopt.statements import own_bound, past_bound
 from ioopt.tables import render
+from ioopt.verdict import own_bound, past_bound
 
 PAGE, MARK = ROOT / "docs" / "library.md", "<!-- table -->\n"
 HEAD = ("entry", "kind", "measure", "value", "bound", "gap %", "class", "who", "when")

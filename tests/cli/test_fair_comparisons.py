@@ -9,10 +9,12 @@ import os
 import subprocess
 import sys
 from contextlib import nullcontext
+from pathlib import Path
 
 import pytest
 
 import ioopt
+from ioopt.catalog import resolve
 from ioopt.comparing.picture import plot_comparison
 from ioopt.embed import ReplicationPlanner
 from ioopt.embed.guard import Guard
@@ -345,12 +347,14 @@ def test_what_a_solver_prints_is_no_part_of_the_answer(run):
     assert json.loads(out)["rows"][0]["value"] == pytest.approx(14.12)
 
 
-def test_a_proof_that_another_plan_contradicts_is_no_proof(run):
+def test_a_proof_that_another_plan_contradicts_is_no_proof(run, tmp_path):
     """All on one node takes 14.12 s, which it calls proven;
     minmin's plan takes 9.748 s.
     """
+    mine = json.loads(Path(resolve("cycle3")).read_text()) | {"name": "mine"}
+    (tmp_path / "mine.json").write_text(json.dumps(mine))
     _, out, err = run(
-        "compare", "cycle3", *words("theirs:boasts", "minmin"), "--format", "json"
+        "compare", "mine.json", *words("theirs:boasts", "minmin"), "--format", "json"
     )
     row = json.loads(out)["rows"][0]
     assert row["value"] == pytest.approx(14.12) and row["status"] == "feasible"
@@ -358,6 +362,21 @@ def test_a_proof_that_another_plan_contradicts_is_no_proof(run):
     assert "its bound 14.12 contradicts the plan of minmin and is left out" in plain(
         err
     )
+
+
+def test_a_proof_that_the_best_known_plan_contradicts_is_no_proof(run):
+    """The best known plan of cycle3 takes 8.248 s, less than the 14.12 s that a
+    solver of the user's calls proven.
+    """
+    code, out, err = run("solve", "cycle3", *words("theirs:boasts"), "--format", "json")
+    found = json.loads(out)
+    assert (code, found["status"], found["objective_name"]) == (
+        0,
+        "feasible",
+        "makespan_seconds",
+    )
+    assert found["bound"] == pytest.approx(8.12)  # what the instance alone tells
+    assert "its bound 14.12 is left out: the best known plan" in plain(err)
 
 
 def test_a_module_that_exits_when_it_is_loaded_is_named(run, tmp_path):

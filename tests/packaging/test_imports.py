@@ -79,6 +79,7 @@ LAYERS = (
     {"families"},
     {"registry"},
     {
+        "verdict",
         "statements",
         "run_statements",
         "known_plans",

@@ -15,7 +15,7 @@ import ioopt
 from ioopt.campaign import library
 from ioopt.errors import ExitCode, UsageError
 from ioopt.formats.native import dump_json
-from ioopt.statements import past_bound, true_objective
+from ioopt.verdict import checked_value, past_bound
 
 STORED = library.entries()
 LONG = {
@@ -62,7 +62,7 @@ def test_a_stored_plan_is_worth_what_its_entry_says(name: str) -> None:
         pytest.skip(str(error))
     report = library.report_of(problem, entry.plan)
     assert report.violations == ()
-    value = true_objective(entry.measure, report)
+    value = checked_value(entry.measure, report)
     assert value == pytest.approx(entry.best.best, rel=1e-9)
     assert past_bound(entry.sense, value, entry.best.bound) is None
     for before, after in zip(entry.history, entry.history[1:], strict=False):

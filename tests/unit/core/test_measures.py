@@ -5,7 +5,7 @@ how tables show them.
 import pytest
 
 from ioopt.comparing import compare_rows
-from ioopt.comparing.measures import add_ratios, standing, tightest
+from ioopt.comparing.measures import add_ratios, standing
 from ioopt.comparing.table import comparison_text, summary_text
 from ioopt.errors import UsageError
 from ioopt.metrics import paired_ratios
@@ -15,6 +15,7 @@ from ioopt.result import relative_gap
 from ioopt.tables import render
 from ioopt.timeline import Interval, Timeline
 from ioopt.units import column, quantity, show, title
+from ioopt.verdict import strongest_sound
 
 REPLICATION = KINDS["replication"]
 MAKESPAN = measure_of(REPLICATION)
@@ -83,8 +84,8 @@ def test_gaps_are_to_the_tightest_bound_that_holds():
     assert [standing(row) for row in rows] == ["feasible", "optimal"]
     # a bound that a value contradicts was proven under other rules, and
     # is not used for it
-    assert tightest(9.0, [6.0, 10.0], "min") == 6.0
-    assert tightest(9.0, [12.0, 8.0], "max") == 12.0
+    assert strongest_sound("min", 9.0, [6.0, 10.0]) == 6.0
+    assert strongest_sound("max", 9.0, [12.0, 8.0]) == 12.0
 
 
 def test_ratios_are_1_for_the_best_and_more_for_worse():
@@ -148,7 +149,7 @@ def test_means_are_over_the_instances_that_all_answered():
         add_ratios(own, MAKESPAN)
         rows += own
     text = summary_text(rows, MAKESPAN, "table", 80)
-    assert "means over the 1 that all answered" in text
+    assert "means over the 1 instance that every solver solved" in text
     cells = [line.split() for line in text.splitlines()[-3:]]
     # solver, ratio, interval, gap, best, no answer, failed, fell back,
     # does not apply, time

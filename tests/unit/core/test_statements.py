@@ -15,7 +15,7 @@ from ioopt import catalog, registry
 from ioopt.checking import judge
 from ioopt.errors import IooptError, UsageError
 from ioopt.formats.native import dump_json
-from ioopt.statements import past_bound, same
+from ioopt.verdict import past_bound, same
 
 
 @cache

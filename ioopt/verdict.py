@@ -1,0 +1,452 @@
+"""What an answer is worth: its value, bound, gap and status, by one metric.
+
+``solve``, ``check``, ``compare`` and campaigns take these from here. Values are those
+of the family's checker. A bound is a finite number or None; it stands only where
+neither the plan, nor what the checker computes from the instance, nor the best known
+plan contradicts it. No function changes what it is given.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from ioopt.families import REFERENCE, Metric, Sense
+from ioopt.options import shown
+from ioopt.protocols import CheckReport, Known, Metrics
+from ioopt.registry import solvers_for
+from ioopt.result import (
+    OPTIMAL_RELATIVE_GAP,
+    Status,
+    Violation,
+    relative_gap,
+    violation,
+)
+from ioopt.units import is_number
+
+RELATIVE = 1e-6
+"""Two numbers are the same within this part of the larger one (and what the
+report calls rounding).
+"""
+SOLVER_TOLERANCE = 1e-6
+"""Absolute tolerance of the backends: what a bound may be off without being wrong."""
+BEST_KNOWN = "the best known plan of this instance"
+
+
+def past_bound(
+    sense: Sense, value: float | None, bound: float | None, rounding: float = 0.0
+) -> float | None:
+    """Return by how much *bound* lies beyond *value*, which it would have to limit.
+
+    None where it does not, by more than solvers' tolerances and *rounding*, or where
+    one of the two is unknown.
+    """
+    if value is None or bound is None:
+        return None
+    past = value - bound if sense == "max" else bound - value
+    slack = rounding
+    if math.isfinite(bound):
+        slack += RELATIVE * max(abs(value), abs(bound))
+    return past if past > slack else None
+
+
+def proves(sense: Sense, value: float, bound: float) -> bool:
+    """Return whether *bound* meets *value* (or passes it): nothing better exists."""
+    short = bound - value if sense == "max" else value - bound
+    return short <= OPTIMAL_RELATIVE_GAP * max(abs(value), abs(bound))
+
+
+def best_of(sense: Sense, values: Iterable[float | None]) -> float | None:
+    """Return the best of the known *values*; None where none is known.
+
+    >>> best_of("max", [1.0, None, 3.0])
+    3.0
+    """
+    known = [value for value in values if value is not None]
+    return (max if sense == "max" else min)(known, default=None)
+
+
+def strongest(sense: Sense, bounds: Iterable[float | None]) -> float | None:
+    """Return the strongest of the known *bounds*: the greatest lower bound, or the
+    least upper bound where more is better.
+
+    >>> strongest("min", [1.0, None, 3.0])
+    3.0
+    """
+    return best_of("min" if sense == "max" else "max", bounds)
+
+
+def strongest_sound(
+    sense: Sense, value: float | None, bounds: Iterable[float | None]
+) -> float | None:
+    """Return the strongest of several *bounds* that *value* does not contradict.
+
+    The bounds may come from other solvers than the value, so that no more than
+    rounding is forgiven.
+    """
+    if value is None:
+        return strongest(sense, bounds)
+    slack = OPTIMAL_RELATIVE_GAP * max(1.0, abs(value))
+    sound = []
+    for bound in bounds:
+        if bound is None:
+            continue
+        past = value - bound if sense == "max" else bound - value
+        if past <= slack:
+            sound.append(bound)
+    return strongest(sense, sound)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is known of an answer by ``metric``.
+
+    ``past`` says by how much the bound contradicts the value (None: it does not).
+    ``proofs`` hold what the solver proved of another objective, under the names of
+    metrics; ``notes`` say which claims were left out.
+    """
+
+    metric: Metric
+    status: Status
+    value: float | None = None
+    bound: float | None = None
+    gap: float | None = None
+    past: float | None = None
+    proofs: Mapping[str, float] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+def verdict_of(
+    metric: Metric, value: float | None, bound: float | None, rounding: float = 0.0
+) -> Verdict:
+    """Return the verdict on a sound plan of *value* for which *bound* is claimed.
+
+    The plan is optimal where the bound meets its value; its gap is then 0.
+    """
+    past = past_bound(metric.sense, value, bound, rounding)
+    if value is None or bound is None:
+        return Verdict(metric, Status.FEASIBLE, value, bound)
+    if past is None and proves(metric.sense, value, bound):
+        return Verdict(metric, Status.OPTIMAL, value, bound, gap=0.0)
+    gap = relative_gap(value, bound, metric.sense)
+    return Verdict(metric, Status.FEASIBLE, value, bound, gap, past)
+
+
+def checked_value(name: str, report: CheckReport) -> float | None:
+    """Return the value of a metric by the checker: one of its objectives, or a metric
+    that is a number.
+    """
+    value = report.objectives.get(name, report.metrics.get(name))
+    return value if is_number(value) else None
+
+
+def sound_bound(
+    metric: Metric, bound: float | None, report: CheckReport
+) -> float | None:
+    """Return *bound*, or what the checker knows of the metric where that is stronger.
+
+    None for a bound that is unknown or not finite.
+    """
+    if bound is None or not math.isfinite(bound):
+        return None
+    return strongest(metric.sense, (bound, report.limits.get(metric.name)))
+
+
+def bounding_metrics(metric: Metric) -> tuple[str, ...]:
+    """Return the names of the metrics of a result that bound *metric*, the first that
+    is there counts.
+    """
+    if metric.bounded_by is None:
+        return (metric.proof,)
+    return (metric.proof, metric.bounded_by)
+
+
+def own_bound(row: Mapping[str, Any], metric: Metric) -> float | None:
+    """Return what the *row* (a result's dictionary) itself proves of *metric*."""
+    if row["objective_name"] == metric.name and row["bound"] is not None:
+        return float(row["bound"])
+    return _bound_among(row["metrics"], metric)
+
+
+def _bound_among(metrics: Metrics, metric: Metric) -> float | None:
+    """Return the bound of *metric* that *metrics* hold."""
+    for name in bounding_metrics(metric):
+        if name in metrics:
+            found: float | None = metrics[name]
+            return found
+    return None
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a solver says of its answer: the metric it optimised, and its bound."""
+
+    metric: Metric
+    bound: float | None = None
+
+    def by(self, measure: Metric | None) -> "Claim":
+        """Return what is claimed of *measure* (None: of the solver's own objective).
+
+        Of another metric than the solver optimised, nothing is.
+        """
+        if measure is None or measure.name == self.metric.name:
+            return self
+        return Claim(measure)
+
+    def proofs_beside(self, measure: Metric | None) -> dict[str, float]:
+        """Return, as a metric, what is proven of another objective than *measure*."""
+        if self.by(measure) is self or self.bound is None:
+            return {}
+        return {self.metric.proof: self.bound}
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What was found out of a plan, beside what its solver claims.
+
+    ``metrics`` are all that are known of it, ``replayed`` says whether a replay told
+    some of them. ``sound`` is false where the plan breaks a rule, ``failed`` says that
+    it cannot be carried out or that its solver failed. A ``reference`` breaks a rule
+    of the machine by design: bounds of other plans are none of it. ``quick_bound``
+    computes the kind's own bound of its ``objective``; ``known`` are the best known
+    plans that the claims are held against.
+    """
+
+    objective: Metric
+    report: CheckReport
+    metrics: Metrics
+    replayed: bool = True
+    sound: bool = True
+    failed: bool = False
+    reference: bool = False
+    quick_bound: Callable[[], float | None] | None = None
+    known: Mapping[str, Known] = field(default_factory=dict)
+
+
+def verdict_without_plan(
+    claim: Claim, measure: Metric | None, infeasible: bool, failed: bool
+) -> Verdict:
+    """Return the verdict on a run that ended without a plan."""
+    status = Status.INFEASIBLE if infeasible else Status.UNKNOWN
+    if failed:
+        status = Status.ERROR
+    claim = replace(
+        claim, bound=sound_bound(claim.metric, claim.bound, CheckReport(()))
+    )
+    asked = claim.by(measure)
+    proofs = claim.proofs_beside(measure)
+    return Verdict(asked.metric, status, bound=asked.bound, proofs=proofs)
+
+
+def verdict_on_plan(claim: Claim, measure: Metric | None, found: Evidence) -> Verdict:
+    """Return the verdict on a checked plan by *measure*, else by its own objective."""
+    claim, notes = _not_refuted(_measurable(claim, found), found)
+    claim = replace(claim, bound=sound_bound(claim.metric, claim.bound, found.report))
+    asked = claim.by(measure)
+    contradicted = False
+    if asked is not claim and found.sound and not found.failed:
+        own = _verdict(claim.metric, claim.bound, found.metrics, found)
+        claim = replace(claim, bound=own.bound)
+        notes = (*notes, *own.notes)
+        contradicted = own.status is Status.ERROR
+    proofs = claim.proofs_beside(measure)
+    metrics = {**found.metrics, **proofs}
+    bound = None
+    if not found.reference:
+        value = _value(asked.metric, found.report, metrics)
+        bound = _bound(asked, value, metrics, found)
+    answer = _verdict(asked.metric, bound, metrics, found)
+    if contradicted:
+        answer = replace(answer, status=Status.ERROR)
+    return replace(answer, proofs=proofs, notes=(*notes, *answer.notes))
+
+
+def _verdict(
+    metric: Metric, bound: float | None, metrics: Metrics, found: Evidence
+) -> Verdict:
+    """Return the verdict on the plan by *metric*, with the *bound* held against it."""
+    value = _value(metric, found.report, metrics)
+    if not found.sound:
+        value = None  # what breaks a rule is worth nothing
+    if found.failed or value is None:
+        gap = relative_gap(value, bound, metric.sense)
+        status = Status.FEASIBLE
+        if found.failed or not found.sound:
+            status = Status.ERROR
+        return Verdict(metric, status, value, bound, gap)
+    return _held_against_value(verdict_of(metric, value, bound, found.report.rounding))
+
+
+def _measurable(claim: Claim, found: Evidence) -> Claim:
+    """Return the claim, or none of the kind's objective where its own metric is one
+    that only a replay tells and there was no replay.
+    """
+    name = claim.metric.name
+    told = found.replayed or name in found.report.objectives
+    if told or name == found.objective.name:
+        return claim
+    return Claim(found.objective)
+
+
+def _not_refuted(claim: Claim, found: Evidence) -> tuple[Claim, tuple[str, ...]]:
+    """Return the claim without a bound that the best known plan contradicts, and a
+    note on it.
+    """
+    best = found.known.get(claim.metric.name)
+    if best is None or past_bound(claim.metric.sense, best.best, claim.bound) is None:
+        return claim, ()
+    note = f"its bound {claim.bound!r} is left out: {BEST_KNOWN} reaches {best.best!r}"
+    return replace(claim, bound=None), (note,)
+
+
+def _value(metric: Metric, report: CheckReport, metrics: Metrics) -> float | None:
+    """Return the value of *metric*, by the checker where it computes it."""
+    value = report.objectives.get(metric.name, metrics.get(metric.name))
+    if isinstance(value, bool):
+        return float(value)
+    if isinstance(value, (int, float)) and math.isfinite(value):
+        return value
+    return None
+
+
+def _bound(
+    asked: Claim, value: float | None, metrics: Metrics, found: Evidence
+) -> float | None:
+    """Return the bound of the solver, else of the kind, else of a metric; at least
+    what the replay and the checker prove.
+    """
+    metric = asked.metric
+    bound = asked.bound
+    # What was not measured needs no bound: a workflow that was not replayed has no
+    # objective.
+    if bound is None and value is not None:
+        if found.quick_bound is not None and metric.name == found.objective.name:
+            bound = found.quick_bound()
+        if bound is None:
+            bound = _bound_among(metrics, metric)
+    if bound is not None and metric.raised_by is not None:
+        bound = strongest(metric.sense, (bound, metrics.get(metric.raised_by)))
+    return sound_bound(metric, bound, found.report)
+
+
+def _held_against_value(answer: Verdict) -> Verdict:
+    """Return the verdict on a plan whose value may contradict the bound."""
+    if answer.past is None:
+        return answer
+    if answer.past > SOLVER_TOLERANCE:
+        note = f"bound {answer.bound!r} contradicts the plan's {answer.value!r}"
+        return replace(answer, status=Status.ERROR, notes=(note,))
+    # A backend's absolute tolerance: more than values this small can bear.
+    note = f"bound {answer.bound!r} of {answer.value!r} is rounding and left out"
+    return replace(answer, bound=None, gap=None, notes=(note,))
+
+
+class Contradiction(NamedTuple):
+    """What contradicts a bound, in words that follow it, and by how much."""
+
+    message: str
+    amount: float
+
+
+def contradiction(
+    metric: Metric, bound: float, report: CheckReport, known: Mapping[str, Known]
+) -> Contradiction | None:
+    """Return what a stated *bound* of *metric* contradicts: the plan at hand, the best
+    known one, or what the checker computes from the instance alone.
+    """
+    sense = metric.sense
+    side = "below" if sense == "max" else "above"
+    value = checked_value(metric.name, report)
+    past = past_bound(sense, value, bound, report.rounding)
+    if past is not None:
+        text = f"lies {side} the objective {value!r}, which is {sense}imised"
+        return Contradiction(text, past)
+    best = known[metric.name].best if metric.name in known else None
+    past = past_bound(sense, best, bound, report.rounding)
+    if past is not None:
+        text = f"lies {side} {best!r}, which {BEST_KNOWN} reaches"
+        return Contradiction(text, past)
+    limit = report.limits.get(metric.name)
+    past = past_bound(sense, bound, limit, report.rounding)
+    if past is not None:
+        text = f"says less than the instance alone, which tells {limit!r}"
+        return Contradiction(text, past)
+    return None
+
+
+def is_recomputed(
+    metric: Metric, bound: float, report: CheckReport, known: Mapping[str, Known]
+) -> bool:
+    """Return whether the checker, or what is known of the instance, proves *bound*."""
+    proven = [report.limits.get(metric.name)]
+    if metric.bounded_by is not None:
+        proven.append(report.metrics.get(metric.bounded_by))
+    if metric.name in known:
+        proven.append(known[metric.name].bound)
+    for limit in proven:
+        if limit is None:
+            continue
+        if past_bound(metric.sense, limit, bound, report.rounding) is None:
+            return True
+    return False
+
+
+def is_reference(kind: str, policy: str | None) -> bool:
+    """Return whether *policy* breaks a rule of the machine, as a mark to measure
+    against.
+    """
+    return any(
+        row.name == policy and REFERENCE in row.abilities for row in solvers_for(kind)
+    )
+
+
+def same(stated: Any, true: Any, rounding: float = 0.0) -> bool:
+    """Return whether a stated value is the recomputed one; null is no number.
+
+    Whole numbers must be equal, others agree within ``RELATIVE`` of
+    their size or *rounding*.
+    """
+    if isinstance(true, Mapping):
+        if not isinstance(stated, Mapping):
+            return False
+        if stated.keys() != {str(key) for key in true}:
+            return False
+        return all(
+            same(stated[str(key)], value, rounding) for key, value in true.items()
+        )
+    if isinstance(true, (list, tuple)):
+        if not isinstance(stated, (list, tuple)) or len(stated) != len(true):
+            return False
+        return all(
+            same(one, other, rounding) for one, other in zip(stated, true, strict=True)
+        )
+    if not is_number(true) or not is_number(stated):
+        return type(stated) is type(true) and bool(stated == true)
+    if isinstance(true, int):
+        return bool(stated == true)
+    return math.isclose(stated, true, rel_tol=RELATIVE, abs_tol=rounding)
+
+
+def false_metrics(
+    stated: Mapping[str, Any], report: CheckReport
+) -> Iterator[Violation]:
+    """Yield a violation for every metric of *stated* that the report contradicts."""
+    known = {**report.objectives, **report.metrics}
+    for name, value in stated.items():
+        said = f"the result says {shown(value)}, the plan"
+        if name in known:
+            if not same(value, known[name], report.rounding):
+                yield violation("metric", name, f"{said} gives {shown(known[name])}")
+        elif name in report.ranges and value is not None:
+            low, high = report.ranges[name]
+            if not _within(value, low, high, report.rounding):
+                yield violation("metric", name, f"{said} allows {low:g} to {high:g}")
+
+
+def _within(value: object, low: float, high: float, rounding: float) -> bool:
+    """Return whether *value* is a number from *low* to *high*, rounding aside."""
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        return False
+    least = low - RELATIVE * abs(low) - rounding
+    most = high + RELATIVE * abs(high) + rounding
+    return least <= value <= most
