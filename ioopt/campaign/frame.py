@@ -92,8 +92,8 @@ def require_sound(rows: pd.DataFrame, path: str) -> None:
     """Raise InstanceError when cells of a damaged store do not have the
     type of their column.
     """
-    for name in rows:
-        wanted = TEXT if TYPES.get(name) == "TEXT" else NUMBERS
+    for name in rows.columns:
+        wanted = TEXT if TYPES.get(str(name)) == "TEXT" else NUMBERS
         if pd.api.types.infer_dtype(rows[name], skipna=True) not in wanted:
             raise InstanceError(
                 f"{path}: the run store is damaged: not all of {name} is {wanted[0]}"
